@@ -198,8 +198,8 @@ function addRestore(program: Command): void {
 }
 
 /** The root folder option. Its default is in the user's home; without one the option is mandatory. */
-function rootOption(flags: string, says: string): Option {
-  const option = new Option(flags, says)
+function rootOption(flags: string, description: string): Option {
+  const option = new Option(flags, description)
   return defaultRoot === undefined ? option.makeOptionMandatory() : option.default(defaultRoot)
 }
 

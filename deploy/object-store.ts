@@ -145,7 +145,7 @@ function storeMetrics(stateOf: () => State): Metric[] {
     {
       name: 'svc_object_store_available',
       type: 'gauge',
-      says: 'Whether the object store could be used when it was last probed; 0 also without one.',
+      description: 'Whether the object store could be used when it was last probed; 0 also without one.',
       read: () => (stateOf().kind === 'ready' ? 1 : 0),
     },
   ]

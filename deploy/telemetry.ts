@@ -92,7 +92,7 @@ export class Telemetry {
       {
         name: 'svc_telemetry_dropped_total',
         type: 'counter',
-        says: 'Events and traced statements that could not be stored.',
+        description: 'Events and traced statements that could not be stored.',
         read: () => (this.#events?.dropped ?? 0) + (this.#traces?.dropped ?? 0),
       },
     ]

@@ -67,7 +67,7 @@ function totalLag({ partitions }: ConnectorStatistics): number {
 export interface ConnectorMetric {
   readonly name: string
   readonly type: 'counter' | 'gauge'
-  readonly says: string
+  readonly description: string
   readonly read: () => readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[]
 }
 
@@ -77,38 +77,38 @@ const metrics: readonly (Omit<ConnectorMetric, 'read'> & {
   {
     name: 'svc_connector_up',
     type: 'gauge',
-    says: 'Whether the connector consumes: 1, or 0 when it is paused, failed or tries again.',
+    description: 'Whether the connector consumes: 1, or 0 when it is paused, failed or tries again.',
     value: ({ state }) => (state === 'running' || state === 'waiting' ? 1 : 0),
   },
   {
     name: 'svc_connector_records_total',
     type: 'counter',
-    says: 'Records stored by the connector since the start, bad ones and tombstones included.',
+    description: 'Records stored by the connector since the start, bad ones and tombstones included.',
     value: ({ records }) => records,
   },
-  { name: 'svc_connector_rows_total', type: 'counter', says: 'Rows that they gave.', value: ({ rows }) => rows },
+  { name: 'svc_connector_rows_total', type: 'counter', description: 'Rows that they gave.', value: ({ rows }) => rows },
   {
     name: 'svc_connector_bytes_total',
     type: 'counter',
-    says: 'Bytes of line protocol that they gave.',
+    description: 'Bytes of line protocol that they gave.',
     value: ({ bytes }) => bytes,
   },
   {
     name: 'svc_connector_rejected_total',
     type: 'counter',
-    says: 'Records that could not be rows.',
+    description: 'Records that could not be rows.',
     value: ({ rejected }) => rejected,
   },
   {
     name: 'svc_connector_retries_total',
     type: 'counter',
-    says: 'Attempts after an error of brokers, registry or engine.',
+    description: 'Attempts after an error of brokers, registry or engine.',
     value: ({ retries }) => retries,
   },
   {
     name: 'svc_connector_lag',
     type: 'gauge',
-    says: 'Records of its partitions that are not stored yet.',
+    description: 'Records of its partitions that are not stored yet.',
     value: totalLag,
   },
 ]

@@ -11,7 +11,7 @@ export interface SettingRow {
   readonly type: SettingType
   /** Default, as written in conf/server.conf. */
   readonly initial: string
-  readonly says: string
+  readonly description: string
   /** For type choice. */
   readonly choices?: readonly string[]
   /** For type choice: accepts class names of Kafka Connect's converters. */

@@ -37,14 +37,14 @@ function rowsText(table: SettingsTable, prefix: string): string {
   const rows = Object.entries<SettingRow>(table).map(([key, row]) => {
     const initial = row.initial === '' ? '' : `\`${row.initial}\``
     const reload = row.reload === true ? ' *' : ''
-    return `| \`${prefix}${key}\`${reload} | ${typeText(row)} | ${initial} | ${row.says} |`
+    return `| \`${prefix}${key}\`${reload} | ${typeText(row)} | ${initial} | ${row.description} |`
   })
   return `| setting | type | default | |\n|---|---|---|---|\n${rows.join('\n')}\n`
 }
 
 /** A server.conf with every setting as a comment with its default. */
 export function sampleConfiguration(table: SettingsTable = settingsTable): string {
-  const entries = Object.entries(table).map(([key, row]) => `# ${row.says}\n#${key} = ${row.initial}\n`)
+  const entries = Object.entries(table).map(([key, row]) => `# ${row.description}\n#${key} = ${row.initial}\n`)
   return `# Settings of this server. What is commented out shows the default.\n\n${entries.join('\n')}`
 }
 

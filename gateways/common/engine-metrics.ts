@@ -23,10 +23,10 @@ export function engineMetrics(engine: Pick<Engine, 'metrics'>, nowMs: () => numb
     return metrics
   }
   const table = [...memoryTable, ...commitTable(nowMs), ...storageTable, ...readerTable]
-  return table.map(([name, type, says, read]) => ({ name, type, says, read: () => read(current()) }))
+  return table.map(([name, type, description, read]) => ({ name, type, description, read: () => read(current()) }))
 }
 
-type Row = readonly [name: string, type: Metric['type'], says: string, read: Read]
+type Row = readonly [name: string, type: Metric['type'], description: string, read: Read]
 
 const memoryTable: readonly Row[] = [
   [

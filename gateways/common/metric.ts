@@ -7,7 +7,7 @@ import type { Histogram } from '../../engine/engine.js'
 export interface Metric {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  readonly says: string
+  readonly description: string
   readonly read: () => number | readonly LabelledValue[] | readonly LabelledHistogram[]
 }
 

@@ -44,9 +44,9 @@ interface PromValue {
 }
 
 /** Wraps a metric for the registry, which reads our numbers whenever it prints and stores none itself. */
-function promMetric({ name, type, says, read }: Metric, prefix: string): PromMetric {
+function promMetric({ name, type, description, read }: Metric, prefix: string): PromMetric {
   const shown = name.replace(/^svc_/, prefix)
-  const get = async () => ({ name: shown, help: says, type, values: valuesOf(shown, read()), aggregator: 'sum' })
+  const get = async () => ({ name: shown, help: description, type, values: valuesOf(shown, read()), aggregator: 'sum' })
   return { name: shown, get } as unknown as PromMetric
 }
 

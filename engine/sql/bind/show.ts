@@ -112,6 +112,6 @@ function option({ name, position }: Name, { sql, evaluation }: BindContext): Sys
 function everyOption({ evaluation }: BindContext): SystemRelation {
   return {
     columns: columnList('name STRING, setting STRING, description STRING'),
-    rows: () => allOptions(evaluation).map(({ name, value, says }) => [name, value, says]),
+    rows: () => allOptions(evaluation).map(({ name, value, description }) => [name, value, description]),
   }
 }

@@ -13,7 +13,7 @@ const stepOn: ScalarFunction = {
   name: '+',
   takes: ['IPv4', 'INT'],
   gives: 'IPv4',
-  says: 'The address so many steps on.',
+  description: 'The address so many steps on.',
   example: null,
   eval: ([a, b]) => addressOf((a as number) + (b as number)),
 }
@@ -25,7 +25,7 @@ export const addressOperators: readonly ScalarFunction[] = [
     name: '-',
     takes: ['IPv4', 'IPv4'],
     gives: 'LONG',
-    says: 'Distance between two addresses.',
+    description: 'Distance between two addresses.',
     example: null,
     eval: ([a, b]) => BigInt((a as number) - (b as number)),
   },
@@ -33,7 +33,7 @@ export const addressOperators: readonly ScalarFunction[] = [
     name: '-',
     takes: ['IPv4', 'VARCHAR'],
     gives: 'LONG',
-    says: 'Distance between two addresses.',
+    description: 'Distance between two addresses.',
     example: null,
     check: ([, text]) => {
       if (typeof text?.constant === 'string' && parseIpv4(text.constant) === null)
@@ -48,7 +48,7 @@ export const addressOperators: readonly ScalarFunction[] = [
     name: '-',
     takes: ['IPv4', 'INT'],
     gives: 'IPv4',
-    says: 'The address so many steps back.',
+    description: 'The address so many steps back.',
     example: null,
     eval: ([a, b]) => addressOf((a as number) - (b as number)),
   },
@@ -57,7 +57,7 @@ export const addressOperators: readonly ScalarFunction[] = [
       name,
       takes: ['IPv4', 'IPv4'],
       gives: 'IPv4',
-      says: 'Bitwise operation on addresses.',
+      description: 'Bitwise operation on addresses.',
       example: null,
       eval: ([a, b]) => (name === '&' ? (a as number) & (b as number) : (a as number) | (b as number)) >>> 0 || null,
     }),
@@ -66,7 +66,7 @@ export const addressOperators: readonly ScalarFunction[] = [
     name: '~',
     takes: ['IPv4'],
     gives: 'IPv4',
-    says: 'All bits changed.',
+    description: 'All bits changed.',
     example: null,
     eval: ([a]) => ~(a as number) >>> 0,
   },
@@ -77,12 +77,15 @@ export const addressOperators: readonly ScalarFunction[] = [
 ]
 
 /** The function with its arguments in reverse order. */
-function reversed(name: string, { takes, says, check, eval: evaluate, ...rest }: ScalarFunction): ScalarFunction {
+function reversed(
+  name: string,
+  { takes, description, check, eval: evaluate, ...rest }: ScalarFunction,
+): ScalarFunction {
   return {
     ...rest,
     name,
     takes: [...takes].reverse(),
-    says: says.replace('the address is', 'the subnet on the left holds the address, which is'),
+    description: description.replace('the address is', 'the subnet on the left holds the address, which is'),
     ...(check === undefined ? {} : { check: (args, position) => check([...args].reverse(), position) }),
     eval: (args, site) => evaluate([...args].reverse(), site),
   }
@@ -93,7 +96,9 @@ function subnetRow(name: string, orEqual: boolean): ScalarFunction {
     name,
     takes: ['IPv4', 'TEXT'],
     gives: 'BOOLEAN',
-    says: orEqual ? 'Whether the address is in the subnet or equal to it.' : 'Whether the address is in the subnet.',
+    description: orEqual
+      ? 'Whether the address is in the subnet or equal to it.'
+      : 'Whether the address is in the subnet.',
     example: null,
     check: ([, subnet]) => {
       const text = subnet?.constant

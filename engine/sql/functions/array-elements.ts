@@ -62,11 +62,17 @@ function placeOf(index: number, from: readonly number[], to: readonly number[]):
   return place
 }
 
-export const elementWise: Readonly<Record<string, { readonly says: string; readonly combine: Combine }>> = {
-  array_elem_sum: { says: 'Sums of the elements at each place of arrays.', combine: (sum, value) => sum + value },
-  array_elem_avg: { says: 'Means of the elements at each place of arrays.', combine: (sum, value) => sum + value },
-  array_elem_min: { says: 'Smallest elements at each place of arrays.', combine: Math.min },
-  array_elem_max: { says: 'Largest elements at each place of arrays.', combine: Math.max },
+export const elementWise: Readonly<Record<string, { readonly description: string; readonly combine: Combine }>> = {
+  array_elem_sum: {
+    description: 'Sums of the elements at each place of arrays.',
+    combine: (sum, value) => sum + value,
+  },
+  array_elem_avg: {
+    description: 'Means of the elements at each place of arrays.',
+    combine: (sum, value) => sum + value,
+  },
+  array_elem_min: { description: 'Smallest elements at each place of arrays.', combine: Math.min },
+  array_elem_max: { description: 'Largest elements at each place of arrays.', combine: Math.max },
 }
 
 export function newElements(): Elements {

@@ -16,11 +16,11 @@ function present(data: Float64Array): number[] {
 
 function fold(
   name: string,
-  says: string,
+  description: string,
   example: readonly [string, string],
   apply: (values: readonly number[]) => number | null,
 ): ScalarFunction {
-  return { name, takes: ['ARRAY'], gives: 'DOUBLE', says, example, eval: ([a]) => apply(present(array(a).data)) }
+  return { name, takes: ['ARRAY'], gives: 'DOUBLE', description, example, eval: ([a]) => apply(present(array(a).data)) }
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
@@ -61,7 +61,7 @@ const folds: ScalarFunction[] = [
     name: 'array_count',
     takes: ['ARRAY'],
     gives: 'INT',
-    says: 'Number of elements that are not NULL.',
+    description: 'Number of elements that are not NULL.',
     example: ['array_count(ARRAY[1.0, null])', '1'],
     seesNull: true,
     eval: ([a]) => (a === null ? 0 : present(array(a).data).length),
@@ -70,7 +70,7 @@ const folds: ScalarFunction[] = [
 
 function mapRow(
   name: string,
-  says: string,
+  description: string,
   example: readonly [string, string] | null,
   apply: (data: Float64Array) => Float64Array,
 ): ScalarFunction {
@@ -78,7 +78,7 @@ function mapRow(
     name,
     takes: ['ARRAY'],
     gives: 'FIRST',
-    says,
+    description,
     example,
     eval: ([a]) => mapLast(array(a), apply),
   }
@@ -113,7 +113,7 @@ const maps: ScalarFunction[] = [
     name: 'array_cum_sum',
     takes: ['ARRAY'],
     gives: () => dataType('ARRAY', 1),
-    says: 'Running sum over all elements, in one dimension.',
+    description: 'Running sum over all elements, in one dimension.',
     example: ['array_cum_sum(ARRAY[1.0, 2.0])', '[1.0,3.0]'],
     eval: ([a]) => ({ shape: [array(a).data.length], data: cumulative(array(a).data) }),
   },
@@ -134,7 +134,8 @@ const maps: ScalarFunction[] = [
       name: 'array_sort',
       takes: ['ARRAY', ...flags],
       gives: 'FIRST',
-      says: 'Elements in order: descending when the first flag is true; NULL first when the second is, or else in descending order.',
+      description:
+        'Elements in order: descending when the first flag is true; NULL first when the second is, or else in descending order.',
       example: ['array_sort(ARRAY[2.0, 1.0, 3.0], true)', '[3.0,2.0,1.0]'],
       eval: ([a, descending, nullsFirst = descending]) =>
         mapLast(array(a), (data) => orderedElements(data, descending === true, nullsFirst === true)),
@@ -144,7 +145,7 @@ const maps: ScalarFunction[] = [
     name: 'flatten',
     takes: ['ARRAY'],
     gives: () => dataType('ARRAY', 1),
-    says: 'All elements in one dimension.',
+    description: 'All elements in one dimension.',
     example: ['flatten(ARRAY[[1.0, 2.0]])', '[1.0,2.0]'],
     eval: ([a]) => ({ shape: [array(a).data.length], data: array(a).data }),
   },
@@ -152,7 +153,7 @@ const maps: ScalarFunction[] = [
     name: 'transpose',
     takes: ['ARRAY'],
     gives: 'FIRST',
-    says: 'Dimensions in reverse order.',
+    description: 'Dimensions in reverse order.',
     example: ['transpose(ARRAY[[1.0, 2.0]])', '[[1.0],[2.0]]'],
     eval: ([a]) => transpose(array(a)),
   },
@@ -160,7 +161,7 @@ const maps: ScalarFunction[] = [
     name: 'round',
     takes: ['ARRAY', 'INT'],
     gives: 'FIRST',
-    says: 'Rounds every element.',
+    description: 'Rounds every element.',
     example: null,
     seesNull: true,
     eval: ([a, places]) => {
@@ -200,7 +201,7 @@ const lookups: ScalarFunction[] = [
     name: 'array_position',
     takes: ['ARRAY', 'DOUBLE'],
     gives: 'INT',
-    says: 'Position of the first equal element (NULL equals NULL); NULL without one.',
+    description: 'Position of the first equal element (NULL equals NULL); NULL without one.',
     example: ['array_position(ARRAY[1.0, 2.0], 2.0)', '2'],
     seesNull: true,
     eval: ([a, value]) => {
@@ -213,7 +214,7 @@ const lookups: ScalarFunction[] = [
     name: 'insertion_point',
     takes: ['ARRAY', 'DOUBLE'],
     gives: 'INT',
-    says: 'Where the value belongs in a sorted array, behind equal elements.',
+    description: 'Where the value belongs in a sorted array, behind equal elements.',
     example: ['insertion_point(ARRAY[1.0, 3.0], 2.0)', '2'],
     eval: ([a, value]) => array(a).data.filter((element) => element <= (value as number)).length + 1,
   },
@@ -221,7 +222,7 @@ const lookups: ScalarFunction[] = [
     name: 'insertion_point',
     takes: ['ARRAY', 'DOUBLE', 'BOOLEAN'],
     gives: 'INT',
-    says: 'Where the value belongs in a sorted array: before equal elements when the flag is true.',
+    description: 'Where the value belongs in a sorted array: before equal elements when the flag is true.',
     example: ['insertion_point(ARRAY[1.0, 3.0], 3.0, true)', '2'],
     eval: ([a, value, before]) => {
       const isLower = (element: number): boolean =>
@@ -233,7 +234,7 @@ const lookups: ScalarFunction[] = [
     name: 'dim_length',
     takes: ['ARRAY', 'INT'],
     gives: 'INT',
-    says: 'Length of a dimension.',
+    description: 'Length of a dimension.',
     example: ['dim_length(ARRAY[[1.0, 2.0]], 2)', '2'],
     check: ([operand, dimension]) => {
       if (typeof dimension?.constant !== 'number' || operand?.type.name !== 'ARRAY') return
@@ -252,7 +253,7 @@ const lookups: ScalarFunction[] = [
     name: 'array_length',
     takes: ['ARRAY', 'INT'],
     gives: 'INT',
-    says: 'Length of a dimension; NULL where there is none.',
+    description: 'Length of a dimension; NULL where there is none.',
     example: ['array_length(ARRAY[[1.0, 2.0]], 2)', '2'],
     eval: ([a, dimension]) => array(a).shape[(dimension as number) - 1] || null,
   },
@@ -260,7 +261,7 @@ const lookups: ScalarFunction[] = [
     name: 'cardinality',
     takes: ['ARRAY'],
     gives: 'INT',
-    says: 'Number of elements in all dimensions.',
+    description: 'Number of elements in all dimensions.',
     example: ['cardinality(ARRAY[[1.0, 2.0], [3.0, 4.0]])', '4'],
     eval: ([a]) => array(a).data.length,
   },
@@ -272,7 +273,7 @@ const lookups: ScalarFunction[] = [
       const left = (args[0]?.type.a ?? 1) - (args.length - 1)
       return left > 0 ? dataType('ARRAY', left) : dataType('DOUBLE')
     },
-    says: 'An element, or the array below it: written `a[1]` or `a[1, 2]`. Beyond the end is NULL.',
+    description: 'An element, or the array below it: written `a[1]` or `a[1, 2]`. Beyond the end is NULL.',
     example: ['ARRAY[1.0, 2.0][1]', '1.0'],
     eval: ([a, ...indexes]) => element(array(a), indexes as number[]),
   },
@@ -347,7 +348,7 @@ const building: ScalarFunction[] = [
     takes: ['ANY'],
     more: 'ANY',
     gives: arrayOf,
-    says: 'An array of numbers, or of arrays of one shape: written `ARRAY[1, 2]`.',
+    description: 'An array of numbers, or of arrays of one shape: written `ARRAY[1, 2]`.',
     example: ['ARRAY[1, 2]', '[1.0,2.0]'],
     seesNull: true,
     eval: (args) => {
@@ -363,7 +364,8 @@ const building: ScalarFunction[] = [
     takes: ['LONG', 'ANY', 'ANY'],
     more: 'ANY',
     gives: ([count]) => dataType('ARRAY', Number(count?.constant) > 1 ? 2 : 1),
-    says: 'So many arrays of one length (a number, or the length of an array), each filled with a number or the elements of an array.',
+    description:
+      'So many arrays of one length (a number, or the length of an array), each filled with a number or the elements of an array.',
     example: ['array_build(2, 3, 0, 1)', '[[0.0,0.0,0.0],[1.0,1.0,1.0]]'],
     seesNull: true,
     check: checkBuild,
@@ -378,7 +380,7 @@ const algebra: ScalarFunction[] = [
     name: 'dot_product',
     takes: ['ARRAY', 'ARRAY'],
     gives: 'DOUBLE',
-    says: 'Sum of the products of elements; NULL is left out.',
+    description: 'Sum of the products of elements; NULL is left out.',
     example: ['dot_product(ARRAY[1.0, 2.0], ARRAY[3.0, 4.0])', '11.0'],
     check: ([left, right]) => {
       const [a, b] = [left?.constant, right?.constant].map((value) => (value ? `[${array(value).shape.join()}]` : ''))
@@ -397,7 +399,7 @@ const algebra: ScalarFunction[] = [
       name: 'dot_product',
       takes,
       gives: 'DOUBLE',
-      says: 'Sum of the elements, each times the number.',
+      description: 'Sum of the elements, each times the number.',
       example: takes[0] === 'ARRAY' ? ['dot_product(ARRAY[1.0, 2.0], 3.0)', '9.0'] : null,
       eval: (args) => {
         const [elements, factor] = takes[0] === 'ARRAY' ? args : [args[1], args[0]]
@@ -409,7 +411,7 @@ const algebra: ScalarFunction[] = [
     name: 'matmul',
     takes: ['ARRAY', 'ARRAY'],
     gives: () => dataType('ARRAY', 2),
-    says: 'Product of two matrices; an array of one dimension is a row on the left, a column on the right.',
+    description: 'Product of two matrices; an array of one dimension is a row on the left, a column on the right.',
     example: ['matmul(ARRAY[[1.0]], ARRAY[[2.0]])', '[[2.0]]'],
     check: ([a, b]) => {
       if (isArrayValue(a?.constant) && isArrayValue(b?.constant)) matrixSizes(a.constant, b.constant, a.position)
@@ -418,12 +420,12 @@ const algebra: ScalarFunction[] = [
   },
 ]
 
-const combined: ScalarFunction[] = Object.entries(elementWise).map(([name, { says }]) => ({
+const combined: ScalarFunction[] = Object.entries(elementWise).map(([name, { description }]) => ({
   name,
   takes: ['ARRAY', 'ARRAY'],
   more: 'ARRAY',
   gives: 'FIRST',
-  says,
+  description,
   example: name === 'array_elem_sum' ? [`${name}(ARRAY[1.0], ARRAY[2.0, 3.0])`, '[3.0,3.0]'] : null,
   seesNull: true,
   eval: (args) => combineElements(name, args),

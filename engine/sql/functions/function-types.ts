@@ -67,7 +67,7 @@ export interface ScalarFunction {
   readonly typedOnly?: true
   /** Result type. FIRST: that of the first argument. A function derives it from the arguments. */
   readonly gives: ColumnType | 'FIRST' | ((args: readonly BoundArgument[]) => DataType)
-  readonly says: string
+  readonly description: string
   /** An example expression and its result as text; null if the result is not deterministic. */
   readonly example: readonly [string, string] | null
   /** Default: pure. `row`: the result may differ at each call (rnd_*, systimestamp). */
@@ -183,7 +183,7 @@ export interface AggregateFunction {
   readonly name: string
   readonly takes: readonly TypePattern[]
   readonly gives: ScalarFunction['gives']
-  readonly says: string
+  readonly description: string
   /** An example expression over `long_sequence(5)` (column x: 1 to 5) and its result as text. */
   readonly example: readonly [string, string] | null
   /** As for scalar functions. */

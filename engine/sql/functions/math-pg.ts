@@ -41,7 +41,7 @@ const longMax = 0x7fff_ffff_ffff_ffffn
 
 function wholeRows(
   name: string,
-  says: string,
+  description: string,
   example: readonly [string, string],
   apply: (x: bigint, y: bigint) => bigint,
 ): ScalarFunction[] {
@@ -49,7 +49,7 @@ function wholeRows(
     name,
     takes: [type, type],
     gives: type,
-    says,
+    description,
     example: type === 'INT' ? example : null,
     eval: ([x, y], { position }) => {
       const result = apply(BigInt(x as number | bigint), BigInt(y as number | bigint))
@@ -76,7 +76,7 @@ const whole: readonly ScalarFunction[] = [
     name: 'div',
     takes: ['LONG', 'LONG'],
     gives: 'LONG',
-    says: 'Whole quotient, cut towards zero. Division by zero is NULL.',
+    description: 'Whole quotient, cut towards zero. Division by zero is NULL.',
     example: ['div(-9, 4)', '-2'],
     eval: ([x, y]) => ((y as bigint) === 0n ? null : (x as bigint) / (y as bigint)),
   },
@@ -87,7 +87,7 @@ const whole: readonly ScalarFunction[] = [
     name: 'factorial',
     takes: ['LONG'],
     gives: 'LONG',
-    says: 'Product of the whole numbers up to this one.',
+    description: 'Product of the whole numbers up to this one.',
     example: ['factorial(5)', '120'],
     eval: ([count], { position }) => factorial(count, position),
   },
@@ -107,7 +107,7 @@ function bucketOf(x: number, low: number, high: number, count: number, position:
 
 const takesMany = (
   name: string,
-  says: string,
+  description: string,
   example: readonly [string, string],
   wanted: boolean,
 ): ScalarFunction => ({
@@ -115,7 +115,7 @@ const takesMany = (
   takes: ['ANY'],
   more: 'ANY',
   gives: 'INT',
-  says,
+  description,
   example,
   seesNull: true,
   eval: (args) => args.filter((value) => (value === null) === wanted).length,
@@ -130,7 +130,7 @@ export const pgMath: readonly ScalarFunction[] = [
     name: 'width_bucket',
     takes: [...doubles, 'INT'],
     gives: 'INT',
-    says: 'Number of the bucket of equal widths between two bounds that holds a number; 0 below them.',
+    description: 'Number of the bucket of equal widths between two bounds that holds a number; 0 below them.',
     example: ['width_bucket(5.35, 0.024, 10.06, 5)', '3'],
     eval: ([x, low, high, count], { position }) =>
       bucketOf(Number(x), Number(low), Number(high), Number(count), position),

@@ -29,7 +29,7 @@ const binary: ScalarFunction[] = [
     name: 'atan2',
     takes: ['DOUBLE', 'DOUBLE'],
     gives: 'DOUBLE',
-    says: 'Angle of the point (x, y), given as y, x.',
+    description: 'Angle of the point (x, y), given as y, x.',
     example: ['atan2(0, 1)', '0.0'],
     ...overNumbers(Math.atan2),
   },
@@ -38,7 +38,7 @@ const binary: ScalarFunction[] = [
       name,
       takes: ['DOUBLE', 'DOUBLE'],
       gives: 'DOUBLE',
-      says: 'The first number to the power of the second.',
+      description: 'The first number to the power of the second.',
       example: [`${name}(2, 10)`, '1024.0'],
       ...overNumbers((x, y) => x ** y),
     }),
@@ -47,7 +47,7 @@ const binary: ScalarFunction[] = [
     name: 'pi',
     takes: [],
     gives: 'DOUBLE',
-    says: 'The number pi.',
+    description: 'The number pi.',
     example: ['pi()', '3.141592653589793'],
     eval: () => Math.PI,
   },
@@ -57,7 +57,7 @@ const absolute: ScalarFunction[] = (['SHORT', 'INT', 'LONG', 'DOUBLE', 'DECIMAL'
   name: 'abs',
   takes: [type],
   gives: 'FIRST',
-  says: 'The number without its sign.',
+  description: 'The number without its sign.',
   example: type === 'INT' ? ['abs(-5)', '5'] : null,
   total: type !== 'SHORT',
   eval: ([x]) => {
@@ -72,7 +72,7 @@ const signs: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUB
     name: 'sign',
     takes: [type],
     gives: type === 'DECIMAL' ? () => dataType('DECIMAL', 1, 0) : 'FIRST',
-    says: '-1, 0 or 1.',
+    description: '-1, 0 or 1.',
     example: type === 'DOUBLE' ? ['sign(-4.2)', '-1.0'] : null,
     ...(type === 'LONG' || type === 'DECIMAL' ? { eval: ([x]) => bigSign(x as bigint) } : overNumbers(Math.sign)),
   }),
@@ -150,12 +150,17 @@ function roundedOrNull(x: number, places: number, rounding: Rounding): number | 
   return Math.abs(places) > 17 ? undefined : roundDecimal(x, places, rounding)
 }
 
-function roundRow(name: string, says: string, example: readonly [string, string], rounding: Rounding): ScalarFunction {
+function roundRow(
+  name: string,
+  description: string,
+  example: readonly [string, string],
+  rounding: Rounding,
+): ScalarFunction {
   return {
     name,
     takes: ['DOUBLE', 'INT'],
     gives: 'DOUBLE',
-    says,
+    description,
     example,
     ...overNumbers((x, places) => roundedOrNull(x, places, rounding) ?? Number.NaN),
   }
@@ -171,7 +176,7 @@ const rounding: ScalarFunction[] = [
     name: 'round',
     takes: ['DOUBLE'],
     gives: 'DOUBLE',
-    says: 'Nearest whole number, halves upwards.',
+    description: 'Nearest whole number, halves upwards.',
     example: ['round(-2.5)', '-2.0'],
     ...overNumbers((x) => Math.round(x) + 0),
   },
@@ -205,14 +210,14 @@ const rounding: ScalarFunction[] = [
 function wholeRow(
   name: string,
   type: 'INT' | 'LONG' | 'FLOAT' | 'DOUBLE',
-  says: string,
+  description: string,
   apply: (x: number) => number,
 ): ScalarFunction {
   return {
     name,
     takes: [type],
     gives: type === 'FLOAT' || type === 'INT' ? 'FLOAT' : 'DOUBLE',
-    says,
+    description,
     example: type === 'DOUBLE' ? [`${name}(-1.2)`, formatDouble(apply(-1.2))] : null,
     // A LONG does not fit a double.
     ...(type === 'LONG' ? { eval: ([x]) => apply(Number(x)) } : overNumbers(type === 'INT' ? Math.fround : apply)),
@@ -230,13 +235,13 @@ const decimalRounding: ScalarFunction[] = (
     ['ceiling', 'to the next that is not less', 'ceil'],
     ['floor', 'to the next that is not greater', 'floor'],
   ] as const
-).flatMap(([name, says, mode]) =>
+).flatMap(([name, description, mode]) =>
   [['DECIMAL'], ['DECIMAL', 'INT']].map(
     (takes): ScalarFunction => ({
       name,
       takes: takes as ('DECIMAL' | 'INT')[],
       gives: (args) => roundedType(args, mode),
-      says: `Rounds a decimal to places (0 where none are given), ${says}; constant places are the scale of the result.`,
+      description: `Rounds a decimal to places (0 where none are given), ${description}; constant places are the scale of the result.`,
       example: null,
       eval: ([x, places], { type, argTypes }) => {
         const scale = argTypes[0]?.b ?? type.b
@@ -277,7 +282,7 @@ const sizes: ScalarFunction[] = [
     name: 'size_pretty',
     takes: ['LONG'],
     gives: 'STRING',
-    says: 'A number of bytes with a unit.',
+    description: 'A number of bytes with a unit.',
     example: ['size_pretty(123456789)', '117.7 MiB'],
     eval: ([bytes]) => sizePretty(Number(bytes)),
   },
@@ -300,7 +305,7 @@ const words: ScalarFunction[] = [
     name: 'to_uuid',
     takes: ['LONG', 'LONG'],
     gives: 'UUID',
-    says: 'A UUID from its low and high 64 bits.',
+    description: 'A UUID from its low and high 64 bits.',
     example: ['to_uuid(2, 1)', '00000000-0000-0001-0000-000000000002'],
     eval: ([low, high]) => (BigInt.asUintN(64, high as bigint) << 64n) | BigInt.asUintN(64, low as bigint),
   },
@@ -308,7 +313,7 @@ const words: ScalarFunction[] = [
     name: 'to_long256',
     takes: ['LONG', 'LONG', 'LONG', 'LONG'],
     gives: () => dataType('LONG256'),
-    says: 'A LONG256 from its 64-bit words, lowest first.',
+    description: 'A LONG256 from its 64-bit words, lowest first.',
     example: ['to_long256(1, 0, 0, 0)', '0x01'],
     eval: (args) => args.reduceRight<bigint>((sum, part) => (sum << 64n) | BigInt.asUintN(64, part as bigint), 0n),
   },

@@ -5,12 +5,17 @@ import type { ScalarFunction } from './function-types.js'
 
 type Example = readonly [string, string] | null
 
-export function unary(name: string, says: string, example: Example, apply: (x: number) => number): ScalarFunction {
+export function unary(
+  name: string,
+  description: string,
+  example: Example,
+  apply: (x: number) => number,
+): ScalarFunction {
   return {
     name,
     takes: ['DOUBLE'],
     gives: 'DOUBLE',
-    says,
+    description,
     example,
     ...overNumbers(apply),
   }
@@ -18,7 +23,7 @@ export function unary(name: string, says: string, example: Example, apply: (x: n
 
 export function binary(
   name: string,
-  says: string,
+  description: string,
   example: Example,
   apply: (x: number, y: number) => number,
 ): ScalarFunction {
@@ -26,7 +31,7 @@ export function binary(
     name,
     takes: ['DOUBLE', 'DOUBLE'],
     gives: 'DOUBLE',
-    says,
+    description,
     example,
     ...overNumbers(apply),
   }

@@ -16,7 +16,7 @@ const word = (value: bigint): bigint => BigInt.asIntN(64, value)
 
 interface Arithmetic {
   readonly name: string
-  readonly says: string
+  readonly description: string
   readonly int: (a: number, b: number) => number | null
   readonly long: (a: bigint, b: bigint) => bigint | null
   readonly double: (a: number, b: number) => number
@@ -26,7 +26,7 @@ interface Arithmetic {
 const arithmetic: readonly Arithmetic[] = [
   {
     name: '+',
-    says: 'Sum.',
+    description: 'Sum.',
     int: (a, b) => intOrNull(a + b),
     long: (a, b) => longOrNull(a + b),
     double: (a, b) => a + b,
@@ -34,7 +34,7 @@ const arithmetic: readonly Arithmetic[] = [
   },
   {
     name: '-',
-    says: 'Difference.',
+    description: 'Difference.',
     int: (a, b) => intOrNull(a - b),
     long: (a, b) => longOrNull(a - b),
     double: (a, b) => a - b,
@@ -42,7 +42,7 @@ const arithmetic: readonly Arithmetic[] = [
   },
   {
     name: '*',
-    says: 'Product.',
+    description: 'Product.',
     int: (a, b) => intOrNull(a * b),
     long: (a, b) => longOrNull(a * b),
     double: (a, b) => a * b,
@@ -50,7 +50,7 @@ const arithmetic: readonly Arithmetic[] = [
   },
   {
     name: '/',
-    says: 'Quotient; of integers it is cut towards zero. Division by zero is NULL.',
+    description: 'Quotient; of integers it is cut towards zero. Division by zero is NULL.',
     int: (a, b) => (b === 0 ? null : (a / b) | 0),
     long: (a, b) => (b === 0n ? null : a / b),
     double: (a, b) => a / b,
@@ -60,7 +60,7 @@ const arithmetic: readonly Arithmetic[] = [
   ...['%', 'mod'].map(
     (name): Arithmetic => ({
       name,
-      says: 'Remainder with the sign of the dividend. Division by zero is NULL.',
+      description: 'Remainder with the sign of the dividend. Division by zero is NULL.',
       int: (a, b) => (b === 0 ? null : (a % b) | 0),
       long: (a, b) => (b === 0n ? null : a % b),
       double: (a, b) => a % b,
@@ -79,13 +79,13 @@ function arithmeticRows(operator: Arithmetic): ScalarFunction[] {
 }
 
 function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
-  const { name, says, example } = operator
+  const { name, description, example } = operator
   return [
     {
       name,
       takes: ['INT', 'INT'],
       gives: 'INT',
-      says,
+      description,
       example,
       ...overNumbers((a, b) => operator.int(a, b) ?? Number.NaN),
     },
@@ -93,7 +93,7 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
       name,
       takes: ['LONG', 'LONG'],
       gives: 'LONG',
-      says,
+      description,
       example: null,
       total: true,
       eval: ([a, b]) => operator.long(a as bigint, b as bigint),
@@ -102,7 +102,7 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
       name,
       takes: ['FLOAT', 'FLOAT'],
       gives: 'FLOAT',
-      says,
+      description,
       example: null,
       ...overNumbers((a, b) => Math.fround(operator.double(a, b))),
     },
@@ -110,7 +110,7 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
       name,
       takes: ['DOUBLE', 'DOUBLE'],
       gives: 'DOUBLE',
-      says,
+      description,
       example: null,
       ...overNumbers(operator.double),
     },
@@ -172,7 +172,7 @@ const decimalRows: ScalarFunction[] = ['+', '-', '*', '/', '%'].map((name) => ({
   name,
   takes: ['DECIMAL', 'DECIMAL'],
   gives: (args) => decimalResult(name, args),
-  says: 'Exact arithmetic on decimals.',
+  description: 'Exact arithmetic on decimals.',
   example: null,
   check: (args, position) => checkDivisor(name, args, position),
   total: true,
@@ -188,7 +188,7 @@ const decimalIntegerRows: ScalarFunction[] = ['+', '-', '*', '%'].flatMap((name)
         name,
         takes,
         gives: (args) => decimalResult(name, args),
-        says: 'Exact arithmetic on a decimal and an integer.',
+        description: 'Exact arithmetic on a decimal and an integer.',
         example: null,
         typedOnly: true,
         check: (args, position) => checkDivisor(name, args, position),
@@ -214,7 +214,7 @@ function timeRow(
     name,
     takes,
     gives: name === '-' ? differenceType : timeFirst ? 'FIRST' : 'LONG',
-    says: 'Moves a point in time by a number of its own unit.',
+    description: 'Moves a point in time by a number of its own unit.',
     example: null,
     total: true,
     eval: ([a, b]) => longOrNull(name === '+' ? (a as bigint) + (b as bigint) : (a as bigint) - (b as bigint)),
@@ -233,7 +233,7 @@ const timeRows: ScalarFunction[] = [
       name: '-',
       takes: [time, time],
       gives: differenceType,
-      says: 'Distance between two points in time.',
+      description: 'Distance between two points in time.',
       example: null,
       total: true,
       eval: ([a, b]) => longOrNull((a as bigint) - (b as bigint)),
@@ -243,7 +243,7 @@ const timeRows: ScalarFunction[] = [
     name: '+',
     takes: ['TIME', 'TIME'],
     gives: 'FIRST',
-    says: 'Sum of two points in time as numbers.',
+    description: 'Sum of two points in time as numbers.',
     example: null,
     total: true,
     eval: ([a, b]) => longOrNull((a as bigint) + (b as bigint)),
@@ -255,7 +255,7 @@ const unaryRows: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', '
     name: 'negate',
     takes: [type],
     gives: 'FIRST',
-    says: 'The number with its sign changed; written as `-x`.',
+    description: 'The number with its sign changed; written as `-x`.',
     example: null,
     total: type !== 'BYTE' && type !== 'SHORT',
     eval: ([a]) => {
@@ -271,7 +271,7 @@ function bitRow(name: string, type: 'INT' | 'LONG', apply: (a: bigint, b: bigint
     name,
     takes: [type, type],
     gives: type,
-    says: 'Bitwise operation on integers.',
+    description: 'Bitwise operation on integers.',
     example: null,
     eval: ([a, b]) => {
       const result = apply(BigInt(a as number | bigint), BigInt(b as number | bigint))
@@ -294,7 +294,7 @@ const bitRows: ScalarFunction[] = [
     name: '~',
     takes: ['INT'],
     gives: 'INT',
-    says: 'All bits changed.',
+    description: 'All bits changed.',
     example: ['~5', '-6'],
     eval: ([a]) => ~(a as number),
   },
@@ -302,7 +302,7 @@ const bitRows: ScalarFunction[] = [
     name: '~',
     takes: ['LONG'],
     gives: 'LONG',
-    says: 'All bits changed.',
+    description: 'All bits changed.',
     example: null,
     eval: ([a]) => ~(a as bigint),
   },
@@ -325,7 +325,7 @@ const long256Rows: ScalarFunction[] = [
       name,
       takes,
       gives: isSum ? 'LONG256' : 'LONG',
-      says: isSum ? 'Sum, modulo 2^256.' : 'Of a LONG256 that a LONG holds; NULL beyond.',
+      description: isSum ? 'Sum, modulo 2^256.' : 'Of a LONG256 that a LONG holds; NULL beyond.',
       example: null,
       eval: ([a, b]) => {
         const [left, right] = [a as bigint, b as bigint]
@@ -343,7 +343,7 @@ const arrayRows: ScalarFunction[] = arithmetic.slice(0, 4).flatMap((operator) =>
     name: operator.name,
     takes,
     gives: (args) => dataType('ARRAY', Math.max(...args.map(({ type }) => (type.name === 'ARRAY' ? type.a : 1)))),
-    says: 'Element by element.',
+    description: 'Element by element.',
     example: null,
     seesNull: true,
     check: checkShapes,
@@ -361,7 +361,7 @@ const negatedArray: ScalarFunction = {
   name: 'negate',
   takes: ['ARRAY'],
   gives: 'FIRST',
-  says: 'Every element with the other sign.',
+  description: 'Every element with the other sign.',
   example: null,
   eval: ([a]) => {
     const { shape, data } = a as ArrayValue

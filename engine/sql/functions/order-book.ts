@@ -9,7 +9,7 @@ export const orderBookFunctions: readonly ScalarFunction[] = [
     name: 'l2price',
     takes: ['DOUBLE', 'ARRAY', 'ARRAY'],
     gives: 'DOUBLE',
-    says: 'Average price of buying an amount from a book of sizes and prices.',
+    description: 'Average price of buying an amount from a book of sizes and prices.',
     example: ['l2price(5.0, ARRAY[1.0, 5.0], ARRAY[10.0, 11.0])', '10.8'],
     check: checkLengths,
     eval: ([amount, sizes, prices]) =>
@@ -20,7 +20,7 @@ export const orderBookFunctions: readonly ScalarFunction[] = [
     takes: ['DOUBLE', 'DOUBLE', 'DOUBLE'],
     more: 'DOUBLE',
     gives: 'DOUBLE',
-    says: 'Average price of buying an amount from a book: size, price, size, price, ...',
+    description: 'Average price of buying an amount from a book: size, price, size, price, ...',
     example: ['l2price(5.0, 1.0, 10.0, 5.0, 11.0)', '10.8'],
     check: (args) => {
       if (args.length % 2 === 0)
@@ -43,11 +43,11 @@ export const orderBookFunctions: readonly ScalarFunction[] = [
       ],
     ] as const
   ).map(
-    ([name, says, apply]): ScalarFunction => ({
+    ([name, description, apply]): ScalarFunction => ({
       name,
       takes: ['DOUBLE', 'DOUBLE'],
       gives: 'DOUBLE',
-      says,
+      description,
       example: null,
       eval: ([bid, ask]) => apply(bid as number, ask as number),
     }),
@@ -56,7 +56,7 @@ export const orderBookFunctions: readonly ScalarFunction[] = [
     name: 'wmid',
     takes: ['DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
     gives: 'DOUBLE',
-    says: 'Middle of bid and ask weighted by their sizes (bid size, bid, ask, ask size).',
+    description: 'Middle of bid and ask weighted by their sizes (bid size, bid, ask, ask size).',
     example: ['wmid(1.0, 10.0, 20.0, 3.0)', '12.5'],
     eval: (args) => {
       const [bidSize = 0, bid = 0, ask = 0, askSize = 0] = args as number[]

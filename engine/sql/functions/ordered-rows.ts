@@ -8,7 +8,7 @@ export const orderedRows: AggregateFunction = {
   name: 'isOrdered',
   takes: ['ANY'],
   gives: 'BOOLEAN',
-  says: 'Whether the values never fall.',
+  description: 'Whether the values never fall.',
   example: ['isOrdered(x)', 'true'],
   ordered: true,
   accumulator: accumulator<{ ordered: boolean; first: Value; last: Value; seen: boolean }>({

@@ -15,10 +15,16 @@ import { optionKey } from '../pg-catalog/session-options.js'
 import { formatType } from '../pg-catalog/types.js'
 import type { CallSite, ScalarFunction, TypePattern } from './function-types.js'
 
-type Row = Omit<ScalarFunction, 'name' | 'takes' | 'gives' | 'says'>
+type Row = Omit<ScalarFunction, 'name' | 'takes' | 'gives' | 'description'>
 
-function row(name: string, takes: readonly TypePattern[], gives: ColumnType, says: string, rest: Row): ScalarFunction {
-  return { name, takes, gives, says, ...rest }
+function row(
+  name: string,
+  takes: readonly TypePattern[],
+  gives: ColumnType,
+  description: string,
+  rest: Row,
+): ScalarFunction {
+  return { name, takes, gives, description, ...rest }
 }
 
 /** Functions with a constant result, one entry for each list of argument types. */
@@ -26,10 +32,12 @@ function fixed(
   name: string,
   lists: readonly (readonly TypePattern[])[],
   gives: ColumnType,
-  says: string,
+  description: string,
   value: Value,
 ): ScalarFunction[] {
-  return lists.map((takes) => row(name, takes, gives, says, { example: null, seesNull: true, eval: () => value }))
+  return lists.map((takes) =>
+    row(name, takes, gives, description, { example: null, seesNull: true, eval: () => value }),
+  )
 }
 
 function advisory(name: string, value: boolean | ''): ScalarFunction[] {
@@ -125,12 +133,12 @@ function numericPart(modifier: number, shift: number): number | null {
 
 function typePart(
   name: string,
-  says: string,
+  description: string,
   [modifier, shown]: readonly [modifier: number, shown: string],
   part: (oid: number, modifier: number) => number | null | undefined,
   type: number,
 ): ScalarFunction {
-  return row(name, ['INT', 'INT'], 'INT', says, {
+  return row(name, ['INT', 'INT'], 'INT', description, {
     example: [`${name}(${type}, ${modifier})`, shown],
     eval: ([oid, written]) => part(Number(oid), Number(written)) ?? null,
   })
@@ -236,7 +244,7 @@ const aboutFunctions = (procedureOfOid: ProcedureLookup): ScalarFunction[] => [
   }),
   row('obj_description', ['INT', 'TEXT'], 'STRING', 'The comment of a table, and what a function does.', {
     example: ["obj_description(1242, 'pg_proc')", 'I/O'],
-    eval: ([oid, catalog]) => (catalog === 'pg_proc' ? (procedureOfOid(Number(oid))?.says ?? null) : null),
+    eval: ([oid, catalog]) => (catalog === 'pg_proc' ? (procedureOfOid(Number(oid))?.description ?? null) : null),
   }),
   ...fixed('obj_description', [['INT']], 'STRING', 'The comment of a table.', null),
   ...fixed('shobj_description', [['INT', 'TEXT']], 'STRING', notRetained, null),
@@ -373,11 +381,16 @@ const server: ScalarFunction[] = [
 ]
 
 /** Entries of functions that bind/catalog-calls.ts replaces while binding, so that they are never evaluated. */
-function bound(name: string, takes: readonly TypePattern[], gives: ColumnType, says: string): ScalarFunction {
+function bound(name: string, takes: readonly TypePattern[], gives: ColumnType, description: string): ScalarFunction {
   const evaluate = (): never => {
     throw new AssertionError(`a call of the catalog was not bound [name=${name}]`)
   }
-  return row(name, takes, gives, says, { example: null, volatility: 'statement', seesNull: true, eval: evaluate })
+  return row(name, takes, gives, description, {
+    example: null,
+    volatility: 'statement',
+    seesNull: true,
+    eval: evaluate,
+  })
 }
 
 const ofCatalog: ScalarFunction[] = [

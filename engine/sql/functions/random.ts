@@ -15,14 +15,14 @@ function row(
   name: string,
   takes: ScalarFunction['takes'],
   gives: ScalarFunction['gives'],
-  says: string,
+  description: string,
   draw: Draw,
 ): ScalarFunction {
   return {
     name,
     takes,
     gives,
-    says,
+    description,
     example: null,
     volatility: 'row',
     seesNull: true,
@@ -179,7 +179,7 @@ function poolRow(name: string, gives: ColumnType): ScalarFunction {
     name,
     takes: ['INT', 'INT', 'INT', 'INT'],
     gives,
-    says: 'One of so many random texts (count, shortest, longest, null rate).',
+    description: 'One of so many random texts (count, shortest, longest, null rate).',
     example: null,
     volatility: 'row',
     check: ([count]) => {
@@ -412,7 +412,7 @@ const weighted: ScalarFunction[] = [
     name: 'rnd_symbol_zipf',
     takes: ['INT', 'DOUBLE'],
     gives: 'SYMBOL',
-    says: 'One of so many symbols, the k-th with weight 1/k^a.',
+    description: 'One of so many symbols, the k-th with weight 1/k^a.',
     example: null,
     volatility: 'row',
     eval: ([count, power], { context, memo }) => {

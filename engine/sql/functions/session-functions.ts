@@ -8,10 +8,10 @@ import type { ScalarFunction } from './function-types.js'
 function constant(
   name: string,
   gives: ScalarFunction['gives'],
-  says: string,
+  description: string,
   value: string | number | bigint | boolean,
 ): ScalarFunction {
-  return { name, takes: [], gives, says, example: [`${name}()`, String(value)], eval: () => value }
+  return { name, takes: [], gives, description, example: [`${name}()`, String(value)], eval: () => value }
 }
 
 function userRow(name: string): ScalarFunction {
@@ -19,7 +19,7 @@ function userRow(name: string): ScalarFunction {
     name,
     takes: [],
     gives: 'STRING',
-    says: 'The user of the session.',
+    description: 'The user of the session.',
     example: null,
     volatility: 'statement',
     eval: (_args, { context }) => context.user,
@@ -36,7 +36,7 @@ export const sessionFunctions: readonly ScalarFunction[] = [
     takes: ['TEXT'],
     more: 'TEXT',
     gives: 'BOOLEAN',
-    says: 'Accepted for compatibility: the catalog is always loaded.',
+    description: 'Accepted for compatibility: the catalog is always loaded.',
     example: ["hydrate_table_metadata('*')", 'true'],
     eval: () => true,
   },
@@ -44,7 +44,7 @@ export const sessionFunctions: readonly ScalarFunction[] = [
     name: 'reload_config',
     takes: [],
     gives: 'BOOLEAN',
-    says: 'Reads the settings again; true when those that can change are in force.',
+    description: 'Reads the settings again; true when those that can change are in force.',
     example: null,
     volatility: 'statement',
     eval: (_args, { context }) => context.reload?.() ?? false,
@@ -56,7 +56,7 @@ export const sessionFunctions: readonly ScalarFunction[] = [
     name: 'pg_advisory_unlock_all',
     takes: [],
     gives: 'STRING',
-    says: 'Accepted for compatibility.',
+    description: 'Accepted for compatibility.',
     example: null,
     eval: () => null,
   },
@@ -67,7 +67,7 @@ export const sessionFunctions: readonly ScalarFunction[] = [
     name: 'typeOf',
     takes: ['ANY'],
     gives: ([argument]) => dataType(argument?.type.name === 'VARCHAR' ? 'VARCHAR' : 'STRING'),
-    says: 'Name of the type of an expression.',
+    description: 'Name of the type of an expression.',
     example: ['typeOf(1)', 'INT'],
     seesNull: true,
     eval: (_, { argTypes }) => typeName(argTypes[0] ?? dataType('STRING')),

@@ -14,7 +14,11 @@ interface Single {
 }
 
 /** `isSame`: whether two rows count as one. */
-function singleOf(name: string, says: string, isSame: (left: Value, right: Value) => boolean): AggregateFunction {
+function singleOf(
+  name: string,
+  description: string,
+  isSame: (left: Value, right: Value) => boolean,
+): AggregateFunction {
   const take = (state: Single, value: Value, { position }: CallSite): void => {
     if (state.rows > 0 && !isSame(state.value, value)) throw new SqlError(severalRowsText, position)
     state.value = value
@@ -24,7 +28,7 @@ function singleOf(name: string, says: string, isSame: (left: Value, right: Value
     name,
     takes: ['ANY'],
     gives: 'FIRST',
-    says,
+    description,
     example: null,
     accumulator: accumulator<Single>({
       init: () => ({ value: null, rows: 0 }),
@@ -55,7 +59,7 @@ export const onlyRow: ScalarFunction = {
   name: 'only_row',
   takes: ['LONG'],
   gives: 'BOOLEAN',
-  says: 'True for 1; a greater number is an error: that of a second row of a sub-query for a value.',
+  description: 'True for 1; a greater number is an error: that of a second row of a sub-query for a value.',
   example: ['only_row(1)', 'true'],
   eval: ([number]) => {
     if ((number as bigint) > 1n) throw new SqlError(severalRowsText, 0)

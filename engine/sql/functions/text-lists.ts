@@ -12,10 +12,10 @@ function row(
   name: string,
   takes: readonly TypePattern[],
   gives: ScalarFunction['gives'],
-  says: string,
-  rest: Omit<ScalarFunction, 'name' | 'takes' | 'gives' | 'says'>,
+  description: string,
+  rest: Omit<ScalarFunction, 'name' | 'takes' | 'gives' | 'description'>,
 ): ScalarFunction {
-  return { name, takes, gives, says, ...rest }
+  return { name, takes, gives, description, ...rest }
 }
 
 const textType = dataType('STRING')
@@ -54,7 +54,7 @@ export const textListFunctions: readonly ScalarFunction[] = [
     takes: ['ANY'],
     more: 'ANY',
     gives: texts,
-    says: "A list of texts: written `ARRAY['a', 'b']`.",
+    description: "A list of texts: written `ARRAY['a', 'b']`.",
     example: ["ARRAY['a', 'b c']", '{a,"b c"}'],
     seesNull: true,
     eval: (args, { argTypes }) =>

@@ -56,19 +56,19 @@ function justifyInterval(age: Age): Age {
 
 interface Justified {
   readonly name: string
-  readonly says: string
+  readonly description: string
   readonly apply: (age: Age) => Age
   readonly examples: readonly [ofSpan: ScalarFunction['example'], ofText: ScalarFunction['example']]
 }
 
-function justified({ name, says, apply, examples }: Justified): ScalarFunction[] {
+function justified({ name, description, apply, examples }: Justified): ScalarFunction[] {
   const [ofSpan, ofText] = examples
   return [
     {
       name,
       takes: ['LONG'],
       gives: 'STRING',
-      says: `${says} Of microseconds, such as an interval or what lies between two times.`,
+      description: `${description} Of microseconds, such as an interval or what lies between two times.`,
       example: ofSpan,
       eval: ([micros]) => ageText(apply(ageOfSpan(micros as bigint))),
     },
@@ -76,7 +76,7 @@ function justified({ name, says, apply, examples }: Justified): ScalarFunction[]
       name,
       takes: ['TEXT'],
       gives: 'STRING',
-      says: `${says} Of a text, such as an age.`,
+      description: `${description} Of a text, such as an age.`,
       example: ofText,
       eval: ([text]) => ageText(apply(ageOfText(String(text)))),
     },
@@ -85,7 +85,7 @@ function justified({ name, says, apply, examples }: Justified): ScalarFunction[]
 
 const [hoursOfSpan, hoursOfText] = justified({
   name: 'justify_hours',
-  says: 'A span of time whose 24 hours are days.',
+  description: 'A span of time whose 24 hours are days.',
   apply: justifyHours,
   examples: [null, ["justify_hours('1 mon 27:00:00')", '1 mon 1 day 03:00:00']],
 }) as [ScalarFunction, ScalarFunction]
@@ -101,7 +101,7 @@ const justifying: readonly ScalarFunction[] = [
   hoursOfText,
   ...justified({
     name: 'justify_days',
-    says: 'A span of time whose 30 days are months, as a text.',
+    description: 'A span of time whose 30 days are months, as a text.',
     apply: justifyDays,
     examples: [
       ["justify_days(interval '35 days')", '1 mon 5 days'],
@@ -110,7 +110,7 @@ const justifying: readonly ScalarFunction[] = [
   }),
   ...justified({
     name: 'justify_interval',
-    says: 'A span of time whose 24 hours are days and 30 days months, as a text.',
+    description: 'A span of time whose 24 hours are days and 30 days months, as a text.',
     apply: justifyInterval,
     examples: [
       ["justify_interval(interval '800 days 30 hours')", '2 years 2 mons 21 days 06:00:00'],
@@ -147,7 +147,7 @@ const stretches = (['TIME', 'TEXT'] as const).map(
     name: 'overlaps',
     takes: [type, type, type, type],
     gives: 'BOOLEAN',
-    says:
+    description:
       type === 'TIME'
         ? 'Whether two stretches of time share a moment, without their ends: written `(a, b) OVERLAPS (c, d)`; the second of a pair may be an interval.'
         : 'The same of times of day.',
@@ -167,7 +167,8 @@ export const spanFunctions: readonly ScalarFunction[] = [
     name: 'isfinite',
     takes: ['TIME'],
     gives: 'BOOLEAN',
-    says: 'Whether a point in time, a date or an interval is finite: unless it is NULL, as which infinite ones are read.',
+    description:
+      'Whether a point in time, a date or an interval is finite: unless it is NULL, as which infinite ones are read.',
     example: ["isfinite('2024-03-05'::timestamp)", 'true'],
     eval: () => true,
   },

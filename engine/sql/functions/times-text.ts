@@ -19,7 +19,7 @@ function parseRows(name: string, unit: TimestampUnit): ScalarFunction[] {
       name,
       takes: ['TEXT'],
       gives: unit,
-      says: 'Reads the standard form, or a number of its own unit; NULL for other text.',
+      description: 'Reads the standard form, or a number of its own unit; NULL for other text.',
       example: null,
       eval: ([text]) => timeOfText(String(text), unit),
     },
@@ -27,7 +27,8 @@ function parseRows(name: string, unit: TimestampUnit): ScalarFunction[] {
       name,
       takes: ['TEXT', 'TEXT'],
       gives: unit,
-      says: "Reads text by a pattern, or by PostgreSQL's ('YYYY-MM-DD HH24:MI:SS'); NULL for text that does not fit.",
+      description:
+        "Reads text by a pattern, or by PostgreSQL's ('YYYY-MM-DD HH24:MI:SS'); NULL for text that does not fit.",
       example:
         unit === 'TIMESTAMP'
           ? ["to_timestamp('02/01/2024 13:14', 'dd/MM/yyyy HH:mm')", '2024-01-02T13:14:00.000000Z']
@@ -56,7 +57,7 @@ const reading: ScalarFunction[] = [
     name: 'to_timestamp',
     takes: ['DOUBLE'],
     gives: 'TIMESTAMP',
-    says: 'The time so many seconds behind 1970; NULL beyond what a time can be.',
+    description: 'The time so many seconds behind 1970; NULL beyond what a time can be.',
     example: ['to_timestamp(1704067200.5)', '2024-01-01T00:00:00.500000Z'],
     eval: ([seconds]) => {
       const micros = Math.round(Number(seconds) * 1e6)
@@ -67,7 +68,8 @@ const reading: ScalarFunction[] = [
     name: 'to_timestamp_of',
     takes: ['TEXT'],
     gives: 'TIMESTAMP',
-    says: 'The time so many seconds behind 1970, else what to_timestamp() reads: what `to_timestamp($1)` of a text means to clients of PostgreSQL.',
+    description:
+      'The time so many seconds behind 1970, else what to_timestamp() reads: what `to_timestamp($1)` of a text means to clients of PostgreSQL.',
     example: ["to_timestamp_of('1704067200.5')", '2024-01-01T00:00:00.500000Z'],
     eval: ([text]) => secondsTime(String(text)) ?? timeOfText(String(text), 'TIMESTAMP'),
   },
@@ -75,7 +77,8 @@ const reading: ScalarFunction[] = [
     name: 'to_date',
     takes: ['TEXT', 'TEXT'],
     gives: 'DATE',
-    says: "Reads text by a pattern, or by PostgreSQL's ('YYYY-MM-DD HH24:MI:SS'); NULL for text that does not fit.",
+    description:
+      "Reads text by a pattern, or by PostgreSQL's ('YYYY-MM-DD HH24:MI:SS'); NULL for text that does not fit.",
     example: ["to_date('2024-01-02', 'yyyy-MM-dd')", '2024-01-02T00:00:00.000Z'],
     eval: ([text, pattern]) => {
       const micros = parseByEitherPattern(String(text), 'TIMESTAMP', String(pattern))
@@ -86,7 +89,7 @@ const reading: ScalarFunction[] = [
     name: 'to_pg_date',
     takes: ['TEXT'],
     gives: 'DATE',
-    says: 'Reads a day in the form yyyy-MM-dd; NULL for other text.',
+    description: 'Reads a day in the form yyyy-MM-dd; NULL for other text.',
     example: ["to_pg_date('2024-01-02')", '2024-01-02T00:00:00.000Z'],
     eval: ([text]) => {
       const micros = parseByPattern(String(text), 'TIMESTAMP', 'yyyy-MM-dd')
@@ -100,7 +103,7 @@ const printing: ScalarFunction[] = [
     name: 'to_str',
     takes: ['TIME', 'TEXT'],
     gives: 'STRING',
-    says: 'Prints a point in time by a pattern.',
+    description: 'Prints a point in time by a pattern.',
     example: ["to_str('2024-03-31T13:45:30Z'::timestamp, 'yyyy-MM-dd HH:mm:ss')", '2024-03-31 13:45:30'],
     check: checkFormat,
     eval: ([ts, pattern], site) =>
@@ -118,7 +121,7 @@ const printing: ScalarFunction[] = [
     name: 'to_str',
     takes: ['DATE', 'TEXT'],
     gives: 'STRING',
-    says: 'Prints a date by a pattern.',
+    description: 'Prints a date by a pattern.',
     example: null,
     check: checkFormat,
     eval: ([date, pattern]) => formatByPattern((date as bigint) * 1000n, 'TIMESTAMP', String(pattern)),
@@ -130,7 +133,7 @@ const pgPrinting = (['TIME', 'DATE'] as const).map(
     name: 'to_char',
     takes: [type, 'TEXT'],
     gives: 'STRING',
-    says: "Prints a point in time by a pattern of PostgreSQL's.",
+    description: "Prints a point in time by a pattern of PostgreSQL's.",
     example:
       type === 'TIME'
         ? ["to_char('2024-03-01T13:45:30Z'::timestamp, 'FMDay, DD Mon HH12:MI AM')", 'Friday, 01 Mar 01:45 PM']
@@ -149,7 +152,7 @@ const dayTimes = (['TIME', 'DATE'] as const).map(
     name: 'time',
     takes: [type],
     gives: () => dataType('STRING', textKinds.time),
-    says: "The time of day, as PostgreSQL's type time has it.",
+    description: "The time of day, as PostgreSQL's type time has it.",
     example: type === 'TIME' ? ["time('2024-03-01T13:45:30.250Z'::timestamp)", '13:45:30.25'] : null,
     eval: ([ts], { argTypes }) => {
       const ticks = type === 'DATE' ? (ts as bigint) * 1000n : (ts as bigint)
@@ -164,7 +167,7 @@ const writtenTimes: ScalarFunction[] = [
     name: 'time',
     takes: ['TEXT'],
     gives: () => dataType('STRING', textKinds.time),
-    says: 'The time of day that a text says, in the form in which others are equal to it.',
+    description: 'The time of day that a text says, in the form in which others are equal to it.',
     example: ["time('9:30')", '09:30:00'],
     eval: ([text], { position }) => {
       const time = writtenDayTime(String(text))
@@ -192,7 +195,7 @@ function clockRow(name: string, gives: 'TIMESTAMP' | 'TIMESTAMP_NS' | 'DATE', st
     name,
     takes: [],
     gives,
-    says: statement ? 'The time at which the statement began.' : 'The time of the call.',
+    description: statement ? 'The time at which the statement began.' : 'The time of the call.',
     example: null,
     volatility: statement ? 'statement' : 'row',
     eval: (_args, { context }) => {
@@ -208,7 +211,7 @@ function clockWithDigits(name: string): ScalarFunction {
     name,
     takes: ['INT'],
     gives: 'TIMESTAMP',
-    says: 'The time at which the statement began, with so many digits of the second.',
+    description: 'The time at which the statement began, with so many digits of the second.',
     example: null,
     volatility: 'statement',
     eval: ([digits], { context }) => {
@@ -223,7 +226,7 @@ function dayRows(name: string, offset: number): ScalarFunction[] {
     name,
     takes,
     gives: 'INTERVAL',
-    says: 'The whole day as an interval, of UTC or of a zone; NULL where there is no such zone.',
+    description: 'The whole day as an interval, of UTC or of a zone; NULL where there is no such zone.',
     example: null,
     seesNull: true,
     volatility: 'statement',
@@ -264,7 +267,7 @@ const intervals: ScalarFunction[] = [
     name: 'interval',
     takes: ['TIMESTAMP', 'TIMESTAMP'],
     gives: 'INTERVAL',
-    says: 'The interval between two points in time, both within.',
+    description: 'The interval between two points in time, both within.',
     example: null,
     eval: ([lo, hi], { position }) => {
       if ((lo as bigint) > (hi as bigint)) throw new SqlError('invalid interval boundaries', position)
@@ -275,7 +278,7 @@ const intervals: ScalarFunction[] = [
     name: 'interval_start',
     takes: ['INTERVAL'],
     gives: 'TIMESTAMP',
-    says: 'First point of an interval.',
+    description: 'First point of an interval.',
     example: ["interval_start(interval('2024-01-01', '2024-01-02'))", '2024-01-01T00:00:00.000000Z'],
     eval: ([interval]) => (interval as IntervalValue).lo,
   },
@@ -283,7 +286,7 @@ const intervals: ScalarFunction[] = [
     name: 'interval_end',
     takes: ['INTERVAL'],
     gives: 'TIMESTAMP',
-    says: 'Last point of an interval.',
+    description: 'Last point of an interval.',
     example: ["interval_end(interval('2024-01-01', '2024-01-02'))", '2024-01-02T00:00:00.000000Z'],
     eval: ([interval]) => (interval as IntervalValue).hi,
   },
@@ -294,7 +297,7 @@ function sequenceRow(name: string, unit: TimestampUnit): ScalarFunction {
     name,
     takes: [unit, 'LONG'],
     gives: dataType(unit).name,
-    says: 'Timestamps that grow by a step from row to row.',
+    description: 'Timestamps that grow by a step from row to row.',
     example: null,
     volatility: 'row',
     eval: ([start, step], { memo }) => {

@@ -42,7 +42,7 @@ function unitOf(site: CallSite, index: number): TimestampUnit {
 /** A function that returns a field of a timestamp. The result is constant within one `unit`. */
 function partRow(
   name: string,
-  says: string,
+  description: string,
   shown: string,
   part: (parts: TimestampParts) => number,
   unit?: TimeUnit,
@@ -51,7 +51,7 @@ function partRow(
     name,
     takes: ['TIME'],
     gives: 'INT',
-    says,
+    description,
     example: [`${name}(${sample})`, shown],
     eval: ([ts], site) => part(partsOf(ts as bigint, unitOf(site, 0))),
     ...(unit === undefined ? {} : { steady: () => ({ count: 1, unit }) }),
@@ -77,7 +77,7 @@ const parts: ScalarFunction[] = [
     name: 'is_leap_year',
     takes: ['TIME'],
     gives: 'BOOLEAN',
-    says: 'Whether the year has 366 days.',
+    description: 'Whether the year has 366 days.',
     example: [`is_leap_year(${sample})`, 'true'],
     eval: ([ts], site) => isLeapYear(partsOf(ts as bigint, unitOf(site, 0)).year),
   },
@@ -143,7 +143,7 @@ function extractName(name: string): ScalarFunction {
     name,
     takes: ['TEXT', 'TIME'],
     gives: (args) => dataType(partNamed(constantText(args[0]) ?? '') === 'epoch' ? 'LONG' : 'INT'),
-    says: 'A part of a point in time: year, month, day, hour, minute, second, week, dow, doy, epoch, ...',
+    description: 'A part of a point in time: year, month, day, hour, minute, second, week, dow, doy, epoch, ...',
     example: name === 'extract' ? [`extract(year from ${sample})`, '2024'] : [`date_part('hour', ${sample})`, '13'],
     check: (args) => {
       const written = constantText(args[0])?.toLowerCase()
@@ -221,7 +221,8 @@ const rounding: ScalarFunction[] = [
     name: 'date_trunc',
     takes: ['TEXT', 'TIME'],
     gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
-    says: 'Start of the unit that holds the point in time: hour, day, week, month, quarter, year, decade, century, ...',
+    description:
+      'Start of the unit that holds the point in time: hour, day, week, month, quarter, year, decade, century, ...',
     example: [`date_trunc('month', ${sample})`, '2024-03-01T00:00:00.000000Z'],
     check: (args) => {
       const text = isNullConstant(args[0]) ? 'null' : constantText(args[0])
@@ -242,7 +243,8 @@ const rounding: ScalarFunction[] = [
     name: 'date_bin',
     takes: ['LONG', 'TIME', 'TIME'],
     gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
-    says: "Start of the bucket that holds the point in time, of an interval (`date_bin('5 minutes', ts, origin)`) or of microseconds.",
+    description:
+      "Start of the bucket that holds the point in time, of an interval (`date_bin('5 minutes', ts, origin)`) or of microseconds.",
     example: [`date_bin('15 minutes', ${sample}, '2001-01-01T00:05:00Z')`, '2024-03-31T13:35:00.000000Z'],
     eval: ([stride, ts, origin], site) => {
       const unit = unitOf(site, 1)
@@ -256,7 +258,7 @@ const rounding: ScalarFunction[] = [
     name: 'timestamp_ceil',
     takes: ['TEXT', 'TIME'],
     gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
-    says: 'Start of the next bucket.',
+    description: 'Start of the next bucket.',
     example: [`timestamp_ceil('h', ${sample})`, '2024-03-31T14:00:00.000000Z'],
     check: checkInterval,
     eval: ([text, ts], site) => {
@@ -285,7 +287,8 @@ function floorRow(takes: ScalarFunction['takes'], apply: FloorRest): ScalarFunct
     name: 'timestamp_floor',
     takes,
     gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
-    says: 'Start of the bucket (`5m`, `1h`, `d`, `M`) that holds the point in time, counted from an origin; with a zone, in its local time.',
+    description:
+      'Start of the bucket (`5m`, `1h`, `d`, `M`) that holds the point in time, counted from an origin; with a zone, in its local time.',
     example: takes.length === 2 ? [`timestamp_floor('5m', ${sample})`, '2024-03-31T13:45:00.000000Z'] : null,
     check: checkFloor,
     seesNull: true,
@@ -328,7 +331,8 @@ const arithmetic: ScalarFunction[] = [
     name: 'present_time',
     takes: ['TIME'],
     gives: 'FIRST',
-    says: 'The point in time, which is an error where it is NULL: what `(query) timestamp(ts)` asks of its column.',
+    description:
+      'The point in time, which is an error where it is NULL: what `(query) timestamp(ts)` asks of its column.',
     example: null,
     seesNull: true,
     eval: ([ts = null], { position }) => {
@@ -340,7 +344,7 @@ const arithmetic: ScalarFunction[] = [
     name: 'dateadd',
     takes: ['CHAR', 'INT', 'TIME'],
     gives: (args) => args[2]?.type ?? dataType('TIMESTAMP'),
-    says: 'Adds so many units (n u T s m h d w M y).',
+    description: 'Adds so many units (n u T s m h d w M y).',
     example: [`dateadd('M', 1, ${sample})`, '2024-04-30T13:45:30.123456Z'],
     check: ([unit, stride]) => {
       checkUnit(unit)
@@ -356,7 +360,7 @@ const arithmetic: ScalarFunction[] = [
     name: 'dateadd',
     takes: ['CHAR', 'INT', 'TIME', 'TEXT'],
     gives: (args) => args[2]?.type ?? dataType('TIMESTAMP'),
-    says: 'Adds so many units by the calendar of a zone.',
+    description: 'Adds so many units by the calendar of a zone.',
     example: null,
     check: (args) => {
       checkUnit(args[0])
@@ -386,7 +390,7 @@ const arithmetic: ScalarFunction[] = [
       isTimeUnit(diffUnitOfCode(constantText(unit) ?? 's'))
         ? dataType('LONG')
         : finestTime(times.map(({ type }) => type)),
-    says: 'Whole units between two points in time, without sign.',
+    description: 'Whole units between two points in time, without sign.',
     example: [`datediff('h', '2024-01-01'::timestamp, ${sample})`, '2173'],
     eval: ([code, a, b], site) => {
       const unit = diffUnitOfCode(String(code))
@@ -428,13 +432,13 @@ function diffUnitOfCode(text: string): string {
 
 // Zones -------------------------------------------------------------------------------------------------------------
 
-function zoneRow(name: 'to_timezone' | 'to_utc', says: string, shown: string): ScalarFunction {
+function zoneRow(name: 'to_timezone' | 'to_utc', description: string, shown: string): ScalarFunction {
   const move = name === 'to_timezone' ? toZone : fromZone
   return {
     name,
     takes: ['TIME', 'TEXT'],
     gives: 'FIRST',
-    says,
+    description,
     example: [`${name}(${sample}, 'Europe/Berlin')`, shown],
     check: (args) => checkZone(args[1]),
     eval: ([ts, name], site) => {

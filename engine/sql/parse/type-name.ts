@@ -97,8 +97,8 @@ function parseGeohash(cursor: Cursor, position: number, text: string, context: C
  * `(18)`, `(18, 3)`. A value out of range is reported at the parenthesis of a column's type, but at the name in a cast.
  */
 function parseDecimal(cursor: Cursor, place: number): number[] {
-  const fail = (says: string, position = place): never => {
-    throw new SqlError(`Invalid decimal type. ${says}`, position)
+  const fail = (description: string, position = place): never => {
+    throw new SqlError(`Invalid decimal type. ${description}`, position)
   }
   const digits = (what: string): number => {
     const before = cursor.start

@@ -16,7 +16,7 @@ export interface Procedure {
   /** Type oid of a variadic argument; 0 without one. */
   readonly more: number
   readonly gives: number
-  readonly says: string | null
+  readonly description: string | null
 }
 
 const firstOid = 100_000
@@ -45,7 +45,7 @@ function typeFunctions(): Procedure[] {
         ending === 'in' || ending === 'recv'
           ? [[ending === 'in' ? cstringOid : internalOid], type]
           : [[type], ending === 'out' ? cstringOid : pgTypeNamed('bytea').oid]
-      const rest = { kind: 'f', volatility: 'pure', more: 0, says: 'I/O' } as const
+      const rest = { kind: 'f', volatility: 'pure', more: 0, description: 'I/O' } as const
       found.set(oid, { oid, name: `${stem}${ending}`, takes, gives, ...rest })
     })
   }
@@ -62,7 +62,7 @@ function ownFunctions(tables: FunctionTables): Procedure[] {
       takes: entry.takes.map(oidOfPattern),
       more: entry.more === undefined ? 0 : oidOfPattern(entry.more),
       gives: oidOfResult(entry.gives),
-      says: entry.says,
+      description: entry.description,
     }),
   )
   const aggregates = tables.aggregates.filter(isName).map(
@@ -73,7 +73,7 @@ function ownFunctions(tables: FunctionTables): Procedure[] {
       takes: entry.takes.map(oidOfPattern),
       more: 0,
       gives: oidOfResult(entry.gives),
-      says: entry.says,
+      description: entry.description,
     }),
   )
   const windows = [...tables.windows].map(
@@ -84,7 +84,7 @@ function ownFunctions(tables: FunctionTables): Procedure[] {
       takes: [],
       more: 0,
       gives: anyOid,
-      says: null,
+      description: null,
     }),
   )
   return [...scalars, ...aggregates, ...windows].map((entry, index) => ({ oid: firstOid + index, ...entry }))

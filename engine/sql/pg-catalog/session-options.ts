@@ -19,13 +19,13 @@ interface SessionOption {
   readonly kind: 'string' | 'bool' | 'integer' | 'real' | 'enum'
   readonly unit: string | null
   readonly category: 'Preset Options' | 'Client Connection Defaults' | 'Reporting and Logging' | 'Resource Usage'
-  readonly says: string
+  readonly description: string
 }
 
 type Rest = Partial<Pick<SessionOption, 'kind' | 'unit' | 'category'>>
 
-function option(name: string, value: string, says: string, rest: Rest = {}): SessionOption {
-  return { name, value, says, kind: 'string', unit: null, category: 'Client Connection Defaults', ...rest }
+function option(name: string, value: string, description: string, rest: Rest = {}): SessionOption {
+  return { name, value, description, kind: 'string', unit: null, category: 'Client Connection Defaults', ...rest }
 }
 
 const preset = { category: 'Preset Options' } as const
@@ -149,27 +149,27 @@ interface Asking {
 }
 
 /** All settings with their values, including unknown ones that the session has set. */
-export function allOptions(asking: Asking): readonly { name: string; value: string; says: string | null }[] {
+export function allOptions(asking: Asking): readonly { name: string; value: string; description: string | null }[] {
   const others = [...(asking.settings ?? [])].filter(([key]) => !byName.has(key))
   return [
-    ...list.map(({ name, value, unit, says }) => ({
+    ...list.map(({ name, value, unit, description }) => ({
       name,
       value: withUnit(setValue(name.toLowerCase(), asking.settings) ?? value, unit),
-      says,
+      description,
     })),
-    ...others.map(([name, value]) => ({ name, value, says: null })),
+    ...others.map(([name, value]) => ({ name, value, description: null })),
   ]
 }
 
 export function settingRecords(asking: Asking): Record<string, Value>[] {
-  return list.map(({ name, value, kind, unit, category, says }) => {
+  return list.map(({ name, value, kind, unit, category, description }) => {
     const set = setValue(name.toLowerCase(), asking.settings)
     return {
       name,
       setting: set ?? value,
       unit,
       category,
-      short_desc: says,
+      short_desc: description,
       extra_desc: null,
       context: category === 'Preset Options' ? 'internal' : 'user',
       vartype: kind,

@@ -38,8 +38,8 @@ const aggregateRecords = once(() =>
   procedures().flatMap(({ oid, kind }) => (kind === 'a' ? [{ aggfnoid: oid, aggkind: 'n' }] : [])),
 )
 const procedureDescriptions = once(() =>
-  procedures().flatMap(({ oid, says }) =>
-    says === null ? [] : [{ objoid: oid, classoid: 1255, objsubid: 0, description: says }],
+  procedures().flatMap(({ oid, description }) =>
+    description === null ? [] : [{ objoid: oid, classoid: 1255, objsubid: 0, description: description }],
   ),
 )
 const opclassRecords = once(pgOpclass)

@@ -67,9 +67,9 @@ test.each(rows)('%s', (key, row) => {
   }
 })
 
-test.each(rows)('%s is documented in a sentence', (_key, { says, initial, ...row }) => {
-  expect(says).toMatch(/^[A-Z`].*[.:]/)
-  expect(parseSetting({ says, initial, ...row }, initial)).not.toBe(null)
+test.each(rows)('%s is documented in a sentence', (_key, { description, initial, ...row }) => {
+  expect(description).toMatch(/^[A-Z`].*[.:]/)
+  expect(parseSetting({ description, initial, ...row }, initial)).not.toBe(null)
 })
 
 /** Of the specification: name and default. */

@@ -101,7 +101,7 @@ test('an unknown setting is told of with the nearest one', () => {
 })
 
 test('a secret comes from a file, and no message shows it', () => {
-  const table = { 'a.password': { type: 'secret', initial: '', says: '' } } as const
+  const table = { 'a.password': { type: 'secret', initial: '', description: '' } } as const
   const path = join(mkdtempSync(join(tmpdir(), 'penstock-settings-')), 'secret')
   writeFileSync(path, 'hidden\n')
   expect(loadTable(table, conf(`a.password.file = ${path}`)).values['a.password']).toBe('hidden')

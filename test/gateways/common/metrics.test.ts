@@ -48,7 +48,7 @@ test.each(specified)('%s is a %s', async (name, type, label) => {
 test('names are told apart and have sentences', () => {
   const metrics = allMetrics()
   expect(new Set(metrics.map(({ name }) => name)).size).toBe(metrics.length)
-  for (const { says } of metrics) expect(says).toMatch(/^[A-Z].*\.$/)
+  for (const { description } of metrics) expect(description).toMatch(/^[A-Z].*\.$/)
 })
 
 test('process and event loop are there', async () => {
@@ -68,7 +68,7 @@ test('a histogram is cumulative and ends with +Inf, sum and count', async () => 
   const durations = new Durations()
   for (const seconds of [0.0001, 0.002, 0.002, 3, 100]) durations.observe('/exec', seconds)
   const read = () => durations.histograms('endpoint')
-  const metric = { name: 'svc_test_seconds', type: 'histogram', says: 'A test.', read } as const
+  const metric = { name: 'svc_test_seconds', type: 'histogram', description: 'A test.', read } as const
   const lines = (await metricsSource([metric], 'svc_').text()).text.split('\n')
   const value = (label: string) =>
     lines

@@ -59,13 +59,13 @@ const orderedTypes = [
   'TIME',
 ] as const
 
-function extremes(best: Extreme, says: string, parts: Accumulator<unknown>): AggregateFunction[] {
+function extremes(best: Extreme, description: string, parts: Accumulator<unknown>): AggregateFunction[] {
   return orderedTypes.map(
     (type): AggregateFunction => ({
       name: best,
       takes: [type],
       gives: 'FIRST',
-      says,
+      description,
       example: type === 'LONG' ? [`${best}(x)`, best === 'min' ? '1' : '5'] : null,
       accumulator: parts,
       ...extremeColumn(type, best),
@@ -90,12 +90,12 @@ function extremeColumn(type: (typeof orderedTypes)[number], best: Extreme): Pick
 
 function keeper(
   name: string,
-  says: string,
+  description: string,
   shown: string,
   parts: Accumulator<unknown>,
   gives: AggregateFunction['gives'] = 'FIRST',
 ): AggregateFunction {
-  return { name, takes: ['ANY'], gives, says, example: [`${name}(x)`, shown], ordered: true, accumulator: parts }
+  return { name, takes: ['ANY'], gives, description, example: [`${name}(x)`, shown], ordered: true, accumulator: parts }
 }
 
 /** Whether values have a fixed size of at most 8 bytes. */
@@ -163,7 +163,7 @@ const arguments_: AggregateFunction[] = ['arg_min', 'min_by', 'arg_max', 'max_by
   name,
   takes: ['ANY', 'ANY'],
   gives: widenedFirst,
-  says: name.includes('min')
+  description: name.includes('min')
     ? 'The first value at the row where the second is smallest.'
     : 'The first value at the row where the second is largest.',
   example: [`${name}(x, x)`, name.includes('min') ? '1' : '5'],

@@ -28,7 +28,7 @@ function addWeighted(state: Weighted, value: number, weight: number, squares: nu
 
 function weightedDeviation(
   name: string,
-  says: string,
+  description: string,
   example: string,
   divisor: (state: Weighted) => number,
 ): AggregateFunction {
@@ -36,7 +36,7 @@ function weightedDeviation(
     name,
     takes: ['DOUBLE', 'DOUBLE'],
     gives: 'DOUBLE',
-    says,
+    description,
     example: [`${name}(x, 2)`, example],
     accumulator: accumulator<Weighted>({
       init: () => ({ weights: 0, squares: 0, mean: 0, deviations: 0 }),
@@ -153,7 +153,7 @@ const tracks: AggregateFunction[] = [
     name: 'twap',
     takes: ['DOUBLE', 'TIME'],
     gives: 'DOUBLE',
-    says: 'Mean of a price weighted by the time that it held.',
+    description: 'Mean of a price weighted by the time that it held.',
     example: ['twap(x, x::timestamp)', '2.5'],
     column: { kind: 'points', value: timeWeighted },
     accumulator: accumulator<Prices>({
@@ -175,7 +175,7 @@ const tracks: AggregateFunction[] = [
     name: 'haversine_dist_deg',
     takes: ['DOUBLE', 'DOUBLE', 'TIME'],
     gives: 'DOUBLE',
-    says: 'Kilometres travelled along latitudes and longitudes in time order.',
+    description: 'Kilometres travelled along latitudes and longitudes in time order.',
     example: ['haversine_dist_deg(0, 0, x::timestamp)', '0.0'],
     accumulator: accumulator<Track<PlacePoint>>({
       init: () => ({ points: [] }),
@@ -194,11 +194,11 @@ const tracks: AggregateFunction[] = [
 // Arrays element by element -----------------------------------------------------------------------------------------
 
 const elements: AggregateFunction[] = Object.entries(elementWise).map(
-  ([name, { says, combine }]): AggregateFunction => ({
+  ([name, { description, combine }]): AggregateFunction => ({
     name,
     takes: ['ARRAY'],
     gives: ([array]) => array?.type ?? dataType('ARRAY', 1),
-    says,
+    description,
     example: name === 'array_elem_max' ? [`${name}(ARRAY[x, 1])`, '[5.0,1.0]'] : null,
     accumulator: accumulator<Elements>({
       init: newElements,

@@ -25,20 +25,20 @@ const root = (value: number | null): number | null => (value === null ? null : M
 
 function oneVariable(
   name: string,
-  says: string,
+  description: string,
   example: readonly [string, string] | null,
   finish: (state: Moments) => number | null,
 ): AggregateFunction {
-  return { name, takes: ['DOUBLE'], gives: 'DOUBLE', says, example, ...moments(4, finish) }
+  return { name, takes: ['DOUBLE'], gives: 'DOUBLE', description, example, ...moments(4, finish) }
 }
 
 function twoVariables(
   name: string,
-  says: string,
+  description: string,
   example: readonly [string, string] | null,
   finish: (state: Moments) => number | null,
 ): AggregateFunction {
-  return { name, takes: ['DOUBLE', 'DOUBLE'], gives: 'DOUBLE', says, example, ...moments(6, finish) }
+  return { name, takes: ['DOUBLE', 'DOUBLE'], gives: 'DOUBLE', description, example, ...moments(6, finish) }
 }
 
 /** Regression of the first argument (y) on the second (x). Note that x of the state is the first argument. */
@@ -91,14 +91,14 @@ const spread: AggregateFunction[] = [
       ['regr_syy', 'Sum of the squared deviations of the first.', '10.0', ({ squaresX }: Moments) => squaresX],
       ['regr_sxy', 'Sum of the products of the deviations.', '10.0', ({ products }: Moments) => products],
     ] as const
-  ).map(([name, says, shown, finish]) =>
-    twoVariables(name, says, [`${name}(x, x)`, shown], (s) => (s.count < 1 ? null : finish(s))),
+  ).map(([name, description, shown, finish]) =>
+    twoVariables(name, description, [`${name}(x, x)`, shown], (s) => (s.count < 1 ? null : finish(s))),
   ),
   {
     name: 'regr_count',
     takes: ['DOUBLE', 'DOUBLE'],
     gives: 'LONG',
-    says: 'Number of rows where both have values.',
+    description: 'Number of rows where both have values.',
     example: ['regr_count(x, x)', '5'],
     accumulator: accumulator<{ count: bigint }>({
       small: true,
@@ -153,7 +153,7 @@ const means: AggregateFunction[] = [
     name: 'weighted_avg',
     takes: ['DOUBLE', 'DOUBLE'],
     gives: 'DOUBLE',
-    says: 'Mean of the first argument weighted by the second.',
+    description: 'Mean of the first argument weighted by the second.',
     example: ['weighted_avg(x, 1)', '3.0'],
     ...weightedMean(() => true),
   },
@@ -161,7 +161,7 @@ const means: AggregateFunction[] = [
     name: 'vwap',
     takes: ['DOUBLE', 'DOUBLE'],
     gives: 'DOUBLE',
-    says: 'Mean of a price weighted by volumes; those that are not positive do not count.',
+    description: 'Mean of a price weighted by volumes; those that are not positive do not count.',
     example: ['vwap(x, 1)', '3.0'],
     ...weightedMean((volume) => volume > 0),
   },
@@ -169,7 +169,7 @@ const means: AggregateFunction[] = [
     name: 'geomean',
     takes: ['DOUBLE'],
     gives: 'DOUBLE',
-    says: 'Geometric mean of positive numbers.',
+    description: 'Geometric mean of positive numbers.',
     example: null,
     ...geometricMean,
   },
@@ -177,7 +177,7 @@ const means: AggregateFunction[] = [
     name: 'mode',
     takes: ['ANY'],
     gives: modeType,
-    says: 'The most frequent value, the first of them when several are.',
+    description: 'The most frequent value, the first of them when several are.',
     example: null,
     ordered: true,
     accumulator: accumulator<{ counts: Map<string, { value: Value; count: number }> }>({
@@ -201,7 +201,7 @@ const counted: AggregateFunction = {
   name: 'most_frequent',
   takes: ['ANY', 'LONG'],
   gives: modeType,
-  says: 'The first value with the largest count, NULL apart: what `mode` makes of values that were counted.',
+  description: 'The first value with the largest count, NULL apart: what `mode` makes of values that were counted.',
   example: ['most_frequent(x, 9 - x)', '1'],
   ordered: true,
   column: { kind: 'chosen', best: 'max', present: true },
@@ -292,11 +292,12 @@ function checkPrecision([precision]: readonly BoundArgument[]): void {
     throw new SqlError('precision must be between 0 and 5', precision.position)
 }
 
-const exactSays = 'The value below which a share of the values lies. It is exact, whatever the precision (0 to 5).'
+const exactDescription =
+  'The value below which a share of the values lies. It is exact, whatever the precision (0 to 5).'
 const quantileSays = {
-  approx_percentile: exactSays,
-  approx_median: exactSays,
-  median: exactSays,
+  approx_percentile: exactDescription,
+  approx_median: exactDescription,
+  median: exactDescription,
   percentile_disc:
     'The value below which a share of the values lies; also `percentile_disc(share) within group (order by value)`.',
   percentile_cont:
@@ -326,7 +327,7 @@ const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((ty
       name,
       takes,
       gives: 'DOUBLE',
-      says: quantileSays[name],
+      description: quantileSays[name],
       example: type === 'LONG' ? quantileExamples[name] : null,
       check: name.endsWith('median') ? checkMedian : checkPercentile,
       ...(name.endsWith('median')

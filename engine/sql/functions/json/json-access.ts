@@ -85,7 +85,7 @@ function has(json: Json, name: string | null): boolean {
 
 function having(
   name: string,
-  says: string,
+  description: string,
   example: readonly [string, string],
   test: (names: readonly (string | null)[], has: (name: string | null) => boolean) => boolean,
   single = false,
@@ -94,7 +94,7 @@ function having(
     name,
     takes: ['TEXT', 'TEXT'],
     gives: 'BOOLEAN',
-    says,
+    description,
     example,
     eval: ([text, names], site) => {
       const json = parsed(text, site, 'whole')
@@ -109,7 +109,7 @@ const ofJson: readonly ScalarFunction[] = [
     name: 'json_get',
     takes: ['TEXT', 'TEXT'],
     gives: jsonType,
-    says: 'A member of a JSON object, as JSON: written `json -> name`.',
+    description: 'A member of a JSON object, as JSON: written `json -> name`.',
     example: ['json_get(\'{"a":{"b":1}}\', \'a\')', '{"b":1}'],
     eval: ([text, name]) => member(text, String(name)),
   },
@@ -117,7 +117,7 @@ const ofJson: readonly ScalarFunction[] = [
     name: 'json_get',
     takes: ['TEXT', 'LONG'],
     gives: jsonType,
-    says: 'An element of a JSON array, from 0 or from -1 backward, as JSON: written `json -> index`.',
+    description: 'An element of a JSON array, from 0 or from -1 backward, as JSON: written `json -> index`.',
     example: ["json_get('[1,2,3]', -1)", '3'],
     eval: ([text, index]) => member(text, Number(index)),
   },
@@ -125,7 +125,7 @@ const ofJson: readonly ScalarFunction[] = [
     name: 'json_get_text',
     takes: ['TEXT', 'TEXT'],
     gives: 'STRING',
-    says: 'A member of a JSON object, as text: written `json ->> name`.',
+    description: 'A member of a JSON object, as text: written `json ->> name`.',
     example: ['json_get_text(\'{"a":"b"}\', \'a\')', 'b'],
     eval: ([text, name]) => textOfJson(member(text, String(name))),
   },
@@ -133,7 +133,7 @@ const ofJson: readonly ScalarFunction[] = [
     name: 'json_get_text',
     takes: ['TEXT', 'LONG'],
     gives: 'STRING',
-    says: 'An element of a JSON array, as text: written `json ->> index`.',
+    description: 'An element of a JSON array, as text: written `json ->> index`.',
     example: ["json_get_text('[1,2,3]', 0)", '1'],
     eval: ([text, index]) => textOfJson(member(text, Number(index))),
   },
@@ -141,7 +141,7 @@ const ofJson: readonly ScalarFunction[] = [
     name: 'json_get_path',
     takes: ['TEXT', 'TEXT'],
     gives: jsonType,
-    says: 'What a list of names and indexes leads to, as JSON: written `json #> path`.',
+    description: 'What a list of names and indexes leads to, as JSON: written `json #> path`.',
     example: ['json_get_path(\'{"a":[{"b":1}]}\', \'{a,0}\')', '{"b":1}'],
     eval: ([text, path]) => atPath(text, path),
   },
@@ -149,7 +149,7 @@ const ofJson: readonly ScalarFunction[] = [
     name: 'json_get_path_text',
     takes: ['TEXT', 'TEXT'],
     gives: 'STRING',
-    says: 'The same as text: written `json #>> path`.',
+    description: 'The same as text: written `json #>> path`.',
     example: ['json_get_path_text(\'{"a":["b"]}\', \'{a,0}\')', 'b'],
     eval: ([text, path]) => textOfJson(atPath(text, path)),
   },
@@ -184,7 +184,7 @@ const namedOfJson = ['json', 'jsonb'].flatMap((kind): ScalarFunction[] => [
     name: `${kind}_array_length`,
     takes: ['TEXT'],
     gives: 'INT',
-    says: 'Number of elements of a JSON array; NULL for other JSON.',
+    description: 'Number of elements of a JSON array; NULL for other JSON.',
     example: [`${kind}_array_length('[1,[2,3]]')`, '2'],
     eval: ([text], site) => {
       const json = parsed(text, site, 'whole')
@@ -195,7 +195,7 @@ const namedOfJson = ['json', 'jsonb'].flatMap((kind): ScalarFunction[] => [
     name: `${kind}_typeof`,
     takes: ['TEXT'],
     gives: 'STRING',
-    says: 'What a JSON value is: object, array, string, number, boolean or null.',
+    description: 'What a JSON value is: object, array, string, number, boolean or null.',
     example: [`${kind}_typeof('[1]')`, 'array'],
     eval: ([text], site) => {
       const json = parsed(text, site, 'whole')
@@ -207,7 +207,7 @@ const namedOfJson = ['json', 'jsonb'].flatMap((kind): ScalarFunction[] => [
     takes: ['TEXT', 'TEXT'],
     more: 'TEXT',
     gives: jsonType,
-    says: 'What names and indexes lead to, as JSON.',
+    description: 'What names and indexes lead to, as JSON.',
     example: [`${kind}_extract_path('{"a":[{"b":1}]}', 'a', '0')`, '{"b":1}'],
     eval: ([text, ...path]) => atPath(text, textArray(path.map(String))),
   },
@@ -216,7 +216,7 @@ const namedOfJson = ['json', 'jsonb'].flatMap((kind): ScalarFunction[] => [
     takes: ['TEXT', 'TEXT'],
     more: 'TEXT',
     gives: 'STRING',
-    says: 'The same as text.',
+    description: 'The same as text.',
     example: [`${kind}_extract_path_text('{"a":["b"]}', 'a', '0')`, 'b'],
     eval: ([text, ...path]) => textOfJson(atPath(text, textArray(path.map(String)))),
   },
@@ -230,7 +230,8 @@ export const jsonAccess: readonly ScalarFunction[] = [
     name: 'contains',
     takes: ['TEXT', 'TEXT'],
     gives: 'BOOLEAN',
-    says: 'Whether JSON holds other JSON, or a list all elements of another: written `whole @> part` or `part <@ whole`.',
+    description:
+      'Whether JSON holds other JSON, or a list all elements of another: written `whole @> part` or `part <@ whole`.',
     example: ['contains(\'{"a":1,"b":2}\', \'{"a":1}\')', 'true'],
     eval: containsText,
   },
@@ -238,7 +239,7 @@ export const jsonAccess: readonly ScalarFunction[] = [
     name: 'lists_overlap',
     takes: ['TEXT', 'TEXT'],
     gives: 'BOOLEAN',
-    says: 'Whether two lists share an element: written `list && other`.',
+    description: 'Whether two lists share an element: written `list && other`.',
     example: ["lists_overlap('{a,b}', '{b,c}')", 'true'],
     eval: ([list, other]) => {
       const elements = new Set(elementsOf(list))

@@ -246,7 +246,8 @@ const changers: readonly ScalarFunction[] = [
       name: 'jsonb_set',
       takes: ['TEXT', 'TEXT', 'TEXT'],
       gives: jsonbType,
-      says: 'JSON with another value at a path; one that is missing is added, unless the last argument is false.',
+      description:
+        'JSON with another value at a path; one that is missing is added, unless the last argument is false.',
       example: ["jsonb_set('{\"a\":{\"b\":1}}', '{a,b}', '2')", '{"a": {"b": 2}}'],
       eval: set,
     },
@@ -261,7 +262,8 @@ const changers: readonly ScalarFunction[] = [
       name: 'jsonb_set_lax',
       takes: takes as TypePattern[],
       gives: jsonbType,
-      says: 'As jsonb_set, with the JSON null for NULL, or what the last argument says: delete_key, return_target, raise_exception.',
+      description:
+        'As jsonb_set, with the JSON null for NULL, or what the last argument says: delete_key, return_target, raise_exception.',
       example: index === 0 ? ["jsonb_set_lax('{\"a\":1}', '{a}', null)", '{"a": null}'] : null,
       seesNull: true,
       eval: setLax,
@@ -272,7 +274,8 @@ const changers: readonly ScalarFunction[] = [
       name: 'jsonb_insert',
       takes: ['TEXT', 'TEXT', 'TEXT'],
       gives: jsonbType,
-      says: 'JSON with a new value at a path, in an array before the element that is there, or behind it with true.',
+      description:
+        'JSON with a new value at a path, in an array before the element that is there, or behind it with true.',
       example: ["jsonb_insert('{\"a\":[1,2]}', '{a,1}', '9')", '{"a": [1, 9, 2]}'],
       eval: insert,
     },
@@ -282,7 +285,7 @@ const changers: readonly ScalarFunction[] = [
     name: 'jsonb_concat',
     takes: ['TEXT', 'TEXT'],
     gives: jsonbType,
-    says: 'Two JSON objects as one, or two arrays, or values as an array: written `json || other`.',
+    description: 'Two JSON objects as one, or two arrays, or values as an array: written `json || other`.',
     example: ['jsonb_concat(\'{"a":1}\', \'{"b":2}\')', '{"a": 1, "b": 2}'],
     eval: ([left, right]) => {
       const [first, second] = [treeOfValue(left), treeOfValue(right)]
@@ -293,7 +296,8 @@ const changers: readonly ScalarFunction[] = [
     name: 'jsonb_delete',
     takes: ['TEXT', 'TEXT'],
     gives: jsonbType,
-    says: 'A JSON object without a member, or those of a list, an array without such texts: written `json - name`.',
+    description:
+      'A JSON object without a member, or those of a list, an array without such texts: written `json - name`.',
     example: ['jsonb_delete(\'{"a":1,"b":2}\', \'a\')', '{"b": 2}'],
     eval: ([text, names], { argTypes }) => {
       const isNames = argTypes[1]?.name === 'STRING' && argTypes[1].a === textKinds.texts
@@ -304,7 +308,7 @@ const changers: readonly ScalarFunction[] = [
     name: 'jsonb_delete',
     takes: ['TEXT', 'LONG'],
     gives: jsonbType,
-    says: 'A JSON array without an element, from 0 or from -1 backward: written `json - index`.',
+    description: 'A JSON array without an element, from 0 or from -1 backward: written `json - index`.',
     example: ["jsonb_delete('[1,2,3]', -1)", '[1, 2]'],
     eval: ([text, index]) => withoutElement(text, Number(index)),
   },
@@ -312,7 +316,7 @@ const changers: readonly ScalarFunction[] = [
     name: 'jsonb_delete_path',
     takes: ['TEXT', 'TEXT'],
     gives: jsonbType,
-    says: 'JSON without what a path leads to: written `json #- path`.',
+    description: 'JSON without what a path leads to: written `json #- path`.',
     example: ['jsonb_delete_path(\'{"a":{"b":1,"c":2}}\', \'{a,b}\')', '{"a": {"c": 2}}'],
     eval: ([text, path]) => changedText(text, path, removing, 'delete'),
   },
@@ -320,7 +324,7 @@ const changers: readonly ScalarFunction[] = [
     name: 'jsonb_pretty',
     takes: ['TEXT'],
     gives: 'STRING',
-    says: 'JSON on several lines.',
+    description: 'JSON on several lines.',
     example: ["jsonb_pretty('[]')", '[\n]'],
     eval: ([text]) => {
       const tree = treeOfJson(String(text))
@@ -334,7 +338,7 @@ const stripping = (['json', 'jsonb'] as const).map(
     name: `${kind}_strip_nulls`,
     takes: ['TEXT'],
     gives: jsonTypeOf(kind),
-    says: 'JSON without the members of objects that are null.',
+    description: 'JSON without the members of objects that are null.',
     example: [`${kind}_strip_nulls('{"a":1,"b":null}')`, kind === 'json' ? '{"a":1}' : '{"a": 1}'],
     eval: ([text]) => {
       const tree = treeOfJson(String(text))
@@ -351,14 +355,14 @@ const objects = (['json', 'jsonb'] as const).flatMap((kind): ScalarFunction[] =>
     {
       ...row,
       takes: ['TEXT'],
-      says: 'A JSON object of a list of names and values in turn, all of them texts.',
+      description: 'A JSON object of a list of names and values in turn, all of them texts.',
       example: [`${kind}_object('{a,1,b,2}')`, `{"a"${colon}"1", "b"${colon}"2"}`],
       eval: ([list]) => shown(objectOfList(elementsOf(list), colon)),
     },
     {
       ...row,
       takes: ['TEXT', 'TEXT'],
-      says: 'A JSON object of a list of names and one of values, all of them texts.',
+      description: 'A JSON object of a list of names and one of values, all of them texts.',
       example: [`${kind}_object('{a,b}', '{1,2}')`, `{"a"${colon}"1", "b"${colon}"2"}`],
       eval: ([names, values]) => shown(objectOfPairs(elementsOf(names), elementsOf(values), colon)),
     },
@@ -373,7 +377,7 @@ export const jsonChange: readonly ScalarFunction[] = [
     name: 'array_to_json',
     takes: ['ANY'],
     gives: jsonTypeOf('json'),
-    says: 'A list or an array as a JSON array.',
+    description: 'A list or an array as a JSON array.',
     example: ["array_to_json(ARRAY['a', 'b'])", '["a","b"]'],
     eval: arrayText,
   },

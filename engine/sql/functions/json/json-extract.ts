@@ -228,7 +228,7 @@ export const jsonFunctions: readonly ScalarFunction[] = [
     name: 'json_extract',
     takes: ['TEXT', 'TEXT'],
     gives: 'VARCHAR',
-    says: 'The value at a path of a JSON text, as text; NULL where there is none. Cast it for other types.',
+    description: 'The value at a path of a JSON text, as text; NULL where there is none. Cast it for other types.',
     example: ['json_extract(\'{"a":[1,{"b":"x"}]}\', \'$.a[1].b\')', 'x'],
     eval: ([text = null, path = null]) => extract(text, path),
   },

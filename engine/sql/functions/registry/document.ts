@@ -38,7 +38,7 @@ import { spanFunctions } from '../times-spans.js'
 import { timeTextFunctions } from '../times-text.js'
 import { pgFunctions, signatureText, windowFunctionNames } from './all.js'
 
-type Row = Pick<ScalarFunction | AggregateFunction, 'name' | 'takes' | 'gives' | 'says' | 'example'> & {
+type Row = Pick<ScalarFunction | AggregateFunction, 'name' | 'takes' | 'gives' | 'description' | 'example'> & {
   readonly more?: TypePattern
 }
 
@@ -102,7 +102,7 @@ export function functionsDocument(): string {
 
 function familyText(title: string, note: string, rows: readonly Row[]): string {
   const lines = rows.map(
-    (row) => `| ${code(signatureText(row))} | ${givesText(row)} | ${row.says} | ${exampleText(row)} |`,
+    (row) => `| ${code(signatureText(row))} | ${givesText(row)} | ${row.description} | ${exampleText(row)} |`,
   )
   const head = ['| signature | gives | | example |', '|---|---|---|---|']
   return [`## ${title}`, '', ...(note === '' ? [] : [note, '']), ...head, ...lines, ''].join('\n')

@@ -12,11 +12,11 @@ function row(
   name: string,
   takes: ScalarFunction['takes'],
   gives: ScalarFunction['gives'],
-  says: string,
+  description: string,
   example: ScalarFunction['example'],
   apply: ScalarFunction['eval'],
 ): ScalarFunction {
-  return { name, takes, gives, says, example, eval: apply }
+  return { name, takes, gives, description, example, eval: apply }
 }
 
 function hashRow(name: 'md5' | 'sha1' | 'sha256', example: readonly [string, string]): ScalarFunction[] {

@@ -213,7 +213,7 @@ export const numberFormats: readonly ScalarFunction[] = (['LONG', 'DOUBLE', 'DEC
   name: 'to_char',
   takes: [type, 'TEXT'],
   gives: 'STRING',
-  says: "Prints a number by a pattern of PostgreSQL's: 9, 0, point, comma, S, MI, PL, PR, FM.",
+  description: "Prints a number by a pattern of PostgreSQL's: 9, 0, point, comma, S, MI, PL, PR, FM.",
   example: type === 'DOUBLE' ? ["to_char(-1234.5, 'FM9,990.00')", '-1,234.50'] : null,
   eval: (args, { argTypes }) => toChar(args, argTypes[0] as DataType),
 }))

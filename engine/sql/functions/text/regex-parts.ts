@@ -195,7 +195,7 @@ function replaceFrom([text, pattern, to, from, which = 1, flags]: readonly Value
 
 // Functions ---------------------------------------------------------------------------------------------------------
 
-type Parts = Pick<ScalarFunction, 'name' | 'gives' | 'says' | 'example' | 'eval'>
+type Parts = Pick<ScalarFunction, 'name' | 'gives' | 'description' | 'example' | 'eval'>
 
 /** The function with each number of arguments from `fewest` on. Only the first has the example. */
 function forms(row: Parts, takes: readonly TypePattern[], fewest: number): ScalarFunction[] {
@@ -212,7 +212,8 @@ export const regexParts: readonly ScalarFunction[] = [
     name: 'regexp_replace',
     takes: ['TEXT', 'TEXT', 'TEXT', 'TEXT'],
     gives: 'STRING',
-    says: 'Replaces the first match as PostgreSQL does, with the option g all of them, with i regardless of case; `\\1` is the first group.',
+    description:
+      'Replaces the first match as PostgreSQL does, with the option g all of them, with i regardless of case; `\\1` is the first group.',
     example: ["regexp_replace('abAB', '(b)', '<\\1>', 'gi')", 'a<b>A<B>'],
     eval: replaceByFlags,
   },
@@ -220,7 +221,8 @@ export const regexParts: readonly ScalarFunction[] = [
     {
       name: 'regexp_replace',
       gives: 'STRING',
-      says: 'Replaces a match behind a place, the first one or the one of a number, 0 for all; then come the options.',
+      description:
+        'Replaces a match behind a place, the first one or the one of a number, 0 for all; then come the options.',
       example: ["regexp_replace('abab', 'b', 'x', 3)", 'abax'],
       eval: replaceFrom,
     },
@@ -231,7 +233,8 @@ export const regexParts: readonly ScalarFunction[] = [
     {
       name: 'regexp_match',
       gives: texts,
-      says: 'Groups of the first match as a list, or all of it where the pattern has none. Options as of regexp_replace.',
+      description:
+        'Groups of the first match as a list, or all of it where the pattern has none. Options as of regexp_replace.',
       example: ["regexp_match('a1b2', '([a-z])([0-9])')", '{a,1}'],
       eval: firstParts,
     },
@@ -242,7 +245,8 @@ export const regexParts: readonly ScalarFunction[] = [
     {
       name: 'regexp_matches_list',
       gives: texts,
-      says: 'Groups of the first match, with the option g of all, as lists in a list: what `regexp_matches` makes rows of.',
+      description:
+        'Groups of the first match, with the option g of all, as lists in a list: what `regexp_matches` makes rows of.',
       example: ["regexp_matches_list('a1b2', '[0-9]', 'g')", '{"{1}","{2}"}'],
       eval: allParts,
     },
@@ -253,7 +257,7 @@ export const regexParts: readonly ScalarFunction[] = [
     {
       name: 'regexp_split_to_array',
       gives: texts,
-      says: 'The parts of a text between matches, as a list.',
+      description: 'The parts of a text between matches, as a list.',
       example: ["regexp_split_to_array('a1b22c', '[0-9]+')", '{a,b,c}'],
       eval: partsBetween,
     },
@@ -264,7 +268,7 @@ export const regexParts: readonly ScalarFunction[] = [
     {
       name: 'regexp_like',
       gives: 'BOOLEAN',
-      says: 'Whether a text has a match.',
+      description: 'Whether a text has a match.',
       example: ["regexp_like('abc', 'B', 'i')", 'true'],
       eval: ([text = null, pattern = null, flags = '']) => nth(String(text), [text, pattern, 1, 1, flags]) !== null,
     },
@@ -275,7 +279,7 @@ export const regexParts: readonly ScalarFunction[] = [
     {
       name: 'regexp_count',
       gives: 'INT',
-      says: 'Number of matches, behind a place of the text.',
+      description: 'Number of matches, behind a place of the text.',
       example: ["regexp_count('abcabc', 'a')", '2'],
       eval: count,
     },
@@ -286,7 +290,7 @@ export const regexParts: readonly ScalarFunction[] = [
     {
       name: 'regexp_substr',
       gives: 'STRING',
-      says: 'The match: behind a place, of a number, with options, or a group of it.',
+      description: 'The match: behind a place, of a number, with options, or a group of it.',
       example: ["regexp_substr('abc123', '[0-9]+')", '123'],
       eval: substring,
     },
@@ -297,7 +301,8 @@ export const regexParts: readonly ScalarFunction[] = [
     {
       name: 'regexp_instr',
       gives: 'INT',
-      says: 'Place of the match from 1, 0 without one: behind a place, of a number; then 1 for the place behind it, and options.',
+      description:
+        'Place of the match from 1, 0 without one: behind a place, of a number; then 1 for the place behind it, and options.',
       example: ["regexp_instr('abcabc', 'c')", '3'],
       eval: place,
     },

@@ -55,12 +55,12 @@ function row(
   name: string,
   takes: ScalarFunction['takes'],
   gives: ScalarFunction['gives'],
-  says: string,
+  description: string,
   example: readonly [string, string] | null,
   apply: Apply,
   column?: ScalarFunction['column'],
 ): ScalarFunction {
-  return { name, takes, gives, says, example, eval: apply, ...(column === undefined ? {} : { column }) }
+  return { name, takes, gives, description, example, eval: apply, ...(column === undefined ? {} : { column }) }
 }
 
 const text = (value: Value | undefined): string => String(value)
@@ -396,7 +396,7 @@ function checkRegex(args: readonly BoundArgument[]): void {
 
 function matchRow(
   name: string,
-  says: string,
+  description: string,
   example: readonly [string, string],
   compile: (pattern: string) => Matcher,
   more: Pick<ScalarFunction, 'column' | 'total' | 'check'>,
@@ -411,7 +411,7 @@ function matchRow(
     name,
     takes: ['TEXT', 'TEXT'],
     gives: 'BOOLEAN',
-    says,
+    description,
     example,
     seesNull: true,
     ...more,
@@ -449,7 +449,7 @@ const joins: ScalarFunction[] = [
     takes: ['ANY'],
     more: 'ANY',
     gives: 'STRING',
-    says: 'All values as text, one behind the other; also written `a || b`. NULL text is passed over.',
+    description: 'All values as text, one behind the other; also written `a || b`. NULL text is passed over.',
     example: ["concat('a', 1, true)", 'a1true'],
     seesNull: true,
     eval: (args, { argTypes, position }) => {
@@ -474,7 +474,8 @@ export const stringFunctions: readonly ScalarFunction[] = [
     name: 'glob',
     takes: ['TEXT', 'TEXT'],
     gives: 'BOOLEAN',
-    says: 'Whether a text fits a pattern of file names: `*` is any text, `?` one character, `[a-c]` and `[!a-c]` sets.',
+    description:
+      'Whether a text fits a pattern of file names: `*` is any text, `?` one character, `[a-c]` and `[!a-c]` sets.',
     example: ["glob('trades.csv', '*.csv')", 'true'],
     eval: ([text, pattern]) => matchesGlob(String(text), String(pattern)),
   },

@@ -29,5 +29,6 @@ describe('aggregates', () => {
 })
 
 test('every row has a sentence', () => {
-  for (const row of [...scalarFunctions, ...aggregateFunctions]) expect(row.says, signatureText(row)).toMatch(/\.$/)
+  for (const row of [...scalarFunctions, ...aggregateFunctions])
+    expect(row.description, signatureText(row)).toMatch(/\.$/)
 })
