@@ -73,8 +73,8 @@ function writerOptions(settings: Settings): EngineOptions['writer'] {
     flushBytes: settings['storage.flush.bytes'],
     flushAgeMs: settings['storage.flush.age'],
     carryBytesMax: settings['storage.carry.bytes.max'],
-    mergePartsMin: settings['storage.merge.parts.min'],
-    mergeRowsMax: settings['storage.merge.rows.max'],
+    compactionPartsMin: settings['storage.merge.parts.min'],
+    compactionRowsMax: settings['storage.merge.rows.max'],
     nameReplacement: settings['line.name.replacement'],
   }
 }

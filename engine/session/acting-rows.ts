@@ -2,7 +2,7 @@
 // (sql/statements/acting.ts), and returns the result rows.
 
 import { ResourceError } from '../base/errors.js'
-import { type Actors, carryOut } from '../sql/statements/acting.js'
+import { type Actors, execute } from '../sql/statements/acting.js'
 import type { Acting } from '../sql/statements/planned.js'
 import type { RunningQuery } from '../threads/query-reader.js'
 import type { Value } from '../types/value.js'
@@ -25,7 +25,7 @@ export async function actedRows(
     return items.map((item) => {
       const args = row.slice(place, place + item.width)
       place += item.width
-      return carryOut(item, args, actors)
+      return execute(item, args, actors)
     })
   })
 }

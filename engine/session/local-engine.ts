@@ -205,7 +205,7 @@ export class LocalEngine implements Engine {
       if (planned.kind === 'insertReturning')
         return await returningRows(sql, planned, options, this.#inserts(sql, options, nowMicros, compilerMs))
       if (planned.kind === 'rewrite') return await this.#rewrite(sql, planned, options, compilerMs)
-      return { kind: 'done', ...(await this.#carryOut(sql, planned, options, nowMicros)), compilerMs }
+      return { kind: 'done', ...(await this.#execute(sql, planned, options, nowMicros)), compilerMs }
     } finally {
       this.#ended(options.session, sql, start)
     }
@@ -381,7 +381,7 @@ export class LocalEngine implements Engine {
     return running
   }
 
-  async #carryOut(
+  async #execute(
     sql: string,
     planned: Exclude<PlannedStatement, { kind: 'query' | 'user' | 'insertReturning' | 'rewrite' }>,
     options: ExecuteOptions,

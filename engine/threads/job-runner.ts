@@ -7,8 +7,8 @@ import { assert } from '../base/assert.js'
 import { errorRecord, FileError } from '../base/errors.js'
 import { programRunner } from '../exec/run/rewrite-rows.js'
 import type { Kernels } from '../kernels/load.js'
+import { type CompactionTools, createCompactionJob } from '../storage/jobs/compaction.js'
 import { createFlushJob } from '../storage/jobs/flush.js'
-import { createMergeJob, type MergeTools } from '../storage/jobs/merge.js'
 import { type Job, type JobResult, type StageWork, smallFlushRows } from '../storage/jobs/messages.js'
 import type { StorageJob } from '../storage/jobs/part-job.js'
 import { createRewriteJob, type RewriteTools } from '../storage/jobs/rewrite.js'
@@ -16,7 +16,7 @@ import { createStageJob } from '../storage/jobs/stage.js'
 import { SyncGroup } from '../storage/part/sync-group.js'
 import type { FromQueryHost } from './messages.js'
 
-export type JobRunnerTools = Omit<MergeTools, 'group'> & { readonly kernels: Kernels }
+export type JobRunnerTools = Omit<CompactionTools, 'group'> & { readonly kernels: Kernels }
 
 interface Waiting {
   readonly jobId: number
@@ -138,7 +138,7 @@ export class JobRunner {
       case 'stage':
         return createStageJob({ ...this.#tools, group }, job)
       case 'merge':
-        return createMergeJob(this.#tools, job)
+        return createCompactionJob(this.#tools, job)
       case 'rewrite':
         return createRewriteJob(this.#tools, job)
     }

@@ -24,14 +24,14 @@ port.once('message', (options: ObjectStoreOptions) => {
     return store
   }
   port.on('message', ({ id, bucket, request }: ToStoreThread) => {
-    const replying = request.kind === 'close' ? close(stores) : carryOut(storeOf, bucket, request)
+    const replying = request.kind === 'close' ? close(stores) : execute(storeOf, bucket, request)
     void replying.then((reply) => port.postMessage({ id, reply } satisfies FromStoreThread))
   })
 })
 
 type Operation = Exclude<StoreRequest, { kind: 'close' }>
 
-async function carryOut(storeOf: StoreOf, bucket: string, request: Operation): Promise<StoreReply> {
+async function execute(storeOf: StoreOf, bucket: string, request: Operation): Promise<StoreReply> {
   try {
     return await replyTo(storeOf(bucket), request)
   } catch (error) {

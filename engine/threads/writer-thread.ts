@@ -11,7 +11,7 @@ import { createAllocator } from '../memory/allocator.js'
 import { ringUsed } from '../memory/ring.js'
 import type { WriterThreadOptions } from '../session/open-engine.js'
 import { ChunkCache } from '../storage/cache/chunk-cache.js'
-import { chooseMerge } from '../storage/jobs/merge.js'
+import { chooseCompaction } from '../storage/jobs/compaction.js'
 import type { FromWriter, ToWriter } from '../storage/jobs/messages.js'
 import { reclaiming } from '../storage/memtable/reclaimed-memory.js'
 import { WriterRole } from '../storage/writer-role.js'
@@ -60,7 +60,7 @@ function openRole(): WriterRole {
       syncIntervalMs: options.syncIntervalMs,
       walBytesMax: options.walBytesMax,
       settings: options.writer,
-      chooseMerge,
+      chooseCompaction,
     })
   } catch (error) {
     context.post({ kind: 'fatal', error: errorRecord(error) })

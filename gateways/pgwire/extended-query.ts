@@ -25,7 +25,7 @@ import type { MessageReader } from './protocol/reader.js'
 import { PgError } from './protocol/sqlstate.js'
 import { demandSound, fieldsOf, type Outcome, runStatement } from './run.js'
 import { fail } from './transaction/failure.js'
-import { carryOutNoted, checkNoted, sendInbox } from './transaction/notifications.js'
+import { checkNoted, deliverNotifications, sendInbox } from './transaction/notifications.js'
 import { closeCursors, closePortals, type Waiting } from './transaction/portals.js'
 import { countedTag, type Rows } from './transaction/row-cursor.js'
 import { answerLater, settle } from './transaction/transaction.js'
@@ -314,7 +314,7 @@ async function endPipeline(pg: PgSession, closed: Waiting): Promise<void> {
     await closed
     checkNoted(pg)
     await settle(pg)
-    carryOutNoted(pg)
+    deliverNotifications(pg)
   } catch (error) {
     fail(pg, error)
   }

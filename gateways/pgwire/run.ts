@@ -13,7 +13,7 @@ import { runSessionStatement } from './session-statements.js'
 import { boundBySql, type ExecuteStatement } from './sql-prepare.js'
 import { logStatement } from './statement-log.js'
 import { adaptedStatement } from './transaction/create-table.js'
-import { carryOutBefore, hold } from './transaction/held-changes.js'
+import { applyHeldBefore, hold } from './transaction/held-changes.js'
 import { holdSchemas } from './transaction/held-schemas.js'
 import { countedTag, type Rows } from './transaction/row-cursor.js'
 import { isPlainInsert, isReturning, noteInserted, runInEngine } from './transaction/run-engine.js'
@@ -43,7 +43,7 @@ function run(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promi
   const { statement } = parsed
   pg.text = parsed.text
   demandSound(pg, parsed)
-  const before = carryOutBefore(pg, parsed)
+  const before = applyHeldBefore(pg, parsed)
   if (before !== null) return before.then(() => run(pg, parsed, options))
   if (isPlainInsert(parsed)) return insertRows(pg, parsed, options)
   const unread = statement.kind === 'declare cursor' ? settleRows(pg, parsed) : null

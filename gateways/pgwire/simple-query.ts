@@ -12,7 +12,7 @@ import { answer, runStatement } from './run.js'
 import { logBytes } from './statement-log.js'
 import { beginTextBlock, endBlock } from './transaction/block-settings.js'
 import { fail } from './transaction/failure.js'
-import { carryOutNoted, checkNoted, sendInbox } from './transaction/notifications.js'
+import { checkNoted, deliverNotifications, sendInbox } from './transaction/notifications.js'
 import { endCursors } from './transaction/portals.js'
 import { noteInserted } from './transaction/run-engine.js'
 import { boundRows, settle, storeRows } from './transaction/transaction.js'
@@ -33,7 +33,7 @@ export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise
       await storeInserted(pg, inserted)
       if (pg.options.logQueries) logBytes(pg, source, at, end - 1, begunMs)
     }
-    if (pg.status === 'I') carryOutNoted(pg)
+    if (pg.status === 'I') deliverNotifications(pg)
   } catch (error) {
     if (error instanceof NetworkError) throw error
     fail(pg, error)

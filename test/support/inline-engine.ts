@@ -18,7 +18,7 @@ import { InlineExecution } from '../../engine/session/inline-execution.js'
 import { LocalEngine } from '../../engine/session/local-engine.js'
 import { ChunkCache } from '../../engine/storage/cache/chunk-cache.js'
 import { createChunkCache } from '../../engine/storage/cache/chunk-slots.js'
-import { chooseMerge } from '../../engine/storage/jobs/merge.js'
+import { chooseCompaction } from '../../engine/storage/jobs/compaction.js'
 import type { FromWriter, ToWriter } from '../../engine/storage/jobs/messages.js'
 import type { PartAccess } from '../../engine/storage/part/part-access.js'
 import { createPartAccess } from '../../engine/storage/part/part-reader.js'
@@ -44,7 +44,7 @@ export interface InlineOptions {
   readonly walBytesMax?: number
   readonly walSegmentBytes?: number
   /** Parts are never joined. */
-  readonly noMerges?: boolean
+  readonly noCompactions?: boolean
   readonly startMicros?: number
   /** Small queries are not handed over. */
   readonly inline?: boolean
@@ -140,7 +140,7 @@ export class InlineEngine {
       walBytesMax: options.walBytesMax ?? 8 * MIB,
       walSegmentBytes: options.walSegmentBytes ?? 256 * 1024,
       settings: options.settings ?? {},
-      chooseMerge: options.noMerges === true ? () => undefined : chooseMerge,
+      chooseCompaction: options.noCompactions === true ? () => undefined : chooseCompaction,
     })
     this.turn()
   }

@@ -55,7 +55,7 @@ export class MemoryDatabase {
 
   run(sql: string, parameters: readonly Parameter[] = []): MemoryResult {
     const planned = this.plan(sql, parameters)
-    return this.#carryOut(planned)
+    return this.#execute(planned)
   }
 
   plan(sql: string, parameters: readonly Parameter[] = []): PlannedStatement {
@@ -102,7 +102,7 @@ export class MemoryDatabase {
     return table
   }
 
-  #carryOut(planned: PlannedStatement): MemoryResult {
+  #execute(planned: PlannedStatement): MemoryResult {
     const done = (tag: string): MemoryResult => ({ tag, columns: [], timestampIndex: -1, rows: [] })
     switch (planned.kind) {
       case 'query':

@@ -74,7 +74,7 @@ function signal(ends: boolean): Action['act'] {
     process === null ? null : (session.signal?.(Number(process), ends) ?? false)
 }
 
-export function carryOut({ name, position }: Acting['items'][number], args: readonly Value[], actors: Actors): Value {
+export function execute({ name, position }: Acting['items'][number], args: readonly Value[], actors: Actors): Value {
   return name === null ? (args[0] ?? null) : (actions[name]?.act(args, actors, position) ?? null)
 }
 

@@ -9,7 +9,7 @@ import type { PartAccess, PartHandle } from '../part/part-access.js'
 import type { Scratch } from '../part/part-scratch.js'
 import type { TableSchema } from '../schema/schema.js'
 import { type Choices, dropped, sliceStart } from './merge-rows.js'
-import type { MergeInput } from './merge-slices.js'
+import type { CompactionInput } from './merge-slices.js'
 import type { JobTools } from './part-job.js'
 
 /** Groups of equal timestamps that are processed before the job yields. */
@@ -19,7 +19,7 @@ const groupsPerStep = 4096
 export function* dedupChoices(
   { memory, parts, kernels }: JobTools & { readonly parts: PartAccess },
   scratch: Scratch,
-  inputs: readonly MergeInput[],
+  inputs: readonly CompactionInput[],
   schema: TableSchema,
   choices: Choices,
 ): Generator<undefined, Choices> {

@@ -8,7 +8,7 @@ import type { PartAccess, PartHandle } from '../part/part-access.js'
 import type { Scratch } from '../part/part-scratch.js'
 import type { RowSource } from '../part/part-writer.js'
 import type { ColumnSchema, TableVersion } from '../schema/schema.js'
-import type { MergeInput } from './merge-slices.js'
+import type { CompactionInput } from './merge-slices.js'
 import { type JobTools, symbolTexts } from './part-job.js'
 
 /** Bit of a choice: the input's next row is superseded and is skipped. */
@@ -32,7 +32,7 @@ const chunkRows = 65_536
 export function* mergeChoices(
   tools: RowTools,
   scratch: Scratch,
-  inputs: readonly MergeInput[],
+  inputs: readonly CompactionInput[],
   timestampId: number,
 ): Generator<undefined, Choices> {
   const count = inputs.reduce((sum, { rows }) => sum + rows, 0)
@@ -62,7 +62,7 @@ export function* mergeChoices(
 function* loadTimestamps(
   { memory, parts }: RowTools,
   scratch: Scratch,
-  inputs: readonly MergeInput[],
+  inputs: readonly CompactionInput[],
   timestampId: number,
   count: number,
 ): Generator<undefined, number> {
@@ -86,7 +86,7 @@ function* loadTimestamps(
 }
 
 /** The rows of each input that precede the slice. */
-export function sliceStart(inputs: readonly MergeInput[]): Uint32Array {
+export function sliceStart(inputs: readonly CompactionInput[]): Uint32Array {
   return Uint32Array.from(inputs, ({ first }) => first)
 }
 
@@ -106,7 +106,7 @@ export interface MergeSource extends RowSource {
 export function mergeSource(
   tools: RowTools,
   scratch: Scratch,
-  inputs: readonly MergeInput[],
+  inputs: readonly CompactionInput[],
   version: TableVersion,
   choices: Choices,
 ): MergeSource {

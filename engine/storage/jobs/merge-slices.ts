@@ -6,7 +6,7 @@ import type { PartAccess, PartHandle } from '../part/part-access.js'
 import type { JobTools } from './part-job.js'
 
 /** A range of rows of one part that belongs to a slice. */
-export interface MergeInput {
+export interface CompactionInput {
   readonly handle: PartHandle
   readonly first: number
   readonly rows: number
@@ -22,10 +22,10 @@ export function sliceInputs(
   handles: readonly PartHandle[],
   timestampId: number,
   rowsMax: number,
-): MergeInput[][] {
+): CompactionInput[][] {
   const bounds = timestampId < 0 ? [] : sliceBounds(handles, rowsMax)
   let begins = handles.map(() => 0)
-  const slices: MergeInput[][] = []
+  const slices: CompactionInput[][] = []
   for (const bound of [...bounds, null]) {
     const ends = handles.map((handle) => (bound === null ? handle.rows : rowsBefore(tools, handle, timestampId, bound)))
     slices.push(

@@ -17,7 +17,7 @@ import type { PartAccess, PartHandle } from '../part/part-access.js'
 import { Scratch } from '../part/part-scratch.js'
 import { writePart } from '../part/part-writer.js'
 import type { PartDescriptor, TableSnapshot } from '../schema/schema.js'
-import { inCommitOrder, type MergeTools } from './merge.js'
+import { type CompactionTools, inCommitOrder } from './compaction.js'
 import type { Job, JobResult, RewriteProgram } from './messages.js'
 import { type JobSteps, partTools, StorageJob, symbolTexts, withArena, writerBytes } from './part-job.js'
 import { type AssignedColumn, ChangeList, demandReturnable, SymbolIds } from './rewrite-changes.js'
@@ -33,7 +33,7 @@ export type RunProgram = (
   changes: ChangeList,
 ) => Generator<undefined, void>
 
-export interface RewriteTools extends MergeTools {
+export interface RewriteTools extends CompactionTools {
   readonly run: RunProgram
 }
 

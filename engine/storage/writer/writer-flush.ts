@@ -17,14 +17,14 @@ import { budgets } from '../../memory/budgets.js'
 import { addMetric, metricOf, writeRefusals } from '../../memory/metrics.js'
 import { noteStorageWork } from '../../memory/storage-work.js'
 import type { Lsn } from '../../wal/types.js'
-import { chooseMerge, mergedPartsMax } from '../jobs/merge.js'
+import { chooseCompaction, compactedPartsMax } from '../jobs/compaction.js'
 import { partIdsPerFlush, smallFlushRows } from '../jobs/messages.js'
 import type { ManifestRecord } from '../manifest/manifest.js'
 import type { PartDescriptor } from '../schema/schema.js'
 import { withReserve } from './making-room.js'
-import { carryGeneration } from './writer-carry.js'
 import { commitManifest, outcomeOf, payDebts, putOff, takePartIds } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
+import { relocateGeneration } from './writer-relocate.js'
 import {
   enqueue,
   type Flushed,
@@ -125,8 +125,8 @@ function freezeForLog(state: WriterState): void {
     const { open } = table
     if (table.neededLsn >= flushLsn || open === undefined || open.firstLsn >= flushLsn) continue
     const small = open.memtable.bytes < state.settings.carryBytesMax && table.generations.length === 1
-    if (small && open.carriedLsn >= flushLsn) continue
-    if (small && open.lastLsn <= state.wal.acknowledgedLsn) carryGeneration(state, table, open)
+    if (small && open.relocatedLsn >= flushLsn) continue
+    if (small && open.lastLsn <= state.wal.acknowledgedLsn) relocateGeneration(state, table, open)
     else open.state = 'frozen'
   }
   trimLog(state)
@@ -370,15 +370,15 @@ export function trimLog(state: WriterState): void {
 function postMerge(state: WriterState, table: WriterTable): void {
   // A compaction needs disk space before it frees some.
   if (metricOf(state.options.memory, 'refusal') !== writeRefusals.none) return
-  const merges = [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? [job] : []))
-  if (table.dropped || state.rewriting.has(table) || merges.length >= mergeJobsMax) return
-  const busy = new Set(merges.flatMap((merge) => merge.parts.map(({ id }) => id)))
+  const compactions = [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? [job] : []))
+  if (table.dropped || state.rewriting.has(table) || compactions.length >= mergeJobsMax) return
+  const busy = new Set(compactions.flatMap((merge) => merge.parts.map(({ id }) => id)))
   const version = table.describeSettled()
-  const parts = (state.options.chooseMerge ?? chooseMerge)(version, busy, state.settings)
+  const parts = (state.options.chooseCompaction ?? chooseCompaction)(version, busy, state.settings)
   if (parts === undefined || parts.length === 0) return
   try {
-    const sliceRows = state.settings.mergeRowsMax
-    const firstPartId = takePartIds(state, mergedPartsMax(parts, sliceRows))
+    const sliceRows = state.settings.compactionRowsMax
+    const firstPartId = takePartIds(state, compactedPartsMax(parts, sliceRows))
     postJob(state, { job: { kind: 'merge', version, parts, firstPartId, sliceRows }, table })
   } catch (thrown) {
     // The next flush of the table tries again, with the table's symbols in memory.

@@ -1,5 +1,5 @@
 // Removes rows from memory durably without a flush, for DROP PARTITION and TTL. The remaining rows are copied to a new
-// generation, and a carry frame with them replaces all log frames of the old one (writer-carry.ts). A flush would write
+// generation, and a carry frame with them replaces all log frames of the old one (writer-relocate.ts). A flush would write
 // a small part for each remaining partition instead.
 
 import { ResourceError } from '../../base/errors.js'
@@ -10,15 +10,15 @@ import type { Lsn } from '../../wal/types.js'
 import type { Receipt } from '../jobs/messages.js'
 import type { Memtable } from '../memtable/memtable.js'
 import { noteTimestamp, type RowChunk } from './writer-batch.js'
-import { appendCarryFrame, chunkOf } from './writer-carry.js'
 import { freeGeneration } from './writer-flush.js'
+import { appendCarryFrame, chunkOf } from './writer-relocate.js'
 import { enqueue, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 /**
  * Multiple of the size up to which generations are relocated in the background, since a client waits for the statement.
  */
-const carriesPerDrop = 8
+const relocationsPerDrop = 8
 
 /**
  * Removes the rows for whose timestamps `leaves` is true. Returns false, and changes nothing, if the table has much in
@@ -33,13 +33,13 @@ export function leaveMemory(
   const { wal, settings, options } = state
   const [generation] = table.generations
   if (generation?.state !== 'open' || table.generations.length > 1) return false
-  if (generation.memtable.bytes > settings.carryBytesMax * carriesPerDrop) return false
+  if (generation.memtable.bytes > settings.carryBytesMax * relocationsPerDrop) return false
   if (wal.state === 'poisoned' || metricOf(options.memory, 'refusal') !== writeRefusals.none) return false
-  return carryRest(state, table, generation, leaves, receipts)
+  return relocateRest(state, table, generation, leaves, receipts)
 }
 
 /** Replaces the table's only generation by one without these rows. */
-function carryRest(
+function relocateRest(
   state: WriterState,
   table: WriterTable,
   old: Generation,

@@ -18,7 +18,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { HighWater } from '../../wal/high-water.js'
 import type { Reserve } from '../../wal/reserve.js'
 import type { CommitMode, LogRequest, Lsn, Wal } from '../../wal/types.js'
-import { type chooseMerge, type MergePolicy, mergePolicy } from '../jobs/merge.js'
+import { type CompactionPolicy, type chooseCompaction, compactionPolicy } from '../jobs/compaction.js'
 import type { FromWriter, Job, JobResult, LineReject, Receipt, RewriteProgram, ToWriter } from '../jobs/messages.js'
 import type { Manifest, ManifestOptions, ManifestRecord } from '../manifest/manifest.js'
 import type { Origins } from '../manifest/origins.js'
@@ -28,7 +28,7 @@ import type { OrphanSweep } from './recovery-orphans.js'
 import type { WriterCatalog } from './writer-catalog.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
-export interface WriterSettings extends MergePolicy {
+export interface WriterSettings extends CompactionPolicy {
   /** A generation is flushed when it has this many rows or bytes, or this age. */
   readonly flushRows: number
   readonly flushBytes: number
@@ -48,7 +48,7 @@ export interface WriterSettings extends MergePolicy {
 const MIB = 1024 * 1024
 
 export const writerSettings: WriterSettings = {
-  ...mergePolicy,
+  ...compactionPolicy,
   flushRows: 1_000_000,
   flushBytes: 256 * MIB,
   flushAgeMs: 600_000,
@@ -83,7 +83,7 @@ export interface WriterOptions {
   readonly reserveFileBytes?: number
   readonly settings?: Partial<WriterSettings>
   /** Chooses parts to compact; default: jobs/merge.ts. */
-  readonly chooseMerge?: typeof chooseMerge
+  readonly chooseCompaction?: typeof chooseCompaction
 }
 
 export interface PendingCommit {

@@ -33,7 +33,7 @@ export interface Generation {
   /** End of the newest frame. When that is acknowledged, all rows are visible. */
   lastLsn: Lsn
   /** Start of the newest carry frame of the generation; 0 if there is none. */
-  carriedLsn: Lsn
+  relocatedLsn: Lsn
   readonly createdMs: number
   /** Partitions that are dropped with the flush, which skips their rows. */
   leaving?: ReadonlySet<string>
@@ -163,7 +163,7 @@ export class WriterTable {
       maxTxn: this.transaction,
       firstLsn: Number.POSITIVE_INFINITY,
       lastLsn: 0,
-      carriedLsn: 0,
+      relocatedLsn: 0,
       createdMs: clock.monotonicMs(),
     }
     this.generations.push(generation)

@@ -17,7 +17,7 @@ import { waits } from './held-schemas.js'
 import { demandNoDraft, gatherNames, hasDraft, heldMax, ownRowsMax, showHeld } from './held-state.js'
 import { RowCursor, type Rows } from './row-cursor.js'
 import { parametersOf, pgEncoding, runInEngine, skipsRows, tagOf, timeoutOf } from './run-engine.js'
-import { carryOutHeld, settle } from './transaction.js'
+import { applyHeld, settle } from './transaction.js'
 
 type Statement = ParsedStatement['statement']
 type Of<Kind extends Statement['kind']> = Extract<Statement, { kind: Kind }>
@@ -33,13 +33,13 @@ const unrelated: ReadonlySet<Statement['kind']> = new Set([
 ])
 
 /** Runs pending changes that may affect the statement. Null: there are none. */
-export function carryOutBefore(pg: PgSession, { statement }: ParsedStatement): Promise<void> | null {
+export function applyHeldBefore(pg: PgSession, { statement }: ParsedStatement): Promise<void> | null {
   if (pg.held.length === 0 || unrelated.has(statement.kind)) return null
   if ((seesPending(statement) || waits(pg, statement)) && pg.held.every(isReadable)) return null
   if (!isTouched(pg.held, statement)) return null
   if (pg.status === 'I') return settle(pg)
   demandNoDraft(pg)
-  return carryOutHeld(pg)
+  return applyHeld(pg)
 }
 
 /** Whether the statement reads tables with pending changes merged in, or is deferred itself. */

@@ -73,7 +73,7 @@ function overfull({ connection, inbox }: Listener): PgError {
 }
 
 /** After a successful transaction: changes the subscriptions, then delivers the notifications. */
-export function carryOutNoted(pg: PgSession): void {
+export function deliverNotifications(pg: PgSession): void {
   if (pg.noted.size === 0) return
   const { channels } = pg
   const all = [...pg.noted.values()]

@@ -17,7 +17,7 @@ import { noticeOf, PgError } from '../protocol/sqlstate.js'
 import { beginBlock, blockModes, endBlock } from './block-settings.js'
 import { failureMessage } from './failure.js'
 import { demandNoDraft, forgetRows, hasDraft, ownRowsMax, showHeld } from './held-state.js'
-import { carryOutNoted, checkNoted, forgetNoted } from './notifications.js'
+import { checkNoted, deliverNotifications, forgetNoted } from './notifications.js'
 import { closeCursors, closePortals, endCursors } from './portals.js'
 import { leaveSnapshot } from './snapshots.js'
 
@@ -68,7 +68,7 @@ async function storeHeld(pg: PgSession): Promise<void> {
 }
 
 /** Runs pending changes before a statement that may depend on them. */
-export async function carryOutHeld(pg: PgSession): Promise<void> {
+export async function applyHeld(pg: PgSession): Promise<void> {
   warn(pg, '01000', 'changes of the transaction are carried out before this statement: ROLLBACK cannot take them back')
   pg.isSplit = true
   leaveSnapshot(pg)
@@ -151,7 +151,7 @@ export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void
   if (pg.status === 'I') return reads && isOwn(pg) ? null : settle(pg)
   if (pg.held.length > 0 && changesTables.has(statement.kind)) {
     demandNoDraft(pg)
-    return carryOutHeld(pg).then(() => settleRows(pg, parsed) ?? undefined)
+    return applyHeld(pg).then(() => settleRows(pg, parsed) ?? undefined)
   }
   const { rows, adopted } = pg.transaction
   if (rows === 0) return null
@@ -275,7 +275,7 @@ async function commit(pg: PgSession, statement: Transaction): Promise<string> {
     if (!failed) {
       checkNoted(pg)
       await storeAll(pg)
-      carryOutNoted(pg)
+      deliverNotifications(pg)
     }
   } finally {
     forgetRows(pg)

@@ -59,7 +59,7 @@ const key = (x: number): string => `k${(x * 7) % 11}`
 const number = (x: number): number | null => (x % 13 === 0 ? null : (x * 7_919) % 10_007)
 
 async function filled(): Promise<InlineEngine> {
-  const engine = await emptyEngine({ noMerges: true })
+  const engine = await emptyEngine({ noCompactions: true })
   await engine.run(
     'create table t (ts timestamp, k symbol, i int, l long, f float, d double) timestamp(ts) partition by day',
   )

@@ -9,7 +9,7 @@ import { emptyEngine, type InlineEngine } from '../../support/inline-engine.js'
 let engine: InlineEngine
 
 beforeAll(async () => {
-  engine = await emptyEngine({ noMerges: true })
+  engine = await emptyEngine({ noCompactions: true })
   await engine.run('create table t (ts timestamp, host symbol, x double, n int) timestamp(ts) partition by day')
   // Every 7 s for a day, then every 20 ms, then one a minute with holes.
   const stretches = ['x * 7000000', '86400000000 + x * 20000', '90000000000 + x * 60000000 + (x / 100) * 3600000000']

@@ -8,7 +8,7 @@ import { emptyEngine, type InlineEngine } from '../../support/inline-engine.js'
 const rows = 2000
 
 async function filled(): Promise<InlineEngine> {
-  const engine = await emptyEngine({ noMerges: true })
+  const engine = await emptyEngine({ noCompactions: true })
   await engine.run(
     'create table t (ts timestamp, host symbol, i int, l long, d double, u uuid, v varchar, s short, n int, side symbol, few symbol) timestamp(ts) partition by day',
   )

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../support/inline-engine.js'
 
 async function filled(): Promise<InlineEngine> {
-  const engine = await emptyEngine({ noMerges: true })
+  const engine = await emptyEngine({ noCompactions: true })
   await engine.run('create table t (ts timestamp, host symbol, l long) timestamp(ts) partition by day')
   for (const [first, stored] of [
     [0, true],

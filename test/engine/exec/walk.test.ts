@@ -18,7 +18,7 @@ async function filled(
   const disk = createFaultyDisk(1)
   disk.files.makeDirectory('/db')
   disk.files.syncDirectory('/')
-  const engine = new InlineEngine({ files: disk.files, noMerges: true })
+  const engine = new InlineEngine({ files: disk.files, noCompactions: true })
   await engine.settle()
   await engine.run('create table t (ts timestamp, i int, k symbol, o symbol) timestamp(ts) partition by day')
   for (let part = 0; part < 6; part++) {

@@ -163,7 +163,7 @@ test('all or nothing at a crash', async () => {
 })
 
 test('dedup goes without bringing rows back', async () => {
-  const engine = await open(newDisk(), { noMerges: true })
+  const engine = await open(newDisk(), { noCompactions: true })
   await engine.run('create table t (ts timestamp, v int) timestamp(ts) partition by day wal dedup upsert keys(ts)')
   for (const v of [1, 2, 3]) {
     await engine.run(`insert into t values (${base}L, ${v}), (${base + BigInt(v)}L, 9)`)

@@ -81,7 +81,7 @@ describe('dedup', () => {
   test.each(Array.from({ length: seeds }, (_, index) => index + 1))('model, seed %i', async (seed) => {
     const random = createRandom(seed)
     const disk = newDisk(seed)
-    const options = { settings: { flushRows: random.pick([150, 2000]) }, noMerges: random.chance(0.4) }
+    const options = { settings: { flushRows: random.pick([150, 2000]) }, noCompactions: random.chance(0.4) }
     let engine = await open(disk, options)
     await engine.run(create)
     const model: Model = new Map()
@@ -106,7 +106,7 @@ describe('dedup', () => {
   })
 
   test('rows behind everything do not make readers compare', async () => {
-    const engine = await open(newDisk(1), { noMerges: true })
+    const engine = await open(newDisk(1), { noCompactions: true })
     await engine.run(create)
     for (let round = 0n; round < 3n; round++) {
       await engine.run(`insert into t values (${base + round * 10n}L, 'a', 1, 'x', ${round})`)

@@ -120,7 +120,7 @@ export class WriterHost {
       ...(options.walBytesMax === undefined ? {} : { walBytesMax: options.walBytesMax }),
       ...(options.walSegmentBytes === undefined ? {} : { walSegmentBytes: options.walSegmentBytes }),
       settings: options.settings ?? {},
-      ...(options.merges === true ? {} : { chooseMerge: () => undefined }),
+      ...(options.merges === true ? {} : { chooseCompaction: () => undefined }),
     }
     return new WriterRole(writerOptions)
   }

@@ -17,7 +17,7 @@ interface Case {
 
 /** A column k0, k1, .. of each case; rows x from 1, a million and more; those of `stored` parts lie in parts. */
 async function filled(columns: readonly Case[], stored: number, options = ''): Promise<InlineEngine> {
-  const engine = await emptyEngine({ noMerges: true })
+  const engine = await emptyEngine({ noCompactions: true })
   const symbols = columns.map((_, index) => `k${index} symbol`).join()
   await engine.run(`create table t (ts timestamp, n int, ${symbols}) timestamp(ts) partition by day ${options}`)
   // Memory is small here: a part at a time.

@@ -8,7 +8,7 @@ import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.j
 const rows = 700
 
 async function filled(jit: boolean): Promise<InlineEngine> {
-  const engine = await emptyEngine({ noMerges: true, jit })
+  const engine = await emptyEngine({ noCompactions: true, jit })
   const fill = async (table: string, stored: boolean): Promise<void> => {
     await engine.run(`create table ${table} (ts timestamp, v varchar, s string, n varchar, i int) timestamp(ts)`)
     for (let part = 0; part < 3; part++) {

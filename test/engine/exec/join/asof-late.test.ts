@@ -19,7 +19,7 @@ const left: readonly (readonly [number, string | null])[] = [
 
 /** `old`: a symbol that lies further back than a walk looks. */
 async function filled(symbols: readonly (readonly [number, string | null])[], old: string): Promise<InlineEngine> {
-  const engine = await emptyEngine({ noMerges: true })
+  const engine = await emptyEngine({ noCompactions: true })
   await engine.run('create table r (ts timestamp, k symbol, v int) timestamp(ts) partition by day')
   // Memory is small here: a part at a time.
   for (let first = 0; first < rows; first += partRows) {

@@ -23,7 +23,7 @@ const rowOf = (x: number): Row => ({
 })
 
 async function empty(options = ''): Promise<InlineEngine> {
-  const engine = await emptyEngine({ noMerges: true })
+  const engine = await emptyEngine({ noCompactions: true })
   await engine.run(
     `create table t (ts timestamp, n int, d double, k symbol, v varchar, b boolean) timestamp(ts) partition by day ${options}`,
   )

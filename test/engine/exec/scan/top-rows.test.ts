@@ -10,7 +10,7 @@ const base = 1_704_067_200_000_000n
 const rows = 40
 
 async function filled(dedup: string, jit: boolean): Promise<InlineEngine> {
-  const engine = await emptyEngine({ noMerges: true, jit })
+  const engine = await emptyEngine({ noCompactions: true, jit })
   await engine.run(
     `create table t (ts timestamp, id int, i int, l long, d double, f float, s symbol, e double) timestamp(ts) partition by day ${dedup}`,
   )

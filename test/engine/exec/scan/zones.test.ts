@@ -17,7 +17,7 @@ import { createRandom } from '../../../support/random.js'
 const base = 1_704_067_200_000_000n
 
 async function filled(dedup: string): Promise<InlineEngine> {
-  const engine = await emptyEngine({ noMerges: true })
+  const engine = await emptyEngine({ noCompactions: true })
   await engine.run(
     `create table t (ts timestamp, i int, l long, d double, s short, k symbol) timestamp(ts) partition by day ${dedup}`,
   )

@@ -9,15 +9,15 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadKernels } from '../../../../engine/kernels/load.js'
 import { budgets } from '../../../../engine/memory/budgets.js'
 import { blockHeaderBytes } from '../../../../engine/memory/column-layout.js'
-import { createFlushJob } from '../../../../engine/storage/jobs/flush.js'
 import {
-  chooseMerge,
-  createMergeJob,
+  type CompactionTools,
+  chooseCompaction,
+  compactedPartsMax,
+  compactionPolicy,
+  createCompactionJob,
   inCommitOrder,
-  type MergeTools,
-  mergedPartsMax,
-  mergePolicy,
-} from '../../../../engine/storage/jobs/merge.js'
+} from '../../../../engine/storage/jobs/compaction.js'
+import { createFlushJob } from '../../../../engine/storage/jobs/flush.js'
 import { partitionNamer } from '../../../../engine/storage/schema/partition.js'
 import type {
   PartDescriptor,
@@ -116,7 +116,7 @@ function storeDictionary({ memory, allocator }: Bench): number {
   return dictionary
 }
 
-function toolsOf(bed: Bench): MergeTools {
+function toolsOf(bed: Bench): CompactionTools {
   const { files, directory, codec } = bed.tools
   const { memory, allocator, access } = bed
   return { files, directory, codec, group: null, memory, allocator, kernels: loadKernels(memory), parts: access }
@@ -248,7 +248,7 @@ test.each([1, 2, 3, 4])('merging parts equals flushing all rows at once, ties by
     parts.push(...runFlush(bed, version, generation, rows.length, txn, txn * 10))
     all.push(...rows)
   }
-  const job = createMergeJob(toolsOf(bed), {
+  const job = createCompactionJob(toolsOf(bed), {
     kind: 'merge',
     version,
     parts: [...parts].reverse(),
@@ -291,15 +291,15 @@ test.each([1, 2, 3])('DEDUP: of equal keys in several parts the last transaction
     )
     parts.push(...runFlush(bed, version, generation, list.length, txn, txn * 10))
   }
-  const chosen = chooseMerge({ ...version, parts }, new Set())
+  const chosen = chooseCompaction({ ...version, parts }, new Set())
   expect(chosen).toEqual(inCommitOrder(parts))
   const keyed = (row: string[]) => row.join()
   for (const [round, sliceRows] of [1 << 22, 500, 1].entries()) {
     const firstPartId = 1000 * (round + 1)
-    const job = createMergeJob(toolsOf(bed), { kind: 'merge', version, parts, firstPartId, sliceRows })
+    const job = createCompactionJob(toolsOf(bed), { kind: 'merge', version, parts, firstPartId, sliceRows })
     while (job.step() !== 'done');
     const merged = job.result?.parts ?? []
-    expect(merged.length).toBeLessThanOrEqual(mergedPartsMax(parts, sliceRows))
+    expect(merged.length).toBeLessThanOrEqual(compactedPartsMax(parts, sliceRows))
     if (sliceRows === 1) expect(merged.length).toBeGreaterThan(1)
     // Slices do not overlap, and share no timestamp.
     for (const [index, part] of merged.entries()) {
@@ -312,14 +312,14 @@ test.each([1, 2, 3])('DEDUP: of equal keys in several parts the last transaction
 
 test('DEDUP: overlapping parts that are too many for one merge still become fewer', () => {
   const version = versionOf(schemaOf([dataType('TIMESTAMP')], { timestampId: 0, dedupKeys: [0] }))
-  const policy = { mergePartsMin: 4, mergeRowsMax: 1000 }
+  const policy = { compactionPartsMin: 4, compactionRowsMax: 1000 }
   const partOf = (id: number, rows: number, minTs: number, maxTs: number): PartDescriptor => ({
     ...{ id, file: `${id}`, partition: 'p', rows, bytes: rows, minTxn: id, maxTxn: id, columnIds: [0] },
     ...{ minTs: BigInt(minTs), maxTs: BigInt(maxTs) },
   })
   const large = [partOf(1, 900, 0, 99), partOf(2, 900, 100, 199), partOf(3, 900, 200, 299)]
   const late = [4, 5, 6].map((id) => partOf(id, 10, 50, 250))
-  const choose = (parts: readonly PartDescriptor[]) => chooseMerge({ ...version, parts }, new Set(), policy)
+  const choose = (parts: readonly PartDescriptor[]) => chooseCompaction({ ...version, parts }, new Set(), policy)
   expect(choose(large)).toBe(undefined)
   expect(choose([...large, ...late])).toHaveLength(6)
   const hundreds = Array.from({ length: 300 }, (_, n) => partOf(10 + n, 10, 50, 250))
@@ -367,9 +367,9 @@ test('the merge policy keeps parts few and rewrites a row a logarithmic number o
   for (let flush = 0; flush < 2000; flush++) {
     parts.push(partOf(id++, 1000))
     for (;;) {
-      const chosen = chooseMerge({ ...versionOf(schema), parts }, new Set())
+      const chosen = chooseCompaction({ ...versionOf(schema), parts }, new Set())
       if (chosen === undefined) break
-      expect(chosen.length).toBeGreaterThanOrEqual(mergePolicy.mergePartsMin)
+      expect(chosen.length).toBeGreaterThanOrEqual(compactionPolicy.compactionPartsMin)
       const at = parts.indexOf(chosen[0] as PartDescriptor)
       expect(parts.slice(at, at + chosen.length)).toEqual(chosen)
       const rows = chosen.reduce((sum, part) => sum + part.rows, 0)
@@ -388,7 +388,7 @@ test('large parts are joined only where their times overlap', () => {
     const parts = [1, 2, 3, 4].map((id) =>
       partOf(id, rows, { minTs: BigInt(id * 1000 - overlap), maxTs: BigInt(id * 1000 + 1000) }),
     )
-    return chooseMerge({ ...versionOf(schema), parts }, new Set())?.length
+    return chooseCompaction({ ...versionOf(schema), parts }, new Set())?.length
   }
   expect(choose(0)).toBe(undefined)
   // Rows of concurrent senders.
@@ -400,7 +400,7 @@ test('large parts are joined only where their times overlap', () => {
 test('the merge policy leaves siblings, busy parts and other partitions alone', () => {
   const schema = schemaOf([dataType('TIMESTAMP')], { timestampId: 0 })
   const choose = (parts: PartDescriptor[], busy: number[] = []) =>
-    chooseMerge({ ...versionOf(schema), parts }, new Set(busy))?.map((part) => part.id)
+    chooseCompaction({ ...versionOf(schema), parts }, new Set(busy))?.map((part) => part.id)
   const four = [1, 2, 3, 4].map((id) => partOf(id, 100))
   expect(choose(four)).toEqual([1, 2, 3, 4])
   expect(choose(four, [2])).toBeUndefined()

@@ -174,7 +174,7 @@ describe('delete', () => {
   })
 
   test('a superseded row of a dedup table does not come back', async () => {
-    const engine = await open(newDisk(), { noMerges: true })
+    const engine = await open(newDisk(), { noCompactions: true })
     await engine.run('create table t (ts timestamp, v long) timestamp(ts) partition by day wal dedup upsert keys(ts)')
     for (const v of [1, 2]) {
       await engine.run(`insert into t values (${base}L, ${v}), (${base + BigInt(v)}L, 9)`)

@@ -20,11 +20,11 @@ import { enqueue, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 /** Appends a carry frame for the generation. The old frames are needed until it is durable. */
-export function carryGeneration(state: WriterState, table: WriterTable, generation: Generation): void {
+export function relocateGeneration(state: WriterState, table: WriterTable, generation: Generation): void {
   const firstLsn = state.wal.headLsn
   try {
     appendCarryFrame(state, table, generation)
-    enqueue(state, { after: () => carried(state, table, generation, firstLsn) })
+    enqueue(state, { after: () => relocated(state, table, generation, firstLsn) })
   } catch (thrown) {
     if (!(thrown instanceof ResourceError)) throw thrown
     state.options.log(
@@ -67,7 +67,7 @@ export function appendCarryFrame(state: WriterState, table: WriterTable, generat
     const endLsn = state.wal.append(frameKinds.carry, payload)
     state.lastEndLsn = endLsn
     generation.lastLsn = endLsn
-    generation.carriedLsn = firstLsn
+    generation.relocatedLsn = firstLsn
     return endLsn
   } finally {
     chunks.forEach(({ columns }, index) => {
@@ -77,7 +77,7 @@ export function appendCarryFrame(state: WriterState, table: WriterTable, generat
 }
 
 /** Releases the old frames, if the new one is durable: in mode async it may be acknowledged earlier. */
-function carried(state: WriterState, table: WriterTable, generation: Generation, firstLsn: number): void {
+function relocated(state: WriterState, table: WriterTable, generation: Generation, firstLsn: number): void {
   if (state.wal.durableLsn < generation.lastLsn) return
   generation.firstLsn = Math.max(generation.firstLsn, firstLsn)
   // The frame contains every symbol that the manifest lacks.

@@ -2,14 +2,14 @@
 // transaction order become one part.
 //
 // The policy is tiered. Starting from the newest part, an older part is added while it has at most sizeRatio times the
-// rows collected so far; at least mergePartsMin parts are compacted together. So a row is rewritten about log(rows)
+// rows collected so far; at least compactionPartsMin parts are compacted together. So a row is rewritten about log(rows)
 // times, and a partition keeps few parts. Exceptions:
 //
 // - Parts of one flush that was split by the size limit of a part have the same transactions. They stay as they are.
 // - In DEDUP tables, parts that overlap in time are compacted as soon as possible, whatever their size, because readers
 //   must look for superseded rows in them.
 // - Overlapping parts that are too large for one part are compacted in time slices, one output part for each. That
-//   rewrites every slice, so it waits for the parts of mergePartsMin commits.
+//   rewrites every slice, so it waits for the parts of compactionPartsMin commits.
 // - Large parts that do not overlap in time are not compacted: it would save nothing but files. So rows that arrive in
 //   order are written only once, by the flush.
 //
@@ -25,18 +25,18 @@ import { type PartInput, writePart } from '../part/part-writer.js'
 import type { PartDescriptor, TableVersion } from '../schema/schema.js'
 import { dedupChoices } from './merge-dedup.js'
 import { mergeChoices, mergeSource } from './merge-rows.js'
-import { type MergeInput, sliceInputs, slicesMax } from './merge-slices.js'
+import { type CompactionInput, sliceInputs, slicesMax } from './merge-slices.js'
 import type { Job, JobResult } from './messages.js'
 import { type JobTools, partTools, StorageJob, withArena, writerBytes } from './part-job.js'
 
-export interface MergePolicy {
+export interface CompactionPolicy {
   /** Maximum number of rows of a part written by a compaction. */
-  readonly mergeRowsMax: number
+  readonly compactionRowsMax: number
   /** Minimum number of parts of similar size to compact. */
-  readonly mergePartsMin: number
+  readonly compactionPartsMin: number
 }
 
-export const mergePolicy: MergePolicy = { mergeRowsMax: 1 << 22, mergePartsMin: 4 }
+export const compactionPolicy: CompactionPolicy = { compactionRowsMax: 1 << 22, compactionPartsMin: 4 }
 /** Maximum number of parts of one compaction: a choice has 7 bits for the input. */
 const mergePartsMax = 100
 const sizeRatio = 1.5
@@ -44,10 +44,10 @@ const sizeRatio = 1.5
 const overlapFraction = 3n
 
 /** Selects parts to compact, in transaction order; undefined if there are none. `busy` parts are not selected. */
-export function chooseMerge(
+export function chooseCompaction(
   version: TableVersion,
   busy: ReadonlySet<number>,
-  policy: MergePolicy = mergePolicy,
+  policy: CompactionPolicy = compactionPolicy,
 ): readonly PartDescriptor[] | undefined {
   const byPartition = new Map<string, PartDescriptor[]>()
   for (const part of version.parts) {
@@ -71,20 +71,21 @@ export function inCommitOrder(parts: readonly PartDescriptor[]): PartDescriptor[
 function chooseTier(
   parts: readonly PartDescriptor[],
   busy: ReadonlySet<number>,
-  { mergePartsMin, mergeRowsMax }: MergePolicy,
+  { compactionPartsMin, compactionRowsMax }: CompactionPolicy,
 ): readonly PartDescriptor[] | undefined {
-  for (let newest = parts.length - 1; newest >= mergePartsMin - 1; newest--) {
+  for (let newest = parts.length - 1; newest >= compactionPartsMin - 1; newest--) {
     let oldest = newest + 1
     let rows = 0
     while (oldest > 0 && newest - oldest < mergePartsMax - 1) {
       const next = parts[oldest - 1] as PartDescriptor
-      if (busy.has(next.id) || isSibling(parts, oldest - 1) || rows + next.rows > mergeRowsMax) break
+      if (busy.has(next.id) || isSibling(parts, oldest - 1) || rows + next.rows > compactionRowsMax) break
       if (rows > 0 && next.rows > rows * sizeRatio) break
       rows += next.rows
       oldest--
     }
     const chosen = parts.slice(oldest, newest + 1)
-    if (chosen.length >= mergePartsMin && !isSettled(chosen, mergeRowsMax / mergePartsMin / 2)) return chosen
+    if (chosen.length >= compactionPartsMin && !isSettled(chosen, compactionRowsMax / compactionPartsMin / 2))
+      return chosen
   }
   return undefined
 }
@@ -115,7 +116,7 @@ function isSibling(parts: readonly PartDescriptor[], index: number): boolean {
 function chooseOverlapping(
   parts: readonly PartDescriptor[],
   busy: ReadonlySet<number>,
-  { mergePartsMin, mergeRowsMax }: MergePolicy,
+  { compactionPartsMin, compactionRowsMax }: CompactionPolicy,
 ): readonly PartDescriptor[] | undefined {
   for (let newest = parts.length - 1; newest > 0; newest--) {
     const chosen = new Set([parts[newest] as PartDescriptor])
@@ -128,7 +129,7 @@ function chooseOverlapping(
     const ordered = inCommitOrder([...chosen]).slice(-mergePartsMax)
     const rows = ordered.reduce((sum, part) => sum + part.rows, 0)
     const commits = new Set(ordered.map(({ minTxn }) => minTxn)).size
-    const worthwhile = rows <= mergeRowsMax || commits >= mergePartsMin
+    const worthwhile = rows <= compactionRowsMax || commits >= compactionPartsMin
     if (ordered.length > 1 && worthwhile && !ordered.some(({ id }) => busy.has(id))) return ordered
   }
   return undefined
@@ -138,13 +139,13 @@ function overlap(x: PartDescriptor, y: PartDescriptor): boolean {
   return x.minTs <= y.maxTs && y.minTs <= x.maxTs
 }
 
-type Merge = Job & { readonly kind: 'merge' }
+type Compaction = Job & { readonly kind: 'merge' }
 
-export interface MergeTools extends JobTools {
+export interface CompactionTools extends JobTools {
   readonly parts: PartAccess
 }
 
-export function createMergeJob(tools: MergeTools, job: Merge): StorageJob {
+export function createCompactionJob(tools: CompactionTools, job: Compaction): StorageJob {
   assert(job.parts.length > 0, 'S2: a merge has parts')
   assert(job.parts.length <= mergePartsMax, 'K2: a merge has at most mergePartsMax parts')
   const all = job.parts.reduce((sum, part) => sum + part.rows, 0)
@@ -156,14 +157,14 @@ export function createMergeJob(tools: MergeTools, job: Merge): StorageJob {
 }
 
 /** Upper bound of the number of parts that compacting these parts writes. */
-export function mergedPartsMax(parts: readonly PartDescriptor[], sliceRows: number): number {
+export function compactedPartsMax(parts: readonly PartDescriptor[], sliceRows: number): number {
   return slicesMax(
     parts.reduce((sum, { rows }) => sum + rows, 0),
     sliceRows,
   )
 }
 
-function* merge(tools: MergeTools, job: Merge, scratch: Scratch): Generator<undefined, JobResult> {
+function* merge(tools: CompactionTools, job: Compaction, scratch: Scratch): Generator<undefined, JobResult> {
   const { version, firstPartId, sliceRows } = job
   const { schema } = version
   const inputs = inCommitOrder(job.parts)
@@ -179,7 +180,7 @@ function* merge(tools: MergeTools, job: Merge, scratch: Scratch): Generator<unde
   try {
     for (const slice of sliceInputs(tools, handles, schema.timestampId, sliceRows)) {
       const partId = firstPartId + parts.length
-      assert(parts.length < mergedPartsMax(inputs, sliceRows), 'S3: a merge stays within its part ids')
+      assert(parts.length < compactedPartsMax(inputs, sliceRows), 'S3: a merge stays within its part ids')
       parts.push(yield* mergeSlice(tools, version, scratch, slice, { ...names, partId }))
     }
     finished = true
@@ -191,10 +192,10 @@ function* merge(tools: MergeTools, job: Merge, scratch: Scratch): Generator<unde
 }
 
 function* mergeSlice(
-  tools: MergeTools,
+  tools: CompactionTools,
   version: TableVersion,
   scratch: Scratch,
-  slice: readonly MergeInput[],
+  slice: readonly CompactionInput[],
   names: Omit<PartInput, 'source'>,
 ): Generator<undefined, PartDescriptor> {
   const { schema } = version
