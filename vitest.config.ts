@@ -71,7 +71,7 @@ const slow = [
     'flush',
     'manifest',
     'part',
-    'rested-symbols',
+    'evicted-symbols',
     'rewrite',
     'writer',
   ].map((name) => `engine/**/${name}`),

@@ -281,5 +281,5 @@ export function isolated(context: ExecContext, plan: Plan): IsolatedRows {
     for (const end of endings.splice(0)) end()
     space.freeAll()
   }
-  return { pull: () => rows.pull(), rest: () => rows.rest?.(), release }
+  return { pull: () => rows.pull(), goIdle: () => rows.goIdle?.(), release }
 }

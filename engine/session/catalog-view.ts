@@ -13,15 +13,15 @@ import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { SchemaChange } from '../sql/catalog.js'
 import { schemaStatements, type TableSnapshot, type TableVersion } from '../storage/schema/schema.js'
-import { HeldSymbols, type RestedSymbols } from '../threads/held-symbols.js'
+import { type EvictedSymbols, HeldSymbols } from '../threads/held-symbols.js'
 
 /** The table versions that a query holds until it ends. */
 export interface HeldSnapshots {
   readonly snapshots: readonly TableSnapshot[]
   /** Symbol dictionaries that were evicted and have to be loaded first; the writer then holds them for this query. */
-  readonly rested: readonly RestedSymbols[]
+  readonly evicted: readonly EvictedSymbols[]
   /** Registers a dictionary that is now held. */
-  add(symbols: RestedSymbols): void
+  add(symbols: EvictedSymbols): void
   release(): void
 }
 
@@ -127,7 +127,7 @@ export class CatalogView {
       held.release()
     }
     const { snapshots } = held
-    return this.#watched({ snapshots, rested: symbols.rested, add: (some) => symbols.add(some), release })
+    return this.#watched({ snapshots, evicted: symbols.evicted, add: (some) => symbols.add(some), release })
   }
 
   /** Without their symbol dictionaries. */

@@ -38,7 +38,7 @@ export class InlineExecution {
     if (!inline.mayRun(query, encoding, snapshots)) return null
     const symbols = new HeldSymbols(this.#options.memory, snapshots)
     try {
-      return symbols.rested.length > 0 ? null : this.#run(inline, request, snapshots)
+      return symbols.evicted.length > 0 ? null : this.#run(inline, request, snapshots)
     } finally {
       symbols.release()
     }

@@ -14,7 +14,7 @@ import { cancelReason, type Planned } from './plan-helpers.js'
 
 const repeatMs = 250
 /** A change that fails for lack of memory is tried again after this time, which doubles with each try. */
-const restMs = 250
+const retryMs = 250
 const triesMax = 6
 const lookMs = 50
 
@@ -109,7 +109,7 @@ async function tried(work: () => Promise<Receipt>, stopped: () => boolean): Prom
     } catch (error) {
       if (tries === triesMax || !isShortage(error)) throw error
     }
-    const againMs = performance.now() + restMs * 2 ** tries
+    const againMs = performance.now() + retryMs * 2 ** tries
     while (performance.now() < againMs) {
       if (stopped()) throw new CancelledError()
       await sleep(lookMs)

@@ -143,7 +143,7 @@ export class UserCatalog implements UserDirectory {
   ): Promise<{ changed: Partial<UserRecord>; secret: MadeSecret | null }> {
     switch (change.kind) {
       case 'password':
-        return { changed: { password: await restingPassword(change.password) }, secret: null }
+        return { changed: { password: await hashedPassword(change.password) }, secret: null }
       case 'enable':
         return { changed: { enabled: change.enabled }, secret: null }
       case 'rights':
@@ -194,11 +194,11 @@ async function newRecord(
   { password, rights }: Extract<UserChange, { kind: 'create' }>,
 ): Promise<UserRecord> {
   const given = withRights(noRights, rights, true)
-  return { name, enabled: true, rights: given, password: await restingPassword(password), tokens: [], lineKey: null }
+  return { name, enabled: true, rights: given, password: await hashedPassword(password), tokens: [], lineKey: null }
 }
 
 /** Stores a verifier unchanged, so that users can be copied between servers without their passwords. */
-async function restingPassword(password: string | null): Promise<string | null> {
+async function hashedPassword(password: string | null): Promise<string | null> {
   if (password === null) return null
   return parseVerifier(password) === null ? verifierText(await makeVerifier(password)) : password
 }

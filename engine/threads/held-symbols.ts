@@ -5,7 +5,7 @@ import { holdDictionary, releaseDictionary } from '../memory/column-layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { TableSnapshot } from '../storage/schema/schema.js'
 
-export interface RestedSymbols {
+export interface EvictedSymbols {
   readonly tableId: number
   /** Addresses of the dictionaries. */
   readonly dictionaries: readonly number[]
@@ -13,27 +13,27 @@ export interface RestedSymbols {
 
 export class HeldSymbols {
   /** Evicted dictionaries, which the writer must reload. */
-  readonly rested: readonly RestedSymbols[]
+  readonly evicted: readonly EvictedSymbols[]
   readonly #memory: SharedMemory
   readonly #held: number[] = []
   #released = false
 
   constructor(memory: SharedMemory, snapshots: readonly TableSnapshot[]) {
     this.#memory = memory
-    const rested: RestedSymbols[] = []
+    const evicted: EvictedSymbols[] = []
     for (const { version } of snapshots) {
       const missing: number[] = []
       for (const [, address] of version.dictionaries) {
         if (holdDictionary(memory, address)) this.#held.push(address)
         else missing.push(address)
       }
-      if (missing.length > 0) rested.push({ tableId: version.schema.id, dictionaries: missing })
+      if (missing.length > 0) evicted.push({ tableId: version.schema.id, dictionaries: missing })
     }
-    this.rested = rested
+    this.evicted = evicted
   }
 
   /** The writer has pinned these for the reader, which may have finished by now. */
-  add({ dictionaries }: RestedSymbols): void {
+  add({ dictionaries }: EvictedSymbols): void {
     this.#held.push(...dictionaries)
     if (this.#released) this.release()
   }

@@ -261,7 +261,7 @@ export class QueryPool {
   }
 
   /** Whether a failed query is run again, because others may free the memory that it needs. */
-  #mayRunAgain({ running, starved: { turns } }: Task, error: ErrorRecord): boolean {
+  #mayRestart({ running, starved: { turns } }: Task, error: ErrorRecord): boolean {
     const parallel = this.#parallel.get(running.queryId)
     if (error.detail !== 'memory' || running.begun || running.cancelled !== null || parallel === undefined) return false
     if (parallel.request.memoryMax !== undefined) return true
@@ -273,7 +273,7 @@ export class QueryPool {
   }
 
   /** Ends an attempt and queues the query. */
-  #rest(task: Task, worker: Worker): void {
+  #pause(task: Task, worker: Worker): void {
     const { running, starved } = task
     const parallel = this.#parallel.get(running.queryId)
     assert(parallel !== undefined, 'an attempt is known until its end')
@@ -445,7 +445,7 @@ export class QueryPool {
     const task = this.#running.get(message.queryId)
     if (task === undefined) return
     const { running, worker } = task
-    if (message.kind === 'error' && worker !== null && this.#mayRunAgain(task, message.error)) this.#rest(task, worker)
+    if (message.kind === 'error' && worker !== null && this.#mayRestart(task, message.error)) this.#pause(task, worker)
     else if (message.kind === 'end' || message.kind === 'error') this.#finish(message)
     else running.deliver(message)
   }

@@ -113,6 +113,6 @@ function step(): 'worked' | 'idle' | 'ended' {
   const outcome = queries.step()
   const decoded = csv.step()
   if (jobs.step() === 'worked' || decoded === 'worked' || outcome === 'worked') return 'worked'
-  partAccess.rest()
+  partAccess.goIdle()
   return 'idle'
 }

@@ -40,8 +40,8 @@ export class WriterRequests {
 
   /** Resolves when evicted symbols of the held tables are loaded; null if all are in memory. */
   symbolsOf(held: HeldSnapshots): Promise<void> | null {
-    if (held.rested.length === 0) return null
-    const asked = held.rested.map(async (symbols) => {
+    if (held.evicted.length === 0) return null
+    const asked = held.evicted.map(async (symbols) => {
       await this.send((requestId) => ({ kind: 'holdSymbols', requestId, ...symbols }))
       held.add(symbols)
     })

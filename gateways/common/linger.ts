@@ -33,7 +33,7 @@ export function linger(socket: Socket, patience: Patience): void {
   lingering.add(socket)
   const closing = (): void => {
     if (socket.readableEnded) socket.destroy()
-    else watchRest(socket, patience)
+    else watchRemainder(socket, patience)
   }
   socket.once('end', () => {
     if (socket.writableFinished) socket.destroy()
@@ -45,7 +45,7 @@ export function linger(socket: Socket, patience: Patience): void {
 }
 
 /** Destroys the socket if the remaining input arrives too slowly; the returned function stops watching. */
-export function watchRest(socket: Socket, { bytesMin, secondsMax }: Patience): () => void {
+export function watchRemainder(socket: Socket, { bytesMin, secondsMax }: Patience): () => void {
   let seconds = 0
   let before = socket.bytesRead
   const timer = setInterval(() => {

@@ -12,7 +12,7 @@
 //      evicted; if there is none, the new connection is closed at once.
 //   3. Connections that have waited longer than `graceMs` hold at most half of the slots, and none above `max`: the
 //      oldest are evicted. The grace period serves clients that open many connections first and use them later.
-//   4. A working connection that has been idle for `restMs` is evicted in favour of an active one, if its protocol
+//   4. A working connection that has been idle for `idleMsMin` is evicted in favour of an active one, if its protocol
 //   knows
 //      idleness (HTTP between two requests); otherwise connections stay as long as they like.
 //
@@ -34,7 +34,7 @@ export interface PlaceHolder {
   /** Closes the evicted connection; its slot has already been released. */
   readonly dismiss: (reason: string) => void
   /** How long the connection has been idle; 0: active. Absent: never idle. */
-  readonly restingMs?: () => number
+  readonly idleMs?: () => number
 }
 
 export interface Place {
@@ -58,11 +58,11 @@ export interface PlacesOptions {
 }
 
 const graceMs = 3000
-const restMs = 30_000
+const idleMsMin = 30_000
 const sweepMs = 500
 
 const gaveWay = 'gave way to newer connections: no request or sign-in was completed'
-const gaveWayAtRest = 'gave way to another connection: no request for half a minute'
+const gaveWayIdle = 'gave way to another connection: no request for half a minute'
 
 export class Places {
   #limits: PlaceLimits
@@ -124,15 +124,15 @@ export class Places {
   #refusal(held: Held): Limit | null {
     if (this.#working.has(held)) return null
     if (held.isOver) return 'address'
-    return this.#working.size < this.#limits.max || this.#oldestAtRest() !== null ? null : 'total'
+    return this.#working.size < this.#limits.max || this.#oldestIdle() !== null ? null : 'total'
   }
 
   #work(held: Held): Limit | null {
     if (this.#working.has(held)) return null
     const refused = this.#refusal(held)
     if (refused !== null) return refused
-    const rested = this.#working.size < this.#limits.max ? null : this.#oldestAtRest()
-    if (rested !== null) this.#dismiss(rested, gaveWayAtRest)
+    const idle = this.#working.size < this.#limits.max ? null : this.#oldestIdle()
+    if (idle !== null) this.#dismiss(idle, gaveWayIdle)
     if (this.#waiting.delete(held)) this.#working.add(held)
     return null
   }
@@ -159,11 +159,11 @@ export class Places {
   }
 
   /** Called only while all slots are taken. */
-  #oldestAtRest(): Held | null {
+  #oldestIdle(): Held | null {
     let oldest: Held | null = null
-    let longestMs = restMs
+    let longestMs = idleMsMin
     for (const held of this.#working) {
-      const ms = held.holder.restingMs?.() ?? 0
+      const ms = held.holder.idleMs?.() ?? 0
       if (ms < longestMs) continue
       oldest = held
       longestMs = ms

@@ -1,7 +1,7 @@
 // Guards the routes: admits a request, or rejects it without reading its body. Also adds the CORS headers.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { patience, watchRest } from '../common/linger.js'
+import { patience, watchRemainder } from '../common/linger.js'
 import type { Principal } from '../common/users.js'
 import { isAllowedOrigin } from './access.js'
 import type { HttpContext } from './context.js'
@@ -82,7 +82,7 @@ export function refuseUnread(response: ServerResponse, status: number, body: unk
 export function readOn(response: ServerResponse, who: keyof typeof patience): void {
   const { req: request } = response
   if (request.complete || request.destroyed) return
-  const watched = watchRest(request.socket, patience[who])
+  const watched = watchRemainder(request.socket, patience[who])
   request.once('close', watched)
   resumeLater(request)
 }

@@ -78,7 +78,7 @@ export function admitConnections(server: Server, context: HttpContext): WeakMap<
     const address = remoteAddress(socket)
     const entered = context.places.enter({
       address: socket.remoteAddress,
-      restingMs: () => restingMs(accepted.held, clock.nowMicros()),
+      idleMs: () => idleMs(accepted.held, clock.nowMicros()),
       dismiss: (reason) => {
         if (accepted.held !== null) registry.close(accepted.held.connection, reason)
         accepted.talking.destroy()
@@ -142,7 +142,7 @@ export function resumeLater(request: IncomingMessage): void {
 }
 
 /** How long the connection has been idle. */
-function restingMs(held: HttpConnection | null, nowMicros: number): number {
+function idleMs(held: HttpConnection | null, nowMicros: number): number {
   const { exchange = null, connection = null } = held ?? {}
   if (exchange === null || connection === null) return 0
   if (!exchange.request.complete || !exchange.response.writableFinished) return 0

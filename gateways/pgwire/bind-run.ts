@@ -93,7 +93,7 @@ export function takeBinds(pg: PgSession): Waiting {
   const run = pg.transaction.binds(lastBound.statement, pg.session, waiting.bytes, waiting.at, shape, syncs)
   if (run.binds === 0) return null
   inbound.pass(run.at)
-  pg.isResting = run.synced
+  pg.isIdle = run.synced
   if (run.synced) pg.isAwaited = true
   const tag = `INSERT 0 ${shape.tuples}`
   if (run.synced && pg.status === 'I') portals.clear()

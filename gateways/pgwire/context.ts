@@ -232,7 +232,7 @@ export interface PgSession extends PgServices {
    */
   isAwaited: boolean
   /** No message of the extended protocol has arrived since the last Sync. */
-  isResting: boolean
+  isIdle: boolean
   /** After an error of the extended protocol: skips all messages up to Sync. */
   skipping: boolean
   /** The running statement, which a cancel request or a disconnect aborts. */

@@ -367,7 +367,7 @@ function openSession(
     cursors: new Map(),
     status: 'I',
     isAwaited: true,
-    isResting: true,
+    isIdle: true,
     skipping: false,
     running: null,
   }

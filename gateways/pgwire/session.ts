@@ -48,7 +48,7 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
       if (message === null) {
         pg.connection.state = quietStates[pg.status]
         if (pg.unanswered.length > 0) void answerSyncs(pg)
-        if (pg.isResting && !pg.skipping && sendInbox(pg)) pg.isAwaited = true
+        if (pg.isIdle && !pg.skipping && sendInbox(pg)) pg.isAwaited = true
         const drained = pg.isAwaited || pg.out.full ? pg.out.flush() : null
         pg.isAwaited = false
         if (drained !== null) {
@@ -103,8 +103,8 @@ const timerMsMax = 2 ** 31 - 1
 
 function handle(pg: PgSession, message: Message): Waiting {
   const { type } = message
-  pg.isResting = type === types.sync || type === types.query || type === types.functionCall
-  if (pg.isResting) pg.isAwaited = true
+  pg.isIdle = type === types.sync || type === types.query || type === types.functionCall
+  if (pg.isIdle) pg.isAwaited = true
   if (type === types.sync) return sync(pg)
   if (pg.skipping) return null
   if (type === types.query) return simpleQuery(pg, new MessageReader(message, pg.out.encoding))

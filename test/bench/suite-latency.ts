@@ -108,7 +108,7 @@ async function backgroundLoad(peer: Peer, rowsPerSecond: number, stopped: () => 
 }
 
 /** How long a server rests before its memory counts as idle. */
-const restMs = 5000
+const pauseMs = 5000
 
 /** Milliseconds from the command to the first answer, over so many starts with an empty root; idle memory of the last. */
 export async function starts(count: number): Promise<string> {
@@ -118,7 +118,7 @@ export async function starts(count: number): Promise<string> {
     const start = performance.now()
     const peer = await startPenstock()
     samples.push(performance.now() - start)
-    if (index === count - 1) await new Promise((resolve) => setTimeout(resolve, restMs))
+    if (index === count - 1) await new Promise((resolve) => setTimeout(resolve, pauseMs))
     rss = usageOf(peer.server.pid).rssBytes
     await peer.end()
   }

@@ -61,7 +61,7 @@ interface Runner {
 /** Answered at once by any server: what they take is the client's. */
 const clientRuns = 2000
 /** A server that has just answered looks for more for a while: QuestDB's workers spin for 100 ms. */
-const restMs = 300
+const pauseMs = 300
 
 /** What a query may take, in times of the better peer. */
 const ratioMost = 1.2
@@ -153,7 +153,7 @@ async function sideBySide(
   const times: number[] = []
   const cpus: number[] = []
   for (const { textOf, run, cpu } of runners) {
-    if (runners.length > 1) await pause(restMs)
+    if (runners.length > 1) await pause(pauseMs)
     const before = cpu()
     let asked = 0
     const milliseconds = await medianTime(runs, (n, warmUp) => {

@@ -185,7 +185,7 @@ export class InlineEngine {
     }
     worked = this.#queries.step() === 'worked' || worked
     if (this.jobsRun) worked = this.#jobs.step() === 'worked' || worked
-    if (!worked) this.#parts.rest()
+    if (!worked) this.#parts.goIdle()
     for (let message = this.#fromQueries.shift(); message !== undefined; message = this.#fromQueries.shift()) {
       this.#queryPool.receive(3, structuredClone(message))
       worked = true

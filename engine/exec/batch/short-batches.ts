@@ -39,9 +39,9 @@ export function shortBatches(input: Operator, expressions: number): Operator {
     return slice
   }
   const giveBack = (): void => {
-    if (rest === null) input.rest?.()
+    if (rest === null) input.goIdle?.()
   }
-  return { pull, rest: giveBack }
+  return { pull, goIdle: giveBack }
 }
 
 /** Calls `each` with slices of a batch of at most rowsFor(expressions) rows, and the first row of each slice. */

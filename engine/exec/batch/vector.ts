@@ -33,7 +33,7 @@ export interface Operator {
    * The client has stopped reading: frees memory that can be recomputed or read again. Called between two pulls, after
    * the last batch has been consumed; may be called repeatedly.
    */
-  rest?(): void
+  goIdle?(): void
 }
 
 export function isBatch(pulled: Pull): pulled is Batch {

@@ -27,7 +27,7 @@ export interface MorselSource {
   /** Frees what the last batch was read from. */
   release(): void
   /** Between two batches of a morsel: frees what can be read again. */
-  rest?(): void
+  goIdle?(): void
 }
 
 /** A page of a part that a format may copy instead of decoding it. */

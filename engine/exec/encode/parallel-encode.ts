@@ -119,7 +119,7 @@ class Coordinator implements Operator {
     return 'working'
   }
 
-  readonly rest = (): void => (this.#inner ?? this.#head)?.rest?.()
+  readonly rest = (): void => (this.#inner ?? this.#head)?.goIdle?.()
 
   #divided(): Operator {
     const measured: Measured = {
@@ -185,10 +185,10 @@ function inOrder(
       worker.continueLast(written)
       pending = []
     }
-    run.rest(last)
-    worker.rest()
+    run.goIdle(last)
+    worker.goIdle()
   }
-  return { pull, rest }
+  return { pull, goIdle: rest }
 }
 
 class MorselWorker implements ChunkWorker {
@@ -276,8 +276,8 @@ class MorselWorker implements ChunkWorker {
   }
 
   /** Called between two steps. */
-  rest(): void {
-    if (this.#encoder?.betweenBatches !== false) this.#source.rest?.()
+  goIdle(): void {
+    if (this.#encoder?.betweenBatches !== false) this.#source.goIdle?.()
   }
 
   #abandon(): void {

@@ -30,10 +30,10 @@ export const tableShape: SourceShape = {
     context.onEnd(() => rows.release())
     const counted = withSkippedRows(divided, first - scan.window.first, scan.window.end - end)
     const rest = (): void => {
-      divided.rest?.()
-      rows.rest()
+      divided.goIdle?.()
+      rows.goIdle()
     }
-    return { pull: counted, rest }
+    return { pull: counted, goIdle: rest }
   },
   attach: (context, plan, { table, morsels }) => {
     if (table === undefined) return undefined
@@ -112,8 +112,8 @@ class TableRows implements DivisibleRows {
     this.#reader?.release()
   }
 
-  rest(): void {
-    this.#reader?.rest()
+  goIdle(): void {
+    this.#reader?.goIdle()
   }
 }
 
@@ -185,7 +185,7 @@ class TableMorsels implements MorselSource {
     this.#rows.release()
   }
 
-  rest(): void {
-    this.#rows.rest()
+  goIdle(): void {
+    this.#rows.goIdle()
   }
 }

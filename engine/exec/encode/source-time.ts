@@ -147,7 +147,7 @@ class TimeRanges implements MorselSource {
     this.#rows = null
   }
 
-  rest(): void {
-    this.#rows?.rest?.()
+  goIdle(): void {
+    this.#rows?.goIdle?.()
   }
 }

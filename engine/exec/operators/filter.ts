@@ -25,7 +25,7 @@ export function filterOperator(
   }
   const rest = (): void => {
     gathered.clear()
-    input.rest?.()
+    input.goIdle?.()
   }
-  return { pull, rest }
+  return { pull, goIdle: rest }
 }

@@ -28,7 +28,7 @@ function forwardLimit(input: Operator, lo: number, hi: number): Operator {
     seen += batch.rows
     return from >= to ? 'working' : sliceBatch(batch, from, to)
   }
-  return { pull, rest: () => input.rest?.() }
+  return { pull, goIdle: () => input.goIdle?.() }
 }
 
 const retainedRowsMin = 65_536

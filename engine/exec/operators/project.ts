@@ -13,6 +13,6 @@ export function projectOperator(context: ExecContext, input: Operator, expressio
       if (!isBatch(batch)) return batch
       return { rows: batch.rows, vectors: evaluators.map((evaluate) => evaluate(batch)) }
     },
-    rest: () => input.rest?.(),
+    goIdle: () => input.goIdle?.(),
   }
 }

@@ -167,7 +167,7 @@ export class CoordinatorRun {
   /** Since when workers must hold nothing because memory is short; -1: workers are allowed. */
   #aloneSinceMs = -1
   /** The client has stopped reading, and step() has not been called since. */
-  #resting = false
+  #idle = false
 
   constructor(memory: SharedMemory, parallelism: Parallelism, work: CoordinatorWork) {
     this.#parallelism = parallelism
@@ -179,7 +179,7 @@ export class CoordinatorRun {
   }
 
   step(): 'working' | 'waiting' | 'done' {
-    if (this.#resting) this.#goOn()
+    if (this.#idle) this.#goOn()
     this.#letGo()
     if (this.#current >= 0) return this.#morsel(this.#current)
     if (this.#merged === this.#work.chunks) {
@@ -204,7 +204,7 @@ export class CoordinatorRun {
    * again later. `last` says what becomes of the chunk that was merged last: 'written' it is no longer needed, 'again'
    * it will be computed again, 'kept' it stays. The chunk in progress is kept only if it is the next to be merged.
    */
-  rest(last: 'written' | 'again' | 'kept'): void {
+  goIdle(last: 'written' | 'again' | 'kept'): void {
     if (last === 'again') {
       this.#taken = 0
       this.#withdraw(--this.#merged)
@@ -215,8 +215,8 @@ export class CoordinatorRun {
       this.#current = -1
     }
     // This must precede the withdrawal: workers that see it publish no further results.
-    this.#queue.rest(true)
-    this.#resting = true
+    this.#queue.goIdle(true)
+    this.#idle = true
     this.#withdrawAll()
   }
 
@@ -231,8 +231,8 @@ export class CoordinatorRun {
   }
 
   #goOn(): void {
-    this.#resting = false
-    this.#queue.rest(this.#aloneSinceMs >= 0)
+    this.#idle = false
+    this.#queue.goIdle(this.#aloneSinceMs >= 0)
     this.#wakeWorkers()
   }
 
@@ -322,7 +322,7 @@ export class CoordinatorRun {
     if (this.#parallelism.workers === 0) return false
     if (this.#aloneSinceMs < 0) {
       this.#aloneSinceMs = now
-      this.#queue.rest(true)
+      this.#queue.goIdle(true)
       this.#withdrawAll()
     }
     return now - this.#aloneSinceMs < giveBackMs
@@ -381,10 +381,10 @@ export class WorkerRun {
     this.#worker = worker
   }
 
-  /** 'waiting': its results may still be needed. 'resting': it holds no results, and its resources may be freed. */
-  step(): 'working' | 'waiting' | 'resting' | 'done' {
+  /** 'waiting': its results may still be needed. 'idle': it holds no results, and its resources may be freed. */
+  step(): 'working' | 'waiting' | 'idle' | 'done' {
     if (this.#queue.closed) return 'done'
-    if (this.#queue.resting) return this.#rest()
+    if (this.#queue.idle) return this.#goIdle()
     if (this.#current < 0) {
       if (this.#holdsEnough()) return 'waiting'
       this.#current = this.#queue.next()
@@ -401,12 +401,12 @@ export class WorkerRun {
   }
 
   /** The coordinator may have missed results that were published just before; they are kept until it withdraws them. */
-  #rest(): 'waiting' | 'resting' {
+  #goIdle(): 'waiting' | 'idle' {
     this.#worker.drop?.()
     this.giveUp()
     this.#queue.awaitMerge()
     this.#reclaim()
-    return this.#results.size > 0 ? 'waiting' : 'resting'
+    return this.#results.size > 0 ? 'waiting' : 'idle'
   }
 
   /** Gives the current chunk up, for another thread. */

@@ -32,7 +32,7 @@ const coordinatorWord = 2
 const closedWord = 3
 const waitingWord = 4
 const waitingWords = 4
-const restingWord = 8
+const idleWord = 8
 const merged = 1
 
 export function workQueueBytes(chunks: number): number {
@@ -78,12 +78,12 @@ export class WorkQueue {
   }
 
   /** Workers must not start chunks, and must free their results. */
-  get resting(): boolean {
-    return Atomics.load(this.#u32, this.#base + restingWord) === 1
+  get idle(): boolean {
+    return Atomics.load(this.#u32, this.#base + idleWord) === 1
   }
 
-  rest(resting: boolean): void {
-    Atomics.store(this.#u32, this.#base + restingWord, resting ? 1 : 0)
+  goIdle(idle: boolean): void {
+    Atomics.store(this.#u32, this.#base + idleWord, idle ? 1 : 0)
   }
 
   /** Number of chunks that were taken at least once. */

@@ -332,7 +332,7 @@ function openedTwice(access: PartAccess, missed: () => void): PartAccess {
     symbols: (part, columnId) => access.symbols(part, columnId),
     stored: () => undefined,
     forget: (partIds) => access.forget(partIds),
-    rest: () => access.rest(),
+    goIdle: () => access.goIdle(),
     close: () => access.close(),
   }
 }

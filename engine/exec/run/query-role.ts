@@ -42,7 +42,7 @@ export class QueryRole {
 
   /** Whether a client may have stopped reading, so that the loop must check again soon. */
   get watching(): boolean {
-    for (const query of this.#queries.values()) if (query.mayRest) return true
+    for (const query of this.#queries.values()) if (query.mayGoIdle) return true
     return false
   }
 

@@ -122,7 +122,7 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
     symbols: (part, columnId) => parts.symbols(part, columnId),
     stored: () => undefined,
     forget: () => {},
-    rest: () => parts.rest(),
+    goIdle: () => parts.goIdle(),
     close: () => {},
   }
 }

@@ -90,7 +90,7 @@ export class RunningQuery {
   #takenBytes = 0
   /** Since when the client has read nothing; -1: it reads, or nothing waits for it. */
   #parkedMs = -1
-  #rests = 0
+  #idleTimes = 0
   /** Rows of values that the client has not read. */
   #waitingRows = 0
   /** All rows are encoded; bytes may still have to be sent. */
@@ -143,7 +143,7 @@ export class RunningQuery {
   #tookSome(bytes: number): void {
     this.#takenBytes += bytes
     this.#parkedMs = -1
-    this.#rests = 0
+    this.#idleTimes = 0
   }
 
   get parked(): boolean {
@@ -163,20 +163,20 @@ export class RunningQuery {
   }
 
   /** Whether the client may have stopped reading. */
-  get mayRest(): boolean {
-    return this.#rests < 2 && this.parked
+  get mayGoIdle(): boolean {
+    return this.#idleTimes < 2 && this.parked
   }
 
   /** Frees what can be recomputed if the client has stopped reading. Throws what ends the query. */
   lookAtReader(): void {
-    if (!this.mayRest) return
+    if (!this.mayGoIdle) return
     const now = this.#host.clock.monotonicMs()
     if (this.#parkedMs < 0) this.#parkedMs = now
-    if (now - this.#parkedMs < (this.#rests === 0 ? stoppedMs : stoppedAgainMs)) return
-    this.#rests++
-    if (this.#root?.rest === undefined) return
+    if (now - this.#parkedMs < (this.#idleTimes === 0 ? stoppedMs : stoppedAgainMs)) return
+    this.#idleTimes++
+    if (this.#root?.goIdle === undefined) return
     while (this.#encoder?.drain?.() === true);
-    if (this.#endBatch()) this.#root.rest()
+    if (this.#endBatch()) this.#root.goIdle()
   }
 
   /** Encodes the rest of the batch beyond the window; false when that may be too much. */

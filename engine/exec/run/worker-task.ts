@@ -39,7 +39,7 @@ export class WorkerTask {
   /** False when there is nothing to do at present; the coordinator may still read results. */
   step(): boolean {
     if (this.#over) return false
-    if (this.#run === null && this.#queue?.resting === true) {
+    if (this.#run === null && this.#queue?.idle === true) {
       this.#queue.awaitMerge()
       return false
     }
@@ -47,7 +47,7 @@ export class WorkerTask {
       this.#run ??= this.#begin()
       const outcome = this.#run?.step() ?? 'done'
       if (outcome === 'done') this.close()
-      if (outcome === 'resting') this.#giveBack()
+      if (outcome === 'idle') this.#giveBack()
       return outcome === 'working'
     } catch {
       this.#run?.giveUp()

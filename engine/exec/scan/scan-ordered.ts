@@ -60,10 +60,10 @@ export function orderedScanOperator(
     return { rows, vectors: vectors.length === width ? vectors : vectors.slice(0, width) }
   }
   const rest = (): void => {
-    merge.rest()
+    merge.goIdle()
     gathered.clear()
   }
-  return { pull, rest }
+  return { pull, goIdle: rest }
 }
 
 /** Several time ranges are checked row by row, so the timestamp is read even if it is not selected. */
@@ -175,9 +175,9 @@ class StreamMerge {
     this.#streams = []
   }
 
-  rest(): void {
+  goIdle(): void {
     this.#out.clear()
-    if (this.#merging === null) for (const stream of this.#streams ?? []) stream.rest()
+    if (this.#merging === null) for (const stream of this.#streams ?? []) stream.goIdle()
   }
 
   pull(): Pull {

@@ -118,7 +118,7 @@ export class SliceReader {
   }
 
   /** Unpins pages and frees buffers; the next call reads the pages again. */
-  rest(): void {
+  goIdle(): void {
     this.#own?.clear()
     this.#bytes.clear()
     this.#gathered.clear()

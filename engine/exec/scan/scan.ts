@@ -52,9 +52,9 @@ export function scanOperator(
   }
   const rest = (): void => {
     current?.release()
-    reader.rest()
+    reader.goIdle()
   }
-  return { pull, rest }
+  return { pull, goIdle: rest }
 }
 
 /** Lists the morsels of a run only when the scan reaches it, since that may open a part. */

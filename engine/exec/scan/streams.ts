@@ -122,7 +122,7 @@ export class Stream {
   }
 
   /** Unpins pages, which are read again when needed; a sorted copy is kept. */
-  rest(): void {
+  goIdle(): void {
     if (!this.#plain) return
     this.morsel?.release()
     this.#times = 0

@@ -198,9 +198,9 @@ export class NumberedRows {
   }
 
   /** Unpins the current morsel, and frees everything that can be read again. */
-  rest(): void {
+  goIdle(): void {
     this.release()
-    this.reader.rest()
+    this.reader.goIdle()
   }
 
   /** Unpins the current morsel. */

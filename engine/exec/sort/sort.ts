@@ -58,7 +58,7 @@ export function sortOperator(
     }
     return 'working'
   }
-  return { pull, rest: () => shared?.rest?.() }
+  return { pull, goIdle: () => shared?.goIdle?.() }
 }
 
 /** Buffers rows, with a limit only those that can be in the result, and returns them in order. */

@@ -27,7 +27,7 @@ export interface IndexedDictionary {
 }
 
 /** Smaller tables and dictionaries are not released. */
-export const restedBytesMin = 64 * 1024
+export const evictedBytesMin = 64 * 1024
 /** Slots of the shared table of dictionaries without their own: all free, but too few for any string. */
 export const emptySlots = 1
 
@@ -100,7 +100,7 @@ export class DictionaryIndexes {
 
   /** Allocates memory for a hash table. Throws ResourceError. */
   takeTable(allocator: Allocator, bytes: number): number {
-    return (bytes >= restedBytesMin && this.#takeOutside(bytes)) || allocator.demand(bytes, budgets.memtables)
+    return (bytes >= evictedBytesMin && this.#takeOutside(bytes)) || allocator.demand(bytes, budgets.memtables)
   }
 
   /** Allocates from staging memory; 0 if the memtables have room or staging memory has none. */
@@ -130,20 +130,20 @@ export class DictionaryIndexes {
   }
 
   /** Dictionaries that may be released, the least recently grown first. */
-  #rested(): IndexedDictionary[] {
+  #evicted(): IndexedDictionary[] {
     const began = this.#requestBegan
-    const rested = [...this.#grown].filter(([dictionary, time]) => time <= began && dictionary !== this.#growing)
-    return rested.map(([dictionary]) => dictionary)
+    const evicted = [...this.#grown].filter(([dictionary, time]) => time <= began && dictionary !== this.#growing)
+    return evicted.map(([dictionary]) => dictionary)
   }
 
   #shedTable(): boolean {
-    const oldest = this.#rested().find(({ indexBytes }) => indexBytes >= restedBytesMin)
+    const oldest = this.#evicted().find(({ indexBytes }) => indexBytes >= evictedBytesMin)
     oldest?.dropIndex()
     return oldest !== undefined
   }
 
   /** Releases something; false if nothing can be released. */
   #shed(): boolean {
-    return this.#shedTable() || this.#rested().some((dictionary) => dictionary.isLarge && dictionary.evict())
+    return this.#shedTable() || this.#evicted().some((dictionary) => dictionary.isLarge && dictionary.evict())
   }
 }

@@ -22,7 +22,7 @@ import {
 } from '../../memory/column-layout.js'
 import * as layout from '../../memory/dictionary-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import { DictionaryIndexes, emptySlots, type IndexedDictionary, restedBytesMin } from './dictionary-indexes.js'
+import { DictionaryIndexes, emptySlots, evictedBytesMin, type IndexedDictionary } from './dictionary-indexes.js'
 
 const slotsFirst = 32
 /** From this size on the table only doubles, because the old and the new one exist at the same time. */
@@ -44,12 +44,12 @@ export interface SymbolKernel {
 /** Where an evicted dictionary is reloaded from. */
 export interface SymbolSource {
   /** Whether the dictionary may be evicted: no one but holders needs the strings, and the file has all of them. */
-  mayRest(count: number): boolean
+  mayEvict(count: number): boolean
   /** The first `count` strings. Throws ResourceError. */
   read(count: number): readonly Uint8Array[]
 }
 
-const noSource: SymbolSource = { mayRest: () => false, read: () => [] }
+const noSource: SymbolSource = { mayEvict: () => false, read: () => [] }
 
 export class SymbolDictionary implements IndexedDictionary {
   readonly address: number
@@ -192,7 +192,7 @@ export class SymbolDictionary implements IndexedDictionary {
   }
 
   evict(): boolean {
-    if (!this.source.mayRest(this.count)) return false
+    if (!this.source.mayEvict(this.count)) return false
     if (Atomics.compareExchange(this.memory.i32, (this.address + layout.holders) >>> 2, 0, -1) !== 0) return false
     this.dropIndex()
     this.freeTexts()
@@ -200,7 +200,7 @@ export class SymbolDictionary implements IndexedDictionary {
   }
 
   /** Turns a new dictionary into one with `count` strings that are in the file only. */
-  rest(count: number): void {
+  initEvicted(count: number): void {
     assert(this.count === 0, 'R2: only a fresh dictionary takes its symbols from the file')
     Atomics.store(this.memory.u32, (this.address + layout.count) >>> 2, count)
     Atomics.store(this.memory.i32, (this.address + layout.holders) >>> 2, -1)
@@ -241,7 +241,7 @@ export class SymbolDictionary implements IndexedDictionary {
   }
 
   get isLarge(): boolean {
-    return this.heapBytes + dictionaryChunkFirst * ((1 << this.chunks) - 1) * 8 >= restedBytesMin
+    return this.heapBytes + dictionaryChunkFirst * ((1 << this.chunks) - 1) * 8 >= evictedBytesMin
   }
 
   /** Releases the hash table. The next insertion or lookup reports "full", and the table is rebuilt then. */

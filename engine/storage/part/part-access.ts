@@ -104,6 +104,6 @@ export interface PartAccess {
   /** Forgets handles of parts that no table version references any more. Their cached pages are evicted over time. */
   forget(partIds: readonly number[]): void
   /** Called when the thread is idle: closes files that are kept open between pages. */
-  rest(): void
+  goIdle(): void
   close(): void
 }

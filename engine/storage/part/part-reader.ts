@@ -334,12 +334,12 @@ class PartReader implements PartAccess {
     for (const id of partIds) this.handles.delete(id)
   }
 
-  rest(): void {
+  goIdle(): void {
     this.partFiles.closeAll()
   }
 
   close(): void {
-    this.rest()
+    this.goIdle()
     this.handles.clear()
     this.tools.scratch.release()
     this.windows.release()

@@ -250,7 +250,7 @@ function loadDictionaries(
     const id = { tableId: table.id, columnId }
     const path = dictionaryFilePath(`${options.directory}/symbols`, id)
     const { texts, end } = readSymbols(options, table, { path, id, logged, count: counts.get(columnId) ?? 0 })
-    if (end > 0 && !fits(options, texts)) dictionary.rest(texts.length)
+    if (end > 0 && !fits(options, texts)) dictionary.initEvicted(texts.length)
     else for (const text of texts) dictionary.append(text)
     // Without a valid record the file is written again.
     table.symbolFiles.set(columnId, { count: end === 0 ? 0 : dictionary.count, end })

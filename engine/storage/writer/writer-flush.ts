@@ -33,7 +33,7 @@ import {
   type RunningJob,
   type WriterState,
 } from './writer-state.js'
-import { restSymbols } from './writer-symbols.js'
+import { evictSymbols } from './writer-symbols.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 /** Concurrent flush jobs, limited because query threads also run queries. */
@@ -113,7 +113,7 @@ function freezeDue(state: WriterState, now: number): void {
   }
   const { allocator } = state.options
   const short = () => allocator.used(budgets.memtables) > memoryMark * allocator.limit(budgets.memtables)
-  if (short() && restSymbols(state) && !short()) return
+  if (short() && evictSymbols(state) && !short()) return
   if (short() && frozen < flushJobsMax && largest !== undefined) largest.state = 'frozen'
 }
 

@@ -14,7 +14,7 @@ type HoldSymbols = Extract<ToWriter, { kind: 'holdSymbols' }>
 /** How long a reader waits for memory. */
 const waitMs = 5000
 /** Tables that were not written for this time lose their symbols when memory is short, but not exhausted. */
-const restMs = 10_000
+const idleMs = 10_000
 
 /** Reads the strings of a dictionary from its file. Throws ResourceError, also if the file is unreadable. */
 export function symbolReader({ files, directory, log }: WriterOptions) {
@@ -79,8 +79,8 @@ function holdAll({ options: { memory } }: WriterState, table: WriterTable, addre
 }
 
 /** Evicts symbols of tables that were not written for a while; false if there are none. */
-export function restSymbols({ catalog, options: { clock } }: WriterState): boolean {
-  const before = clock.monotonicMs() - restMs
+export function evictSymbols({ catalog, options: { clock } }: WriterState): boolean {
+  const before = clock.monotonicMs() - idleMs
   let given = false
   for (const table of catalog.byId.values()) {
     if (table.usedMs > before || table.generations.length > 0) continue

@@ -183,7 +183,7 @@ export class WriterTable {
     this.symbolFiles.delete(columnId)
     const { memory, allocator, symbols, indexes, readSymbols } = this.resources
     const source = {
-      mayRest: (count: number) => this.mayRest(columnId, count),
+      mayEvict: (count: number) => this.mayEvict(columnId, count),
       read: (count: number) => readSymbols({ tableId: this.id, columnId }, count),
     }
     this.dictionaries.set(columnId, new SymbolDictionary(memory, allocator, symbols, indexes, source))
@@ -192,7 +192,7 @@ export class WriterTable {
   /**
    * Whether a column's symbols may be evicted: the file has all of them, and neither rows in memory nor jobs use them.
    */
-  private mayRest(columnId: number, count: number): boolean {
+  private mayEvict(columnId: number, count: number): boolean {
     if (this.dropped || this.generations.length > 0 || this.jobs > 0) return false
     return this.namedSymbols.get(columnId) === count
   }

@@ -72,7 +72,7 @@ export const noParts: PartAccess = {
   mayHold: () => true,
   symbols: () => undefined,
   forget: () => {},
-  rest: () => {},
+  goIdle: () => {},
   close: () => {},
 }
 

@@ -8,7 +8,7 @@ let nowMs = 0
 interface Opened {
   readonly place: Place
   dismissed: string | null
-  restingMs: number
+  idleMs: number
 }
 
 function places(max: number, { spare = 4, perAddressMax = 0 } = {}): Places {
@@ -20,8 +20,8 @@ function enter(all: Places, address = '192.0.2.1'): Opened | Limit {
   const dismiss = (reason: string): void => {
     opened.dismissed = reason
   }
-  const place = all.enter({ address, dismiss, restingMs: () => opened.restingMs })
-  const opened: Opened = { place: place as Place, dismissed: null, restingMs: 0 }
+  const place = all.enter({ address, dismiss, idleMs: () => opened.idleMs })
+  const opened: Opened = { place: place as Place, dismissed: null, idleMs: 0 }
   return typeof place === 'string' ? place : opened
 }
 
@@ -102,10 +102,10 @@ test('one that has rested for half a minute gives way to work', () => {
   const [first, second] = enterMany(all, 2) as [Opened, Opened]
   for (const { place } of [first, second]) place.work()
   const [late] = enterMany(all, 1) as [Opened]
-  first.restingMs = 29_000
-  second.restingMs = 0
+  first.idleMs = 29_000
+  second.idleMs = 0
   expect(late.place.work()).toBe('total')
-  first.restingMs = 31_000
+  first.idleMs = 31_000
   expect(late.place.refusal()).toBe(null)
   expect(first.dismissed).toBe(null)
   expect(late.place.work()).toBe(null)

@@ -99,8 +99,8 @@ test.each([false, true])('whole dictionaries go while nobody needs them (useRefe
       reads++
       return Array.from({ length: some }, (_, id) => encoded(index, id))
     }
-    const mayRest = (some: number) => some === count && !retained.has(index)
-    return new SymbolDictionary(memory, allocator, kernels.ilp, indexes, { mayRest, read })
+    const mayEvict = (some: number) => some === count && !retained.has(index)
+    return new SymbolDictionary(memory, allocator, kernels.ilp, indexes, { mayEvict, read })
   })
   const intern = (index: number, id: number): number | undefined => {
     const bytes = encoded(index, id)
