@@ -10,7 +10,7 @@ import { distinctSymbols } from './aggregate/distinct-symbols.js'
 import { sampleOperator } from './aggregate/sample.js'
 import type { ExecContext } from './batch/context.js'
 import { sideOperator } from './batch/gathered.js'
-import { shortBatches, shortContext } from './batch/short-batches.js'
+import { shortBatches, smallContext } from './batch/small-batches.js'
 import { Symbols } from './batch/symbols.js'
 import { batchRowsMax, type Operator } from './batch/vector.js'
 import { distinctGroups, parallelAggregate } from './fragment/aggregate-parallel.js'
@@ -19,23 +19,23 @@ import { parallelSort } from './fragment/sort-parallel.js'
 import { joinOperator, joinRowsOf } from './join/join.js'
 import { keysOfOneTable, readsOneTable } from './join/join-sides.js'
 import { distinctOperator } from './operators/distinct.js'
-import { expandOperator } from './operators/expand.js'
 import { filterOperator } from './operators/filter.js'
 import { limitOperator } from './operators/limit.js'
 import { projectOperator } from './operators/project.js'
 import { recursiveOperator, workingOperator } from './operators/recursive.js'
+import { replicateOperator } from './operators/replicate.js'
 import { sequenceOperator, valuesOperator } from './operators/rows-of-values.js'
 import { setOperator } from './operators/set-operator.js'
 import { metadataOperator } from './scan/answer-from-metadata.js'
 import { endRowsOperator } from './scan/end-rows.js'
 import { foreignOperator } from './scan/foreign-scan.js'
+import { isByTime } from './scan/full-scan.js'
+import { symbolsOf } from './scan/indexed-rows.js'
 import { latestOfTable, latestOperator } from './scan/latest.js'
 import { reversedPlan, reverseOperator } from './scan/limit-tail.js'
-import { symbolsOf } from './scan/listed-rows.js'
 import { scanOperator } from './scan/scan.js'
 import { orderedScanOperator } from './scan/scan-ordered.js'
 import { type ScanShape, scanShape } from './scan/scan-shape.js'
-import { isByTime } from './scan/whole-scan.js'
 import { scanRuns } from './scan/zones.js'
 import { type ParallelSorted, sortOperator } from './sort/sort.js'
 import { windowOperator } from './window/window.js'
@@ -67,7 +67,7 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
       return (
         seededRows(context, plan) ??
         projectOperator(
-          shortContext(narrowed(seeded(context, plan.input), plan.input), plan.expressions.length),
+          smallContext(narrowed(seeded(context, plan.input), plan.input), plan.expressions.length),
           shortBatches(buildOperator(context, plan.input), plan.expressions.length),
           plan.expressions,
         )
@@ -85,7 +85,7 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
     case 'distinct':
       return distinctOf(context, plan, () => eachOnce(context, plan))
     case 'expand':
-      return expandOperator(context, buildOperator(context, plan.input), plan.columns, plan.count)
+      return replicateOperator(context, buildOperator(context, plan.input), plan.columns, plan.count)
     case 'set':
       return setOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
     case 'recursive':
@@ -211,7 +211,7 @@ function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: Sca
   if (shared !== undefined) return noted(context, 'hash table, shared by threads', shared)
   const work = plan.keys.length + plan.aggregates.length
   const rows = shortBatches(buildWhole(context, input), work)
-  return noted(context, 'hash table', aggregateOperator(shortContext(context, work), rows, plan, dense))
+  return noted(context, 'hash table', aggregateOperator(smallContext(context, work), rows, plan, dense))
 }
 
 function isInOrder(context: ExecContext, scan: Plan, shape: ScanShape): boolean {
@@ -256,7 +256,7 @@ function buildSample(context: ExecContext, plan: PlanOf<'sample'>): Operator {
   return noted(
     context,
     'hash table',
-    sampleOperator(shortContext(context, work), rows, plan, keysOfOneTable(input, plan.keys)),
+    sampleOperator(smallContext(context, work), rows, plan, keysOfOneTable(input, plan.keys)),
   )
 }
 
@@ -273,13 +273,13 @@ export interface IsolatedRows extends Operator {
 
 /** The operators of a plan in a child arena, which can be released before the query ends. */
 export function isolated(context: ExecContext, plan: Plan): IsolatedRows {
-  const space = context.space.child()
+  const arena = context.arena.child()
   const endings: (() => void)[] = []
-  const own = { ...context, space, symbols: new Symbols(space), onEnd: (end: () => void) => void endings.push(end) }
+  const own = { ...context, arena, symbols: new Symbols(arena), onEnd: (end: () => void) => void endings.push(end) }
   const rows = buildOperator(own, plan)
   const release = (): void => {
     for (const end of endings.splice(0)) end()
-    space.freeAll()
+    arena.freeAll()
   }
   return { pull: () => rows.pull(), goIdle: () => rows.goIdle?.(), release }
 }

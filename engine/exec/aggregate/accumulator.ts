@@ -16,11 +16,11 @@ export interface Accumulator {
   /** Discards all groups. */
   reset(): void
   /** Absent when the states cannot be merged, so that one thread has to see all rows. */
-  readonly partial?: PartialStates
+  readonly partial?: AccumulatorStates
 }
 
 /** Accumulator states as bytes in shared memory, all of the same size, which threads exchange. */
-export interface PartialStates {
+export interface AccumulatorStates {
   /** Bytes of one group, a multiple of 8. */
   readonly bytes: number
   /** Writes the states of the listed groups, or of all groups below a number. */

@@ -7,12 +7,12 @@ import { expressionKey } from '../../sql/typing/types.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
-import { eachSlice, shortContext } from '../batch/short-batches.js'
+import { eachSlice, smallContext } from '../batch/small-batches.js'
 import type { WriteTarget } from '../batch/values.js'
 import type { Batch, Vector } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
 import { isPure } from '../expression/expression-shape.js'
-import type { Accumulator, PartialStates } from './accumulator.js'
+import type { Accumulator, AccumulatorStates } from './accumulator.js'
 import { createAccumulator } from './accumulator-table.js'
 
 /** An accumulator, and the slots of its arguments among all arguments. */
@@ -30,7 +30,7 @@ export class Accumulators {
   readonly #evaluators: VectorEvaluator[] = []
 
   constructor(context: ExecContext, calls: readonly AggregateCall[]) {
-    const own = shortContext(context, calls.length)
+    const own = smallContext(context, calls.length)
     const slots = new Map<string, number>()
     const slotOf = (argument: AggregateCall['args'][number]): number => {
       const key = isPure(argument) ? expressionKey(argument) : `#${this.#evaluators.length}`
@@ -80,7 +80,7 @@ export class Accumulators {
 }
 
 /** Saved states of `count` groups: those of the first call for all groups, then those of the second call, and so on. */
-export interface SavedStates {
+export interface SavedAccumulators {
   readonly address: number
   readonly count: number
 }
@@ -89,11 +89,11 @@ export interface SavedStates {
 export class PartialAccumulators {
   /** Bytes of a group, for all calls. */
   readonly bytes: number
-  readonly #states: readonly PartialStates[]
+  readonly #states: readonly AccumulatorStates[]
   /** For each call, the bytes of a group for all earlier calls. */
   readonly #before: readonly number[]
 
-  private constructor(states: readonly PartialStates[]) {
+  private constructor(states: readonly AccumulatorStates[]) {
     this.#states = states
     let bytes = 0
     this.#before = states.map((own) => {
@@ -120,7 +120,7 @@ export class PartialAccumulators {
   }
 
   /** Address of the saved states of one call. */
-  addressOf(call: number, { address, count }: SavedStates): number {
+  addressOf(call: number, { address, count }: SavedAccumulators): number {
     return address + (this.#before[call] ?? 0) * count
   }
 
@@ -130,14 +130,14 @@ export class PartialAccumulators {
   }
 
   /** Merges the saved states, of later rows, of `count` groups from `from` on. */
-  merge(saved: SavedStates, from: number, count: number, ids: number, groups: number): void {
+  merge(saved: SavedAccumulators, from: number, count: number, ids: number, groups: number): void {
     this.#states.forEach((states, call) =>
       states.merge(this.addressOf(call, saved) + from * states.bytes, count, ids, groups),
     )
   }
 
   /** Takes saved states over as those of new groups with the same ids. */
-  restore(saved: SavedStates, from: number, count: number): void {
+  restore(saved: SavedAccumulators, from: number, count: number): void {
     this.#states.forEach((states, call) =>
       states.restore(this.addressOf(call, saved) + from * states.bytes, count, from),
     )

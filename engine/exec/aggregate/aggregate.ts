@@ -5,7 +5,7 @@ import type { AggregateCall, Expression, PlanColumn } from '../../sql/plan/plan.
 import { widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { createGrouping } from '../batch/group-keys.js'
-import { rowsFor } from '../batch/short-batches.js'
+import { rowsFor } from '../batch/small-batches.js'
 import { TextHeap } from '../batch/text-heap.js'
 import { writeValue } from '../batch/values.js'
 import { type Batch, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
@@ -74,8 +74,8 @@ export class ResultColumns {
     this.#columns = shape.columns.slice(shape.columns.length - accumulators.count)
     this.#accumulators = accumulators
     this.rowsMax = rowsFor(shape.columns.length)
-    this.#addresses = this.#columns.map(({ type }) => context.space.take(this.rowsMax * widthOf(type)))
-    this.#heap = new TextHeap(context.space)
+    this.#addresses = this.#columns.map(({ type }) => context.arena.take(this.rowsMax * widthOf(type)))
+    this.#heap = new TextHeap(context.arena)
   }
 
   batch(keys: readonly Vector[], rows: number, groupOf: (row: number) => number): Batch {

@@ -58,8 +58,8 @@ export class OncePerCode implements Accumulator {
 
   /** Writes the codes that are new in this round; returns how many. */
   #takeNew(texts: DictionaryStrings, rows: number): number {
-    const { space, memory } = this.#context
-    if (this.#scratch === 0) this.#scratch = space.take((this.#context.rowsMax ?? batchRowsMax) * 12)
+    const { arena, memory } = this.#context
+    if (this.#scratch === 0) this.#scratch = arena.take((this.#context.rowsMax ?? batchRowsMax) * 12)
     if (!sameTexts(texts, this.#dictionary) || this.#rounds.length < texts.count) {
       this.#dictionary = texts
       this.#rounds = new Uint32Array(texts.count)

@@ -14,7 +14,7 @@ import type { ExecContext } from '../batch/context.js'
 import { dictionaryStrings } from '../batch/dictionary-strings.js'
 import { type Coder, keyCoder } from '../batch/key-codes.js'
 import { KeyTable } from '../batch/key-table.js'
-import type { QuerySpace } from '../batch/query-space.js'
+import type { QueryArena } from '../batch/query-arena.js'
 import { valueReader } from '../batch/values.js'
 import type { Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
@@ -26,7 +26,7 @@ const scratchRowsStep = 64
 
 /** The hash tables of the values, in an arena of their own. */
 interface Known {
-  readonly space: QuerySpace
+  readonly arena: QueryArena
   readonly coder: Coder
   /**
    * Ids of pairs, or, with a single group, of codes that are not consecutive; null when the codes are consecutive ids.
@@ -79,17 +79,17 @@ export class DistinctAccumulator implements Accumulator {
     this.#base += this.#counts.length
     this.#counts = []
     if ((this.#known?.count ?? 0) <= numbersRetained) return
-    this.#known?.space.freeAll()
+    this.#known?.arena.freeAll()
     this.#known = null
     this.#base = 0
   }
 
   #begin({ type }: Vector): Known {
-    const space = this.#context.space.child()
-    const own = { ...this.#context, space }
+    const arena = this.#context.arena.child()
+    const own = { ...this.#context, arena }
     const numbered = ['i64', 'f64', 'b16', 'b32', 'entry'].includes(storageOf(type))
     const table = numbered && this.#grouped === false ? null : new KeyTable(own, 8)
-    return { space, coder: keyCoder(own, type), table, marks: 0, markCount: 0, count: 0 }
+    return { arena, coder: keyCoder(own, type), table, marks: 0, markCount: 0, count: 0 }
   }
 
   #addSingle(known: Known, vector: Vector, rows: number, pairs: number, codes: number): void {
@@ -117,10 +117,10 @@ export class DistinctAccumulator implements Accumulator {
     if (known.count <= known.markCount) return
     const { u8 } = this.#context.memory
     const size = Math.max(marksFirst, known.count, known.markCount * 2)
-    const fresh = known.space.take(size * 4)
+    const fresh = known.arena.take(size * 4)
     u8.copyWithin(fresh, known.marks, known.marks + known.markCount * 4)
     u8.fill(0, fresh + known.markCount * 4, fresh + size * 4)
-    if (known.marks !== 0) known.space.give(known.marks)
+    if (known.marks !== 0) known.arena.give(known.marks)
     known.marks = fresh
     known.markCount = size
   }
@@ -170,10 +170,10 @@ export class DistinctAccumulator implements Accumulator {
   /** Sized to the rows, since there may be many buckets of few rows. */
   #scratchFor(rows: number, rowBytes: number): number {
     if (rows > this.#scratchRows) {
-      const { space } = this.#context
-      if (this.#scratch !== 0) space.give(this.#scratch)
+      const { arena } = this.#context
+      if (this.#scratch !== 0) arena.give(this.#scratch)
       this.#scratchRows = Math.ceil(rows / scratchRowsStep) * scratchRowsStep
-      this.#scratch = space.take(this.#scratchRows * rowBytes)
+      this.#scratch = arena.take(this.#scratchRows * rowBytes)
     }
     return this.#scratch
   }

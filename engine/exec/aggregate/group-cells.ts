@@ -6,7 +6,7 @@ import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import { type WriteTarget, writeValue } from '../batch/values.js'
-import type { PartialStates } from './accumulator.js'
+import type { AccumulatorStates } from './accumulator.js'
 
 const capacityFirst = 64
 /** Minimal size of a saved state. */
@@ -28,7 +28,7 @@ export interface CellRules {
   readonly firstIsValue?: true
 }
 
-export class GroupCells implements PartialStates {
+export class GroupCells implements AccumulatorStates {
   readonly bytes: number
   address = 0
   groups = 0
@@ -44,12 +44,12 @@ export class GroupCells implements PartialStates {
 
   grow(groups: number): void {
     const { bytes, clear } = this.#rules
-    const { space, memory } = this.#context
+    const { arena, memory } = this.#context
     if (groups > this.#capacity) {
       const capacity = Math.max(capacityFirst, groups, this.#capacity * 2)
-      const fresh = space.take(capacity * bytes)
+      const fresh = arena.take(capacity * bytes)
       memory.u8.copyWithin(fresh, this.address, this.address + this.groups * bytes)
-      if (this.address !== 0) space.give(this.address)
+      if (this.address !== 0) arena.give(this.address)
       this.address = fresh
       this.#capacity = capacity
     }

@@ -71,7 +71,7 @@ class Stats {
 
   address(): number {
     if (this.#address === 0) {
-      this.#address = this.#context.space.keep(statsBytes)
+      this.#address = this.#context.arena.keep(statsBytes)
       this.reset()
     }
     return this.#address

@@ -14,7 +14,7 @@ import { type Batch, batchRowsMax } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
 import type { ChunkRows } from '../fragment/rows-parallel.js'
 import { batchOf, columnsBytes, packColumns, packedBytes, rowsAt } from '../parallel/result-columns.js'
-import { Accumulators, type PartialAccumulators, type SavedStates } from './accumulators.js'
+import { Accumulators, type PartialAccumulators, type SavedAccumulators } from './accumulators.js'
 import type { AggregateShape } from './aggregate.js'
 
 /**
@@ -51,7 +51,7 @@ export class PartialGroups implements ChunkRows {
     const { partial } = this.accumulators
     assert(partial !== null, 'aggregates of partial groups can be merged')
     this.#partial = partial
-    this.#zeros = keys.length > 0 ? 0 : context.space.take(batchRowsMax * 4)
+    this.#zeros = keys.length > 0 ? 0 : context.arena.take(batchRowsMax * 4)
     if (this.#zeros !== 0) context.memory.u8.fill(0, this.#zeros, this.#zeros + batchRowsMax * 4)
   }
 
@@ -95,19 +95,19 @@ export class PartialGroups implements ChunkRows {
   /** Writes the result, and frees all other memory of the arena. */
   trimmed(): number {
     const address = this.result()
-    this.#context.space.keepOnly([address, ...(this.grouping?.keys.heapAreas ?? [])])
+    this.#context.arena.keepOnly([address, ...(this.grouping?.keys.heapAreas ?? [])])
     return address
   }
 
   result(): number {
-    const { space, memory } = this.#context
+    const { arena, memory } = this.#context
     const count = this.#rows === 0 ? 0 : this.count
     const head = this.#headBytes + count * this.#partial.bytes
-    const address = space.take(head + packedBytes(this.#types, count))
+    const address = arena.take(head + packedBytes(this.#types, count))
     if (this.grouping === null) memory.u32[address >>> 2] = count
     else packColumns(this.#context, address, this.grouping.keys, this.#types, address + ((head + 63) & ~63))
     const ids = this.#consecutive ? count : Array.from({ length: count }, (_, index) => this.grouping?.idAt(index) ?? 0)
-    this.#partial.save(ids, savedStates(address, this.#keys.length, count).address)
+    this.#partial.save(ids, savedAccumulators(address, this.#keys.length, count).address)
     return address
   }
 
@@ -115,7 +115,7 @@ export class PartialGroups implements ChunkRows {
   merge(result: number): void {
     const { memory } = this.#context
     const count = rowsAt(memory, result)
-    const saved = savedStates(result, this.#keys.length, count)
+    const saved = savedAccumulators(result, this.#keys.length, count)
     // A result has distinct groups, so they get the same ids again.
     const fresh = this.#consecutive && this.count === 0
     this.#rows += count
@@ -159,6 +159,6 @@ function headBytesOf(columns: number): number {
 }
 
 /** The saved states within a result with this many columns and groups. */
-export function savedStates(result: number, columns: number, count: number): SavedStates {
+export function savedAccumulators(result: number, columns: number, count: number): SavedAccumulators {
   return { address: result + headBytesOf(columns), count }
 }

@@ -4,7 +4,7 @@
 // of a result is that of partial-groups.ts.
 
 import type { ExecContext } from '../batch/context.js'
-import type { QuerySpace } from '../batch/query-space.js'
+import type { QueryArena } from '../batch/query-arena.js'
 import { Symbols } from '../batch/symbols.js'
 import type { Batch } from '../batch/vector.js'
 import type { ChunkWorker, PartitionDetails } from '../parallel/coordinator.js'
@@ -16,8 +16,8 @@ export class PartitionGroups implements ChunkWorker {
   readonly #spread: SpreadShape
   readonly #details: PartitionDetails
   /** The arena of each result. */
-  readonly #spaces = new Map<number, QuerySpace>()
-  #space: QuerySpace | null = null
+  readonly #arenas = new Map<number, QueryArena>()
+  #arena: QueryArena | null = null
   #groups: PartialGroups | null = null
   #batches: Iterator<Batch> | null = null
   #before = 0
@@ -29,11 +29,11 @@ export class PartitionGroups implements ChunkWorker {
   }
 
   begin(chunk: number): void {
-    this.#space?.freeAll()
-    const space = this.#context.space.child()
-    this.#space = space
+    this.#arena?.freeAll()
+    const arena = this.#context.arena.child()
+    this.#arena = arena
     const { shape, rank } = this.#spread
-    this.#groups = new PartialGroups({ ...this.#context, space, symbols: new Symbols(space) }, shape, false, [rank])
+    this.#groups = new PartialGroups({ ...this.#context, arena, symbols: new Symbols(arena) }, shape, false, [rank])
     this.#batches = this.#rowsOf(this.#details.partitions.first + chunk)
     this.#before = this.#details.before[chunk] ?? 0
   }
@@ -52,15 +52,15 @@ export class PartitionGroups implements ChunkWorker {
 
   result(): number {
     const result = this.#groups?.trimmed() ?? 0
-    if (this.#space !== null) this.#spaces.set(result, this.#space)
-    this.#space = null
+    if (this.#arena !== null) this.#arenas.set(result, this.#arena)
+    this.#arena = null
     this.#groups = null
     return result
   }
 
   recycle(result: number): void {
-    this.#spaces.get(result)?.freeAll()
-    this.#spaces.delete(result)
+    this.#arenas.get(result)?.freeAll()
+    this.#arenas.delete(result)
   }
 
   *#rowsOf(partition: number): Generator<Batch, void, undefined> {

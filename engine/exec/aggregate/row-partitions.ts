@@ -11,8 +11,8 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import { type DataType, dataType, isVariable, storageOf, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { copyTexts } from '../batch/row-store.js'
-import { eachSlice, shortContext } from '../batch/short-batches.js'
+import { copyTexts } from '../batch/row-buffer.js'
+import { eachSlice, smallContext } from '../batch/small-batches.js'
 import { TextHeap } from '../batch/text-heap.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
@@ -85,17 +85,17 @@ export class RowPartitions implements ChunkRows {
 
   /** `firstRow`: rank of the first row; `wanted`: rows of other partitions are skipped. */
   constructor(context: ExecContext, spread: SpreadShape, firstRow: number, wanted: PartitionRange) {
-    const { space } = context
+    const { arena } = context
     this.#context = context
     this.#spread = spread
     this.#wanted = wanted
-    const own = shortContext(context, spread.expressions.length)
+    const own = smallContext(context, spread.expressions.length)
     this.#evaluators = spread.expressions.map((expression) => compileVector(expression, own))
-    this.#heap = new TextHeap(space)
-    this.#hashes = space.take(batchRowsMax * 4)
-    this.#order = space.take(batchRowsMax * 4)
-    this.#ranks = space.take(batchRowsMax * 4)
-    this.#starts = space.take((partitionCount + 1) * 4)
+    this.#heap = new TextHeap(arena)
+    this.#hashes = arena.take(batchRowsMax * 4)
+    this.#order = arena.take(batchRowsMax * 4)
+    this.#ranks = arena.take(batchRowsMax * 4)
+    this.#starts = arena.take((partitionCount + 1) * 4)
     this.#dictionaries = spread.types.map(() => 0)
     this.#next = firstRow
   }
@@ -105,10 +105,10 @@ export class RowPartitions implements ChunkRows {
   }
 
   result(): number {
-    const { memory, space } = this.#context
+    const { memory, arena } = this.#context
     const blocks = this.#blocks.flat()
     const columns = this.#dictionaries.length
-    const address = space.take((columns + partitionCount * 2 + blocks.length * 3) * 4)
+    const address = arena.take((columns + partitionCount * 2 + blocks.length * 3) * 4)
     const word = address >>> 2
     memory.u32.set(this.#dictionaries, word)
     let list = word + columns + partitionCount * 2
@@ -120,7 +120,7 @@ export class RowPartitions implements ChunkRows {
         list += 3
       }
     })
-    space.keepOnly([address, ...blocks.map((block) => block.address), ...this.#heap.areas])
+    arena.keepOnly([address, ...blocks.map((block) => block.address), ...this.#heap.areas])
     return address
   }
 
@@ -173,7 +173,7 @@ export class RowPartitions implements ChunkRows {
     const half = Math.ceil(this.#rows[partition]! / 2 / 64) * 64
     const capacity = Math.max(blockRowsMin, Math.min(blockRowsMax, half))
     const bytes = this.#spread.types.reduce((sum, type) => sum + columnSpan(type, capacity), 0)
-    const block = { address: this.#context.space.take(bytes), capacity, rows: 0 }
+    const block = { address: this.#context.arena.take(bytes), capacity, rows: 0 }
     blocks.push(block)
     return block
   }

@@ -34,7 +34,7 @@ export class RepeatedBuckets {
     this.#groups = groups
     this.#pairs = createGrouping(context, types, false)
     this.#accumulators = new Accumulators(context, aggregates)
-    this.#starts = { type: dataType('LONG'), address: context.space.take(batchRowsMax * 8), dictionary: 0 }
+    this.#starts = { type: dataType('LONG'), address: context.arena.take(batchRowsMax * 8), dictionary: 0 }
     this.end = end
   }
 
@@ -51,7 +51,7 @@ export class RepeatedBuckets {
 
   /** The buckets in ascending order; must be called only once. */
   results(): RepeatedBucket[] {
-    const { memory, texts, space } = this.#context
+    const { memory, texts, arena } = this.#context
     const pairs = this.#pairs
     const startAt = valueReader(memory, texts, pairs.keys.column(0))
     const groupAt = this.#groupReader()
@@ -63,7 +63,7 @@ export class RepeatedBuckets {
       bucket.results.set(groupAt(pair), this.#accumulators.results(id))
       found.set(start, bucket)
     }
-    space.give(this.#starts.address)
+    arena.give(this.#starts.address)
     return [...found.values()].sort((a, b) => (a.start < b.start ? -1 : 1))
   }
 

@@ -158,9 +158,9 @@ class Sampler {
   }
 
   #addNumbered(batch: Batch, retained: Stretch[]): void {
-    const { memory, kernels, space } = this.#context
+    const { memory, kernels, arena } = this.#context
     const { address } = batch.vectors[this.#plan.timestampIndex] as Vector
-    if (this.#numbers === 0) this.#numbers = space.take(batchRowsMax * 4)
+    if (this.#numbers === 0) this.#numbers = arena.take(batchRowsMax * 4)
     const numbers = this.#numbers >>> 2
     let added = 0
     for (let from = 0; from < batch.rows; ) {
@@ -280,12 +280,12 @@ class Presence {
 
   #grow(size: number): void {
     if (size <= this.#size) return
-    const { space, memory } = this.#context
+    const { arena, memory } = this.#context
     if (size > this.#capacity) {
       const capacity = Math.max(256, size, this.#capacity * 2)
-      const fresh = space.take(capacity * cellBytes)
+      const fresh = arena.take(capacity * cellBytes)
       memory.u8.copyWithin(fresh, this.#cells, this.#cells + this.#size * cellBytes)
-      if (this.#cells !== 0) space.give(this.#cells)
+      if (this.#cells !== 0) arena.give(this.#cells)
       this.#cells = fresh
       this.#capacity = capacity
     }

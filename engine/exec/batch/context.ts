@@ -10,14 +10,14 @@ import type { TemporaryFiles } from '../../storage/part/temporary-files.js'
 import type { TableSnapshot } from '../../storage/schema/schema.js'
 import type { Parallelism } from '../parallel/coordinator.js'
 import type { Profile } from '../run/profile.js'
-import type { QuerySpace } from './query-space.js'
+import type { QueryArena } from './query-arena.js'
 import type { QueryState } from './query-state.js'
-import type { RowStore } from './row-store.js'
+import type { RowBuffer } from './row-buffer.js'
 import type { Symbols, SymbolTexts } from './symbols.js'
 
 export interface ExecContext {
   readonly memory: SharedMemory
-  readonly space: QuerySpace
+  readonly arena: QueryArena
   /** Shared by all operators of the query on this thread. */
   readonly state: QueryState
   readonly kernels: Kernels
@@ -36,7 +36,7 @@ export interface ExecContext {
   /** Maximal rows of a batch that a join returns: smaller for nested joins; batchRowsMax if absent. */
   readonly joinRows?: number | undefined
   /** Within WITH RECURSIVE: the rows of the previous round, by the plan's id. */
-  readonly working?: ReadonlyMap<number, RowStore> | undefined
+  readonly working?: ReadonlyMap<number, RowBuffer> | undefined
   /** Collects the figures of EXPLAIN ANALYZE. */
   readonly profile?: Profile | undefined
   /** Files for spilling; if absent, the query cannot spill. */

@@ -5,7 +5,7 @@
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from './context.js'
-import type { QuerySpace } from './query-space.js'
+import type { QueryArena } from './query-arena.js'
 import type { Operator, Pull } from './vector.js'
 
 export type Build = (context: ExecContext, plan: Plan) => Operator
@@ -13,23 +13,23 @@ export type Build = (context: ExecContext, plan: Plan) => Operator
 /** The operator of a join's input; `build` creates it. */
 export function sideOperator(context: ExecContext, plan: Plan, build: Build): Operator {
   if (!isGathered(plan)) return build(context, plan)
-  let space: QuerySpace | null = null
+  let arena: QueryArena | null = null
   let operator: Operator | null = null
   let over = false
   // EXPLAIN also lists operators that never run, so they are built at once.
   if (context.profile !== undefined) {
-    space = context.space.child()
-    operator = build({ ...context, space }, plan)
+    arena = context.arena.child()
+    operator = build({ ...context, arena }, plan)
   }
   const pull = (): Pull => {
     if (over) return null
-    space ??= context.space.child()
-    operator ??= build({ ...context, space }, plan)
+    arena ??= context.arena.child()
+    operator ??= build({ ...context, arena }, plan)
     const pulled = operator.pull()
     if (pulled !== null) return pulled
     over = true
     operator = null
-    space.freeAll()
+    arena.freeAll()
     return null
   }
   return { pull }

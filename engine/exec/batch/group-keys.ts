@@ -12,7 +12,7 @@ import type { ExecContext } from './context.js'
 import { dictionaryStrings } from './dictionary-strings.js'
 import { type Coder, keyCoder, plainDoubles } from './key-codes.js'
 import { KeyTable } from './key-table.js'
-import { RowStore } from './row-store.js'
+import { RowBuffer } from './row-buffer.js'
 import { RowTexts } from './row-texts.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
@@ -31,7 +31,7 @@ export interface Grouping {
   /** The id of the group that appeared as number `index`. */
   idAt(index: number): number
   /** The key values: one row for each group, in order of first appearance. */
-  readonly keys: RowStore
+  readonly keys: RowBuffer
   /** Computes `ids` for a batch. `mask`: 0, or the address of a byte for each row, where 0 excludes the row. */
   assign(keys: readonly Vector[], rows: number, mask: number): void
 }
@@ -49,7 +49,7 @@ export function createGrouping(context: ExecContext, types: readonly DataType[],
  */
 export class GroupKeys implements Grouping {
   readonly ids: number
-  readonly keys: RowStore
+  readonly keys: RowBuffer
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
   readonly #coders: readonly Coder[]
@@ -65,7 +65,7 @@ export class GroupKeys implements Grouping {
   #count = 0
 
   constructor(context: ExecContext, types: readonly DataType[], carried: readonly DataType[] = []) {
-    const { space } = context
+    const { arena } = context
     this.#context = context
     this.#types = [...types, ...carried]
     this.#keyCount = types.length
@@ -74,11 +74,11 @@ export class GroupKeys implements Grouping {
     this.#coders = only === null ? types.map((type) => keyCoder(context, type)) : []
     this.#tables = only === null ? types.slice(Math.min(1, types.length - 1)).map(() => new KeyTable(context, 8)) : []
     this.#last = only ?? (this.#tables[this.#tables.length - 1] as KeyTable)
-    this.ids = space.take(batchRowsMax * 4)
-    this.#codes = space.take(batchRowsMax * 4)
-    this.#pairs = space.take(batchRowsMax * 8)
-    this.#firstRows = space.take(batchRowsMax * 4)
-    this.keys = new RowStore(context, this.#types)
+    this.ids = arena.take(batchRowsMax * 4)
+    this.#codes = arena.take(batchRowsMax * 4)
+    this.#pairs = arena.take(batchRowsMax * 8)
+    this.#firstRows = arena.take(batchRowsMax * 4)
+    this.keys = new RowBuffer(context, this.#types)
   }
 
   get count(): number {
@@ -165,8 +165,8 @@ function ownTable(context: ExecContext, type: DataType): KeyTable | null {
 
 /** Appends the keys of the selected rows to the store. */
 function keepKeys(
-  { kernels, space }: ExecContext,
-  store: RowStore,
+  { kernels, arena }: ExecContext,
+  store: RowBuffer,
   types: readonly DataType[],
   batch: Batch,
   index: number,
@@ -174,18 +174,18 @@ function keepKeys(
 ): void {
   const vectors = batch.vectors.map((vector, column): Vector => {
     const width = widthOf(types[column] as DataType)
-    const address = space.take(rows * width)
+    const address = arena.take(rows * width)
     const texts = dictionaryStrings(vector)
     if (texts !== undefined) {
-      const codes = space.take(rows * 4)
+      const codes = arena.take(rows * 4)
       kernels.sort.gather(4, texts.codes, index, rows, codes)
       kernels.sort.gather(8, texts.entries, codes, rows, address)
-      space.give(codes)
+      arena.give(codes)
     } else kernels.sort.gather(width, vector.address, index, rows, address)
     return { type: vector.type, address, dictionary: vector.dictionary }
   })
   store.append({ rows, vectors })
-  for (const { address } of vectors) space.give(address)
+  for (const { address } of vectors) arena.give(address)
 }
 
 class DenseGroups implements Grouping {
@@ -193,7 +193,7 @@ class DenseGroups implements Grouping {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
   readonly #firstRows: number
-  readonly #dense: { readonly keys: RowStore; readonly order: number[] }
+  readonly #dense: { readonly keys: RowBuffer; readonly order: number[] }
   #cardinalities: number[] = []
   #seen: Uint8Array = new Uint8Array(0)
   #counts = 0
@@ -203,12 +203,12 @@ class DenseGroups implements Grouping {
   constructor(context: ExecContext, types: readonly DataType[]) {
     this.#context = context
     this.#types = types
-    this.ids = context.space.take(batchRowsMax * 4)
-    this.#firstRows = context.space.take(batchRowsMax * 4)
-    this.#dense = { keys: new RowStore(context, types), order: [] }
+    this.ids = context.arena.take(batchRowsMax * 4)
+    this.#firstRows = context.arena.take(batchRowsMax * 4)
+    this.#dense = { keys: new RowBuffer(context, types), order: [] }
   }
 
-  get keys(): RowStore {
+  get keys(): RowBuffer {
     return this.#general?.keys ?? this.#dense.keys
   }
 
@@ -245,7 +245,7 @@ class DenseGroups implements Grouping {
    * after it was taken.
    */
   #begin(keys: readonly Vector[]): void {
-    const { memory, space } = this.#context
+    const { memory, arena } = this.#context
     this.#cardinalities = keys.map(({ dictionary }) => dictionaryCount(memory, dictionary) + 1)
     const size = this.#cardinalities.reduce((product, count) => product * count, 1)
     if (size > denseIdsMax) {
@@ -253,7 +253,7 @@ class DenseGroups implements Grouping {
       return
     }
     this.#seen = new Uint8Array(size)
-    this.#counts = space.take(size * 8)
+    this.#counts = arena.take(size * 8)
     memory.u8.fill(0, this.#counts, this.#counts + size * 8)
   }
 

@@ -11,7 +11,7 @@ import { batchRowsMax, type Vector } from './vector.js'
 export type Coder = (vector: Vector, mask: number, rows: number, out: number) => void
 
 export function keyCoder(context: ExecContext, type: DataType): Coder {
-  const { memory, space } = context
+  const { memory, arena } = context
   switch (storageOf(type)) {
     case 'i8':
       return smallCoder(context, ({ address }, row) => memory.i8[address + row]!)
@@ -29,7 +29,7 @@ export function keyCoder(context: ExecContext, type: DataType): Coder {
     case 'f64': {
       const table = new KeyTable(context, 8)
       return ({ address }, mask, rows, out) => {
-        const plain = space.scratch()
+        const plain = arena.scratch()
         plainDoubles(context, address, rows, plain)
         table.number(plain, mask, rows, out)
       }
@@ -75,11 +75,11 @@ function copyCoder({ memory }: ExecContext): Coder {
 
 /** Values of 32 bytes: both halves get ids, and then the pairs of these ids. */
 function wideCoder(context: ExecContext): Coder {
-  const { space } = context
+  const { arena } = context
   const halves = new KeyTable(context, 16)
   const pairs = new KeyTable(context, 8)
   return ({ address }, _mask, rows, out) => {
-    const numbers = space.scratch()
+    const numbers = arena.scratch()
     // A mask has one byte for each row, not for each half: so the halves of all rows get ids.
     const step = batchRowsMax / 2
     for (let from = 0; from < rows; from += step) {

@@ -32,13 +32,13 @@ export class KeyTable {
   #codesMax = 0
 
   constructor(context: ExecContext, width: KeyWidth) {
-    const { space, memory } = context
+    const { arena, memory } = context
     this.#context = context
     this.#width = width
-    this.#table = space.keep(tableBytes)
+    this.#table = arena.keep(tableBytes)
     this.#slots = this.#newSlots()
-    this.#keys = space.take((this.#slotCount / 2) * this.#keyBytes)
-    const heap = width === 0 ? space.take(heapBytesFirst) : 0
+    this.#keys = arena.take((this.#slotCount / 2) * this.#keyBytes)
+    const heap = width === 0 ? arena.take(heapBytesFirst) : 0
     writeKeyTable(memory, this.#table, {
       slots: this.#slots,
       slotCount: this.#slotCount,
@@ -94,10 +94,10 @@ export class KeyTable {
   #knows(texts: DictionaryStrings, rows: number): boolean {
     if (sameTexts(texts, this.#dictionaryStrings)) return true
     if (rows * codesPerRow < texts.count) return false
-    const { space, memory } = this.#context
+    const { arena, memory } = this.#context
     if (this.#codesMax < texts.count) {
-      if (this.#idsByCode !== 0) space.give(this.#idsByCode)
-      this.#idsByCode = space.take(texts.count * 4)
+      if (this.#idsByCode !== 0) arena.give(this.#idsByCode)
+      this.#idsByCode = arena.take(texts.count * 4)
       this.#codesMax = texts.count
     }
     memory.u8.fill(0, this.#idsByCode, this.#idsByCode + texts.count * 4)
@@ -114,9 +114,9 @@ export class KeyTable {
   }
 
   #newSlots(): number {
-    const { space, memory } = this.#context
+    const { arena, memory } = this.#context
     const bytes = this.#slotCount * this.#slotBytes
-    const address = space.take(bytes)
+    const address = arena.take(bytes)
     // Writes to shared memory are not vectorised, so the widest type is fastest.
     memory.i64.fill(0n, address >>> 3, (address + bytes) >>> 3)
     return address
@@ -124,21 +124,21 @@ export class KeyTable {
 
   /** Makes room for more keys, or for the string of the entry. */
   #grow(entry: number): void {
-    const { memory, space } = this.#context
+    const { memory, arena } = this.#context
     const word = this.#table >>> 2
     if (this.count < memory.u32[word + 3]!) {
       const bytes = memory.i32[(entry >>> 2) + 1]!
       this.#heapBytes = Math.max(bytes + 16, Math.min(this.#heapBytes * 2, 4 * 1024 * 1024))
-      const heap = space.take(this.#heapBytes)
+      const heap = arena.take(this.#heapBytes)
       memory.u32[word + 5] = heap
       memory.u32[word + 6] = heap + this.#heapBytes
       return
     }
     const slotCount = this.#slotCount * (this.#slotCount < slotsLarge ? 4 : 2)
-    const keys = space.take((slotCount / 2) * this.#keyBytes)
+    const keys = arena.take((slotCount / 2) * this.#keyBytes)
     memory.u8.copyWithin(keys, this.#keys, this.#keys + this.count * this.#keyBytes)
-    space.give(this.#keys)
-    space.give(this.#slots)
+    arena.give(this.#keys)
+    arena.give(this.#slots)
     this.#keys = keys
     this.#slotCount = slotCount
     this.#slots = this.#newSlots()

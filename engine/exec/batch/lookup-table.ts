@@ -5,7 +5,7 @@ import { dictionaryCount } from '../../memory/column-layout.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
 import { type DictionaryStrings, dictionaryStrings, dictionaryVector, sameTexts } from './dictionary-strings.js'
-import { copyTexts } from './row-store.js'
+import { copyTexts } from './row-buffer.js'
 import { TextHeap } from './text-heap.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
@@ -22,7 +22,7 @@ const entriesPerRow = 4
  * value where that is less work. The wrapped evaluator takes batches of up to batchRowsMax rows.
  */
 export function oncePerText(context: ExecContext, type: DataType, column: number, evaluate: Evaluator): Evaluator {
-  const { space, kernels } = context
+  const { arena, kernels } = context
   const width = widthOf(type)
   const answers = new TextAnswers(context, type, column, evaluate)
   const codesOf = symbolCodes(context)
@@ -34,7 +34,7 @@ export function oncePerText(context: ExecContext, type: DataType, column: number
     const { codes, count } = texts
     const { table, owner, dictionary } = answers
     const gathered = (): number => {
-      if (out === 0) out = space.take(batchRowsMax * width)
+      if (out === 0) out = arena.take(batchRowsMax * width)
       kernels.sort.gather(width, table, codes, batch.rows, out)
       return out
     }
@@ -49,7 +49,7 @@ export function oncePerText(context: ExecContext, type: DataType, column: number
  */
 function symbolCodes({
   memory,
-  space,
+  arena,
   symbols,
 }: ExecContext): (vector: Vector, rows: number) => DictionaryStrings | undefined {
   const { i32, u32 } = memory
@@ -58,7 +58,7 @@ function symbolCodes({
   return ({ dictionary, address }, rows) => {
     if (dictionary === 0 || dictionary === symbols.dictionary) return undefined
     if (known === null || dictionary !== of) {
-      const codes = known?.codes ?? space.take(batchRowsMax * 4)
+      const codes = known?.codes ?? arena.take(batchRowsMax * 4)
       known = { codes, entries: 0, count: dictionaryCount(memory, dictionary) + 1, owner: {}, columnId: 0 }
       of = dictionary
     }
@@ -93,7 +93,7 @@ class TextAnswers {
     this.#type = type
     this.#column = column
     this.#evaluate = evaluate
-    this.#heap = new TextHeap(context.space)
+    this.#heap = new TextHeap(context.arena)
   }
 
   readyFor(vector: Pick<Vector, 'type' | 'dictionary'>, texts: DictionaryStrings, rows: number): boolean {
@@ -111,16 +111,16 @@ class TextAnswers {
     { type, dictionary: ofSymbols }: Pick<Vector, 'type' | 'dictionary'>,
     { entries, count }: DictionaryStrings,
   ): void {
-    const { space, memory } = this.#context
+    const { arena, memory } = this.#context
     const width = widthOf(this.#type)
     const vectors: Vector[] = []
     this.owner = {}
     this.#heap.reset()
     try {
       if (this.#bytes < count * width) {
-        if (this.#bytes > 0) space.give(this.table)
+        if (this.#bytes > 0) arena.give(this.table)
         this.#bytes = 0
-        this.table = space.take(count * width + 64)
+        this.table = arena.take(count * width + 64)
         this.#bytes = count * width
       }
       for (let from = 0; from < count; from += batchRowsMax) {
@@ -141,8 +141,8 @@ class TextAnswers {
 
   /** Consecutive symbol ids from `first`; -1 is NULL. */
   #idsFrom(first: number, rows: number): number {
-    const { space, memory } = this.#context
-    if (this.#ids === 0) this.#ids = space.take(batchRowsMax * 4)
+    const { arena, memory } = this.#context
+    if (this.#ids === 0) this.#ids = arena.take(batchRowsMax * 4)
     for (let row = 0; row < rows; row++) memory.i32[(this.#ids >>> 2) + row] = first + row
     return this.#ids
   }

@@ -3,7 +3,7 @@
 
 import type { NumberBits, WholeNumbers } from '../../sql/functions/column/whole-numbers.js'
 import type { Expression } from '../../sql/plan/plan.js'
-import type { QuerySpace } from './query-space.js'
+import type { QueryArena } from './query-arena.js'
 
 /** A BOOLEAN expression over one symbol column and constants, as a predicate lookup table. */
 export interface SymbolPredicate {
@@ -26,7 +26,7 @@ export interface WantedSymbols {
 
 /** A value of undefined in a map: the expression is not of that kind. */
 export interface QueryState {
-  readonly space: QuerySpace
+  readonly arena: QueryArena
   /** Of expression/symbol-predicate.ts. */
   readonly predicates: Map<Expression, SymbolPredicate | undefined>
   /** Of symbol-matches.ts: symbols that a condition requires, or excludes. */
@@ -36,8 +36,8 @@ export interface QueryState {
   readonly numberBits: Map<WholeNumbers, NumberBits | undefined>
 }
 
-export function newQueryState(space: QuerySpace): QueryState {
-  return { space, predicates: new Map(), wanted: new Map(), unwanted: new Map(), numberBits: new Map() }
+export function newQueryState(arena: QueryArena): QueryState {
+  return { arena, predicates: new Map(), wanted: new Map(), unwanted: new Map(), numberBits: new Map() }
 }
 
 /** The value of the key, computed on first use. */

@@ -34,7 +34,7 @@ export class RowTexts {
       type.name === 'SYMBOL' || storageOf(type) === 'f32' ? keyCoder(context, type) : null,
     )
     this.#fixedBytes = types.reduce((sum, type) => sum + (isText(type) ? lengthBytes : widthOf(type)), 0)
-    this.#entries = context.space.take(batchRowsMax * entryBytes)
+    this.#entries = context.arena.take(batchRowsMax * entryBytes)
   }
 
   /** Writes the group id of each row to `ids` (u32), like KeyTable.number. */
@@ -70,7 +70,7 @@ export class RowTexts {
 
   #writeColumn(column: number, vector: Vector, from: number, count: number): void {
     const type = this.#types[column] as DataType
-    const { memory, space } = this.#context
+    const { memory, arena } = this.#context
     if (isText(type)) {
       appendTexts(memory, this.#entries, vector.address + from * 8, count)
       return
@@ -80,10 +80,10 @@ export class RowTexts {
     const coder = this.#coders[column] ?? null
     let { address } = part
     if (coder !== null) {
-      address = space.scratch()
+      address = arena.scratch()
       coder(part, 0, count, address)
     } else if (storageOf(type) === 'f64') {
-      address = space.scratch()
+      address = arena.scratch()
       plainDoubles(this.#context, part.address, count, address)
     }
     appendFixed(memory, this.#entries, address, count, width)
@@ -91,10 +91,10 @@ export class RowTexts {
 
   #room(bytes: number): number {
     if (bytes > this.#textBytes) {
-      const { space } = this.#context
-      if (this.#texts !== 0) space.give(this.#texts)
+      const { arena } = this.#context
+      if (this.#texts !== 0) arena.give(this.#texts)
       this.#textBytes = Math.max(bytes, Math.min(textBytesMax, this.#textBytes * 2))
-      this.#texts = space.take(this.#textBytes)
+      this.#texts = arena.take(this.#textBytes)
     }
     return this.#texts
   }

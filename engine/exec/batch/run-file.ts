@@ -64,7 +64,7 @@ export class RunFile {
   }
 
   #appendBlock(vectors: readonly Vector[], from: number, rows: number): void {
-    const { space, memory, kernels } = this.#context
+    const { arena, memory, kernels } = this.#context
     const fixed = this.#types.reduce((total, type) => total + padded(rows * widthOf(type)), 0)
     const texts = this.#types.map((type, index) =>
       isVariable(type) ? kernels.text.movedBytes((vectors[index] as Vector).address + from * widthOf(type), rows) : 0,
@@ -76,7 +76,7 @@ export class RunFile {
       this.#appendBlock(vectors, from + half, rows - half)
       return
     }
-    const block = space.take(bytes)
+    const block = arena.take(bytes)
     let at = block
     let text = block + fixed
     this.#types.forEach((type, index) => {
@@ -91,7 +91,7 @@ export class RunFile {
     this.blockRows = Math.max(this.blockRows, rows)
     this.#file.append(memory.u8.subarray(block, block + bytes))
     this.rows += rows
-    space.give(block)
+    arena.give(block)
   }
 
   /** Deletes the file. Further calls have no effect. */
@@ -102,9 +102,9 @@ export class RunFile {
 
   /** Loads the next block, which must exist. */
   load(): LoadedBlock {
-    const { space, memory } = this.#context
+    const { arena, memory } = this.#context
     const { position, bytes, rows } = this.#blocks[this.#next++] as Block
-    const block = space.take(bytes)
+    const block = arena.take(bytes)
     this.#file.read(memory.u8.subarray(block, block + bytes), position)
     let at = block
     const vectors = this.#types.map((type, index) => {
@@ -113,7 +113,7 @@ export class RunFile {
       if (isVariable(type)) this.#addAddress(address, rows, block)
       return { type, address, dictionary: this.#dictionaries[index] as number }
     })
-    return { batch: { rows, vectors }, free: () => space.give(block) }
+    return { batch: { rows, vectors }, free: () => arena.give(block) }
   }
 
   #addAddress(entries: number, rows: number, block: number): void {

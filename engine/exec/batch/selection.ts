@@ -5,7 +5,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
 import { dictionaryStrings, dictionaryVector } from './dictionary-strings.js'
-import { rowsFor } from './short-batches.js'
+import { rowsFor } from './small-batches.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 /** Writes the numbers of the rows whose byte is 1 to `out` (u32); returns how many. */
@@ -38,17 +38,17 @@ const spareRows = 16
 
 /** Ensures room for this many rows, and returns the address. Growing discards the contents. */
 export function grownRoom(
-  { space }: Pick<ExecContext, 'space'>,
+  { arena }: Pick<ExecContext, 'arena'>,
   room: Room,
   rows: number,
   width: number,
   rowsMax = batchRowsMax,
 ): number {
   if (room.rows >= rows) return room.address
-  space.give(room.address)
+  arena.give(room.address)
   const wanted = Math.max(roomRowsMin, 2 ** Math.ceil(Math.log2(rows + spareRows)) - spareRows)
   room.rows = Math.max(rows, Math.min(rowsMax, wanted))
-  room.address = space.take(room.rows * width)
+  room.address = arena.take(room.rows * width)
   return room.address
 }
 
@@ -70,7 +70,7 @@ export class Gathered {
   /** Frees the buffers; gathered batches become invalid. */
   clear(): void {
     for (const room of [...this.#rooms, ...this.#codes]) {
-      this.#context.space.give(room.address)
+      this.#context.arena.give(room.address)
       room.address = 0
       room.rows = 0
     }

@@ -4,7 +4,7 @@
 import { sortScratchBytes } from '../../kernels/sort.js'
 import type { PlanColumn, SortKey } from '../../sql/plan/plan.js'
 import type { ExecContext } from './context.js'
-import type { RowStore } from './row-store.js'
+import type { RowBuffer } from './row-buffer.js'
 import { sortWords } from './sort-keys.js'
 
 export interface SortShape {
@@ -19,15 +19,15 @@ export function sortBytesOf(rows: number): number {
 }
 
 /** The row numbers (u32) in the order of the keys. The caller frees the area. */
-export function sortedOrder(context: ExecContext, store: RowStore, keys: readonly SortKey[]): number {
-  const { space, kernels } = context
+export function sortedOrder(context: ExecContext, store: RowBuffer, keys: readonly SortKey[]): number {
+  const { arena, kernels } = context
   const rows = store.rows
-  let order = space.take(rows * 4)
+  let order = arena.take(rows * 4)
   kernels.sort.identity(rows, order)
-  const words = space.take(rows * 8)
+  const words = arena.take(rows * 8)
   let moved = 0
   const scratchBytes = sortScratchBytes(rows)
-  const scratch = space.take(scratchBytes)
+  const scratch = arena.take(scratchBytes)
   const passes = keys.flatMap((key) => sortWords(context, store.column(key.index), rows, key)).reverse()
   let first = true
   for (const write of passes) {
@@ -37,19 +37,19 @@ export function sortedOrder(context: ExecContext, store: RowStore, keys: readonl
       first = false
       continue
     }
-    if (moved === 0) moved = space.take(rows * 8)
+    if (moved === 0) moved = arena.take(rows * 8)
     kernels.sort.gather(8, words, order, rows, moved)
-    const step = space.take(rows * 4)
+    const step = arena.take(rows * 4)
     if (kernels.sort.sortPermutation(moved, rows, scratch, scratchBytes, step) === 1) {
-      space.give(step)
+      arena.give(step)
       continue
     }
-    const composed = space.take(rows * 4)
+    const composed = arena.take(rows * 4)
     kernels.sort.gather(4, order, step, rows, composed)
-    space.give(order)
-    space.give(step)
+    arena.give(order)
+    arena.give(step)
     order = composed
   }
-  for (const address of [words, moved, scratch]) space.give(address)
+  for (const address of [words, moved, scratch]) arena.give(address)
   return order
 }

@@ -5,7 +5,7 @@
 import { dictionaryBytes, dictionaryChunkFirst, dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
 import * as layout from '../../memory/dictionary-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import type { QuerySpace } from './query-space.js'
+import type { QueryArena } from './query-arena.js'
 import { textAt } from './text-at.js'
 import { TextHeap } from './text-heap.js'
 
@@ -41,22 +41,22 @@ function symbolText(memory: SharedMemory, dictionary: number, id: number): strin
 
 /** The dictionary of the query, created with its first string. */
 export class Symbols {
-  readonly #space: QuerySpace
+  readonly #arena: QueryArena
   readonly #heap: TextHeap
   readonly #ids = new Map<string, number>()
   readonly #mapped = new Map<number, Int32Array>()
   #address = 0
   #chunks = 0
 
-  constructor(space: QuerySpace) {
-    this.#space = space
-    this.#heap = new TextHeap(space)
+  constructor(arena: QueryArena) {
+    this.#arena = arena
+    this.#heap = new TextHeap(arena)
   }
 
   get dictionary(): number {
     if (this.#address === 0) {
-      this.#address = this.#space.keep(dictionaryBytes)
-      this.#space.memory.u8.fill(0, this.#address, this.#address + dictionaryBytes)
+      this.#address = this.#arena.keep(dictionaryBytes)
+      this.#arena.memory.u8.fill(0, this.#address, this.#address + dictionaryBytes)
     }
     return this.#address
   }
@@ -64,7 +64,7 @@ export class Symbols {
   intern(text: string): number {
     const known = this.#ids.get(text)
     if (known !== undefined) return known
-    const { memory } = this.#space
+    const { memory } = this.#arena
     const dictionary = this.dictionary
     const id = dictionaryCount(memory, dictionary)
     if (id >= dictionaryChunkFirst * ((1 << this.#chunks) - 1)) this.#addChunk()
@@ -82,21 +82,21 @@ export class Symbols {
     if (id < 0 || dictionary === this.#address) return id
     let map = this.#mapped.get(dictionary)
     if (map === undefined || id >= map.length) {
-      const larger = new Int32Array(Math.max(256, dictionaryCount(this.#space.memory, dictionary), id + 1)).fill(-1)
+      const larger = new Int32Array(Math.max(256, dictionaryCount(this.#arena.memory, dictionary), id + 1)).fill(-1)
       if (map !== undefined) larger.set(map)
       map = larger
       this.#mapped.set(dictionary, map)
     }
     const known = map[id]!
     if (known >= 0) return known
-    const made = this.intern(symbolText(this.#space.memory, dictionary, id))
+    const made = this.intern(symbolText(this.#arena.memory, dictionary, id))
     map[id] = made
     return made
   }
 
   #addChunk(): void {
-    const address = this.#space.take((dictionaryChunkFirst << this.#chunks) * 8)
-    this.#space.memory.u32[(this.dictionary + layout.chunks + this.#chunks * 4) >>> 2] = address
+    const address = this.#arena.take((dictionaryChunkFirst << this.#chunks) * 8)
+    this.#arena.memory.u32[(this.dictionary + layout.chunks + this.#chunks * 4) >>> 2] = address
     this.#chunks++
   }
 }

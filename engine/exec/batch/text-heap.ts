@@ -1,19 +1,19 @@
 // TextHeap: allocates, in the query's arena, the bytes that entries of string, BINARY and ARRAY vectors point at. The
 // bytes stay valid until the owner of the vectors resets or frees the heap.
 
-import type { QuerySpace } from './query-space.js'
+import type { QueryArena } from './query-arena.js'
 
 const chunkBytesFirst = 4096
 const chunkBytesMax = 1024 * 1024
 
 export class TextHeap {
-  readonly #space: QuerySpace
+  readonly #arena: QueryArena
   #chunks: { readonly address: number; readonly bytes: number }[] = []
   #next = 0
   #end = 0
 
-  constructor(space: QuerySpace) {
-    this.#space = space
+  constructor(arena: QueryArena) {
+    this.#arena = arena
   }
 
   /** Allocates room for this many bytes, aligned to 8. */
@@ -28,13 +28,13 @@ export class TextHeap {
   /** Copies bytes within shared memory; returns their new address. */
   copy(source: number, bytes: number): number {
     const address = this.reserve(bytes)
-    this.#space.memory.u8.copyWithin(address, source, source + bytes)
+    this.#arena.memory.u8.copyWithin(address, source, source + bytes)
     return address
   }
 
   put(bytes: Uint8Array): number {
     const address = this.reserve(bytes.length)
-    this.#space.memory.u8.set(bytes, address)
+    this.#arena.memory.u8.set(bytes, address)
     return address
   }
 
@@ -42,7 +42,7 @@ export class TextHeap {
   reset(): void {
     if (this.#chunks.length > 1) {
       const retained = this.#chunks[this.#chunks.length - 1] as { address: number; bytes: number }
-      for (const chunk of this.#chunks) if (chunk !== retained) this.#space.give(chunk.address)
+      for (const chunk of this.#chunks) if (chunk !== retained) this.#arena.give(chunk.address)
       this.#chunks = [retained]
       this.#end = retained.address + retained.bytes
     }
@@ -60,7 +60,7 @@ export class TextHeap {
   }
 
   free(): void {
-    for (const { address } of this.#chunks) this.#space.give(address)
+    for (const { address } of this.#chunks) this.#arena.give(address)
     this.#chunks = []
     this.#next = 0
     this.#end = 0
@@ -68,7 +68,7 @@ export class TextHeap {
 
   #grow(bytes: number): void {
     const size = Math.max(bytes, Math.min(chunkBytesMax, chunkBytesFirst << Math.min(8, this.#chunks.length)))
-    const address = this.#space.take(size)
+    const address = this.#arena.take(size)
     this.#chunks.push({ address, bytes: size })
     this.#next = address
     this.#end = address + size

@@ -3,7 +3,7 @@
 //
 //   Vector  one column: its values are at `address`, in the layout of types/column-types.ts. SYMBOL ids belong to
 //           `dictionary`. The address is never 0: a column that a block or part lacks is a run of NULLs.
-//   Batch   valid until its operator is pulled again; an operator that keeps rows copies them (row-store.ts).
+//   Batch   valid until its operator is pulled again; an operator that keeps rows copies them (row-buffer.ts).
 //
 // pull() returns a batch (never empty), 'working' when the operator did some work and has no rows yet, 'waiting' when
 // another thread has to act first, or null at the end. Between two calls the query may be parked.

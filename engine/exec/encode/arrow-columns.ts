@@ -15,8 +15,8 @@ import type { PlanColumn } from '../../sql/plan/plan.js'
 import { Scratch } from '../../storage/part/part-scratch.js'
 import type { DataType } from '../../types/column-types.js'
 import { displayText } from '../../types/convert.js'
+import { arenaAllocator } from '../batch/arena-allocator.js'
 import type { ExecContext } from '../batch/context.js'
-import { spaceAllocator } from '../batch/space-allocator.js'
 import { valueReader } from '../batch/values.js'
 import type { Vector } from '../batch/vector.js'
 
@@ -82,8 +82,8 @@ export class ArrowColumns {
   constructor(context: ExecContext, columns: readonly PlanColumn[]) {
     this.#context = context
     this.#types = columns.map(({ type }) => arrowType(type))
-    const { memory, space } = context
-    this.#scratch = columns.map(() => new Scratch(memory, spaceAllocator(space), budgets.queries))
+    const { memory, arena } = context
+    this.#scratch = columns.map(() => new Scratch(memory, arenaAllocator(arena), budgets.queries))
   }
 
   /** Prepares the rows [from, from + rows) of a column; valid until the next call for it. */

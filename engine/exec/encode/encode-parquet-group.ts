@@ -6,9 +6,9 @@ import { budgets } from '../../memory/budgets.js'
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import { Scratch } from '../../storage/part/part-scratch.js'
 import { isVariable, widthOf } from '../../types/column-types.js'
+import { arenaAllocator } from '../batch/arena-allocator.js'
 import type { ExecContext } from '../batch/context.js'
-import type { QuerySpace } from '../batch/query-space.js'
-import { spaceAllocator } from '../batch/space-allocator.js'
+import type { QueryArena } from '../batch/query-arena.js'
 import { isBatch, type Vector } from '../batch/vector.js'
 import { BloomHashes, bloomHeader } from './encode-parquet-bloom.js'
 import { pageCompressor } from './encode-parquet-codec.js'
@@ -35,10 +35,10 @@ const textBytesUsual = 24
 
 /** Memory limit of a row group in progress, and the approximate number of rows that fit. */
 function groupRoom(
-  { space }: Pick<ExecContext, 'space'>,
+  { arena }: Pick<ExecContext, 'arena'>,
   columns: readonly Pick<PlanColumn, 'type'>[],
 ): { readonly bytes: number; readonly rows: number } {
-  const bytes = Math.min(groupBytesMax, Math.max(space.limit / groupPartsMax, space.limit / groupParts - pageBytes))
+  const bytes = Math.min(groupBytesMax, Math.max(arena.limit / groupPartsMax, arena.limit / groupParts - pageBytes))
   const rowBytes = columns.reduce((sum, { type }) => sum + (isVariable(type) ? textBytesUsual : widthOf(type)), 0)
   return { bytes, rows: Math.max(groupRowsMin, Math.floor(bytes / Math.max(1, rowBytes))) }
 }
@@ -48,7 +48,7 @@ export interface EncodedGroup {
   readonly blocks: readonly EncodedBlock[]
   readonly note: GroupNote
   /** The arena of the blocks. */
-  readonly space: QuerySpace
+  readonly arena: QueryArena
 }
 
 /** Metadata of a row group for the footer; sent between threads as JSON. */
@@ -85,24 +85,24 @@ export class GroupEncoder {
   readonly #give: (group: EncodedGroup) => void
   readonly #memory: ExecContext['memory']
   #rows = 0
-  #space: QuerySpace
-  readonly #nextSpace: () => QuerySpace
+  #arena: QueryArena
+  readonly #nextArena: () => QueryArena
 
-  /** `nextSpace` creates the arena for the blocks of the next row group. */
+  /** `nextArena` creates the arena for the blocks of the next row group. */
   constructor(
     encoding: ParquetEncoding,
     context: ExecContext,
     columns: readonly PlanColumn[],
-    nextSpace: () => QuerySpace,
+    nextArena: () => QueryArena,
     give: (group: EncodedGroup) => void,
   ) {
-    const ownScratch = (): Scratch => new Scratch(context.memory, spaceAllocator(context.space), budgets.queries)
+    const ownScratch = (): Scratch => new Scratch(context.memory, arenaAllocator(context.arena), budgets.queries)
     const scratch = ownScratch()
     const kernel = context.kernels.parquet
     this.#memory = context.memory
-    this.#nextSpace = nextSpace
-    this.#space = nextSpace()
-    const take = (bytes: number): number => this.#space.take(bytes)
+    this.#nextArena = nextArena
+    this.#arena = nextArena()
+    const take = (bytes: number): number => this.#arena.take(bytes)
     const compress = pageCompressor(encoding, kernel, scratch, take, () => context.alive())
     const tools: ExportTools = { kernel, scratch, ownScratch, encoding, compress, take }
     this.#rowsMax = encoding.rowGroupRows
@@ -151,7 +151,7 @@ export class GroupEncoder {
 
   /** Discards the current group. */
   abandon(): void {
-    this.#space.freeAll()
+    this.#arena.freeAll()
   }
 
   /** Ends the last group. */
@@ -160,13 +160,13 @@ export class GroupEncoder {
   }
 
   #finish(): void {
-    const space = this.#space
+    const arena = this.#arena
     const chunks = this.#columns.map((column) => column.finish())
     const note = { rows: this.#rows, chunks: chunks.map(noteOf) }
-    const blocks = blocksOf(this.#memory, space, chunks, this.#rows)
+    const blocks = blocksOf(this.#memory, arena, chunks, this.#rows)
     this.#rows = 0
-    this.#space = this.#nextSpace()
-    this.#give({ blocks, note, space })
+    this.#arena = this.#nextArena()
+    this.#give({ blocks, note, arena })
   }
 }
 
@@ -179,7 +179,7 @@ function bloomOf({ bloom }: ParquetEncoding, name: string): BloomHashes | null {
 /** The bytes of a row group in file order. Headers and filters are copied; bodies of pages stay in place. */
 function blocksOf(
   memory: ExecContext['memory'],
-  space: QuerySpace,
+  arena: QueryArena,
   chunks: readonly ExportedChunk[],
   rows: number,
 ): EncodedBlock[] {
@@ -188,7 +188,7 @@ function blocksOf(
     ...chunks.flatMap(({ bloom }) => (bloom === null ? [] : [bloomHeader(bloom.length), bloom])),
   ].filter((part) => part.length > 0)
   const copied = parts.filter((part) => part.buffer !== memory.u8.buffer)
-  let at = space.take(copied.reduce((sum, part) => sum + part.length, 0))
+  let at = arena.take(copied.reduce((sum, part) => sum + part.length, 0))
   return parts.map((part, index) => {
     const ended = index === parts.length - 1 ? rows : 0
     if (part.buffer === memory.u8.buffer) return { address: part.byteOffset, bytes: part.length, rows: ended }
@@ -233,7 +233,7 @@ const selectivityMin = 1 / 1024
 /** Cuts morsels into whole row groups, so that the end of a morsel is the end of a group. */
 export function parquetFormat(
   encoding: ParquetEncoding,
-  context: Pick<ExecContext, 'space'>,
+  context: Pick<ExecContext, 'arena'>,
   columns: readonly PlanColumn[],
 ): MorselFormat {
   const { rowGroupRows } = encoding
@@ -274,7 +274,7 @@ class GroupMorsel implements MorselEncoder {
   #stored: StoredRows | null = null
   #column = 0
 
-  constructor(encoding: ParquetEncoding, work: ExecContext, columns: readonly PlanColumn[], retained: QuerySpace) {
+  constructor(encoding: ParquetEncoding, work: ExecContext, columns: readonly PlanColumn[], retained: QueryArena) {
     this.#columns = columns.length
     const give = ({ blocks, note }: EncodedGroup): void => {
       for (const block of blocks) this.#blocks.push(block)

@@ -14,7 +14,7 @@ import { type ParquetTypes, parquetThrift } from '../../storage/part/parquet-thr
 import { type ColumnMapping, physicalTypes } from '../../storage/part/parquet-types.js'
 import { boundsOf, widened } from '../../storage/part/part-footer.js'
 import { typeText } from '../../types/column-types.js'
-import type { QuerySpace } from '../batch/query-space.js'
+import type { QueryArena } from '../batch/query-arena.js'
 import type { Batch, Operator } from '../batch/vector.js'
 import { codecIds } from './encode-parquet-codec.js'
 import {
@@ -49,7 +49,7 @@ export class ParquetFile implements Encoder {
   private waiting: Uint8Array[] = []
   private written = 0
   /** The arenas of the waiting groups. */
-  private placed: QuerySpace[] = []
+  private placed: QueryArena[] = []
   /** Bytes of the file, including waiting ones. */
   private bytes = 0
   private totalRows = 0
@@ -90,15 +90,15 @@ export class ParquetFile implements Encoder {
   rows({ vectors }: Batch, from: number, to: number): void {
     if (vectors.length === 0) return
     const { context, columns } = this.options
-    this.encoder ??= new GroupEncoder(this.encoding, context, columns, () => context.space.child(), this.await)
+    this.encoder ??= new GroupEncoder(this.encoding, context, columns, () => context.arena.child(), this.await)
     this.encoder.rows(vectors, from, to)
   }
 
-  private readonly await = ({ blocks, note, space }: EncodedGroup): void => {
+  private readonly await = ({ blocks, note, arena }: EncodedGroup): void => {
     const { u8 } = this.options.context.memory
     this.place(note)
     for (const { address, bytes } of blocks) this.waiting.push(u8.subarray(address, address + bytes))
-    this.placed.push(space)
+    this.placed.push(arena)
   }
 
   end(): void {
@@ -126,7 +126,7 @@ export class ParquetFile implements Encoder {
   }
 
   private free(): void {
-    for (const space of this.placed) space.freeAll()
+    for (const arena of this.placed) arena.freeAll()
     this.placed = []
   }
 

@@ -46,23 +46,23 @@ export class TextRows implements BatchEncoder {
 
   /** `any`: whether rows precede, so that a separator is needed. */
   constructor(options: BatchOptions, { flags, delimiter }: TextForm, any = false) {
-    const { space } = options.context
+    const { arena } = options.context
     this.#options = options
     this.#flags = flags
     this.#delimiter = delimiter
     this.#any = any
-    this.#state = space.keep(encodeStateBytes)
-    this.columns = space.keep(Math.max(1, options.columns.length) * encodeColumnBytes)
+    this.#state = arena.keep(encodeStateBytes)
+    this.columns = arena.keep(Math.max(1, options.columns.length) * encodeColumnBytes)
     if ((flags & encodeFlags.lines) !== 0) this.#label()
   }
 
   /** NDJSON: the names precede the values in each line. */
   #label(): void {
     const { context, columns } = this.#options
-    const { memory, space } = context
+    const { memory, arena } = context
     for (const [index, { name }] of columns.entries()) {
       const label = Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`, 'utf8')
-      const address = space.keep(label.length)
+      const address = arena.keep(label.length)
       memory.put(label, address)
       writeEncodeLabel(memory, this.columns + index * encodeColumnBytes, address, label.length)
     }

@@ -6,7 +6,7 @@
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
-import type { QuerySpace } from '../batch/query-space.js'
+import type { QueryArena } from '../batch/query-arena.js'
 import type { Parallelism } from '../parallel/coordinator.js'
 import type { DivisibleRows, MorselSource } from './morsel-source.js'
 
@@ -35,11 +35,11 @@ export interface MorselEncoder {
   end(): EncodedMorsel
 }
 
-interface MorselSpaces {
+interface MorselArenas {
   /** A context whose arena lives as long as the morsel is encoded. */
   readonly work: ExecContext
   /** An arena that lives until the blocks are written. */
-  readonly retained: QuerySpace
+  readonly retained: QueryArena
 }
 
 /** What the coordinator has measured before it cuts the rows. */
@@ -71,7 +71,7 @@ export interface MorselFormat {
   divides(rows: DivisibleRows, parallelism: Parallelism): boolean
   /** Rows of the source in a morsel; null: the rows stay on this thread. */
   morselRows(rows: DivisibleRows, measured: Measured): number | null
-  open(spaces: MorselSpaces, columns: readonly PlanColumn[], skippedRows: number): MorselEncoder
+  open(arenas: MorselArenas, columns: readonly PlanColumn[], skippedRows: number): MorselEncoder
 }
 
 /** Where the coordinator writes its output. */

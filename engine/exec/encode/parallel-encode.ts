@@ -19,7 +19,7 @@
 import { assert } from '../../base/assert.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
-import type { QuerySpace } from '../batch/query-space.js'
+import type { QueryArena } from '../batch/query-arena.js'
 import { isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { type ChunkWorker, CoordinatorRun, type FragmentDetails, type Parallelism } from '../parallel/coordinator.js'
 import { singleThread } from '../parallel/single-thread.js'
@@ -47,7 +47,7 @@ export function parallelEncode(
   sink: MorselSink,
 ): Operator | undefined {
   const { context } = output
-  const parallelism = context.parallelism ?? singleThread(context.space)
+  const parallelism = context.parallelism ?? singleThread(context.arena)
   if (parallelism.workers === 0 && !format.takesStored) return undefined
   const options = { context, plan, window, certain: sink.certain, smallRows: parallelism.chunkRowsMin / 4 }
   for (const shape of shapes) {
@@ -98,7 +98,7 @@ class Coordinator implements Operator {
     this.#format = format
     this.#sink = sink
     this.#rows = rows
-    this.#parallelism = output.context.parallelism ?? singleThread(output.context.space)
+    this.#parallelism = output.context.parallelism ?? singleThread(output.context.arena)
     this.#head = format.measures === 'head' ? rows.head() : null
     this.#firstByte = sink.bytes()
   }
@@ -199,9 +199,9 @@ class MorselWorker implements ChunkWorker {
   readonly #format: MorselFormat
   readonly #source: MorselSource
   readonly #direct: MorselSink['direct']
-  readonly #results = new Map<number, QuerySpace>()
-  #work: QuerySpace
-  #retained: QuerySpace
+  readonly #results = new Map<number, QueryArena>()
+  #work: QueryArena
+  #retained: QueryArena
   #encoder: MorselEncoder | null = null
   #isDirect = false
   /** Rows already written of the next morsel to be merged. */
@@ -215,8 +215,8 @@ class MorselWorker implements ChunkWorker {
     this.#format = format
     this.#source = source
     this.#direct = direct
-    this.#work = context.space.child()
-    this.#retained = context.space.child()
+    this.#work = context.arena.child()
+    this.#retained = context.arena.child()
     context.onEnd(() => {
       this.#abandon()
       for (const result of [...this.#results.keys()]) this.recycle(result)
@@ -232,7 +232,7 @@ class MorselWorker implements ChunkWorker {
     this.#encoder =
       next && this.#direct !== null
         ? this.#direct(skipped)
-        : this.#format.open({ work: { ...context, space: this.#work }, retained: this.#retained }, columns, skipped)
+        : this.#format.open({ work: { ...context, arena: this.#work }, retained: this.#retained }, columns, skipped)
     this.#source.seek(morsel)
   }
 
@@ -247,7 +247,7 @@ class MorselWorker implements ChunkWorker {
     const retained = this.#retained
     const result = writeMorsel(this.#output.context.memory, retained, blocks, rows, note)
     this.#results.set(result, retained)
-    this.#retained = this.#output.context.space.child()
+    this.#retained = this.#output.context.arena.child()
     this.#abandon()
     return result
   }
@@ -294,14 +294,14 @@ const blockWords = 3
 
 function writeMorsel(
   { u8, u32 }: ExecContext['memory'],
-  space: QuerySpace,
+  arena: QueryArena,
   blocks: readonly EncodedBlock[],
   rows: number,
   note: string,
 ): number {
   const text = Buffer.from(note, 'utf8')
   const headBytes = (headerWords + blocks.length * blockWords) * 4
-  const result = space.take(headBytes + text.length)
+  const result = arena.take(headBytes + text.length)
   const word = result >>> 2
   u32.set([blocks.length, rows, text.length], word)
   for (const [index, { address, bytes, rows: ended }] of blocks.entries())

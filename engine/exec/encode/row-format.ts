@@ -60,7 +60,7 @@ export function rowFormat(form: RowForm, columnCount: number): MorselFormat {
         open: (bytes) => retained.take(bytes),
         close: (address, bytes, rows) => blocks.push({ address, bytes, rows }),
         drop: (address) => retained.give(address),
-        blockBytesMax: () => (work.space.short ? 0 : blockBytesMax),
+        blockBytesMax: () => (work.arena.short ? 0 : blockBytesMax),
       })
       const encoded = batchEncoder({ context: work, writer, columns }, form, true)
       return new RowMorsel(encoded, skippedRows, () => {

@@ -7,7 +7,7 @@
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { Gathered } from '../batch/selection.js'
-import { rowsFor } from '../batch/short-batches.js'
+import { rowsFor } from '../batch/small-batches.js'
 import { batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { buildSort } from '../build.js'
 import type { SortedDetails } from '../parallel/coordinator.js'

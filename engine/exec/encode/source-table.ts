@@ -5,9 +5,9 @@ import { pageRowsMax } from '../../base/limits.js'
 import type { ExecContext } from '../batch/context.js'
 import { batchRowsMax, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import type { TableCut } from '../parallel/coordinator.js'
+import { fullScanOf, NumberedRows, type NumberedScan, numberedScan } from '../scan/full-scan.js'
 import { cutRows, listMorsels } from '../scan/morsel-list.js'
 import type { ScanMorsel } from '../scan/morsels.js'
-import { NumberedRows, type NumberedScan, numberedScan, wholeScanOf } from '../scan/whole-scan.js'
 import type { DivisibleRows, MorselCut, MorselSource, SourceShape, StoredRows } from './morsel-source.js'
 
 /** Rows that the coordinator encodes before it divides the others. */
@@ -38,7 +38,7 @@ export const tableShape: SourceShape = {
   attach: (context, plan, { table, morsels }) => {
     if (table === undefined) return undefined
     const { cuts } = table
-    const scan = wholeScanOf(context, plan, morsels, { first: cuts[0]!, end: cuts[cuts.length - 1]! })
+    const scan = fullScanOf(context, plan, morsels, { first: cuts[0]!, end: cuts[cuts.length - 1]! })
     return scan === undefined ? undefined : new TableMorsels(readerOf(context, scan, table), scan, table)
   },
 }

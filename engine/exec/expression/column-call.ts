@@ -35,7 +35,7 @@ export function compileColumnCall(
   context: ExecContext,
   isAllowed: (argument: Expression) => boolean,
 ): VectorEvaluator | undefined {
-  const heap = new TextHeap(context.space)
+  const heap = new TextHeap(context.arena)
   const known = { ...call, args: call.args.map((argument) => withoutSubquery(argument, context)) }
   const plan = column(known, columnContext(context, heap))
   if (plan === undefined) return undefined
@@ -54,17 +54,17 @@ function withoutSubquery(argument: Expression, { evaluation }: ExecContext): Exp
 }
 
 function columnContext(
-  { memory, kernels, space, state, symbols, evaluation, rowsMax }: ExecContext,
+  { memory, kernels, arena, state, symbols, evaluation, rowsMax }: ExecContext,
   heap: TextHeap,
 ): ColumnContext {
   return {
     memory,
     kernels,
     rowsMax: rowsMax ?? batchRowsMax,
-    allocate: (bytes) => space.keep(bytes),
+    allocate: (bytes) => arena.keep(bytes),
     vector: (type, values) => {
-      const address = space.keep(values.length * widthOf(type))
-      const target = { memory, heap: new TextHeap(space), symbols }
+      const address = arena.keep(values.length * widthOf(type))
+      const target = { memory, heap: new TextHeap(arena), symbols }
       values.forEach((value, row) => {
         writeValue(target, type, address, row, value)
       })
@@ -90,7 +90,7 @@ function loopResult(
   const sources = args.map((argument) => compileVector(argument, context))
   const entriesOf = args.map((argument) => (argument.type.name === 'SYMBOL' ? symbolEntries(context) : addressOf))
   const finish = isLeft === undefined ? undefined : evaluateLeft(call, args, isLeft, context, heap)
-  const out = context.space.take((context.rowsMax ?? batchRowsMax) * widthOf(type))
+  const out = context.arena.take((context.rowsMax ?? batchRowsMax) * widthOf(type))
   const vectors: Vector[] = []
   const addresses: number[] = []
   return (batch) => {
@@ -136,15 +136,15 @@ type EntriesOf = (vector: Vector, rows: number) => number
 const addressOf: EntriesOf = ({ address }) => address
 
 /** Decodes a symbol vector to string entries; returns the address of the rows' entries. */
-function symbolEntries({ memory, space, kernels }: ExecContext): EntriesOf {
-  const out = space.take(batchRowsMax * 8)
-  const nothing = space.nulls(dataType('VARCHAR'))
+function symbolEntries({ memory, arena, kernels }: ExecContext): EntriesOf {
+  const out = arena.take(batchRowsMax * 8)
+  const nothing = arena.nulls(dataType('VARCHAR'))
   let known = { dictionary: -1, count: 0, address: 0 }
   return ({ dictionary, address }, rows) => {
     const count = dictionary === 0 ? 0 : dictionaryCount(memory, dictionary)
     if (known.dictionary !== dictionary || known.count < count) {
-      if (known.address !== 0) space.give(known.address)
-      known = { dictionary, count, address: space.take(count * 8 + 8) }
+      if (known.address !== 0) arena.give(known.address)
+      known = { dictionary, count, address: arena.take(count * 8 + 8) }
       for (let id = 0; id < count; id++) {
         const entry = dictionaryEntry(memory, dictionary, id)
         memory.u8.copyWithin(known.address + id * 8, entry, entry + 8)
@@ -161,10 +161,10 @@ function dictionaryResult(
   { codes, dictionary }: DictionaryPlan,
   context: ExecContext,
 ): VectorEvaluator {
-  const { memory, space, kernels, symbols } = context
+  const { memory, arena, kernels, symbols } = context
   const source = compileVector(codes, context)
-  const entries = space.keep(dictionary.length * 8)
-  const target = { memory, heap: new TextHeap(space), symbols }
+  const entries = arena.keep(dictionary.length * 8)
+  const target = { memory, heap: new TextHeap(arena), symbols }
   dictionary.forEach((value, code) => {
     writeValue(target, type, entries, code, value)
   })
@@ -173,7 +173,7 @@ function dictionaryResult(
   return (batch) => {
     const { address } = source(batch)
     return dictionaryVector(type, { codes: address, entries, count: dictionary.length, owner, columnId: 0 }, () => {
-      if (out === 0) out = space.take((context.rowsMax ?? batchRowsMax) * 8)
+      if (out === 0) out = arena.take((context.rowsMax ?? batchRowsMax) * 8)
       kernels.sort.gather(8, entries, address, batch.rows, out)
       return out
     })

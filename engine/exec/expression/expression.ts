@@ -98,7 +98,7 @@ function textColumnOf(expression: Expression): number {
 
 /** undefined when the expression cannot be compiled to a kernel, or the query must not use one. */
 function compileGenerated(expression: Expression, context: ExecContext): VectorEvaluator | undefined {
-  const { jit, space } = context
+  const { jit, arena } = context
   if (jit === null || expression.type.name === 'SYMBOL') return undefined
   if (partsOf(expression, fragmentPartsMax) > fragmentPartsMax) return undefined
   const inputs = new FragmentInputs(context, () => 0)
@@ -106,9 +106,9 @@ function compileGenerated(expression: Expression, context: ExecContext): VectorE
   if (root === null || inputs.columns.length === 0) return undefined
   const fragment = jit.project({ columns: inputs.types, expressions: [root] })
   if (fragment === null) return undefined
-  const block = space.keep(fragment.blockBytes)
+  const block = arena.keep(fragment.blockBytes)
   const { type } = expression
-  const address = space.take((context.rowsMax ?? batchRowsMax) * widthOf(type))
+  const address = arena.take((context.rowsMax ?? batchRowsMax) * widthOf(type))
   fragment.writeConstants(block)
   fragment.setOutput(block, 0, address)
   return ({ rows, vectors }) => {
@@ -208,11 +208,11 @@ function constantVector(read: () => Value, type: DataType, context: ExecContext)
 
 /** A vector of `rowsMax` rows with the value in its first row; a NULL is in all rows. */
 function firstValue(value: Value, type: DataType, context: ExecContext, rowsMax: number): Vector {
-  const { memory, space, symbols } = context
+  const { memory, arena, symbols } = context
   const dictionary = type.name === 'SYMBOL' ? symbols.dictionary : 0
-  if (value === null) return { type, address: space.nulls(type), dictionary }
-  const address = space.take(rowsMax * widthOf(type))
-  writeValue({ memory, heap: new TextHeap(space), symbols }, type, address, 0, value)
+  if (value === null) return { type, address: arena.nulls(type), dictionary }
+  const address = arena.take(rowsMax * widthOf(type))
+  writeValue({ memory, heap: new TextHeap(arena), symbols }, type, address, 0, value)
   return { type, address, dictionary }
 }
 
@@ -220,12 +220,12 @@ function firstValue(value: Value, type: DataType, context: ExecContext, rowsMax:
 
 /** Interprets an expression row by row, reading the values of its columns. */
 function interpret(expression: Expression, context: ExecContext): VectorEvaluator {
-  const { memory, space, symbols, texts, evaluation } = context
+  const { memory, arena, symbols, texts, evaluation } = context
   const { type } = expression
   const evaluate = compileExpression(expression, evaluation)
   const columns = columnsOf(expression)
-  const address = space.take((context.rowsMax ?? batchRowsMax) * widthOf(type))
-  const heap = new TextHeap(space)
+  const address = arena.take((context.rowsMax ?? batchRowsMax) * widthOf(type))
+  const heap = new TextHeap(arena)
   const target: WriteTarget = { memory, heap, symbols }
   const variable = isVariable(type)
   const dictionary = type.name === 'SYMBOL' ? symbols.dictionary : 0

@@ -47,13 +47,13 @@ export function compileFilter(context: ExecContext, predicate: Expression, input
 type Select = RowFilter['select']
 
 function generated(context: ExecContext, predicate: Expression, { dictionaryOf }: FilterInput): Select | null {
-  const { jit, space } = context
+  const { jit, arena } = context
   const inputs = new FragmentInputs(context, dictionaryOf)
   const root = inputs.expression(predicate)
   if (jit === null || root === null || inputs.columns.length === 0) return null
   const fragment = jit.select({ columns: inputs.types, predicate: root, output: 'rows' })
   if (fragment === null) return null
-  const block = space.keep(fragment.blockBytes)
+  const block = arena.keep(fragment.blockBytes)
   fragment.writeConstants(block)
   inputs.bindLookups(fragment, block)
   return (vectors, rows, out) => {
@@ -68,15 +68,15 @@ function plainSelect(context: ExecContext, predicate: Expression): Select {
 }
 
 function twoSteps(context: ExecContext, first: Select, rest: Expression, { types }: FilterInput): Select {
-  const { space, kernels } = context
+  const { arena, kernels } = context
   const columns = columnsOf(rest)
   const second = plainSelect(context, rest)
   const gathered = new Gathered(
     context,
     columns.map((column) => types[column] as DataType),
   )
-  const retained = space.take(batchRowsMax * 4)
-  const passed = space.take(batchRowsMax * 4)
+  const retained = arena.take(batchRowsMax * 4)
+  const passed = arena.take(batchRowsMax * 4)
   return (vectors, rows, out) => {
     const count = first(vectors, rows, retained)
     if (count === 0) return 0

@@ -58,15 +58,15 @@ export function steadyEvaluator({ call }: SteadyCall, context: ExecContext): (ts
 export function compileSteady(call: Call, context: ExecContext): VectorEvaluator | undefined {
   const steady = steadyCall(call)
   if (steady === undefined) return undefined
-  const { memory, space, kernels } = context
+  const { memory, arena, kernels } = context
   const { type } = call
   const width = widthOf(type) === 4 ? 4 : 8
-  const heap = new TextHeap(space)
+  const heap = new TextHeap(arena)
   const wordOf = wordWriter(type.name, heap)
   if (wordOf === undefined) return undefined
   const source = compileVector(steady.time, context)
   const evaluate = steadyEvaluator(steady, context)
-  const address = space.take((context.rowsMax ?? batchRowsMax) * width)
+  const address = arena.take((context.rowsMax ?? batchRowsMax) * width)
   return (batch) => {
     const from = source(batch).address
     heap.reset()

@@ -36,7 +36,7 @@ function newPredicate(expression: Expression, context: ExecContext): SymbolPredi
   const tableFor = (dictionary: number, count: number): number => {
     if (known.dictionary === dictionary && known.count >= count) return known.address
     const from = known.dictionary === dictionary ? known.count : 0
-    const address = context.state.space.take(count + 1)
+    const address = context.state.arena.take(count + 1)
     if (from > 0) context.memory.u8.copyWithin(address, known.address, known.address + from + 1)
     else context.memory.u8[address] = answer(null)
     const textOf = context.texts.of(dictionary)
@@ -59,9 +59,9 @@ function isSymbolTree(expression: Expression): boolean {
 export function compileSymbolPredicate(expression: Expression, context: ExecContext): VectorEvaluator | undefined {
   if (symbolPredicate(expression, context) === undefined) return undefined
   const column = columnsOf(expression)[0] as number
-  const { memory, space, texts, evaluation } = context
+  const { memory, arena, texts, evaluation } = context
   const evaluate = compileExpression(expression, evaluation)
-  const address = space.take(batchRowsMax)
+  const address = arena.take(batchRowsMax)
   const answers = new Map<number, Uint8Array>()
   const row: Value[] = []
   return ({ rows, vectors }) => {

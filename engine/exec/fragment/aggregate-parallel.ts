@@ -14,10 +14,10 @@ import type { BuiltJoin } from '../join/join-built.js'
 import { keysOfOneTable } from '../join/join-sides.js'
 import { type ChunkWorker, CoordinatorRun, type FragmentDetails } from '../parallel/coordinator.js'
 import { singleThread } from '../parallel/single-thread.js'
+import { byTime } from '../scan/full-scan.js'
 import { listMorsels } from '../scan/morsel-list.js'
 import type { ScanMorsel } from '../scan/morsels.js'
 import { scanShape } from '../scan/scan-shape.js'
-import { byTime } from '../scan/whole-scan.js'
 import { isSpreadable, PartitionedGroups, partitionWorker } from './aggregate-partitioned.js'
 import { buildJoins, probedScan } from './join-parallel.js'
 import {
@@ -102,8 +102,8 @@ function parallelGroups(
 ): Operator {
   const { morsels, chunkMorsels, joins = [] } = chunked
   const dense = keysOfOneTable(plan.input, plan.keys)
-  const space = context.space.child()
-  const total = new PartialGroups({ ...context, space }, plan, dense)
+  const arena = context.arena.child()
+  const total = new PartialGroups({ ...context, arena }, plan, dense)
   const output = new ResultColumns(context, plan, total.accumulators)
   let input: Operator | null = rowsOf(context, plan.input, { morsels: morsels.slice(0, chunkMorsels), joins })
   let stage: 'first' | 'alone' | 'shared' | 'over' = 'first'
@@ -136,7 +136,7 @@ function parallelGroups(
         total,
       )
     } else if (spreadable && (!total.encoded || total.surelyMany)) {
-      space.freeAll()
+      arena.freeAll()
       partitioned = new PartitionedGroups(context, { plan: sharedPlan, input: plan.input, shape: plan }, chunked)
     } else {
       stage = 'alone'
@@ -187,7 +187,7 @@ function coordinatorOf(
   total: PartialGroups,
 ): CoordinatorRun {
   const { morsels, chunkMorsels, joins = [] } = rest
-  return new CoordinatorRun(context.memory, context.parallelism ?? singleThread(context.space), {
+  return new CoordinatorRun(context.memory, context.parallelism ?? singleThread(context.arena), {
     plan: sharedPlan,
     worker: workerOf(context, plan, rest, dense),
     chunks: Math.ceil(morsels.length / chunkMorsels),

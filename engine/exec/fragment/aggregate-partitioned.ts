@@ -12,12 +12,12 @@ import type { Expression, Plan } from '../../sql/plan/plan.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import { PartialAccumulators } from '../aggregate/accumulators.js'
 import type { AggregateShape } from '../aggregate/aggregate.js'
-import { savedStates } from '../aggregate/partial-groups.js'
+import { savedAccumulators } from '../aggregate/partial-groups.js'
 import { PartitionGroups } from '../aggregate/partition-groups.js'
 import { partitionCount, RowPartitions, rowBytes, type SpreadShape, spreadShape } from '../aggregate/row-partitions.js'
 import type { ExecContext } from '../batch/context.js'
-import type { QuerySpace } from '../batch/query-space.js'
-import { rowsFor } from '../batch/short-batches.js'
+import type { QueryArena } from '../batch/query-arena.js'
+import { rowsFor } from '../batch/small-batches.js'
 import { TextHeap } from '../batch/text-heap.js'
 import type { Batch, Pull, Vector } from '../batch/vector.js'
 import type { BuiltJoin } from '../join/join-built.js'
@@ -130,7 +130,7 @@ export class PartitionedGroups {
   #output: GroupsByRank | null = null
 
   constructor(context: ExecContext, query: PartitionedQuery, { morsels, joins = [] }: ChosenMorsels) {
-    const parallelism = context.parallelism ?? singleThread(context.space)
+    const parallelism = context.parallelism ?? singleThread(context.arena)
     this.#context = context
     this.#query = query
     this.#morsels = morsels
@@ -139,7 +139,7 @@ export class PartitionedGroups {
     this.#spread = spreadShape(query.shape)
     this.#groupBytes = groupBytes(context, this.#spread)
     this.#chunkMorsels = morselsPerChunk(parallelism, morsels, Math.max(chunksMin, Math.ceil(this.#rows / chunkRows)))
-    const held = context.space.limit / memoryShare / rowBytes(this.#spread.types)
+    const held = context.arena.limit / memoryShare / rowBytes(this.#spread.types)
     this.#rowsAtOnce = Math.min(held, parallelism.spreadRowsMax ?? Number.POSITIVE_INFINITY)
   }
 
@@ -244,12 +244,12 @@ export class PartitionedGroups {
 
   /** Postpones partitions for which memory will not suffice if groups keep growing as in the last round. */
   #leaveToLater(): void {
-    const { memory, space } = this.#context
+    const { memory, arena } = this.#context
     const { first, end } = this.#partitions
     const rowsLeft = this.#rows - this.#firstRow
     const bytes = this.#groupBytes * this.#groups.reduce((sum, result) => sum + rowsAt(memory, result), 0)
     const atTheEnd = bytes + ((bytes - this.#bytesBefore) / Math.max(1, this.#roundRows)) * rowsLeft
-    const room = (space.left + bytes) * roomShare
+    const room = (arena.left + bytes) * roomShare
     let count = end - first
     while (count > 1 && this.#needs(count, atTheEnd / (end - first), rowsLeft) > room) count--
     this.#bytesBefore = (bytes * count) / (end - first)
@@ -276,7 +276,7 @@ export class PartitionedGroups {
     details: () => FragmentDetails,
     merge: (result: number) => void,
   ): CoordinatorRun {
-    const parallelism = this.#context.parallelism ?? singleThread(this.#context.space)
+    const parallelism = this.#context.parallelism ?? singleThread(this.#context.arena)
     return new CoordinatorRun(this.#context.memory, parallelism, {
       ...{ plan: this.#query.plan, worker, chunks, details, merge, retained: true },
     })
@@ -292,7 +292,7 @@ function groupBytes(context: ExecContext, { shape, rank }: SpreadShape): number 
 /** Returns the groups of all partitions in the order of their ranks, batch by batch. */
 class GroupsByRank {
   readonly #context: ExecContext
-  readonly #space: QuerySpace
+  readonly #arena: QueryArena
   readonly #shape: AggregateShape
   readonly #columns: number
   readonly #groups: readonly number[]
@@ -314,9 +314,9 @@ class GroupsByRank {
 
   constructor(context: ExecContext, shape: AggregateShape, groups: readonly number[]) {
     const { memory } = context
-    const space = context.space.child()
+    const arena = context.arena.child()
     this.#context = context
-    this.#space = space
+    this.#arena = arena
     this.#shape = shape
     this.#columns = shape.keys.length + 1
     this.#groups = groups
@@ -326,19 +326,19 @@ class GroupsByRank {
     this.#rowsMax = rowsFor(shape.columns.length)
     this.#partitionAt = new Uint8Array(this.#rowsMax)
     this.#rowAt = new Uint32Array(this.#rowsMax)
-    this.#runs = space.take(this.#rowsMax)
-    this.#rows = space.take(this.#rowsMax * 4)
-    this.#sources = space.take(groups.length * 4)
-    this.#addresses = shape.columns.map(({ type }) => space.take(this.#rowsMax * widthOf(type)))
-    this.#heap = new TextHeap(space)
-    const partial = PartialAccumulators.ofCalls({ ...context, space }, shape.aggregates)
+    this.#runs = arena.take(this.#rowsMax)
+    this.#rows = arena.take(this.#rowsMax * 4)
+    this.#sources = arena.take(groups.length * 4)
+    this.#addresses = shape.columns.map(({ type }) => arena.take(this.#rowsMax * widthOf(type)))
+    this.#heap = new TextHeap(arena)
+    const partial = PartialAccumulators.ofCalls({ ...context, arena }, shape.aggregates)
     assert(partial !== null, 'aggregates of partitions can be merged')
     this.#partial = partial
-    this.#cells = space.take(this.#rowsMax * Math.max(0, ...shape.aggregates.map((_, call) => partial.bytesOf(call))))
+    this.#cells = arena.take(this.#rowsMax * Math.max(0, ...shape.aggregates.map((_, call) => partial.bytesOf(call))))
   }
 
   close(): void {
-    this.#space.freeAll()
+    this.#arena.freeAll()
   }
 
   next(): Batch | null {
@@ -366,7 +366,7 @@ class GroupsByRank {
       const { type } = this.#shape.columns[keys + index] as { type: DataType }
       const address = this.#addresses[keys + index] as number
       this.#gather(partial.bytesOf(index), rows, this.#cells, (result, count) =>
-        partial.addressOf(index, savedStates(result, this.#columns, count)),
+        partial.addressOf(index, savedAccumulators(result, this.#columns, count)),
       )
       partial.finish(index, this.#cells, rows, type, target, address)
       return { type, address, dictionary: 0 }

@@ -26,7 +26,7 @@ import {
   morselsPerChunk,
 } from '../parallel/coordinator.js'
 import { singleThread } from '../parallel/single-thread.js'
-import { selectedFraction } from '../scan/listed-rows.js'
+import { selectedFraction } from '../scan/indexed-rows.js'
 import { listMorsels, pickMorsels } from '../scan/morsel-list.js'
 import { type Run, rowCount, type ScanMorsel } from '../scan/morsels.js'
 import type { ScanShape } from '../scan/scan-shape.js'
@@ -95,7 +95,7 @@ export function fragmentRun(context: ExecContext, query: FragmentQuery, scan: Sc
   const morsels = runs.flatMap((run) => run.morsels)
   const fragment = denseFragment(context, parts, gridOf(context, parts, runs), morsels)
   if (fragment === undefined || !isWorthIt(fragment, scan, runs)) return undefined
-  const parallelism = context.parallelism ?? singleThread(context.space)
+  const parallelism = context.parallelism ?? singleThread(context.arena)
   const chunkMorsels = morselsPerChunk(parallelism, morsels, chunkCount(fragment))
   return new DenseAggregation(context, query.plan, denseQuery(fragment, morsels, chunkMorsels))
 }
@@ -316,7 +316,7 @@ class DenseAggregation implements FragmentRun {
     this.#context = context
     this.#query = query
     if (query.buckets === null) this.#slotOf(null)
-    this.#coordinator = new CoordinatorRun(context.memory, context.parallelism ?? singleThread(context.space), {
+    this.#coordinator = new CoordinatorRun(context.memory, context.parallelism ?? singleThread(context.arena), {
       plan,
       worker: new DenseChunks(context, query),
       chunks: Math.ceil(morsels.length / chunkMorsels),
@@ -347,7 +347,7 @@ class DenseAggregation implements FragmentRun {
 
   #blank(): GroupStretch {
     const { fragment } = this.#query
-    const total = this.#context.space.keep(fragment.stateBytes(1))
+    const total = this.#context.arena.keep(fragment.stateBytes(1))
     fragment.init(total, 1)
     return { bucket: null, total, groups: [0] }
   }
@@ -408,7 +408,7 @@ class DenseAggregation implements FragmentRun {
     const value = bucket === null ? null : keyOf(bucket.start)
     const known = this.#slots.get(value)
     if (known !== undefined) return known
-    const slot = { bucket, total: this.#context.space.keep(fragment.stateBytes(groups)) }
+    const slot = { bucket, total: this.#context.arena.keep(fragment.stateBytes(groups)) }
     fragment.init(slot.total, groups)
     this.#slots.set(value, slot)
     return slot

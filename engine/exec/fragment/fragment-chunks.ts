@@ -92,9 +92,9 @@ export class DenseChunks implements ChunkWorker {
       { ...scan, filter: null },
       query.morsels.length >= longScanMorsels ? 'long' : 'cached',
     )
-    this.#block = context.space.keep(fragment.blockBytes)
-    this.#firstBlock = firsts === null ? 0 : context.space.keep(firsts.blockBytes)
-    this.#firstState = firsts === null ? 0 : context.space.keep(firsts.stateBytes(groups))
+    this.#block = context.arena.keep(fragment.blockBytes)
+    this.#firstBlock = firsts === null ? 0 : context.arena.keep(firsts.blockBytes)
+    this.#firstState = firsts === null ? 0 : context.arena.keep(firsts.stateBytes(groups))
     this.#unseen = this.#allGroups()
     this.#sparse = sparseRows(context, inputs, scan, query.buckets !== null || query.grid !== null)
     this.#known = zoneMapAnswers(context.memory, fragment, inputs, scan, query.grid === null ? keys.length : 1)
@@ -163,8 +163,8 @@ export class DenseChunks implements ChunkWorker {
     const { fragment, groups } = this.#query
     for (const { state } of this.#slots.values()) fragment.fold(state, groups)
     const fresh = this.#freshGroups()
-    const { memory, space } = this.#context
-    const address = space.take(headBytes + this.#slots.size * slotBytes + fresh.length * freshBytes)
+    const { memory, arena } = this.#context
+    const address = arena.take(headBytes + this.#slots.size * slotBytes + fresh.length * freshBytes)
     const slotsAt = address + headBytes
     const freshAt = slotsAt + this.#slots.size * slotBytes
     memory.u32.set([this.#slots.size, fresh.length, slotsAt, freshAt], address >>> 2)
@@ -187,7 +187,7 @@ export class DenseChunks implements ChunkWorker {
 
   recycle(result: number): void {
     for (const { state } of readChunk(this.#context.memory, result, false).slots) this.#spare.push(state)
-    this.#context.space.give(result)
+    this.#context.arena.give(result)
   }
 
   #allGroups(): number[] {
@@ -258,7 +258,7 @@ export class DenseChunks implements ChunkWorker {
 
   #newSlot(start: bigint, bucket: Bucket | null): ChunkSlot {
     const { fragment, groups } = this.#query
-    const state = this.#spare.pop() ?? this.#context.space.keep(fragment.stateBytes(groups))
+    const state = this.#spare.pop() ?? this.#context.arena.keep(fragment.stateBytes(groups))
     fragment.init(state, groups)
     const slot = { bucket, state }
     this.#slots.set(start, slot)

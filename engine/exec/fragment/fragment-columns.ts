@@ -12,7 +12,7 @@ import { wideSum } from '../../types/wide-sum.js'
 import type { Bucket } from '../aggregate/buckets.js'
 import type { DenseQuery } from '../aggregate/dense-query.js'
 import type { ExecContext } from '../batch/context.js'
-import { rowsFor } from '../batch/short-batches.js'
+import { rowsFor } from '../batch/small-batches.js'
 import { TextHeap } from '../batch/text-heap.js'
 import { finite, type WriteTarget, writeValue } from '../batch/values.js'
 import type { Batch, Vector } from '../batch/vector.js'
@@ -64,13 +64,13 @@ export class FragmentColumns {
     this.#rowsMax = rowsMax
     this.#recordBytes = query.fragment.recordBytes
     this.#stretches = stretches[Symbol.iterator]()
-    const { memory, symbols, space } = context
+    const { memory, symbols, arena } = context
     const numbers = (): Uint32Array => {
-      const word = space.take(rowsMax * 4) >>> 2
+      const word = arena.take(rowsMax * 4) >>> 2
       return memory.u32.subarray(word, word + rowsMax)
     }
     this.#rows = { records: numbers(), groups: numbers(), buckets: [], count: 0 }
-    this.#heap = new TextHeap(space)
+    this.#heap = new TextHeap(arena)
     const target = { memory, symbols, heap: this.#heap }
     const writers = [
       ...(timed ? [startWriter(memory)] : []),
@@ -78,7 +78,7 @@ export class FragmentColumns {
     ]
     this.#columns = columns.map(({ type }, index) => {
       const known = writers[index]
-      const address = space.take(Math.ceil(rowsMax / 64) * 64 * widthOf(type))
+      const address = arena.take(Math.ceil(rowsMax / 64) * 64 * widthOf(type))
       const write = known?.write ?? aggregateWriter(target, query, index - writers.length, type)
       const dictionary = type.name === 'SYMBOL' ? known?.dictionary || symbols.dictionary : 0
       return { vector: { type, address, dictionary }, write }

@@ -5,7 +5,7 @@
 import type { Plan } from '../../sql/plan/plan.js'
 import { isStable } from '../../sql/plan/volatile.js'
 import type { ExecContext } from '../batch/context.js'
-import type { QuerySpace } from '../batch/query-space.js'
+import type { QueryArena } from '../batch/query-arena.js'
 import { Symbols } from '../batch/symbols.js'
 import { type Batch, isBatch, type Operator } from '../batch/vector.js'
 import { joinRowsOf, probeOperator } from '../join/join.js'
@@ -83,7 +83,7 @@ export interface ChunkedMorsels extends ChosenMorsels {
 /** `chosen`: the morsels to read, if not all. */
 export function chunkedMorsels(context: ExecContext, scan: ScanShape, chosen?: readonly ScanMorsel[]): ChunkedMorsels {
   const morsels = chosen ?? morselsOf(context, scan)
-  return { morsels, chunkMorsels: morselsPerChunk(context.parallelism ?? singleThread(context.space), morsels) }
+  return { morsels, chunkMorsels: morselsPerChunk(context.parallelism ?? singleThread(context.arena), morsels) }
 }
 
 /** The chunks on a worker thread; undefined when it does not find the same morsels. */
@@ -115,8 +115,8 @@ export class RowChunks implements ChunkWorker {
   readonly #chunked: ChunkedMorsels
   readonly #collect: (context: ExecContext, chunk: number) => ChunkRows
   /** The arena of each result. */
-  readonly #spaces = new Map<number, QuerySpace>()
-  #space: QuerySpace | null = null
+  readonly #arenas = new Map<number, QueryArena>()
+  #arena: QueryArena | null = null
   #endings: (() => void)[] = []
   #rows: { readonly input: Operator; readonly collected: ChunkRows } | null = null
 
@@ -132,18 +132,18 @@ export class RowChunks implements ChunkWorker {
     this.#collect = collect
     context.onEnd(() => {
       this.#abandon()
-      for (const space of this.#spaces.values()) space.freeAll()
-      this.#spaces.clear()
+      for (const arena of this.#arenas.values()) arena.freeAll()
+      this.#arenas.clear()
     })
   }
 
   begin(chunk: number): void {
     this.#abandon()
     const { morsels, chunkMorsels, joins = [] } = this.#chunked
-    const space = this.#context.space.child()
-    this.#space = space
+    const arena = this.#context.arena.child()
+    this.#arena = arena
     const onEnd = (release: () => void): number => this.#endings.push(release)
-    const context = { ...this.#context, space, symbols: new Symbols(space), onEnd }
+    const context = { ...this.#context, arena, symbols: new Symbols(arena), onEnd }
     const collected = this.#collect(context, chunk)
     const chosen = morsels.slice(chunk * chunkMorsels, (chunk + 1) * chunkMorsels)
     this.#rows = { input: rowsOf(context, this.#input, { morsels: chosen, joins }, collected.wanted), collected }
@@ -158,21 +158,21 @@ export class RowChunks implements ChunkWorker {
 
   result(): number {
     const result = this.#rows?.collected.result() ?? 0
-    if (this.#space !== null) this.#spaces.set(result, this.#space)
-    this.#space = null
+    if (this.#arena !== null) this.#arenas.set(result, this.#arena)
+    this.#arena = null
     this.#abandon()
     return result
   }
 
   recycle(result: number): void {
-    this.#spaces.get(result)?.freeAll()
-    this.#spaces.delete(result)
+    this.#arenas.get(result)?.freeAll()
+    this.#arenas.delete(result)
   }
 
   #abandon(): void {
     for (const release of this.#endings.splice(0)) release()
-    this.#space?.freeAll()
-    this.#space = null
+    this.#arena?.freeAll()
+    this.#arena = null
     this.#rows = null
   }
 }

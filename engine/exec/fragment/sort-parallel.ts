@@ -40,7 +40,7 @@ export function parallelSort(context: ExecContext, plan: SortPlan): Operator | u
   const { memory } = context
   const types = plan.columns.map(({ type }) => type)
   const rows = new SortedRows(context, plan)
-  const coordinator = new CoordinatorRun(memory, context.parallelism ?? singleThread(context.space), {
+  const coordinator = new CoordinatorRun(memory, context.parallelism ?? singleThread(context.arena), {
     plan,
     worker: workerOf(context, plan, shape, chunked, { word: top.word }),
     chunks: Math.ceil(morsels.length / chunkMorsels),
@@ -85,7 +85,7 @@ function workerOf(
       add: (batch) => rows.add(batch),
       result: () => {
         rows.prune()
-        const address = own.space.take(columnsBytes(plan.columns.length))
+        const address = own.arena.take(columnsBytes(plan.columns.length))
         writeColumns(own, address, rows.store, plan.columns.length)
         return address
       },

@@ -7,8 +7,8 @@ import { spliceStateBytes } from '../../kernels/join.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { RowStore } from '../batch/row-store.js'
-import { rowsFor } from '../batch/short-batches.js'
+import { RowBuffer } from '../batch/row-buffer.js'
+import { rowsFor } from '../batch/small-batches.js'
 import { batchRowsMax, isBatch, type Operator, type Vector } from '../batch/vector.js'
 import { inTimeOrder, LastRows, timeReader, timeScales } from './asof-times.js'
 import { operatorOf, type Steps } from './join-build.js'
@@ -45,10 +45,10 @@ export function spliceJoin(context: ExecContext, left: Operator, right: Operator
 }
 
 function* spliced(context: ExecContext, left: Side, right: Side): Steps {
-  const { space, memory, kernels } = context
+  const { arena, memory, kernels } = context
   const keys = new JoinKeys(context, keyTypes(left), keyTypes(right))
   const rows = { left: yield* readSide(context, left, keys), right: yield* readSide(context, right, keys) }
-  const state = space.keep(spliceStateBytes)
+  const state = arena.keep(spliceStateBytes)
   memory.u8.fill(0, state, state + spliceStateBytes)
   const tables = [new LastRows(context), new LastRows(context)] as const
   for (const table of tables) table.reserve(keys.size)
@@ -56,7 +56,7 @@ function* spliced(context: ExecContext, left: Side, right: Side): Steps {
   describeSide(context, state + 16, rows.right, right)
   memory.u32[(state >>> 2) + 8] = tables[0].address
   memory.u32[(state >>> 2) + 9] = tables[1].address
-  const indexes = { left: space.take(batchRowsMax * 4), right: space.take(batchRowsMax * 4) }
+  const indexes = { left: arena.take(batchRowsMax * 4), right: arena.take(batchRowsMax * 4) }
   const gathers = { left: new SideGather(context, left.types), right: new SideGather(context, right.types) }
   const vectors = { left: columnsOf(context, rows.left, left), right: columnsOf(context, rows.right, right) }
   const rowsMax = rowsFor(left.types.length + right.types.length)
@@ -78,9 +78,9 @@ function* readSide(
   context: ExecContext,
   { input, types, keys: keyColumns, timestamp, scaled }: Side,
   keys: JoinKeys,
-): Generator<'working' | 'waiting', RowStore, undefined> {
-  const store = new RowStore(context, [...types, { name: 'TIMESTAMP', a: 0, b: 0 }, codeType])
-  const codes = context.space.take(batchRowsMax * 4)
+): Generator<'working' | 'waiting', RowBuffer, undefined> {
+  const store = new RowBuffer(context, [...types, { name: 'TIMESTAMP', a: 0, b: 0 }, codeType])
+  const codes = context.arena.take(batchRowsMax * 4)
   const times = timeReader(context, scaled)
   for (;;) {
     const batch = input.pull()
@@ -103,7 +103,7 @@ function* readSide(
   }
 }
 
-function describeSide({ memory }: ExecContext, words: number, store: RowStore, { types }: Side): void {
+function describeSide({ memory }: ExecContext, words: number, store: RowBuffer, { types }: Side): void {
   const first = words >>> 2
   memory.u32[first] = store.column(types.length).address
   memory.u32[first + 1] = store.column(types.length + 1).address
@@ -111,6 +111,6 @@ function describeSide({ memory }: ExecContext, words: number, store: RowStore, {
   memory.u32[first + 3] = 0
 }
 
-function columnsOf(context: ExecContext, store: RowStore, { types }: Side): Vector[] {
+function columnsOf(context: ExecContext, store: RowBuffer, { types }: Side): Vector[] {
   return store.rows === 0 ? nullVectors(context, types) : store.columns(types.length)
 }

@@ -38,9 +38,9 @@ export function timeScales({ left, right, leftTimestamp, rightTimestamp, toleran
 }
 
 /** Address of a batch's timestamps in the common unit; valid until the next call. */
-export function timeReader({ memory, space }: ExecContext, scaled: boolean): (vector: Vector, rows: number) => number {
+export function timeReader({ memory, arena }: ExecContext, scaled: boolean): (vector: Vector, rows: number) => number {
   if (!scaled) return ({ address }) => address
-  const area = space.take(batchRowsMax * 8)
+  const area = arena.take(batchRowsMax * 8)
   return ({ address }, rows) => {
     for (let row = 0; row < rows; row++) {
       const value = memory.i64[(address >>> 3) + row]!
@@ -63,13 +63,13 @@ export class LastRows {
   /** Ensures room for codes below `size`. */
   reserve(size: number): void {
     if (size <= this.size) return
-    const { space, memory } = this.#context
+    const { arena, memory } = this.#context
     const capacity = Math.max(size, this.size * 2, 1024)
-    const address = space.take(capacity * 4)
+    const address = arena.take(capacity * 4)
     memory.u32.fill(noRow, address >>> 2, (address >>> 2) + capacity)
     if (this.size > 0) {
       memory.u8.copyWithin(address, this.address, this.address + this.size * 4)
-      space.give(this.address)
+      arena.give(this.address)
     }
     this.address = address
     this.size = capacity

@@ -9,7 +9,7 @@ import { assert } from '../../base/assert.js'
 import { asofStateBytes } from '../../kernels/join.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
-import { RowStore } from '../batch/row-store.js'
+import { RowBuffer } from '../batch/row-buffer.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Vector } from '../batch/vector.js'
 import { inTimeOrder, LastRows, type TimeScales, timeReader, timeScales } from './asof-times.js'
 import { trimmedSide } from './asof-trimmed.js'
@@ -71,7 +71,7 @@ class AsofMerge {
   readonly #rightCodes: number
   readonly #out: number
   readonly #last: LastRows
-  readonly #store: RowStore
+  readonly #store: RowBuffer
   readonly #gather: SideGather
   readonly #types: readonly Vector['type'][]
   readonly #leftTimes: (vector: Vector, rows: number) => number
@@ -79,21 +79,21 @@ class AsofMerge {
   #pruneAt = pruneRowsMin
 
   constructor(context: ExecContext, plan: JoinPlan, keys: JoinKeys, scales: TimeScales) {
-    const { space, memory } = context
+    const { arena, memory } = context
     this.#context = context
     this.#plan = plan
     this.#keys = keys
     this.#types = plan.right.columns.map(({ type }) => type)
-    this.#leftCodes = space.take(batchRowsMax * 4)
-    this.#rightCodes = space.take(batchRowsMax * 4)
-    this.#out = space.take(batchRowsMax * 4)
+    this.#leftCodes = arena.take(batchRowsMax * 4)
+    this.#rightCodes = arena.take(batchRowsMax * 4)
+    this.#out = arena.take(batchRowsMax * 4)
     this.#last = new LastRows(context)
     // The last column holds the right timestamps in the common unit.
-    this.#store = new RowStore(context, [...this.#types, { name: 'TIMESTAMP', a: 0, b: 0 }])
+    this.#store = new RowBuffer(context, [...this.#types, { name: 'TIMESTAMP', a: 0, b: 0 }])
     this.#gather = new SideGather(context, this.#types)
     this.#leftTimes = timeReader(context, scales.left)
     this.#rightTimes = timeReader(context, scales.right)
-    this.#state = space.keep(asofStateBytes)
+    this.#state = arena.keep(asofStateBytes)
     memory.u8.fill(0, this.#state, this.#state + asofStateBytes)
     this.#put(strictWord, plan.join === 'lt' ? 1 : 0)
     this.#put(outWord, this.#out)
@@ -160,12 +160,12 @@ class AsofMerge {
 
   /** Keeps the rows to which the table or the current matches refer. */
   #prune(): void {
-    const { space, memory, kernels } = this.#context
+    const { arena, memory, kernels } = this.#context
     const { rows } = this.#store
     const answered = this.#get(leftWord + 3)
-    const marks = space.take(rows)
-    const index = space.take(rows * 4)
-    const places = space.take(rows * 4)
+    const marks = arena.take(rows)
+    const index = arena.take(rows * 4)
+    const places = arena.take(rows * 4)
     memory.u8.fill(0, marks, marks + rows)
     kernels.join.markRows(this.#last.address, this.#last.size, marks)
     kernels.join.markRows(this.#out, answered, marks)
@@ -176,7 +176,7 @@ class AsofMerge {
     kernels.join.renumber(this.#last.address, this.#last.size, places)
     kernels.join.renumber(this.#out, answered, places)
     this.#store.keepGathered(index, live)
-    for (const address of [marks, index, places]) space.give(address)
+    for (const address of [marks, index, places]) arena.give(address)
     this.#pruneAt = live * 2 + pruneRowsMin
   }
 

@@ -6,7 +6,7 @@ import { aggregateKinds, initStats, statsBytes } from '../../kernels/aggregate.j
 import { bucketsBytes, noRow, rangeBytes, writeBuckets, writeRange } from '../../kernels/join.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { RowStore } from '../batch/row-store.js'
+import { RowBuffer } from '../batch/row-buffer.js'
 import { isBatch, type Operator, type Vector } from '../batch/vector.js'
 import { listByCode } from './join-build.js'
 import type { Buckets } from './join-built.js'
@@ -31,7 +31,7 @@ export function* buildBuckets(
   rowsKnown: number,
 ): Generator<'working' | 'waiting', Buckets, undefined> {
   const own = keys.columns.flatMap(({ retained }) => (retained === null ? [] : [retained]))
-  const store = new RowStore(context, [...types, ...own, codeType])
+  const store = new RowBuffer(context, [...types, ...own, codeType])
   let bases: number[] = []
   for (;;) {
     const batch = input.pull()
@@ -73,22 +73,22 @@ function* listByHash(
   width: 4 | 8,
   rows: number,
 ): Generator<'working', { readonly table: number; readonly unique: boolean }, undefined> {
-  const { space, memory, kernels } = context
+  const { arena, memory, kernels } = context
   const buckets = 2 ** Math.ceil(Math.log2(Math.max(bucketsMin, rows)))
-  const codes = space.take(rows * 4)
+  const codes = arena.take(rows * 4)
   for (let from = 0; from < rows; from += stepRows) {
     const count = Math.min(stepRows, rows - from)
     kernels.join.maskWords(hashes + from * 4, count, buckets - 1, codes + from * 4)
     yield 'working'
   }
   const { starts, list } = yield* listByCode(context, codes, 0, rows, buckets)
-  space.give(codes)
-  const stored = space.take(rows * width)
+  arena.give(codes)
+  const stored = arena.take(rows * width)
   for (let from = 0; from < rows; from += stepRows) {
     kernels.sort.gather(width, words, list + from * 4, Math.min(stepRows, rows - from), stored + from * width)
     yield 'working'
   }
-  const table = space.keep(bucketsBytes)
+  const table = arena.keep(bucketsBytes)
   writeBuckets(memory, table, { starts, mask: buckets - 1, list, stored, width })
   let unique = true
   for (let from = 0; unique && from < buckets; from += stepRows) {
@@ -105,8 +105,8 @@ function* rangeOfKeys(
   width: 4 | 8,
   rows: number,
 ): Generator<'working', number, undefined> {
-  const { space, memory, kernels } = context
-  const stats = space.keep(statsBytes)
+  const { arena, memory, kernels } = context
+  const stats = arena.keep(statsBytes)
   initStats(memory, stats, width === 8 ? 'i64' : 'i32')
   for (let from = 0; from < rows; from += stepRows) {
     const count = Math.min(stepRows, rows - from)
@@ -116,16 +116,16 @@ function* rangeOfKeys(
   const [min, max] = memory.i64.subarray((stats >>> 3) + 2, (stats >>> 3) + 4) as unknown as [bigint, bigint]
   const count = max < min ? 0 : Number(max - min) + 1
   if (count > Math.max(rangeKeysMin, rows * rangePerRow)) return 0
-  const map = space.take((count + 1) * 4)
+  const map = arena.take((count + 1) * 4)
   for (let from = 0; from <= count; from += stepRows) {
     memory.u32.fill(noRow, (map >>> 2) + from, (map >>> 2) + Math.min(count + 1, from + stepRows))
     yield 'working'
   }
-  const range = space.keep(rangeBytes)
+  const range = arena.keep(rangeBytes)
   writeRange(memory, range, count === 0 ? 0n : min, count, map)
   for (let from = 0; from < rows; from += stepRows) {
     if (kernels.join.fillRange(range, width, keys, from, Math.min(rows, from + stepRows)) === 0) {
-      space.give(map)
+      arena.give(map)
       return 0
     }
     yield 'working'

@@ -3,7 +3,7 @@
 
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { RowStore } from '../batch/row-store.js'
+import { RowBuffer } from '../batch/row-buffer.js'
 import { batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import type { Listing } from './join-built.js'
 import { codeType, type JoinKeys } from './join-keys.js'
@@ -32,9 +32,9 @@ export function* buildListing(
   keyColumns: readonly number[],
   keys: JoinKeys,
 ): Generator<'working' | 'waiting', Listing, undefined> {
-  const { space } = context
-  const store = new RowStore(context, [...types, codeType])
-  const codes = space.take(batchRowsMax * 4)
+  const { arena } = context
+  const store = new RowBuffer(context, [...types, codeType])
+  const codes = arena.take(batchRowsMax * 4)
   let base = 0
   for (;;) {
     const batch = input.pull()
@@ -51,7 +51,7 @@ export function* buildListing(
     }
     yield batch === 'waiting' ? batch : 'working'
   }
-  space.give(codes)
+  arena.give(codes)
   const { rows } = store
   if (rows === 0) return { rows, vectors: nullVectors(context, types), codeCount: 0, starts: 0, list: 0, base }
   const codeCount = keys.size
@@ -64,27 +64,27 @@ export function* buildListing(
  * within a code; 0 = input order.
  */
 export function* listByCode(
-  { space, memory, kernels }: ExecContext,
+  { arena, memory, kernels }: ExecContext,
   codes: number,
   order: number,
   rows: number,
   codeCount: number,
 ): Generator<'working', { readonly starts: number; readonly list: number }, undefined> {
   const bytes = (codeCount + 1) * 4
-  const starts = space.take(bytes)
+  const starts = arena.take(bytes)
   memory.u8.fill(0, starts, starts + bytes)
   for (let from = 0; from < rows; from += stepRows) {
     kernels.join.countCodes(codes + from * 4, Math.min(stepRows, rows - from), starts)
     yield 'working'
   }
   kernels.join.startsOf(starts, codeCount)
-  const cursors = space.take(bytes)
+  const cursors = arena.take(bytes)
   memory.u8.copyWithin(cursors, starts, starts + bytes)
-  const list = space.take(rows * 4)
+  const list = arena.take(rows * 4)
   for (let from = 0; from < rows; from += stepRows) {
     kernels.join.listRows(codes, order, from, Math.min(rows, from + stepRows), cursors, list)
     yield 'working'
   }
-  space.give(cursors)
+  arena.give(cursors)
   return { starts, list }
 }

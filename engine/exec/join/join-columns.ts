@@ -51,8 +51,8 @@ export class JoinColumns {
 
   /** Address of the hashes of a batch; valid until the next call. */
   hashes(values: readonly number[], rows: number): number {
-    const { memory, kernels, space } = this.#context
-    if (this.#hashes === 0) this.#hashes = space.take(batchRowsMax * 4)
+    const { memory, kernels, arena } = this.#context
+    if (this.#hashes === 0) this.#hashes = arena.take(batchRowsMax * 4)
     memory.u32.fill(0, this.#hashes >>> 2, (this.#hashes >>> 2) + rows)
     this.columns.forEach(({ kind }, index) => {
       kernels.aggregate.hashKeys(hashKinds[kind], values[index] as number, rows, this.#hashes)
@@ -88,10 +88,10 @@ function isEntry({ name }: DataType): boolean {
   return name === 'STRING' || name === 'VARCHAR'
 }
 
-function codes({ space }: ExecContext, code: JoinCoder): KeyColumn {
+function codes({ arena }: ExecContext, code: JoinCoder): KeyColumn {
   let out = 0
   const values = (vector: Vector, rows: number): number => {
-    if (out === 0) out = space.take(batchRowsMax * widthOf(codeType))
+    if (out === 0) out = arena.take(batchRowsMax * widthOf(codeType))
     code(vector, rows, out)
     return out
   }

@@ -31,13 +31,13 @@ export class JoinKeys {
 
   /** `base`: for a single symbol key, the dictionary whose ids are codes; 0 = the first one seen. */
   constructor(context: ExecContext, left: readonly DataType[], right: readonly DataType[], base = 0) {
-    const { space } = context
+    const { arena } = context
     this.#context = context
     this.#keys = left.map((type, index) => keyCodes(context, type, right[index] as DataType, base))
     const sparse = this.#keys.length === 1 && this.#keys[0]?.size() === Number.POSITIVE_INFINITY
     this.#tables = this.#keys.slice(sparse ? 0 : 1).map(() => new KeyTable(context, 8))
-    this.#codes = this.#keys.length > 1 ? space.take(batchRowsMax * 4) : 0
-    this.#pairs = this.#tables.length > 0 ? space.scratch() : 0
+    this.#codes = this.#keys.length > 1 ? arena.take(batchRowsMax * 4) : 0
+    this.#pairs = this.#tables.length > 0 ? arena.scratch() : 0
   }
 
   /** All codes assigned so far are below this. */
@@ -129,16 +129,16 @@ export function symbolCodes(context: ExecContext, known = 0): KeyCodes {
 }
 
 function grownMap(
-  { memory, space }: ExecContext,
+  { memory, arena }: ExecContext,
   map: { readonly address: number; readonly rows: number },
   needed: number,
 ): { address: number; rows: number } {
   const rows = Math.max(needed, map.rows * 2, 64)
-  const address = space.take(rows * 4)
+  const address = arena.take(rows * 4)
   memory.u32.fill(unknown, address >>> 2, (address >>> 2) + rows)
   if (map.rows > 0) {
     memory.u8.copyWithin(address, map.address, map.address + map.rows * 4)
-    space.give(map.address)
+    arena.give(map.address)
   }
   return { address, rows }
 }
@@ -152,13 +152,13 @@ function textCodes(context: ExecContext): KeyCodes {
 
 /** String entries for a column of any string type: their address, valid until the next call. */
 export function textEntries(context: ExecContext): (vector: Vector, rows: number) => number {
-  const { memory, space } = context
-  const heap = new TextHeap(space)
+  const { memory, arena } = context
+  const heap = new TextHeap(arena)
   let entries = 0
   return (vector, rows) => {
     const { type, address } = vector
     if (type.name === 'STRING' || type.name === 'VARCHAR') return address
-    if (entries === 0) entries = space.take(batchRowsMax * 8)
+    if (entries === 0) entries = arena.take(batchRowsMax * 8)
     if (type.name === 'SYMBOL') symbolEntries(context, vector, rows, entries)
     else {
       heap.reset()

@@ -26,11 +26,11 @@ export interface Matches {
 }
 
 export function codeMatches(context: ExecContext, listing: Listing, keys: JoinKeys, pairing: Pairing): Matches {
-  const { space, memory, kernels } = context
+  const { arena, memory, kernels } = context
   const { starts, codeCount, list } = listing
   const { probeRows, buildRows, rowsMax } = pairing
-  const codes = space.take(batchRowsMax * 4)
-  const state = space.keep(expandStateBytes)
+  const codes = arena.take(batchRowsMax * 4)
+  const state = arena.keep(expandStateBytes)
   let rows = 0
   return {
     verifies: false,
@@ -47,12 +47,12 @@ export function codeMatches(context: ExecContext, listing: Listing, keys: JoinKe
 
 /** A row has at most one match in an array indexed by key. */
 function rangeMatches(
-  { space, memory, kernels }: ExecContext,
+  { arena, memory, kernels }: ExecContext,
   range: number,
   keys: JoinColumns,
   { probeRows, buildRows, rowsMax }: Pairing,
 ): Matches {
-  const state = space.keep(expandStateBytes)
+  const state = arena.keep(expandStateBytes)
   let rows = 0
   let values = 0
   return {
@@ -69,10 +69,10 @@ function rangeMatches(
 }
 
 export function bucketMatches(context: ExecContext, buckets: Buckets, keys: JoinColumns, pairing: Pairing): Matches {
-  const { space, memory, kernels } = context
+  const { arena, memory, kernels } = context
   if (buckets.range !== 0) return rangeMatches(context, buckets.range, keys, pairing)
   const { probeRows, buildRows, rowsMax } = pairing
-  const state = space.keep(expandStateBytes)
+  const state = arena.keep(expandStateBytes)
   const table = buckets.table === 0 ? emptyTable(context, keys) : buckets.table
   let rows = 0
   let values: number[] = []
@@ -99,9 +99,9 @@ export function bucketMatches(context: ExecContext, buckets: Buckets, keys: Join
   }
 }
 
-function emptyTable({ space, memory }: ExecContext, { width }: JoinColumns): number {
-  const starts = space.keep(64)
-  const table = space.keep(bucketsBytes)
+function emptyTable({ arena, memory }: ExecContext, { width }: JoinColumns): number {
+  const starts = arena.keep(64)
+  const table = arena.keep(bucketsBytes)
   memory.u32.fill(0, starts >>> 2, (starts >>> 2) + 2)
   writeBuckets(memory, table, { starts, mask: 0, list: starts, stored: starts, width })
   return table

@@ -33,10 +33,10 @@ export class SideGather {
     return this.#types.map((type, column) => {
       const vector = vectors[column] as Vector
       if (wanted !== null && !wanted.has(column)) return vector
-      const { kernels, space } = this.#context
+      const { kernels, arena } = this.#context
       const width = widthOf(type)
       const address = grownRoom(this.#context, this.#rooms[column] as Room, rows, width, this.#rowsMax)
-      if (mayLack) kernels.sort.gatherOr(width, vector.address, index, rows, space.nulls(type), address)
+      if (mayLack) kernels.sort.gatherOr(width, vector.address, index, rows, arena.nulls(type), address)
       else kernels.sort.gather(width, vector.address, index, rows, address)
       return { type: vector.type, address, dictionary: vector.dictionary }
     })
@@ -44,10 +44,10 @@ export class SideGather {
 }
 
 /** Vectors of batchRowsMax NULLs, for a side without rows. */
-export function nullVectors({ space, symbols }: ExecContext, types: readonly DataType[]): Vector[] {
+export function nullVectors({ arena, symbols }: ExecContext, types: readonly DataType[]): Vector[] {
   return types.map((type) => ({
     type,
-    address: space.nulls(type),
+    address: arena.nulls(type),
     dictionary: type.name === 'SYMBOL' ? symbols.dictionary : 0,
   }))
 }

@@ -15,7 +15,7 @@ import type { Expression, Plan } from '../../sql/plan/plan.js'
 import { inputsOf } from '../../sql/plan/walk-plan.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { rowsFor } from '../batch/short-batches.js'
+import { rowsFor } from '../batch/small-batches.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Vector } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
 import { columnsOf } from '../expression/expression-shape.js'
@@ -205,21 +205,21 @@ class Pairs {
   readonly #rowsMax: number
 
   constructor(context: ExecContext, shape: PairShape, built: BuiltSide, plan: JoinPlan) {
-    const { space, memory, joinRows = batchRowsMax } = context
+    const { arena, memory, joinRows = batchRowsMax } = context
     this.#context = context
     this.#rowsMax = joinRows
     this.#shape = shape
     this.#built = builtRows(built)
     this.#test = shape.residual === null ? null : compileVector(shape.residual, { ...context, rowsMax: joinRows })
-    this.#probeRows = space.take(joinRows * 4)
-    this.#buildRows = space.take(joinRows * 4)
+    this.#probeRows = arena.take(joinRows * 4)
+    this.#buildRows = arena.take(joinRows * 4)
     const pairing = { probeRows: this.#probeRows, buildRows: this.#buildRows, rowsMax: joinRows }
     this.#matches = matchesOf(context, built, plan, pairing)
-    this.#settle = space.keep(settleStateBytes)
-    this.#ones = this.#settles && this.#test === null ? space.take(joinRows) : 0
+    this.#settle = arena.keep(settleStateBytes)
+    this.#ones = this.#settles && this.#test === null ? arena.take(joinRows) : 0
     if (this.#ones !== 0) memory.u8.fill(1, this.#ones, this.#ones + joinRows)
     const { rows } = this.#built
-    this.#marks = shape.full ? space.take(rows) : 0
+    this.#marks = shape.full ? arena.take(rows) : 0
     if (shape.full) memory.u8.fill(0, this.#marks, this.#marks + rows)
   }
 

@@ -14,7 +14,7 @@ export function filterOperator(
 ): Operator {
   const types = columns.map(({ type }) => type)
   const filter = compileFilter(context, predicate, { types, dictionaryOf: () => 0 })
-  const index = context.space.take(batchRowsMax * 4)
+  const index = context.arena.take(batchRowsMax * 4)
   const gathered = new Gathered(context, types)
   const pull = (): Pull => {
     const batch = input.pull()

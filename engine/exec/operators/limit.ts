@@ -3,7 +3,7 @@
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
-import { RowStore } from '../batch/row-store.js'
+import { RowBuffer } from '../batch/row-buffer.js'
 import { isBatch, type Operator, type Pull, sliceBatch } from '../batch/vector.js'
 
 export function limitOperator(
@@ -41,7 +41,7 @@ function backwardLimit(
   lo: number,
   hi: number | null,
 ): Operator {
-  const store = new RowStore(
+  const store = new RowBuffer(
     context,
     columns.map(({ type }) => type),
   )

@@ -7,7 +7,7 @@ import { recursionRoundsMax, recursionRowsMax } from '../../base/limits.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { GroupKeys } from '../batch/group-keys.js'
-import { RowStore } from '../batch/row-store.js'
+import { RowBuffer } from '../batch/row-buffer.js'
 import { type Batch, isBatch, type Operator, type Pull } from '../batch/vector.js'
 
 type Build = (context: ExecContext, plan: Plan) => Operator
@@ -16,7 +16,7 @@ type RecursivePlan = Extract<Plan, { kind: 'recursive' }>
 /** The operators of a round, and the rows that it returned, which the next round reads. */
 interface Round {
   readonly operator: Operator
-  readonly given: RowStore
+  readonly given: RowBuffer
   close(): void
 }
 
@@ -66,23 +66,23 @@ export function recursiveOperator(context: ExecContext, plan: RecursivePlan, bui
 }
 
 function beginRound(context: ExecContext, plan: Plan, types: RecursiveTypes, build: Build): Round {
-  const space = context.space.child()
+  const arena = context.arena.child()
   const endings: (() => void)[] = []
   const { parallelism: _, ...alone } = context
-  const own: ExecContext = { ...alone, space, onEnd: (release) => endings.push(release) }
+  const own: ExecContext = { ...alone, arena, onEnd: (release) => endings.push(release) }
   const close = (): void => {
     for (const release of endings.splice(0)) release()
-    space.freeAll()
+    arena.freeAll()
   }
   try {
-    return { operator: build(own, plan), given: new RowStore(own, types), close }
+    return { operator: build(own, plan), given: new RowBuffer(own, types), close }
   } catch (thrown) {
     close()
     throw thrown
   }
 }
 
-type RecursiveTypes = ConstructorParameters<typeof RowStore>[1]
+type RecursiveTypes = ConstructorParameters<typeof RowBuffer>[1]
 
 /** The rows of the previous round. */
 export function workingOperator({ working }: ExecContext, id: number): Operator {

@@ -4,7 +4,7 @@ import type { PlanColumn } from '../../sql/plan/plan.js'
 import { widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
-import { rowsFor } from '../batch/short-batches.js'
+import { rowsFor } from '../batch/small-batches.js'
 import { TextHeap } from '../batch/text-heap.js'
 import { writeValue } from '../batch/values.js'
 import { batchRowsMax, type Operator, type Vector } from '../batch/vector.js'
@@ -21,8 +21,8 @@ export function valuesOperator(
   rows: (from: number, count: number) => readonly (readonly Value[])[],
   total = batchRowsMax,
 ): Operator {
-  const { memory, space, symbols } = context
-  const heap = new TextHeap(space)
+  const { memory, arena, symbols } = context
+  const heap = new TextHeap(arena)
   let vectors: readonly Vector[] | null = null
   let next = 0
   const rowsMax = Math.max(1, Math.min(total, rowsFor(columns.length)))
@@ -34,7 +34,7 @@ export function valuesOperator(
       heap.reset()
       vectors ??= columns.map(({ type }) => ({
         type,
-        address: space.take(paddedRows(rowsMax) * widthOf(type)),
+        address: arena.take(paddedRows(rowsMax) * widthOf(type)),
         dictionary: type.name === 'SYMBOL' ? symbols.dictionary : 0,
       }))
       vectors.forEach(({ type, address }, column) => {
@@ -48,9 +48,9 @@ export function valuesOperator(
 }
 
 export function sequenceOperator(context: ExecContext, columns: readonly PlanColumn[], count: bigint): Operator {
-  const { memory, space } = context
+  const { memory, arena } = context
   const type = columns[0]?.type ?? { name: 'LONG', a: 0, b: 0 }
-  const address = space.take(batchRowsMax * 8)
+  const address = arena.take(batchRowsMax * 8)
   const low = address >>> 2
   const total = Number(count)
   let next = 0

@@ -40,7 +40,7 @@ function matching(context: ExecContext, left: Operator, right: Operator, { colum
   const types = columns.map(({ type }) => type)
   const groups = new GroupKeys(context, types)
   const gathered = new Gathered(context, types)
-  const index = context.space.take(batchRowsMax * 4)
+  const index = context.arena.take(batchRowsMax * 4)
   const wanted = operation === 'intersect'
   let rightGroups = -1
   const pull = (): Pull => {

@@ -5,7 +5,7 @@ import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'
 import type { SubqueryResult } from '../../sql/functions/registry/evaluate.js'
 import type { Plan } from '../../sql/plan/plan.js'
-import type { QuerySpace } from '../batch/query-space.js'
+import type { QueryArena } from '../batch/query-arena.js'
 import type { RunQuery } from '../run/messages.js'
 import type { QueryHost } from '../run/query-host.js'
 import { chunkRowsUsual, type FragmentDetails, type Parallelism, planNumbers } from './coordinator.js'
@@ -15,7 +15,7 @@ export interface ParallelQuery {
   /** Results of the sub-queries that have run. */
   readonly subqueries: readonly SubqueryResult[]
   readonly nowMicros: bigint
-  readonly space: QuerySpace
+  readonly arena: QueryArena
 }
 
 export class QueryParallelism implements Parallelism {
@@ -50,7 +50,7 @@ export class QueryParallelism implements Parallelism {
   }
 
   queue(bytes: number): number {
-    if (this.workers === 0) return this.#query.space.keep(bytes)
+    if (this.workers === 0) return this.#query.arena.keep(bytes)
     const address = this.#host.allocator.demand(bytes, budgets.queries)
     this.queues.push(address)
     return address

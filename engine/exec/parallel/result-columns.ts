@@ -5,14 +5,14 @@
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import type { RowStore } from '../batch/row-store.js'
+import type { RowBuffer } from '../batch/row-buffer.js'
 import { type Batch, batchRowsMax } from '../batch/vector.js'
 
 export function columnsBytes(columns: number): number {
   return 8 + columns * 8
 }
 
-export function writeColumns({ memory }: ExecContext, at: number, store: RowStore, columns: number): void {
+export function writeColumns({ memory }: ExecContext, at: number, store: RowBuffer, columns: number): void {
   const word = at >>> 2
   memory.u32[word] = store.rows
   for (let index = 0; index < columns; index++) {
@@ -32,7 +32,7 @@ export function packedBytes(types: readonly DataType[], rows: number): number {
 export function packColumns(
   context: ExecContext,
   at: number,
-  store: RowStore,
+  store: RowBuffer,
   types: readonly DataType[],
   into: number,
 ): void {

@@ -1,9 +1,9 @@
 // Implements Parallelism without worker threads: the coordinator works on every chunk itself.
 
-import type { QuerySpace } from '../batch/query-space.js'
+import type { QueryArena } from '../batch/query-arena.js'
 import { chunkRowsUsual, type Parallelism } from './coordinator.js'
 
-export function singleThread(space: QuerySpace): Parallelism {
+export function singleThread(arena: QueryArena): Parallelism {
   return {
     threadId: 0,
     workers: 0,
@@ -12,7 +12,7 @@ export function singleThread(space: QuerySpace): Parallelism {
     inviteForMs: 0,
     nowMs: () => 0,
     wake: () => {},
-    queue: (bytes) => space.keep(bytes),
+    queue: (bytes) => arena.keep(bytes),
     invite: () => {},
   }
 }

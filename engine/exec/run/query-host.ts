@@ -12,7 +12,7 @@ import type { SubqueryResult } from '../../sql/functions/registry/evaluate.js'
 import type { PartAccess } from '../../storage/part/part-access.js'
 import type { TemporaryFiles } from '../../storage/part/temporary-files.js'
 import type { ExecContext } from '../batch/context.js'
-import { QuerySpace } from '../batch/query-space.js'
+import { QueryArena } from '../batch/query-arena.js'
 import { newQueryState } from '../batch/query-state.js'
 import { Symbols, SymbolTexts } from '../batch/symbols.js'
 import type { FromQueryThread, RunQuery } from './messages.js'
@@ -93,7 +93,7 @@ export function queryContext(
 ): OwnContext {
   const { memory, clock } = host
   const { queryId, timeoutMs, spentMs = 0, memoryMax } = request
-  const space = new QuerySpace(memory, host.allocator, memoryMax)
+  const arena = new QueryArena(memory, host.allocator, memoryMax)
   const deadlineMs = timeoutMs > 0 ? clock.monotonicMs() + timeoutMs - spentMs : Number.POSITIVE_INFINITY
   const alive = (): void => {
     host.check?.(queryId)
@@ -102,8 +102,8 @@ export function queryContext(
   const profile = request.profile === undefined ? undefined : new Profile(request.profile, request.query)
   return {
     memory,
-    space,
-    state: newQueryState(space),
+    arena,
+    state: newQueryState(arena),
     kernels: host.kernels,
     partAccess: host.partAccess,
     snapshots: request.snapshots,
@@ -117,7 +117,7 @@ export function queryContext(
     },
     alive,
     texts: new SymbolTexts(memory),
-    symbols: new Symbols(space),
+    symbols: new Symbols(arena),
     jit: request.jit ? (profile?.jit(host.jit) ?? host.jit) : null,
     rowsMax: undefined,
     streamRows: isStream(request) ? streamRows : undefined,

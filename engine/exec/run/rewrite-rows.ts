@@ -14,7 +14,7 @@ import { type RunProgram, rowNumberId } from '../../storage/jobs/rewrite.js'
 import type { PartAccess } from '../../storage/part/part-access.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
-import { QuerySpace } from '../batch/query-space.js'
+import { QueryArena } from '../batch/query-arena.js'
 import { newQueryState } from '../batch/query-state.js'
 import { Symbols, SymbolTexts } from '../batch/symbols.js'
 import { valueReader } from '../batch/values.js'
@@ -31,11 +31,11 @@ export interface RewriteHost {
 
 export function programRunner(host: RewriteHost): RunProgram {
   return function* run(program, target, changes) {
-    const space = new QuerySpace(host.memory, host.allocator)
+    const arena = new QueryArena(host.memory, host.allocator)
     const endings: (() => void)[] = []
     const subqueries: SubqueryResult[] = []
     try {
-      const context = contextOf(host, program, space, subqueries, (release) => endings.push(release))
+      const context = contextOf(host, program, arena, subqueries, (release) => endings.push(release))
       const whole = { ...context, snapshots: [target, ...program.snapshots] }
       context.alive()
       for (const subquery of program.query.subqueries) subqueries.push(yield* runSubquery(whole, subquery))
@@ -56,7 +56,7 @@ export function programRunner(host: RewriteHost): RunProgram {
       }
     } finally {
       for (const release of endings) release()
-      space.freeAll()
+      arena.freeAll()
     }
   }
 }
@@ -64,7 +64,7 @@ export function programRunner(host: RewriteHost): RunProgram {
 function contextOf(
   { memory, kernels, parts }: RewriteHost,
   { nowMicros, stopId }: RewriteProgram,
-  space: QuerySpace,
+  arena: QueryArena,
   subqueries: SubqueryResult[],
   onEnd: (release: () => void) => void,
 ): Omit<ExecContext, 'snapshots'> {
@@ -74,13 +74,13 @@ function contextOf(
   }
   return {
     memory,
-    space,
-    state: newQueryState(space),
+    arena,
+    state: newQueryState(arena),
     kernels,
-    partAccess: numberedAccess(parts, space),
+    partAccess: numberedAccess(parts, arena),
     evaluation: { nowMicros: now, clockMicros: () => now, random: createRandom(now, 7n), user: '', alive, subqueries },
     texts: new SymbolTexts(memory),
-    symbols: new Symbols(space),
+    symbols: new Symbols(arena),
     jit: null,
     alive,
     onEnd,
@@ -88,7 +88,7 @@ function contextOf(
 }
 
 /** Access to the part, extended by a virtual column of row numbers. */
-function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
+function numberedAccess(parts: PartAccess, arena: QueryArena): PartAccess {
   const own = new Set<number>()
   return {
     open: (part, version) => parts.open(part, version),
@@ -96,8 +96,8 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
       if (columnId !== rowNumberId) return parts.pin(part, columnId, page)
       const first = part.firstRows[page]!
       const rows = part.firstRows[page + 1]! - first
-      const address = space.take(rows * 8)
-      const { u32 } = space.memory
+      const address = arena.take(rows * 8)
+      const { u32 } = arena.memory
       for (let row = 0, word = address >>> 2; row < rows; row++, word += 2) {
         u32[word] = first + row
         u32[word + 1] = 0
@@ -106,7 +106,7 @@ function numberedAccess(parts: PartAccess, space: QuerySpace): PartAccess {
       return address
     },
     unpin: (address) => {
-      if (own.delete(address)) space.give(address)
+      if (own.delete(address)) arena.give(address)
       else parts.unpin(address)
     },
     pinPacked: (part, columnId, page) => (columnId === rowNumberId ? 0 : parts.pinPacked(part, columnId, page)),

@@ -11,7 +11,7 @@ import { demandOneRow, listKeys, type SubqueryResult } from '../../sql/functions
 import type { Value } from '../../types/value.js'
 import { ByteWriter } from '../batch/byte-writer.js'
 import type { ExecContext } from '../batch/context.js'
-import type { QuerySpace } from '../batch/query-space.js'
+import type { QueryArena } from '../batch/query-arena.js'
 import { valueReader } from '../batch/values.js'
 import { type Batch, isBatch, type Operator, type Vector } from '../batch/vector.js'
 import { buildOperator, type IsolatedRows, isolated } from '../build.js'
@@ -67,7 +67,7 @@ export class RunningQuery {
   usedMs = 0
   readonly #host: QueryHost
   readonly #request: RunQuery
-  readonly #space: QuerySpace
+  readonly #arena: QueryArena
   readonly #parallelism: QueryParallelism
   readonly #context: ExecContext
   readonly #endings: (() => void)[] = []
@@ -112,12 +112,12 @@ export class RunningQuery {
       this.#endings.push(release)
     }
     const context = queryContext(host, request, this.#subqueries, nowMicros, onEnd)
-    this.#space = context.space
+    this.#arena = context.arena
     this.#parallelism = new QueryParallelism(host, {
       request,
       subqueries: this.#subqueries,
       nowMicros,
-      space: this.#space,
+      arena: this.#arena,
     })
     context.parallelism = this.#parallelism
     this.#context = context
@@ -156,9 +156,9 @@ export class RunningQuery {
     const { windowBytes, encoding } = this.#request
     // Packed rows go to the writer of the same server.
     if (encoding.kind === 'packed') return windowBytes
-    if (this.#space.short) return Math.min(1, windowBytes)
+    if (this.#arena.short) return Math.min(1, windowBytes)
     const known = this.#takenBytes < provenBytes ? unprovenWindowBytes : windowBytes
-    const free = (this.#space.limit / windowsParts - this.#windows.bytes + this.#waitingBytes) / 2
+    const free = (this.#arena.limit / windowsParts - this.#windows.bytes + this.#waitingBytes) / 2
     return Math.min(windowBytes, Math.max(windowBytesMin, Math.min(known, free)))
   }
 
@@ -217,7 +217,7 @@ export class RunningQuery {
     for (const release of this.#endings.splice(0)) release()
     if (this.#last !== null) this.#host.allocator.free(this.#last.address)
     this.#last = null
-    this.#space.freeAll()
+    this.#arena.freeAll()
   }
 
   #check(): void {
@@ -242,12 +242,12 @@ export class RunningQuery {
       writer,
       columns: query.plan.columns,
       postRows: (rows) => {
-        this.#space.begun()
+        this.#arena.begun()
         this.#waitingRows += rows.length
         this.#host.post({ kind: 'rows', queryId: this.queryId, rows })
       },
       postPacked: (packed, bytes) => {
-        this.#space.begun()
+        this.#arena.begun()
         this.#waitingBytes += bytes
         this.#host.post({ kind: 'packed', queryId: this.queryId, packed, bytes })
       },
@@ -268,7 +268,7 @@ export class RunningQuery {
     if (this.#last === null) return
     const { address, bytes, rows } = this.#last
     this.#last = null
-    this.#space.begun()
+    this.#arena.begun()
     this.#outstanding.set(address, bytes)
     this.#waitingBytes += bytes
     this.#windows.bytes += bytes

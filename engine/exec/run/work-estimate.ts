@@ -18,7 +18,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression, Plan, Query, TimeRange } from '../../sql/plan/plan.js'
 import { expressionsOf } from '../../sql/plan/walk-plan.js'
 import { conjuncts, visitExpression } from '../../sql/typing/walk-expression.js'
-import { areListed } from '../../storage/cache/symbol-lists.js'
+import { areIndexed } from '../../storage/cache/inverted-index.js'
 import type { PartDescriptor, TableSnapshot } from '../../storage/schema/schema.js'
 import { widthOf } from '../../types/column-types.js'
 import { wantedTexts } from '../batch/symbol-matches.js'
@@ -240,28 +240,28 @@ function scanWork(plan: PlanOf<'scan'>, tables: Tables, generated: boolean): num
   const ranges = snapshot.version.schema.timestampId < 0 ? null : plan.ranges
   const columns = Math.max(1, plan.columnIds.length)
   const looked = generated ? generatedValues : 1
-  const listed = listedShare(plan, snapshot, tables.memory)
+  const indexed = indexedFraction(plan, snapshot, tables.memory)
   let work = (memoryRows(snapshot, ranges, tables.memory) * columns) / looked
   for (const part of snapshot.version.parts) {
     if (!touches(ranges, part.minTs, part.maxTs)) continue
     const rows = partRows(part, ranges)
     const values = rows * columns
-    const picked = (values * listed) / Math.max(looked, pickedValues)
+    const picked = (values * indexed) / Math.max(looked, pickedValues)
     const pages = Math.ceil(rows / pageRowsMax) * columns * listedPageValues
-    work += partValues + (listed === 1 ? values / looked : picked + pages)
+    work += partValues + (indexed === 1 ? values / looked : picked + pages)
   }
   return work * (plan.filter === null ? 1 : weightOf(plan.filter))
 }
 
 /** Estimated fraction of rows with the symbols that the filter requires, if pages have an inverted index; else 1. */
-function listedShare(plan: PlanOf<'scan'>, { version }: TableSnapshot, memory: SharedMemory): number {
+function indexedFraction(plan: PlanOf<'scan'>, { version }: TableSnapshot, memory: SharedMemory): number {
   for (const condition of plan.filter === null ? [] : conjuncts(plan.filter)) {
     const wanted = wantedTexts(condition)
     const columnId = wanted === undefined ? undefined : plan.columnIds[wanted.column.index]
     const known = version.dictionaries.find(([id]) => id === columnId)
     if (wanted === undefined || known === undefined) continue
     const symbols = dictionaryCount(memory, known[1])
-    if (areListed(wanted.texts.length, symbols)) return wanted.texts.length / symbols
+    if (areIndexed(wanted.texts.length, symbols)) return wanted.texts.length / symbols
   }
   return 1
 }

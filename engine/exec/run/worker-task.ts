@@ -69,7 +69,7 @@ export class WorkerTask {
 
   #giveBack(): void {
     for (const release of this.#endings.splice(0)) release()
-    this.#context?.space.freeAll()
+    this.#context?.arena.freeAll()
     this.#context = null
     this.#run = null
   }

@@ -62,7 +62,7 @@ function statisticsOf(context: ExecContext, { snapshot, ranges }: ScanShape): St
   }
   const opened = cut.filter((part) => touches(ranges, part.minTs, part.maxTs))
   const rest = { ...snapshot, version: { ...version, parts: opened } }
-  for (const { morsels } of runsOf(context.memory, context.partAccess, rest, ranges, context.space)) {
+  for (const { morsels } of runsOf(context.memory, context.partAccess, rest, ranges, context.arena)) {
     for (const morsel of morsels) if (!addMorsel(context, statistics, morsel, rest, ranges)) return undefined
   }
   return statistics
@@ -102,7 +102,7 @@ function addMorsel(
     return true
   }
   if (!covers(ranges, morsel.minTs, morsel.maxTs)) return false
-  const stats = context.space.keep(statsBytes)
+  const stats = context.arena.keep(statsBytes)
   initStats(memory, stats, 'i64')
   kernels.aggregate.stats(2, ts, 0, morsel.rows, stats)
   note(statistics, morsel.rows, memory.i64[(stats >>> 3) + 2]!, memory.i64[(stats >>> 3) + 3]!)

@@ -11,8 +11,8 @@ import { openForeign } from '../../parquet/read-columns.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import { Scratch } from '../../storage/part/part-scratch.js'
 import { typeText } from '../../types/column-types.js'
+import { arenaAllocator } from '../batch/arena-allocator.js'
 import type { ExecContext } from '../batch/context.js'
-import { spaceAllocator } from '../batch/space-allocator.js'
 import { batchRowsMax, type Operator, type Pull, type Vector } from '../batch/vector.js'
 
 type ForeignPlan = Extract<Plan, { kind: 'foreign' }>
@@ -33,7 +33,7 @@ class ForeignScan implements Operator {
   constructor(context: ExecContext, plan: ForeignPlan) {
     this.#context = context
     this.#plan = plan
-    this.#shared = new Scratch(context.memory, spaceAllocator(context.space), budgets.queries)
+    this.#shared = new Scratch(context.memory, arenaAllocator(context.arena), budgets.queries)
   }
 
   pull(): Pull {
@@ -84,9 +84,9 @@ class OpenedFile {
     this.#footer = readGroups(file, columns.length, new Set(wanted.map(({ leaf }) => leaf)))
     const found = this.#footer.groups.reduce((sum, group) => sum + group.rows, 0)
     if (found !== rows) throw file.error(`its row groups have ${found} rows, its footer says ${rows}`)
-    const { memory, space, kernels } = context
+    const { memory, arena, kernels } = context
     const { parquet, foreign } = kernels
-    const tools: ColumnTools = { memory, allocator: spaceAllocator(space), file, shared, parquet, foreign }
+    const tools: ColumnTools = { memory, allocator: arenaAllocator(arena), file, shared, parquet, foreign }
     this.#readers = wanted.map((column) => new ColumnReader(tools, column))
   }
 

@@ -7,9 +7,9 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { GroupKeys } from '../batch/group-keys.js'
-import { RowStore } from '../batch/row-store.js'
+import { RowBuffer } from '../batch/row-buffer.js'
 import { Gathered } from '../batch/selection.js'
-import { rowsFor } from '../batch/short-batches.js'
+import { rowsFor } from '../batch/small-batches.js'
 import { sortedOrder } from '../batch/sort-order.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import type { Run, ScanMorsel } from './morsels.js'
@@ -69,7 +69,7 @@ function newestOperator(context: ExecContext, input: Operator, plan: LatestPlan,
 const pruneRowsMin = 65_536
 
 class NewestRows {
-  readonly rows: RowStore
+  readonly rows: RowBuffer
   readonly #context: ExecContext
   readonly #plan: LatestPlan
   readonly #descending: boolean
@@ -92,13 +92,13 @@ class NewestRows {
     this.#plan = plan
     this.#descending = tableKeys !== null
     this.#tableKeys = tableKeys ?? []
-    this.rows = new RowStore(context, types)
+    this.rows = new RowBuffer(context, types)
     this.#groups = new GroupKeys(
       context,
       plan.keys.map((index) => (plan.columns[index] as (typeof plan.columns)[number]).type),
     )
     this.#gathered = new Gathered(context, types)
-    this.#index = context.space.take(batchRowsMax * 4)
+    this.#index = context.arena.take(batchRowsMax * 4)
   }
 
   /** Every possible key has its row, so the scan can stop. */
@@ -146,9 +146,9 @@ class NewestRows {
   order(): number {
     if (!this.#descending) this.#prune()
     const { rows } = this.rows
-    const { space, kernels, memory } = this.#context
+    const { arena, kernels, memory } = this.#context
     if (this.#descending) {
-      const order = space.take(rows * 4)
+      const order = arena.take(rows * 4)
       kernels.sort.identity(rows, order)
       memory.u32.subarray(order >>> 2, (order >>> 2) + rows).reverse()
       return order
@@ -191,15 +191,15 @@ class NewestRows {
 
   /** Drops replaced rows; the others keep their order. */
   #prune(): void {
-    const { space, memory } = this.#context
+    const { arena, memory } = this.#context
     const retained = this.#newest.map((row, group) => ({ row, group })).sort((a, b) => a.row - b.row)
-    const index = space.take(Math.max(1, retained.length) * 4)
+    const index = arena.take(Math.max(1, retained.length) * 4)
     retained.forEach(({ row, group }, at) => {
       memory.u32[(index >>> 2) + at] = row
       this.#newest[group] = at
     })
     this.rows.keepGathered(index, retained.length)
-    space.give(index)
+    arena.give(index)
   }
 }
 

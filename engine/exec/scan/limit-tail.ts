@@ -4,7 +4,7 @@
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
-import { RowStore } from '../batch/row-store.js'
+import { RowBuffer } from '../batch/row-buffer.js'
 import { isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { isPure } from '../expression/expression-shape.js'
 
@@ -30,14 +30,14 @@ export function reversedPlan(plan: Plan): Plan | undefined {
 /** Operator: buffers all rows of its input, then returns them from the last to the first. */
 export function reverseOperator(context: ExecContext, input: Operator, { columns }: Pick<Plan, 'columns'>): Operator {
   const types = columns.map(({ type }) => type)
-  const store = new RowStore(context, types)
+  const store = new RowBuffer(context, types)
   let next = -1
   const turn = (): void => {
-    const { memory, space } = context
-    const index = space.take(Math.max(1, store.rows) * 4)
+    const { memory, arena } = context
+    const index = arena.take(Math.max(1, store.rows) * 4)
     for (let row = 0; row < store.rows; row++) memory.u32[(index >>> 2) + row] = store.rows - 1 - row
     store.keepGathered(index, store.rows)
-    space.give(index)
+    arena.give(index)
     next = 0
   }
   const pull = (): Pull => {

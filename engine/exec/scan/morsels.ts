@@ -15,7 +15,7 @@ import {
 } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { TimeRange } from '../../sql/plan/plan.js'
-import { type MarkSpace, withoutRepeats } from '../../storage/memtable/dedup-view.js'
+import { type MarkArena, withoutRepeats } from '../../storage/memtable/dedup-view.js'
 import type { DictionaryPage, PartAccess, PartHandle } from '../../storage/part/part-access.js'
 import type { StoredPage } from '../../storage/part/part-stored.js'
 import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/schema/schema.js'
@@ -93,7 +93,7 @@ export const timeMin = -(2n ** 63n) + 1n
 export const timeMax = 2n ** 63n - 1n
 
 /**
- * The runs of the snapshot that may have rows in the ranges, without morsels outside of them. `space` holds marks of
+ * The runs of the snapshot that may have rows in the ranges, without morsels outside of them. `arena` holds marks of
  * rows that later runs replace.
  */
 export function runsOf(
@@ -101,13 +101,13 @@ export function runsOf(
   partAccess: PartAccess,
   snapshot: TableSnapshot,
   ranges: readonly TimeRange[] | null,
-  space: MarkSpace,
+  arena: MarkArena,
 ): Run[] {
   const { schema } = snapshot.version
   const list = (): Run[] => listRuns(memory, partAccess, snapshot, ranges)
   return schema.dedupKeys.length === 0
     ? list()
-    : withoutRepeats(list(), list, { memory, space, schema, changed: changedMorsel })
+    : withoutRepeats(list(), list, { memory, arena, schema, changed: changedMorsel })
 }
 
 function listRuns(

@@ -18,27 +18,27 @@ export function orderedView(
 ): ScanMorsel {
   const ordered = morsel.sorted || timestampId < 0
   if (ordered && morsel.superseded === 0) return morsel
-  const { space, kernels } = context
+  const { arena, kernels } = context
   const live = liveRows(context, morsel)
   let order = live.index
   if (!ordered) {
-    const ts = space.take(live.count * 8)
+    const ts = arena.take(live.count * 8)
     kernels.sort.gather(8, morsel.column(timestampId), live.index, live.count, ts)
-    const sorted = space.take(live.count * 4)
+    const sorted = arena.take(live.count * 4)
     const scratchBytes = sortScratchBytes(live.count)
-    const scratch = space.take(scratchBytes)
+    const scratch = arena.take(scratchBytes)
     kernels.sort.sortPermutation(ts, live.count, scratch, scratchBytes, sorted)
-    order = space.take(live.count * 4)
+    order = arena.take(live.count * 4)
     kernels.sort.gather(4, live.index, sorted, live.count, order)
-    for (const address of [ts, sorted, scratch, live.index]) space.give(address)
+    for (const address of [ts, sorted, scratch, live.index]) arena.give(address)
   }
   return gatheredMorsel(context, morsel, order, live.count, typeOf)
 }
 
 /** Numbers of the rows that no visible row has replaced. */
-function liveRows({ space, memory }: ExecContext, morsel: ScanMorsel): { index: number; count: number } {
+function liveRows({ arena, memory }: ExecContext, morsel: ScanMorsel): { index: number; count: number } {
   const { u32 } = memory
-  const index = space.take(morsel.rows * 4)
+  const index = arena.take(morsel.rows * 4)
   const first = index >>> 2
   const by = morsel.superseded >>> 2
   let count = 0
@@ -50,7 +50,7 @@ function liveRows({ space, memory }: ExecContext, morsel: ScanMorsel): { index: 
 }
 
 function gatheredMorsel(
-  { space, kernels }: ExecContext,
+  { arena, kernels }: ExecContext,
   morsel: ScanMorsel,
   order: number,
   rows: number,
@@ -62,15 +62,15 @@ function gatheredMorsel(
     if (known !== undefined) return known
     const source = morsel.column(columnId)
     const width = widthOf(typeOf(columnId))
-    const address = source === 0 ? 0 : space.take(rows * width)
+    const address = source === 0 ? 0 : arena.take(rows * width)
     if (source !== 0) kernels.sort.gather(width, source, order, rows, address)
     columns.set(columnId, address)
     return address
   }
   const release = (): void => {
-    for (const address of columns.values()) if (address !== 0) space.give(address)
+    for (const address of columns.values()) if (address !== 0) arena.give(address)
     columns.clear()
-    space.give(order)
+    arena.give(order)
     morsel.release()
   }
   return changedMorsel(morsel, {

@@ -39,14 +39,14 @@ function totalOf(parts: readonly MergePart[]): number {
 }
 
 function mergedByKernel(
-  { space, memory, kernels }: ExecContext,
+  { arena, memory, kernels }: ExecContext,
   parts: readonly MergePart[],
   descending: boolean,
 ): MergedRows {
   const rows = totalOf(parts)
-  const run = space.take(rows)
-  const row = space.take(rows * 4)
-  const runs = space.take(parts.length * 16)
+  const run = arena.take(rows)
+  const row = arena.take(rows * 4)
+  const runs = arena.take(parts.length * 16)
   parts.forEach((part, index) => {
     memory.u32.set([part.ts, part.rows, 0, 0], (runs + index * 16) >>> 2)
   })
@@ -64,22 +64,22 @@ function mergedByKernel(
       kernels.sort.gatherRuns(width, runs, run + from, row + from * 4, count, out)
     },
     free: () => {
-      for (const address of [run, row, runs]) space.give(address)
+      for (const address of [run, row, runs]) arena.give(address)
     },
   }
 }
 
 /** Concatenates the runs and sorts them with a stable sort. */
 function sortedTogether(
-  { space, memory, kernels }: ExecContext,
+  { arena, memory, kernels }: ExecContext,
   parts: readonly MergePart[],
   descending: boolean,
 ): MergedRows {
   const rows = totalOf(parts)
-  const ts = space.take(rows * 8)
-  const order = space.take(rows * 4)
+  const ts = arena.take(rows * 8)
+  const order = arena.take(rows * 4)
   const starts = new Float64Array(parts.length)
-  const partOf = space.take(rows * 4)
+  const partOf = arena.take(rows * 4)
   let start = 0
   parts.forEach((part, index) => {
     memory.u8.copyWithin(ts + start * 8, part.ts, part.ts + part.rows * 8)
@@ -88,10 +88,10 @@ function sortedTogether(
     start += part.rows
   })
   const scratchBytes = sortScratchBytes(rows)
-  const scratch = space.take(scratchBytes)
+  const scratch = arena.take(scratchBytes)
   kernels.sort.sortPermutation(ts, rows, scratch, scratchBytes, order)
-  space.give(ts)
-  space.give(scratch)
+  arena.give(ts)
+  arena.give(scratch)
   if (descending) memory.u32.subarray(order >>> 2, (order >>> 2) + rows).reverse()
   return {
     rows,
@@ -105,8 +105,8 @@ function sortedTogether(
       }
     },
     free: () => {
-      space.give(order)
-      space.give(partOf)
+      arena.give(order)
+      arena.give(partOf)
     },
   }
 }

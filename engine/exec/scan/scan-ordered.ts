@@ -12,10 +12,10 @@ import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { dictionaryColumn } from '../batch/dictionary-strings.js'
 import { Gathered } from '../batch/selection.js'
-import { rowsFor } from '../batch/short-batches.js'
+import { rowsFor } from '../batch/small-batches.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { compileFilter, type FilterInput, type RowFilter } from '../expression/row-filter.js'
-import { type ListedRows, listedRows, sparseShare } from './listed-rows.js'
+import { type IndexedRows, indexedRows, sparseShare } from './indexed-rows.js'
 import type { ScanMorsel } from './morsels.js'
 import { type MergedRows, mergeRows } from './scan-merge.js'
 import type { ScanShape } from './scan-shape.js'
@@ -50,7 +50,7 @@ export function orderedScanOperator(
   context.onEnd(() => merge.close())
   const filter = restriction(context, shape, own)
   const gathered = new Gathered(context, shape.types)
-  const index = context.space.take(batchRowsMax * 4)
+  const index = context.arena.take(batchRowsMax * 4)
   const pull = (): Pull => {
     const batch = merge.pull()
     if (!isBatch(batch) || filter === null || merge.filtered) return batch
@@ -146,7 +146,7 @@ class StreamMerge {
   #batchRows: number
   readonly #batchRowsMax: number
   readonly #filter: RowFilter | null
-  readonly #listed: ListedRows | null
+  readonly #indexed: IndexedRows | null
   /** Buffer for values before they are reversed; 0 if not allocated yet. */
   #ascending = 0
   /** Row numbers that passed the filter. */
@@ -155,8 +155,8 @@ class StreamMerge {
   constructor(context: ExecContext, shape: ScanShape, { descending, skips, filter }: MergeOptions) {
     this.#skips = skips
     this.#filter = filter
-    this.#listed = filter === null ? null : listedRows(context, shape)
-    this.#passed = filter === null ? 0 : context.space.take(batchRowsMax * 4)
+    this.#indexed = filter === null ? null : indexedRows(context, shape)
+    this.#passed = filter === null ? 0 : context.arena.take(batchRowsMax * 4)
     this.#context = context
     this.#shape = shape
     this.#descending = descending
@@ -167,7 +167,7 @@ class StreamMerge {
     this.#dictionaries = shape.columnIds.map((id) => dictionaries.get(id) ?? 0)
     this.#batchRowsMax = Math.min(context.streamRows ?? batchRowsMax, rowsFor(shape.types.length))
     this.#batchRows = descending && filter === null ? firstBatchRows : this.#batchRowsMax
-    this.#reversed = descending ? context.space.take(batchRowsMax * 4) : 0
+    this.#reversed = descending ? context.arena.take(batchRowsMax * 4) : 0
   }
 
   close(): void {
@@ -324,7 +324,7 @@ class StreamMerge {
 
   /** NULLs for a whole morsel, because merged rows are addressed by their number within the morsel. */
   #nulls(column: number): number {
-    return this.#context.space.pageOfNulls(this.#types[column] as DataType)
+    return this.#context.arena.pageOfNulls(this.#types[column] as DataType)
   }
 
   #output(column: number, rows: number): number {
@@ -359,8 +359,8 @@ class StreamMerge {
   #passing(filter: RowFilter, morsel: ScanMorsel, first: number, rows: number): number {
     const values = (column: number, count: number): Vector =>
       this.#fewOf(morsel, first, column, count, this.#output(column, count))
-    const listed = this.#listed?.select(morsel, first, rows, this.#passed, values) ?? -1
-    if (listed >= 0) return listed
+    const indexed = this.#indexed?.select(morsel, first, rows, this.#passed, values) ?? -1
+    if (indexed >= 0) return indexed
     const vectors: Vector[] = []
     for (const column of filter.columns) vectors[column] = this.#plainColumn(morsel, first, column)
     return filter.select(vectors, rows, this.#passed)
@@ -398,7 +398,7 @@ class StreamMerge {
   }
 
   #fewReversed(morsel: ScanMorsel, first: number, column: number, count: number): Vector {
-    if (this.#ascending === 0) this.#ascending = this.#context.space.take((batchRowsMax / sparseShare) * widestBytes)
+    if (this.#ascending === 0) this.#ascending = this.#context.arena.take((batchRowsMax / sparseShare) * widestBytes)
     const { type, dictionary } = this.#fewOf(morsel, first, column, count, this.#ascending)
     const address = this.#output(column, count)
     this.#context.kernels.sort.gather(widthOf(type), this.#ascending, this.#reversed, count, address)
@@ -412,7 +412,7 @@ class StreamMerge {
     const encoded = dictionaryColumn(morsel, columnId, type, first)
     if (encoded !== undefined) return encoded
     const source = morsel.column(columnId)
-    const address = source === 0 ? this.#context.space.nulls(type) : source + first * widthOf(type)
+    const address = source === 0 ? this.#context.arena.nulls(type) : source + first * widthOf(type)
     return { type, address, dictionary: this.#dictionaries[column] as number }
   }
 

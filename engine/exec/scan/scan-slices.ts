@@ -10,7 +10,7 @@ import { dictionaryColumn } from '../batch/dictionary-strings.js'
 import { Gathered, selectRows } from '../batch/selection.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileFilter, type RowFilter } from '../expression/row-filter.js'
-import { type ListedRows, listedRows, sparseShare } from './listed-rows.js'
+import { type IndexedRows, indexedRows, sparseShare } from './indexed-rows.js'
 import { covers, type ScanMorsel } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
 
@@ -56,7 +56,7 @@ export class SliceReader {
   readonly #shape: ScanShape
   readonly #dictionaries: readonly number[]
   readonly #filter: RowFilter | null
-  readonly #listed: ListedRows | null
+  readonly #indexed: IndexedRows | null
   readonly #gathered: Gathered
   readonly #wanted: WantedRows | null
   readonly #own: PageColumns | null
@@ -78,15 +78,15 @@ export class SliceReader {
             types: shape.types,
             dictionaryOf: (column) => this.#dictionaries[column] as number,
           })
-    this.#listed = listedRows(context, shape)
+    this.#indexed = indexedRows(context, shape)
     this.#gathered = new Gathered(context, shape.types)
     this.#wanted = wanted
     this.#once = reads === 'once'
     const fill = fills[reads]
     this.#own = fill === null ? null : new PageColumns(context, fill)
     this.#bytes = new PageColumns(context, (morsel, columnId, room) => narrowed(context, morsel, columnId, room))
-    this.#index = context.space.take(batchRowsMax * 4)
-    this.#mask = context.space.take(batchRowsMax)
+    this.#index = context.arena.take(batchRowsMax * 4)
+    this.#mask = context.arena.take(batchRowsMax)
   }
 
   /** The row ranges of a morsel that may be in the time ranges; exact for sorted morsels. */
@@ -129,7 +129,7 @@ export class SliceReader {
   }
 
   #vector(morsel: ScanMorsel, from: number, column: number, pages: boolean): Vector {
-    const { space } = this.#context
+    const { arena } = this.#context
     const { types } = this.#shape
     if (column >= types.length) return this.#narrowVector(morsel, from, column - types.length)
     const type = types[column] as DataType
@@ -140,7 +140,7 @@ export class SliceReader {
     const address = own === 0 ? morsel.column(columnId) : own
     return {
       type,
-      address: address === 0 ? (pages ? space.pageOfNulls(type) : space.nulls(type)) : address + from * widthOf(type),
+      address: address === 0 ? (pages ? arena.pageOfNulls(type) : arena.nulls(type)) : address + from * widthOf(type),
       dictionary: this.#dictionaries[column] as number,
     }
   }
@@ -177,7 +177,7 @@ export class SliceReader {
           ? this.#gathered.column(this.#vector(morsel, from, column, false), column, this.#index, found)
           : this.#sparse(morsel, from, column, found)
     }
-    if (this.#cached === 0) this.#cached = this.#context.space.take(batchRowsMax * 4)
+    if (this.#cached === 0) this.#cached = this.#context.arena.take(batchRowsMax * 4)
     const count = wanted.select(vectors, found, this.#cached)
     if (count < 0) return found
     // Safe in place: no row moves to a higher position.
@@ -199,9 +199,9 @@ export class SliceReader {
     const { memory } = this.#context
     if (this.#filter === null) return selectRows(memory, mask, rows, this.#index)
     const values = (column: number, found: number): Vector => this.#sparse(morsel, from, column, found)
-    const listed = this.#listed?.select(morsel, from, rows, this.#index, values) ?? -1
+    const indexed = this.#indexed?.select(morsel, from, rows, this.#index, values) ?? -1
     const count =
-      listed < 0 ? this.#filter.select(this.vectors(morsel, from, this.#filter.columns), rows, this.#index) : listed
+      indexed < 0 ? this.#filter.select(this.vectors(morsel, from, this.#filter.columns), rows, this.#index) : indexed
     if (mask === 0) return count
     const { u8, u32 } = memory
     const first = this.#index >>> 2
@@ -305,18 +305,18 @@ class PageColumns {
 
   /** Frees all memory. */
   clear(): void {
-    for (const { address } of this.#areas.values()) if (address !== 0) this.#context.space.give(address)
+    for (const { address } of this.#areas.values()) if (address !== 0) this.#context.arena.give(address)
     this.#areas.clear()
     this.#bytes = 0
   }
 
   #room(area: Area, bytes: number): number {
     if (area.bytes >= bytes) return area.address
-    const { space } = this.#context
-    if (area.address !== 0) space.give(area.address)
+    const { arena } = this.#context
+    if (area.address !== 0) arena.give(area.address)
     this.#bytes += bytes - area.bytes
     area.bytes = bytes
-    area.address = space.take(bytes + readAheadBytes)
+    area.address = arena.take(bytes + readAheadBytes)
     return area.address
   }
 }

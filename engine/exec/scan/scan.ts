@@ -1,7 +1,7 @@
 // Operator: table scan without an order. Reads the rows morsel by morsel, and applies time ranges and filter.
 
 import type { ExecContext } from '../batch/context.js'
-import { rowsFor } from '../batch/short-batches.js'
+import { rowsFor } from '../batch/small-batches.js'
 import { batchRowsMax, type Operator, type Pull } from '../batch/vector.js'
 import type { Run, ScanMorsel } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'

@@ -9,7 +9,7 @@ import type { ExecContext } from '../batch/context.js'
 import type { Vector } from '../batch/vector.js'
 import { columnsOf } from '../expression/expression-shape.js'
 import { FragmentInputs } from '../expression/fragments.js'
-import { type ListedRows, listedRows, sparseShare } from './listed-rows.js'
+import { type IndexedRows, indexedRows, sparseShare } from './indexed-rows.js'
 import type { ScanMorsel } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
 import type { SliceReader } from './scan-slices.js'
@@ -39,10 +39,10 @@ export function sparseRows(
   const own = columnsOf(filter)
   const scanned = scan.types.length
   const isOwn = !timed && inputs.columns.every((column) => own.includes(column % scanned))
-  const listed = listedRows(context, scan)
+  const indexed = indexedRows(context, scan)
   const areSymbols = inputs.columns.every((column) => scan.types[column % scanned]?.name === 'SYMBOL')
-  if (isOwn && (listed === null || !areSymbols)) return null
-  return new SparseRows(context, scan, inputs, listed, isOwn)
+  if (isOwn && (indexed === null || !areSymbols)) return null
+  return new SparseRows(context, scan, inputs, indexed, isOwn)
 }
 
 /** The compiled filter over all rows. */
@@ -61,7 +61,7 @@ function rowsFilter(context: ExecContext, scan: ScanShape, narrowFrom: number): 
   if (predicate === null || asked.columns.length === 0) return null
   const fragment = context.jit?.select({ columns: asked.types, predicate, output: 'rows' }) ?? null
   if (fragment === null) return null
-  const block = context.space.keep(fragment.blockBytes)
+  const block = context.arena.keep(fragment.blockBytes)
   fragment.writeConstants(block)
   asked.bindLookups(fragment, block)
   return { asked, fragment, block }
@@ -71,8 +71,8 @@ export class SparseRows {
   readonly #context: ExecContext
   readonly #scan: ScanShape
   readonly #inputs: FragmentInputs
-  readonly #listed: ListedRows | null
-  readonly #listedOnly: boolean
+  readonly #indexed: IndexedRows | null
+  readonly #indexedOnly: boolean
   readonly #index: number
   /** undefined: not compiled yet, since the inverted index has sufficed. */
   #filter: RowsFilter | null | undefined
@@ -84,15 +84,15 @@ export class SparseRows {
     context: ExecContext,
     scan: ScanShape,
     inputs: FragmentInputs,
-    listed: ListedRows | null,
+    indexed: IndexedRows | null,
     listedOnly: boolean,
   ) {
     this.#context = context
     this.#scan = scan
     this.#inputs = inputs
-    this.#listed = listed
-    this.#listedOnly = listedOnly
-    this.#index = context.space.keep((pageRowsMax + 16) * 4)
+    this.#indexed = indexed
+    this.#indexedOnly = listedOnly
+    this.#index = context.arena.keep((pageRowsMax + 16) * 4)
   }
 
   /** Called at the start of a chunk. */
@@ -107,9 +107,9 @@ export class SparseRows {
   select(reader: SliceReader, morsel: ScanMorsel, from: number, rows: number): FewRows | null {
     if (this.#dense) return null
     const values = (column: number, count: number): Vector => this.#column(reader, morsel, from, column, count)
-    const listed = this.#listed?.select(morsel, from, rows, this.#index, values) ?? -1
-    if (listed < 0 && this.#listedOnly) return null
-    const count = listed < 0 ? this.#lookedAt(reader, morsel, from, rows) : listed
+    const indexed = this.#indexed?.select(morsel, from, rows, this.#index, values) ?? -1
+    if (indexed < 0 && this.#indexedOnly) return null
+    const count = indexed < 0 ? this.#lookedAt(reader, morsel, from, rows) : indexed
     if (count < 0) return null
     this.#dense = count * sparseShare > rows
     if (this.#dense) return null
@@ -141,9 +141,9 @@ export class SparseRows {
 
   /** Symbols as bytes, narrowed from ids of four bytes. */
   #narrow(reader: SliceReader, morsel: ScanMorsel, from: number, column: number, count: number): Vector {
-    const { kernels, space } = this.#context
+    const { kernels, arena } = this.#context
     const { address, dictionary } = this.#column(reader, morsel, from, column - this.#scan.types.length, count)
-    const target = this.#areas.get(-column) ?? space.keep(pageRowsMax / sparseShare + 64)
+    const target = this.#areas.get(-column) ?? arena.keep(pageRowsMax / sparseShare + 64)
     this.#areas.set(-column, target)
     kernels.parquet.narrow(address, count, 1, target)
     return { type: byteType, address: target, dictionary }
@@ -152,8 +152,8 @@ export class SparseRows {
   /** 0 when the morsel lacks the column. */
   #pick(morsel: ScanMorsel, from: number, columnId: number, type: DataType, count: number): number {
     const width = widthOf(type)
-    const { space, kernels } = this.#context
-    const area = this.#areas.get(columnId) ?? space.keep((pageRowsMax / sparseShare) * width + 64)
+    const { arena, kernels } = this.#context
+    const area = this.#areas.get(columnId) ?? arena.keep((pageRowsMax / sparseShare) * width + 64)
     this.#areas.set(columnId, area)
     if (morsel.pick(columnId, this.#index, from, count, area)) return area
     const whole = morsel.column(columnId)

@@ -29,7 +29,7 @@ export class TextThreshold {
     this.#context = context
     this.#key = key
     this.#bound = bound
-    this.#heap = new TextHeap(context.space)
+    this.#heap = new TextHeap(context.arena)
   }
 
   /** Lowers the bound to the first key of this row, which is the current last row of the result. */
@@ -63,8 +63,8 @@ export class TextThreshold {
   }
 
   #selectPlain({ address }: Vector, rows: number, last: Uint8Array | null, out: number): number {
-    const { memory, kernels, space } = this.#context
-    const mask = space.scratch()
+    const { memory, kernels, arena } = this.#context
+    const mask = arena.scratch()
     kernels.text.orderTexts(address, rows, this.#placeOf(last), last?.length ?? 0, this.#wanted(last), mask)
     return selectRows(memory, mask, rows, out)
   }

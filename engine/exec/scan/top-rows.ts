@@ -82,7 +82,7 @@ class Words {
     this.#context = context
     this.#type = type
     this.#key = key
-    this.#address = context.space.keep(16)
+    this.#address = context.arena.keep(16)
   }
 
   of(value: KeyValue): bigint {

@@ -24,11 +24,11 @@ const dictionaryEntriesMax = 65_536
 
 /** The runs of a scan that may have rows in its time ranges and for its filter. */
 export function scanRuns(context: ExecContext, shape: ScanShape): Run[] {
-  const { memory, partAccess, space } = context
+  const { memory, partAccess, arena } = context
   const tests: ZoneTest[] = []
   if (shape.filter !== null) for (const part of conjuncts(shape.filter)) tests.push(...testOf(context, part, shape))
   if (tests.includes(never)) return []
-  const runs = runsOf(memory, partAccess, shape.snapshot, shape.ranges, space)
+  const runs = runsOf(memory, partAccess, shape.snapshot, shape.ranges, arena)
   if (tests.length === 0) return runs
   // Applied last, because rows of a skipped page may replace rows of other pages.
   const retained: Run[] = []

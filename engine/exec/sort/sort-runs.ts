@@ -9,10 +9,10 @@ import { AssertionError } from '../../base/errors.js'
 import type { SortKey } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { RowStore } from '../batch/row-store.js'
+import { RowBuffer } from '../batch/row-buffer.js'
 import { type LoadedBlock, RunFile, runBlockRows } from '../batch/run-file.js'
 import { Gathered } from '../batch/selection.js'
-import { rowsFor } from '../batch/short-batches.js'
+import { rowsFor } from '../batch/small-batches.js'
 import { type SortShape, sortBytesOf, sortedOrder } from '../batch/sort-order.js'
 import type { Batch, Pull } from '../batch/vector.js'
 import { sliceBatch } from '../batch/vector.js'
@@ -30,7 +30,7 @@ export class SortRuns {
   readonly #types: readonly DataType[]
   readonly #keys: readonly SortKey[]
   readonly #files: RunFile[] = []
-  readonly #window: RowStore
+  readonly #window: RowBuffer
   readonly #gathered: Gathered
   #sources: Source[] = []
   #wanted: number
@@ -43,7 +43,7 @@ export class SortRuns {
     this.#context = context
     this.#keys = keys
     this.#types = columns.map(({ type }) => type)
-    this.#window = new RowStore(context, this.#types)
+    this.#window = new RowBuffer(context, this.#types)
     this.#gathered = new Gathered(context, this.#types)
     this.#wanted = limit ?? Number.POSITIVE_INFINITY
     context.onEnd(() => {
@@ -68,7 +68,7 @@ export class SortRuns {
   /** Starts the merge; no run may be written afterwards. */
   merge(): void {
     const rowBytes = sum(this.#files, ({ bytes }) => bytes) / sum(this.#files, ({ rows }) => rows)
-    const windowRows = (this.#context.space.left * windowShare) / (rowBytes * windowCopies + sortBytesOf(1))
+    const windowRows = (this.#context.arena.left * windowShare) / (rowBytes * windowCopies + sortBytesOf(1))
     const runRows = Math.min(runRowsMax, windowRows / this.#files.length)
     // At least a block; blocks of many columns have few rows.
     this.#sources = this.#files.map((file) => new Source(file, Math.max(file.blockRows, runRows)))
@@ -87,8 +87,8 @@ export class SortRuns {
 
   /** Fills and sorts the next window; false when all rows were returned. */
   #advance(): boolean {
-    const { space } = this.#context
-    if (this.#order !== 0) space.give(this.#order)
+    const { arena } = this.#context
+    if (this.#order !== 0) arena.give(this.#order)
     this.#order = 0
     this.#window.free()
     this.#sources = this.#sources.filter((source) => source.fill())
@@ -157,7 +157,7 @@ class Source {
     return this.rows > 0
   }
 
-  appendTo(store: RowStore): void {
+  appendTo(store: RowBuffer): void {
     let from = this.#taken
     for (const { batch } of this.#blocks) {
       store.append(sliceBatch(batch, from, batch.rows))

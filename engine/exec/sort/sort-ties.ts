@@ -44,7 +44,7 @@ export class SortTies {
     const words = kernelKey(secondType, second)
     if (words === undefined) return undefined
     const width = widthOf(secondType)
-    const [values, out] = [context.space.take(batchRowsMax * width), context.space.take(batchRowsMax * 8)]
+    const [values, out] = [context.arena.take(batchRowsMax * width), context.arena.take(batchRowsMax * 8)]
     return new SortTies(
       context,
       first.index,

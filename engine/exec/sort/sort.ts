@@ -5,9 +5,9 @@
 import type { SortKey } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { RowStore } from '../batch/row-store.js'
+import { RowBuffer } from '../batch/row-buffer.js'
 import { Gathered } from '../batch/selection.js'
-import { rowsFor } from '../batch/short-batches.js'
+import { rowsFor } from '../batch/small-batches.js'
 import { type KernelKey, kernelKey } from '../batch/sort-keys.js'
 import { type SortShape, sortBytesOf, sortedOrder } from '../batch/sort-order.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
@@ -63,7 +63,7 @@ export function sortOperator(
 
 /** Buffers rows, with a limit only those that can be in the result, and returns them in order. */
 export class SortedRows {
-  readonly store: RowStore
+  readonly store: RowBuffer
   readonly #context: ExecContext
   readonly #keys: readonly SortKey[]
   readonly #types: readonly DataType[]
@@ -78,7 +78,7 @@ export class SortedRows {
     this.#keys = keys
     this.#types = columns.map(({ type }) => type)
     this.#wanted = limit ?? Number.POSITIVE_INFINITY
-    this.store = new RowStore(context, this.#types)
+    this.store = new RowBuffer(context, this.#types)
     this.#gathered = new Gathered(context, this.#types)
     this.#threshold = new Threshold(context, keys, this.#types, bound)
   }
@@ -114,17 +114,17 @@ export class SortedRows {
     if (store.rows === 0) return
     const permutation = sortedOrder(this.#context, store, this.#keys)
     store.keepGathered(permutation, Math.min(this.#wanted, store.rows))
-    this.#context.space.give(permutation)
+    this.#context.arena.give(permutation)
     if (store.rows >= this.#wanted) this.#threshold.set(store)
   }
 
   /** Whether the rows and their sort would leave too little memory for other queries. */
   get outgrown(): boolean {
-    const { space, temporary } = this.#context
+    const { arena, temporary } = this.#context
     if (temporary === undefined) return false
     const held = this.store.bytes
     const needed = held + sortBytesOf(this.store.rows)
-    return needed > Math.max(runBytesMin, (space.left + held) * runShare)
+    return needed > Math.max(runBytesMin, (arena.left + held) * runShare)
   }
 
   /** Sorts all rows, writes them as a run, and empties the buffer. */
@@ -133,7 +133,7 @@ export class SortedRows {
     if (store.rows === 0) return
     const order = sortedOrder(this.#context, store, this.#keys)
     runs.write(Math.min(this.#wanted, store.rows), (from, rows) => this.#gatherAt(order + from * 4, rows))
-    this.#context.space.give(order)
+    this.#context.arena.give(order)
     store.free()
   }
 
@@ -183,13 +183,13 @@ class Threshold {
     this.#index = key.index
     this.#key = kernelKey(types[key.index] as DataType, key)
     this.#gathered = new Gathered(context, types)
-    this.#word = context.space.take(8)
+    this.#word = context.arena.take(8)
     this.#texts = textThreshold(context, key, types[key.index] as DataType, bound)
     const asks = this.#key !== undefined || this.#texts !== undefined
-    this.#rows = asks ? context.space.take((batchRowsMax + 1) * 4) : 0
+    this.#rows = asks ? context.arena.take((batchRowsMax + 1) * 4) : 0
   }
 
-  set(store: RowStore): void {
+  set(store: RowBuffer): void {
     const last = store.batchAt(store.rows - 1, store.rows)
     if (last === null) return
     this.#texts?.set(last.vectors[this.#index] as Vector)

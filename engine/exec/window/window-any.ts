@@ -32,10 +32,10 @@ export function* anyResult(
   slots: readonly number[],
   frames: Frames,
 ): Working<WindowResult> {
-  const { memory, space, symbols } = order.rows.context
+  const { memory, arena, symbols } = order.rows.context
   const aggregation = aggregationOf(order, call, slots)
-  const address = space.take(order.rows.rows * widthOf(call.type))
-  const target = { memory, symbols, heap: new TextHeap(space) }
+  const address = arena.take(order.rows.rows * widthOf(call.type))
+  const target = { memory, symbols, heap: new TextHeap(arena) }
   const from = aggregation.site.type
   const write = (p: number, value: Value): void =>
     writeValue(target, call.type, address, aggregation.rowAt(p), castValue(value, from, call.type))
@@ -129,7 +129,7 @@ function* slide(
     const hi = bounds[1]!
     for (; taken < hi; taken++) add(aggregation, running, taken)
     if (lo > mid) {
-      suffixes = suffixStates(aggregation, lo, taken)
+      suffixes = suffixAccumulators(aggregation, lo, taken)
       suffixFrom = lo
       mid = taken
       running = accumulator.init()
@@ -145,7 +145,7 @@ function* slide(
   }
 }
 
-function suffixStates(aggregation: Aggregation, lo: number, taken: number): unknown[] {
+function suffixAccumulators(aggregation: Aggregation, lo: number, taken: number): unknown[] {
   const { accumulator, site } = aggregation
   const states = new Array<unknown>(taken - lo)
   for (let p = taken - 1; p >= lo; p--) {

@@ -104,9 +104,9 @@ const movingNames: ReadonlySet<string> = new Set(['moving_avg', 'moving_avg_time
 
 /** A row without value or volume repeats the previous average, but its time still counts. */
 function* movingResult(order: WindowOrder, call: WindowCall, slots: readonly number[]): Working<WindowResult> {
-  const { memory, space } = order.rows.context
+  const { memory, arena } = order.rows.context
   const { u32, f64 } = memory
-  const address = space.take(order.rows.rows * 8)
+  const address = arena.take(order.rows.rows * 8)
   const readers = slots.map((slot) => numberReader(memory, order.rows.column(slot), order.rows.rows, false))
   const timed = call.name === 'moving_avg_time'
   const [value, , weight] = readers as [NumberAt, NumberAt, NumberAt]

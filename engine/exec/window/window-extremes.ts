@@ -22,9 +22,9 @@ export function* extremeResult(
   values: OrderedValues,
   frames: Frames,
 ): Working<WindowResult> {
-  const { memory, space } = order.rows.context
-  const address = space.take(order.rows.rows * 4)
-  const area = space.take(order.rows.rows * 4)
+  const { memory, arena } = order.rows.context
+  const address = arena.take(order.rows.rows * 4)
+  const area = arena.take(order.rows.rows * 4)
   const shape: ExtremeShape = {
     lo: frames.lo >>> 2,
     hi: frames.hi >>> 2,
@@ -39,7 +39,7 @@ export function* extremeResult(
     if (from === start) queue = { head: start, tail: start, taken: start }
     slide(memory.u32, memory.f64, shape, queue, from, to)
   })
-  space.give(area)
+  arena.give(area)
   return { kind: 'rows', address, slot, fallback: -1 }
 }
 

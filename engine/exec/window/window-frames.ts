@@ -18,10 +18,10 @@ export interface Frames {
 type Peers = { readonly starts: number; readonly ends: number }
 
 export function* framesOf(order: WindowOrder, call: WindowCall): Working<Frames> {
-  const { space } = order.rows.context
+  const { arena } = order.rows.context
   const { rows } = order.rows
   const frame = movedEnds(call.frame)
-  const areas = { lo: space.take(rows * 4), hi: space.take(rows * 4), exclude: frame.exclude }
+  const areas = { lo: arena.take(rows * 4), hi: arena.take(rows * 4), exclude: frame.exclude }
   if (frame.unit === 'rows') yield* rowFrames(order, frame, areas)
   else if (!hasOffset(frame)) yield* peerFrames(order, frame, areas)
   else if (frame.unit === 'groups') yield* groupFrames(order, frame, areas)
@@ -77,11 +77,11 @@ function* peerFrames(order: WindowOrder, { lo, hi }: WindowFrame, out: Frames): 
 
 /** GROUPS frames: offsets count groups of peers. */
 function* groupFrames(order: WindowOrder, { lo, hi }: WindowFrame, out: Frames): Working {
-  const { memory, space } = order.rows.context
+  const { memory, arena } = order.rows.context
   const { u32 } = memory
   const peers = yield* order.peers()
   // The first positions of the partition's peer groups.
-  const groups = space.take((order.rows.rows + 1) * 4)
+  const groups = arena.take((order.rows.rows + 1) * 4)
   const at = (group: number): number => u32[(groups >>> 2) + group]!
   let count = 0
   let group = 0
@@ -99,7 +99,7 @@ function* groupFrames(order: WindowOrder, { lo, hi }: WindowFrame, out: Frames):
       u32[(out.hi >>> 2) + p] = Math.max(low, at(Math.min(count, Math.max(0, last))))
     }
   })
-  space.give(groups)
+  arena.give(groups)
 }
 
 function listGroups(u32: Uint32Array, peers: Peers, groups: number, start: number, end: number): number {
@@ -111,7 +111,7 @@ function listGroups(u32: Uint32Array, peers: Peers, groups: number, start: numbe
 
 /** RANGE frames with offsets: distances in the ORDER BY value. Rows whose value is NULL form a frame of their own. */
 function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Working {
-  const { memory, space } = order.rows.context
+  const { memory, arena } = order.rows.context
   const { u32, f64 } = memory
   const [key, ...more] = order.keys.keys
   const type = call.orderBy[0]?.expression.type
@@ -145,7 +145,7 @@ function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Workin
       u32[(out.hi >>> 2) + p] = Math.max(low, high)
     }
   })
-  space.give(values.address)
+  arena.give(values.address)
 }
 
 /** The range of positions with values that are not NULL. */

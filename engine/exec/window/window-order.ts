@@ -63,21 +63,21 @@ export class WindowOrder {
   }
 
   static *make(rows: WindowRows, keys: OrderKeys): Working<WindowOrder> {
-    const { space, memory, kernels } = rows.context
+    const { arena, memory, kernels } = rows.context
     const sorted = keys.sorted ? 0 : sortedOrder(rows.context, rows.store, keys.keys)
     yield 'working'
     if (keys.partition >= 0) {
       const count = rows.partitionCount(keys.partition)
       const codes = rows.column(keys.partition).address
       const { starts, list } = yield* listByCode(rows.context, codes, sorted, rows.rows, count)
-      if (sorted !== 0) space.give(sorted)
+      if (sorted !== 0) arena.give(sorted)
       return new WindowOrder(rows, keys, list, starts, count)
     }
-    const starts = space.take(8)
+    const starts = arena.take(8)
     memory.u32[starts >>> 2] = 0
     memory.u32[(starts >>> 2) + 1] = rows.rows
     if (sorted !== 0) return new WindowOrder(rows, keys, sorted, starts, 1)
-    const order = space.take(rows.rows * 4)
+    const order = arena.take(rows.rows * 4)
     kernels.sort.identity(rows.rows, order)
     return new WindowOrder(rows, keys, order, starts, 1)
   }
@@ -106,11 +106,11 @@ export class WindowOrder {
    */
   *peers(): Working<{ readonly starts: number; readonly ends: number }> {
     if (this.#peers !== null) return this.#peers
-    const { memory, space } = this.rows.context
+    const { memory, arena } = this.rows.context
     const { u32 } = memory
     const { rows } = this.rows
-    const starts = space.take(rows * 4)
-    const ends = space.take(rows * 4)
+    const starts = arena.take(rows * 4)
+    const ends = arena.take(rows * 4)
     const same = this.keys.keys.map(({ index }) => sameNeighbours(memory, this.rows.column(index)))
     const order = this.order >>> 2
     yield* this.each((start, _end, from, to) => {

@@ -27,10 +27,10 @@ export function* pickResult(
   slots: readonly number[],
   frames: Frames | null,
 ): Working<WindowResult> {
-  const { memory, space } = order.rows.context
+  const { memory, arena } = order.rows.context
   const { u32 } = memory
   const [slot = 0, second = -1, fallback = -1] = slots
-  const address = space.take(order.rows.rows * 4)
+  const address = arena.take(order.rows.rows * 4)
   const rows = order.order >>> 2
   const present = call.ignoreNulls ? yield* presentRows(order, slot) : everyRow
   const offset = second < 0 ? null : numberReader(memory, order.rows.column(second), order.rows.rows, false)
@@ -85,11 +85,11 @@ function inFrame(name: string, present: Present, ranges: RangesAt, nthAt: (p: nu
 }
 
 function* presentRows(order: WindowOrder, slot: number): Working<Present> {
-  const { memory, space } = order.rows.context
+  const { memory, arena } = order.rows.context
   const { u32 } = memory
   const { rows } = order.rows
-  const before = space.take((rows + 1) * 4) >>> 2
-  const places = space.take(rows * 4) >>> 2
+  const before = arena.take((rows + 1) * 4) >>> 2
+  const places = arena.take(rows * 4) >>> 2
   const isNull = nullReader(memory, order.rows.column(slot))
   let count = 0
   yield* order.each((_start, _end, from, to) => {

@@ -17,9 +17,9 @@ export const rankNames: ReadonlySet<string> = new Set([
 
 /** `groups`: column of ntile's argument. */
 export function* rankResult(order: WindowOrder, call: WindowCall, groups: number): Working<WindowResult> {
-  const { memory, space } = order.rows.context
+  const { memory, arena } = order.rows.context
   const { u32, i32, f64 } = memory
-  const address = space.take(order.rows.rows * 8)
+  const address = arena.take(order.rows.rows * 8)
   const rows = order.order >>> 2
   const needsPeers = call.name !== 'row_number' && call.name !== 'ntile'
   const peers = needsPeers ? yield* order.peers() : { starts: 0, ends: 0 }

@@ -32,7 +32,7 @@ export class ResultReader {
     this.#rows = rows
     this.#type = type
     this.#result = result
-    this.#area = result.kind === 'rows' ? rows.context.space.take(Math.min(batchRowsMax, rows.rows) * widthOf(type)) : 0
+    this.#area = result.kind === 'rows' ? rows.context.arena.take(Math.min(batchRowsMax, rows.rows) * widthOf(type)) : 0
   }
 
   vector(from: number, rows: number): Vector {
@@ -40,10 +40,10 @@ export class ResultReader {
     const type = this.#type
     const width = widthOf(type)
     if (result.kind === 'values') return { type, address: result.address + from * width, dictionary: result.dictionary }
-    const { kernels, space } = this.#context
+    const { kernels, arena } = this.#context
     const column = this.#rows.column(result.slot)
     const index = result.address + from * 4
-    kernels.sort.gatherOr(width, column.address, index, rows, space.nulls(type), this.#area)
+    kernels.sort.gatherOr(width, column.address, index, rows, arena.nulls(type), this.#area)
     const dictionary =
       result.fallback < 0
         ? column.dictionary

@@ -4,7 +4,7 @@
 import type { Expression, PlanColumn } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { RowStore } from '../batch/row-store.js'
+import { RowBuffer } from '../batch/row-buffer.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
 import { isPure } from '../expression/expression-shape.js'
@@ -32,11 +32,11 @@ export class WindowRows {
   readonly #evaluators: { readonly slot: number; readonly evaluate: VectorEvaluator }[] = []
   readonly #partitionings: Partitioning[] = []
   readonly #known = new Map<string, number>()
-  #store: RowStore | null = null
+  #store: RowBuffer | null = null
 
   constructor(context: ExecContext, columns: readonly PlanColumn[]) {
-    const space = context.space.child()
-    this.context = { ...context, space }
+    const arena = context.arena.child()
+    this.context = { ...context, arena }
     this.#own = context
     this.#width = columns.length
     this.#types = columns.map(({ type }) => type)
@@ -93,29 +93,29 @@ export class WindowRows {
 
   #codesFor(partitioning: Partitioning, rows: number): number {
     if (rows > partitioning.codesRows) {
-      const { space } = this.#own
-      if (partitioning.codes !== 0) space.give(partitioning.codes)
+      const { arena } = this.#own
+      if (partitioning.codes !== 0) arena.give(partitioning.codes)
       partitioning.codesRows = Math.min(batchRowsMax, 2 ** Math.ceil(Math.log2(rows)))
-      partitioning.codes = space.take(partitioning.codesRows * 4)
+      partitioning.codes = arena.take(partitioning.codesRows * 4)
     }
     return partitioning.codes
   }
 
   append(batch: Batch): void {
-    this.#store ??= new RowStore(this.#own, this.#types)
+    this.#store ??= new RowBuffer(this.#own, this.#types)
     this.#store.append({ rows: batch.rows, vectors: this.extended(batch) })
   }
 
   column(slot: number): Vector {
-    return (this.#store as RowStore).column(slot)
+    return (this.#store as RowBuffer).column(slot)
   }
 
-  get store(): RowStore {
-    return this.#store as RowStore
+  get store(): RowBuffer {
+    return this.#store as RowBuffer
   }
 
   forgetWork(): void {
-    this.context.space.freeAll()
+    this.context.arena.freeAll()
   }
 
   /** A batch of rows from `from` on, with the columns of the input. */

@@ -86,12 +86,12 @@ function keepLast(
   rows: WindowRows,
   wanted: readonly { readonly order: WindowOrder; readonly count: number }[],
 ): number {
-  const { memory, kernels, space } = rows.context
+  const { memory, kernels, arena } = rows.context
   if (wanted.every(({ count }) => count === 0)) {
     rows.store.keepLast(0)
     return 0
   }
-  const marks = space.take(rows.rows)
+  const marks = arena.take(rows.rows)
   memory.u8.fill(0, marks, marks + rows.rows)
   for (const { order, count } of wanted) {
     for (let partition = 0; partition < order.partitions; partition++) {
@@ -101,7 +101,7 @@ function keepLast(
       kernels.join.markRows(order.order + from * 4, end - from, marks)
     }
   }
-  const index = space.take(rows.rows * 4)
+  const index = arena.take(rows.rows * 4)
   const retained = kernels.join.rowsMarked(marks, 1, 0, rows.rows, rows.rows, index)
   rows.store.keepGathered(index, retained)
   return retained
@@ -121,9 +121,9 @@ class RunningState {
 
   /** Results of the rows from `from` on, which are new. */
   advance(from: number): ResultReader {
-    const { space } = this.#rows.context
+    const { arena } = this.#rows.context
     const { call, keys } = this.#call
-    const address = space.take(this.#rows.rows * 8)
+    const address = arena.take(this.#rows.rows * 8)
     const codes = keys.partition < 0 ? -1 : this.#rows.column(keys.partition).address >>> 2
     this.#reserve(keys.partition < 0 ? 1 : this.#rows.partitionCount(keys.partition))
     if (call.name === 'row_number' || call.name === 'count') this.#count(address, codes, from)

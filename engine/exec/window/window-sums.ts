@@ -27,16 +27,16 @@ export function* sumResult(
   values: OrderedValues | null,
   frames: Frames,
 ): Working<WindowResult> {
-  const { memory, space } = order.rows.context
-  const address = space.take(order.rows.rows * 8)
+  const { memory, arena } = order.rows.context
+  const address = arena.take(order.rows.rows * 8)
   const shape: SumShape = {
     lo: frames.lo >>> 2,
     hi: frames.hi >>> 2,
     rows: order.order >>> 2,
     out: address >>> 3,
     values: (values?.address ?? 0) >>> 3,
-    sums: values === null ? 0 : space.take(order.rows.rows * 8) >>> 3,
-    counts: values === null ? 0 : space.take(order.rows.rows * 8) >>> 3,
+    sums: values === null ? 0 : arena.take(order.rows.rows * 8) >>> 3,
+    counts: values === null ? 0 : arena.take(order.rows.rows * 8) >>> 3,
   }
   const { u32, i32, f64 } = memory
   let queue: Queue = { mid: 0, taken: 0, sum: 0, count: 0 }
@@ -46,8 +46,8 @@ export function* sumResult(
     else slide(call.name, u32, i32, f64, shape, queue, from, to)
   })
   if (values !== null) {
-    space.give(shape.sums * 8)
-    space.give(shape.counts * 8)
+    arena.give(shape.sums * 8)
+    arena.give(shape.counts * 8)
   }
   return { kind: 'values', address, dictionary: 0 }
 }

@@ -28,8 +28,8 @@ const numericTypes: ReadonlySet<string> = new Set([
 
 /** `relative`: subtracts the first LONG value, so that timestamps are exact, too. */
 export function* orderedValues(order: WindowOrder, slot: number, relative: boolean): Working<OrderedValues> {
-  const { memory, space } = order.rows.context
-  const address = space.take(order.rows.rows * 8)
+  const { memory, arena } = order.rows.context
+  const address = arena.take(order.rows.rows * 8)
   const read = numberReader(memory, order.rows.column(slot), order.rows.rows, relative)
   const { f64, u32 } = memory
   const [rows, out] = [order.order >>> 2, address >>> 3]
@@ -46,8 +46,8 @@ export function* orderedValues(order: WindowOrder, slot: number, relative: boole
 
 /** 1 for a value, NaN for NULL, by position. */
 export function* orderedPresence(order: WindowOrder, slot: number): Working<OrderedValues> {
-  const { memory, space } = order.rows.context
-  const address = space.take(order.rows.rows * 8)
+  const { memory, arena } = order.rows.context
+  const address = arena.take(order.rows.rows * 8)
   const missing = nullReader(memory, order.rows.column(slot))
   const { f64, u32 } = memory
   yield* order.each((_start, _end, from, to) => {

@@ -1,5 +1,5 @@
 // Definitions of the set-returning functions: for each, the number of rows that one input row becomes, and the columns
-// by number of the copy. expand.ts replicates the rows.
+// by number of the copy. replicate.ts replicates the rows.
 
 import { type DataType, dataType, elementType, textKinds } from '../../types/column-types.js'
 import { isNumber, isText } from '../../types/convert.js'

@@ -334,7 +334,7 @@ function filesSource(
 }
 
 /**
- * Whether the function is bound by expand.ts. Constant arrays and series are bound as a whole in scope/row-functions.ts
+ * Whether the function is bound by replicate.ts. Constant arrays and series are bound as a whole in scope/row-functions.ts
  * instead.
  */
 function expands({ call, schema, ordinality }: ast.TableFunction, [first]: readonly Expression[]): boolean {

@@ -52,7 +52,7 @@ export const packedPages = 0x2000_0000
 /** Added to the page number of a page of strings that is cached as dictionary codes. */
 export const codePages = 0x4000_0000
 
-/** Added to the page number of a page's inverted index by symbol (symbol-lists.ts). */
+/** Added to the page number of a page's inverted index by symbol (inverted-index.ts). */
 export const rowPages = 0x6000_0000
 
 /** Allocates memory for a chunk and fills it. `needs`: address of the pinned chunk that this one refers to, or 0. */

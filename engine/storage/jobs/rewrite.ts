@@ -208,7 +208,7 @@ function deadRows(tools: RewriteTools, version: Rewrite['version'], part: PartDe
   const later = ordered.slice(place + 1).filter((other) => other.minTs <= part.maxTs && part.minTs <= other.maxTs)
   if (later.length === 0) return []
   const { memory, allocator, parts } = tools
-  const space = {
+  const arena = {
     take: (bytes: number) => allocator.demand(bytes, budgets.queries),
     give: (address: number) => allocator.free(address),
   }
@@ -219,7 +219,7 @@ function deadRows(tools: RewriteTools, version: Rewrite['version'], part: PartDe
     const first = handle.firstRows[page]!
     const meeting = others.filter((other) => other.minTs <= morsel.maxTs && morsel.minTs <= other.maxTs)
     if (meeting.length > 0) {
-      for (const row of repeatedRows(morsel, meeting, { memory, space, schema })) dead.push(first + row)
+      for (const row of repeatedRows(morsel, meeting, { memory, arena, schema })) dead.push(first + row)
     }
     morsel.release()
   }

@@ -32,14 +32,14 @@ export interface DedupRun<Morsel extends DedupMorsel> {
 }
 
 /** Allocates memory for marks. */
-export interface MarkSpace {
+export interface MarkArena {
   take(bytes: number): number
   give(address: number): void
 }
 
 export interface DedupTools {
   readonly memory: SharedMemory
-  readonly space: MarkSpace
+  readonly arena: MarkArena
   readonly schema: TableSchema
 }
 
@@ -115,7 +115,7 @@ function markedMorsel<Morsel extends DedupMorsel>(
       return marks.address
     },
     release: () => {
-      if (marks?.own === true) tools.space.give(marks.address)
+      if (marks?.own === true) tools.arena.give(marks.address)
       marks = null
       morsel.release()
     },
@@ -130,8 +130,8 @@ function findRepeats(
 ): { readonly address: number; readonly own: boolean } {
   const dead = repeatedRows(morsel, later, tools)
   if (dead.length === 0) return { address: morsel.superseded, own: false }
-  const { memory, space } = tools
-  const address = space.take(morsel.rows * 4)
+  const { memory, arena } = tools
+  const address = arena.take(morsel.rows * 4)
   const first = address >>> 2
   if (morsel.superseded === 0) memory.u32.fill(0, first, first + morsel.rows)
   else memory.u8.copyWithin(address, morsel.superseded, morsel.superseded + morsel.rows * 4)
@@ -141,7 +141,7 @@ function findRepeats(
 
 /** Rows of the morsel whose keys occur in later morsels. A row may be listed twice. */
 export function repeatedRows(morsel: DedupMorsel, later: readonly DedupMorsel[], tools: DedupTools): number[] {
-  const nulls = tools.space.take(nullBytes)
+  const nulls = tools.arena.take(nullBytes)
   try {
     const keys = new KeyTable(tools.memory, keyColumns(morsel, tools, nulls), morsel.rows)
     const dead: number[] = []
@@ -151,7 +151,7 @@ export function repeatedRows(morsel: DedupMorsel, later: readonly DedupMorsel[],
     }
     return dead
   } finally {
-    tools.space.give(nulls)
+    tools.arena.give(nulls)
   }
 }
 

@@ -18,8 +18,8 @@ import {
   packedPages,
 } from '../cache/chunk-cache.js'
 import type { ChunkKey } from '../cache/chunk-key.js'
+import { InvertedIndex } from '../cache/inverted-index.js'
 import { PageWindows, windowHeaderBytes } from '../cache/page-windows.js'
-import { SymbolLists } from '../cache/symbol-lists.js'
 import type { PartDescriptor, TableVersion } from '../schema/schema.js'
 import { pageCodecs } from './parquet-codec.js'
 import { type ColumnMapping, encodings, mappingOf } from './parquet-types.js'
@@ -67,7 +67,7 @@ class PartReader implements PartAccess {
   private readonly memory: SharedMemory
   private readonly cache: PartAccessOptions['cache']
   private readonly tools: DecodeTools
-  private readonly symbolLists: SymbolLists
+  private readonly invertedIndex: InvertedIndex
   private readonly windows: PageWindows
   private readonly partFiles: PartFiles
   private readonly handles = new Map<number, OpenedPart>()
@@ -82,7 +82,7 @@ class PartReader implements PartAccess {
     this.windows = new PageWindows(evicting)
     this.partFiles = new PartFiles(files)
     this.tools = { kernel: kernels.parquet, scratch: new Scratch(memory, evicting, budgets.cache) }
-    this.symbolLists = new SymbolLists({
+    this.invertedIndex = new InvertedIndex({
       memory,
       cache,
       sort: kernels.sort,
@@ -211,7 +211,7 @@ class PartReader implements PartAccess {
   ): number {
     const opened = part as OpenedPart
     const column = opened.index.columns.get(columnId)
-    return column === undefined ? -1 : this.symbolLists.select(opened, column, page, ids, from, rows, out)
+    return column === undefined ? -1 : this.invertedIndex.select(opened, column, page, ids, from, rows, out)
   }
 
   pinCodes(part: PartHandle, columnId: number, page: number): DictionaryPage | undefined {

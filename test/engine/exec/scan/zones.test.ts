@@ -4,7 +4,7 @@
 
 import { expect, test } from 'vitest'
 import type { ExecContext } from '../../../../engine/exec/batch/context.js'
-import type { QuerySpace } from '../../../../engine/exec/batch/query-space.js'
+import type { QueryArena } from '../../../../engine/exec/batch/query-arena.js'
 import { newQueryState } from '../../../../engine/exec/batch/query-state.js'
 import type { ScanShape } from '../../../../engine/exec/scan/scan-shape.js'
 import { scanRuns } from '../../../../engine/exec/scan/zones.js'
@@ -115,7 +115,7 @@ test('pages without candidates are not among the runs', () => {
     }
     const shape = { snapshot: { version, visibleRows: [] }, columnIds: [5], types: [], ranges: null, filter }
     const runs = scanRuns(
-      { partAccess, state: newQueryState({} as QuerySpace) } as unknown as ExecContext,
+      { partAccess, state: newQueryState({} as QueryArena) } as unknown as ExecContext,
       shape as unknown as ScanShape,
     )
     return runs.reduce((sum, run) => sum + run.rows, 0)

@@ -4,7 +4,7 @@
 
 import { afterAll, expect, test } from 'vitest'
 import type { ExecContext } from '../../../../../engine/exec/batch/context.js'
-import { QuerySpace } from '../../../../../engine/exec/batch/query-space.js'
+import { QueryArena } from '../../../../../engine/exec/batch/query-arena.js'
 import { newQueryState } from '../../../../../engine/exec/batch/query-state.js'
 import { Symbols, SymbolTexts } from '../../../../../engine/exec/batch/symbols.js'
 import { TextHeap } from '../../../../../engine/exec/batch/text-heap.js'
@@ -27,21 +27,21 @@ const rows = 70
 
 const bench = createBench(64)
 const jit = createJit(bench.memory)
-const spaces: QuerySpace[] = []
+const arenas: QueryArena[] = []
 
 afterAll(() => {
-  for (const space of spaces) space.freeAll()
+  for (const arena of arenas) arena.freeAll()
 })
 
 function contextWith(withKernels: boolean): ExecContext {
   const { memory, allocator, kernels } = bench
-  const space = new QuerySpace(memory, allocator)
-  spaces.push(space)
+  const arena = new QueryArena(memory, allocator)
+  arenas.push(arena)
   const nowMicros = 1_700_000_000_000_000n
   return {
     memory,
-    space,
-    state: newQueryState(space),
+    arena,
+    state: newQueryState(arena),
     kernels,
     partAccess: noParts,
     snapshots: [],
@@ -53,7 +53,7 @@ function contextWith(withKernels: boolean): ExecContext {
       subqueries: [],
     },
     texts: new SymbolTexts(memory),
-    symbols: new Symbols(space),
+    symbols: new Symbols(arena),
     jit: withKernels ? jit : null,
     alive: () => {},
     onEnd: () => {},
@@ -151,9 +151,9 @@ function callOf(random: Random, row: ScalarFunction, columns: DataType[]): Expre
 }
 
 function vectorOf(context: ExecContext, type: DataType, values: readonly Value[]): Vector {
-  const { memory, space, symbols } = context
-  const address = space.take(rows * widthOf(type))
-  const target = { memory, heap: new TextHeap(space), symbols }
+  const { memory, arena, symbols } = context
+  const address = arena.take(rows * widthOf(type))
+  const target = { memory, heap: new TextHeap(arena), symbols }
   values.forEach((value, row) => {
     writeValue(target, type, address, row, value)
   })
@@ -181,7 +181,7 @@ function compare(random: Random, call: Expression, columns: readonly DataType[],
     const read = valueReader(bench.memory, context.texts, compileVector(call, context)({ rows, vectors }))
     return Array.from({ length: rows }, (_, row) => read(row))
   })
-  context.space.freeAll()
+  context.arena.freeAll()
   const plain = (value: Value): Value => (Object.is(value, -0) ? 0 : value)
   const all = (values: readonly Value[] | string) => (typeof values === 'string' ? values : values.map(plain))
   expect(

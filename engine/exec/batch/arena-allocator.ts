@@ -2,14 +2,14 @@
 // scratch memory.
 
 import type { Allocator } from '../../memory/budgets.js'
-import type { QuerySpace } from './query-space.js'
+import type { QueryArena } from './query-arena.js'
 
 /** An allocator over the query's arena; what is not freed is freed when the query ends. */
-export function spaceAllocator(space: QuerySpace): Allocator {
+export function arenaAllocator(arena: QueryArena): Allocator {
   return {
-    allocate: (bytes) => space.take(bytes),
-    demand: (bytes) => space.take(bytes),
-    free: (address) => space.give(address),
+    allocate: (bytes) => arena.take(bytes),
+    demand: (bytes) => arena.take(bytes),
+    free: (address) => arena.give(address),
     used: () => 0,
     limit: () => Number.POSITIVE_INFINITY,
   }

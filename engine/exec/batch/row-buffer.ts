@@ -1,10 +1,10 @@
-// RowStore: a row buffer in which an operator keeps rows, as columns in shared memory that grow. Strings are copied to
+// RowBuffer: a row buffer in which an operator keeps rows, as columns in shared memory that grow. Strings are copied to
 // the buffer's heap. Symbols of different dictionaries are translated to the query's own dictionary.
 
 import type { Kernels } from '../../kernels/load.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
-import type { QuerySpace } from './query-space.js'
+import type { QueryArena } from './query-arena.js'
 import type { Symbols } from './symbols.js'
 import { TextHeap } from './text-heap.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
@@ -19,12 +19,12 @@ const rowsFirst = 256 - spareRows
 /** The parts of a query's context that a row buffer needs. */
 interface Home {
   readonly memory: SharedMemory
-  readonly space: QuerySpace
+  readonly arena: QueryArena
   readonly kernels: Kernels
   readonly symbols: Symbols
 }
 
-export class RowStore {
+export class RowBuffer {
   rows = 0
   readonly #context: Home
   readonly #types: readonly DataType[]
@@ -38,7 +38,7 @@ export class RowStore {
     this.#types = types
     this.#addresses = types.map(() => 0)
     this.#dictionaries = types.map(() => 0)
-    this.#heap = new TextHeap(context.space)
+    this.#heap = new TextHeap(context.arena)
   }
 
   append(batch: Batch): void {
@@ -98,12 +98,12 @@ export class RowStore {
 
   /** Keeps only the rows whose u32 numbers are at address `index`, in that order. */
   keepGathered(index: number, count: number): void {
-    const { kernels, space } = this.#context
+    const { kernels, arena } = this.#context
     this.#types.forEach((type, column) => {
       const width = widthOf(type)
-      const fresh = space.take(this.#capacity * width)
+      const fresh = arena.take(this.#capacity * width)
       kernels.sort.gather(width, this.#addresses[column] as number, index, count, fresh)
-      space.give(this.#addresses[column] as number)
+      arena.give(this.#addresses[column] as number)
       this.#addresses[column] = fresh
     })
     this.rows = count
@@ -111,7 +111,7 @@ export class RowStore {
   }
 
   free(): void {
-    for (const address of this.#addresses) this.#context.space.give(address)
+    for (const address of this.#addresses) this.#context.arena.give(address)
     this.#addresses.fill(0)
     this.#heap.free()
     this.#capacity = 0
@@ -121,15 +121,15 @@ export class RowStore {
   /** Ensures capacity for this many rows. */
   reserve(rows: number): void {
     if (rows <= this.#capacity) return
-    const { space, memory } = this.#context
+    const { arena, memory } = this.#context
     const capacity = Math.max(rows, rowsFirst, 2 ** Math.ceil(Math.log2(rows + spareRows)) - spareRows)
     this.#types.forEach((type, index) => {
       const width = widthOf(type)
-      const fresh = space.take(capacity * width)
+      const fresh = arena.take(capacity * width)
       const old = this.#addresses[index] as number
       if (old !== 0) {
         memory.u8.copyWithin(fresh, old, old + this.rows * width)
-        space.give(old)
+        arena.give(old)
       }
       this.#addresses[index] = fresh
     })
@@ -174,7 +174,7 @@ export class RowStore {
   #compactHeap(): void {
     const variable = this.#types.flatMap((type, index) => (isVariable(type) ? [index] : []))
     if (variable.length === 0) return
-    const heap = new TextHeap(this.#context.space)
+    const heap = new TextHeap(this.#context.arena)
     for (const index of variable) copyTexts(this.#context, heap, this.#addresses[index] as number, this.rows)
     this.#heap.free()
     this.#heap = heap

@@ -14,7 +14,7 @@ export function rowsFor(expressions: number): number {
 }
 
 /** A context with batches of at most rowsFor(expressions) rows. */
-export function shortContext(context: ExecContext, expressions: number): ExecContext {
+export function smallContext(context: ExecContext, expressions: number): ExecContext {
   const rowsMax = rowsFor(expressions)
   return rowsMax < (context.rowsMax ?? batchRowsMax) ? { ...context, rowsMax } : context
 }

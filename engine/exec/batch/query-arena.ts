@@ -1,4 +1,4 @@
-// QuerySpace: the arena of one query. It allocates shared memory within the budget of all queries, and frees everything
+// QueryArena: the arena of one query. It allocates shared memory within the budget of all queries, and frees everything
 // when the query ends. A fraction of the budget is reserved for small allocations and for queries that have already
 // sent rows, because these can no longer be restarted when memory is short.
 
@@ -36,16 +36,16 @@ interface Account {
   bytesMax: number
 }
 
-export class QuerySpace {
+export class QueryArena {
   readonly memory: SharedMemory
   readonly #allocator: Allocator
   readonly #account: Account
   /** Bytes of each allocation by its address. */
   readonly #taken = new Map<number, number>()
   readonly #nulls = new Map<string, number>()
-  readonly #parent: QuerySpace | null
+  readonly #parent: QueryArena | null
   /** Child arenas that hold memory. */
-  readonly #children = new Set<QuerySpace>()
+  readonly #children = new Set<QueryArena>()
   #chunkNext = 0
   #chunkEnd = 0
   #chunkBytes = chunkBytesFirst
@@ -60,7 +60,7 @@ export class QuerySpace {
     allocator: Allocator,
     bytesMax = Number.POSITIVE_INFINITY,
     account: Account = { bytes: 0, begun: false, bytesMax },
-    parent: QuerySpace | null = null,
+    parent: QueryArena | null = null,
   ) {
     this.memory = memory
     this.#allocator = allocator
@@ -69,8 +69,8 @@ export class QuerySpace {
   }
 
   /** A child arena within the same account. It can be freed on its own, and is freed with this one. */
-  child(): QuerySpace {
-    return new QuerySpace(this.memory, this.#allocator, undefined, this.#account, this)
+  child(): QueryArena {
+    return new QueryArena(this.memory, this.#allocator, undefined, this.#account, this)
   }
 
   /** Notes that the query has sent rows, so it can no longer be restarted. */

@@ -8,21 +8,21 @@ import { type Batch, batchRowsMax, isBatch, type Operator, type Pull } from '../
 import { compileVector } from '../expression/expression.js'
 
 /** `columns`: those of the input, then the number. `count` is an INT; NULL and negative counts produce no rows. */
-export function expandOperator(
+export function replicateOperator(
   context: ExecContext,
   input: Operator,
   columns: readonly PlanColumn[],
   count: Expression,
 ): Operator {
-  const { memory, space } = context
+  const { memory, arena } = context
   const evaluate = compileVector(count, context)
   const gathered = new Gathered(
     context,
     columns.slice(0, -1).map(({ type }) => type),
   )
   const numberType = { name: 'LONG', a: 0, b: 0 } as const
-  const index = space.take(batchRowsMax * 4)
-  const numbers = space.take(batchRowsMax * 8)
+  const index = arena.take(batchRowsMax * 4)
+  const numbers = arena.take(batchRowsMax * 8)
   // The batch in progress, its vector of counts, its next row, and the copies of that row already returned.
   let batch: Batch | null = null
   let counts = 0

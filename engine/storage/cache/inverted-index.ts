@@ -16,7 +16,7 @@ import type { PartColumn } from '../part/part-index.js'
 import type { OpenedPart } from '../part/part-opened.js'
 import { type PageCache, rowPages } from './chunk-cache.js'
 
-export interface SymbolListsOptions {
+export interface InvertedIndexOptions {
   readonly memory: SharedMemory
   readonly cache: PageCache
   readonly sort: Pick<SortKernel, 'groupRows'>
@@ -31,19 +31,19 @@ const numbersMax = 32_768
 /** With fewer symbols in the part per requested one, so many rows match that a scan is about as fast. */
 const symbolsEach = 64
 /** The index is built at this request for the page: building it for a single read does not pay. */
-const listedAt = 2
+const indexedAt = 2
 
 /** Whether the index is used when a query requests `asked` of a part's symbols. */
-export function areListed(asked: number, symbols: number): boolean {
+export function areIndexed(asked: number, symbols: number): boolean {
   return asked > 0 && asked * symbolsEach <= symbols
 }
 
-export class SymbolLists {
-  readonly #options: SymbolListsOptions
+export class InvertedIndex {
+  readonly #options: InvertedIndexOptions
   /** A bitmap of rows, which merges several lists in row order. All zero between calls. */
   readonly #seen = new Uint32Array(pageRowsMax / 32)
 
-  constructor(options: SymbolListsOptions) {
+  constructor(options: InvertedIndexOptions) {
     this.#options = options
   }
 
@@ -58,7 +58,7 @@ export class SymbolLists {
     out: number,
   ): number {
     const symbols = column.symbols?.count ?? 0
-    if (!areListed(ids.length, symbols)) return -1
+    if (!areIndexed(ids.length, symbols)) return -1
     const data = this.#pin(part, column, page)
     if (data === 0) return -1
     const count = this.#take(data, ids, from, rows, out)
@@ -70,11 +70,11 @@ export class SymbolLists {
   #pin(part: OpenedPart, column: PartColumn, page: number): number {
     const { cache, ids } = this.#options
     const use = part.symbolUse(column)
-    const times = Math.min(listedAt, use.asked[page]! + 1)
+    const times = Math.min(indexedAt, use.asked[page]! + 1)
     use.asked[page] = times
     const key = part.chunk(column, page + rowPages)
     const ready = cache.pinReady(key)
-    if (ready !== 0 || times < listedAt) return ready
+    if (ready !== 0 || times < indexedAt) return ready
     if (use.idMax === null)
       ids(part, column, (held) => {
         use.idMax = held.reduce((max, id) => Math.max(max, id), -1)

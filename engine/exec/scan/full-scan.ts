@@ -12,12 +12,12 @@ import { type PageReads, SliceReader } from './scan-slices.js'
 import { scanRuns } from './zones.js'
 
 /** The scan that is exported, with its columns. */
-interface WholeScan {
+interface FullScan {
   readonly shape: ScanShape
   readonly columns: readonly PlanColumn[]
 }
 
-export interface NumberedScan extends WholeScan {
+export interface NumberedScan extends FullScan {
   readonly morsels: readonly ScanMorsel[]
   /** The range of row numbers to export; the first and last morsel may extend beyond the time interval. */
   readonly window: NumberedWindow
@@ -38,21 +38,21 @@ export function numberedScan(
   plan: Plan,
   surely: (rows: number) => void = () => {},
 ): NumberedScan | undefined {
-  const whole = wholeScan(context, plan)
+  const whole = fullScan(context, plan)
   const morsels = whole === undefined ? undefined : morselsInOrder(context, plan, whole.shape, surely)
   if (whole === undefined || morsels === undefined) return undefined
   return { ...whole, morsels, window: windowOf(context, whole.shape, morsels) }
 }
 
 /** undefined also when later rows may replace earlier ones. */
-function wholeScan(context: ExecContext, plan: Plan): WholeScan | undefined {
+function fullScan(context: ExecContext, plan: Plan): FullScan | undefined {
   if (plan.kind === 'scan') {
     if (plan.filter !== null || plan.order === 'descending') return undefined
     const shape = scanShape(context, plan)
     return shape.snapshot.version.schema.dedupKeys.length > 0 ? undefined : { shape, columns: plan.columns }
   }
   if (plan.kind !== 'project') return undefined
-  const below = wholeScan(context, plan.input)
+  const below = fullScan(context, plan.input)
   if (below === undefined) return undefined
   const { columnIds, types } = below.shape
   const picked = plan.expressions.map((expression) => (expression.kind === 'column' ? expression.index : -1))
@@ -130,13 +130,13 @@ export function isByTime(commits: readonly ScanMorsel[]): boolean {
 }
 
 /** Does the same on a worker thread, with the coordinator's list of morsels. */
-export function wholeScanOf(
+export function fullScanOf(
   context: ExecContext,
   plan: Plan,
   list: MorselList,
   window: NumberedWindow,
 ): NumberedScan | undefined {
-  const whole = wholeScan(context, plan)
+  const whole = fullScan(context, plan)
   if (whole === undefined) return undefined
   const candidates = scanRuns(context, whole.shape).flatMap((run) => run.morsels)
   const morsels = pickMorsels(candidates, list)

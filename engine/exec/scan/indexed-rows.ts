@@ -22,7 +22,7 @@ export const sparseShare = 16
 /** Values of a column at the first `rows` row numbers of the index. */
 type ListedValues = (column: number, rows: number) => Vector
 
-export interface ListedRows {
+export interface IndexedRows {
   /**
    * Writes the rows (u32) of [from, from + rows) of a morsel that pass, ascending and relative to `from`. Returns how
    * many, or -1 when there is no index, or it lists too many rows: then all rows must be filtered.
@@ -31,7 +31,7 @@ export interface ListedRows {
 }
 
 /** null when the filter does not require certain symbols. */
-export function listedRows(context: ExecContext, scan: ScanShape): ListedRows | null {
+export function indexedRows(context: ExecContext, scan: ScanShape): IndexedRows | null {
   const asked = firstAsked(context, scan)
   if (asked === null) return null
   const { columnId, ids, others } = asked
@@ -96,18 +96,18 @@ function filterOf(context: ExecContext, { types, columnIds, snapshot }: ScanShap
 }
 
 function narrowed(
-  { kernels, space }: ExecContext,
-  listed: (morsel: ScanMorsel, from: number, rows: number, out: number) => number,
+  { kernels, arena }: ExecContext,
+  indexed: (morsel: ScanMorsel, from: number, rows: number, out: number) => number,
   rest: RowFilter,
-): ListedRows['select'] {
+): IndexedRows['select'] {
   let retained = 0
   return (morsel, from, rows, out, values) => {
-    const count = listed(morsel, from, rows, out)
+    const count = indexed(morsel, from, rows, out)
     if (count <= 0) return count
     if (count * sparseShare > rows) return -1
     const vectors: Vector[] = []
     for (const column of rest.columns) vectors[column] = values(column, count)
-    if (retained === 0) retained = space.take((pageRowsMax / sparseShare) * 4)
+    if (retained === 0) retained = arena.take((pageRowsMax / sparseShare) * 4)
     const left = rest.select(vectors, count, retained)
     // Safe in place: no row moves to a higher position.
     kernels.sort.gather(4, out, retained, left, out)
