@@ -79,7 +79,7 @@ export class EventTable {
   }
 
   /** Applies the current TTL to the table of an earlier start. */
-  async adopt(): Promise<void> {
+  async continueTable(): Promise<void> {
     const { name, keep } = this.#options
     if (this.#engine.table(name) === undefined || this.#engine.metrics().writesRefused !== null) return
     try {

@@ -73,7 +73,7 @@ export class Telemetry {
       capacity: tracesMax,
       log: this.#log,
     })
-    await this.#events.adopt()
+    await this.#events.continueTable()
     this.#note('DB_START', 'SERVER')
     await this.#events.store()
     this.#timer = setInterval(() => void this.#store(), storeMs)

@@ -116,9 +116,9 @@ export interface RowTransaction extends OwnRows {
    * Adds the rows of a load that has ended but is not committed: `commit` commits it, discarding the rows closes it.
    * These rows cannot be read before that.
    */
-  adopt(load: CsvLoad, rows: number): void
+  register(load: CsvLoad, rows: number): void
   /** Number of rows of loads. */
-  readonly adopted: number
+  readonly registered: number
   /** Adds rows in the binary format of COPY; the caller has checked the right to write. */
   binaryRows(
     tableId: number,

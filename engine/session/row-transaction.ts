@@ -140,10 +140,10 @@ export class LocalTransaction implements RowTransaction {
   }
 
   get rows(): number {
-    return this.#collector.rows + this.adopted
+    return this.#collector.rows + this.registered
   }
 
-  get adopted(): number {
+  get registered(): number {
     return this.#loads.reduce((sum, { rows }) => sum + rows, this.#spilled.rows)
   }
 
@@ -174,7 +174,7 @@ export class LocalTransaction implements RowTransaction {
 
   join(later: RowTransaction): void {
     assert(later instanceof LocalTransaction, 'a transaction of this engine')
-    assert(later.adopted === 0, 'rows that were adopted are not joined')
+    assert(later.registered === 0, 'rows that were adopted are not joined')
     this.#collector.join(later.#collector)
   }
 
@@ -289,7 +289,7 @@ export class LocalTransaction implements RowTransaction {
     return ownRows(version, batches)
   }
 
-  adopt(load: CsvLoad, rows: number): void {
+  register(load: CsvLoad, rows: number): void {
     this.#loads.push({ load, rows })
   }
 

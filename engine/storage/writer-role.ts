@@ -18,7 +18,6 @@ import type { LogReport } from '../wal/types.js'
 import type { ToWriter } from './jobs/messages.js'
 import { hasUsers, readUsers, type UserRecord, writeUsers } from './manifest/users.js'
 import { recoverWriter } from './recovery/recovery.js'
-import { adoptParts, stageParts } from './writer/writer-adopt.js'
 import { applyChange } from './writer/writer-changes.js'
 import { type CommitExtra, commitRows } from './writer/writer-commit.js'
 import { discardParts, flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer/writer-flush.js'
@@ -27,6 +26,7 @@ import { newLineProgress, takeLines } from './writer/writer-lines.js'
 import { commitManifest } from './writer/writer-manifest.js'
 import { enforceTtl } from './writer/writer-partitions.js'
 import { pinVersion, releaseForgotten, releaseVersion } from './writer/writer-pin.js'
+import { registerParts, stageParts } from './writer/writer-register.js'
 import { applyRewrite } from './writer/writer-rewrite.js'
 import { type StagedRows, stageRows } from './writer/writer-rows.js'
 import {
@@ -248,8 +248,8 @@ export class WriterRole {
       case 'stage':
         stageParts(this.state, command)
         return
-      case 'adopt':
-        adoptParts(this.state, command)
+      case 'registerParts':
+        registerParts(this.state, command)
         return
       case 'checkpoint':
         this.checkpoint(command.requestId)

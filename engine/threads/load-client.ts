@@ -123,7 +123,7 @@ export class Load implements CsvLoad {
     const parts = this.#parts.flat()
     // From here on the parts belong to the writer, whatever the outcome.
     this.#committed = true
-    return this.#services.request((requestId) => ({ kind: 'adopt', requestId, tableId, columnIds, parts }))
+    return this.#services.request((requestId) => ({ kind: 'registerParts', requestId, tableId, columnIds, parts }))
   }
 
   async close(): Promise<void> {

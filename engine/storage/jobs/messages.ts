@@ -186,7 +186,7 @@ export type ToWriter =
     }
   /** UPDATE or DELETE: a serial change of the table. The receipt's row count is the number of changed rows. */
   | { readonly kind: 'rewrite'; readonly requestId: number; readonly tableId: number; readonly program: RewriteProgram }
-  /** Prepares parts that an 'adopt' message will register. The receipt has the ids and symbols for their job. */
+  /** Prepares parts that an 'registerParts' message will register. The receipt has the ids and symbols for their job. */
   | {
       readonly kind: 'stage'
       readonly requestId: number
@@ -195,7 +195,7 @@ export type ToWriter =
     }
   /** Registers staged parts with the table, as one transaction. */
   | {
-      readonly kind: 'adopt'
+      readonly kind: 'registerParts'
       readonly requestId: number
       readonly tableId: number
       readonly columnIds: readonly number[]

@@ -256,7 +256,7 @@ function blockSink(pg: PgSession, table: TableShape, columns: readonly Column[],
 /** Writes decoded rows as parts. */
 function loadSink(pg: PgSession, table: TableShape, columns: readonly Column[], shape: CsvShape): Sink {
   let rows = 0
-  let adopted = false
+  let registered = false
   const load = pg.engine.load({
     ...{ tableId: table.id, shape, columnIds: columns.map(({ id }) => id), blockBytes },
     onDecoded: (decoded, rejects) => {
@@ -268,12 +268,12 @@ function loadSink(pg: PgSession, table: TableShape, columns: readonly Column[], 
     take: (chunk) => load.write(chunk),
     end: async () => {
       await load.end()
-      if (rows > 0) pg.transaction.adopt(load, rows)
-      adopted = rows > 0
+      if (rows > 0) pg.transaction.register(load, rows)
+      registered = rows > 0
       return rows
     },
     close: () => {
-      if (!adopted) load.close().catch(() => {})
+      if (!registered) load.close().catch(() => {})
     },
   }
 }

@@ -63,7 +63,7 @@ function seesPending(statement: Statement): boolean {
 
 /** Whether the rows that it depends on can be sent along with a reader's plan. */
 function isReadable({ rows }: HeldChange): boolean {
-  return rows === null || (rows.adopted === 0 && rows.rows <= ownRowsMax)
+  return rows === null || (rows.registered === 0 && rows.rows <= ownRowsMax)
 }
 
 function isTouched(held: readonly HeldChange[], statement: Statement): boolean {
@@ -92,7 +92,7 @@ export function hold(pg: PgSession, parsed: ParsedStatement, options: RunOptions
 }
 
 function mayWait({ held, transaction }: PgSession): boolean {
-  if (held.length >= heldMax || transaction.adopted > 0) return false
+  if (held.length >= heldMax || transaction.registered > 0) return false
   return held.reduce((sum, { rows }) => sum + (rows?.bytes ?? 0), transaction.bytes) <= heldBytesMax
 }
 

@@ -83,10 +83,10 @@ function impossible(statement: Statement): string | null {
  * Returns false when earlier rows must be stored first, which is fine because they are not one transaction with it.
  */
 function mayWait(pg: PgSession): boolean {
-  const isAdopted = pg.transaction.adopted > 0 || pg.held.some(({ rows }) => (rows?.adopted ?? 0) > 0)
-  if (!isAdopted && pg.held.length < heldMax) return true
+  const isRegistered = pg.transaction.registered > 0 || pg.held.some(({ rows }) => (rows?.registered ?? 0) > 0)
+  if (!isRegistered && pg.held.length < heldMax) return true
   if (pg.status === 'I') return false
-  if (!isAdopted) throw new PgError('54000', `too many changes in one transaction [max=${heldMax}]`)
+  if (!isRegistered) throw new PgError('54000', `too many changes in one transaction [max=${heldMax}]`)
   throw new PgError('0A000', 'schemas cannot be changed behind so many rows of one transaction: commit these first')
 }
 

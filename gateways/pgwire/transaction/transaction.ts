@@ -153,9 +153,9 @@ export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void
     demandNoDraft(pg)
     return applyHeld(pg).then(() => settleRows(pg, parsed) ?? undefined)
   }
-  const { rows, adopted } = pg.transaction
+  const { rows, registered } = pg.transaction
   if (rows === 0) return null
-  const isUnread = readsTables.has(statement.kind) && (adopted > 0 || rows > ownRowsMax)
+  const isUnread = readsTables.has(statement.kind) && (registered > 0 || rows > ownRowsMax)
   if (!isUnread && !changesTables.has(statement.kind)) return null
   demandNoDraft(pg)
   warn(pg, '01000', 'rows of the transaction are stored before this statement: ROLLBACK cannot take them back')
@@ -168,8 +168,8 @@ export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void
 /**
  * Whether all rows came since the last Sync: then a query reads them and an error discards them, as within BEGIN.
  */
-function isOwn({ unanswered, transaction: { rows, adopted } }: PgSession): boolean {
-  return unanswered.length === 0 && rows > 0 && adopted === 0 && rows <= ownRowsMax
+function isOwn({ unanswered, transaction: { rows, registered } }: PgSession): boolean {
+  return unanswered.length === 0 && rows > 0 && registered === 0 && rows <= ownRowsMax
 }
 
 /** Outside of a transaction: stores and answers everything pending. Null when nothing is. */
@@ -344,7 +344,7 @@ function joinRows({ held, transaction }: PgSession, bytesMax: number): void {
   let { bytes } = joint
   const isOther = (rows: RowTransaction): boolean => {
     bytes += rows.bytes
-    return rows.adopted === 0 && bytes <= bytesMax && !rows.tables.some((table) => names.has(table))
+    return rows.registered === 0 && bytes <= bytesMax && !rows.tables.some((table) => names.has(table))
   }
   for (const change of held.slice(first)) {
     if (change.rows !== null && change.rows !== joint && !isOther(change.rows)) return

@@ -23,7 +23,7 @@ import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writ
 import type { WriterTable } from './writer-table.js'
 
 type Stage = Extract<ToWriter, { kind: 'stage' }>
-type Adopt = Extract<ToWriter, { kind: 'adopt' }>
+type RegisterParts = Extract<ToWriter, { kind: 'registerParts' }>
 
 /** Responds with what a job needs to write parts of the table. */
 export function stageParts(state: WriterState, { requestId, tableId, symbols }: Stage): void {
@@ -75,7 +75,7 @@ function changed(): SqlError {
 }
 
 /** Registers the parts. Every outcome ends in a receipt; parts that are refused are removed. */
-export function adoptParts(state: WriterState, { requestId, tableId, columnIds, parts }: Adopt): void {
+export function registerParts(state: WriterState, { requestId, tableId, columnIds, parts }: RegisterParts): void {
   const refuse = (error: ErrorRecord): void => {
     discardParts(state, parts)
     answerNow(state, refusal(requestId, error))
@@ -85,7 +85,7 @@ export function adoptParts(state: WriterState, { requestId, tableId, columnIds, 
     refuse(errorRecord(new SqlError('the table was dropped meanwhile', 0)))
     return
   }
-  const adopt = (): void => {
+  const register = (): void => {
     const gone = columnIds.some((id) => table.schema.columns[id]?.dropped !== false)
     if (table.dropped || gone || table.schema.dedupKeys.length > 0) {
       refuse(errorRecord(changed()))
@@ -102,7 +102,7 @@ export function adoptParts(state: WriterState, { requestId, tableId, columnIds, 
     enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { rows })] })
   }
   // Runs between requests, because a request in progress may add columns or undo that.
-  const later = (): void => void state.later.push(() => whenUntouched(state, table, adopt))
+  const later = (): void => void state.later.push(() => whenUntouched(state, table, register))
   whenFlushed(state, flushTable(state, table), later, refuse)
 }
 
