@@ -16,7 +16,7 @@ const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--window-size
 const browser = spawn(command, [...flags, `--user-data-dir=${profile}`, 'about:blank'])
 const complaints = []
 /** A wrong statement answers 400: it is asked for. */
-const asked = /\/exec$/
+const requested = /\/exec$/
 
 try {
   await prepare()
@@ -78,7 +78,7 @@ async function openPage(url) {
     if (id !== undefined) waiting.get(id)?.(error === undefined ? result : { error })
     else if (method === 'Runtime.exceptionThrown')
       complaints.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text)
-    else if (method === 'Log.entryAdded' && params.entry.level === 'error' && !asked.test(params.entry.url ?? ''))
+    else if (method === 'Log.entryAdded' && params.entry.level === 'error' && !requested.test(params.entry.url ?? ''))
       complaints.push(`${params.entry.text} ${params.entry.url ?? ''}`)
   }
   const send = (method, params = {}) =>

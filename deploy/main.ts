@@ -85,13 +85,13 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   let opened: Opening | null = null
   const metricsText = async () => (live.current.values['metrics.enabled'] ? (opened?.metrics.text() ?? null) : null)
   const ports = await takePorts({ settings, root, log, metricsText, closers })
-  const tellHealth = (): void => {
+  const reportHealth = (): void => {
     const trouble = counters.unhandledErrors > 0 || (opened?.engine.metrics().counts.logLosses ?? 0) > 0
     const bad = live.current.values['http.pessimistic.health.check.enabled'] && trouble
     if (opened !== null) ports.health?.setHealth(!bad)
   }
-  const counters = gatewayCounters(tellHealth)
-  live.onChange(tellHealth)
+  const counters = gatewayCounters(reportHealth)
+  live.onChange(reportHealth)
   live.onChange(({ values }) => ports.health?.limitAddresses(values['net.connection.limit.per.address']))
   const opening = await openData(options, closers, counters)
   await runFirstStatements(opening.engine)
@@ -99,10 +99,10 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   if (ports.line !== null) await openLines(opening, ports.line)
   if (ports.pg !== null) await openPostgres(opening, ports.pg)
   opened = opening
-  const telling = setInterval(tellHealth, healthMs).unref()
+  const telling = setInterval(reportHealth, healthMs).unref()
   closers.push(async () => clearInterval(telling))
   if (ports.health !== null) closers.push(ports.health.close)
-  tellHealth()
+  reportHealth()
   return {
     engine: opening.engine,
     listeners: ports.listeners,

@@ -120,12 +120,12 @@ function startedByNpm({ npm_lifecycle_event: event, npm_lifecycle_script: script
   return event === 'start' || (event === 'npx' && /^['"]?penstock\b/.test(script))
 }
 
-/** Calls `tell` when the parent process has ended: npm and its shell end on a signal, but do not forward it. */
-function whenOrphaned(tell: () => void): void {
+/** Calls `report` when the parent process has ended: npm and its shell end on a signal, but do not forward it. */
+function whenOrphaned(report: () => void): void {
   const timer = setInterval(() => {
     if (process.ppid === launcher) return
     clearInterval(timer)
-    tell()
+    report()
   }, launcherMs)
   timer.unref()
 }

@@ -40,13 +40,13 @@ const wholeResult = {
 const queryWanted = 'COPY takes a query that gives rows'
 
 type CopyEngine = Pick<Engine, 'csv' | 'execute' | 'load' | 'rejects' | 'rows' | 'table' | 'validate'>
-type Asked = Pick<ExecuteOptions, 'session' | 'signal' | 'timeoutMs'>
+type Requested = Pick<ExecuteOptions, 'session' | 'signal' | 'timeoutMs'>
 
 export function fileCopier(engine: CopyEngine, directories: CopyDirectories): Copier {
-  return (request, asked) =>
+  return (request, requested) =>
     request.direction === 'from'
-      ? importFile(engine, directories, request, asked)
-      : exportFile(engine, directories, request, asked)
+      ? importFile(engine, directories, request, requested)
+      : exportFile(engine, directories, request, requested)
 }
 
 // Import ------------------------------------------------------------------------------------------------------------
@@ -55,23 +55,23 @@ async function importFile(
   engine: CopyEngine,
   directories: CopyDirectories,
   request: Extract<CopyRequest, { direction: 'from' }>,
-  asked: Asked,
+  requested: Requested,
 ): Promise<number> {
   const { parquet, pattern, ...options } = importOptions(request)
   const path = existingFile(directories, request)
   const own = { blockBytes, overwrite: false, skipExtra: false, connectionId: 0, name: request.table }
   const shared = { ...own, words: copyWords, spoolDirectory: directories.spool }
-  const columns = parquet ? columnsOf(engine, request, asked) : []
+  const columns = parquet ? columnsOf(engine, request, requested) : []
   const isSingle = columns.length === 1
   const importing = new ImportSession({
-    ...{ engine, session: asked.session, ...shared, ...options },
+    ...{ engine, session: requested.session, ...shared, ...options },
     nullText: isSingle ? nullText : undefined,
   })
   try {
     if (pattern !== null && options.timestamp !== null && options.timestamp !== '')
       await importing.schema([{ name: options.timestamp, type: { name: 'TIMESTAMP', a: 0, b: 0 }, pattern }])
-    if (parquet) await readRows(engine, request, importing, columns, asked)
-    else await readText(path, request, importing, asked.signal)
+    if (parquet) await readRows(engine, request, importing, columns, requested)
+    else await readText(path, request, importing, requested.signal)
     return (await importing.end()).rowsImported
   } catch (error) {
     if (error instanceof ImportError) throw new SqlError(error.message, request.position)
@@ -121,7 +121,7 @@ async function readRows(
   { file, filePosition, table }: Extract<CopyRequest, { direction: 'from' }>,
   importing: ImportSession,
   columns: readonly ResultColumn[],
-  { session, signal }: Asked,
+  { session, signal }: Requested,
 ): Promise<void> {
   try {
     const texts = textColumns(engine.table(table))
@@ -149,7 +149,7 @@ async function readRows(
 function columnsOf(
   engine: CopyEngine,
   { file, filePosition }: CopyRequest,
-  { session }: Asked,
+  { session }: Requested,
 ): readonly ResultColumn[] {
   try {
     return engine.validate(`select * from ${sourceOf(file)}`, reading(session)).columns ?? []
@@ -163,7 +163,7 @@ function sourceOf(file: string): string {
 }
 
 /** A session that may read the file: importing needs the right to write only. */
-function reading(session: Asked['session']): Asked['session'] {
+function reading(session: Requested['session']): Requested['session'] {
   return { ...session, rights: { ...session.rights, read: true } }
 }
 
@@ -215,7 +215,7 @@ async function exportFile(
   engine: CopyEngine,
   { exportRoot }: CopyDirectories,
   request: Extract<CopyRequest, { direction: 'to' }>,
-  { session, signal, timeoutMs }: Asked,
+  { session, signal, timeoutMs }: Requested,
 ): Promise<number> {
   const { encoding, extension } = exportOptions(request)
   const named = placeIn(exportRoot, request)

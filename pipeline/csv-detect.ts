@@ -98,8 +98,8 @@ export interface Detected {
 
 type Types = readonly (Probe | null)[]
 
-/** Requires at least one record. `said`: whether the first line is a header; 'perhaps': detect it. */
-export function detectColumns(records: readonly (readonly string[])[], said: 'yes' | 'no' | 'perhaps'): Detected {
+/** Requires at least one record. `given`: whether the first line is a header; 'perhaps': detect it. */
+export function detectColumns(records: readonly (readonly string[])[], given: 'yes' | 'no' | 'perhaps'): Detected {
   const [first = []] = records
   const regular = records.filter(({ length }) => length === first.length)
   const rows = regular.slice(1)
@@ -109,8 +109,8 @@ export function detectColumns(records: readonly (readonly string[])[], said: 'ye
   const single = rows.length === 1 ? (rows[0] ?? []) : []
   const isClear = single.some((value) => value.length > 1)
   const unclear = first.map((name, column) => !isClear && isUnclear(name, single[column] ?? ''))
-  const types = below.map((probe, column) => (unclear[column] ? unclearProbe(single[column] ?? '', said) : probe))
-  const header = said === 'yes' || (said === 'perhaps' && looksLikeNames(first, rows, together, types))
+  const types = below.map((probe, column) => (unclear[column] ? unclearProbe(single[column] ?? '', given) : probe))
+  const header = given === 'yes' || (given === 'perhaps' && looksLikeNames(first, rows, together, types))
   const chosen = header ? types : together.map((probe, column) => (unclear[column] ? (types[column] ?? null) : probe))
   const names = columnNames(first.length, header ? first : [])
   const columns = chosen.map((probe, index) => ({
@@ -129,9 +129,9 @@ function isUnclear(name: string, value: string): boolean {
   return /^[A-Za-z]$/.test(name) && value.length === 1
 }
 
-function unclearProbe(value: string, said: 'yes' | 'no' | 'perhaps'): Probe | null {
+function unclearProbe(value: string, given: 'yes' | 'no' | 'perhaps'): Probe | null {
   const [char] = probes
-  return said === 'yes' && char?.matches(value) !== true ? null : (char ?? null)
+  return given === 'yes' && char?.matches(value) !== true ? null : (char ?? null)
 }
 
 function isTyped(probe: Probe | null | undefined): boolean {

@@ -94,10 +94,10 @@ export function shapeOfPlan(
 function withSchema({ schema, detected, widened }: PlanRequest, column: CsvColumn, index: number): PlannedColumn {
   const byName = schema.find(({ name }) => isNamed(column, name))
   const byPlace = detected.header || schema.length !== detected.columns.length ? undefined : schema[index]
-  const said = byName ?? byPlace
-  if (said !== undefined) {
-    const name = byName === undefined ? said.name : column.name
-    return { name, type: said.type, pattern: said.pattern, guessed: false, columnId: -1 }
+  const given = byName ?? byPlace
+  if (given !== undefined) {
+    const name = byName === undefined ? given.name : column.name
+    return { name, type: given.type, pattern: given.pattern, guessed: false, columnId: -1 }
   }
   const wider = widened.get(index)
   if (wider !== undefined) return { name: column.name, type: wider, pattern: null, guessed: true, columnId: -1 }

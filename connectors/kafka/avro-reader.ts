@@ -137,13 +137,13 @@ function typeOf(texts: SchemaTexts): Type {
  * underlying one.
  */
 function longHook(): (schema: unknown) => Type | undefined {
-  const asked = new WeakSet<object>()
+  const requested = new WeakSet<object>()
   return (schema) => {
     if (schema === 'long') return longs
     if (typeof schema !== 'object' || schema === null || !('type' in schema) || schema.type !== 'long') return undefined
     const logical = 'logicalType' in schema && String(schema.logicalType) in logicalTypes
-    if (!logical || asked.has(schema)) return longs
-    asked.add(schema)
+    if (!logical || requested.has(schema)) return longs
+    requested.add(schema)
     return undefined
   }
 }

@@ -39,7 +39,7 @@ export function schemaRegistry({ url, credentials }: RegistryOptions): SchemaReg
   const base = url.replace(/\/+$/, '')
   const headers: Record<string, string> = { accept: 'application/vnd.schemaregistry.v1+json, application/json' }
   if (credentials !== '') headers['authorization'] = `Basic ${Buffer.from(credentials).toString('base64')}`
-  const ask = (path: string): Promise<Answer> => askRegistry(base + path, headers)
+  const ask = (path: string): Promise<Answer> => requestSchema(base + path, headers)
   return {
     schema: async (id) => {
       const texts: string[] = []
@@ -68,7 +68,7 @@ async function gather(
   texts.push(answer.schema)
 }
 
-async function askRegistry(url: string, headers: Record<string, string>): Promise<Answer> {
+async function requestSchema(url: string, headers: Record<string, string>): Promise<Answer> {
   let status: number
   let text: string
   try {

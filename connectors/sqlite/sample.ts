@@ -77,7 +77,7 @@ export class ColumnSample {
   }
 
   /** Whether the column may become the designated timestamp without being named. */
-  mayTell(column: SourceColumn, type: DataType): boolean {
+  mayReport(column: SourceColumn, type: DataType): boolean {
     if (!this.complete || this.integers + this.reals + this.texts === 0) return false
     return (
       type.name === 'TIMESTAMP' ||

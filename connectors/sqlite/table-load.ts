@@ -221,12 +221,12 @@ export class TableLoad {
 
   private decide(target: Target): void {
     const { source, sample } = target
-    const said = this.said(source)
-    target.type = said ?? sample.typeOf(source)
+    const given = this.given(source)
+    target.type = given ?? sample.typeOf(source)
     target.unit = this.options.unit ?? sample.timeUnit
   }
 
-  private said({ name }: SourceColumn): DataType | undefined {
+  private given({ name }: SourceColumn): DataType | undefined {
     const names = [`${this.source.name}.${name}`.toLowerCase(), name.toLowerCase()]
     return names.map((wanted) => this.options.types.find(({ column }) => column === wanted)?.type).find((type) => type)
   }
@@ -236,13 +236,13 @@ export class TableLoad {
     const { timestamps } = this.options
     const named = this.targets.findIndex(({ source, name }) =>
       [source.name, name, `${this.source.name}.${source.name}`, `${this.name}.${name}`].some((wanted) =>
-        timestamps.some((said) => said.toLowerCase() === wanted.toLowerCase()),
+        timestamps.some((given) => given.toLowerCase() === wanted.toLowerCase()),
       ),
     )
-    const none = timestamps.some((said) => ['none', `${this.source.name}.none`].includes(said.toLowerCase()))
+    const none = timestamps.some((given) => ['none', `${this.source.name}.none`].includes(given.toLowerCase()))
     const first = (type: boolean): number =>
       this.targets.findIndex(({ source, sample, type: { name }, type: own }) =>
-        type === (name === 'TIMESTAMP') && this.said(source) === undefined ? sample.mayTell(source, own) : false,
+        type === (name === 'TIMESTAMP') && this.given(source) === undefined ? sample.mayReport(source, own) : false,
       )
     let found = named
     if (found < 0 && !none) found = first(true)

@@ -55,7 +55,7 @@ function checkBeside(directory: string, served: boolean, json: boolean | undefin
   if (served && result.findings.length > 0) result = again(result, checkDatabase({ files: nodeFiles(), directory }))
   if (json === true)
     process.stdout.write(`${JSON.stringify({ status: result.findings.length === 0 ? 'OK' : 'damaged', ...result })}\n`)
-  else tellCheck(result, served)
+  else reportCheck(result, served)
   if (result.findings.length > 0) throw new ToolError(`damage was found [findings=${result.findings.length}]`)
 }
 
@@ -64,7 +64,7 @@ function again(first: CheckResult, second: CheckResult): CheckResult {
   return { ...second, findings: second.findings.filter(({ file, message }) => keys.has(`${file} ${message}`)) }
 }
 
-function tellCheck({ tables, parts, rows, logFrames, bytes, findings }: CheckResult, served: boolean): void {
+function reportCheck({ tables, parts, rows, logFrames, bytes, findings }: CheckResult, served: boolean): void {
   const log = logFrames === null ? 'no log' : `${logFrames} log frames`
   const counts = `${tables} tables, ${parts} parts with ${rows} rows, ${log}, ${bytes} bytes read`
   process.stdout.write(`${counts}${served ? ' (a server uses this folder)' : ''}\n`)
@@ -111,7 +111,7 @@ export async function runBackup(target: string, flags: BackupFlags): Promise<voi
         manifest: `${source}/backup`,
         target: join(resolve(target), 'db').replaceAll('\\', '/'),
       })
-      tellCopy('backup', copied, flags.json)
+      reportCopy('backup', copied, flags.json)
     } finally {
       await statement(client, 'CHECKPOINT RELEASE')
     }
@@ -157,10 +157,10 @@ function restoreTo(root: string, source: string, json: boolean | undefined): voi
   rmSync(target, { recursive: true, force: true })
   files.rename(unfinished, target)
   files.syncDirectory(root.replaceAll('\\', '/'))
-  tellCopy('restore', copied, json)
+  reportCopy('restore', copied, json)
 }
 
-function tellCopy(what: string, result: CopyResult, json: boolean | undefined): void {
+function reportCopy(what: string, result: CopyResult, json: boolean | undefined): void {
   const { tables, parts, rows, copiedParts, copiedBytes, removedParts } = result
   if (json === true) process.stdout.write(`${JSON.stringify({ status: 'OK', ...result })}\n`)
   else {

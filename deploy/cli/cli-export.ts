@@ -66,11 +66,11 @@ async function save(reply: Reply, output: string | undefined): Promise<string | 
   const target = partial === null ? process.stdout : createWriteStream(partial)
   try {
     await pipeline(reply.body, summing, target, { end: partial !== null })
-    const said = headerOf(reply, 'x-checksum-crc32')
-    if (said !== null && Number.parseInt(said, 16) !== checksum >>> 0) {
+    const given = headerOf(reply, 'x-checksum-crc32')
+    if (given !== null && Number.parseInt(given, 16) !== checksum >>> 0) {
       throw new ToolError('what arrived is not what the server sent: the checksum differs')
     }
-    if (said === null && partial !== null && headerOf(reply, 'trailer') !== null)
+    if (given === null && partial !== null && headerOf(reply, 'trailer') !== null)
       throw new ToolError('the export is not whole')
     if (partial !== null) await rename(partial, output as string)
     return headerOf(reply, 'x-row-count')

@@ -59,10 +59,10 @@ export async function runImport(given: string | undefined, flags: ImportFlags): 
   }
 }
 
-function formatOf(file: string, said: string | undefined): Format {
-  const known = importFormats.find((name) => name === said)
+function formatOf(file: string, given: string | undefined): Format {
+  const known = importFormats.find((name) => name === given)
   if (known !== undefined) return known
-  if (said !== undefined) throw new ToolError(`--format is one of ${importFormats.join(', ')}`, exitCodes.usage)
+  if (given !== undefined) throw new ToolError(`--format is one of ${importFormats.join(', ')}`, exitCodes.usage)
   const guessed = endings[extname(file.replace(/\.gz$/, '')).toLowerCase()]
   if (guessed === undefined) {
     throw new ToolError(`the name does not tell the format, give --format ${importFormats.join('|')}`, exitCodes.usage)

@@ -30,7 +30,7 @@ export async function runRepair({ dir, apply, json }: RepairFlags): Promise<void
       const { adopted, orphans, missing, manifest } = plan
       const status = needed ? (apply === true ? 'repaired' : 'needed') : 'OK'
       process.stdout.write(`${JSON.stringify({ status, manifest, adopted, orphans, missing })}\n`)
-    } else tellPlan(plan, root)
+    } else reportPlan(plan, root)
     if (!needed) return
     if (apply === true) applyRepair(options, plan)
     if (json === true) return
@@ -39,19 +39,19 @@ export async function runRepair({ dir, apply, json }: RepairFlags): Promise<void
   })
 }
 
-function tellPlan(plan: RepairPlan, root: string): void {
+function reportPlan(plan: RepairPlan, root: string): void {
   const { adopted, orphans, missing, manifest } = plan
   process.stdout.write(
     manifest === null ? 'the manifest is whole\n' : `the manifest is to be written anew: ${manifest}\n`,
   )
-  for (const item of adopted) tellItem('adopt', item)
-  for (const item of orphans) tellItem('move aside', item)
-  for (const item of missing) tellItem('strike off', item)
+  for (const item of adopted) reportItem('adopt', item)
+  for (const item of orphans) reportItem('move aside', item)
+  for (const item of missing) reportItem('strike off', item)
   const counts = `${adopted.length} data files adopted, ${orphans.length} moved to ${join(root, 'orphans')}`
   process.stdout.write(needsRepair(plan) ? `${counts}, ${missing.length} struck off\n` : 'nothing is to be repaired\n')
 }
 
-function tellItem(verb: string, { file, table, rows, reason }: RepairItem): void {
+function reportItem(verb: string, { file, table, rows, reason }: RepairItem): void {
   const what = table === '' ? '' : ` [table=${table}, rows=${rows}]`
   process.stdout.write(`${verb}: ${file}${what}: ${reason}\n`)
 }

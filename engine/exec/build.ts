@@ -173,7 +173,7 @@ function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
   }
   const keys = plan.keys.map((index) => {
     const columnId = scanned.columnIds[index] as number
-    return { columnId, asked: symbolsOf(context, scanned, columnId) }
+    return { columnId, requested: symbolsOf(context, scanned, columnId) }
   })
   return latestOfTable(context, plan, keys, (skips) => orderedScanOperator(context, scanned, true, skips))
 }

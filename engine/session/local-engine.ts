@@ -58,12 +58,12 @@ import {
   insertLiterals,
   type Planned,
   type RunOptions,
+  reportNewTables,
   requestOf,
   rowsOf,
   runOptions,
   selectColumns,
   setOption,
-  tellNewTables,
 } from './plan-helpers.js'
 import { Planner } from './planner.js'
 import { poolRelations } from './pool-relations.js'
@@ -73,7 +73,7 @@ import { type BeginList, previewChange } from './rewrite-returning.js'
 import { openTransaction } from './row-transaction.js'
 import { entryExists, seenById, seenTable } from './seen-tables.js'
 import { sleepBefore } from './sleep.js'
-import { type Asked, Stoppable } from './stoppable.js'
+import { type Requested, Stoppable } from './stoppable.js'
 import { UserCatalog } from './user-catalog.js'
 
 export class LocalEngine implements Engine {
@@ -126,9 +126,9 @@ export class LocalEngine implements Engine {
     this.#planner = new Planner(options, this.#catalogOf)
     this.#drafts = new DraftStatements({
       ...{ memory, view, catalog: this.#catalog, requests: this.#requests, making: this.#making },
-      plan: (parsed, asked) => this.#planner.plan(parsed.text, { ...asked, parsed }).planned,
-      planOptions: (asked) => this.#planner.options(asked),
-      inserts: (sql, asked) => this.#inserts(sql, asked),
+      plan: (parsed, requested) => this.#planner.plan(parsed.text, { ...requested, parsed }).planned,
+      planOptions: (requested) => this.#planner.options(requested),
+      inserts: (sql, requested) => this.#inserts(sql, requested),
     })
     const own = [this.#rejects.relation, this.#checkpoints.relation, ...poolRelations(view, memory)]
     for (const relation of own) this.relation(relation)
@@ -188,8 +188,8 @@ export class LocalEngine implements Engine {
     const inserted = literals === null ? null : await literals
     if (inserted !== null) return inserted
     const nowMicros = this.#options.clock.nowMicros()
-    const asked = options.explain ? asExplained(options) : options
-    const { planned, cached } = await whenReady(() => this.#planner.plan(sql, asked, nowMicros))
+    const requested = options.explain ? asExplained(options) : options
+    const { planned, cached } = await whenReady(() => this.#planner.plan(sql, requested, nowMicros))
     const compilerMs = performance.now() - start
     await this.#catalog.counters?.settled()
     if (planned.kind === 'query') {
@@ -247,7 +247,7 @@ export class LocalEngine implements Engine {
   receive(message: FromWriter): void {
     switch (message.kind) {
       case 'published':
-        tellNewTables(message.versions, this.#options, this.#making)
+        reportNewTables(message.versions, this.#options, this.#making)
         this.#options.view.publish(message.versions, message.dropped)
         for (const receipt of message.receipts) this.#requests.answer(receipt)
         return
@@ -289,16 +289,16 @@ export class LocalEngine implements Engine {
 
   // Schema changes within transactions ------------------------------------------------------------------------------
 
-  draft(...asked: Parameters<Engine['draft']>): ReturnType<Engine['draft']> {
-    return this.#drafts.draft(...asked)
+  draft(...requested: Parameters<Engine['draft']>): ReturnType<Engine['draft']> {
+    return this.#drafts.draft(...requested)
   }
 
   isLarge(name: string, session: Session): boolean {
     return this.#drafts.isLarge(name, session)
   }
 
-  commitDraft(...asked: Parameters<Engine['commitDraft']>): ReturnType<Engine['commitDraft']> {
-    return this.#drafts.commit(...asked)
+  commitDraft(...requested: Parameters<Engine['commitDraft']>): ReturnType<Engine['commitDraft']> {
+    return this.#drafts.commit(...requested)
   }
 
   // Registrations of the layers above -------------------------------------------------------------------------------
@@ -391,7 +391,9 @@ export class LocalEngine implements Engine {
       case 'change': {
         const notes = await lostNotes(planned, sql, options, this.#inserts(sql, options, nowMicros))
         for (const change of planned.changes)
-          await this.#changes.change(change, this.#asked(sql, options), (it) => this.#changeFor(options.session, it))
+          await this.#changes.change(change, this.#requested(sql, options), (it) =>
+            this.#changeFor(options.session, it),
+          )
         return { tag: planned.tag, rows: 0, notes }
       }
       case 'insert':
@@ -443,7 +445,7 @@ export class LocalEngine implements Engine {
     return (await this.#requests.sendRows(tables)).rows
   }
 
-  #asked(sql: string, { signal, timeoutMs, session }: ExecuteOptions): Asked {
+  #requested(sql: string, { signal, timeoutMs, session }: ExecuteOptions): Requested {
     return { signal, timeoutMs, activityOf: (id) => activityOf(id, sql, session, this.#options.clock) }
   }
 
@@ -457,8 +459,8 @@ export class LocalEngine implements Engine {
     return {
       byId: (tableId) => seenById(tableId, options.session, view),
       byName: (name) => view.table(name),
-      planOptions: (asked) => this.#planner.options(asked, nowMicros),
-      run: (text, query, asked) => this.#run(text, query, asked, () => {}, nowMicros),
+      planOptions: (requested) => this.#planner.options(requested, nowMicros),
+      run: (text, query, requested) => this.#run(text, query, requested, () => {}, nowMicros),
       begin: () => this.begin(),
       store: (rows) => this.#insert(rows),
       change: (change) => this.#changeFor(options.session, change),
@@ -482,7 +484,7 @@ export class LocalEngine implements Engine {
   ): Promise<StatementResult> {
     const { tag, tableId, returning } = planned
     const version = this.#options.view.byId(tableId)
-    const { rows, returned = [] } = await this.#changes.rewrite(planned, this.#asked(sql, options))
+    const { rows, returned = [] } = await this.#changes.rewrite(planned, this.#requested(sql, options))
     if (returning === null || version === undefined) return { kind: 'done', tag, rows, compilerMs }
     return Object.assign(this.#lister(sql, options, compilerMs)(returning, version, returned), { changed: tag })
   }

@@ -221,7 +221,7 @@ export function cancelQuery(
  * Reports new tables to the observer. `making`: sessions of the statements that are creating tables, by name; other
  * tables come from line protocol.
  */
-export function tellNewTables(
+export function reportNewTables(
   versions: readonly TableVersion[],
   { observer, view }: Pick<LocalEngineOptions, 'observer' | 'view'>,
   making: ReadonlyMap<string, Session>,

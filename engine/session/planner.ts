@@ -19,7 +19,7 @@ import { PreparedPlanCache } from './prepared-plans.js'
 import { PreparedTexts } from './prepared-texts.js'
 import { hasDraft } from './seen-tables.js'
 
-export type Asked = Pick<ExecuteOptions, 'session' | 'parsed'> &
+export type Requested = Pick<ExecuteOptions, 'session' | 'parsed'> &
   Partial<Pick<ExecuteOptions, 'explain'>> & { readonly parameters: readonly Parameter[] }
 
 export class Planner {
@@ -52,29 +52,29 @@ export class Planner {
   /** `cached`: the plan came from a cache. Throws when the statement is invalid, or the session lacks a right. */
   plan(
     sql: string,
-    asked: Asked,
+    requested: Requested,
     nowMicros = this.#options.clock.nowMicros(),
   ): { readonly planned: PlannedStatement; readonly cached: boolean } {
     const { view } = this.#options
-    const { session, parsed, parameters } = asked
+    const { session, parsed, parameters } = requested
     const isShared = session.internal !== true
-    const cacheable = isShared && isPlain(asked) && (parsed === undefined || isWhole(parsed))
+    const cacheable = isShared && isPlain(requested) && (parsed === undefined || isWhole(parsed))
     const key = `${session.dialect.name} ${sql}`
     const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
     if (known !== undefined) {
       demandRight(session, 'read')
       return { planned: known, cached: true }
     }
-    const prepared = parsed !== undefined && !cacheable && isShared && bindsAlone(asked) ? parsed : null
+    const prepared = parsed !== undefined && !cacheable && isShared && bindsAlone(requested) ? parsed : null
     const bound = prepared === null ? null : this.#retained.get(prepared, view.epoch, session, parameters)
     if (bound !== null) {
       demandRight(session, 'read')
       return { planned: bound, cached: true }
     }
     const written = parsed?.statement ?? readStatement(sql)
-    const statement = asked.explain && written.kind !== 'query' ? explanationOf(written) : written
+    const statement = requested.explain && written.kind !== 'query' ? explanationOf(written) : written
     demandStatementRights(statement, session)
-    const options = this.#planOptions(sql, asked, nowMicros)
+    const options = this.#planOptions(sql, requested, nowMicros)
     const plan = (deferred?: DeferredValues): PlannedStatement => planParsed(statement, sql, { ...options, deferred })
     const planned = prepared === null ? plan() : this.#retained.plan(prepared, view.epoch, session, parameters, plan)
     if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(key, view.epoch, planned)
@@ -82,13 +82,16 @@ export class Planner {
   }
 
   /** Options for planning a further query of the statement, over its result rows or its RETURNING list. */
-  options(asked: Pick<Asked, 'parameters' | 'session'>, nowMicros = this.#options.clock.nowMicros()): PlanOptions {
-    return this.#planOptions(null, asked, nowMicros)
+  options(
+    requested: Pick<Requested, 'parameters' | 'session'>,
+    nowMicros = this.#options.clock.nowMicros(),
+  ): PlanOptions {
+    return this.#planOptions(null, requested, nowMicros)
   }
 
   #planOptions(
     sql: string | null,
-    { parameters, session }: Pick<Asked, 'parameters' | 'session'>,
+    { parameters, session }: Pick<Requested, 'parameters' | 'session'>,
     nowMicros: number,
   ): PlanOptions {
     const { queries, clock } = this.#options

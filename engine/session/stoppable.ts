@@ -28,7 +28,7 @@ export interface StoppableOptions {
 }
 
 /** Cancellation and deadline of a change. */
-export interface Asked extends Pick<ExecuteOptions, 'signal' | 'timeoutMs'> {
+export interface Requested extends Pick<ExecuteOptions, 'signal' | 'timeoutMs'> {
   readonly activityOf: (id: number) => QueryActivity
 }
 
@@ -41,12 +41,12 @@ export class Stoppable {
   }
 
   /** Holds the tables that the statement only reads until it is done. */
-  async rewrite({ tableId, program, tables }: Planned<'rewrite'>, asked: Asked): Promise<Receipt> {
+  async rewrite({ tableId, program, tables }: Planned<'rewrite'>, requested: Requested): Promise<Receipt> {
     const { view, requests } = this.#options
     const held = view.hold(tables)
     try {
       await requests.symbolsOf(held)
-      return await this.#run(asked, (stopId) => {
+      return await this.#run(requested, (stopId) => {
         const whole = { ...program, snapshots: held.snapshots, stopId }
         return requests.send((requestId) => ({ kind: 'rewrite', requestId, tableId, program: whole }))
       })
@@ -56,9 +56,13 @@ export class Stoppable {
   }
 
   /** A change of types rewrites columns, and can be cancelled; other changes take no time. */
-  change(change: SchemaChange, asked: Asked, send: (change: SchemaChange) => Promise<Receipt>): Promise<Receipt> {
+  change(
+    change: SchemaChange,
+    requested: Requested,
+    send: (change: SchemaChange) => Promise<Receipt>,
+  ): Promise<Receipt> {
     if (change.kind !== 'changeTypes') return send(change)
-    return this.#run(asked, (stopId) => send({ ...change, program: { ...change.program, stopId } }))
+    return this.#run(requested, (stopId) => send({ ...change, program: { ...change.program, stopId } }))
   }
 
   /** False when no change with this id is running. */
@@ -69,7 +73,10 @@ export class Stoppable {
   }
 
   /** `work` passes the id on to the job. */
-  async #run({ signal, timeoutMs, activityOf }: Asked, work: (stopId: number) => Promise<Receipt>): Promise<Receipt> {
+  async #run(
+    { signal, timeoutMs, activityOf }: Requested,
+    work: (stopId: number) => Promise<Receipt>,
+  ): Promise<Receipt> {
     const { memory, queries, activity } = this.#options
     const id = queries.nextQueryId++
     let over: Error | null = null

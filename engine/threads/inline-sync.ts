@@ -11,7 +11,7 @@ const waitMax = 1024
 
 export class InlineSync {
   /** Sequences of syncs: the last one requested from the log thread, and the last one it reported. */
-  #asked = 0
+  #requested = 0
   #reported = 0
   #wait = 0
   #left = 0
@@ -19,8 +19,8 @@ export class InlineSync {
   /** Whether to sync inline. `quiet`: no message or line is waiting for the writer. */
   isInline(sequence: number, quiet: boolean): boolean {
     if (this.#left > 0) this.#left--
-    else if (quiet && this.#reported === this.#asked) return true
-    this.#asked = sequence
+    else if (quiet && this.#reported === this.#requested) return true
+    this.#requested = sequence
     return false
   }
 

@@ -11,7 +11,7 @@ import { packOrigin } from '../storage/manifest/origins.js'
 import { writeRefusal } from './write-guard.js'
 
 /** Interval in ms at which delayed lines check whether writes are accepted again. */
-const heldAskMs = 100
+const heldRequestMs = 100
 
 interface Waiting {
   readonly request: LineRequest
@@ -66,7 +66,7 @@ export class LineClient {
   /** Delays lines of a stream outside the queue until writes are accepted again, so TCP slows the sender down. */
   #hold(request: LineRequest, requestId: number): Promise<void> {
     const taken = new Promise<void>((resolve) => this.#held.push({ request, requestId, taken: resolve }))
-    this.#holding ??= setInterval(() => this.#letGo(), heldAskMs)
+    this.#holding ??= setInterval(() => this.#letGo(), heldRequestMs)
     return taken
   }
 

@@ -119,7 +119,7 @@ export function receiveFrom<T>(port: MessagePort): T | undefined {
 }
 
 /** Like receiveFrom, but reports unreadable messages, which are lost, and continues with the next one. */
-function receiveOrTell<T>(port: MessagePort): T | undefined {
+function receiveOrReport<T>(port: MessagePort): T | undefined {
   for (;;) {
     try {
       return receiveFrom<T>(port)
@@ -139,7 +139,7 @@ export function workerContext<Options, To, From>(): WorkerContext<Options, To, F
     options,
     post: (message) => postWhole(port, message),
     log: (level, logger, message) => port.postMessage({ kind: 'log', level, logger, message } satisfies LogMessage),
-    receive: () => receiveOrTell<To>(port),
+    receive: () => receiveOrReport<To>(port),
     peer,
   }
 }

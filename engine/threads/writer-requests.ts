@@ -41,11 +41,11 @@ export class WriterRequests {
   /** Resolves when evicted symbols of the held tables are loaded; null if all are in memory. */
   symbolsOf(held: HeldSnapshots): Promise<void> | null {
     if (held.evicted.length === 0) return null
-    const asked = held.evicted.map(async (symbols) => {
+    const requested = held.evicted.map(async (symbols) => {
       await this.send((requestId) => ({ kind: 'holdSymbols', requestId, ...symbols }))
       held.add(symbols)
     })
-    return Promise.all(asked).then(() => {})
+    return Promise.all(requested).then(() => {})
   }
 
   change(change: SchemaChange): Promise<Receipt> {

@@ -24,7 +24,7 @@ export class SyncRequests {
     return this.#onTheirWay.length === 0
   }
 
-  asked(sequence: number, endLsn: Lsn): void {
+  requested(sequence: number, endLsn: Lsn): void {
     assert(sequence > (this.#onTheirWay.at(-1)?.sequence ?? 0), 'L1: sync requests are numbered in their order')
     this.#onTheirWay.push({ sequence, endLsn })
   }

@@ -328,7 +328,7 @@ export class SharedLog implements Wal {
     this.requested = this.written
     this.lastRequestMs = this.options.clock.monotonicMs()
     current.lastSequence = this.sequence
-    this.syncs.asked(this.sequence, this.written)
+    this.syncs.requested(this.sequence, this.written)
     this.options.send({ kind: 'sync', sequence: this.sequence, descriptor: current.file.descriptor })
   }
 

@@ -71,7 +71,7 @@ export class SettingsStore {
         this.#trouble = null
         return { version: 0, values: {} }
       }
-      this.#tell(error instanceof Error ? error.message : String(error))
+      this.#report(error instanceof Error ? error.message : String(error))
       // The next read tries again.
       this.#preferences = null
       return { version: 0, values: {} }
@@ -79,7 +79,7 @@ export class SettingsStore {
   }
 
   /** Logs each error once, not once per request. */
-  #tell(trouble: string): void {
+  #report(trouble: string): void {
     if (trouble === this.#trouble) return
     this.#trouble = trouble
     this.#log(

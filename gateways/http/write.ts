@@ -57,7 +57,7 @@ export async function handleWrite(context: HttpContext, exchange: Exchange): Pro
     const refusal = await store(context, exchange)
     if (refusal === null) {
       if (!response.destroyed) replyEmpty(response, 204)
-    } else if ('rejects' in refusal) tellRejects(context, exchange, refusal)
+    } else if ('rejects' in refusal) reportRejects(context, exchange, refusal)
     else refuse(context, exchange, refusal)
   } finally {
     request.setTimeout(0)
@@ -73,9 +73,9 @@ async function store(
   const { parameters } = parseQueryString(query)
   const precision = precisions[parameters.get('precision') ?? '']
   if (precision === undefined) return unsupportedPrecision
-  const asked = parameters.get('accept_partial')?.toLowerCase() ?? 'false'
-  if (asked !== 'true' && asked !== 'false') return badPartial(asked)
-  const partial = asked === 'true'
+  const requested = parameters.get('accept_partial')?.toLowerCase() ?? 'false'
+  if (requested !== 'true' && requested !== 'false') return badPartial(requested)
+  const partial = requested === 'true'
   const encoding = request.headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity' && encoding !== 'gzip') return unsupportedEncoding(encoding)
   const key = headerText(request, 'idempotency-key') ?? null
@@ -131,7 +131,7 @@ function contentLength(request: IncomingMessage): number | null {
 }
 
 /** Reports the rejected lines of a request whose good lines are stored. */
-function tellRejects({ log }: HttpContext, { response }: Exchange, receipt: Receipt): void {
+function reportRejects({ log }: HttpContext, { response }: Exchange, receipt: Receipt): void {
   const { rows, rejects, rejected } = receipt
   const first = rejects[0]
   log('W', 'http', `lines refused: ${first?.message} [line=${first?.line}, refused=${rejected}, stored=${rows}]`)

@@ -21,7 +21,7 @@ const headersMs = 10_000
 const connectionsMax = 256
 const spareConnections = 64
 
-export type AskMetrics = () => Promise<{ readonly contentType: string; readonly text: string } | null>
+export type RequestMetrics = () => Promise<{ readonly contentType: string; readonly text: string } | null>
 
 export interface HealthServer {
   readonly server: Server
@@ -31,7 +31,7 @@ export interface HealthServer {
 
 export function healthServer(
   flag: Int32Array,
-  askMetrics: AskMetrics,
+  requestMetrics: RequestMetrics,
   tls: TlsServerOptions | null = null,
 ): HealthServer {
   let metricsWaiting = 0
@@ -57,7 +57,7 @@ export function healthServer(
       answerBusy(response, 'the server is busy\n')
     } else {
       metricsWaiting++
-      void askMetrics().then((metrics) => {
+      void requestMetrics().then((metrics) => {
         metricsWaiting--
         if (metrics === null) answer(response, 404, 'text/plain', 'Not Found\r\n')
         else answer(response, 200, metrics.contentType, metrics.text)

@@ -43,7 +43,7 @@ const { bindTo, flag, tls, perAddressMax } = workerData as HealthThreadData
 const reply = (message: HealthThreadReply | HealthMetricsRequest): void => parentPort?.postMessage(message)
 const waiting = new Map<number, (metrics: HealthMetrics['metrics']) => void>()
 let lastId = 0
-const { server, limitAddresses } = healthServer(flag, askMetrics, tls)
+const { server, limitAddresses } = healthServer(flag, requestMetrics, tls)
 limitAddresses(perAddressMax)
 
 parentPort?.on('message', (message: HealthMetrics | HealthTls | HealthLimit) => {
@@ -59,7 +59,7 @@ parentPort?.on('message', (message: HealthMetrics | HealthTls | HealthLimit) => 
   waiting.delete(message.id)
 })
 
-function askMetrics(): Promise<HealthMetrics['metrics']> {
+function requestMetrics(): Promise<HealthMetrics['metrics']> {
   lastId++
   const id = lastId
   return new Promise((resolve) => {

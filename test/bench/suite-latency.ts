@@ -32,14 +32,14 @@ export async function smallQueries(peer: Peer, count: number): Promise<string> {
   const request = Buffer.from('GET /exec?query=select%201 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n')
   const samples = new Array<number>(count)
   const warm = 2000
-  let asked = 0
+  let requested = 0
   let begin = 0
   let start = 0
   let answer = ''
   await new Promise<void>((resolve, reject) => {
     const ask = (): void => {
-      if (asked === warm) begin = performance.now()
-      asked++
+      if (requested === warm) begin = performance.now()
+      requested++
       start = performance.now()
       socket.write(request)
     }
@@ -48,8 +48,8 @@ export async function smallQueries(peer: Peer, count: number): Promise<string> {
       if (!isWhole(answer)) return
       if (!answer.startsWith('HTTP/1.1 200')) return reject(new Error(answer))
       answer = ''
-      if (asked > warm) samples[asked - warm - 1] = performance.now() - start
-      if (asked === warm + count) resolve()
+      if (requested > warm) samples[requested - warm - 1] = performance.now() - start
+      if (requested === warm + count) resolve()
       else ask()
     })
     socket.on('error', reject).on('close', () => reject(new Error('the server closed the connection')))

@@ -98,20 +98,21 @@ export async function analytics(
     print,
   )
   const queries = [...(options.rows > 0 ? marketQueries : []), ...(options.tsbsRows > 0 ? tsbsQueries : [])]
-  const asked = queries.filter(({ name }) => options.only.test(name))
+  const requested = queries.filter(({ name }) => options.only.test(name))
   const rounds: number[][][] = []
   for (let round = 0; round < options.rounds; round++) {
     const times: number[][] = []
-    for (const query of asked) times.push(await sideBySide(runners, query, options.runs, print))
+    for (const query of requested) times.push(await sideBySide(runners, query, options.runs, print))
     summarise(times, print)
     rounds.push(times)
   }
   if (rounds.length > 1) {
     print(`medians of ${rounds.length} rounds:`)
-    const medians = asked.map((_, index) => {
+    const medians = requested.map((_, index) => {
       return runners.map((_, side) => median(rounds.map((times) => times[index]?.[side] as number)))
     })
-    for (const [index, { name }] of asked.entries()) printTimes(name, runners, medians[index] as number[], null, print)
+    for (const [index, { name }] of requested.entries())
+      printTimes(name, runners, medians[index] as number[], null, print)
     summarise(medians, print)
   }
   if (options.rows > 0 && options.only.test('growth')) await growth(ours, options, print)
@@ -155,14 +156,14 @@ async function sideBySide(
   for (const { textOf, run, cpu } of runners) {
     if (runners.length > 1) await pause(pauseMs)
     const before = cpu()
-    let asked = 0
+    let requested = 0
     const milliseconds = await medianTime(runs, (n, warmUp) => {
-      asked++
+      requested++
       // No text comes twice: all of a statement gets warm, not only what is behind a cache of known texts.
       return run(warmUp === 0 ? textOf(query, n) : `${textOf(query, n)} -- ${warmUp}`)
     })
     times.push(milliseconds)
-    cpus.push(((cpu() - before) * 1000) / asked)
+    cpus.push(((cpu() - before) * 1000) / requested)
   }
   printTimes(query.name, runners, times, cpus, print)
   return times

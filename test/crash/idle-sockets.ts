@@ -134,12 +134,12 @@ async function askPlainly(port: number, path: string): Promise<number> {
 function askSecurely(port: number, path: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const options = { host: '127.0.0.1', port, path, rejectUnauthorized: false, agent: false, headers: credentials }
-    const asked = requestTls(options, (answer) => {
+    const requested = requestTls(options, (answer) => {
       answer.resume()
       answer.once('end', () => resolve(answer.statusCode ?? 0))
     })
-    asked.once('error', reject)
-    asked.end()
+    requested.once('error', reject)
+    requested.end()
   })
 }
 
@@ -217,9 +217,9 @@ async function plain(): Promise<void> {
   const server = new TestServer(settings)
   try {
     await server.start()
-    const asked = probes(server, false)
+    const requested = probes(server, false)
     const ofPort = async (port: Port): Promise<void> => {
-      for (const kind of kinds) if (kind.port === port) await hold(server, kind, asked[port])
+      for (const kind of kinds) if (kind.port === port) await hold(server, kind, requested[port])
     }
     await Promise.all((['http', 'health', 'postgres', 'line protocol'] as const).map(ofPort))
     await work(server)
@@ -252,13 +252,14 @@ async function encrypted(): Promise<void> {
   const hello = Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3])
   try {
     await server.start()
-    const asked = probes(server, true)
+    const requested = probes(server, true)
     const half = [
       ['http', hello],
       ['health', hello],
       ['postgres', withLength(Buffer.from([4, 210, 22, 47]))],
     ] as const
-    for (const [port, sends] of half) await hold(server, { name: 'half a handshake of TLS', port, sends }, asked[port])
+    for (const [port, sends] of half)
+      await hold(server, { name: 'half a handshake of TLS', port, sends }, requested[port])
   } finally {
     await server.remove()
     rmSync(folder, { recursive: true, force: true })

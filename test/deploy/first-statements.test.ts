@@ -15,11 +15,11 @@ test.each(firstStatements)('%s', async (sql) => {
 })
 
 test('an engine that refuses them does not end the start', async () => {
-  const asked: string[] = []
+  const requested: string[] = []
   const execute = async (sql: string): Promise<never> => {
-    asked.push(sql)
+    requested.push(sql)
     throw new Error('refused')
   }
   await runFirstStatements({ execute })
-  expect(asked).toEqual(firstStatements)
+  expect(requested).toEqual(firstStatements)
 })

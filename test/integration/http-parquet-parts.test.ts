@@ -48,8 +48,8 @@ async function run(sql: string): Promise<void> {
 }
 
 async function exported(query: string, parameters: Readonly<Record<string, string>>): Promise<string> {
-  const asked = new URLSearchParams({ query, fmt: 'parquet', ...parameters })
-  const answer = await fetch(`http://${server.address('http')}/exp?${asked}`)
+  const requested = new URLSearchParams({ query, fmt: 'parquet', ...parameters })
+  const answer = await fetch(`http://${server.address('http')}/exp?${requested}`)
   const body = Buffer.from(await answer.arrayBuffer())
   expect(answer.status, answer.status === 200 ? '' : body.toString()).toBe(200)
   const path = join(directory, `${parameters['compression_codec'] ?? 'default'}.parquet`)

@@ -61,8 +61,8 @@ test('by key and pattern, over HTTP and the wire protocol', async () => {
   expect(await server.rows('select count() from copied')).toEqual([[2000]])
   const query = new URLSearchParams({ query: `select x from ${both} where x = 1500`, fmt: 'csv' })
   expect(await (await fetch(`http://${server.address('http')}/exp?${query}`)).text()).toBe('"x"\r\n1500\r\n')
-  const asked = new URLSearchParams({ query: `select * from read_parquet('s3://history/data/2/*')` })
-  const validated = await fetch(`http://${server.address('http')}/api/v1/sql/validate?${asked}`)
+  const requested = new URLSearchParams({ query: `select * from read_parquet('s3://history/data/2/*')` })
+  const validated = await fetch(`http://${server.address('http')}/api/v1/sql/validate?${requested}`)
   expect(await validated.text()).toContain('"name":"x"')
 })
 

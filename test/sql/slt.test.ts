@@ -46,8 +46,8 @@ for (const [index, file] of files.entries()) {
     const failures = new Map<SltRecord, string>()
     // Each door has a database of its own, and mostly waits.
     const half = servers[index % servers.length]
-    const asked = new Set(half === undefined ? clients : [...clients, half])
-    await Promise.all([...asked].map((client) => allModes(client, records, failures)))
+    const requested = new Set(half === undefined ? clients : [...clients, half])
+    await Promise.all([...requested].map((client) => allModes(client, records, failures)))
     const found = records.flatMap((record) => finding(file, record, failures.get(record)))
     expect(found.length, `\n${found.join('\n\n')}\n`).toBe(0)
   })

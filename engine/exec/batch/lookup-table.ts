@@ -125,8 +125,8 @@ class TextAnswers {
       }
       for (let from = 0; from < count; from += batchRowsMax) {
         const rows = Math.min(batchRowsMax, count - from)
-        const asked = type.name === 'SYMBOL' ? this.#idsFrom(from - 1, rows) : entries + from * 8
-        vectors[this.#column] = { type, address: asked, dictionary: ofSymbols }
+        const requested = type.name === 'SYMBOL' ? this.#idsFrom(from - 1, rows) : entries + from * 8
+        vectors[this.#column] = { type, address: requested, dictionary: ofSymbols }
         const { address, dictionary } = this.#evaluate({ rows, vectors })
         memory.u8.copyWithin(this.table + from * width, address, address + rows * width)
         if (isVariable(this.#type)) copyTexts(this.#context, this.#heap, this.table + from * width, rows)

@@ -15,14 +15,14 @@ const slotsMax = 4 * 1024 * 1024
 /** Limit of the dictionaries whose lookups are counted. */
 const dictionariesMax = 1024
 
-interface Asked {
+interface Requested {
   /** Serial number of the dictionary, since another one may get its address later. */
   readonly serial: number
   times: number
   index: SymbolIndex | null
 }
 
-const indexes = new WeakMap<SharedMemory, Map<number, Asked>>()
+const indexes = new WeakMap<SharedMemory, Map<number, Requested>>()
 
 /** Ascending ids in [from, to) of the entries that equal one of the strings. */
 export function findSymbols(
@@ -41,27 +41,27 @@ export function findSymbols(
 }
 
 function indexOf(memory: SharedMemory, dictionary: number): SymbolIndex | null {
-  const all = indexes.get(memory) ?? new Map<number, Asked>()
+  const all = indexes.get(memory) ?? new Map<number, Requested>()
   indexes.set(memory, all)
   const serial = dictionarySerial(memory, dictionary)
   const before = all.get(dictionary)
-  const asked = before?.serial === serial ? before : { serial, times: 0, index: null }
+  const requested = before?.serial === serial ? before : { serial, times: 0, index: null }
   // Reinsert the entry: the order of the map is the order of use.
   all.delete(dictionary)
-  all.set(dictionary, asked)
-  if (++asked.times < indexedAt) {
+  all.set(dictionary, requested)
+  if (++requested.times < indexedAt) {
     if (all.size > dictionariesMax) all.delete(all.keys().next().value as number)
     return null
   }
   const count = dictionaryCount(memory, dictionary)
-  if (asked.index === null || !asked.index.holds(count)) {
-    asked.index = null
+  if (requested.index === null || !requested.index.holds(count)) {
+    requested.index = null
     const slots = slotsFor(count)
     if (slots > slotsMax) return null
     makeRoom(all, slots)
-    asked.index = new SymbolIndex(memory, dictionary, slots)
+    requested.index = new SymbolIndex(memory, dictionary, slots)
   }
-  return asked.index
+  return requested.index
 }
 
 /** A power of two that leaves half of the slots free, also when the dictionary has doubled. */
@@ -69,13 +69,13 @@ function slotsFor(count: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(16, count * 2 + 1)) + 0.5)
 }
 
-function makeRoom(all: ReadonlyMap<number, Asked>, slots: number): void {
+function makeRoom(all: ReadonlyMap<number, Requested>, slots: number): void {
   let used = slots
   for (const { index } of all.values()) used += index?.slots ?? 0
-  for (const asked of all.values()) {
+  for (const requested of all.values()) {
     if (used <= slotsMax) return
-    used -= asked.index?.slots ?? 0
-    asked.index = null
+    used -= requested.index?.slots ?? 0
+    requested.index = null
   }
 }
 

@@ -87,8 +87,8 @@ function textColumnOf(expression: Expression): number {
   const ofSymbols = expression.type.name !== 'BOOLEAN'
   visitExpression(expression, (part) => {
     if (part.kind !== 'column') return
-    const isAsked = isText(part.type) || (ofSymbols && part.type.name === 'SYMBOL')
-    texts &&= isAsked && (column < 0 || column === part.index)
+    const isRequired = isText(part.type) || (ofSymbols && part.type.name === 'SYMBOL')
+    texts &&= isRequired && (column < 0 || column === part.index)
     column = part.index
   })
   return texts && column >= 0 && isPure(expression) ? column : -1

@@ -161,10 +161,10 @@ function parallelGroups(
 /** A worker's work for this operator. */
 export function aggregateWorker(
   context: ExecContext,
-  asked: AggregatePlan,
+  requested: AggregatePlan,
   details: FragmentDetails,
 ): ChunkWorker | undefined {
-  const plan = stableScan(asked.input)?.order === 'ascending' ? inAnyOrder(asked) : asked
+  const plan = stableScan(requested.input)?.order === 'ascending' ? inAnyOrder(requested) : requested
   const scan = probedScan(context, plan.input)
   const chunked = scan === undefined ? undefined : chunkedAsDetailed(context, scanShape(context, scan), details)
   if (chunked === undefined) return undefined

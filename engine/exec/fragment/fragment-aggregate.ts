@@ -194,9 +194,11 @@ function denseFragment(
   if (keyed && firsts === null) return undefined
   const arg = aggregates.find((aggregate) => countsRows(aggregate, { inputs, scan }, morsels))?.arg ?? null
   const rows: FragmentAggregate = { name: 'count', arg }
-  const asked = aggregates.map((aggregate) => (aggregate.name === 'count' && aggregate.arg === null ? rows : aggregate))
+  const requested = aggregates.map((aggregate) =>
+    aggregate.name === 'count' && aggregate.arg === null ? rows : aggregate,
+  )
   // The last aggregate counts rows: it tells which groups have any.
-  const fragment = jit?.aggregate({ ...shape, aggregates: [...asked, rows] }) ?? null
+  const fragment = jit?.aggregate({ ...shape, aggregates: [...requested, rows] }) ?? null
   if (fragment === null) return undefined
   const { keys, bucketPlace, keyOf } = grouping
   const groups = grid?.count ?? grouping.groups

@@ -67,7 +67,7 @@ function latestBefore(
   if (rightKeys.length === 0) return limitOperator(context, orderedScanOperator(context, before, true), columns, 0, 1)
   const keys = rightKeys.map((index) => {
     const columnId = shape.columnIds[index] as number
-    return { columnId, asked: symbolsOf(context, shape, columnId) }
+    return { columnId, requested: symbolsOf(context, shape, columnId) }
   })
   const plan = { kind: 'latest', columns, input: right, timestampIndex: rightTimestamp, keys: rightKeys } as const
   return latestOfTable(context, plan, keys, (skips) => orderedScanOperator(context, before, true, skips))

@@ -308,12 +308,12 @@ export function readyChunks(cache: ChunkCache): PageCache {
  * empty, which `missed` hears: the attempt goes on to name the others that it asks for, and comes to nothing.
  */
 function openedTwice(access: PartAccess, missed: () => void): PartAccess {
-  const asked = new Set<number>()
+  const requested = new Set<number>()
   return {
     open: (part, version) => {
-      if (asked.has(part.id)) return access.open(part, version)
-      if (asked.size >= askedPartsMax) asked.clear()
-      asked.add(part.id)
+      if (requested.has(part.id)) return access.open(part, version)
+      if (requested.size >= askedPartsMax) requested.clear()
+      requested.add(part.id)
       missed()
       return emptyPart(part)
     },

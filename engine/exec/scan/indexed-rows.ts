@@ -32,9 +32,9 @@ export interface IndexedRows {
 
 /** null when the filter does not require certain symbols. */
 export function indexedRows(context: ExecContext, scan: ScanShape): IndexedRows | null {
-  const asked = firstAsked(context, scan)
-  if (asked === null) return null
-  const { columnId, ids, others } = asked
+  const required = firstRequired(context, scan)
+  if (required === null) return null
+  const { columnId, ids, others } = required
   const rest = allOf(others)
   const select = (morsel: ScanMorsel, from: number, rows: number, out: number): number =>
     morsel.symbolRows(columnId, ids, from, rows, out)
@@ -45,7 +45,7 @@ export function indexedRows(context: ExecContext, scan: ScanShape): IndexedRows 
  * How many symbols of a column the filter admits; null when it does not restrict the column. NULL is not among them.
  */
 export function symbolsOf(context: ExecContext, scan: ScanShape, columnId: number): number | null {
-  return firstAsked(context, scan, (asked) => asked === columnId)?.ids.length ?? null
+  return firstRequired(context, scan, (required) => required === columnId)?.ids.length ?? null
 }
 
 /**
@@ -53,34 +53,34 @@ export function symbolsOf(context: ExecContext, scan: ScanShape, columnId: numbe
  * it requires none.
  */
 export function selectedFraction(context: ExecContext, scan: ScanShape): number {
-  const asked = firstAsked(context, scan)
-  return asked === null ? 1 : Math.min(1, asked.ids.length / Math.max(1, asked.count))
+  const required = firstRequired(context, scan)
+  return required === null ? 1 : Math.min(1, required.ids.length / Math.max(1, required.count))
 }
 
 /** The first condition that requires symbols of an acceptable column, and the filter's other conditions. */
-function firstAsked(
+function firstRequired(
   context: ExecContext,
   scan: ScanShape,
   isWanted: (columnId: number) => boolean = () => true,
-): (AskedSymbols & { readonly others: readonly Expression[] }) | null {
+): (RequiredSymbols & { readonly others: readonly Expression[] }) | null {
   const parts = scan.filter === null ? [] : conjuncts(scan.filter)
   for (const part of parts) {
-    const asked = askedSymbols(context, scan, part)
-    if (asked === null || !isWanted(asked.columnId)) continue
-    const { columnId, ids, count } = asked
+    const required = requiredSymbols(context, scan, part)
+    if (required === null || !isWanted(required.columnId)) continue
+    const { columnId, ids, count } = required
     return { columnId, ids, count, others: parts.filter((other) => other !== part) }
   }
   return null
 }
 
-interface AskedSymbols {
+interface RequiredSymbols {
   readonly columnId: number
   readonly ids: readonly number[]
   /** Number of symbols in the dictionary. */
   readonly count: number
 }
 
-function askedSymbols(context: ExecContext, scan: ScanShape, condition: Expression): AskedSymbols | null {
+function requiredSymbols(context: ExecContext, scan: ScanShape, condition: Expression): RequiredSymbols | null {
   const wanted = wantedSymbols(condition, context)
   const columnId = wanted === undefined ? undefined : scan.columnIds[wanted.column]
   const [, dictionary] = scan.snapshot.version.dictionaries.find(([id]) => id === columnId) ?? []

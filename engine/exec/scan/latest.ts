@@ -22,10 +22,10 @@ export function latestOperator(context: ExecContext, input: Operator, plan: Late
   return newestOperator(context, input, plan, new NewestRows(context, plan, null))
 }
 
-/** A key column of a table. `asked`: how many symbols the filter admits; null when it does not restrict the column. */
+/** A key column of a table. `requested`: how many symbols the filter admits; null when it does not restrict the column. */
 export interface TableKey {
   readonly columnId: number
-  readonly asked: number | null
+  readonly requested: number | null
 }
 
 /** `scan` builds the input: descending timestamps, ties reversed, without the morsels that `skips` rejects. */
@@ -110,7 +110,9 @@ class NewestRows {
   hasAllOf(source: ScanMorsel | Run): boolean {
     if (this.complete) return true
     if (this.#nullSeen || this.#groups.count < this.#groupsWithoutNull) return false
-    return this.#tableKeys.every(({ columnId, asked }) => asked !== null || this.#isWithoutNull(source, columnId))
+    return this.#tableKeys.every(
+      ({ columnId, requested }) => requested !== null || this.#isWithoutNull(source, columnId),
+    )
   }
 
   #isWithoutNull(source: ScanMorsel | Run, columnId: number): boolean {
@@ -134,10 +136,10 @@ class NewestRows {
     this.#groupsMax = 1
     this.#groupsWithoutNull = 1
     keys.forEach(({ dictionary, address }, at) => {
-      const { asked } = this.#tableKeys[at] as TableKey
-      const symbols = asked ?? dictionaryCount(memory, dictionary)
+      const { requested } = this.#tableKeys[at] as TableKey
+      const symbols = requested ?? dictionaryCount(memory, dictionary)
       this.#groupsWithoutNull *= symbols
-      this.#groupsMax *= asked ?? symbols + 1
+      this.#groupsMax *= requested ?? symbols + 1
       this.#nullSeen ||= hasNull(memory, address, rows)
     })
   }

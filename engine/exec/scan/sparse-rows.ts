@@ -47,7 +47,7 @@ export function sparseRows(
 
 /** The compiled filter over all rows. */
 interface RowsFilter {
-  readonly asked: FragmentInputs
+  readonly required: FragmentInputs
   readonly fragment: SelectFragment
   readonly block: number
 }
@@ -56,15 +56,15 @@ interface RowsFilter {
 function rowsFilter(context: ExecContext, scan: ScanShape, narrowFrom: number): RowsFilter | null {
   const dictionaries = new Map(scan.snapshot.version.dictionaries)
   const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
-  const asked = new FragmentInputs(context, dictionaryOf, narrowFrom)
-  const predicate = scan.filter === null ? null : asked.expression(scan.filter)
-  if (predicate === null || asked.columns.length === 0) return null
-  const fragment = context.jit?.select({ columns: asked.types, predicate, output: 'rows' }) ?? null
+  const required = new FragmentInputs(context, dictionaryOf, narrowFrom)
+  const predicate = scan.filter === null ? null : required.expression(scan.filter)
+  if (predicate === null || required.columns.length === 0) return null
+  const fragment = context.jit?.select({ columns: required.types, predicate, output: 'rows' }) ?? null
   if (fragment === null) return null
   const block = context.arena.keep(fragment.blockBytes)
   fragment.writeConstants(block)
-  asked.bindLookups(fragment, block)
-  return { asked, fragment, block }
+  required.bindLookups(fragment, block)
+  return { required, fragment, block }
 }
 
 export class SparseRows {
@@ -124,8 +124,8 @@ export class SparseRows {
   #lookedAt(reader: SliceReader, morsel: ScanMorsel, from: number, rows: number): number {
     if (this.#filter === undefined) this.#filter = rowsFilter(this.#context, this.#scan, this.#inputs.narrowFrom)
     if (this.#filter === null) return -1
-    const { asked, fragment, block } = this.#filter
-    asked.bind(fragment, block, reader.vectors(morsel, from, asked.columns, true))
+    const { required, fragment, block } = this.#filter
+    required.bind(fragment, block, reader.vectors(morsel, from, required.columns, true))
     return fragment.run(block, rows, this.#index, 0)
   }
 

@@ -44,7 +44,7 @@ export function bindArray({ elements, position }: ast.ArrayLiteral, scope: Expre
   if (known !== null) return withElements(known, types, scope.context)
   if (bound.some(({ type }) => type.name === 'ARRAY'))
     return withElements(scalarCall('array', bound, position, scope.context), types, scope.context)
-  if (bound.some((element, index) => isListed(element) || isSaidText(element, elements[index])))
+  if (bound.some((element, index) => isListed(element) || isGivenText(element, elements[index])))
     return bindTextList(
       bound.map((element) => (isDay(element.type) ? asText(element, scope.context) : element)),
       position,
@@ -119,7 +119,7 @@ function isListed(element: Expression): boolean {
 }
 
 /** Whether the element was cast to a string type, even if it is a parameter without a value. */
-function isSaidText({ type }: Expression, written: ast.Expression | undefined): boolean {
+function isGivenText({ type }: Expression, written: ast.Expression | undefined): boolean {
   return written?.kind === 'cast' && isText(type)
 }
 

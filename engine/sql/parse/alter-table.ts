@@ -259,9 +259,9 @@ function parseColumns<Item>(cursor: Cursor, parseItem: (cursor: Cursor) => Item,
 
 function parseAddedColumn(cursor: Cursor, ifNotExists: boolean): ColumnDefinition & { ifNotExists: boolean } {
   take(cursor, 'column')
-  const isSaid = takeIfNotExists(cursor)
+  const isGiven = takeIfNotExists(cursor)
   if (cursor.kind === 'end') throw new SqlError("'column' or column name expected", cursor.start)
-  const mayExist = ifNotExists || isSaid
+  const mayExist = ifNotExists || isGiven
   const column = parseNewName(cursor, 'alter')
   return { ...parseColumnBehind(cursor, column, 'alter'), ifNotExists: mayExist }
 }
@@ -292,11 +292,11 @@ function isDroppedColumn(cursor: Cursor): boolean {
 
 function parseDroppedColumn(cursor: Cursor, ifExists: boolean): Name & { ifExists: boolean } {
   if (cursor.word === 'column' && peekWord(cursor) !== ',' && peekWord(cursor) !== '') take(cursor, 'column')
-  const isSaid = takeIfExists(cursor)
+  const isGiven = takeIfExists(cursor)
   const column = parseColumnName(cursor)
   // Object mappers append CASCADE or RESTRICT. Views that use the column stay in either case.
   if (!take(cursor, 'cascade')) take(cursor, 'restrict')
-  return { ...column, ifExists: ifExists || isSaid }
+  return { ...column, ifExists: ifExists || isGiven }
 }
 
 function parseDropConstraint(cursor: Cursor, position: number): AlterAction {

@@ -73,11 +73,11 @@ function isRepeatable(plan: Plan): boolean {
 /** Rewrites an aggregation whose only aggregate is mode(). */
 function modeOfCounts(plan: Extract<Plan, { kind: 'aggregate' }>): Plan {
   const [call] = plan.aggregates
-  const [asked] = call?.args ?? []
-  if (call === undefined || asked === undefined) return plan
+  const [requested] = call?.args ?? []
+  if (call === undefined || requested === undefined) return plan
   const type = dataType('LONG')
   const counted: AggregateCall = { name: 'count', args: [], type, position: call.position }
-  const pairs = [...plan.keys, asked]
+  const pairs = [...plan.keys, requested]
   const columns = [...pairs, counted].map((of, index): PlanColumn => ({ name: `c${index}`, type: of.type }))
   const column = (index: number): Expression => ({
     kind: 'column',
@@ -100,8 +100,8 @@ function modeOfCounts(plan: Extract<Plan, { kind: 'aggregate' }>): Plan {
 
 /** Whether the argument's type can be a group key and has a NULL. */
 function isMode({ name, args }: AggregateCall): boolean {
-  const [asked, ...more] = args
-  return name === 'mode' && asked !== undefined && more.length === 0 && !others.has(asked.type.name)
+  const [requested, ...more] = args
+  return name === 'mode' && requested !== undefined && more.length === 0 && !others.has(requested.type.name)
 }
 
 const others: ReadonlySet<string> = new Set(['ARRAY', 'BINARY', 'CHAR', 'INTERVAL'])

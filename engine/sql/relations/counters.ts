@@ -26,8 +26,8 @@ export function counterText(table: string, column: string): string {
 export function isOwnCounter(text: string, table: string, column: string): boolean {
   const name = /^\s*nextval\('((?:[^']|'')*)'(?:\s*::\s*(?:pg_catalog\.)?regclass)?\)\s*$/i.exec(text)?.[1]
   if (name === undefined) return false
-  const asked = nameParts(name.replaceAll("''", "'")).at(-1) ?? ''
-  return nextText(asked).toLowerCase() === counterText(table, column).toLowerCase()
+  const requested = nameParts(name.replaceAll("''", "'")).at(-1) ?? ''
+  return nextText(requested).toLowerCase() === counterText(table, column).toLowerCase()
 }
 
 /** The default expression that calls the named counter. */

@@ -32,7 +32,7 @@ export function describeStatement(
 
 function described(validation: Validation, slots: readonly ParameterSlot[], oids: readonly number[]): Description {
   const parameters = slots.map(({ type, isList, oid }, index) => {
-    const found = asked(type ?? dataType('STRING'))
+    const found = requested(type ?? dataType('STRING'))
     const wanted = isList === true ? arrayOidOf(found) : (oid ?? pgOidOf(found))
     const read = wanted === wireOids.oid ? (typeOfOid(wanted) ?? found) : found
     return { type: isList === true ? dataType('STRING') : read, oid: oids[index] || wanted }
@@ -41,7 +41,7 @@ function described(validation: Validation, slots: readonly ParameterSlot[], oids
 }
 
 /** Lists of enumeration labels are described as lists of text, which all clients know. */
-function asked(type: DataType): DataType {
+function requested(type: DataType): DataType {
   return isLabels(type) ? dataType('STRING', textKinds.texts) : type
 }
 

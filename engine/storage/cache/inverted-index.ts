@@ -33,9 +33,9 @@ const symbolsEach = 64
 /** The index is built at this request for the page: building it for a single read does not pay. */
 const indexedAt = 2
 
-/** Whether the index is used when a query requests `asked` of a part's symbols. */
-export function areIndexed(asked: number, symbols: number): boolean {
-  return asked > 0 && asked * symbolsEach <= symbols
+/** Whether the index is used when a query requests `requested` of a part's symbols. */
+export function areIndexed(requested: number, symbols: number): boolean {
+  return requested > 0 && requested * symbolsEach <= symbols
 }
 
 export class InvertedIndex {
@@ -70,8 +70,8 @@ export class InvertedIndex {
   #pin(part: OpenedPart, column: PartColumn, page: number): number {
     const { cache, ids } = this.#options
     const use = part.symbolUse(column)
-    const times = Math.min(indexedAt, use.asked[page]! + 1)
-    use.asked[page] = times
+    const times = Math.min(indexedAt, use.requested[page]! + 1)
+    use.requested[page] = times
     const key = part.chunk(column, page + rowPages)
     const ready = cache.pinReady(key)
     if (ready !== 0 || times < indexedAt) return ready

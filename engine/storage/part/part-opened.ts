@@ -15,7 +15,7 @@ export type NamedPart = Pick<PartDescriptor | DetachedPart, 'id' | 'rows' | 'min
 
 interface SymbolUse {
   /** By page: how often rows were requested by symbol, up to a limit. */
-  readonly asked: Uint8Array
+  readonly requested: Uint8Array
   /** The largest id among the part's symbols; null if not yet determined. */
   idMax: number | null
 }
@@ -67,7 +67,7 @@ export class OpenedPart implements PartHandle {
   symbolUse({ metadata }: PartColumn): SymbolUse {
     let use = this.#symbolUses.get(metadata.id)
     if (use === undefined) {
-      use = { asked: new Uint8Array(this.pageCount), idMax: null }
+      use = { requested: new Uint8Array(this.pageCount), idMax: null }
       this.#symbolUses.set(metadata.id, use)
     }
     return use

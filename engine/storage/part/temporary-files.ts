@@ -11,7 +11,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 
 const MIB = 1024 * 1024
 /** Bytes written between two checks of the free disk space. */
-const askBytes = 16 * MIB
+const checkBytes = 16 * MIB
 /** Queries leave this multiple of the free space below which the writer refuses rows. */
 const roomFactor = 2
 
@@ -61,7 +61,7 @@ class UnnamedFile implements TemporaryFile {
   size = 0
   readonly #folder: TemporaryFolder
   readonly #file: File
-  #sinceAsked = 0
+  #sinceChecked = 0
 
   constructor(folder: TemporaryFolder, file: File) {
     this.#folder = folder
@@ -69,10 +69,10 @@ class UnnamedFile implements TemporaryFile {
   }
 
   append(bytes: Uint8Array): void {
-    this.#sinceAsked += bytes.length
-    if (this.#sinceAsked >= askBytes) {
+    this.#sinceChecked += bytes.length
+    if (this.#sinceChecked >= checkBytes) {
       demandRoom(this.#folder)
-      this.#sinceAsked = 0
+      this.#sinceChecked = 0
     }
     this.#file.write([bytes], this.size)
     this.size += bytes.length
@@ -92,7 +92,7 @@ class UnnamedFile implements TemporaryFile {
 function demandRoom({ files, directory, memory }: TemporaryFolder): void {
   const free = files.freeBytes(directory)
   const least = metricOf(memory, 'freeBytesMin') * roomFactor
-  if (free >= least + askBytes) return
+  if (free >= least + checkBytes) return
   const context = `freeMiB=${Math.floor(free / MIB)}, leastMiB=${Math.floor(least / MIB)}`
   throw new ResourceError(`the disk is nearly full, and the query needs more than its memory [${context}]`)
 }

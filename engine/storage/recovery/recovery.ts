@@ -59,7 +59,7 @@ export function recoverWriter(given: WriterOptions): WriterState {
   const unfinished = takeUnfinished(catalog)
   settleTypes(catalog)
   log('I', 'writer', `recovered [tables=${catalog.byId.size}, frames=${report.frames}, rows=${replay.rows}]`)
-  const unnotedLosses = tellLosses(options, report)
+  const unnotedLosses = reportLosses(options, report)
   const nextPartId = manifest.ids.part
   const reservedEnd = nextPartId + partIdsPerFlush * 16
   const records: readonly ManifestRecord[] = [
@@ -173,7 +173,7 @@ function logUnfinished({ log }: WriterOptions, wal: Wal, tables: readonly Writer
 }
 
 /** Counts lost ranges of the log; returns how many of them have no side file. */
-function tellLosses({ files, directory, memory }: WriterOptions, { setAside }: ReplayReport): number {
+function reportLosses({ files, directory, memory }: WriterOptions, { setAside }: ReplayReport): number {
   const unnoted = setAside.filter(({ reason, sideFile }) => reason !== 'tail' && sideFile === undefined).length
   setMetric(memory, 'logLosses', countLosses(files, directory) + unnoted)
   return unnoted

@@ -11,7 +11,7 @@ import { copyResponse } from '../protocol/messages.js'
 import { MessageReader } from '../protocol/reader.js'
 import { PgError } from '../protocol/sqlstate.js'
 import { hasDraft } from '../transaction/held-state.js'
-import { saidTimeout } from '../transaction/run-engine.js'
+import { declaredTimeout } from '../transaction/run-engine.js'
 import { boundRows } from '../transaction/transaction.js'
 import { type CsvForm, CsvToText } from './copy-csv.js'
 import { EndMark } from './copy-end.js'
@@ -95,7 +95,7 @@ async function receive(pg: PgSession, sink: Sink): Promise<void> {
   }
   pg.running = { abort: (reason = 'canceling statement due to user request') => stop(reason) }
   // The server's query deadline does not apply: a COPY lasts as long as its client sends.
-  const timeoutMs = saidTimeout(pg) ?? 0
+  const timeoutMs = declaredTimeout(pg) ?? 0
   const timer = timeoutMs > 0 ? setTimeout(stop, timeoutMs, 'canceling statement due to statement timeout') : null
   try {
     await receiveUntil(pg, sink, () => stopped.error)

@@ -43,27 +43,27 @@ const mayBeBare: ReadonlySet<string> = new Set(['header', ...ignored])
 
 /** `clientEncoding` applies when the statement specifies none. */
 export function copyOptions({ options, direction }: Copy, clientEncoding: CopyEncoding | null): CopyOptions {
-  const said = saidOptions(options)
-  const textOf = (name: string, otherwise: string): string => said.get(name)?.value ?? otherwise
-  const format = formatOf(said.get('format'))
+  const given = givenOptions(options)
+  const textOf = (name: string, otherwise: string): string => given.get(name)?.value ?? otherwise
+  const format = formatOf(given.get('format'))
   const csv = format === 'csv'
-  demandFormats(said, format, direction)
-  const header = said.get('header')
-  const encoding = said.get('encoding')
+  demandFormats(given, format, direction)
+  const header = given.get('header')
+  const encoding = given.get('encoding')
   if (format === 'binary' && clientEncoding !== null)
     throw new PgError('0A000', 'texts of binary COPY are UTF-8: client_encoding is another one')
   const quote = textOf('quote', '"')
   const made: CopyOptions = {
     ...{ format, quote, header: headerOf(header), matches: /^match$/i.test(header?.value ?? '') },
-    delimiter: delimiterOf(textOf('delimiter', csv ? ',' : '\t'), csv, said.get('delimiter')?.position ?? -1),
+    delimiter: delimiterOf(textOf('delimiter', csv ? ',' : '\t'), csv, given.get('delimiter')?.position ?? -1),
     nullText: textOf('null', csv ? '' : '\\N'),
     quoteEscape: textOf('escape', quote),
     encoding: encoding === undefined ? clientEncoding : copyEncoding(encoding.value, encoding.position),
-    forceQuote: choiceOf(said.get('force_quote')),
-    forceNull: choiceOf(said.get('force_null')),
-    forceNotNull: choiceOf(said.get('force_not_null')),
+    forceQuote: choiceOf(given.get('force_quote')),
+    forceNull: choiceOf(given.get('force_null')),
+    forceNotNull: choiceOf(given.get('force_not_null')),
   }
-  demandDistinct(made, said)
+  demandDistinct(made, given)
   if (made.matches && direction === 'to') {
     throw new PgError('0A000', 'cannot use "match" with HEADER in COPY TO', header?.position ?? -1)
   }
@@ -81,30 +81,30 @@ export function chosenColumns(choice: ColumnChoice, columns: readonly { readonly
   return found
 }
 
-function saidOptions(options: readonly Option[]): Map<string, Option> {
-  const said = new Map<string, Option>()
+function givenOptions(options: readonly Option[]): Map<string, Option> {
+  const given = new Map<string, Option>()
   for (const option of options) {
-    if (said.has(option.name)) throw new PgError('42601', 'conflicting or redundant options', option.position)
+    if (given.has(option.name)) throw new PgError('42601', 'conflicting or redundant options', option.position)
     if (!known.has(option.name) && !ignored.has(option.name)) {
       throw new PgError('42601', `option "${option.name}" not recognized`, option.position)
     }
     if (option.values.length === 0 && !mayBeBare.has(option.name)) {
       throw new PgError('42601', `${option.name} requires a parameter`, option.position)
     }
-    said.set(option.name, option)
+    given.set(option.name, option)
   }
-  return said
+  return given
 }
 
-function demandFormats(said: ReadonlyMap<string, Option>, format: string, direction: Copy['direction']): void {
+function demandFormats(given: ReadonlyMap<string, Option>, format: string, direction: Copy['direction']): void {
   for (const name of ['delimiter', 'null', 'header']) {
-    const option = said.get(name)
+    const option = given.get(name)
     if (format !== 'binary' || option === undefined) continue
     const code = name === 'header' ? '0A000' : '42601'
     throw new PgError(code, `cannot specify ${name.toUpperCase()} in BINARY mode`, option.position)
   }
   for (const name of ['quote', 'escape', 'force_quote', 'force_null', 'force_not_null']) {
-    const option = said.get(name)
+    const option = given.get(name)
     if (option === undefined) continue
     const shown = name.replaceAll('_', ' ')
     if (format !== 'csv') throw new PgError('0A000', `COPY ${shown} available only in CSV mode`, option.position)
@@ -115,10 +115,10 @@ function demandFormats(said: ReadonlyMap<string, Option>, format: string, direct
   }
 }
 
-function demandDistinct(options: CopyOptions, said: ReadonlyMap<string, Option>): void {
+function demandDistinct(options: CopyOptions, given: ReadonlyMap<string, Option>): void {
   const { format, quote, quoteEscape, delimiter, nullText } = options
   const refuse = (name: string, message: string, code = '0A000'): never => {
-    throw new PgError(code, message, said.get(name)?.position ?? -1)
+    throw new PgError(code, message, given.get(name)?.position ?? -1)
   }
   if (/[\r\n]/.test(nullText)) {
     refuse('null', 'COPY null representation cannot use newline or carriage return', '22023')

@@ -26,14 +26,14 @@ export async function authenticate(
   user: string,
   { inbound, out, endPoint }: { readonly inbound: Inbound; readonly out: Outbound; readonly endPoint: Buffer | null },
 ): Promise<Principal | null> {
-  const asked = { user, ask: (request: Buffer) => ask(inbound, out, request), out, endPoint }
-  const answered = await methods[guard.options.authentication](guard, asked)
+  const requested = { user, ask: (request: Buffer) => ask(inbound, out, request), out, endPoint }
+  const answered = await methods[guard.options.authentication](guard, requested)
   if (answered === 'gone') return null
   if (answered === null) throw new PgError('28P01', `password authentication failed for user "${user}"`)
   return answered
 }
 
-interface Asked {
+interface Requested {
   readonly user: string
   /** Sends the request; returns the response, or null when the client has disconnected. */
   readonly ask: (request: Buffer) => Promise<MessageReader | null>
@@ -43,7 +43,7 @@ interface Asked {
 }
 
 /** Returns null for wrong credentials. */
-type Method = (guard: Guard, asked: Asked) => Promise<Principal | null | 'gone'>
+type Method = (guard: Guard, requested: Requested) => Promise<Principal | null | 'gone'>
 
 const saltBytes = 4
 
@@ -53,10 +53,10 @@ const methods: Record<PgOptions['authentication'], Method> = {
     return answer === null ? 'gone' : services.authenticator.password(user, answer.text())
   },
   // Users created by SQL have only a SCRAM verifier, and MD5 needs the password.
-  md5: async (guard, asked) => {
+  md5: async (guard, requested) => {
     const { services } = guard
-    const { user, ask } = asked
-    if (!services.authenticator.knowsPassword(user)) return scram(guard, asked)
+    const { user, ask } = requested
+    if (!services.authenticator.knowsPassword(user)) return scram(guard, requested)
     const salt = randomBytes(saltBytes)
     const answer = await ask(authentication('md5', salt))
     return answer === null ? 'gone' : services.authenticator.md5(user, salt, answer.text())
@@ -64,7 +64,7 @@ const methods: Record<PgOptions['authentication'], Method> = {
   'scram-sha-256': scram,
 }
 
-async function scram({ services }: Guard, { user, ask, out, endPoint }: Asked): Promise<Principal | null | 'gone'> {
+async function scram({ services }: Guard, { user, ask, out, endPoint }: Requested): Promise<Principal | null | 'gone'> {
   const mechanisms = endPoint === null ? [scramMechanism] : [boundMechanism, scramMechanism]
   const first = await ask(authentication('sasl', Buffer.from(`${mechanisms.join('\0')}\0\0`)))
   if (first === null) return 'gone'

@@ -18,8 +18,8 @@ import {
   parametersOf,
   pgEncoding,
   runInEngine,
+  sendNotes,
   tagOf,
-  tellNotes,
   timeoutOf,
 } from './run-engine.js'
 import { takeSnapshot } from './snapshots.js'
@@ -94,8 +94,8 @@ async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptio
   takeSnapshot(pg)
   const running = new LazySignal()
   pg.running = running
-  const asked = askedBy(pg, parsed, options, running)
-  const { tag, draft, emptied, large, notes, fill } = await pg.engine.draft(parsed, asked)
+  const requested = requestedBy(pg, parsed, options, running)
+  const { tag, draft, emptied, large, notes, fill } = await pg.engine.draft(parsed, requested)
   if (large && pg.status === 'I') {
     await settle(pg)
     return runInEngine(pg, parsed, options)
@@ -112,14 +112,14 @@ async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptio
   })
   if (rows !== null) pg.transaction = pg.engine.begin()
   showHeld(pg)
-  tellNotes(pg, notes)
+  sendNotes(pg, notes)
   if (fill === null) return tagOf(tag, 0)
   const filled = await fill((tableId, batch) => gather(pg, tableId, batch))
   noteInserted(pg, filled)
   return tagOf(tag, filled)
 }
 
-function askedBy(pg: PgSession, parsed: ParsedStatement, options: RunOptions, signal: LazySignal): ExecuteOptions {
+function requestedBy(pg: PgSession, parsed: ParsedStatement, options: RunOptions, signal: LazySignal): ExecuteOptions {
   return {
     ...{ session: pg.session, parsed, encoding: pgEncoding(pg, options.binary), parameters: parametersOf(options) },
     ...{ skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false, columns: null, timeoutMs: timeoutOf(pg) },

@@ -78,12 +78,12 @@ export async function runInEngine(
     pg.tookEffect = true
     leaveSnapshot(pg)
   }
-  tellNotes(pg, result.notes)
+  sendNotes(pg, result.notes)
   return tagOf(result.tag, result.rows)
 }
 
 /** Reports a statement's side effects to the client as notices. */
-export function tellNotes(pg: PgSession, notes: readonly string[] = []): void {
+export function sendNotes(pg: PgSession, notes: readonly string[] = []): void {
   for (const message of notes) pg.out.put(noticeResponse({ severity: 'WARNING', code: '01000', message, position: 0 }))
 }
 
@@ -142,11 +142,11 @@ export function noteInserted({ connection, counters }: PgSession, rows: number):
 }
 
 export function timeoutOf(pg: PgSession): number {
-  return saidTimeout(pg) ?? pg.options.queryTimeoutMs
+  return declaredTimeout(pg) ?? pg.options.queryTimeoutMs
 }
 
 /** The session's statement_timeout; null: not set. */
-export function saidTimeout({ settings }: PgSession): number | null {
+export function declaredTimeout({ settings }: PgSession): number | null {
   const said = settings.get('statement_timeout')
   return said === undefined ? null : Number(said)
 }

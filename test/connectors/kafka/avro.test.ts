@@ -32,7 +32,7 @@ const schemas: Readonly<Record<number, object>> = {
   4: { type: 'record', name: 'At', fields: [{ name: 'at', type: { type: 'long', logicalType: 'timestamp-nanos' } }] },
 }
 
-const asked: string[] = []
+const requested: string[] = []
 let server: Server
 let url = ''
 /** Answers of this status instead of schemas. */
@@ -40,7 +40,7 @@ let status = 0
 
 beforeAll(async () => {
   server = createServer((request, response) => {
-    asked.push(request.url ?? '')
+    requested.push(request.url ?? '')
     const id = Number(/^\/schemas\/ids\/(\d+)$/.exec(request.url ?? '')?.[1])
     const schema = schemas[id]
     response.statusCode = status === 0 ? (schema === undefined && id !== 8 ? 404 : 200) : status
@@ -126,10 +126,10 @@ test('a registry that is away is waited for; a schema is asked for once', async 
   status = 500
   await expect(read([encoded(2, { raw: Buffer.alloc(0), v: 1 })])).rejects.toThrow(RegistryError)
   status = 0
-  asked.length = 0
+  requested.length = 0
   const { reader, records } = await read([encoded(3, 5), encoded(3, 6), encoded(3, 7)], { timestampFields: [] })
   await reader.prepare(records)
-  expect(asked).toEqual(['/schemas/ids/3'])
+  expect(requested).toEqual(['/schemas/ids/3'])
   const nowhere = schemaRegistry({ url: 'http://127.0.0.1:1', credentials: '' })
   await expect(nowhere.schema(1)).rejects.toThrow(RegistryError)
 })

@@ -284,7 +284,7 @@ describe('aggregate kernel', () => {
             memory.u32[(codesAt >>> 2) + i] = code
             memory.u8.copyWithin(valuesAt + i * 8, entriesAt + code * 8, entriesAt + code * 8 + 8)
           })
-          const asked = (encoded: boolean, ids: number): number[] => {
+          const requested = (encoded: boolean, ids: number): number[] => {
             memory.u8.fill(0, slotsAt, slotsAt + 8192)
             const [slots, keys, heap, heapBytes, slotCount] = [slotsAt, keysAt, heapAt, 65536, 64]
             writeKeyTable(memory, tableAt, { slots, slotCount, countMax, keys, heap, heapBytes })
@@ -304,7 +304,7 @@ describe('aggregate kernel', () => {
             kernels.aggregate.rehashKeys(tableAt, 0)
             return [first, number(first), memory.u32[(tableAt + 8) >>> 2]!]
           }
-          expect(asked(true, idsAt)).toEqual(asked(false, outAt + 12288))
+          expect(requested(true, idsAt)).toEqual(requested(false, outAt + 12288))
           const ids = (from: number): Uint8Array => memory.u8.slice(from, from + rows * 4)
           expect(ids(idsAt)).toEqual(ids(outAt + 12288))
         }

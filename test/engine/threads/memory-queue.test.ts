@@ -54,9 +54,9 @@ test('queries that fit alone answer, however many there are', async () => {
     if (known.length > 0) expect(alone).toEqual(known)
     expected.set(sql, alone)
   }
-  const asked = Array.from({ length: 5 }, () => large.map(([sql]) => sql)).flat()
-  const answers = await Promise.all(asked.map((sql) => rowsFrom(engine, sql)))
-  answers.forEach((answer, index) => expect(answer).toEqual(expected.get(asked[index] as string)))
+  const requested = Array.from({ length: 5 }, () => large.map(([sql]) => sql)).flat()
+  const answers = await Promise.all(requested.map((sql) => rowsFrom(engine, sql)))
+  answers.forEach((answer, index) => expect(answer).toEqual(expected.get(requested[index] as string)))
 })
 
 test('rows are inserted once', async () => {

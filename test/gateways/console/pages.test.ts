@@ -80,13 +80,13 @@ test('the page reads whole numbers of any size, and tells whether there are more
     query: '9007199254740993 " 12345678901234567',
     dataset: [['9007199254740993', '-9223372036854775807', 0.1234567890123456, 1.5e300, 1234567]],
   })
-  const asked: unknown[] = []
+  const requested: unknown[] = []
   const answers = ['[[1],[2],[3]],"count":3', '[[1],[2]],"count":2', '[[1],[2]],"count":2,"capped":true,"rowsMax":2']
   const original = globalThis.fetch
   globalThis.fetch = async (path, options) => {
     if (path === '../settings') return new Response('{"config":{"http.context.execute":"/moved"}}')
     expect(path).toBe('../moved')
-    asked.push(JSON.parse(String(options?.body)).limit)
+    requested.push(JSON.parse(String(options?.body)).limit)
     return new Response(`{"columns":[],"dataset":${answers.shift()}}`)
   }
   try {
@@ -100,7 +100,7 @@ test('the page reads whole numbers of any size, and tells whether there are more
       [[[1], [2]], 2, false],
       [[[1], [2]], 2, true],
     ])
-    expect(asked).toEqual(['3', '3', '3'])
+    expect(requested).toEqual(['3', '3', '3'])
   } finally {
     globalThis.fetch = original
   }

@@ -36,8 +36,8 @@ describe('stored', () => {
     ['m', 'm'],
     ['h', 'h'],
     ['', 'n'],
-  ])('with precision %s', async (asked, given) => {
-    expect((await write('a v=1i 1\n', `/write?precision=${asked}`)).status).toBe(204)
+  ])('with precision %s', async (requested, given) => {
+    expect((await write('a v=1i 1\n', `/write?precision=${requested}`)).status).toBe(204)
     expect(gateway.engine.requests[0]?.precision).toBe(given)
   })
 

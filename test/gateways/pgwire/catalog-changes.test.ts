@@ -88,9 +88,9 @@ test.each(changes)('%s', async (statement, question, found) => {
 })
 
 test('users are none of the catalog: they are looked up each time', async () => {
-  const asked =
+  const requested =
     "select usename, usesysid::regrole, pg_get_userbyid(usesysid) from pg_user where usename = 'reader' order by 1"
-  const rows = async (): Promise<unknown[]> => (await other.query({ text: asked, rowMode: 'array' })).rows
+  const rows = async (): Promise<unknown[]> => (await other.query({ text: requested, rowMode: 'array' })).rows
   for (let round = 0; round < 2; round++) {
     expect(await rows()).toEqual([])
     await client.query("create user reader with password 'secret'")

@@ -20,12 +20,12 @@ async function rowsOf(text: string, values: unknown[] = []): Promise<unknown[]> 
 
 const described = `select objsubid, description from pg_description
   where classoid = 'pg_class'::regclass and objoid = '"Told"'::regclass order by objsubid`
-const asked = `select obj_description('"Told"'::regclass, 'pg_class'), col_description('"Told"'::regclass, attnum)
+const requested = `select obj_description('"Told"'::regclass, 'pg_class'), col_description('"Told"'::regclass, attnum)
   from pg_attribute where attrelid = '"Told"'::regclass and attnum > 0 order by attnum`
 
 test('comments stay', async () => {
   await client.query('create table "Told" (id int, "B" varchar(9), c int)')
-  expect(await rowsOf(asked)).toEqual([
+  expect(await rowsOf(requested)).toEqual([
     [null, null],
     [null, null],
     [null, null],
@@ -41,7 +41,7 @@ test('comments stay', async () => {
     [2, 'a name'],
     [3, 'of\nlines'],
   ])
-  expect(await rowsOf(asked)).toEqual([
+  expect(await rowsOf(requested)).toEqual([
     ["it's told", null],
     ["it's told", 'a name'],
     ["it's told", 'of\nlines'],

@@ -52,9 +52,9 @@ test('a cursor reads ONLY a table, and `only` may still name one', async () => {
 })
 
 test('a setting of each row is none, and where there is one it is refused', async () => {
-  const asked = "select set_config(name, 'view', false) from pg_settings where name = "
-  expect((await client.query(`${asked}'restrict_nonsystem_relation_kind'`)).rows).toEqual([])
-  await expect(client.query(`${asked}'search_path'`)).rejects.toThrow('set_config() takes a constant name')
+  const requested = "select set_config(name, 'view', false) from pg_settings where name = "
+  expect((await client.query(`${requested}'restrict_nonsystem_relation_kind'`)).rows).toEqual([])
+  await expect(client.query(`${requested}'search_path'`)).rejects.toThrow('set_config() takes a constant name')
 })
 
 test('options of foreign tables are pairs, the text of a view ends as a statement does', async () => {
@@ -98,8 +98,8 @@ test('a counted column comes back with its numbers', async () => {
   // As pg_dump writes it.
   await client.query('create table public.counted (id integer not null, n integer)')
   await client.query('create sequence public.counted_id_seq as integer start with 1')
-  const asked = "set default nextval('public.counted_id_seq'::regclass)"
-  await client.query(`alter table only public.counted alter column id ${asked}`)
+  const requested = "set default nextval('public.counted_id_seq'::regclass)"
+  await client.query(`alter table only public.counted alter column id ${requested}`)
   await client.query("select pg_catalog.setval('public.counted_id_seq', 2, true)")
   expect((await client.query('insert into counted (n) values (3) returning id')).rows).toEqual([{ id: 3 }])
   await client.query("create table again (id integer default nextval('public.again_id_seq'::regclass) not null, n int)")

@@ -36,8 +36,8 @@ test('numbers of the extended protocol follow each other, and none comes twice b
   const given = new Set<number>([1, 51, 101])
   for (const signal of ['SIGKILL', 'SIGTERM', 'SIGKILL'] as const) {
     const other = await server.connect()
-    for (let asked = 0; asked < 60; asked++) {
-      const number = await nextOf(asked % 2 === 0 ? client : other)
+    for (let requested = 0; requested < 60; requested++) {
+      const number = await nextOf(requested % 2 === 0 ? client : other)
       expect(given.has(number)).toBe(false)
       given.add(number)
     }

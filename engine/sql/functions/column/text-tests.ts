@@ -30,7 +30,7 @@ import { requiredLiterals } from './regex-literals.js'
 /**
  * `rough`: the kernel's pattern is only a filter. A string that fails it does not match; one that passes needs `eval`.
  */
-interface AskedPattern extends TextPattern {
+interface SearchedPattern extends TextPattern {
   readonly rough?: boolean
 }
 
@@ -43,9 +43,9 @@ export const startsWithColumn = patternColumn((value) =>
     : { literals: [new Uint8Array(Buffer.from(value))], flags: textFlags.anchoredStart },
 )
 
-function patternColumn(patternOf: (value: string) => AskedPattern | undefined): ColumnFunction {
-  return ({ args: [text, asked] }, { memory, kernels, allocate }) => {
-    const value = constantText(asked)
+function patternColumn(patternOf: (value: string) => SearchedPattern | undefined): ColumnFunction {
+  return ({ args: [text, requested] }, { memory, kernels, allocate }) => {
+    const value = constantText(requested)
     const pattern = typeof value === 'string' ? patternOf(value) : undefined
     if (!isTextVector(text) || pattern === undefined) return undefined
     const address = allocate(textPatternBytes(pattern))
@@ -65,7 +65,7 @@ function patternColumn(patternOf: (value: string) => AskedPattern | undefined): 
 }
 
 /** The literals that every match contains. */
-function regexPattern(value: string): AskedPattern | undefined {
+function regexPattern(value: string): SearchedPattern | undefined {
   const required = requiredLiterals(value)
   if (required === undefined) return undefined
   const literals = required.literals.map((text) => new Uint8Array(Buffer.from(text)))

@@ -49,9 +49,9 @@ test('ids of texts in a dictionary that grows beyond what a question takes in', 
     const last = texts.length - 1
     const wanted = [last, 5, 700, 1999, last >> 1].filter((id) => id < texts.length)
     const ascending = [...new Set(wanted)].sort((a, b) => a - b)
-    const asked = [...wanted.map((id) => texts[id] as string), 'host_', 'nobody', texts[5] as string]
-    for (let time = 0; time < 5; time++) expect(ids(asked)).toEqual(ascending)
-    expect(ids(asked, 6, last)).toEqual(ascending.filter((id) => id >= 6 && id < last))
+    const requested = [...wanted.map((id) => texts[id] as string), 'host_', 'nobody', texts[5] as string]
+    for (let time = 0; time < 5; time++) expect(ids(requested)).toEqual(ascending)
+    expect(ids(requested, 6, last)).toEqual(ascending.filter((id) => id >= 6 && id < last))
     expect(ids(['nobody'])).toEqual([])
   }
 })

@@ -36,11 +36,11 @@ test.each([0, 5, 9])('brotli of quality %s', (level) => {
 
 test('a query that is over ends within a page', () => {
   for (const codec of [gzipCodec(9), brotliCodec(5)]) {
-    let asked = 0
+    let requested = 0
     const alive = (): void => {
-      if (++asked === 4) throw new Error('over')
+      if (++requested === 4) throw new Error('over')
     }
     expect(() => compressInSteps(codec, text(1_000_000, 3), alive)).toThrow('over')
-    expect(asked).toBe(4)
+    expect(requested).toBe(4)
   }
 })

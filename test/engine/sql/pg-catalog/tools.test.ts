@@ -82,8 +82,8 @@ async function answersTo({ sql, parameters }: Recorded): Promise<Answer[]> {
   return answers
 }
 
-async function answerTo(sql: string, asked: ExecuteOptions): Promise<Answer> {
-  const result = await engine.execute(sql, asked)
+async function answerTo(sql: string, requested: ExecuteOptions): Promise<Answer> {
+  const result = await engine.execute(sql, requested)
   if (result.kind !== 'rows') return { tag: result.kind === 'done' ? result.tag : result.kind }
   const first: string[] = []
   for await (const rows of result.values)
