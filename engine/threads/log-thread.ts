@@ -1,9 +1,9 @@
-// Entry point of the log thread, a worker: it runs log-role.ts, so that the writer can decode while the log is synced.
+// Entry point of the log thread, a worker: it runs log-loop.ts, so that the writer can decode while the log is synced.
 // It talks to the writer over a port of their own. On 'close' it ends after completing all requests.
 
 import { assert } from '../base/assert.js'
 import { nodeFiles } from '../base/files.js'
-import { createLogRole } from '../wal/log-role.js'
+import { createLogLoop } from '../wal/log-loop.js'
 import type { LogReport, LogRequest } from '../wal/types.js'
 import { receiveFrom, runWorker, workerContext } from './thread.js'
 import { threadIds, wake } from './wake.js'
@@ -19,7 +19,7 @@ const { memory, peer } = context
 assert(peer !== null, 'the log thread has a line to the writer')
 let closing = false
 
-const role = createLogRole({
+const loop = createLogLoop({
   files: nodeFiles(),
   take: () => receiveFrom<LogRequest>(peer),
   report: (report: LogReport) => {
@@ -34,7 +34,7 @@ runWorker<LogThreadMessage>(
     closing = true
   },
   () => {
-    const outcome = role.step()
+    const outcome = loop.step()
     return outcome === 'idle' && closing ? 'ended' : outcome
   },
   idleMs,

@@ -4,7 +4,7 @@
 import { AnchoredClock, systemTime } from '../base/clock.js'
 import { CancelledError } from '../base/errors.js'
 import { nodeFiles } from '../base/files.js'
-import { QueryRole } from '../exec/run/query-role.js'
+import { QueryLoop } from '../exec/run/query-loop.js'
 import { loadKernels } from '../kernels/load.js'
 import { createAllocator } from '../memory/allocator.js'
 import { Ledger, recorded } from '../memory/ledger.js'
@@ -16,7 +16,7 @@ import { reclaiming } from '../storage/memtable/reclaimed-memory.js'
 import { createPartAccess } from '../storage/part/part-reader.js'
 import { temporaryFiles } from '../storage/part/temporary-files.js'
 import { noteActivity } from './activity.js'
-import { CsvRole, isCsvMessage } from './csv-role.js'
+import { CsvLoop, isCsvMessage } from './csv-loop.js'
 import { heapGuard } from './heap-guard.js'
 import { JobRunner } from './job-runner.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
@@ -52,7 +52,7 @@ const partAccess = createPartAccess({
   kernels,
   cache,
 })
-const queries = new QueryRole({
+const queries = new QueryLoop({
   memory,
   allocator,
   kernels,
@@ -85,7 +85,7 @@ const tools = {
   parts: partAccess,
 }
 const jobs = new JobRunner(tools, post)
-const csv = new CsvRole({ memory, allocator: reclaiming(plain, cache), kernels }, post)
+const csv = new CsvLoop({ memory, allocator: reclaiming(plain, cache), kernels }, post)
 const versions = new ReceivedVersions()
 let closing = false
 

@@ -14,8 +14,8 @@ import { ChunkCache } from '../storage/cache/chunk-cache.js'
 import { chooseCompaction } from '../storage/jobs/compaction.js'
 import type { FromWriter, ToWriter } from '../storage/jobs/messages.js'
 import { reclaiming } from '../storage/memtable/reclaimed-memory.js'
-import { WriterRole } from '../storage/writer-role.js'
-import { createLogRole } from '../wal/log-role.js'
+import { WriterLoop } from '../storage/writer-loop.js'
+import { createLogLoop } from '../wal/log-loop.js'
 import type { LogReport, LogRequest } from '../wal/types.js'
 import { InlineSync } from './inline-sync.js'
 import { receiveFrom, runWorker, workerContext } from './thread.js'
@@ -32,7 +32,7 @@ assert(peer !== null, 'the writer has a line to the log thread')
 const inlineSync = new InlineSync()
 const ownRequests: LogRequest[] = []
 const ownReports: LogReport[] = []
-const ownLog = createLogRole({
+const ownLog = createLogLoop({
   files: nodeFiles(),
   take: () => ownRequests.shift(),
   report: (report) => ownReports.push(report),
@@ -41,12 +41,12 @@ const ownLog = createLogRole({
 let seen = 0
 
 const allocator = createAllocator(memory, threadId)
-const role = openRole()
-runWorker<ToWriter>(context, (message) => role.receive(message), step, idleMs)
+const loop = openLoop()
+runWorker<ToWriter>(context, (message) => loop.receive(message), step, idleMs)
 
-function openRole(): WriterRole {
+function openLoop(): WriterLoop {
   try {
-    return new WriterRole({
+    return new WriterLoop({
       memory,
       allocator: reclaiming(allocator, new ChunkCache(memory, allocator, options.cacheAddress, threadId)),
       kernels: loadKernels(memory),
@@ -89,9 +89,9 @@ function step(): 'worked' | 'idle' | 'ended' {
   seen = wakeWord(memory, threadId)
   for (let report = receiveFrom<LogReport>(peer); report !== undefined; report = receiveFrom<LogReport>(peer)) {
     if (report.kind === 'synced' || report.kind === 'syncFailed') inlineSync.reported(report.sequence)
-    role.report(report)
+    loop.report(report)
   }
-  for (const report of ownReports.splice(0)) role.report(report)
-  const outcome = role.step()
-  return role.closed ? 'ended' : outcome
+  for (const report of ownReports.splice(0)) loop.report(report)
+  const outcome = loop.step()
+  return loop.closed ? 'ended' : outcome
 }

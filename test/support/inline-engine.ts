@@ -7,7 +7,7 @@ import type { Files } from '../../engine/base/files.js'
 import { inlineArenaBytes } from '../../engine/base/limits.js'
 import type { Receipt } from '../../engine/engine.js'
 import { InlineExecutor, readyChunks } from '../../engine/exec/run/inline-executor.js'
-import { QueryRole } from '../../engine/exec/run/query-role.js'
+import { QueryLoop } from '../../engine/exec/run/query-loop.js'
 import { loadKernels } from '../../engine/kernels/load.js'
 import { createAllocator, initializeHeap } from '../../engine/memory/allocator.js'
 import { type Allocator, budgets } from '../../engine/memory/budgets.js'
@@ -23,12 +23,12 @@ import type { FromWriter, ToWriter } from '../../engine/storage/jobs/messages.js
 import type { PartAccess } from '../../engine/storage/part/part-access.js'
 import { createPartAccess } from '../../engine/storage/part/part-reader.js'
 import type { WriterSettings } from '../../engine/storage/writer/writer-state.js'
-import { WriterRole } from '../../engine/storage/writer-role.js'
+import { WriterLoop } from '../../engine/storage/writer-loop.js'
 import { JobRunner } from '../../engine/threads/job-runner.js'
 import type { FromQueryHost, ToQueryHost } from '../../engine/threads/messages.js'
 import { QueryPool } from '../../engine/threads/query-pool.js'
 import type { Value } from '../../engine/types/value.js'
-import { createLogRole, type LogRole } from '../../engine/wal/log-role.js'
+import { createLogLoop, type LogLoop } from '../../engine/wal/log-loop.js'
 import type { LogReport, LogRequest } from '../../engine/wal/types.js'
 import { createFaultyDisk } from './faulty-files.js'
 import { executeOptions } from './test-engine.js'
@@ -61,10 +61,10 @@ export class InlineEngine {
   /** While false, jobs rest. */
   jobsRun = true
   ms = 0
-  readonly #writer: WriterRole
-  readonly #logRole: LogRole
+  readonly #writer: WriterLoop
+  readonly #logLoop: LogLoop
   readonly #jobs: JobRunner
-  readonly #queries: QueryRole
+  readonly #queries: QueryLoop
   readonly #toWriter: ToWriter[] = []
   readonly #fromWriter: FromWriter[] = []
   readonly #toQueries: ToQueryHost[] = []
@@ -93,7 +93,7 @@ export class InlineEngine {
     const released = (tableId: number, below: number, held: readonly number[]): void =>
       void this.#toWriter.push({ kind: 'released', tableId, below, held })
     this.view = new CatalogView(memory, released, clock)
-    this.#logRole = createLogRole({
+    this.#logLoop = createLogLoop({
       files,
       take: () => this.#toLog.shift(),
       report: (report) => this.#reports.push(report),
@@ -104,7 +104,7 @@ export class InlineEngine {
     this.#parts = parts
     const post = (message: FromQueryHost): number => this.#fromQueries.push(message)
     this.#jobs = new JobRunner({ files, directory, memory, allocator, kernels, codec: 'lz4_raw', parts }, post)
-    this.#queries = new QueryRole({ memory, allocator, kernels, partAccess: parts, clock, post })
+    this.#queries = new QueryLoop({ memory, allocator, kernels, partAccess: parts, clock, post })
     const queries = new QueryPool({
       memory,
       jobDone: (jobId, result) => this.#toWriter.push({ kind: 'jobDone', jobId, result }),
@@ -133,7 +133,7 @@ export class InlineEngine {
       parameters: () => [],
       configuredUsers: [],
     })
-    this.#writer = new WriterRole({
+    this.#writer = new WriterLoop({
       ...{ memory, allocator: this.allocator, kernels, files, directory, clock, log, commitMode: 'sync' },
       post: (message) => this.#fromWriter.push(structuredClone(message)),
       sendLog: (request) => this.#toLog.push(request),
@@ -168,7 +168,7 @@ export class InlineEngine {
       worked = true
     }
     worked = this.#writer.step() === 'worked' || worked
-    worked = this.#logRole.step() === 'worked' || worked
+    worked = this.#logLoop.step() === 'worked' || worked
     for (let report = this.#reports.shift(); report !== undefined; report = this.#reports.shift()) {
       this.#writer.report(report)
       worked = true

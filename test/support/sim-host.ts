@@ -21,9 +21,9 @@ import type { FromWriter, Receipt, ToWriter } from '../../engine/storage/jobs/me
 import type { PartAccess } from '../../engine/storage/part/part-access.js'
 import { createPartAccess } from '../../engine/storage/part/part-reader.js'
 import type { WriterSettings } from '../../engine/storage/writer/writer-state.js'
-import { WriterRole } from '../../engine/storage/writer-role.js'
+import { WriterLoop } from '../../engine/storage/writer-loop.js'
 import { JobRunner } from '../../engine/threads/job-runner.js'
-import { createLogRole, type LogRole } from '../../engine/wal/log-role.js'
+import { createLogLoop, type LogLoop } from '../../engine/wal/log-loop.js'
 import type { CommitMode, LogReport, LogRequest } from '../../engine/wal/types.js'
 import { SimulatedCrash } from './faulty-files.js'
 import type { Random } from './random.js'
@@ -77,8 +77,8 @@ export class SimHost {
   wallShiftMs: number
   jobsDone = { flush: 0, merge: 0, rewrite: 0 }
   private readonly options: SimHostOptions
-  private readonly writer: WriterRole
-  private readonly logRole: LogRole
+  private readonly writer: WriterLoop
+  private readonly logLoop: LogLoop
   private readonly runners: JobRunner[]
   private readonly blocks: { readonly header: RingHeader; readonly payload: Uint8Array }[] = []
   private readonly toWriter: ToWriter[] = []
@@ -107,7 +107,7 @@ export class SimHost {
       this.clock,
     )
     this.parts = reader(0)
-    this.logRole = createLogRole({
+    this.logLoop = createLogLoop({
       files: options.files,
       take: () => this.toLog.shift(),
       report: (report) => this.reports.push(report),
@@ -143,9 +143,9 @@ export class SimHost {
     })
   }
 
-  private createWriter(kernels: Kernels): WriterRole {
+  private createWriter(kernels: Kernels): WriterLoop {
     const { files, commitMode, settings, walBytesMax, walSegmentBytes, trace } = this.options
-    return new WriterRole({
+    return new WriterLoop({
       ...{ memory: this.memory, allocator: this.allocator, kernels, files, directory: '/db', commitMode, settings },
       ...{ walBytesMax, walSegmentBytes, walLogId: new Uint8Array(8).fill(7), manifestBytesMin: 32 * KIB },
       reserveFileBytes: 160 * KIB,
@@ -189,7 +189,7 @@ export class SimHost {
 
   private act(choice: number): boolean {
     if (choice < 5) return this.writer.step() === 'worked'
-    if (choice < 7) return this.logRole.step() === 'worked'
+    if (choice < 7) return this.logLoop.step() === 'worked'
     if (choice < 9) return this.deliver(this.reports, (report) => this.writer.report(report))
     if (choice < 11) return this.deliver(this.fromWriter, (message) => this.take(message))
     if (choice < 13) return this.deliver(this.toWriter, (message) => this.writer.receive(message))

@@ -2,7 +2,7 @@
 
 import { errorFromRecord } from '../../../engine/base/errors.js'
 import type { Encoding, FromQueryThread, RunQuery } from '../../../engine/exec/run/messages.js'
-import { QueryRole } from '../../../engine/exec/run/query-role.js'
+import { QueryLoop } from '../../../engine/exec/run/query-loop.js'
 import { type Kernels, loadKernels } from '../../../engine/kernels/load.js'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
 import { type Allocator, budgets } from '../../../engine/memory/budgets.js'
@@ -199,7 +199,7 @@ export function runQuery(bench: Bench, query: Query, tables: readonly TestTable[
   const { memory, allocator, kernels } = bench
   const usedBefore = allocator.used(budgets.queries)
   const messages: FromQueryThread[] = []
-  const role = new QueryRole({
+  const loop = new QueryLoop({
     memory,
     allocator,
     kernels,
@@ -208,19 +208,19 @@ export function runQuery(bench: Bench, query: Query, tables: readonly TestTable[
     clock: { nowMicros: () => 1_700_000_000_000_000, monotonicMs: () => performance.now() },
     post: (message) => messages.push(message),
   })
-  role.receive(runMessage(query, tables, options))
+  loop.receive(runMessage(query, tables, options))
   const rows: (readonly Value[])[] = []
   let text = ''
   for (;;) {
-    const outcome = role.step()
+    const outcome = loop.step()
     for (const message of messages.splice(0)) {
       if (message.kind === 'rows') {
         rows.push(...(message.rows as Value[][]))
-        role.receive({ kind: 'taken', queryId: 1, rows: message.rows.length, bytes: 0 })
+        loop.receive({ kind: 'taken', queryId: 1, rows: message.rows.length, bytes: 0 })
       }
       if (message.kind === 'block') {
         text += Buffer.from(memory.u8.slice(message.address, message.address + message.bytes)).toString('utf8')
-        role.receive({ kind: 'release', queryId: 1, address: message.address })
+        loop.receive({ kind: 'release', queryId: 1, address: message.address })
       }
       if (message.kind === 'error') throw errorFromRecord(message.error)
       if (message.kind !== 'end') continue

@@ -155,7 +155,7 @@ test('keys from the environment, a file and a role', async () => {
     path,
     `[default]\naws_access_key_id = no\naws_secret_access_key = no\n[other]\naws_access_key_id=${accessKeyId}\naws_secret_access_key = ${secretAccessKey}\n`,
   )
-  const role = createServer((request, response) => {
+  const loop = createServer((request, response) => {
     const isToken = request.url === '/latest/api/token' && request.method === 'PUT'
     if (!isToken && request.headers['x-aws-ec2-metadata-token'] !== 'tok') return response.writeHead(401).end()
     if (isToken) return response.end('tok')
@@ -168,8 +168,8 @@ test('keys from the environment, a file and a role', async () => {
     }
     return response.end(JSON.stringify(answer))
   })
-  await new Promise<void>((listening) => role.listen(0, '127.0.0.1', listening))
-  const metadata = `http://127.0.0.1:${(role.address() as AddressInfo).port}`
+  await new Promise<void>((listening) => loop.listen(0, '127.0.0.1', listening))
+  const metadata = `http://127.0.0.1:${(loop.address() as AddressInfo).port}`
   const stores = [
     open({ source: 'environment', setting: noKeys }, environment),
     open({ source: 'file', setting: noKeys, file: path, profile: 'other' }),
@@ -181,7 +181,7 @@ test('keys from the environment, a file and a role', async () => {
     await one.close()
   }
   expect(service.objects.size).toBe(stores.length)
-  role.close()
+  loop.close()
 })
 
 test('no message shows a key', async () => {

@@ -26,8 +26,8 @@ import {
   type TableSnapshot,
 } from '../../../engine/storage/schema/schema.js'
 import type { WriterOptions, WriterSettings } from '../../../engine/storage/writer/writer-state.js'
-import { WriterRole } from '../../../engine/storage/writer-role.js'
-import { createLogRole, type LogRole } from '../../../engine/wal/log-role.js'
+import { WriterLoop } from '../../../engine/storage/writer-loop.js'
+import { createLogLoop, type LogLoop } from '../../../engine/wal/log-loop.js'
 import type { KafkaOrigin } from '../../../engine/wal/origin.js'
 import type { CommitMode, LogReport, LogRequest } from '../../../engine/wal/types.js'
 import { readValue } from '../lines/line-harness.js'
@@ -62,7 +62,7 @@ export class WriterHost {
   readonly memory: SharedMemory
   readonly allocator: Allocator
   readonly catalog: CatalogView
-  readonly writer: WriterRole
+  readonly writer: WriterLoop
   readonly receipts = new Map<number, Receipt>()
   readonly jobs: { readonly jobId: number; readonly job: Job }[] = []
   readonly logged: string[] = []
@@ -74,7 +74,7 @@ export class WriterHost {
   jobsRun = true
   ms = 0
   private readonly clock: Clock = { nowMicros: () => 1_000_000 + this.ms * 1000, monotonicMs: () => this.ms }
-  private readonly logRole: LogRole
+  private readonly logLoop: LogLoop
   private readonly toLog: LogRequest[] = []
   private readonly parts: PartStore
   private readonly files: Files
@@ -91,7 +91,7 @@ export class WriterHost {
       this.send({ kind: 'released', tableId, below, held })
     this.catalog = new CatalogView(this.memory, released, this.clock)
     const reports: LogReport[] = []
-    this.logRole = createLogRole({
+    this.logLoop = createLogLoop({
       files: options.files,
       take: () => this.toLog.shift(),
       report: (report) => reports.push(report),
@@ -103,7 +103,7 @@ export class WriterHost {
   private readonly reports: LogReport[]
   private readonly unsent: ToWriter[] = []
 
-  private start(options: HostOptions): WriterRole {
+  private start(options: HostOptions): WriterLoop {
     const writerOptions: WriterOptions = {
       memory: this.memory,
       allocator: this.allocator,
@@ -122,7 +122,7 @@ export class WriterHost {
       settings: options.settings ?? {},
       ...(options.merges === true ? {} : { chooseCompaction: () => undefined }),
     }
-    return new WriterRole(writerOptions)
+    return new WriterLoop(writerOptions)
   }
 
   private fromWriter(message: FromWriter): void {
@@ -149,7 +149,7 @@ export class WriterHost {
       worked = true
     }
     if (this.jobsRun) worked = this.runJob() || worked
-    if (this.logRuns) worked = this.logRole.step() === 'worked' || worked
+    if (this.logRuns) worked = this.logLoop.step() === 'worked' || worked
     for (let report = this.reports.shift(); report !== undefined; report = this.reports.shift())
       this.writer.report(report)
     return this.writer.step() === 'worked' || worked

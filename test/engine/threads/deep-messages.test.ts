@@ -4,7 +4,7 @@
 
 import { expect, test } from 'vitest'
 import { SqlError } from '../../../engine/base/errors.js'
-import { QueryRole, type QueryRoleOptions } from '../../../engine/exec/run/query-role.js'
+import { QueryLoop, type QueryLoopOptions } from '../../../engine/exec/run/query-loop.js'
 import { initializeHeap } from '../../../engine/memory/allocator.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
 import type { ToQueryHost } from '../../../engine/threads/messages.js'
@@ -71,9 +71,9 @@ test('a query that a thread cannot be told of fails', async () => {
 test('a lost message fails the queries of its thread, whether the thread still knows them or not', async () => {
   const memory = heap()
   const pool = new QueryPool({ memory, jobDone: () => {}, jobFailed: () => {} })
-  const role = new QueryRole({ memory, post: (answer) => pool.receive(3, answer) } as QueryRoleOptions)
+  const loop = new QueryLoop({ memory, post: (answer) => pool.receive(3, answer) } as QueryLoopOptions)
   const post = (message: ToQueryHost): void => {
-    if (message.kind === 'fail') role.receive(message)
+    if (message.kind === 'fail') loop.receive(message)
   }
   pool.addThread({ threadId: 3, post, terminate: async () => {} })
   const query = pool.run(request, () => {})

@@ -2,13 +2,13 @@
 // costs only the frames it hit. Method: random lives on a simulated disk (simulation.ts). npm test takes a share of the seeds.
 
 import { expect, test } from 'vitest'
-import { createLogRole } from '../../../engine/wal/log-role.js'
+import { createLogLoop } from '../../../engine/wal/log-loop.js'
 import { openWal } from '../../../engine/wal/open.js'
 import { type FaultyDisk, operationKinds } from '../../support/faulty-files.js'
 import { runs } from '../../support/runs.js'
 import { type SimulationOptions, simulate } from './simulation.js'
 
-const modules = { openWal, createLogRole }
+const modules = { openWal, createLogLoop }
 
 function runSeeds(from: number, count: number, options: Partial<SimulationOptions>): void {
   for (let seed = from; seed < from + count; seed++) {

@@ -19,10 +19,10 @@ afterEach(() => {
 async function firstFailure(options: Partial<SimulationOptions>): Promise<string> {
   const { simulate } = await import('./simulation.js')
   const { openWal } = await import('../../../engine/wal/open.js')
-  const { createLogRole } = await import('../../../engine/wal/log-role.js')
+  const { createLogLoop } = await import('../../../engine/wal/log-loop.js')
   for (let seed = 1; seed <= seedsMax; seed++) {
     try {
-      simulate({ modules: { openWal, createLogRole }, seed, ...options })
+      simulate({ modules: { openWal, createLogLoop }, seed, ...options })
     } catch (error) {
       return `seed ${seed}: ${error instanceof Error ? error.message : String(error)}`
     }

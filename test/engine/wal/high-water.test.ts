@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest'
 import { silentLog } from '../../../engine/base/log.js'
 import { HighWater, readMarks } from '../../../engine/wal/high-water.js'
-import { createLogRole } from '../../../engine/wal/log-role.js'
+import { createLogLoop } from '../../../engine/wal/log-loop.js'
 import { openWal } from '../../../engine/wal/open.js'
 import { frameKinds, type LogReport, type LogRequest } from '../../../engine/wal/types.js'
 import { createFaultyDisk, type FaultyDisk, type OperationKind } from '../../support/faulty-files.js'
@@ -26,13 +26,13 @@ function openOn(disk: FaultyDisk) {
     send: (request) => requests.push(request),
     onFrame: ({ payload }) => void frames.push(Buffer.from(payload).toString('latin1', 0, 3)),
   })
-  const role = createLogRole({
+  const loop = createLogLoop({
     files,
     take: () => requests.shift(),
     report: (report: LogReport) => wal.handle(report),
   })
   const settle = () => {
-    while (role.step() === 'worked');
+    while (loop.step() === 'worked');
   }
   return { wal, replay, frames, time, highWater, settle }
 }

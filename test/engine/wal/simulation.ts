@@ -10,7 +10,7 @@ import { ResourceError } from '../../../engine/base/errors.js'
 import type { Files } from '../../../engine/base/files.js'
 import { silentLog } from '../../../engine/base/log.js'
 import { HighWater } from '../../../engine/wal/high-water.js'
-import type { createLogRole, LogRole } from '../../../engine/wal/log-role.js'
+import type { createLogLoop, LogLoop } from '../../../engine/wal/log-loop.js'
 import type { openWal } from '../../../engine/wal/open.js'
 import type { CommitMode, LogReport, LogRequest, Lsn, ReplayReport, Wal } from '../../../engine/wal/types.js'
 import {
@@ -27,7 +27,7 @@ const walDirectory = '/db/wal'
 /** The modules under test: handed in, so that a test can load them with a guard removed. */
 interface WalModules {
   readonly openWal: typeof openWal
-  readonly createLogRole: typeof createLogRole
+  readonly createLogLoop: typeof createLogLoop
 }
 
 export interface SimulationOptions {
@@ -64,7 +64,7 @@ interface Life {
   replayed: ModelFrame[]
   replay: ReplayReport | undefined
   wal: Wal | undefined
-  logRole: LogRole | undefined
+  logLoop: LogLoop | undefined
 }
 
 /** Runs one life; throws an Error that says what is wrong. */
@@ -110,7 +110,7 @@ function createLife(options: SimulationOptions): Life {
     replayed: [],
     replay: undefined,
     wal: undefined,
-    logRole: undefined,
+    logLoop: undefined,
   }
 }
 
@@ -147,7 +147,7 @@ function openOnce(life: Life): void {
   life.wal = wal
   life.replay = replay
   const report = (message: LogReport) => void toWriter.push(message)
-  life.logRole = options.modules.createLogRole({ files, take: () => toLog.shift(), report })
+  life.logLoop = options.modules.createLogLoop({ files, take: () => toLog.shift(), report })
 }
 
 /** What a frame's payload must be, from its first 8 bytes; a wrong byte behind them makes the seed -1. */
@@ -224,12 +224,12 @@ function crashes(work: () => void): boolean {
 }
 
 function act(life: Life): void {
-  const { random, wal, logRole, toWriter, clock } = life
-  if (wal === undefined || logRole === undefined) throw new Error('the log is open while it lives')
+  const { random, wal, logLoop, toWriter, clock } = life
+  if (wal === undefined || logLoop === undefined) throw new Error('the log is open while it lives')
   const choice = random.next()
   if (choice < 0.35) appendFrames(life, wal)
   else if (choice < 0.5) wal.writeGroup()
-  else if (choice < 0.68) logRole.step()
+  else if (choice < 0.68) logLoop.step()
   else if (choice < 0.86) deliver(wal, toWriter, random.between(1, 3))
   else if (choice < 0.96) {
     clock.advance(random.pick([1, 50, 150, 1500]))
@@ -295,12 +295,12 @@ function shutDown(life: Life): void {
 }
 
 /** Lets the log role finish everything. */
-function settle(life: Pick<Life, 'wal' | 'logRole' | 'toWriter' | 'clock'>): void {
-  const { wal, logRole, toWriter, clock } = life
-  if (wal === undefined || logRole === undefined) return
+function settle(life: Pick<Life, 'wal' | 'logLoop' | 'toWriter' | 'clock'>): void {
+  const { wal, logLoop, toWriter, clock } = life
+  if (wal === undefined || logLoop === undefined) return
   for (let turn = 0; turn < 100; turn++) {
     wal.writeGroup()
-    while (logRole.step() === 'worked');
+    while (logLoop.step() === 'worked');
     deliver(wal, toWriter, toWriter.length)
     if (wal.state === 'open' && wal.quiet && wal.waitingBytes === 0 && wal.headLsn === wal.durableLsn) return
     clock.advance(1100)

@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest'
 import { ResourceError } from '../../../engine/base/errors.js'
 import { encodeRows } from '../../../engine/wal/frame-rows.js'
-import { createLogRole } from '../../../engine/wal/log-role.js'
+import { createLogLoop } from '../../../engine/wal/log-loop.js'
 import { openWal } from '../../../engine/wal/open.js'
 import { noOrigin } from '../../../engine/wal/origin.js'
 import { type CommitMode, frameKinds, type LogReport, type LogRequest } from '../../../engine/wal/types.js'
@@ -33,12 +33,12 @@ function openOn(disk: FaultyDisk, options: { mode?: CommitMode; segmentBytes?: n
     ...options,
   })
   const report = (message: LogReport) => wal.handle(message)
-  const role = createLogRole({ files: disk.files, take: () => requests.shift(), report })
+  const loop = createLogLoop({ files: disk.files, take: () => requests.shift(), report })
   const settle = () => {
-    while (role.step() === 'worked');
+    while (loop.step() === 'worked');
   }
   const add = (text: string) => wal.append(frameKinds.rows, [new Uint8Array(Buffer.from(text, 'latin1'))])
-  return { wal, replay, role, settle, add, time, sent, frames, records }
+  return { wal, replay, loop, settle, add, time, sent, frames, records }
 }
 
 test('mode sync acknowledges when durable, async and nosync when written', () => {
@@ -55,20 +55,20 @@ test('mode sync acknowledges when durable, async and nosync when written', () =>
 })
 
 test('groups that were written while a sync ran are one sync', () => {
-  const { wal, add, role } = openOn(createFaultyDisk())
+  const { wal, add, loop } = openOn(createFaultyDisk())
   const ends = ['a', 'b', 'c'].map((text) => {
     const end = add(text)
     wal.writeGroup()
     return end
   })
-  expect(role.step()).toBe('worked')
-  expect(role.step()).toBe('idle')
+  expect(loop.step()).toBe('worked')
+  expect(loop.step()).toBe('idle')
   expect(wal.durableLsn).toBeGreaterThanOrEqual(ends[2] ?? 0)
 })
 
 test('after a failed sync nothing is acknowledged, and then everything, from a fresh segment', () => {
   const disk = createFaultyDisk()
-  const { wal, add, settle, role, records } = openOn(disk)
+  const { wal, add, settle, loop, records } = openOn(disk)
   add('before')
   wal.writeGroup()
   settle()
@@ -76,7 +76,7 @@ test('after a failed sync nothing is acknowledged, and then everything, from a f
   const end = add('waiting')
   wal.writeGroup()
   disk.inject(atNth('sync', disk.counts.sync + 1, { kind: 'error', code: 'EIO' }))
-  role.step()
+  loop.step()
   expect([wal.state, wal.acknowledgedLsn]).toEqual(['poisoned', durable])
   expect(() => add('refused')).toThrow(ResourceError)
   settle()

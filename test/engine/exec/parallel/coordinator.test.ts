@@ -5,7 +5,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { RowPartitions } from '../../../../engine/exec/aggregate/row-partitions.js'
 import type { Encoding } from '../../../../engine/exec/run/messages.js'
-import { QueryRole } from '../../../../engine/exec/run/query-role.js'
+import { QueryLoop } from '../../../../engine/exec/run/query-loop.js'
 import { createAllocator } from '../../../../engine/memory/allocator.js'
 import { type Allocator, budgets } from '../../../../engine/memory/budgets.js'
 import type { FromQueryHost, ToQueryHost } from '../../../../engine/threads/messages.js'
@@ -93,7 +93,7 @@ class Threads {
   readonly pool: QueryPool
   readonly random: Random
   readonly #inboxes = new Map<number, ToQueryHost[]>()
-  readonly #roles = new Map<number, QueryRole>()
+  readonly #loops = new Map<number, QueryLoop>()
   readonly #outbox: { readonly threadId: number; readonly message: FromQueryHost }[] = []
   readonly #count: number
   readonly #allocatorOf: (threadId: number) => Allocator
@@ -114,16 +114,16 @@ class Threads {
   }
 
   get ids(): number[] {
-    return [...this.#roles.keys()]
+    return [...this.#loops.keys()]
   }
 
   start(threadId: number): void {
     const { memory, kernels } = bench
     const inbox: ToQueryHost[] = []
     this.#inboxes.set(threadId, inbox)
-    this.#roles.set(
+    this.#loops.set(
       threadId,
-      new QueryRole({
+      new QueryLoop({
         memory,
         kernels,
         allocator: this.#allocatorOf(threadId),
@@ -147,7 +147,7 @@ class Threads {
 
   /** Ends without a word, as a thread does that runs out of its heap; another one takes its place. */
   kill(threadId: number): void {
-    this.#roles.delete(threadId)
+    this.#loops.delete(threadId)
     this.#inboxes.delete(threadId)
     this.pool.threadEnded(threadId, new Error('the thread died'))
     this.start(threadId)
@@ -156,14 +156,14 @@ class Threads {
   /** One message in, or one step. */
   turn(threadId: number): boolean {
     const message = this.#inboxes.get(threadId)?.[0]
-    const role = this.#roles.get(threadId)
+    const loop = this.#loops.get(threadId)
     if (message !== undefined && this.random.chance(0.5)) {
       this.#inboxes.get(threadId)?.shift()
       if (message.kind === 'joinFragment') this.joined++
-      role?.receive(message as never)
+      loop?.receive(message as never)
       return true
     }
-    return role?.step() === 'worked' || message !== undefined
+    return loop?.step() === 'worked' || message !== undefined
   }
 
   /** One message of some thread reaches the main thread. */

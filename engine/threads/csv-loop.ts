@@ -15,7 +15,7 @@ export function isCsvMessage(message: ToQueryHost): message is CsvMessage {
   return (kinds as readonly string[]).includes(message.kind)
 }
 
-export class CsvRole {
+export class CsvLoop {
   readonly #tools: CsvTools
   readonly #post: (message: FromQueryHost) => void
   readonly #decoders = new Map<number, CsvDecoder>()

@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest'
 import { unprovenWindowBytes } from '../../../../engine/base/limits.js'
 import type { FromQueryThread } from '../../../../engine/exec/run/messages.js'
-import { QueryRole } from '../../../../engine/exec/run/query-role.js'
+import { QueryLoop } from '../../../../engine/exec/run/query-loop.js'
 import { budgets } from '../../../../engine/memory/budgets.js'
 import type { Plan } from '../../../../engine/sql/plan/plan.js'
 import { dataType } from '../../../../engine/types/column-types.js'
@@ -19,7 +19,7 @@ function sequence(count: bigint): Plan {
 
 function createHost(clock = { ms: 0 }, heapIsFull = (): boolean => false) {
   const messages: FromQueryThread[] = []
-  const role = new QueryRole({
+  const loop = new QueryLoop({
     memory: bench.memory,
     allocator: bench.allocator,
     kernels: bench.kernels,
@@ -29,19 +29,19 @@ function createHost(clock = { ms: 0 }, heapIsFull = (): boolean => false) {
     heapIsFull,
   })
   const start = (queryId: number, plan: Plan, timeoutMs = 0): void => {
-    role.receive({ ...runMessage(queryOf(plan), [], { encoding: json, timeoutMs }), queryId, snapshots: [] })
+    loop.receive({ ...runMessage(queryOf(plan), [], { encoding: json, timeoutMs }), queryId, snapshots: [] })
   }
   const ended = (queryId: number): FromQueryThread | undefined =>
     messages.find((message) => message.queryId === queryId && (message.kind === 'end' || message.kind === 'error'))
   const release = (queryId: number): void => {
     for (const message of messages.filter((candidate) => candidate.queryId === queryId)) {
-      if (message.kind === 'block') role.receive({ kind: 'release', queryId, address: message.address })
+      if (message.kind === 'block') loop.receive({ kind: 'release', queryId, address: message.address })
     }
   }
   const untilIdle = (stepsMax = 100_000): void => {
-    for (let step = 0; step < stepsMax && role.step() === 'worked'; step++);
+    for (let step = 0; step < stepsMax && loop.step() === 'worked'; step++);
   }
-  return { role, messages, start, ended, release, untilIdle }
+  return { loop, messages, start, ended, release, untilIdle }
 }
 
 const used = (): number => bench.allocator.used(budgets.queries)
@@ -60,7 +60,7 @@ describe('queries share a thread', () => {
 
   test('a slow reader parks its own query only', () => {
     const before = used()
-    const { role, messages, start, ended, release, untilIdle } = createHost()
+    const { loop, messages, start, ended, release, untilIdle } = createHost()
     start(1, sequence(2_000_000n))
     start(2, sequence(10n))
     untilIdle()
@@ -77,16 +77,16 @@ describe('queries share a thread', () => {
     }
     expect(ended(1)).toMatchObject({ kind: 'end', rows: 2_000_000 })
     release(1)
-    expect(role.size).toBe(0)
+    expect(loop.size).toBe(0)
     expect(used()).toBe(before)
   })
 
   test('a parked query is cancelled', () => {
     const before = used()
-    const { role, start, ended, release, untilIdle } = createHost()
+    const { loop, start, ended, release, untilIdle } = createHost()
     start(1, sequence(2_000_000n))
     untilIdle()
-    role.receive({ kind: 'cancel', queryId: 1, reason: 'the client went away' })
+    loop.receive({ kind: 'cancel', queryId: 1, reason: 'the client went away' })
     untilIdle()
     expect(ended(1)).toMatchObject({
       kind: 'error',
@@ -117,19 +117,19 @@ describe('queries share a thread', () => {
       },
     }
     let isFull = false
-    const { role, start, ended, untilIdle } = createHost(clock, () => isFull)
+    const { loop, start, ended, untilIdle } = createHost(clock, () => isFull)
     const never = callOf('<', [columnOf(columns, 0), constantOf(0n, dataType('LONG'))])
     const long: Plan = { kind: 'filter', columns, input: sequence(50_000_000n), predicate: never }
     start(1, long)
     untilIdle(20)
     start(2, long)
     isFull = true
-    role.step()
+    loop.step()
     isFull = false
     expect(ended(1)).toMatchObject({ kind: 'error', error: { name: 'ResourceError' } })
     untilIdle()
     expect(ended(2)?.kind).toBe('end')
-    expect(role.size).toBe(0)
+    expect(loop.size).toBe(0)
     expect(used()).toBe(before)
   })
 

@@ -59,7 +59,7 @@ const tickMs = 50
 const groupBytesMax = 4 * 1024 * 1024
 const trimMs = 1000
 
-export class WriterRole {
+export class WriterLoop {
   private readonly state: WriterState
   private readonly commands: Command[] = []
   private readonly progress = newLineProgress()

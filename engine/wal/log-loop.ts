@@ -19,11 +19,11 @@ import type { LogReport, LogRequest } from './types.js'
 /** Zeros written and synced per step of a preparation, which takes a few milliseconds. */
 const chunkBytes = 4 * 1024 * 1024
 
-export interface LogRole {
+export interface LogLoop {
   step(): 'worked' | 'idle'
 }
 
-export interface LogRoleOptions {
+export interface LogLoopOptions {
   readonly files: Files
   /** The next request; undefined if there is none. */
   readonly take: () => LogRequest | undefined
@@ -49,7 +49,7 @@ interface LogQueues {
   preparation: Preparation | undefined
 }
 
-export function createLogRole(options: LogRoleOptions): LogRole {
+export function createLogLoop(options: LogLoopOptions): LogLoop {
   const queues: LogQueues = { syncs: [], marks: [], prepares: [], removes: [], preparation: undefined }
   return {
     step: () => {
@@ -61,7 +61,7 @@ export function createLogRole(options: LogRoleOptions): LogRole {
   }
 }
 
-function takeRequests({ take }: LogRoleOptions, { syncs, marks, prepares, removes }: LogQueues): void {
+function takeRequests({ take }: LogLoopOptions, { syncs, marks, prepares, removes }: LogQueues): void {
   for (let request = take(); request !== undefined; request = take()) {
     if (request.kind === 'sync') syncs.push(request)
     else if (request.kind === 'mark') marks.push(request)
@@ -70,7 +70,7 @@ function takeRequests({ take }: LogRoleOptions, { syncs, marks, prepares, remove
   }
 }
 
-function syncNext({ files, report }: LogRoleOptions, syncs: SyncRequest[]): boolean {
+function syncNext({ files, report }: LogLoopOptions, syncs: SyncRequest[]): boolean {
   const first = syncs[0]
   if (first === undefined) return false
   const other = syncs.findIndex(({ descriptor }) => descriptor !== first.descriptor)
@@ -82,14 +82,14 @@ function syncNext({ files, report }: LogRoleOptions, syncs: SyncRequest[]): bool
   return true
 }
 
-function markNext({ files, report }: LogRoleOptions, marks: MarkRequest[]): boolean {
+function markNext({ files, report }: LogLoopOptions, marks: MarkRequest[]): boolean {
   const request = marks.shift()
   if (request === undefined) return false
   report({ kind: 'marked', error: failureOf(() => files.syncDescriptor(request.descriptor)) })
   return true
 }
 
-function prepareNext(options: LogRoleOptions, queues: LogQueues): boolean {
+function prepareNext(options: LogLoopOptions, queues: LogQueues): boolean {
   const request = queues.preparation?.request ?? queues.prepares.shift()
   if (request === undefined) return false
   const error = failureOf(() => {
@@ -134,7 +134,7 @@ function abandon(files: Files, preparation: Preparation | undefined): void {
   failureOf(() => files.remove(preparation.request.path + unfinishedSuffix))
 }
 
-function removeNext({ files, report }: LogRoleOptions, removes: RemoveRequest[]): boolean {
+function removeNext({ files, report }: LogLoopOptions, removes: RemoveRequest[]): boolean {
   const request = removes.shift()
   if (request === undefined) return false
   const left = [...request.paths]

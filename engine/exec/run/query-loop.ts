@@ -1,4 +1,4 @@
-// QueryRole: the worker loop of a query thread. It runs many queries in time slices: new queries first, long ones in
+// QueryLoop: the worker loop of a query thread. It runs many queries in time slices: new queries first, long ones in
 // turns. A query whose client reads slowly is parked until blocks are released, and goes idle when the client has
 // stopped reading. Fragments of other threads' queries come after the thread's own.
 
@@ -9,14 +9,14 @@ import type { QueryHost } from './query-host.js'
 import { RunningQuery, type Windows } from './running-query.js'
 import { WorkerTask } from './worker-task.js'
 
-export type QueryRoleOptions = Omit<QueryHost, 'jit'>
+export type QueryLoopOptions = Omit<QueryHost, 'jit'>
 
 /** A query that has worked no longer than this takes precedence. */
 const freshMs = 5
 /** Length of a time slice. */
 const sliceMs = 2
 
-export class QueryRole {
+export class QueryLoop {
   readonly #host: QueryHost
   readonly #queries = new Map<number, RunningQuery>()
   /** In the order of their turns. */
@@ -31,7 +31,7 @@ export class QueryRole {
   #waiting = false
   readonly #windows: Windows = { bytes: 0 }
 
-  constructor(options: QueryRoleOptions) {
+  constructor(options: QueryLoopOptions) {
     this.#host = { ...options, jit: createJit(options.memory) }
   }
 
