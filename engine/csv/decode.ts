@@ -130,11 +130,11 @@ export class CsvDecoder {
     }
     return type.name === 'SYMBOL'
       ? { kind: 'symbols', ...distinctSymbols(this.tools, this.scratch, packed, count) }
-      : packTexts(memory, packed, count)
+      : packStrings(memory, packed, count)
   }
 }
 
-function packTexts({ u8, u32, i32 }: SharedMemory, entries: number, count: number): PackedColumn {
+function packStrings({ u8, u32, i32 }: SharedMemory, entries: number, count: number): PackedColumn {
   const lengths = new Int32Array(count)
   const word = entries >>> 2
   let all = 0

@@ -71,15 +71,15 @@ export class CsvFields {
       if (isDay(type)) cutToDays(this.scratch.memory, parsed[index] as number, rows)
     this.checkTimestamps(parsed, from, rows, bad)
     for (const [index, column] of this.shape.columns.entries()) this.checkLabels(column, index, from, rows, bad)
-    const areTexts = utf8 && (this.shape.copied !== true || this.scannedTexts())
-    if (!areTexts) for (const index of parsed.keys()) this.checkTexts(index, from, rows, bad)
+    const areStrings = utf8 && (this.shape.copied !== true || this.scannedStrings())
+    if (!areStrings) for (const index of parsed.keys()) this.checkStrings(index, from, rows, bad)
     return parsed
   }
 
   /**
    * Checks unescaped values: COPY escapes can produce any byte, and PostgreSQL strings cannot contain a zero byte.
    */
-  private scannedTexts(): boolean {
+  private scannedStrings(): boolean {
     const { scan, scratch } = this
     const bytes = Buffer.from(scratch.memory.u8.slice(scan.begun, scan.at).buffer)
     return isUtf8(bytes) && !bytes.includes(0)
@@ -252,7 +252,7 @@ export class CsvFields {
   }
 
   /** Rejects rows with invalid UTF-8, and for COPY those with a zero byte. */
-  private checkTexts(column: number, from: number, rows: number, bad: Map<number, CsvReject>): void {
+  private checkStrings(column: number, from: number, rows: number, bad: Map<number, CsvReject>): void {
     const { type } = this.shape.columns[column] as CsvColumn
     if (!isText(type) && type.name !== 'CHAR') return
     const { u8, u32, i32 } = this.scratch.memory

@@ -25,7 +25,7 @@ import {
   freeChunk,
   newChunk,
   noteTimestamp,
-  ownTexts,
+  ownStrings,
   type RowChunk,
   resetChunk,
   settleColumn,
@@ -158,7 +158,7 @@ export class LineTarget {
 
   /** Copies data out of the ingest ring before its bytes are released. */
   own(): void {
-    for (const chunk of this.chunks) ownTexts(this.memory, this.heap, chunk)
+    for (const chunk of this.chunks) ownStrings(this.memory, this.heap, chunk)
   }
 
   /** Empties the batch. The largest chunks are kept for the next request. */

@@ -1,7 +1,7 @@
 // Converts the uncommitted columns of a transaction to values, for the transaction's own statements.
 
 import { assert } from '../base/assert.js'
-import { SymbolTexts } from '../exec/batch/symbols.js'
+import { SymbolStrings } from '../exec/batch/symbols.js'
 import { type ValueReader, valueReader } from '../exec/batch/values.js'
 import { SharedMemory } from '../memory/shared-memory.js'
 import type { PackedColumn, PackedRows } from '../storage/jobs/messages.js'
@@ -32,7 +32,7 @@ export function packedReader(type: DataType, values: PackedColumn): ValueReader 
     case 'texts':
       return vectorReader(type, entries(values.lengths, values.bytes))
     case 'symbols': {
-      const texts = symbolTexts(values.texts, values.count)
+      const texts = symbolStrings(values.texts, values.count)
       return (row) => texts[values.ids[row]!] ?? null
     }
   }
@@ -43,7 +43,7 @@ function vectorReader(type: DataType, bytes: Uint8Array): ValueReader {
   const buffer = new SharedArrayBuffer(Math.ceil(bytes.length / 8) * 8)
   new Uint8Array(buffer).set(bytes)
   const memory = new SharedMemory({ buffer } as WebAssembly.Memory)
-  return valueReader(memory, new SymbolTexts(memory), { type, address: 0, dictionary: 0 })
+  return valueReader(memory, new SymbolStrings(memory), { type, address: 0, dictionary: 0 })
 }
 
 /** Builds entries: an address and a length per value, then the values, 8-byte aligned. */
@@ -67,7 +67,7 @@ function entries(lengths: Int32Array, bytes: Uint8Array): Uint8Array {
 }
 
 /** Decodes strings that are each stored after their length u32. */
-function symbolTexts(bytes: Uint8Array, count: number): string[] {
+function symbolStrings(bytes: Uint8Array, count: number): string[] {
   const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   let at = 0
   const texts = Array.from({ length: count }, () => {

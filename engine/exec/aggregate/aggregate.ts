@@ -6,7 +6,7 @@ import { widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { createGrouping } from '../batch/group-keys.js'
 import { rowsFor } from '../batch/small-batches.js'
-import { TextHeap } from '../batch/text-heap.js'
+import { StringHeap } from '../batch/string-heap.js'
 import { writeValue } from '../batch/values.js'
 import { type Batch, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { compileVector } from '../expression/expression.js'
@@ -67,7 +67,7 @@ export class ResultColumns {
   readonly #columns: readonly PlanColumn[]
   readonly #accumulators: Accumulators
   readonly #addresses: readonly number[]
-  readonly #heap: TextHeap
+  readonly #heap: StringHeap
 
   constructor(context: ExecContext, shape: AggregateShape, accumulators: Accumulators) {
     this.#context = context
@@ -75,7 +75,7 @@ export class ResultColumns {
     this.#accumulators = accumulators
     this.rowsMax = rowsFor(shape.columns.length)
     this.#addresses = this.#columns.map(({ type }) => context.arena.take(this.rowsMax * widthOf(type)))
-    this.#heap = new TextHeap(context.arena)
+    this.#heap = new StringHeap(context.arena)
   }
 
   batch(keys: readonly Vector[], rows: number, groupOf: (row: number) => number): Batch {

@@ -169,7 +169,7 @@ export class EndAccumulator implements Accumulator {
   readonly #isFirst: boolean
 
   constructor(context: ExecContext, type: DataType, end: 'first' | 'last') {
-    const { memory, texts } = context
+    const { memory, strings } = context
     this.#memory = memory
     this.#width = widthOf(type)
     this.#isFirst = end === 'first'
@@ -180,7 +180,7 @@ export class EndAccumulator implements Accumulator {
       },
       valueAt: (place) =>
         memory.u32[place * 2 + seenWord] === 1
-          ? valueReader(memory, texts, { type, address: place * 8, dictionary: 0 })(0)
+          ? valueReader(memory, strings, { type, address: place * 8, dictionary: 0 })(0)
           : null,
       empty: null,
     })

@@ -36,8 +36,8 @@ export class ChosenAccumulator implements Accumulator {
 
   /** The second column has numbers of 32 or 64 bits. */
   add([values, by]: readonly [Vector, Vector], rows: number, ids: number, groups: number): void {
-    const { memory, texts } = this.#context
-    const value = valueReader(memory, texts, values)
+    const { memory, strings } = this.#context
+    const value = valueReader(memory, strings, values)
     for (let group = this.#values.length; group < (ids === 0 ? 1 : groups); group++) {
       this.#values.push(undefined)
       this.#high.push(0)

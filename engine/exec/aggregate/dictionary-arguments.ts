@@ -4,7 +4,12 @@
 import type { Expression } from '../../sql/plan/plan.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
-import { type DictionaryStrings, dictionaryStrings, dictionaryVector, sameTexts } from '../batch/dictionary-strings.js'
+import {
+  type DictionaryStrings,
+  dictionaryStrings,
+  dictionaryVector,
+  sameStrings,
+} from '../batch/dictionary-strings.js'
 import { batchRowsMax, type Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
 
@@ -36,15 +41,15 @@ export class OncePerCode implements Accumulator {
   }
 
   add([column]: readonly [Vector], rows: number, ids: number, groups: number): void {
-    const texts = ids === 0 ? dictionaryStrings(column) : undefined
-    if (texts === undefined) {
+    const strings = ids === 0 ? dictionaryStrings(column) : undefined
+    if (strings === undefined) {
       this.#inner.add([column], rows, ids, groups)
       return
     }
-    const added = this.#takeNew(texts, rows)
+    const added = this.#takeNew(strings, rows)
     if (added === 0) return
-    const encoded = { ...texts, codes: this.#scratch }
-    this.#inner.add([dictionaryVector(column.type, encoded, () => this.#entriesOf(texts, added))], added, 0, groups)
+    const encoded = { ...strings, codes: this.#scratch }
+    this.#inner.add([dictionaryVector(column.type, encoded, () => this.#entriesOf(strings, added))], added, 0, groups)
   }
 
   result(group: number): Value {
@@ -57,16 +62,16 @@ export class OncePerCode implements Accumulator {
   }
 
   /** Writes the codes that are new in this round; returns how many. */
-  #takeNew(texts: DictionaryStrings, rows: number): number {
+  #takeNew(strings: DictionaryStrings, rows: number): number {
     const { arena, memory } = this.#context
     if (this.#scratch === 0) this.#scratch = arena.take((this.#context.rowsMax ?? batchRowsMax) * 12)
-    if (!sameTexts(texts, this.#dictionary) || this.#rounds.length < texts.count) {
-      this.#dictionary = texts
-      this.#rounds = new Uint32Array(texts.count)
+    if (!sameStrings(strings, this.#dictionary) || this.#rounds.length < strings.count) {
+      this.#dictionary = strings
+      this.#rounds = new Uint32Array(strings.count)
     }
     const { u32 } = memory
     const rounds = this.#rounds
-    const [from, to] = [texts.codes >>> 2, this.#scratch >>> 2]
+    const [from, to] = [strings.codes >>> 2, this.#scratch >>> 2]
     let added = 0
     for (let row = 0; row < rows; row++) {
       const code = u32[from + row]!

@@ -155,7 +155,7 @@ export class DistinctAccumulator implements Accumulator {
   }
 
   #nullTest(vector: Vector): (row: number) => boolean {
-    const { memory, texts } = this.#context
+    const { memory, strings } = this.#context
     if (storageOf(vector.type) === 'entry') {
       const { codes, entries } = dictionaryStrings(vector) ?? { codes: 0, entries: vector.address }
       // Check the entry, not the code: in a computed column, any code may be NULL, and code 0 may be a string
@@ -163,7 +163,7 @@ export class DistinctAccumulator implements Accumulator {
       const entryOf = (row: number): number => (codes === 0 ? row : memory.u32[(codes >>> 2) + row]!)
       return (row) => memory.i32[(entries >>> 2) + entryOf(row) * 2 + 1]! < 0
     }
-    const valueAt = valueReader(memory, texts, vector)
+    const valueAt = valueReader(memory, strings, vector)
     return (row) => valueAt(row) === null
   }
 

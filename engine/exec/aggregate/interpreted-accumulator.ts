@@ -26,10 +26,10 @@ export class InterpretedAccumulator implements Accumulator {
   }
 
   add(columns: readonly Vector[], rows: number, ids: number): void {
-    const { memory, texts } = this.#context
+    const { memory, strings } = this.#context
     const { init, add } = this.#interpreter
     const states = this.#states
-    const readers = columns.map((column) => valueReader(memory, texts, column))
+    const readers = columns.map((column) => valueReader(memory, strings, column))
     const values: Value[] = []
     for (let row = this.#end === 'last' && ids === 0 ? rows - 1 : 0; row < rows; row++) {
       const group = ids === 0 ? 0 : memory.u32[(ids >>> 2) + row]!

@@ -11,9 +11,9 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import { type DataType, dataType, isVariable, storageOf, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { copyTexts } from '../batch/row-buffer.js'
+import { copyStrings } from '../batch/row-buffer.js'
 import { eachSlice, smallContext } from '../batch/small-batches.js'
-import { TextHeap } from '../batch/text-heap.js'
+import { StringHeap } from '../batch/string-heap.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
 import { isPure } from '../expression/expression-shape.js'
@@ -72,7 +72,7 @@ export class RowPartitions implements ChunkRows {
   readonly #context: ExecContext
   readonly #spread: SpreadShape
   readonly #evaluators: readonly VectorEvaluator[]
-  readonly #heap: TextHeap
+  readonly #heap: StringHeap
   readonly #hashes: number
   readonly #starts: number
   readonly #order: number
@@ -91,7 +91,7 @@ export class RowPartitions implements ChunkRows {
     this.#wanted = wanted
     const own = smallContext(context, spread.expressions.length)
     this.#evaluators = spread.expressions.map((expression) => compileVector(expression, own))
-    this.#heap = new TextHeap(arena)
+    this.#heap = new StringHeap(arena)
     this.#hashes = arena.take(batchRowsMax * 4)
     this.#order = arena.take(batchRowsMax * 4)
     this.#ranks = arena.take(batchRowsMax * 4)
@@ -157,7 +157,7 @@ export class RowPartitions implements ChunkRows {
         const width = widthOf(type)
         const target = column + block.rows * width
         kernels.sort.gather(width, address, this.#order + from * 4, rows, target)
-        if (isVariable(type)) copyTexts(this.#context, this.#heap, target, rows)
+        if (isVariable(type)) copyStrings(this.#context, this.#heap, target, rows)
         column += columnSpan(type, block.capacity)
       }
       block.rows += rows

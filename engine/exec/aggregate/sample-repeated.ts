@@ -51,9 +51,9 @@ export class RepeatedBuckets {
 
   /** The buckets in ascending order; must be called only once. */
   results(): RepeatedBucket[] {
-    const { memory, texts, arena } = this.#context
+    const { memory, strings, arena } = this.#context
     const pairs = this.#pairs
-    const startAt = valueReader(memory, texts, pairs.keys.column(0))
+    const startAt = valueReader(memory, strings, pairs.keys.column(0))
     const groupAt = this.#groupReader()
     const found = new Map<Value, RepeatedBucket>()
     for (let pair = 0; pair < pairs.count; pair++) {
@@ -73,7 +73,7 @@ export class RepeatedBuckets {
     if (groups === null) return () => 0
     const numbers = new Map<Value, number>()
     for (let group = 0; group < groups.count; group++) numbers.set(groups.idAt(group), group)
-    const idAt = valueReader(this.#context.memory, this.#context.texts, this.#pairs.keys.column(1))
+    const idAt = valueReader(this.#context.memory, this.#context.strings, this.#pairs.keys.column(1))
     return (pair) => numbers.get(idAt(pair)) ?? 0
   }
 }

@@ -236,8 +236,8 @@ class Sampler {
     if (groups === null) return []
     const known = this.#knownKeys[group]
     if (known !== undefined) return known
-    const { memory, texts } = this.#context
-    const values = this.#plan.keys.map((_, index) => valueReader(memory, texts, groups.keys.column(index))(group))
+    const { memory, strings } = this.#context
+    const values = this.#plan.keys.map((_, index) => valueReader(memory, strings, groups.keys.column(index))(group))
     this.#knownKeys[group] = values
     return values
   }

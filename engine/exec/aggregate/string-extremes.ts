@@ -28,10 +28,10 @@ export class StringExtremeAccumulator implements Accumulator {
 
   add([column]: readonly [Vector], rows: number, ids: number): void {
     const { u32 } = this.#memory
-    const texts = dictionaryStrings(column)
-    const entries = texts?.entries ?? column.address
+    const strings = dictionaryStrings(column)
+    const entries = strings?.entries ?? column.address
     for (let row = 0; row < rows; row++) {
-      const entry = texts === undefined ? row : u32[(texts.codes >>> 2) + row]!
+      const entry = strings === undefined ? row : u32[(strings.codes >>> 2) + row]!
       this.#offer(ids === 0 ? 0 : u32[(ids >>> 2) + row]!, entries + entry * 8)
     }
   }
@@ -74,7 +74,7 @@ export class SymbolExtremeAccumulator implements Accumulator {
   /** By group: the best rank in the current dictionary. */
   #best = new Int32Array(0)
   /** By group: the best string of earlier dictionaries, and of dictionaries without ranks. */
-  #texts: (string | undefined)[] = []
+  #strings: (string | undefined)[] = []
 
   constructor(context: ExecContext, best: Extreme) {
     this.#context = context
@@ -85,7 +85,7 @@ export class SymbolExtremeAccumulator implements Accumulator {
     const { address, dictionary } = column
     if (dictionary !== this.#dictionary) this.#turnTo(dictionary)
     const { i32, u32 } = this.#context.memory
-    if (this.#order === undefined) this.#addTexts(address >>> 2, rows, ids)
+    if (this.#order === undefined) this.#addStrings(address >>> 2, rows, ids)
     else {
       const best = this.#roomFor(ids === 0 ? 1 : groups, this.#order)
       const { places } = this.#order
@@ -95,33 +95,33 @@ export class SymbolExtremeAccumulator implements Accumulator {
   }
 
   result(group: number): Value {
-    const text = this.#texts[group]
+    const text = this.#strings[group]
     const place = this.#best[group]
     const id = place === undefined ? undefined : this.#order?.ids[place]
     if (id === undefined) return text ?? null
-    return this.#better(this.#context.texts.of(this.#dictionary)(id), text)
+    return this.#better(this.#context.strings.of(this.#dictionary)(id), text)
   }
 
   reset(): void {
     this.#best = new Int32Array(0)
-    this.#texts = []
+    this.#strings = []
   }
 
   /** Keeps the results from the previous dictionary as strings. */
   #turnTo(dictionary: number): void {
     for (let group = 0; group < this.#best.length; group++)
-      this.#texts[group] = (this.result(group) as string | null) ?? undefined
+      this.#strings[group] = (this.result(group) as string | null) ?? undefined
     this.#best = new Int32Array(0)
     this.#dictionary = dictionary
     this.#order = this.#orderOf(dictionary)
   }
 
   #orderOf(dictionary: number): Order | undefined {
-    const { memory, symbols, texts } = this.#context
+    const { memory, symbols, strings } = this.#context
     if (dictionary === 0 || dictionary === symbols.dictionary) return undefined
     const count = dictionaryCount(memory, dictionary)
     if (count > orderedMax) return undefined
-    const textOf = texts.of(dictionary)
+    const textOf = strings.of(dictionary)
     const ids = Array.from({ length: count }, (_, id) => id)
     ids.sort((x, y) => compareText(textOf(x), textOf(y)) * this.#sign)
     const places = new Int32Array(count + 1).fill(count)
@@ -138,17 +138,17 @@ export class SymbolExtremeAccumulator implements Accumulator {
     return this.#best
   }
 
-  #addTexts(first: number, rows: number, ids: number): void {
-    const { memory, texts } = this.#context
+  #addStrings(first: number, rows: number, ids: number): void {
+    const { memory, strings } = this.#context
     const { i32, u32 } = memory
-    const textOf = texts.of(this.#dictionary)
+    const textOf = strings.of(this.#dictionary)
     const last: number[] = []
     for (let row = 0; row < rows; row++) {
       const group = ids === 0 ? 0 : u32[(ids >>> 2) + row]!
       const id = i32[first + row]!
       if (id < 0 || last[group] === id) continue
       last[group] = id
-      this.#texts[group] = this.#better(textOf(id), this.#texts[group])
+      this.#strings[group] = this.#better(textOf(id), this.#strings[group])
     }
   }
 

@@ -13,7 +13,7 @@ import type { Profile } from '../run/profile.js'
 import type { QueryArena } from './query-arena.js'
 import type { QueryState } from './query-state.js'
 import type { RowBuffer } from './row-buffer.js'
-import type { Symbols, SymbolTexts } from './symbols.js'
+import type { SymbolStrings, Symbols } from './symbols.js'
 
 export interface ExecContext {
   readonly memory: SharedMemory
@@ -25,7 +25,7 @@ export interface ExecContext {
   /** Table snapshots, in the order of Query.tables. */
   readonly snapshots: readonly TableSnapshot[]
   readonly evaluation: Evaluation
-  readonly texts: SymbolTexts
+  readonly strings: SymbolStrings
   readonly symbols: Symbols
   /** Compiles kernels for this query; null when the query runs without generated kernels. */
   readonly jit: Jit | null

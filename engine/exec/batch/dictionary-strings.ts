@@ -28,7 +28,7 @@ export function dictionaryStrings(vector: Vector): DictionaryStrings | undefined
   return encoded.get(vector)
 }
 
-export function sameTexts(a: DictionaryStrings, b: Pick<DictionaryStrings, 'owner' | 'columnId'> | null): boolean {
+export function sameStrings(a: DictionaryStrings, b: Pick<DictionaryStrings, 'owner' | 'columnId'> | null): boolean {
   return b !== null && a.owner === b.owner && a.columnId === b.columnId
 }
 
@@ -36,7 +36,7 @@ export function sameTexts(a: DictionaryStrings, b: Pick<DictionaryStrings, 'owne
  * A dictionary-encoded vector. `entries` materialises the rows' entries and returns their address; it is called at most
  * once.
  */
-export function dictionaryVector(type: DataType, texts: DictionaryStrings, entries: () => number): Vector {
+export function dictionaryVector(type: DataType, strings: DictionaryStrings, entries: () => number): Vector {
   let address = 0
   const vector: Vector = {
     type,
@@ -46,19 +46,23 @@ export function dictionaryVector(type: DataType, texts: DictionaryStrings, entri
       return address
     },
   }
-  encoded.set(vector, texts)
+  encoded.set(vector, strings)
   return vector
 }
 
 interface Columns {
-  texts(columnId: number): DictionaryStrings | undefined
+  strings(columnId: number): DictionaryStrings | undefined
   column(columnId: number): number
 }
 
 /** A string column of a morsel, beginning at row `from`; undefined when it is not dictionary-encoded. */
 export function dictionaryColumn(morsel: Columns, columnId: number, type: DataType, from: number): Vector | undefined {
   if (type.name !== 'VARCHAR' && type.name !== 'STRING') return undefined
-  const texts = morsel.texts(columnId)
-  if (texts === undefined) return undefined
-  return dictionaryVector(type, { ...texts, codes: texts.codes + from * 4 }, () => morsel.column(columnId) + from * 8)
+  const strings = morsel.strings(columnId)
+  if (strings === undefined) return undefined
+  return dictionaryVector(
+    type,
+    { ...strings, codes: strings.codes + from * 4 },
+    () => morsel.column(columnId) + from * 8,
+  )
 }

@@ -3,7 +3,7 @@
 //
 // Keys of several columns: each column becomes 32-bit codes (key-codes.ts). A hash table of 64-bit keys maps the pair
 // {code of the first column, code of the second} to an id; the next table maps the pair {this id, code of the third},
-// and so on. More than 48 columns are serialised to one string a row instead (row-texts.ts). If all keys are symbols
+// and so on. More than 48 columns are serialised to one string a row instead (row-strings.ts). If all keys are symbols
 // and a dense grouping is requested, the id is computed from the dictionary ids of the columns, without a hash table.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
@@ -13,7 +13,7 @@ import { dictionaryStrings } from './dictionary-strings.js'
 import { type Coder, keyCoder, plainDoubles } from './key-codes.js'
 import { KeyTable } from './key-table.js'
 import { RowBuffer } from './row-buffer.js'
-import { RowTexts } from './row-texts.js'
+import { RowStrings } from './row-strings.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 /** Maximal ids of a dense grouping: accumulators are allocated for all of them, used or not. */
@@ -55,7 +55,7 @@ export class GroupKeys implements Grouping {
   readonly #coders: readonly Coder[]
   readonly #keyCount: number
   /** For keys of too many columns: rows serialised to strings. */
-  readonly #texts: RowTexts | null
+  readonly #strings: RowStrings | null
   /** Tables of pairs, one for each key but the first. A single key column has its own table, in #last only. */
   readonly #tables: readonly KeyTable[]
   readonly #last: KeyTable
@@ -69,8 +69,8 @@ export class GroupKeys implements Grouping {
     this.#context = context
     this.#types = [...types, ...carried]
     this.#keyCount = types.length
-    this.#texts = types.length > columnTablesMax ? new RowTexts(context, types) : null
-    const only = this.#texts === null ? ownTableOf(context, types) : new KeyTable(context, 0)
+    this.#strings = types.length > columnTablesMax ? new RowStrings(context, types) : null
+    const only = this.#strings === null ? ownTableOf(context, types) : new KeyTable(context, 0)
     this.#coders = only === null ? types.map((type) => keyCoder(context, type)) : []
     this.#tables = only === null ? types.slice(Math.min(1, types.length - 1)).map(() => new KeyTable(context, 8)) : []
     this.#last = only ?? (this.#tables[this.#tables.length - 1] as KeyTable)
@@ -94,8 +94,8 @@ export class GroupKeys implements Grouping {
   }
 
   assign(keys: readonly Vector[], rows: number, mask = 0): void {
-    if (this.#texts !== null) {
-      this.#texts.number(this.#last, keys.slice(0, this.#keyCount), rows, mask, this.ids)
+    if (this.#strings !== null) {
+      this.#strings.number(this.#last, keys.slice(0, this.#keyCount), rows, mask, this.ids)
       this.#noteNew({ rows, vectors: keys })
       return
     }
@@ -175,11 +175,11 @@ function keepKeys(
   const vectors = batch.vectors.map((vector, column): Vector => {
     const width = widthOf(types[column] as DataType)
     const address = arena.take(rows * width)
-    const texts = dictionaryStrings(vector)
-    if (texts !== undefined) {
+    const strings = dictionaryStrings(vector)
+    if (strings !== undefined) {
       const codes = arena.take(rows * 4)
-      kernels.sort.gather(4, texts.codes, index, rows, codes)
-      kernels.sort.gather(8, texts.entries, codes, rows, address)
+      kernels.sort.gather(4, strings.codes, index, rows, codes)
+      kernels.sort.gather(8, strings.entries, codes, rows, address)
       arena.give(codes)
     } else kernels.sort.gather(width, vector.address, index, rows, address)
     return { type: vector.type, address, dictionary: vector.dictionary }

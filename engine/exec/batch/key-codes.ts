@@ -97,18 +97,18 @@ const foreign = 0x4000_0000
  * that the first one lacks get codes above all its ids.
  */
 function symbolCoder(context: ExecContext): Coder {
-  const { memory, symbols, texts } = context
+  const { memory, symbols, strings } = context
   const copy = copyCoder(context)
   const mapped = new Map<number, Map<number, number>>()
   let first = -1
   let known: Map<string, number> | null = null
   const codeOf = (dictionary: number, id: number): number => {
     if (known === null) {
-      const textOf = texts.of(first)
+      const textOf = strings.of(first)
       known = new Map()
       for (let entry = 0; entry < dictionaryCount(memory, first); entry++) known.set(textOf(entry), entry)
     }
-    const text = texts.of(dictionary)(id)
+    const text = strings.of(dictionary)(id)
     return known.get(text) ?? foreign + symbols.intern(text)
   }
   return (vector, mask, rows, out) => {

@@ -3,7 +3,7 @@
 
 import { tableBytes, writeKeyTable } from '../../kernels/aggregate.js'
 import type { ExecContext } from './context.js'
-import { type DictionaryStrings, dictionaryStrings, sameTexts } from './dictionary-strings.js'
+import { type DictionaryStrings, dictionaryStrings, sameStrings } from './dictionary-strings.js'
 import type { Vector } from './vector.js'
 
 /** Bytes of a key; 0 for strings. */
@@ -67,13 +67,13 @@ export class KeyTable {
 
   /** Maps strings to ids. Each distinct string of a dictionary is looked up once only. */
   numberTexts(vector: Vector, mask: number, rows: number, ids: number): void {
-    const texts = dictionaryStrings(vector)
-    if (texts === undefined || !this.#knows(texts, rows)) {
+    const strings = dictionaryStrings(vector)
+    if (strings === undefined || !this.#knows(strings, rows)) {
       this.number(vector.address, mask, rows, ids)
       return
     }
     const { kernels, memory } = this.#context
-    const { codes, entries } = texts
+    const { codes, entries } = strings
     for (let done = 0; done < rows; ) {
       const rest = mask === 0 ? 0 : mask + done
       const from = codes + done * 4
@@ -91,17 +91,17 @@ export class KeyTable {
   }
 
   /** Whether an id table exists for this dictionary. It is created if the batch has enough rows for it. */
-  #knows(texts: DictionaryStrings, rows: number): boolean {
-    if (sameTexts(texts, this.#dictionaryStrings)) return true
-    if (rows * codesPerRow < texts.count) return false
+  #knows(strings: DictionaryStrings, rows: number): boolean {
+    if (sameStrings(strings, this.#dictionaryStrings)) return true
+    if (rows * codesPerRow < strings.count) return false
     const { arena, memory } = this.#context
-    if (this.#codesMax < texts.count) {
+    if (this.#codesMax < strings.count) {
       if (this.#idsByCode !== 0) arena.give(this.#idsByCode)
-      this.#idsByCode = arena.take(texts.count * 4)
-      this.#codesMax = texts.count
+      this.#idsByCode = arena.take(strings.count * 4)
+      this.#codesMax = strings.count
     }
-    memory.u8.fill(0, this.#idsByCode, this.#idsByCode + texts.count * 4)
-    this.#dictionaryStrings = texts
+    memory.u8.fill(0, this.#idsByCode, this.#idsByCode + strings.count * 4)
+    this.#dictionaryStrings = strings
     return true
   }
 

@@ -4,9 +4,9 @@
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
-import { type DictionaryStrings, dictionaryStrings, dictionaryVector, sameTexts } from './dictionary-strings.js'
-import { copyTexts } from './row-buffer.js'
-import { TextHeap } from './text-heap.js'
+import { type DictionaryStrings, dictionaryStrings, dictionaryVector, sameStrings } from './dictionary-strings.js'
+import { copyStrings } from './row-buffer.js'
+import { StringHeap } from './string-heap.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 type Evaluator = (batch: Batch) => Vector
@@ -24,14 +24,14 @@ const entriesPerRow = 4
 export function oncePerText(context: ExecContext, type: DataType, column: number, evaluate: Evaluator): Evaluator {
   const { arena, kernels } = context
   const width = widthOf(type)
-  const answers = new TextAnswers(context, type, column, evaluate)
+  const answers = new LookupTable(context, type, column, evaluate)
   const codesOf = symbolCodes(context)
   let out = 0
   return (batch) => {
     const vector = batch.vectors[column] as Vector
-    const texts = vector.type.name === 'SYMBOL' ? codesOf(vector, batch.rows) : dictionaryStrings(vector)
-    if (texts === undefined || !answers.readyFor(vector, texts, batch.rows)) return evaluate(batch)
-    const { codes, count } = texts
+    const strings = vector.type.name === 'SYMBOL' ? codesOf(vector, batch.rows) : dictionaryStrings(vector)
+    if (strings === undefined || !answers.readyFor(vector, strings, batch.rows)) return evaluate(batch)
+    const { codes, count } = strings
     const { table, owner, dictionary } = answers
     const gathered = (): number => {
       if (out === 0) out = arena.take(batchRowsMax * width)
@@ -39,7 +39,7 @@ export function oncePerText(context: ExecContext, type: DataType, column: number
       return out
     }
     if (!isVariable(type)) return { type, address: gathered(), dictionary }
-    return dictionaryVector(type, { codes, entries: table, count, owner, columnId: answerColumn }, gathered)
+    return dictionaryVector(type, { codes, entries: table, count, owner, columnId: lookupColumn }, gathered)
   }
 }
 
@@ -69,15 +69,15 @@ function symbolCodes({
 }
 
 /** Column id of results that are strings: these are dictionary-encoded by the codes of the input. */
-const answerColumn = -1
+const lookupColumn = -1
 
-class TextAnswers {
+class LookupTable {
   table = 0
   /** The dictionary of results that are symbols. */
   dictionary = 0
   /** Identifies the dictionary of results that are strings; replaced whenever the table is filled. */
   owner: object = {}
-  readonly #heap: TextHeap
+  readonly #heap: StringHeap
   readonly #context: ExecContext
   readonly #type: DataType
   readonly #column: number
@@ -93,17 +93,17 @@ class TextAnswers {
     this.#type = type
     this.#column = column
     this.#evaluate = evaluate
-    this.#heap = new TextHeap(context.arena)
+    this.#heap = new StringHeap(context.arena)
   }
 
-  readyFor(vector: Pick<Vector, 'type' | 'dictionary'>, texts: DictionaryStrings, rows: number): boolean {
-    if (!sameTexts(texts, this.#of)) {
-      this.#of = texts
+  readyFor(vector: Pick<Vector, 'type' | 'dictionary'>, strings: DictionaryStrings, rows: number): boolean {
+    if (!sameStrings(strings, this.#of)) {
+      this.#of = strings
       this.#rows = 0
       this.#state = 'waiting'
     }
     this.#rows += rows
-    if (this.#state === 'waiting' && this.#rows * entriesPerRow >= texts.count) this.#fill(vector, texts)
+    if (this.#state === 'waiting' && this.#rows * entriesPerRow >= strings.count) this.#fill(vector, strings)
     return this.#state === 'ready'
   }
 
@@ -129,7 +129,7 @@ class TextAnswers {
         vectors[this.#column] = { type, address: requested, dictionary: ofSymbols }
         const { address, dictionary } = this.#evaluate({ rows, vectors })
         memory.u8.copyWithin(this.table + from * width, address, address + rows * width)
-        if (isVariable(this.#type)) copyTexts(this.#context, this.#heap, this.table + from * width, rows)
+        if (isVariable(this.#type)) copyStrings(this.#context, this.#heap, this.table + from * width, rows)
         this.dictionary = dictionary
       }
       this.#state = 'ready'

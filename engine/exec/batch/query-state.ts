@@ -19,7 +19,7 @@ export interface SymbolPredicate {
 export interface WantedSymbols {
   readonly column: number
   /** Number of strings, whether the dictionary has them or not. */
-  readonly texts: number
+  readonly strings: number
   /** Ascending ids of those that are among the first `count` entries of the dictionary. */
   idsIn(dictionary: number, count: number): readonly number[]
 }

@@ -5,8 +5,8 @@ import type { Kernels } from '../../kernels/load.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { QueryArena } from './query-arena.js'
+import { StringHeap } from './string-heap.js'
 import type { Symbols } from './symbols.js'
-import { TextHeap } from './text-heap.js'
 import { type Batch, batchRowsMax, type Vector } from './vector.js'
 
 /**
@@ -30,7 +30,7 @@ export class RowBuffer {
   readonly #types: readonly DataType[]
   readonly #addresses: number[]
   readonly #dictionaries: number[]
-  #heap: TextHeap
+  #heap: StringHeap
   #capacity = 0
 
   constructor(context: Home, types: readonly DataType[]) {
@@ -38,7 +38,7 @@ export class RowBuffer {
     this.#types = types
     this.#addresses = types.map(() => 0)
     this.#dictionaries = types.map(() => 0)
-    this.#heap = new TextHeap(context.arena)
+    this.#heap = new StringHeap(context.arena)
   }
 
   append(batch: Batch): void {
@@ -141,7 +141,7 @@ export class RowBuffer {
     const width = widthOf(type)
     const target = (this.#addresses[column] as number) + this.rows * width
     memory.u8.copyWithin(target, vector.address, vector.address + rows * width)
-    if (isVariable(type)) copyTexts(this.#context, this.#heap, target, rows)
+    if (isVariable(type)) copyStrings(this.#context, this.#heap, target, rows)
     if (type.name === 'SYMBOL') this.#uniteSymbols(column, vector.dictionary, target, rows)
   }
 
@@ -174,8 +174,8 @@ export class RowBuffer {
   #compactHeap(): void {
     const variable = this.#types.flatMap((type, index) => (isVariable(type) ? [index] : []))
     if (variable.length === 0) return
-    const heap = new TextHeap(this.#context.arena)
-    for (const index of variable) copyTexts(this.#context, heap, this.#addresses[index] as number, this.rows)
+    const heap = new StringHeap(this.#context.arena)
+    for (const index of variable) copyStrings(this.#context, heap, this.#addresses[index] as number, this.rows)
     this.#heap.free()
     this.#heap = heap
   }
@@ -186,7 +186,7 @@ const copiedRows = 1024
 const copiedBytesMax = 16 * 1024 * 1024
 
 /** Copies the bytes that entries point at to the heap, and makes the entries point at the copies. */
-export function copyTexts({ kernels }: Pick<Home, 'kernels'>, heap: TextHeap, address: number, rows: number): void {
+export function copyStrings({ kernels }: Pick<Home, 'kernels'>, heap: StringHeap, address: number, rows: number): void {
   const { text } = kernels
   for (let row = 0, step = copiedRows; row < rows; ) {
     const entries = address + row * 8

@@ -66,10 +66,10 @@ export class RunFile {
   #appendBlock(vectors: readonly Vector[], from: number, rows: number): void {
     const { arena, memory, kernels } = this.#context
     const fixed = this.#types.reduce((total, type) => total + padded(rows * widthOf(type)), 0)
-    const texts = this.#types.map((type, index) =>
+    const strings = this.#types.map((type, index) =>
       isVariable(type) ? kernels.text.movedBytes((vectors[index] as Vector).address + from * widthOf(type), rows) : 0,
     )
-    const bytes = texts.reduce((total, column) => total + column, fixed)
+    const bytes = strings.reduce((total, column) => total + column, fixed)
     if (bytes > blockBytesMax && rows > 1) {
       const half = Math.ceil(rows / 2)
       this.#appendBlock(vectors, from, half)
@@ -84,7 +84,7 @@ export class RunFile {
       const source = (vectors[index] as Vector).address + from * width
       memory.u8.copyWithin(at, source, source + rows * width)
       if (isVariable(type)) kernels.text.moveTexts(at, rows, text, block)
-      text += texts[index] as number
+      text += strings[index] as number
       at += padded(rows * width)
     })
     this.#blocks.push({ position: this.#file.size, bytes, rows })

@@ -85,12 +85,12 @@ export class Gathered {
     const address = this.room(column, rows)
     const width = widthOf(this.#types[column] as DataType)
     const { sort } = this.#context.kernels
-    const texts = dictionaryStrings(vector)
-    if (texts !== undefined) {
+    const strings = dictionaryStrings(vector)
+    if (strings !== undefined) {
       const codes = grownRoom(this.#context, this.#codes[column] as Room, rows, 4)
-      sort.gather(4, texts.codes, index, rows, codes)
-      return dictionaryVector(vector.type, { ...texts, codes }, () => {
-        sort.gather(8, texts.entries, codes, rows, address)
+      sort.gather(4, strings.codes, index, rows, codes)
+      return dictionaryVector(vector.type, { ...strings, codes }, () => {
+        sort.gather(8, strings.entries, codes, rows, address)
         return address
       })
     }

@@ -127,7 +127,7 @@ function putWord(i32: Int32Array, word: number, value: number): void {
 }
 
 function intWords(context: ExecContext, vector: Vector, rows: number, nullsLow: boolean): WordWriter {
-  const { memory, texts } = context
+  const { memory, strings } = context
   const { address, type } = vector
   const first = address >>> 2
   if (type.name === 'IPv4') return smallWords(context, rows, (row) => memory.u32[first + row]!, 0, nullsLow)
@@ -136,7 +136,7 @@ function intWords(context: ExecContext, vector: Vector, rows: number, nullsLow: 
     for (let row = 0; row < rows; row++) highest = Math.max(highest, memory.i32[first + row]!)
     const seen = new Uint8Array(highest + 2)
     for (let row = 0; row < rows; row++) seen[memory.i32[first + row]! + 1] = 1
-    const textOf = texts.of(vector.dictionary)
+    const textOf = strings.of(vector.dictionary)
     const present = Array.from(seen.keys()).filter((at) => at > 0 && seen[at] === 1)
     present.sort((a, b) => compareText(textOf(a - 1), textOf(b - 1)))
     // Indexed by id + 1, since the id of NULL is -1.
@@ -233,14 +233,14 @@ function longestText({ memory }: ExecContext, { address }: Vector, rows: number)
 function rankWords({ memory, alive }: ExecContext, { address }: Vector, rows: number, nullsLow: boolean): WordWriter {
   return (out) => {
     const first = address >>> 2
-    const texts: (string | null)[] = []
+    const strings: (string | null)[] = []
     for (let row = 0; row < rows; row++) {
       if ((row & asksMask) === 0) alive()
       const bytes = memory.i32[first + row * 2 + 1]!
-      texts.push(bytes < 0 ? null : textAt(memory, memory.u32[first + row * 2]!, bytes))
+      strings.push(bytes < 0 ? null : textAt(memory, memory.u32[first + row * 2]!, bytes))
     }
     const present = new Set<string>()
-    for (const [row, text] of texts.entries()) {
+    for (const [row, text] of strings.entries()) {
       if ((row & asksMask) === 0) alive()
       if (text !== null) present.add(text)
     }
@@ -256,7 +256,7 @@ function rankWords({ memory, alive }: ExecContext, { address }: Vector, rows: nu
       if ((rank & asksMask) === 0) alive()
       ranks.set(text, rank)
     }
-    texts.forEach((text, row) => {
+    strings.forEach((text, row) => {
       if ((row & asksMask) === 0) alive()
       const rank = text === null ? (nullsLow ? nullLow : nullHigh) : (ranks.get(text) as number)
       putWord(memory.i32, (out >>> 2) + row * 2, rank)

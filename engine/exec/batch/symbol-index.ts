@@ -30,13 +30,13 @@ export function findSymbols(
   dictionary: number,
   from: number,
   to: number,
-  texts: readonly Buffer[],
+  strings: readonly Buffer[],
 ): number[] {
   const index = indexOf(memory, dictionary)
-  if (index === null) return findEntries(memory, dictionary, from, to, texts)
+  if (index === null) return findEntries(memory, dictionary, from, to, strings)
   index.grow(to)
-  const known = new Set(texts.map((text) => index.idOf(text)).filter((id) => id >= from && id < to))
-  const rest = findEntries(memory, dictionary, Math.max(from, index.count), to, texts)
+  const known = new Set(strings.map((text) => index.idOf(text)).filter((id) => id >= from && id < to))
+  const rest = findEntries(memory, dictionary, Math.max(from, index.count), to, strings)
   return [...[...known].sort((a, b) => a - b), ...rest]
 }
 
@@ -139,19 +139,19 @@ function findEntries(
   dictionary: number,
   from: number,
   to: number,
-  texts: readonly Buffer[],
+  strings: readonly Buffer[],
 ): number[] {
   const { u8, u32 } = memory
   const found: number[] = []
   if (from >= to) return found
   const mayBe = new Uint8Array(256)
-  for (const text of texts) mayBe[signOf(text.length, text[text.length - 1] ?? 0)] = 1
+  for (const text of strings) mayBe[signOf(text.length, text[text.length - 1] ?? 0)] = 1
   for (let id = from; id < to; id++) {
     const entry = dictionaryEntry(memory, dictionary, id) >>> 2
     const address = u32[entry]!
     const bytes = u32[entry + 1]!
     const sign = signOf(bytes, bytes === 0 ? 0 : u8[address + bytes - 1]!)
-    if (mayBe[sign] === 1 && isOneOf(u8, address, bytes, texts)) found.push(id)
+    if (mayBe[sign] === 1 && isOneOf(u8, address, bytes, strings)) found.push(id)
   }
   return found
 }
@@ -160,9 +160,9 @@ function signOf(bytes: number, lastByte: number): number {
   return (bytes * 31 + lastByte) & 0xff
 }
 
-function isOneOf(u8: Uint8Array, address: number, bytes: number, texts: readonly Buffer[]): boolean {
-  for (let at = 0; at < texts.length; at++) {
-    const text = texts[at] as Buffer
+function isOneOf(u8: Uint8Array, address: number, bytes: number, strings: readonly Buffer[]): boolean {
+  for (let at = 0; at < strings.length; at++) {
+    const text = strings[at] as Buffer
     if (text.length === bytes && sameBytes(u8, address, text)) return true
   }
   return false

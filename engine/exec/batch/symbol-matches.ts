@@ -11,19 +11,19 @@ type Column = Extract<Expression, { kind: 'column' }>
 
 /** Longer lists of strings are not resolved. */
 const wantedMax = 64
-const texts: ReadonlySet<string> = new Set(['STRING', 'VARCHAR', 'SYMBOL'])
+const strings: ReadonlySet<string> = new Set(['STRING', 'VARCHAR', 'SYMBOL'])
 
-export interface WantedTexts {
+export interface WantedStrings {
   /** The symbol column. */
   readonly column: Column
-  readonly texts: readonly Buffer[]
+  readonly strings: readonly Buffer[]
 }
 
 /**
  * The column and strings of `column = 'text'`, `column in ('text', …)`, or several of these joined by OR; undefined for
  * any other expression.
  */
-export function wantedTexts(expression: Expression): WantedTexts | undefined {
+export function wantedStrings(expression: Expression): WantedStrings | undefined {
   if (expression.kind !== 'call') return undefined
   const { name, args } = expression
   if (name === 'or') return wantedOfEither(args)
@@ -32,39 +32,39 @@ export function wantedTexts(expression: Expression): WantedTexts | undefined {
   if (name === 'in' ? args[0]?.kind !== 'column' : name !== '=' || args.length !== 2) return undefined
   const found: Buffer[] = []
   for (const part of constants) {
-    if (part.kind !== 'constant' || typeof part.value !== 'string' || !texts.has(part.type.name)) return undefined
+    if (part.kind !== 'constant' || typeof part.value !== 'string' || !strings.has(part.type.name)) return undefined
     found.push(Buffer.from(part.value, 'utf8'))
   }
   const column = args.find((part): part is Column => part.kind === 'column' && part.type.name === 'SYMBOL')
-  return column === undefined ? undefined : { column, texts: found }
+  return column === undefined ? undefined : { column, strings: found }
 }
 
-function wantedOfEither([left, right]: readonly Expression[]): WantedTexts | undefined {
-  const first = left === undefined ? undefined : wantedTexts(left)
-  const second = first === undefined || right === undefined ? undefined : wantedTexts(right)
+function wantedOfEither([left, right]: readonly Expression[]): WantedStrings | undefined {
+  const first = left === undefined ? undefined : wantedStrings(left)
+  const second = first === undefined || right === undefined ? undefined : wantedStrings(right)
   if (first === undefined || second === undefined) return undefined
-  const all = [...first.texts, ...second.texts]
+  const all = [...first.strings, ...second.strings]
   return first.column.index === second.column.index && all.length <= wantedMax
-    ? { column: first.column, texts: all }
+    ? { column: first.column, strings: all }
     : undefined
 }
 
 /** The symbols that a condition of these forms requires; undefined for any other expression. */
 export function wantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {
-  return onceIn(context.state.wanted, expression, () => newWanted(wantedTexts(expression), context.memory))
+  return onceIn(context.state.wanted, expression, () => newWanted(wantedStrings(expression), context.memory))
 }
 
 /** The symbols that `column <> 'text'` excludes; undefined for any other expression. */
 export function unwantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {
   if (expression.kind !== 'call' || expression.name !== '<>') return undefined
   return onceIn(context.state.unwanted, expression, () =>
-    newWanted(wantedTexts({ ...expression, name: '=' }), context.memory),
+    newWanted(wantedStrings({ ...expression, name: '=' }), context.memory),
   )
 }
 
-function newWanted(found: WantedTexts | undefined, memory: SharedMemory): WantedSymbols | undefined {
+function newWanted(found: WantedStrings | undefined, memory: SharedMemory): WantedSymbols | undefined {
   if (found === undefined) return undefined
-  const wanted = found.texts
+  const wanted = found.strings
   let known = { dictionary: -1, count: 0, ids: [] as number[] }
   const idsIn = (dictionary: number, count: number): readonly number[] => {
     if (known.dictionary !== dictionary) known = { dictionary, count: 0, ids: [] }
@@ -74,5 +74,5 @@ function newWanted(found: WantedTexts | undefined, memory: SharedMemory): Wanted
     }
     return known.count === count ? known.ids : known.ids.filter((id) => id < count)
   }
-  return { column: found.column.index, texts: wanted.length, idsIn }
+  return { column: found.column.index, strings: wanted.length, idsIn }
 }

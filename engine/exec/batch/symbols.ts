@@ -1,4 +1,4 @@
-// Symbols within a query. SymbolTexts caches the decoded strings of symbol ids. Symbols is the query's own dictionary,
+// Symbols within a query. SymbolStrings caches the decoded strings of symbol ids. Symbols is the query's own dictionary,
 // for symbols that its expressions compute and for rows that mix dictionaries. Both use the DICTIONARY layout of
 // memory/column-layout.ts, so readers treat all dictionaries alike.
 
@@ -6,11 +6,11 @@ import { dictionaryBytes, dictionaryChunkFirst, dictionaryCount, dictionaryEntry
 import * as layout from '../../memory/dictionary-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { QueryArena } from './query-arena.js'
+import { StringHeap } from './string-heap.js'
 import { textAt } from './text-at.js'
-import { TextHeap } from './text-heap.js'
 
 /** Strings of dictionary entries, decoded on first use. */
-export class SymbolTexts {
+export class SymbolStrings {
   readonly #memory: SharedMemory
   readonly #byDictionary = new Map<number, (id: number) => string>()
 
@@ -21,12 +21,12 @@ export class SymbolTexts {
   of(dictionary: number): (id: number) => string {
     const known = this.#byDictionary.get(dictionary)
     if (known !== undefined) return known
-    const texts: (string | undefined)[] = []
+    const strings: (string | undefined)[] = []
     const textOf = (id: number): string => {
-      const text = texts[id]
+      const text = strings[id]
       if (text !== undefined) return text
       const made = symbolText(this.#memory, dictionary, id)
-      texts[id] = made
+      strings[id] = made
       return made
     }
     this.#byDictionary.set(dictionary, textOf)
@@ -42,7 +42,7 @@ function symbolText(memory: SharedMemory, dictionary: number, id: number): strin
 /** The dictionary of the query, created with its first string. */
 export class Symbols {
   readonly #arena: QueryArena
-  readonly #heap: TextHeap
+  readonly #heap: StringHeap
   readonly #ids = new Map<string, number>()
   readonly #mapped = new Map<number, Int32Array>()
   #address = 0
@@ -50,7 +50,7 @@ export class Symbols {
 
   constructor(arena: QueryArena) {
     this.#arena = arena
-    this.#heap = new TextHeap(arena)
+    this.#heap = new StringHeap(arena)
   }
 
   get dictionary(): number {

@@ -8,19 +8,19 @@ import { fillNull } from '../../storage/memtable/memtable-values.js'
 import { type ColumnType, type DataType, storageOf } from '../../types/column-types.js'
 import { intMin, longMin } from '../../types/number.js'
 import type { ArrayValue, IntervalValue, Value } from '../../types/value.js'
-import type { Symbols, SymbolTexts } from './symbols.js'
+import type { StringHeap } from './string-heap.js'
+import type { SymbolStrings, Symbols } from './symbols.js'
 import { textAt } from './text-at.js'
-import type { TextHeap } from './text-heap.js'
 import type { Vector } from './vector.js'
 
 export type ValueReader = (row: number) => Value
 
-/** A function that reads the vector's value of a row. Strings of symbols come from the cache `texts`. */
-export function valueReader(memory: SharedMemory, texts: SymbolTexts, vector: Vector): ValueReader {
-  return readers[vector.type.name](memory, vector, texts)
+/** A function that reads the vector's value of a row. Strings of symbols come from the cache `strings`. */
+export function valueReader(memory: SharedMemory, strings: SymbolStrings, vector: Vector): ValueReader {
+  return readers[vector.type.name](memory, vector, strings)
 }
 
-type ReaderOf = (memory: SharedMemory, vector: Vector, texts: SymbolTexts) => ValueReader
+type ReaderOf = (memory: SharedMemory, vector: Vector, strings: SymbolStrings) => ValueReader
 
 const longReader: ReaderOf = ({ i64 }, { address }) => {
   const first = address >>> 3
@@ -81,8 +81,8 @@ const readers: Record<ColumnType, ReaderOf> = {
       nanAsNull(f64[(address >>> 3) + row]!),
   STRING: textReader,
   VARCHAR: textReader,
-  SYMBOL: ({ i32 }, { address, dictionary }, texts) => {
-    const textOf = texts.of(dictionary)
+  SYMBOL: ({ i32 }, { address, dictionary }, strings) => {
+    const textOf = strings.of(dictionary)
     return (row) => {
       const id = i32[(address >>> 2) + row]!
       return id < 0 ? null : textOf(id)
@@ -194,7 +194,7 @@ function unalignedArrayAt({ u8 }: SharedMemory, address: number): ArrayValue {
 /** Where a written value of variable size goes. */
 export interface WriteTarget {
   readonly memory: SharedMemory
-  readonly heap: TextHeap
+  readonly heap: StringHeap
   /** Adds the strings of SYMBOL vectors. */
   readonly symbols: Symbols
 }

@@ -29,7 +29,7 @@ export interface ArrowType {
   readonly width: number
 }
 
-const texts: ArrowType = { kind: arrowKinds.utf8, detail: 0, width: 0 }
+const strings: ArrowType = { kind: arrowKinds.utf8, detail: 0, width: 0 }
 
 export function arrowType(type: DataType): ArrowType {
   switch (type.name) {
@@ -54,9 +54,9 @@ export function arrowType(type: DataType): ArrowType {
     case 'TIMESTAMP_NS':
       return { kind: arrowKinds.timestamp, detail: 3, width: 8 }
     case 'BINARY':
-      return { ...texts, kind: arrowKinds.binary }
+      return { ...strings, kind: arrowKinds.binary }
     default:
-      return texts
+      return strings
   }
 }
 
@@ -94,13 +94,13 @@ export class ArrowColumns {
     if (width > 0) return this.#fixed(scratch, vector.address + from * width, rows, this.#types[index] as ArrowType)
     switch (vector.type.name) {
       case 'SYMBOL':
-        return this.#texts(scratch, this.#symbols(scratch, vector, from, rows), rows)
+        return this.#strings(scratch, this.#symbols(scratch, vector, from, rows), rows)
       case 'STRING':
       case 'VARCHAR':
       case 'BINARY':
-        return this.#texts(scratch, vector.address + from * 8, rows)
+        return this.#strings(scratch, vector.address + from * 8, rows)
       default:
-        return this.#texts(scratch, this.#made(scratch, vector, from, rows), rows)
+        return this.#strings(scratch, this.#made(scratch, vector, from, rows), rows)
     }
   }
 
@@ -127,7 +127,7 @@ export class ArrowColumns {
   }
 
   /** `entries`: address and length of each string; length -1 is NULL. */
-  #texts(scratch: Scratch, entries: number, rows: number): ArrowPart {
+  #strings(scratch: Scratch, entries: number, rows: number): ArrowPart {
     const { parquet } = this.#context.kernels
     const { memory } = scratch
     const bits = scratch.room('bits', (rows >>> 3) + 64)
@@ -143,8 +143,8 @@ export class ArrowColumns {
       bytes: (rows + 1) * 4,
       put: (target) => memory.copy(target, offsets, offsets + (rows + 1) * 4),
     }
-    const texts: ArrowBuffer = { bytes, put: (target) => parquet.textBytes(packed, present, target) }
-    return { nulls: rows - present, buffers: [bitmap(memory, bits, rows, present), ends, texts] }
+    const strings: ArrowBuffer = { bytes, put: (target) => parquet.textBytes(packed, present, target) }
+    return { nulls: rows - present, buffers: [bitmap(memory, bits, rows, present), ends, strings] }
   }
 
   #symbols(scratch: Scratch, { address, dictionary }: Vector, from: number, rows: number): number {
@@ -167,8 +167,8 @@ export class ArrowColumns {
 
   /** Strings for types without another Arrow form. */
   #made(scratch: Scratch, vector: Vector, from: number, rows: number): number {
-    const { memory, texts } = this.#context
-    const read = valueReader(memory, texts, vector)
+    const { memory, strings } = this.#context
+    const read = valueReader(memory, strings, vector)
     const made: (Buffer | null)[] = []
     let bytes = 0
     for (let row = 0; row < rows; row++) {

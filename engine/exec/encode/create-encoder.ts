@@ -112,7 +112,7 @@ function valuesEncoder({ context, postRows }: EncoderOptions): Encoder {
   return {
     begin: () => {},
     rows: (batch, from, to) => {
-      const readers = batch.vectors.map((vector) => valueReader(context.memory, context.texts, vector))
+      const readers = batch.vectors.map((vector) => valueReader(context.memory, context.strings, vector))
       const rows: Value[][] = []
       for (let index = from; index < to; index++) rows.push(readers.map((read) => read(index)))
       postRows(rows)

@@ -84,21 +84,21 @@ function fixedColumn(memory: SharedMemory, width: number, times: boolean): Colum
 }
 
 function textColumn({ u8, u32, i32 }: SharedMemory): ColumnBuilder {
-  const texts = new TextBuilder()
+  const strings = new TextBuilder()
   return {
     get bytes() {
-      return texts.bytes
+      return strings.bytes
     },
     append: ({ address }, from, to) => {
       for (let word = (address >>> 2) + from * 2, end = (address >>> 2) + to * 2; word < end; word += 2) {
         const start = u32[word]!
         const length = i32[word + 1]!
-        if (length < 0) texts.appendNull()
-        else texts.append(u8, start, start + length)
+        if (length < 0) strings.appendNull()
+        else strings.append(u8, start, start + length)
       }
     },
-    packed: () => texts.packed(),
-    reset: () => texts.reset(),
+    packed: () => strings.packed(),
+    reset: () => strings.reset(),
   }
 }
 

@@ -186,7 +186,7 @@ export class FlatColumn implements ExportedColumn {
   }
 
   private newDictionary(): ChunkDictionary {
-    const width = this.gather.holdsTexts ? 0 : this.page.mapping.diskBytes
+    const width = this.gather.holdsStrings ? 0 : this.page.mapping.diskBytes
     return new ChunkDictionary(this.tools.kernel, this.own, width, limits)
   }
 
@@ -266,17 +266,17 @@ export class FlatColumn implements ExportedColumn {
     const count = prepared.present
     const bytes = bodyBytesMax(page.mapping, prepared.rows) + count * 4 + gather.textBytes
     const plain = scratch.room('bloomValues', bytes)
-    if (gather.holdsTexts) this.tools.kernel.plainTexts(prepared.values, count, plain)
+    if (gather.holdsStrings) this.tools.kernel.plainTexts(prepared.values, count, plain)
     else writeBody(page, 'plain', prepared, plain)
     const hashes = scratch.room('bloomHashes', count * 8)
-    this.tools.kernel.hashPlain(plain, count, gather.holdsTexts ? 0 : page.mapping.diskBytes, hashes)
+    this.tools.kernel.hashPlain(plain, count, gather.holdsStrings ? 0 : page.mapping.diskBytes, hashes)
     bloom.add(scratch, hashes, count)
   }
 
   private bloomOfGroup(): Uint8Array | null {
     const { bloom, dictionary } = this
     if (bloom === null) return null
-    for (const text of this.gather.symbols?.texts ?? []) bloom.addOne(xxh64(text))
+    for (const text of this.gather.symbols?.strings ?? []) bloom.addOne(xxh64(text))
     const inDictionary = dictionary !== null && this.indexed === this.values - this.nulls
     return bloom.filter(inDictionary ? dictionary.count : null)
   }
@@ -292,7 +292,7 @@ export class FlatColumn implements ExportedColumn {
       const dictionary = this.dictionary as ChunkDictionary
       return this.indexes(dictionary.indexesFrom(first), prepared.present, dictionary.count, target)
     }
-    if (this.gather.holdsTexts) return this.texts(prepared, target)
+    if (this.gather.holdsStrings) return this.strings(prepared, target)
     const encoding = this.plainEncoding()
     return { encoding: encodingOfBody[encoding], bytes: writeBody(this.page, encoding, prepared, target) }
   }
@@ -304,7 +304,7 @@ export class FlatColumn implements ExportedColumn {
     return this.tools.encoding.version === 2 && integer ? 'delta' : 'plain'
   }
 
-  private texts(prepared: PreparedPage, target: number): { encoding: number; bytes: number } {
+  private strings(prepared: PreparedPage, target: number): { encoding: number; bytes: number } {
     if (this.tools.encoding.version === 2) {
       return { encoding: encodings.deltaLength, bytes: writeBody(this.page, 'deltaLength', prepared, target) }
     }
@@ -344,7 +344,7 @@ export class FlatColumn implements ExportedColumn {
 
   /** Adds the values of the first page; false as soon as it is clear that a dictionary does not pay off. */
   private addFirst(dictionary: ChunkDictionary, values: number, present: number): boolean {
-    const width = this.gather.holdsTexts ? 8 : this.page.mapping.diskBytes
+    const width = this.gather.holdsStrings ? 8 : this.page.mapping.diskBytes
     for (let from = 0; from < present; from += firstValues) {
       if (!dictionary.add(values + from * width, Math.min(firstValues, present - from))) return false
       if (!this.isSmall(dictionary) || dictionary.count > present * distinctShareMax) return false
@@ -353,7 +353,7 @@ export class FlatColumn implements ExportedColumn {
   }
 
   private isSmall({ count, bytes }: ChunkDictionary): boolean {
-    if (!this.gather.holdsTexts) return count <= joinLimits.fixedCount
+    if (!this.gather.holdsStrings) return count <= joinLimits.fixedCount
     return count <= joinLimits.textCount && bytes <= joinLimits.textBytes
   }
 
@@ -366,12 +366,12 @@ export class FlatColumn implements ExportedColumn {
       : dictionaryPage(this.tools, dictionary.count, dictionary.values, dictionary.bytes)
   }
 
-  private symbolPage({ texts, count }: GatheredSymbols): EncodedPage {
+  private symbolPage({ strings, count }: GatheredSymbols): EncodedPage {
     const { scratch } = this.tools
-    const bytes = texts.reduce((sum, text) => sum + 4 + text.length, 0)
+    const bytes = strings.reduce((sum, text) => sum + 4 + text.length, 0)
     const address = scratch.room('raw', bytes)
     let at = address
-    for (const text of texts) {
+    for (const text of strings) {
       for (let byte = 0; byte < 4; byte++) scratch.memory.u8[at + byte] = (text.length >>> (byte * 8)) & 255
       scratch.memory.u8.set(text, at + 4)
       at += 4 + text.length

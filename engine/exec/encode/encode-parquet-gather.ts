@@ -22,13 +22,13 @@ import type { ExportTools } from './encode-parquet-page.js'
 import { decimalBytes, type GatherForm } from './encode-parquet-types.js'
 
 export interface GatheredSymbols {
-  readonly texts: readonly Uint8Array[]
+  readonly strings: readonly Uint8Array[]
   readonly count: number
 }
 
 export interface Gather {
   /** Whether prepare() returns string entries. */
-  readonly holdsTexts: boolean
+  readonly holdsStrings: boolean
   /** Rows collected since the last reset. */
   readonly rows: number
   readonly full: boolean
@@ -75,7 +75,7 @@ export function createGather(form: GatherForm, options: GatherOptions): Gather {
 }
 
 class FixedGather implements Gather {
-  readonly holdsTexts = false
+  readonly holdsStrings = false
   private readonly form: GatherForm
   readonly textBytes = 0
   rows = 0
@@ -83,7 +83,7 @@ class FixedGather implements Gather {
   private readonly rowsMax: number
   private buffer = 0
   private readonly width: number
-  private texts: Uint8Array[] = []
+  private strings: Uint8Array[] = []
   /** By address of a dictionary: index of each id, -1 = not used yet. */
   private readonly known = new Map<number, Int32Array>()
 
@@ -106,7 +106,7 @@ class FixedGather implements Gather {
   }
 
   get symbols(): GatheredSymbols | null {
-    return this.form === 'symbol' ? { texts: this.texts, count: this.texts.length } : null
+    return this.form === 'symbol' ? { strings: this.strings, count: this.strings.length } : null
   }
 
   take(vector: Vector, from: number, to: number): number {
@@ -134,7 +134,7 @@ class FixedGather implements Gather {
   }
 
   groupEnded(): void {
-    this.texts = []
+    this.strings = []
     this.known.clear()
   }
 
@@ -174,8 +174,8 @@ class FixedGather implements Gather {
     const { memory } = this.options.own
     const entry = dictionaryEntry(memory, dictionary, id) >>> 2
     const start = memory.u32[entry]!
-    this.texts.push(memory.u8.slice(start, start + memory.u32[entry + 1]!))
-    return this.texts.length - 1
+    this.strings.push(memory.u8.slice(start, start + memory.u32[entry + 1]!))
+    return this.strings.length - 1
   }
 }
 
@@ -190,7 +190,7 @@ function takeDays({ i64, i32 }: SharedMemory, address: number, from: number, cou
 }
 
 class TextGather implements Gather {
-  readonly holdsTexts: boolean
+  readonly holdsStrings: boolean
   private readonly form: GatherForm
   readonly symbols = null
   rows = 0
@@ -202,7 +202,7 @@ class TextGather implements Gather {
 
   constructor(form: GatherForm, options: GatherOptions) {
     this.form = form
-    this.holdsTexts = options.mapping.physical !== 'FIXED'
+    this.holdsStrings = options.mapping.physical !== 'FIXED'
     this.options = options
     this.reserve(options.own, 1)
   }
@@ -237,13 +237,13 @@ class TextGather implements Gather {
       kernel.compact(values, count, 8, bits, packed)
     }
     const bytes = kernel.textLengths(packed, present, this.lengths + this.present * 4)
-    kernel.textBytes(packed, present, this.roomForTexts(own, bytes))
+    kernel.textBytes(packed, present, this.roomForStrings(own, bytes))
     this.added(count, present, bytes)
   }
 
   private takeMade(vector: Vector, from: number, count: number): void {
     const { context, own } = this.options
-    const read = valueReader(context.memory, context.texts, vector)
+    const read = valueReader(context.memory, context.strings, vector)
     for (let index = 0; index < count; index++) {
       const value = read(from + index)
       own.memory.u8[this.flags + this.rows] = value === null ? 0 : 1
@@ -252,7 +252,7 @@ class TextGather implements Gather {
         continue
       }
       const bytes = madeBytes(vector.type, value)
-      own.memory.u8.set(bytes, this.roomForTexts(own, bytes.length))
+      own.memory.u8.set(bytes, this.roomForStrings(own, bytes.length))
       own.memory.i32[(this.lengths >>> 2) + this.present] = bytes.length
       this.added(1, 1, bytes.length)
     }
@@ -264,7 +264,7 @@ class TextGather implements Gather {
     this.textBytes += bytes
   }
 
-  private roomForTexts(own: Scratch, bytes: number): number {
+  private roomForStrings(own: Scratch, bytes: number): number {
     const { textBytes } = this
     const size = 2 ** Math.ceil(Math.log2(Math.max(textRoomMin, textBytes + bytes)))
     return own.room('texts', size, textBytes) + textBytes
@@ -274,10 +274,10 @@ class TextGather implements Gather {
     const { rows, present, textBytes, options } = this
     const bits = scratch.room('bits', (rows >>> 3) + 64)
     kernel.packBooleans(this.flags, rows, bits)
-    const texts = options.own.room('texts', textBytes, textBytes)
-    if (mapping.physical === 'FIXED') return { rows, present, values: texts, bits }
+    const strings = options.own.room('texts', textBytes, textBytes)
+    if (mapping.physical === 'FIXED') return { rows, present, values: strings, bits }
     const values = scratch.room('packed', present * 8 + 64)
-    kernel.textEntries(this.lengths, present, texts, textBytes, values)
+    kernel.textEntries(this.lengths, present, strings, textBytes, values)
     return { rows, present, values, bits }
   }
 

@@ -37,7 +37,7 @@ export class ListColumn implements ExportedColumn {
   }
 
   append(vector: Vector, from: number, to: number): void {
-    const read = valueReader(this.context.memory, this.context.texts, vector)
+    const read = valueReader(this.context.memory, this.context.strings, vector)
     for (let row = from; row < to; row++) {
       this.take(read(row) as ArrayValue | null)
       this.rows++

@@ -24,10 +24,10 @@ export function pgCopyEncoder(encoding: PgCopyEncoding, options: EncoderOptions)
   const forced = columns.map(({ name }) => encoding.force.all || names.has(name.toLowerCase()))
   const forms = columns.map(({ type }) => wireForm(type, false))
   const put = (fields: readonly (string | null)[], rows: number): void => {
-    const texts = fields.map((text, index) =>
+    const strings = fields.map((text, index) =>
       text === null ? encoding.nullText : field(text, rows > 0 && forced[index] === true),
     )
-    const line = texts.join(encoding.delimiter)
+    const line = strings.join(encoding.delimiter)
     putMessage(context.memory, writer, lineMessage(line), rows)
   }
   return {
@@ -39,10 +39,10 @@ export function pgCopyEncoder(encoding: PgCopyEncoding, options: EncoderOptions)
       )
     },
     rows: ({ vectors }, from, to) => {
-      const readers = vectors.map((vector) => valueReader(context.memory, context.texts, vector))
+      const readers = vectors.map((vector) => valueReader(context.memory, context.strings, vector))
       for (let row = from; row < to; row++) {
-        const texts = readers.map((read, index) => forms[index]?.(read(row)) ?? null)
-        put(texts as readonly (string | null)[], 1)
+        const strings = readers.map((read, index) => forms[index]?.(read(row)) ?? null)
+        put(strings as readonly (string | null)[], 1)
       }
     },
     end,

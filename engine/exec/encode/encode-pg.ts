@@ -37,7 +37,7 @@ export function pgEncoder({ binary, isoSpans = false }: PgEncoding, options: Enc
   return {
     begin: () => {},
     rows: ({ vectors }, from, to) => {
-      const readers = vectors.map((vector) => valueReader(context.memory, context.texts, vector))
+      const readers = vectors.map((vector) => valueReader(context.memory, context.strings, vector))
       for (let row = from; row < to; row++) {
         const values = readers.map((read, index) => bytesOf(forms[index]?.(read(row)) ?? null))
         const message = rowMessage(values)
@@ -60,7 +60,7 @@ export function binaryCopyRows(options: EncoderOptions): Encoder['rows'] {
   }
   const forms = columns.map(({ type }) => wireForm(type, true))
   return ({ vectors }, from, to) => {
-    const readers = vectors.map((vector) => valueReader(context.memory, context.texts, vector))
+    const readers = vectors.map((vector) => valueReader(context.memory, context.strings, vector))
     for (let row = from; row < to; row++) {
       const values = readers.map((read, index) => bytesOf(forms[index]?.(read(row)) ?? null))
       const message = rowMessage(values)

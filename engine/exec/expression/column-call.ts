@@ -18,7 +18,7 @@ import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import { dictionaryVector } from '../batch/dictionary-strings.js'
 import { onceIn } from '../batch/query-state.js'
-import { TextHeap } from '../batch/text-heap.js'
+import { StringHeap } from '../batch/string-heap.js'
 import { valueReader, writeValue } from '../batch/values.js'
 import { batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
@@ -35,7 +35,7 @@ export function compileColumnCall(
   context: ExecContext,
   isAllowed: (argument: Expression) => boolean,
 ): VectorEvaluator | undefined {
-  const heap = new TextHeap(context.arena)
+  const heap = new StringHeap(context.arena)
   const known = { ...call, args: call.args.map((argument) => withoutSubquery(argument, context)) }
   const plan = column(known, columnContext(context, heap))
   if (plan === undefined) return undefined
@@ -55,7 +55,7 @@ function withoutSubquery(argument: Expression, { evaluation }: ExecContext): Exp
 
 function columnContext(
   { memory, kernels, arena, state, symbols, evaluation, rowsMax }: ExecContext,
-  heap: TextHeap,
+  heap: StringHeap,
 ): ColumnContext {
   return {
     memory,
@@ -64,7 +64,7 @@ function columnContext(
     allocate: (bytes) => arena.keep(bytes),
     vector: (type, values) => {
       const address = arena.keep(values.length * widthOf(type))
-      const target = { memory, heap: new TextHeap(arena), symbols }
+      const target = { memory, heap: new StringHeap(arena), symbols }
       values.forEach((value, row) => {
         writeValue(target, type, address, row, value)
       })
@@ -84,7 +84,7 @@ function loopResult(
   call: Call,
   { args, run, isLeft }: ColumnPlan,
   context: ExecContext,
-  heap: TextHeap,
+  heap: StringHeap,
 ): VectorEvaluator {
   const { type } = call
   const sources = args.map((argument) => compileVector(argument, context))
@@ -111,9 +111,9 @@ function evaluateLeft(
   args: readonly Expression[],
   isLeft: (out: number, row: number) => boolean,
   context: ExecContext,
-  heap: TextHeap,
+  heap: StringHeap,
 ): (vectors: readonly Vector[], rows: number, out: number) => void {
-  const { memory, texts, symbols, evaluation, alive } = context
+  const { memory, strings, symbols, evaluation, alive } = context
   const overVectors = call.args.map((argument): Expression => {
     const index = args.indexOf(argument)
     return index < 0 ? argument : { kind: 'column', index, type: argument.type, position: argument.position }
@@ -121,7 +121,7 @@ function evaluateLeft(
   const evaluate = compileExpression({ ...call, args: overVectors }, evaluation)
   const target = { memory, heap, symbols }
   return (vectors, rows, out) => {
-    const readers = vectors.map((vector) => valueReader(memory, texts, vector))
+    const readers = vectors.map((vector) => valueReader(memory, strings, vector))
     for (let row = 0; row < rows; row++) {
       if (!isLeft(out, row)) continue
       alive()
@@ -164,7 +164,7 @@ function dictionaryResult(
   const { memory, arena, kernels, symbols } = context
   const source = compileVector(codes, context)
   const entries = arena.keep(dictionary.length * 8)
-  const target = { memory, heap: new TextHeap(arena), symbols }
+  const target = { memory, heap: new StringHeap(arena), symbols }
   dictionary.forEach((value, code) => {
     writeValue(target, type, entries, code, value)
   })

@@ -19,7 +19,7 @@ import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import { oncePerText } from '../batch/lookup-table.js'
-import { TextHeap } from '../batch/text-heap.js'
+import { StringHeap } from '../batch/string-heap.js'
 import { type ValueReader, valueReader, type WriteTarget, writeValue } from '../batch/values.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileColumnCall } from './column-call.js'
@@ -82,16 +82,16 @@ function compileColumn(call: Call, context: ExecContext): VectorEvaluator | unde
 function textColumnOf(expression: Expression): number {
   if (isVariable(expression.type) && !isText(expression.type)) return -1
   let column = -1
-  let texts = true
+  let strings = true
   // BOOLEAN conditions over symbols use symbol-predicate.ts.
   const ofSymbols = expression.type.name !== 'BOOLEAN'
   visitExpression(expression, (part) => {
     if (part.kind !== 'column') return
     const isRequired = isText(part.type) || (ofSymbols && part.type.name === 'SYMBOL')
-    texts &&= isRequired && (column < 0 || column === part.index)
+    strings &&= isRequired && (column < 0 || column === part.index)
     column = part.index
   })
-  return texts && column >= 0 && isPure(expression) ? column : -1
+  return strings && column >= 0 && isPure(expression) ? column : -1
 }
 
 // Generated kernels -------------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ function firstValue(value: Value, type: DataType, context: ExecContext, rowsMax:
   const dictionary = type.name === 'SYMBOL' ? symbols.dictionary : 0
   if (value === null) return { type, address: arena.nulls(type), dictionary }
   const address = arena.take(rowsMax * widthOf(type))
-  writeValue({ memory, heap: new TextHeap(arena), symbols }, type, address, 0, value)
+  writeValue({ memory, heap: new StringHeap(arena), symbols }, type, address, 0, value)
   return { type, address, dictionary }
 }
 
@@ -220,19 +220,19 @@ function firstValue(value: Value, type: DataType, context: ExecContext, rowsMax:
 
 /** Interprets an expression row by row, reading the values of its columns. */
 function interpret(expression: Expression, context: ExecContext): VectorEvaluator {
-  const { memory, arena, symbols, texts, evaluation } = context
+  const { memory, arena, symbols, strings, evaluation } = context
   const { type } = expression
   const evaluate = compileExpression(expression, evaluation)
   const columns = columnsOf(expression)
   const address = arena.take((context.rowsMax ?? batchRowsMax) * widthOf(type))
-  const heap = new TextHeap(arena)
+  const heap = new StringHeap(arena)
   const target: WriteTarget = { memory, heap, symbols }
   const variable = isVariable(type)
   const dictionary = type.name === 'SYMBOL' ? symbols.dictionary : 0
   const row: Value[] = []
   return ({ rows, vectors }) => {
     if (variable) heap.reset()
-    const read: ValueReader[] = columns.map((index) => valueReader(memory, texts, vectors[index] as Vector))
+    const read: ValueReader[] = columns.map((index) => valueReader(memory, strings, vectors[index] as Vector))
     for (let index = 0; index < rows; index++) {
       context.alive()
       for (let at = 0; at < columns.length; at++) row[columns[at] as number] = (read[at] as ValueReader)(index)

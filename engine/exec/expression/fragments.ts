@@ -123,7 +123,7 @@ export class FragmentInputs {
     const { type } = expression
     const unwanted = unwantedSymbols(expression, this.#context)
     const named = unwanted ?? wantedSymbols(expression, this.#context)
-    if (named === undefined || named.texts > comparedMax) return undefined
+    if (named === undefined || named.strings > comparedMax) return undefined
     const [first, ...others] = named.idsIn(dictionary, count).map((id) => this.#equals(column, id, type))
     if (first === undefined) return undefined
     const any = others.reduce<FragmentExpression>((a, b) => ({ kind: 'call', name: 'or', args: [a, b], type }), first)

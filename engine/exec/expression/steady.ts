@@ -10,7 +10,7 @@ import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import { floorTimestamp, nextBucket } from '../../types/timestamp-floor.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
-import { TextHeap } from '../batch/text-heap.js'
+import { StringHeap } from '../batch/string-heap.js'
 import { batchRowsMax } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from './expression.js'
 
@@ -61,7 +61,7 @@ export function compileSteady(call: Call, context: ExecContext): VectorEvaluator
   const { memory, arena, kernels } = context
   const { type } = call
   const width = widthOf(type) === 4 ? 4 : 8
-  const heap = new TextHeap(arena)
+  const heap = new StringHeap(arena)
   const wordOf = wordWriter(type.name, heap)
   if (wordOf === undefined) return undefined
   const source = compileVector(steady.time, context)
@@ -82,7 +82,7 @@ export function compileSteady(call: Call, context: ExecContext): VectorEvaluator
 }
 
 /** Converts a value to the 64-bit word that a vector stores for it; undefined for types that are not supported. */
-function wordWriter(name: string, heap: TextHeap): ((value: Value) => bigint) | undefined {
+function wordWriter(name: string, heap: StringHeap): ((value: Value) => bigint) | undefined {
   switch (name) {
     case 'INT':
       return (value) => BigInt(typeof value === 'number' ? value : int32Min)

@@ -39,7 +39,7 @@ function newPredicate(expression: Expression, context: ExecContext): SymbolPredi
     const address = context.state.arena.take(count + 1)
     if (from > 0) context.memory.u8.copyWithin(address, known.address, known.address + from + 1)
     else context.memory.u8[address] = answer(null)
-    const textOf = context.texts.of(dictionary)
+    const textOf = context.strings.of(dictionary)
     if (wanted !== undefined) {
       context.memory.u8.fill(0, address + 1 + from, address + 1 + count)
       for (const id of wanted.idsIn(dictionary, count)) context.memory.u8[address + 1 + id] = 1
@@ -59,14 +59,14 @@ function isSymbolTree(expression: Expression): boolean {
 export function compileSymbolPredicate(expression: Expression, context: ExecContext): VectorEvaluator | undefined {
   if (symbolPredicate(expression, context) === undefined) return undefined
   const column = columnsOf(expression)[0] as number
-  const { memory, arena, texts, evaluation } = context
+  const { memory, arena, strings, evaluation } = context
   const evaluate = compileExpression(expression, evaluation)
   const address = arena.take(batchRowsMax)
   const answers = new Map<number, Uint8Array>()
   const row: Value[] = []
   return ({ rows, vectors }) => {
     const vector = vectors[column] as Vector
-    const textOf = texts.of(vector.dictionary)
+    const textOf = strings.of(vector.dictionary)
     let table = answers.get(vector.dictionary) ?? new Uint8Array(256)
     const ids = vector.address >>> 2
     for (let index = 0; index < rows; index++) {

@@ -18,7 +18,7 @@ import { partitionCount, RowPartitions, rowBytes, type SpreadShape, spreadShape 
 import type { ExecContext } from '../batch/context.js'
 import type { QueryArena } from '../batch/query-arena.js'
 import { rowsFor } from '../batch/small-batches.js'
-import { TextHeap } from '../batch/text-heap.js'
+import { StringHeap } from '../batch/string-heap.js'
 import type { Batch, Pull, Vector } from '../batch/vector.js'
 import type { BuiltJoin } from '../join/join-built.js'
 import {
@@ -309,7 +309,7 @@ class GroupsByRank {
   readonly #sources: number
   readonly #cells: number
   readonly #addresses: readonly number[]
-  readonly #heap: TextHeap
+  readonly #heap: StringHeap
   readonly #partial: PartialAccumulators
 
   constructor(context: ExecContext, shape: AggregateShape, groups: readonly number[]) {
@@ -330,7 +330,7 @@ class GroupsByRank {
     this.#rows = arena.take(this.#rowsMax * 4)
     this.#sources = arena.take(groups.length * 4)
     this.#addresses = shape.columns.map(({ type }) => arena.take(this.#rowsMax * widthOf(type)))
-    this.#heap = new TextHeap(arena)
+    this.#heap = new StringHeap(arena)
     const partial = PartialAccumulators.ofCalls({ ...context, arena }, shape.aggregates)
     assert(partial !== null, 'aggregates of partitions can be merged')
     this.#partial = partial

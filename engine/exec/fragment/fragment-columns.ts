@@ -13,7 +13,7 @@ import type { Bucket } from '../aggregate/buckets.js'
 import type { DenseQuery } from '../aggregate/dense-query.js'
 import type { ExecContext } from '../batch/context.js'
 import { rowsFor } from '../batch/small-batches.js'
-import { TextHeap } from '../batch/text-heap.js'
+import { StringHeap } from '../batch/string-heap.js'
 import { finite, type WriteTarget, writeValue } from '../batch/values.js'
 import type { Batch, Vector } from '../batch/vector.js'
 
@@ -47,7 +47,7 @@ export class FragmentColumns {
   readonly #rowsMax: number
   readonly #rows: ResultRows
   readonly #columns: readonly { readonly vector: Vector; readonly write: ColumnWriter }[]
-  readonly #heap: TextHeap
+  readonly #heap: StringHeap
   readonly #stretches: Iterator<GroupStretch>
   #stretch: GroupStretch | null = null
   #next = 0
@@ -70,7 +70,7 @@ export class FragmentColumns {
       return memory.u32.subarray(word, word + rowsMax)
     }
     this.#rows = { records: numbers(), groups: numbers(), buckets: [], count: 0 }
-    this.#heap = new TextHeap(arena)
+    this.#heap = new StringHeap(arena)
     const target = { memory, symbols, heap: this.#heap }
     const writers = [
       ...(timed ? [startWriter(memory)] : []),

@@ -50,7 +50,7 @@ function symbolKey({ context, shape, inputs }: KeySource, expression: Expression
   const dictionary = shape.snapshot.version.dictionaries.find(([columnId]) => columnId === id)?.[1]
   if (dictionary === undefined) return undefined
   const part = inputs.symbol(expression.index)
-  const textOf = context.texts.of(dictionary)
+  const textOf = context.strings.of(dictionary)
   return {
     place: 0,
     key: { kind: 'integer', expression: part, origin: 0 },

@@ -8,7 +8,7 @@ import { keyText } from '../../types/compare.js'
 import type { ExecContext } from '../batch/context.js'
 import { keyCoder } from '../batch/key-codes.js'
 import { KeyTable } from '../batch/key-table.js'
-import { TextHeap } from '../batch/text-heap.js'
+import { StringHeap } from '../batch/string-heap.js'
 import { valueReader } from '../batch/values.js'
 import { batchRowsMax, type Vector } from '../batch/vector.js'
 
@@ -87,7 +87,7 @@ const unknown = 0xffff_ffff
  * `known`: the base dictionary; 0 = the first one seen.
  */
 export function symbolCodes(context: ExecContext, known = 0): KeyCodes {
-  const { memory, texts, symbols, kernels } = context
+  const { memory, strings, symbols, kernels } = context
   const { join } = kernels
   const maps = new Map<number, { address: number; rows: number }>()
   let base = -1
@@ -101,7 +101,7 @@ export function symbolCodes(context: ExecContext, known = 0): KeyCodes {
     next = baseCount
   }
   const numberOf = (text: string): number => {
-    byText ??= new Map(Array.from({ length: baseCount }, (_, id) => [texts.of(base)(id), id] as const))
+    byText ??= new Map(Array.from({ length: baseCount }, (_, id) => [strings.of(base)(id), id] as const))
     const known = byText.get(text)
     if (known !== undefined) return known
     byText.set(text, next)
@@ -122,7 +122,7 @@ export function symbolCodes(context: ExecContext, known = 0): KeyCodes {
       if (map.rows === 0 || id >= map.rows)
         map = grownMap(context, map, Math.max(id + 1, dictionaryCount(memory, dictionary)))
       maps.set(dictionary, map)
-      if (id >= 0) memory.u32[(map.address >>> 2) + id] = numberOf(texts.of(dictionary)(id))
+      if (id >= 0) memory.u32[(map.address >>> 2) + id] = numberOf(strings.of(dictionary)(id))
     }
   }
   return { code, size: () => next + 1 }
@@ -153,7 +153,7 @@ function textCodes(context: ExecContext): KeyCodes {
 /** String entries for a column of any string type: their address, valid until the next call. */
 export function textEntries(context: ExecContext): (vector: Vector, rows: number) => number {
   const { memory, arena } = context
-  const heap = new TextHeap(arena)
+  const heap = new StringHeap(arena)
   let entries = 0
   return (vector, rows) => {
     const { type, address } = vector
@@ -186,10 +186,10 @@ function symbolEntries({ memory }: ExecContext, { address, dictionary }: Vector,
 /**
  * Codes for equal values that are stored differently, such as decimals of different precision: compares value by value.
  */
-export function valueCoder({ memory, texts }: ExecContext): JoinCoder {
+export function valueCoder({ memory, strings }: ExecContext): JoinCoder {
   const numbers = new Map<string, number>()
   return (vector, rows, out) => {
-    const read = valueReader(memory, texts, vector)
+    const read = valueReader(memory, strings, vector)
     for (let row = 0; row < rows; row++) {
       const key = keyText(read(row))
       const number = numbers.get(key) ?? numbers.size

@@ -5,7 +5,7 @@ import { widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import { rowsFor } from '../batch/small-batches.js'
-import { TextHeap } from '../batch/text-heap.js'
+import { StringHeap } from '../batch/string-heap.js'
 import { writeValue } from '../batch/values.js'
 import { batchRowsMax, type Operator, type Vector } from '../batch/vector.js'
 
@@ -22,7 +22,7 @@ export function valuesOperator(
   total = batchRowsMax,
 ): Operator {
   const { memory, arena, symbols } = context
-  const heap = new TextHeap(arena)
+  const heap = new StringHeap(arena)
   let vectors: readonly Vector[] | null = null
   let next = 0
   const rowsMax = Math.max(1, Math.min(total, rowsFor(columns.length)))

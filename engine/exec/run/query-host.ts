@@ -14,7 +14,7 @@ import type { TemporaryFiles } from '../../storage/part/temporary-files.js'
 import type { ExecContext } from '../batch/context.js'
 import { QueryArena } from '../batch/query-arena.js'
 import { newQueryState } from '../batch/query-state.js'
-import { Symbols, SymbolTexts } from '../batch/symbols.js'
+import { SymbolStrings, Symbols } from '../batch/symbols.js'
 import type { FromQueryThread, RunQuery } from './messages.js'
 import { Profile } from './profile.js'
 
@@ -116,7 +116,7 @@ export function queryContext(
       subqueries,
     },
     alive,
-    texts: new SymbolTexts(memory),
+    strings: new SymbolStrings(memory),
     symbols: new Symbols(arena),
     jit: request.jit ? (profile?.jit(host.jit) ?? host.jit) : null,
     rowsMax: undefined,

@@ -16,7 +16,7 @@ import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import { QueryArena } from '../batch/query-arena.js'
 import { newQueryState } from '../batch/query-state.js'
-import { Symbols, SymbolTexts } from '../batch/symbols.js'
+import { SymbolStrings, Symbols } from '../batch/symbols.js'
 import { valueReader } from '../batch/values.js'
 import { type Batch, isBatch, type Operator, type Vector } from '../batch/vector.js'
 import { buildOperator } from '../build.js'
@@ -48,7 +48,7 @@ export function programRunner(host: RewriteHost): RunProgram {
             changes.appendReturned(
               rows,
               numbers.address,
-              returned.map((vector) => valueReader(whole.memory, whole.texts, vector)),
+              returned.map((vector) => valueReader(whole.memory, whole.strings, vector)),
             )
         }
         yield
@@ -79,7 +79,7 @@ function contextOf(
     kernels,
     partAccess: numberedAccess(parts, arena),
     evaluation: { nowMicros: now, clockMicros: () => now, random: createRandom(now, 7n), user: '', alive, subqueries },
-    texts: new SymbolTexts(memory),
+    strings: new SymbolStrings(memory),
     symbols: new Symbols(arena),
     jit: null,
     alive,
@@ -148,7 +148,7 @@ function* runSubquery(
     if (rows > 0) list?.add(vectors[0] as Vector, rows)
     const wanted = list !== undefined ? 0 : mode === 'list' ? rows : values.length === 0 ? Math.min(rows, 1) : 0
     if (wanted > 0) {
-      const read = valueReader(context.memory, context.texts, vectors[0] as Vector)
+      const read = valueReader(context.memory, context.strings, vectors[0] as Vector)
       for (let row = 0; row < wanted; row++) values.push(read(row))
     }
     yield

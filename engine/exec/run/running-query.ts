@@ -355,7 +355,7 @@ export class RunningQuery {
         list.add(pulled.vectors[0] as Vector, pulled.rows)
         return 'worked'
       }
-      const read = valueReader(this.#context.memory, this.#context.texts, pulled.vectors[0] as Vector)
+      const read = valueReader(this.#context.memory, this.#context.strings, pulled.vectors[0] as Vector)
       const wanted = subquery.mode === 'list' ? pulled.rows : values.length === 0 ? 1 : 0
       for (let row = 0; row < wanted; row++) values.push(read(row))
       if (subquery.mode !== 'exists') return 'worked'

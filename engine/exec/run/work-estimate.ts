@@ -21,7 +21,7 @@ import { conjuncts, visitExpression } from '../../sql/typing/walk-expression.js'
 import { areIndexed } from '../../storage/cache/inverted-index.js'
 import type { PartDescriptor, TableSnapshot } from '../../storage/schema/schema.js'
 import { widthOf } from '../../types/column-types.js'
-import { wantedTexts } from '../batch/symbol-matches.js'
+import { wantedStrings } from '../batch/symbol-matches.js'
 import { fragmentAggregateNames } from '../fragment/fragment-aggregate.js'
 import { isMetadataOnly } from '../scan/answer-from-metadata.js'
 import { touches } from '../scan/morsels.js'
@@ -256,12 +256,12 @@ function scanWork(plan: PlanOf<'scan'>, tables: Tables, generated: boolean): num
 /** Estimated fraction of rows with the symbols that the filter requires, if pages have an inverted index; else 1. */
 function indexedFraction(plan: PlanOf<'scan'>, { version }: TableSnapshot, memory: SharedMemory): number {
   for (const condition of plan.filter === null ? [] : conjuncts(plan.filter)) {
-    const wanted = wantedTexts(condition)
+    const wanted = wantedStrings(condition)
     const columnId = wanted === undefined ? undefined : plan.columnIds[wanted.column.index]
     const known = version.dictionaries.find(([id]) => id === columnId)
     if (wanted === undefined || known === undefined) continue
     const symbols = dictionaryCount(memory, known[1])
-    if (areIndexed(wanted.texts.length, symbols)) return wanted.texts.length / symbols
+    if (areIndexed(wanted.strings.length, symbols)) return wanted.strings.length / symbols
   }
   return 1
 }

@@ -95,8 +95,8 @@ class EndWalk {
   }
 
   #finds({ place, present }: End, evaluate: VectorEvaluator, batch: Batch, values: Value[]): boolean {
-    const { memory, texts } = this.#context
-    const valueAt = valueReader(memory, texts, evaluate(batch))
+    const { memory, strings } = this.#context
+    const valueAt = valueReader(memory, strings, evaluate(batch))
     for (let row = 0; row < (present ? batch.rows : 1); row++) {
       const value = valueAt(row)
       if (value === null && present) continue

@@ -45,7 +45,7 @@ export interface ScanMorsel {
    */
   symbolRows(columnId: number, ids: readonly number[], from: number, rows: number, out: number): number
   /** A string column as dictionary codes; undefined when it is not dictionary-encoded. Pinned until release(). */
-  texts(columnId: number): DictionaryStrings | undefined
+  strings(columnId: number): DictionaryStrings | undefined
   /**
    * Decodes a dictionary-encoded column of four-byte values, or their lowest bytes, to `target`, which has room for a
    * page. Returns false and writes nothing when the column is not encoded so; use column() then.
@@ -256,7 +256,7 @@ class PageMorsel implements ScanMorsel {
     return this.#access.symbolRows(this.#handle, columnId, this.index, ids, from, rows, out)
   }
 
-  texts(columnId: number): DictionaryStrings | undefined {
+  strings(columnId: number): DictionaryStrings | undefined {
     const page = this.#dictionaryStrings?.get(columnId) ?? this.#access.pinCodes(this.#handle, columnId, this.index)
     if (page === undefined) return undefined
     this.#dictionaryStrings ??= new Map()
@@ -326,7 +326,7 @@ export function changedMorsel(morsel: ScanMorsel, changes: Partial<ScanMorsel>):
     column: (columnId) => morsel.column(columnId),
     pick: (columnId, index, first, count, target) => morsel.pick(columnId, index, first, count, target),
     symbolRows: (columnId, ids, from, rows, out) => morsel.symbolRows(columnId, ids, from, rows, out),
-    texts: (columnId) => morsel.texts(columnId),
+    strings: (columnId) => morsel.strings(columnId),
     unpack: (columnId, target, width) => morsel.unpack(columnId, target, width),
     decode: (columnId, room) => morsel.decode(columnId, room),
     stored: (columnId) => morsel.stored(columnId),
@@ -386,7 +386,7 @@ function blockMorsel(
     symbolRows: () => -1,
     unpack: () => false,
     decode: () => false,
-    texts: () => undefined,
+    strings: () => undefined,
     stored: () => undefined,
     nulls: () => undefined,
     bounds: () => undefined,

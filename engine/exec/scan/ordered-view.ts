@@ -82,7 +82,7 @@ function gatheredMorsel(
     symbolRows: () => -1,
     unpack: () => false,
     decode: () => false,
-    texts: () => undefined,
+    strings: () => undefined,
     stored: () => undefined,
     release,
   })

@@ -24,9 +24,9 @@ export class SymbolThreshold {
   }
 
   set({ address, dictionary }: Vector): void {
-    const { memory, texts } = this.#context
+    const { memory, strings } = this.#context
     const id = memory.i32[address >>> 2]!
-    const last = id < 0 ? null : texts.of(dictionary)(id)
+    const last = id < 0 ? null : strings.of(dictionary)(id)
     if (last === this.#last) return
     this.#last = last
     this.#within = null
@@ -50,11 +50,11 @@ export class SymbolThreshold {
   /** Indexed by id + 1. The rows of a snapshot have no higher ids. */
   #tableOf(dictionary: number): Uint8Array | undefined {
     if (this.#within?.dictionary === dictionary) return this.#within.table
-    const { memory, texts, symbols } = this.#context
+    const { memory, strings, symbols } = this.#context
     // The query's own dictionary grows during the query.
     const count = dictionary === symbols.dictionary ? entriesMax + 1 : dictionaryCount(memory, dictionary)
     if (count > entriesMax) return undefined
-    const textOf = texts.of(dictionary)
+    const textOf = strings.of(dictionary)
     const table = Uint8Array.from({ length: count + 1 }, (_, at) =>
       this.#isWithin(at === 0 ? null : textOf(at - 1)) ? 1 : 0,
     )

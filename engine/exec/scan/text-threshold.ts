@@ -4,10 +4,10 @@
 import { textOrders } from '../../kernels/text.js'
 import type { SortKey } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
-import { type DictionaryStrings, dictionaryStrings, sameTexts } from '../batch/dictionary-strings.js'
+import { type DictionaryStrings, dictionaryStrings, sameStrings } from '../batch/dictionary-strings.js'
 import { selectRows } from '../batch/selection.js'
+import { StringHeap } from '../batch/string-heap.js'
 import { compareBytes } from '../batch/text-at.js'
-import { TextHeap } from '../batch/text-heap.js'
 import type { Vector } from '../batch/vector.js'
 import type { Bound } from './sort-bound.js'
 
@@ -19,17 +19,20 @@ export class TextThreshold {
   readonly #key: SortKey
   readonly #bound: Bound
   /** Holds the bound for the kernel. */
-  readonly #heap: TextHeap
+  readonly #heap: StringHeap
   #placed: { readonly text: Uint8Array | null; readonly address: number } | null = null
   /** Result by code (0, 1 or unknown) for the bound `last`. */
-  #answers: { readonly texts: DictionaryStrings; readonly last: Uint8Array | null; readonly table: Uint8Array } | null =
-    null
+  #answers: {
+    readonly strings: DictionaryStrings
+    readonly last: Uint8Array | null
+    readonly table: Uint8Array
+  } | null = null
 
   constructor(context: ExecContext, key: SortKey, bound: Bound) {
     this.#context = context
     this.#key = key
     this.#bound = bound
-    this.#heap = new TextHeap(context.arena)
+    this.#heap = new StringHeap(context.arena)
   }
 
   /** Lowers the bound to the first key of this row, which is the current last row of the result. */
@@ -46,16 +49,16 @@ export class TextThreshold {
   select(vector: Vector, rows: number, out: number): number {
     const last = this.#bound.text
     if (last === undefined) return -1
-    const texts = dictionaryStrings(vector)
-    if (texts === undefined) return this.#selectPlain(vector, rows, last, out)
+    const strings = dictionaryStrings(vector)
+    if (strings === undefined) return this.#selectPlain(vector, rows, last, out)
     const { u32 } = this.#context.memory
     const target = out >>> 2
     let count = 0
-    const { table } = this.#answersOf(texts, last)
-    const codes = texts.codes >>> 2
+    const { table } = this.#answersOf(strings, last)
+    const codes = strings.codes >>> 2
     for (let row = 0; row < rows; row++) {
       const code = u32[codes + row]!
-      if (table[code] === unknown) table[code] = this.#isWithin(texts.entries + code * 8, last)
+      if (table[code] === unknown) table[code] = this.#isWithin(strings.entries + code * 8, last)
       u32[target + count] = row
       count += table[code]!
     }
@@ -85,9 +88,9 @@ export class TextThreshold {
     return equal | (descending ? greater : less) | (nullsFirst ? missing : 0)
   }
 
-  #answersOf(texts: DictionaryStrings, last: Uint8Array | null): { readonly table: Uint8Array } {
-    if (this.#answers === null || this.#answers.last !== last || !sameTexts(texts, this.#answers.texts))
-      this.#answers = { texts, last, table: new Uint8Array(texts.count).fill(unknown) }
+  #answersOf(strings: DictionaryStrings, last: Uint8Array | null): { readonly table: Uint8Array } {
+    if (this.#answers === null || this.#answers.last !== last || !sameStrings(strings, this.#answers.strings))
+      this.#answers = { strings, last, table: new Uint8Array(strings.count).fill(unknown) }
     return this.#answers
   }
 

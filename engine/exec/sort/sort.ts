@@ -173,7 +173,7 @@ class Threshold {
   readonly #bound: Bound
   readonly #word: number
   readonly #rows: number
-  readonly #texts: SymbolThreshold | TextThreshold | undefined
+  readonly #strings: SymbolThreshold | TextThreshold | undefined
 
   constructor(context: ExecContext, keys: readonly SortKey[], types: readonly DataType[], bound: Bound) {
     const key = keys[0] as SortKey
@@ -184,15 +184,15 @@ class Threshold {
     this.#key = kernelKey(types[key.index] as DataType, key)
     this.#gathered = new Gathered(context, types)
     this.#word = context.arena.take(8)
-    this.#texts = textThreshold(context, key, types[key.index] as DataType, bound)
-    const asks = this.#key !== undefined || this.#texts !== undefined
+    this.#strings = textThreshold(context, key, types[key.index] as DataType, bound)
+    const asks = this.#key !== undefined || this.#strings !== undefined
     this.#rows = asks ? context.arena.take((batchRowsMax + 1) * 4) : 0
   }
 
   set(store: RowBuffer): void {
     const last = store.batchAt(store.rows - 1, store.rows)
     if (last === null) return
-    this.#texts?.set(last.vectors[this.#index] as Vector)
+    this.#strings?.set(last.vectors[this.#index] as Vector)
     this.#ties ??= this.#tiesOf()
     this.#ties?.set(last.vectors)
     if (this.#key === undefined) return
@@ -206,7 +206,7 @@ class Threshold {
 
   /** Writes the numbers of the rows that may be in the result and returns their count; -1 means all rows. */
   #select(vector: Vector, rows: number): number {
-    if (this.#texts !== undefined) return this.#texts.select(vector, rows, this.#rows)
+    if (this.#strings !== undefined) return this.#strings.select(vector, rows, this.#rows)
     const { word } = this.#bound
     if (this.#key === undefined || word === null) return -1
     const { kind, missing, nullWord, turn } = this.#key

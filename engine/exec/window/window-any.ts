@@ -9,7 +9,7 @@ import type { WindowCall } from '../../sql/plan/plan.js'
 import { dataType, widthOf } from '../../types/column-types.js'
 import { castValue } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
-import { TextHeap } from '../batch/text-heap.js'
+import { StringHeap } from '../batch/string-heap.js'
 import { type ValueReader, valueReader, writeValue } from '../batch/values.js'
 import { type Frames, type RangesAt, rangesOf } from './window-frames.js'
 import type { WindowOrder, Working } from './window-order.js'
@@ -35,7 +35,7 @@ export function* anyResult(
   const { memory, arena, symbols } = order.rows.context
   const aggregation = aggregationOf(order, call, slots)
   const address = arena.take(order.rows.rows * widthOf(call.type))
-  const target = { memory, symbols, heap: new TextHeap(arena) }
+  const target = { memory, symbols, heap: new StringHeap(arena) }
   const from = aggregation.site.type
   const write = (p: number, value: Value): void =>
     writeValue(target, call.type, address, aggregation.rowAt(p), castValue(value, from, call.type))
@@ -52,7 +52,7 @@ export function* anyResult(
 }
 
 function aggregationOf({ rows, order }: WindowOrder, call: WindowCall, slots: readonly number[]): Aggregation {
-  const { memory, texts, evaluation } = rows.context
+  const { memory, strings, evaluation } = rows.context
   const found = aggregateOf(call.name, call.args)
   assert(found !== undefined, `no aggregate of that signature [name=${call.name}]`)
   // SQL sums of integers are DOUBLE in window functions; the interpreter sums in a wide DECIMAL, without overflow.
@@ -61,7 +61,7 @@ function aggregationOf({ rows, order }: WindowOrder, call: WindowCall, slots: re
   return {
     accumulator: found.accumulator,
     site: callSite(type, call.args, call.position, evaluation),
-    args: slots.map((slot) => valueReader(memory, texts, rows.column(slot))),
+    args: slots.map((slot) => valueReader(memory, strings, rows.column(slot))),
     rowAt: (p) => memory.u32[(order >>> 2) + p]!,
   }
 }

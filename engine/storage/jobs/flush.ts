@@ -11,7 +11,15 @@ import { type RowSource, writePart } from '../part/part-writer.js'
 import { partitionDefault, partitionFinder } from '../schema/partition.js'
 import type { ColumnSchema, PartDescriptor } from '../schema/schema.js'
 import { type Job, type JobResult, partIdsPerFlush } from './messages.js'
-import { type JobSteps, type JobTools, partTools, StorageJob, symbolTexts, withArena, writerBytes } from './part-job.js'
+import {
+  type JobSteps,
+  type JobTools,
+  partTools,
+  StorageJob,
+  symbolStrings,
+  withArena,
+  writerBytes,
+} from './part-job.js'
 import { blocksOf, type GenerationBlocks, type SortedSlice, sorterBytes, sortGeneration } from './sorter.js'
 
 /** Maximum number of rows of a part written by a flush. */
@@ -168,7 +176,7 @@ function sourceOf(context: FlushContext, rows: number): RowSource {
       }
       return readPositions(tools, scratch, column, { first, count, shift, bases })
     },
-    symbol: symbolTexts(tools.memory, version),
+    symbol: symbolStrings(tools.memory, version),
   }
 }
 

@@ -9,7 +9,7 @@ import type { Scratch } from '../part/part-scratch.js'
 import type { RowSource } from '../part/part-writer.js'
 import type { ColumnSchema, TableVersion } from '../schema/schema.js'
 import type { CompactionInput } from './merge-slices.js'
-import { type JobTools, symbolTexts } from './part-job.js'
+import { type JobTools, symbolStrings } from './part-job.js'
 
 /** Bit of a choice: the input's next row is superseded and is skipped. */
 export const dropped = 0x80
@@ -142,7 +142,7 @@ export function mergeSource(
     rows: choices.rows,
     has: (columnId) => handles.some(({ descriptor }) => descriptor.columnIds.includes(columnId)),
     read,
-    symbol: symbolTexts(memory, version),
+    symbol: symbolStrings(memory, version),
     release: () => pins.begin(-1),
   }
 }

@@ -105,7 +105,10 @@ export function writerBytes(schema: TableSchema, rows: number): number {
 }
 
 /** Looks up the strings of the table's symbols by column id and symbol id. */
-export function symbolTexts(memory: SharedMemory, version: TableVersion): (columnId: number, id: number) => Uint8Array {
+export function symbolStrings(
+  memory: SharedMemory,
+  version: TableVersion,
+): (columnId: number, id: number) => Uint8Array {
   const addresses = new Map(version.dictionaries)
   return (columnId, id) => {
     const entry = dictionaryEntry(memory, addresses.get(columnId) ?? 0, id) >>> 2

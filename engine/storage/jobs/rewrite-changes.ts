@@ -113,10 +113,10 @@ export class ChangeList {
     this.memory.u8.copyWithin(target, address, address + rows * width)
     const symbols = this.symbols.get(id)
     if (symbols !== undefined) symbols.translate(dictionary, target, rows)
-    else if (isVariable(type)) this.ownTexts(target, rows)
+    else if (isVariable(type)) this.ownStrings(target, rows)
   }
 
-  private ownTexts(entries: number, rows: number): void {
+  private ownStrings(entries: number, rows: number): void {
     const { u8, u32, i32 } = this.memory
     for (let word = entries >>> 2; word < (entries >>> 2) + rows * 2; word += 2) {
       const bytes = i32[word + 1]!

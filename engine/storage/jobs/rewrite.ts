@@ -19,7 +19,7 @@ import { writePart } from '../part/part-writer.js'
 import type { PartDescriptor, TableSnapshot } from '../schema/schema.js'
 import { type CompactionTools, inCommitOrder } from './compaction.js'
 import type { Job, JobResult, RewriteProgram } from './messages.js'
-import { type JobSteps, partTools, StorageJob, symbolTexts, withArena, writerBytes } from './part-job.js'
+import { type JobSteps, partTools, StorageJob, symbolStrings, withArena, writerBytes } from './part-job.js'
 import { type AssignedColumn, ChangeList, demandReturnable, SymbolIds } from './rewrite-changes.js'
 import { rewriteSource } from './rewrite-source.js'
 
@@ -167,7 +167,7 @@ function* rewritePart(
   if (retained?.length === 0) return { rows: changes.count, returned, part: null }
   const overlay = program?.action === 'update' && changes.count > 0 ? changes : null
   const { memory, parts } = tools
-  const symbol = symbolTexts(memory, version)
+  const symbol = symbolStrings(memory, version)
   const source = rewriteSource({ memory, parts, scratch, handle, changes: overlay, retained, symbol })
   try {
     const { partition, minTxn, maxTxn } = part

@@ -185,7 +185,7 @@ export class SymbolDictionary implements IndexedDictionary {
       assert(texts.length === count, 'R2: a dictionary that is read again has all its symbols')
       texts.forEach((text, id) => this.put(id, text))
     } catch (thrown) {
-      this.freeTexts()
+      this.freeStrings()
       throw thrown
     }
     Atomics.store(this.memory.i32, (this.address + layout.holders) >>> 2, 0)
@@ -195,7 +195,7 @@ export class SymbolDictionary implements IndexedDictionary {
     if (!this.source.mayEvict(this.count)) return false
     if (Atomics.compareExchange(this.memory.i32, (this.address + layout.holders) >>> 2, 0, -1) !== 0) return false
     this.dropIndex()
-    this.freeTexts()
+    this.freeStrings()
     return true
   }
 
@@ -205,7 +205,7 @@ export class SymbolDictionary implements IndexedDictionary {
     Atomics.store(this.memory.u32, (this.address + layout.count) >>> 2, count)
     Atomics.store(this.memory.i32, (this.address + layout.holders) >>> 2, -1)
     this.dropIndex()
-    this.freeTexts()
+    this.freeStrings()
   }
 
   /** A copy of the string's bytes. */
@@ -256,7 +256,7 @@ export class SymbolDictionary implements IndexedDictionary {
     if (slots !== this.emptyTable) this.indexes.giveTable(this.allocator, slots)
   }
 
-  private freeTexts(): void {
+  private freeStrings(): void {
     for (const heap of this.heaps.splice(0)) this.allocator.free(heap)
     for (let chunk = 0; chunk < this.chunks; chunk++) {
       this.allocator.free(this.get(layout.chunks + chunk * 4))
@@ -269,7 +269,7 @@ export class SymbolDictionary implements IndexedDictionary {
 
   free(): void {
     this.indexes.forget(this)
-    this.freeTexts()
+    this.freeStrings()
     this.freeSlots()
     this.allocator.free(this.address)
   }

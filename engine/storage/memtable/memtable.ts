@@ -200,7 +200,7 @@ export class Memtable {
       if (target === 0) return false
       const source = column.address + from * column.width
       this.memory.copy(target + at * column.width, source, source + count * column.width)
-      if (isVariable(column.type) && !this.copyTexts(target, at, count)) return false
+      if (isVariable(column.type) && !this.copyStrings(target, at, count)) return false
     }
     for (let id = 0; id < columnCount; id++) {
       const address = u32[columnsAt + id]!
@@ -238,7 +238,7 @@ export class Memtable {
    * Copies the strings of entries that are already in the block to the generation's heap, 8-byte aligned for array
    * elements.
    */
-  private copyTexts(column: number, at: number, count: number): boolean {
+  private copyStrings(column: number, at: number, count: number): boolean {
     const end = at + count
     for (let from = at; ; ) {
       from += this.kernels.rows.moveTexts(column + from * 8, end - from, this.heap)

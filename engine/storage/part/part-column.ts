@@ -345,11 +345,11 @@ function putDictionary(
 /** Writes the strings of the symbols as PLAIN byte arrays. */
 function writeSymbols(job: ColumnJob, ids: Int32Array): { address: number; bytes: number } {
   const { u8 } = job.tools.scratch.memory
-  const texts = Array.from(ids, (id) => job.symbol(id))
-  const bytes = texts.reduce((sum, text) => sum + 4 + text.length, 0)
+  const strings = Array.from(ids, (id) => job.symbol(id))
+  const bytes = strings.reduce((sum, text) => sum + 4 + text.length, 0)
   const address = job.tools.scratch.room('raw', bytes)
   let at = address
-  for (const text of texts) {
+  for (const text of strings) {
     for (let byte = 0; byte < 4; byte++) u8[at + byte] = (text.length >>> (byte * 8)) & 255
     u8.set(text, at + 4)
     at += 4 + text.length

@@ -65,8 +65,8 @@ export function readBody({ scratch }: Pick<DecodeTools, 'scratch'>, place: PageI
 /** Size of a decoded page. Its strings follow the entries. */
 export function decodedBytes(mapping: ColumnMapping, rows: number, page: RawPage): number {
   const fixed = rows * mapping.memoryBytes
-  const ownTexts = page.place.encoding === encodings.deltaLength
-  return fixed + 63 - ((fixed + 63) % 64) + (ownTexts ? page.bytes : 0)
+  const ownStrings = page.place.encoding === encodings.deltaLength
+  return fixed + 63 - ((fixed + 63) % 64) + (ownStrings ? page.bytes : 0)
 }
 
 /** Decodes a data page of `rows` rows into `target`. */
@@ -178,7 +178,7 @@ function decodeBody(
     return
   }
   if (page.place.encoding === encodings.deltaLength) {
-    decodeTexts(tools, mapping, page, out)
+    decodeStrings(tools, mapping, page, out)
     return
   }
   const small = mapping.diskBytes > 0 && mapping.diskBytes !== mapping.memoryBytes
@@ -234,15 +234,15 @@ function decodePlain(
 }
 
 /** Writes the entries to the values, and the strings after all entries of the target. */
-function decodeTexts({ kernel, scratch }: DecodeTools, mapping: ColumnMapping, page: RawPage, out: BodyTarget): void {
+function decodeStrings({ kernel, scratch }: DecodeTools, mapping: ColumnMapping, page: RawPage, out: BodyTarget): void {
   const lengths = scratch.room('lengths', out.count * 4)
   const head = kernel.deltaDecode32(page.address, page.bytes, out.count, lengths)
   if (head < 0) throw damaged(page.place, 'the lengths of a page are unreadable')
   const fixed = out.rows * mapping.memoryBytes + 63
-  const texts = out.target + fixed - (fixed % 64)
+  const strings = out.target + fixed - (fixed % 64)
   const bytes = page.bytes - head
-  scratch.memory.copy(texts, page.address + head, page.address + page.bytes)
-  if (kernel.textEntries(lengths, out.count, texts, bytes, out.values) !== 0) {
+  scratch.memory.copy(strings, page.address + head, page.address + page.bytes)
+  if (kernel.textEntries(lengths, out.count, strings, bytes, out.values) !== 0) {
     throw damaged(page.place, 'the strings of a page do not match their lengths')
   }
 }

@@ -256,8 +256,8 @@ class PartReader implements PartAccess {
   decode(part: PartHandle, columnId: number, page: number, room: (bytes: number) => number): boolean {
     const opened = part as OpenedPart
     const column = opened.index.columns.get(columnId)
-    const dictionaryTexts = column?.metadata.dictionary && opened.mappings.get(columnId)?.conversion === 'text'
-    if (column === undefined || dictionaryTexts) return false
+    const dictionaryEntries = column?.metadata.dictionary && opened.mappings.get(columnId)?.conversion === 'text'
+    if (column === undefined || dictionaryEntries) return false
     if (this.cache.has(opened.chunk(column, page))) return false
     this.loadPage(opened, column, columnId, page, room)
     return true

@@ -151,16 +151,16 @@ function* planPages(
   source: RowSource,
 ): Generator<undefined, number[]> {
   const slices = Math.ceil(source.rows / sliceRows)
-  const texts = columns.filter((column) => isVariable(column.type))
-  const bytes = texts.map(() => new Float64Array(slices))
-  for (const [index, column] of texts.entries()) {
+  const strings = columns.filter((column) => isVariable(column.type))
+  const bytes = strings.map(() => new Float64Array(slices))
+  for (const [index, column] of strings.entries()) {
     const own = bytes[index] as Float64Array
     for (let slice = 0; slice < slices; slice++) {
       own[slice] = sliceTextBytes(tools, source, column, slice * sliceRows)
       if (slice % 16 === 15) yield
     }
   }
-  return cutPages(tools, texts, bytes, source)
+  return cutPages(tools, strings, bytes, source)
 }
 
 function sliceTextBytes(tools: PartTools, source: RowSource, column: ColumnSchema, first: number, count = sliceRows) {
@@ -173,13 +173,13 @@ function sliceTextBytes(tools: PartTools, source: RowSource, column: ColumnSchem
 
 function cutPages(
   tools: PartTools,
-  texts: readonly ColumnSchema[],
+  strings: readonly ColumnSchema[],
   bytes: readonly Float64Array[],
   source: RowSource,
 ): number[] {
   const firstRows = [0]
   let start = 0
-  const filled = texts.map(() => 0)
+  const filled = strings.map(() => 0)
   const cutAt = (row: number) => {
     if (row > start) firstRows.push(row)
     start = row
@@ -189,7 +189,7 @@ function cutPages(
     const first = slice * sliceRows
     if (first - start >= pageRowsUsual) cutAt(first)
     if (bytes.some((own, text) => (filled[text] as number) + own[slice]! > pageTextBytesMax)) cutAt(first)
-    if (bytes.some((own) => own[slice]! > pageTextBytesMax)) cutSlice(tools, texts, source, first, cutAt)
+    if (bytes.some((own) => own[slice]! > pageTextBytesMax)) cutSlice(tools, strings, source, first, cutAt)
     else for (const [text, own] of bytes.entries()) filled[text] = (filled[text] as number) + own[slice]!
   }
   cutAt(source.rows)
@@ -200,18 +200,18 @@ function cutPages(
 /** Cuts a slice row by row, because its strings exceed a page. */
 function cutSlice(
   tools: PartTools,
-  texts: readonly ColumnSchema[],
+  strings: readonly ColumnSchema[],
   source: RowSource,
   first: number,
   cutAt: (row: number) => void,
 ): void {
-  let filled = texts.map(() => 0)
+  let filled = strings.map(() => 0)
   const end = Math.min(first + sliceRows, source.rows)
   for (let row = first; row < end; row++) {
-    const sizes = texts.map((column) => sliceTextBytes(tools, source, column, row, 1))
+    const sizes = strings.map((column) => sliceTextBytes(tools, source, column, row, 1))
     if (sizes.some((size, text) => (filled[text] as number) + size > pageTextBytesMax)) {
       cutAt(row)
-      filled = texts.map(() => 0)
+      filled = strings.map(() => 0)
     }
     filled = filled.map((size, text) => size + (sizes[text] as number))
   }

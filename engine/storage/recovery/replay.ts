@@ -318,10 +318,10 @@ export class Replay {
     if (cursor.fixed !== undefined) {
       const { width } = column
       memory.put(cursor.fixed.subarray(from * width, (from + chunk.rows) * width), column.address)
-    } else this.stageTexts(cursor, chunk, column, from)
+    } else this.stageStrings(cursor, chunk, column, from)
   }
 
-  private stageTexts(cursor: ColumnCursor, chunk: RowChunk, column: ChunkColumn, from: number): void {
+  private stageStrings(cursor: ColumnCursor, chunk: RowChunk, column: ChunkColumn, from: number): void {
     const { u32, i32 } = this.options.memory
     for (let row = 0; row < chunk.rows; row++) {
       const length = cursor.lengths.getInt32((from + row) * 4, true)

@@ -156,7 +156,7 @@ export function freeChunk(allocator: Allocator, chunk: RowChunk): void {
 }
 
 /** Copies strings from the ingest ring to the heap, because the ring's message is about to be released. */
-export function ownTexts(memory: SharedMemory, heap: BatchHeap, chunk: RowChunk): void {
+export function ownStrings(memory: SharedMemory, heap: BatchHeap, chunk: RowChunk): void {
   const from = chunk.ownedRows
   assert(from <= chunk.rows, 'R4: only rows of the chunk are owned')
   chunk.ownedRows = chunk.rows

@@ -34,7 +34,7 @@ function rowsOf({ rows, columns }: CsvBatch): Row[] {
     throw new Error('other kinds of columns')
   }
   const own = textsOf(texts.lengths, texts.bytes)
-  const known = symbolTexts(symbols.texts)
+  const known = symbolStrings(symbols.texts)
   const long = new BigInt64Array(longs.bytes.buffer, longs.bytes.byteOffset, rows)
   const double = new Float64Array(doubles.bytes.buffer, doubles.bytes.byteOffset, rows)
   return Array.from({ length: rows }, (_, row): Row => {
@@ -59,7 +59,7 @@ function textsOf(lengths: Int32Array, bytes: Uint8Array): (string | null)[] {
   })
 }
 
-function symbolTexts(bytes: Uint8Array): string[] {
+function symbolStrings(bytes: Uint8Array): string[] {
   const texts: string[] = []
   const buffer = Buffer.from(bytes)
   for (let at = 0; at < buffer.length; ) {

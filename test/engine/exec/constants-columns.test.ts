@@ -30,7 +30,7 @@ interface Operand {
 }
 
 const times = ['2024-02-29T23:59:59.999999Z', '1969-12-31T23:59:59.5Z', '2000-01-01T00:00:00Z']
-const texts = ['abc', 'ABC', '', '12', '-7.5', 'a😀b', '2024-01-01', 'true']
+const strings = ['abc', 'ABC', '', '12', '-7.5', 'a😀b', '2024-01-01', 'true']
 
 function operand(column: string, type: DataType, name: string, values: readonly string[]): Operand {
   return { column, type, name, values }
@@ -51,8 +51,8 @@ const operands: readonly Operand[] = [
   operand('f', dataType('FLOAT'), 'float', ['null', '0.0', '1.5', '-0.1', '3.0e38', '16777216.0']),
   operand('d', dataType('DOUBLE'), 'double', ['null', '0.0', '2.5', '-0.1', '1e308', '9007199254740993.0']),
   operand('dc', dataType('DECIMAL', 10, 2), 'decimal(10,2)', ['null', '0.00m', '1.25m', '-99999.99m']),
-  operand('st', dataType('STRING'), 'string', ['null', ...texts.map((text) => `'${text}'`)]),
-  operand('v', dataType('VARCHAR'), 'varchar', ['null', ...texts.map((text) => `'${text}'`)]),
+  operand('st', dataType('STRING'), 'string', ['null', ...strings.map((text) => `'${text}'`)]),
+  operand('v', dataType('VARCHAR'), 'varchar', ['null', ...strings.map((text) => `'${text}'`)]),
   operand('ts', dataType('TIMESTAMP'), 'timestamp', ['null', ...times.map((text) => `'${text}'`)]),
   operand('n', dataType('TIMESTAMP_NS'), 'timestamp_ns', ['null', ...times.map((text) => `'${text}'`)]),
   operand('da', dataType('DATE'), 'date', ['null', ...times.map((text) => `'${text}'`)]),

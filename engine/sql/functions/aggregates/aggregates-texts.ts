@@ -18,7 +18,7 @@ interface Texts<Text = string> {
   characters: number
 }
 
-interface JoinedTexts extends Texts {
+interface JoinedStrings extends Texts {
   /** null until a row has provided one. */
   delimiter: string | null
 }
@@ -36,7 +36,7 @@ function keep<Text extends string | null>(state: Texts<Text>, text: Text): void 
 }
 
 function collecting(distinct: boolean): Accumulator<unknown> {
-  return accumulator<JoinedTexts>({
+  return accumulator<JoinedStrings>({
     init: () => ({ ...noTexts(distinct), delimiter: null }),
     add: (state, [value, delimiter]) => {
       if (typeof delimiter === 'string') state.delimiter = delimiter

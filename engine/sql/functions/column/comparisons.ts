@@ -3,12 +3,12 @@
 import { type ColumnFunction, isText } from './column-function.js'
 import { compareWide } from './members.js'
 import { compareNumbers } from './numbers.js'
-import { compareTexts } from './text-tests.js'
+import { compareStrings } from './text-tests.js'
 
 export const equalityColumn: ColumnFunction = (call, context) =>
   call.args.some(({ type }) => isText(type))
-    ? compareTexts(call, context)
+    ? compareStrings(call, context)
     : (compareWide(call, context) ?? compareNumbers(call, context))
 
 export const orderColumn: ColumnFunction = (call, context) =>
-  call.args.some(({ type }) => isText(type)) ? compareTexts(call, context) : compareNumbers(call, context)
+  call.args.some(({ type }) => isText(type)) ? compareStrings(call, context) : compareNumbers(call, context)

@@ -114,11 +114,11 @@ const orders: Readonly<Record<string, number>> = {
 const mirrored: Readonly<Record<string, string>> = { '<': '>', '>': '<', '<=': '>=', '>=': '<=' }
 
 /** A comparison of strings with a constant on either side. */
-export function compareTexts({ name, args: [left, right] }: Call, context: ColumnContext): ColumnPlan | undefined {
+export function compareStrings({ name, args: [left, right] }: Call, context: ColumnContext): ColumnPlan | undefined {
   const [text, constant] = left?.kind === 'constant' ? [right, left] : [left, right]
   const value = constantText(constant)
   if (!isTextVector(text) || value === undefined) return undefined
-  if (name === '=' || name === '<>') return amongTexts(text, [value], name === '<>', context)
+  if (name === '=' || name === '<>') return amongStrings(text, [value], name === '<>', context)
   const order = orders[text === left ? name : (mirrored[name] ?? name)]
   if (value === null || order === undefined) return undefined
   const { address, bytes } = constantBytes(value, context)
@@ -140,10 +140,10 @@ export function textMembers({ args: [text, ...members] }: Call, context: ColumnC
     values.push(value)
   }
   if (!isTextVector(text) || values.length > membersMax) return undefined
-  return amongTexts(text, values, false, context)
+  return amongStrings(text, values, false, context)
 }
 
-function amongTexts(
+function amongStrings(
   text: Expression,
   values: readonly (string | null)[],
   isOpposite: boolean,

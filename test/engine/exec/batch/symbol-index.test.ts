@@ -23,13 +23,13 @@ function setup() {
       bytes.set(Buffer.from(text))
       dictionary.intern(scratch, bytes.length)
     }
-    const ids = (texts: readonly string[], from = 0, to = dictionary.count) =>
+    const ids = (strings: readonly string[], from = 0, to = dictionary.count) =>
       findSymbols(
         memory,
         dictionary.address,
         from,
         to,
-        texts.map((text) => Buffer.from(text)),
+        strings.map((text) => Buffer.from(text)),
       )
     return { dictionary, intern, ids }
   }
@@ -38,18 +38,18 @@ function setup() {
 
 test('ids of texts in a dictionary that grows beyond what a question takes in', () => {
   const { intern, ids } = setup().create()
-  const texts: string[] = []
+  const strings: string[] = []
   for (let stage = 0; stage < 9; stage++) {
     const more = stage === 4 ? 40_000 : 2000
     for (let n = 0; n < more; n++) {
-      const text = texts.length === 700 ? '' : `host_${(texts.length * 7919) % 100_003}${n % 3 === 0 ? 'é' : ''}`
-      texts.push(text)
+      const text = strings.length === 700 ? '' : `host_${(strings.length * 7919) % 100_003}${n % 3 === 0 ? 'é' : ''}`
+      strings.push(text)
       intern(text)
     }
-    const last = texts.length - 1
-    const wanted = [last, 5, 700, 1999, last >> 1].filter((id) => id < texts.length)
+    const last = strings.length - 1
+    const wanted = [last, 5, 700, 1999, last >> 1].filter((id) => id < strings.length)
     const ascending = [...new Set(wanted)].sort((a, b) => a - b)
-    const requested = [...wanted.map((id) => texts[id] as string), 'host_', 'nobody', texts[5] as string]
+    const requested = [...wanted.map((id) => strings[id] as string), 'host_', 'nobody', strings[5] as string]
     for (let time = 0; time < 5; time++) expect(ids(requested)).toEqual(ascending)
     expect(ids(requested, 6, last)).toEqual(ascending.filter((id) => id >= 6 && id < last))
     expect(ids(['nobody'])).toEqual([])

@@ -69,7 +69,7 @@ test.each(['', 'dedup upsert keys(ts)'])(
 test.each(['', 'dedup upsert keys(ts)'])('symbols are found where they are (%s)', async (dedup) => {
   const engine = await filled(dedup)
   await engine.run(`insert into t values (${base + 100n}L, 1, 1, 1, 1, 'm'), (${base + 101n}L, 1, 1, 1, 1, 'p3')`)
-  for (const texts of [
+  for (const strings of [
     ['p0'],
     ['p3'],
     ['r5'],
@@ -80,10 +80,10 @@ test.each(['', 'dedup upsert keys(ts)'])('symbols are found where they are (%s)'
     ['m', 'p5'],
     ['none', 'x'],
   ]) {
-    const list = texts.map((text) => `'${text}'`).join()
+    const list = strings.map((text) => `'${text}'`).join()
     const expected = await engine.rows(`select ts, i, k from t where k || '' in (${list})`)
     expect(await engine.rows(`select ts, i, k from t where k in (${list})`), list).toEqual(expected)
-    if (texts.length > 1) continue
+    if (strings.length > 1) continue
     expect(await engine.rows(`select ts, i, k from t where k = ${list}`), list).toEqual(expected)
     expect(await engine.rows(`select ts, i, k from t where ${list} = k and i > 0`), list).toEqual(
       expected.filter(([, i]) => Number(i) > 0),

@@ -6,8 +6,8 @@ import { afterAll, expect, test } from 'vitest'
 import type { ExecContext } from '../../../../../engine/exec/batch/context.js'
 import { QueryArena } from '../../../../../engine/exec/batch/query-arena.js'
 import { newQueryState } from '../../../../../engine/exec/batch/query-state.js'
-import { Symbols, SymbolTexts } from '../../../../../engine/exec/batch/symbols.js'
-import { TextHeap } from '../../../../../engine/exec/batch/text-heap.js'
+import { StringHeap } from '../../../../../engine/exec/batch/string-heap.js'
+import { SymbolStrings, Symbols } from '../../../../../engine/exec/batch/symbols.js'
 import { valueReader, writeValue } from '../../../../../engine/exec/batch/values.js'
 import type { Vector } from '../../../../../engine/exec/batch/vector.js'
 import { compileVector } from '../../../../../engine/exec/expression/expression.js'
@@ -52,7 +52,7 @@ function contextWith(withKernels: boolean): ExecContext {
       user: '',
       subqueries: [],
     },
-    texts: new SymbolTexts(memory),
+    strings: new SymbolStrings(memory),
     symbols: new Symbols(arena),
     jit: withKernels ? jit : null,
     alive: () => {},
@@ -60,7 +60,7 @@ function contextWith(withKernels: boolean): ExecContext {
   }
 }
 
-const texts = ['', 'a', 'abc', '  ab ', 'Äpfel', 'a😀b', 'ABC', 'aXbX', 'x%y', '12', 'm', 'month', 'hour', '1h', '3d']
+const strings = ['', 'a', 'abc', '  ab ', 'Äpfel', 'a😀b', 'ABC', 'aXbX', 'x%y', '12', 'm', 'month', 'hour', '1h', '3d']
 const times = [0n, -1n, 1_700_000_000_123_456n, 951_782_400_000_000n, -62_135_596_800_000_000n]
 
 function someValue(random: Random, { name }: DataType): Value {
@@ -87,7 +87,7 @@ function someValue(random: Random, { name }: DataType): Value {
     case 'UUID':
       return random.chance(0.1) ? null : BigInt(random.below(4))
     default:
-      return random.chance(0.1) ? null : random.pick(texts)
+      return random.chance(0.1) ? null : random.pick(strings)
   }
 }
 
@@ -153,7 +153,7 @@ function callOf(random: Random, row: ScalarFunction, columns: DataType[]): Expre
 function vectorOf(context: ExecContext, type: DataType, values: readonly Value[]): Vector {
   const { memory, arena, symbols } = context
   const address = arena.take(rows * widthOf(type))
-  const target = { memory, heap: new TextHeap(arena), symbols }
+  const target = { memory, heap: new StringHeap(arena), symbols }
   values.forEach((value, row) => {
     writeValue(target, type, address, row, value)
   })
@@ -178,7 +178,7 @@ function compare(random: Random, call: Expression, columns: readonly DataType[],
     Array.from({ length: rows }, (_, row) => byRow(data.map((column) => column[row] ?? null))),
   )
   const found = outcome(() => {
-    const read = valueReader(bench.memory, context.texts, compileVector(call, context)({ rows, vectors }))
+    const read = valueReader(bench.memory, context.strings, compileVector(call, context)({ rows, vectors }))
     return Array.from({ length: rows }, (_, row) => read(row))
   })
   context.arena.freeAll()

@@ -1,4 +1,4 @@
-// TextHeap: allocates, in the query's arena, the bytes that entries of string, BINARY and ARRAY vectors point at. The
+// StringHeap: allocates, in the query's arena, the bytes that entries of string, BINARY and ARRAY vectors point at. The
 // bytes stay valid until the owner of the vectors resets or frees the heap.
 
 import type { QueryArena } from './query-arena.js'
@@ -6,7 +6,7 @@ import type { QueryArena } from './query-arena.js'
 const chunkBytesFirst = 4096
 const chunkBytesMax = 1024 * 1024
 
-export class TextHeap {
+export class StringHeap {
   readonly #arena: QueryArena
   #chunks: { readonly address: number; readonly bytes: number }[] = []
   #next = 0

@@ -1,4 +1,4 @@
-// RowTexts: serialises the key columns of a row to one byte string, by which a single hash table groups them. GROUP BY
+// RowStrings: serialises the key columns of a row to one byte string, by which a single hash table groups them. GROUP BY
 // uses it for so many key columns that a hash table for each would take more memory than the rows. Two rows have equal
 // strings if and only if their keys are equal.
 //
@@ -17,14 +17,14 @@ const textBytesMax = 1024 * 1024
 const entryBytes = 8
 const lengthBytes = 4
 
-export class RowTexts {
+export class RowStrings {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
   readonly #coders: readonly (Coder | null)[]
   /** Bytes of a row without the contents of its string columns. */
   readonly #fixedBytes: number
   readonly #entries: number
-  #texts = 0
+  #strings = 0
   #textBytes = 0
 
   constructor(context: ExecContext, types: readonly DataType[]) {
@@ -50,12 +50,12 @@ export class RowTexts {
   #write(keys: readonly Vector[], from: number, rows: number): number {
     const { memory } = this.#context
     const { u32, i32 } = memory
-    const texts = keys.filter((_, column) => isText(this.#types[column] as DataType))
+    const strings = keys.filter((_, column) => isText(this.#types[column] as DataType))
     const first = this.#entries >>> 2
     let [bytes, count] = [0, 0]
     for (; from + count < rows; count++) {
       let length = this.#fixedBytes
-      for (const { address } of texts) length += Math.max(0, i32[(address >>> 2) + (from + count) * 2 + 1]!)
+      for (const { address } of strings) length += Math.max(0, i32[(address >>> 2) + (from + count) * 2 + 1]!)
       if (count > 0 && bytes + length > textBytesMax) break
       u32[first + count * 2] = bytes
       // Serves as the write offset until the row is complete.
@@ -72,7 +72,7 @@ export class RowTexts {
     const type = this.#types[column] as DataType
     const { memory, arena } = this.#context
     if (isText(type)) {
-      appendTexts(memory, this.#entries, vector.address + from * 8, count)
+      appendStrings(memory, this.#entries, vector.address + from * 8, count)
       return
     }
     const width = widthOf(type)
@@ -92,11 +92,11 @@ export class RowTexts {
   #room(bytes: number): number {
     if (bytes > this.#textBytes) {
       const { arena } = this.#context
-      if (this.#texts !== 0) arena.give(this.#texts)
+      if (this.#strings !== 0) arena.give(this.#strings)
       this.#textBytes = Math.max(bytes, Math.min(textBytesMax, this.#textBytes * 2))
-      this.#texts = arena.take(this.#textBytes)
+      this.#strings = arena.take(this.#textBytes)
     }
-    return this.#texts
+    return this.#strings
   }
 }
 
@@ -119,7 +119,7 @@ function appendFixed(
   }
 }
 
-function appendTexts({ u8, u32, i32 }: SharedMemory, entries: number, source: number, count: number): void {
+function appendStrings({ u8, u32, i32 }: SharedMemory, entries: number, source: number, count: number): void {
   for (let row = 0, word = entries >>> 2; row < count; row++, word += 2) {
     const target = u32[word]! + i32[word + 1]!
     const entry = (source >>> 2) + row * 2
