@@ -1,4 +1,4 @@
-// The door of the engine: what pipeline, gateways and connectors may use. Nothing else of the engine is imported from
+// The entry point of the engine: what pipeline, gateways and connectors may use. Nothing else of the engine is imported from
 // outside, except types, errors and limits.
 
 export type {

@@ -1,4 +1,4 @@
-// A second door, for threads that make lines of records: the kernel for JSON records over a memory of its own. It brings
+// A second entry point, for threads that make lines of records: the kernel for JSON records over a memory of its own. It brings
 // nothing of the engine along.
 
 import { wasmBase64 } from './kernels/generated/records.js'

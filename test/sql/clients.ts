@@ -1,4 +1,4 @@
-// The doors by which golden SQL files reach a database: the engine in this process (its threads come from the build), and
+// The clients by which golden SQL files reach a database: the engine in this process (its threads come from the build), and
 // /exec of a server process. All answer in the words of slt-file.ts. The wire protocol has its own: pg-client.ts.
 
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -22,13 +22,13 @@ export const importFiles = join(repositoryRoot, 'test/sql/files')
 
 export interface SltClient {
   readonly name: string
-  /** `header`: names and types that are expected, for doors that do not hear of types. */
+  /** `header`: names and types that are expected, for clients that get no types. */
   run(sql: string, header?: string): Promise<SltAnswer>
-  /** Statements that mean something else by this door. */
+  /** Statements that mean something else with this client. */
   skips?(record: SltRecord): boolean
-  /** In which modes `restart` records are followed: recovery is slow, and one door knows of kernels what another does. */
+  /** In which modes `restart` records are followed: recovery is slow, and one client covers the kernels of another. */
   readonly restartsIn: readonly Mode[]
-  /** Where rows lie when this door is tried; all of them, where nothing is said. */
+  /** Where rows lie when this client runs; all of them, where nothing is said. */
   readonly modes?: readonly Mode[]
   restart(): Promise<void>
   close(): Promise<void>
@@ -40,7 +40,7 @@ const options: ExecuteOptions = {
   encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true },
 }
 
-/** Where rows lie for the engine's own doors: `all`, `memory`, else the two that differ most. */
+/** Where rows lie for the engine's own clients: `all`, `memory`, else the two that differ most. */
 const places = ((given = process.env['SLT_MODES']): readonly Mode[] =>
   given === 'all' ? modes : given === 'memory' ? ['in memory'] : ['in memory', 'in both'])()
 
@@ -156,7 +156,7 @@ export async function serverClient(): Promise<SltClient> {
       const rows = text.slice(begin, text.lastIndexOf('],"count":'))
       return { kind: 'query', lines: [headerOf(body), ...linesOfRows(rows)] }
     },
-    // Where rows lie is the engine's business, which its own doors try.
+    // Where rows lie is the engine's business, which its own clients try.
     modes: ['in both'],
     restartsIn: ['in both'],
     restart: () => server.restart(),

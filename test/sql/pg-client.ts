@@ -1,4 +1,4 @@
-// The door of the PostgreSQL wire protocol, by turns with the simple and the extended protocol, and without run-time kernels.
+// The client of the PostgreSQL wire protocol, by turns with the simple and the extended protocol, and without run-time kernels.
 // Values come as texts in PostgreSQL's forms and without the types of this dialect: those are taken from what is expected
 // where the wire's type allows them, and the texts are brought into the forms of /exec.
 

@@ -1,4 +1,4 @@
-// Running the records of a golden SQL file by one door, with rows where the mode wants them.
+// Running the records of a golden SQL file with one client, with rows where the mode wants them.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,10 +1,10 @@
-// Goal: golden SQL files hold: every record of every .slt file below this folder gives the same answer by every door
+// Goal: golden SQL files hold: every record of every .slt file below this folder gives the same answer by every client
 // (the engine with and without run-time kernels, /exec of a server and its wire protocol), whether its rows lie in memtables,
 // in parts, or in both.
 //
-// SLT_COMPLETE=1 rewrites the expectations from the first door: the diff is what reviewers read. SLT_FILE=name narrows.
+// SLT_COMPLETE=1 rewrites the expectations from the first client: the diff is what reviewers read. SLT_FILE=name narrows.
 // `npm test` takes a share: the engine with kernels, rows in memtables and in both; /exec and the wire protocol each have half
-// of the files. SLT_MODES=all: every door, and the engine's in each of the three places. SLT_MODES=memory: one door and place.
+// of the files. SLT_MODES=all: every client, and the engine's in each of the three places. SLT_MODES=memory: one client and place.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -75,7 +75,7 @@ function finding(file: string, record: SltRecord, failure: string | undefined): 
 /** Keeps the expectation of a record marked as failing, and the mark unless the record passes. */
 async function rewrite(path: string): Promise<void> {
   const [client] = clients
-  if (client === undefined) throw new Error('no door is open')
+  if (client === undefined) throw new Error('no client is open')
   const records = parseSlt(readFileSync(path, 'utf8'))
   const found = new Map<SltRecord, SltRecord>()
   await run(client, 'in memory', withFixtures(records), (record, answer) =>

@@ -1,6 +1,6 @@
 // Goal: a message between threads that is nested too deeply for the stack of its sender or of its receiver is told of:
 // the query fails, the thread goes on.
-// Method: a thread that echoes depths; a door over threads that do not take a message, or lose one.
+// Method: a thread that echoes depths; a query pool over threads that do not take a message, or lose one.
 
 import { expect, test } from 'vitest'
 import { SqlError } from '../../../engine/base/errors.js'

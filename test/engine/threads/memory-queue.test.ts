@@ -1,6 +1,6 @@
 // Goal: queries that each fit into the memory all answer, however many are asked at once; who waits for memory can be
 // cancelled and has its deadline; what can be seen of a query never begins anew.
-// Method: an engine whose queries have some 29 MB, of which each query wants more than half; and a door over threads that
+// Method: an engine whose queries have some 29 MB, of which each query wants more than half; and a query pool over threads that
 // answer what the test says.
 
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -70,7 +70,7 @@ test('rows are inserted once', async () => {
 
 const shortage = errorRecord(ResourceError.outOfMemory('queries', 1))
 
-/** A door with one thread, which does nothing by itself. */
+/** A query pool with one thread, which does nothing by itself. */
 function openPool() {
   const memory = createSharedMemory(256 * MIB)
   initializeHeap(memory, { limits: [MIB, MIB, MIB, 64 * MIB, MIB] })

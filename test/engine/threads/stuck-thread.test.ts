@@ -1,7 +1,7 @@
 // Goal: what a query thread held comes back after it was ended: its memory by its list, nothing that somebody still reads,
 // nothing twice; and the watch ends a thread only when it has been at an overdue query all the time. A job of the storage that
 // it had is run again elsewhere, and fails only when it is what threads die of.
-// Method: random takes and gives beside a set; a door over threads that never answer. The whole is tried by a server in
+// Method: random takes and gives beside a set; a query pool over threads that never answer. The whole is tried by a server in
 // test/interop/extreme_arguments.py.
 
 import { expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 // Goal: a shared fragment gives the same bits with any number of threads, whenever helpers join, whether they die, go to
 // sleep with a chunk in hand, or fail; and all memory comes back. Method: several query roles in one process, stepped by a
-// seeded scheduler, behind the real door; the answer of one thread alone is the truth.
+// seeded scheduler, behind the real query pool; the result of one thread alone is the reference.
 
 import { describe, expect, test, vi } from 'vitest'
 import { RowPartitions } from '../../../../engine/exec/aggregate/row-partitions.js'

@@ -1,5 +1,5 @@
 // Goal: too few values of FILL are told with the places that clients know. The wire protocol has no -1, so a golden file
-// of all doors cannot hold them.
+// of all clients cannot hold them.
 
 import { expect, test } from 'vitest'
 import { MemoryDatabase } from '../../../support/memory-database.js'
