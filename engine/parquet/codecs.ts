@@ -46,7 +46,10 @@ const ratioSlack = 256 * 1024
 export function largestOf(codec: number, bytes: number, file: ForeignFile, place: ForeignPlace): number {
   const ratio = ratios[codec]
   if (ratio === undefined)
-    throw file.error(codec === codecs.lzo ? 'pages in LZO are not read' : `its codec ${codec} is not known`, place)
+    throw file.error(
+      codec === codecs.lzo ? 'LZO compression is not supported' : `compression codec ${codec} is unknown`,
+      place,
+    )
   return bytes * ratio + ratioSlack
 }
 

@@ -103,7 +103,7 @@ export class ColumnReader {
       return
     }
     if (page.values > this.#valuesLeft)
-      throw file.error(`a page has ${page.values} values, its column ${this.#valuesLeft} more`, page.place)
+      throw file.error(`a page has ${page.values} values, but its column has only ${this.#valuesLeft} left`, page.place)
     this.#valuesLeft -= page.values
     this.#decode(page)
   }
@@ -120,9 +120,9 @@ export class ColumnReader {
   #readDictionary({ encoding, address, bytes, values, place }: ForeignPage): void {
     const { file } = this.#tools
     if (this.#dictionary !== null) throw file.error('the column has two dictionaries in a row group', place)
-    if (this.column.physical === physical.boolean) throw file.error('a dictionary of booleans is not read', place)
+    if (this.column.physical === physical.boolean) throw file.error('a dictionary of booleans is not supported', place)
     if (encoding !== encodings.plain && encoding !== 2)
-      throw file.error(`the encoding ${encoding} of a dictionary is not read`, place)
+      throw file.error(`dictionary encoding ${encoding} is not supported`, place)
     const encoded = { encoding: encodings.plain, address, bytes, count: values, place }
     const decoded = decodeValues(this.#tools, this.column, encoded, null, 'dictionary')
     this.#dictionary = { address: decoded, count: values }
@@ -182,7 +182,7 @@ function readLevels(tools: ValueTools, column: ForeignColumn, page: ForeignPage)
         : own === undefined && way === oldPacked
           ? tools.foreign.packedLevels(start, end - from, page.values, bits, limit, target)
           : tools.foreign.hybrid(start, bytes, page.values, bits, limit, target)
-    if (taken < 0) throw tools.file.error(`the levels of a page do not fit its ${page.values} values`, place)
+    if (taken < 0) throw tools.file.error(`the levels of a page do not match its ${page.values} values`, place)
     if (own === undefined) at = way === oldPacked ? from + taken : start + bytes
     return target
   }

@@ -73,8 +73,8 @@ export function foreignColumns(file: ForeignFile, elements: readonly Element[]):
   const tree = new SchemaTree(file, elements)
   const root = tree.next()
   const columns = Array.from({ length: tree.children(root) }, () => columnOf(file, tree))
-  if (!tree.ended) throw file.error('its schema is damaged')
-  if (columns.length === 0) throw file.error('it has no columns')
+  if (!tree.ended) throw file.error('the schema is damaged')
+  if (columns.length === 0) throw file.error('the file has no columns')
   return columns
 }
 
@@ -96,13 +96,13 @@ class SchemaTree {
 
   next(): Element {
     const element = this.#elements[this.#at++]
-    if (element === undefined || typeof element.name !== 'string') throw this.#file.error('its schema is damaged')
+    if (element === undefined || typeof element.name !== 'string') throw this.#file.error('the schema is damaged')
     return element
   }
 
   children({ num_children: count }: Element): number {
     const children = count ?? 0
-    if (children < 0 || children > this.#elements.length - this.#at) throw this.#file.error('its schema is damaged')
+    if (children < 0 || children > this.#elements.length - this.#at) throw this.#file.error('the schema is damaged')
     return children
   }
 }
@@ -110,8 +110,7 @@ class SchemaTree {
 function columnOf(file: ForeignFile, tree: SchemaTree): ForeignColumn {
   let element = tree.next()
   const { name } = element
-  const nested = (): Error =>
-    file.error('columns of nested types are not read, unless they are lists of numbers', { column: name })
+  const nested = (): Error => file.error('nested types are not supported, except lists of numbers', { column: name })
   const lists: ListLevels[] = []
   let definition = 0
   for (let children = tree.children(element); ; children = tree.children(element)) {
@@ -178,13 +177,13 @@ function leafOf(file: ForeignFile, element: Element, column: string): Leaf {
       return make(dataType('BINARY'), 'bytes', bytes)
     }
     default:
-      throw file.error('the column has no type that is known', { column })
+      throw file.error('the type of the column is not supported', { column })
   }
 }
 
 function fixedBytes(file: ForeignFile, { type_length: bytes }: Element, column: string): number {
   if (bytes === undefined || bytes === null || bytes < 1 || bytes > 1024 * 1024)
-    throw file.error(`values of ${bytes} bytes are not read`, { column })
+    throw file.error(`values of ${bytes} bytes are not supported`, { column })
   return bytes
 }
 
@@ -224,10 +223,10 @@ function decimalOf(file: ForeignFile, element: Element, column: string): Leaf {
   const precision = Number(logicalType?.DECIMAL?.precision ?? element.precision)
   const scale = Number(logicalType?.DECIMAL?.scale ?? element.scale ?? 0)
   const fits = precision >= 1 && precision <= decimalDigitsMax && scale >= 0 && scale <= precision
-  if (!fits) throw file.error(`decimals of ${precision} digits, ${scale} behind the point, are not read`, { column })
+  if (!fits) throw file.error(`DECIMAL(${precision},${scale}) is not supported`, { column })
   const kind = Number(type)
   const bytes = decimalBytes[kind] ?? (kind === physical.fixed ? fixedBytes(file, element, column) : -1)
-  if (bytes < 0) throw file.error('the column has no type that is known', { column })
+  if (bytes < 0) throw file.error('the type of the column is not supported', { column })
   return { type: dataType('DECIMAL', precision, scale), form: 'decimal', physical: kind, bytes }
 }
 

@@ -58,24 +58,26 @@ export function readSchema(file: ForeignFile): ForeignFooter {
       return schemaOf(file, head)
     } catch (error) {
       if (!(error instanceof ThriftError)) throw error
-      if (!error.short || some === length) throw file.error('its footer is damaged', { offset: start })
+      if (!error.short || some === length) throw file.error('the footer is damaged', { offset: start })
       if (some === schemaBytesMax)
-        throw file.error(`its schema is longer than ${schemaBytesMax} bytes`, { offset: start })
+        throw file.error(`the schema is longer than ${schemaBytesMax} bytes`, { offset: start })
     }
   }
 }
 
 function footerPlace(file: ForeignFile): { start: number; length: number } {
-  if (file.size < tailBytes + magic.length) throw file.error(`it is no Parquet file: it has ${file.size} bytes`)
+  if (file.size < tailBytes + magic.length) throw file.error(`not a Parquet file: it has ${file.size} bytes`)
   const tail = Buffer.alloc(tailBytes)
   file.read(tail, file.size - tailBytes)
   const found = tail.toString('latin1', 4)
-  if (found === 'PARE') throw file.error('it is encrypted')
-  if (found !== magic) throw file.error('it is no Parquet file: it does not end with PAR1')
+  if (found === 'PARE') throw file.error('the file is encrypted')
+  if (found !== magic) throw file.error('not a Parquet file: it does not end with PAR1')
   const length = tail.readUInt32LE(0)
   const start = file.size - tailBytes - length
   if (start < magic.length || length === 0)
-    throw file.error(`its footer has ${length} bytes, the file ${file.size}`, { offset: file.size - tailBytes })
+    throw file.error(`the footer has ${length} bytes, but the file only ${file.size}`, {
+      offset: file.size - tailBytes,
+    })
   return { start, length }
 }
 
@@ -89,8 +91,8 @@ function schemaOf(file: ForeignFile, bytes: Uint8Array): ForeignFooter {
     // The rest is long and not needed here.
     return !(id >= 4 && structures !== null && rows >= 0)
   })
-  if (structures === null || rows < 0) throw file.error('its footer has no schema')
-  if (rows > Number.MAX_SAFE_INTEGER) throw file.error(`its footer says ${rows} rows`)
+  if (structures === null || rows < 0) throw file.error('the footer has no schema')
+  if (rows > Number.MAX_SAFE_INTEGER) throw file.error(`the footer has an invalid number of rows, ${rows}`)
   const { types } = parquetThrift()
   const elements = (structures as Uint8Array[]).map((structure) => decoded(file, types.SchemaElement, structure, {}))
   return { elements, rows }
@@ -115,21 +117,21 @@ function decoded<T extends object>(
     parquetThrift().decode(empty, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length))
     return empty
   } catch {
-    throw file.error('its footer is damaged', place)
+    throw file.error('the footer is damaged', place)
   }
 }
 
 /** The row groups of a file with this many leaves, with the chunks of the wanted ones. */
 export function readGroups(file: ForeignFile, leaves: number, wanted: ReadonlySet<number>): ForeignGroups {
   const { start, length } = footerPlace(file)
-  if (length > footerBytesMax) throw file.error(`its footer is longer than ${footerBytesMax} bytes`, { offset: start })
+  if (length > footerBytesMax) throw file.error(`the footer is longer than ${footerBytesMax} bytes`, { offset: start })
   const bytes = new Uint8Array(length)
   file.read(bytes, start)
   const walk = new ThriftWalk(bytes)
   const groups: ForeignGroup[] = []
   try {
     walk.fields((id, type) => {
-      if (id === 8) throw file.error('it is encrypted')
+      if (id === 8) throw file.error('the file is encrypted')
       if (id !== 4 || type !== thriftTypes.list) return true
       const { type: element, count } = walk.list(groupsMax)
       if (element !== thriftTypes.structure) throw new ThriftError(false)
@@ -138,7 +140,7 @@ export function readGroups(file: ForeignFile, leaves: number, wanted: ReadonlySe
     })
   } catch (error) {
     if (!(error instanceof ThriftError)) throw error
-    throw file.error('its footer is damaged', { offset: start + Math.min(walk.at, length) })
+    throw file.error('the footer is damaged', { offset: start + Math.min(walk.at, length) })
   }
   return { groups, dataEnd: start }
 }
@@ -167,7 +169,7 @@ function groupOf(file: ForeignFile, walk: ThriftWalk, { leaves, wanted, group, s
     return true
   })
   if (columns !== leaves)
-    throw file.error(`a row group has ${columns} columns, the schema ${leaves}`, { group, offset })
+    throw file.error(`a row group has ${columns} columns, but the schema has ${leaves}`, { group, offset })
   if (rows < 0 || rows > Number.MAX_SAFE_INTEGER) throw file.error(`a row group has ${rows} rows`, { group, offset })
   return { rows, chunks, offset }
 }
@@ -184,8 +186,8 @@ export function chunkOf(
   const chunk = decoded(file, types.ColumnChunk, chunks.get(leaf) ?? new Uint8Array(1), place)
   const { meta_data: data } = chunk
   if (chunk.crypto_metadata || chunk.encrypted_column_metadata) throw file.error('the column is encrypted', place)
-  if (chunk.file_path) throw file.error(`the column lies in another file (${shown(chunk.file_path)})`, place)
-  if (!data) throw file.error('the footer says nothing of the column', place)
+  if (chunk.file_path) throw file.error(`the column is stored in another file (${shown(chunk.file_path)})`, place)
+  if (!data) throw file.error('the footer has no metadata of the column', place)
   const [values, size, first, dictionary] = [
     ...[data.num_values, data.total_compressed_size],
     ...[data.data_page_offset, data.dictionary_page_offset],
@@ -193,7 +195,7 @@ export function chunkOf(
   const start = dictionary !== undefined && dictionary > 0 ? Math.min(dictionary, first ?? -1) : (first ?? -1)
   const fits = Number.isSafeInteger(size) && (size ?? -1) >= 0 && start >= 4 && start + (size ?? 0) <= dataEnd
   if (!fits)
-    throw file.error(`the column has ${size} bytes from ${start} on, the file ${dataEnd} before its footer`, place)
+    throw file.error(`the column has ${size} bytes from ${start} on, but the footer begins at ${dataEnd}`, place)
   if (!Number.isSafeInteger(values) || (values ?? -1) < 0) throw file.error(`the column has ${values} values`, place)
   const end = Math.min(dataEnd, start + (size ?? 0) + chunkSlack)
   return { physical: Number(data.type), codec: Number(data.codec), values: values ?? 0, start, end }

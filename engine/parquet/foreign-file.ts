@@ -33,7 +33,8 @@ export class ForeignFile {
 
   /** Reads until the target is full. */
   read(target: Uint8Array, offset: number, place: ForeignPlace = {}): void {
-    if (this.#file.read(target, offset) !== target.length) throw this.error('the file ends early', { ...place, offset })
+    if (this.#file.read(target, offset) !== target.length)
+      throw this.error('unexpected end of the file', { ...place, offset })
   }
 
   error(message: string, place: ForeignPlace = {}): SqlError {

@@ -54,7 +54,7 @@ export class ListAssembler {
       const from = memory.u32[repetition + i]!
       const level = memory.u32[definition + i]!
       if (from === 0) this.#endRow(out, page.place)
-      else if (this.#state !== 'open') throw this.#file.error('a list goes on that has not begun', page.place)
+      else if (this.#state !== 'open') throw this.#file.error('a list element precedes the first row', page.place)
       this.#element(from, level, page.place)
       const { definition: whole, lists } = this.#column
       if (level === whole) this.#data.push(value(next++))
@@ -78,7 +78,7 @@ export class ListAssembler {
     if (from > 0) this.#counts[from - 1] = (this.#counts[from - 1] ?? 0) + 1
     for (let depth = from; depth < lists.length && this.#state === 'open'; depth++) {
       const { exists, filled } = lists[depth] as { exists: number; filled: number }
-      if (level < exists) throw this.#file.error('a list within a list is NULL', place)
+      if (level < exists) throw this.#file.error('an inner list is NULL', place)
       this.#counts[depth] = level < filled ? 0 : 1
       if (level >= filled) continue
       this.#closeBelow(depth)
@@ -95,7 +95,7 @@ export class ListAssembler {
     const count = this.#counts[depth] ?? 0
     if (count < 0) return
     const size = this.#sizes[depth] ?? -1
-    if (size >= 0 && size !== count) throw this.#file.error('lists within a list differ in their length', place)
+    if (size >= 0 && size !== count) throw this.#file.error('inner lists have different lengths', place)
     this.#sizes[depth] = count
   }
 

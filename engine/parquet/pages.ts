@@ -70,7 +70,10 @@ export class PageReader {
       const { compressed_page_size: packed, uncompressed_page_size: raw } = header
       const from = offset + bytes
       if (!(packed >= 0 && packed <= this.#chunk.end - from))
-        throw file.error(`a page has ${packed} bytes, its column ${Math.max(0, this.#chunk.end - from)} more`, place)
+        throw file.error(
+          `a page has ${packed} bytes, but its column has only ${Math.max(0, this.#chunk.end - from)} left`,
+          place,
+        )
       this.#at = from + packed
       if (header.type === pageTypes.index) continue
       if (!(raw >= 0 && raw <= pageBytesMax)) throw file.error(`a page has ${raw} bytes`, place)
@@ -89,7 +92,7 @@ export class PageReader {
       } catch (error) {
         if (!(error instanceof ThriftError)) throw error
         const whole = bytes.length === left || bytes.length === headerBytesMax
-        if (!error.short || whole) throw file.error('the header of a page is damaged', place)
+        if (!error.short || whole) throw file.error('a page header is damaged', place)
       }
     }
   }
@@ -98,7 +101,7 @@ export class PageReader {
     const { file } = this.#tools
     const isDictionary = header.type === pageTypes.dictionary
     const { first, second } = partsOf(header)
-    if (first === undefined && second === undefined) throw file.error('the header of a page is damaged', place)
+    if (first === undefined && second === undefined) throw file.error('a page header is damaged', place)
     const values = (first ?? second)?.num_values ?? -1
     if (!(values >= 0 && values <= pageValuesMax)) throw file.error(`a page has ${values} values`, place)
     const levels =
@@ -112,7 +115,7 @@ export class PageReader {
     const { compressed_page_size: packed, uncompressed_page_size: raw } = header
     const fits = levels === null || (levels.repetition >= 0 && levels.definition >= 0)
     if (!fits || !(ahead <= packed && ahead <= raw))
-      throw file.error(`the levels of a page have ${ahead} bytes, the page ${packed}`, place)
+      throw file.error(`the levels of a page have ${ahead} bytes, but the page has only ${packed}`, place)
     const isPacked = second?.is_compressed !== false
     const data = isPacked ? this.#chunk.codec : 0
     const name = isDictionary ? 'dictionary page' : 'page'
@@ -140,14 +143,14 @@ export class PageReader {
     const { compressed_page_size: packed, uncompressed_page_size: raw, crc } = header
     const [body, wanted] = [packed - ahead, raw - ahead]
     if (codec === 0 && body !== wanted)
-      throw file.error(`a page that is not compressed has ${body} bytes instead of ${wanted}`, place)
+      throw file.error(`an uncompressed page has ${body} bytes instead of ${wanted}`, place)
     if (wanted > largestOf(codec, body, this.#tools.file, place))
-      throw file.error(`a page has ${raw} bytes, which ${packed} cannot hold`, place)
+      throw file.error(`a page of ${packed} bytes cannot decompress to ${raw} bytes`, place)
     const source = codec === 0 ? scratch.room(name, packed) : shared.room('packed', packed)
     const bytes = memory.u8.subarray(source, source + packed)
     file.read(bytes, from, place)
     if (crc !== undefined && crc !== null && crc32(bytes) !== crc >>> 0)
-      throw file.error('a page has another checksum', place)
+      throw file.error('the checksum of a page does not match', place)
     if (codec === 0) return source
     const take = (): number => {
       const target = scratch.room(name, raw)
@@ -156,7 +159,7 @@ export class PageReader {
     }
     const whole = { address: source + ahead, bytes: body, wanted, ahead, take }
     const target = wanted === 0 ? take() : decompress(codecs, memory, codec, whole)
-    if (target < 0) throw file.error('a page cannot be decompressed to the size that it says', place)
+    if (target < 0) throw file.error('a page does not decompress to the size in its header', place)
     return target
   }
 }

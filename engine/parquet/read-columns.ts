@@ -26,9 +26,9 @@ export function relationOfFiles(sources: readonly ForeignSource[]): ForeignRelat
     const { columns } = found
     rows += found.rows
     first ??= columns
-    const difference = differenceOf(first, columns)
+    const difference = differenceOf(first, columns, sources[0]?.name ?? '')
     if (difference !== null)
-      throw foreignError(source, `${difference} than ${sources[0]?.name}: files that are read together have the same`)
+      throw foreignError(source, `${difference}: files that are read together must have the same columns`)
   }
   return { columns: first ?? [], rows }
 }
@@ -43,15 +43,20 @@ function relationOfFile(source: ForeignSource): ForeignRelation {
   }
 }
 
-function differenceOf(first: readonly ForeignShape[], columns: readonly ForeignShape[]): string | null {
-  if (first.length !== columns.length)
-    return `it has ${columns.length} columns, ${columns.length < first.length ? 'less' : 'more'}`
+function differenceOf(
+  first: readonly ForeignShape[],
+  columns: readonly ForeignShape[],
+  firstName: string,
+): string | null {
+  if (first.length !== columns.length) return `it has ${columns.length} columns, but ${firstName} has ${first.length}`
   const index = columns.findIndex(({ name, type }, at) => {
     const other = first[at]
     return other?.name !== name || typeText(other.type) !== typeText(type)
   })
   const column = columns[index]
-  return column === undefined ? null : `its column ${index + 1} is ${column.name} ${typeText(column.type)}, another one`
+  return column === undefined
+    ? null
+    : `its column ${index + 1} is ${column.name} ${typeText(column.type)}, unlike that of ${firstName}`
 }
 
 /** Opens a file. Errors do not show the path that the operating system reports, only the name in the statement. */
@@ -64,6 +69,6 @@ export function openForeign(source: ForeignSource): ForeignFile {
 }
 
 function unopened(source: ForeignSource, { code }: FileError): SqlError {
-  if (code === 'ENOTREG') return foreignError(source, 'it is no regular file')
+  if (code === 'ENOTREG') return foreignError(source, 'it is not a regular file')
   return foreignError(source, code === 'ENOENT' ? 'it does not exist' : `it cannot be opened (${code})`)
 }

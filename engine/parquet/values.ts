@@ -63,7 +63,7 @@ function decodeIndexes(
 ): number {
   const width = elementBytes(column)
   if (count === 0) return scratch.room(name, 8)
-  if (dictionary === null) throw file.error('a page needs a dictionary that is not there', place)
+  if (dictionary === null) throw file.error('a page needs a dictionary that is missing', place)
   const bits = bytes < 1 ? -1 : scratch.memory.u8[address]!
   const indexes = shared.room('indexes', count * 4)
   // Zero bits per index: all are 0, and some writers omit the run.
@@ -71,8 +71,7 @@ function decodeIndexes(
   const isFirst = bits === 0 && dictionary.count > 0
   const known = dictionary.count - 1
   const read = isFirst ? 1 : known < 0 ? -1 : foreign.hybrid(address + 1, bytes - 1, count, bits, known, indexes)
-  if (read < 0)
-    throw file.error(`a page has other numbers than those of the dictionary's ${dictionary.count} values`, place)
+  if (read < 0) throw file.error(`a page has invalid indexes into its dictionary of ${dictionary.count} values`, place)
   const target = scratch.room(name, count * width)
   foreign.gather(indexes, count, dictionary.address, width, target)
   return target
@@ -110,7 +109,7 @@ function decodeRaw(tools: ValueTools, column: ForeignColumn, values: EncodedValu
     default:
       break
   }
-  throw file.error(`the encoding ${values.encoding} is not one of its values`, values.place)
+  throw file.error(`encoding ${values.encoding} is not valid for the type of the column`, values.place)
 }
 
 function decodePlain(tools: ValueTools, column: ForeignColumn, values: EncodedValues, name: string): number {
@@ -141,7 +140,7 @@ function decodeRuns(tools: ValueTools, values: EncodedValues): number {
   const length = bytes < 4 ? -1 : wordAt(scratch.memory, address)
   const numbers = shared.room('indexes', count * 4)
   const isRead = length >= 0 && length <= bytes - 4 && foreign.hybrid(address + 4, length, count, 1, 1, numbers) >= 0
-  if (!isRead) throw tools.file.error('the runs of a page do not fit its values', values.place)
+  if (!isRead) throw tools.file.error('the runs of a page do not match its number of values', values.place)
   const target = scratch.room('booleans', count)
   parquet.narrow(numbers, count, 1, target)
   return target
@@ -150,7 +149,7 @@ function decodeRuns(tools: ValueTools, values: EncodedValues): number {
 function decodeDeltas(tools: ValueTools, width: number, values: EncodedValues): number {
   const target = tools.shared.room('raw', values.count * width)
   const read = tools.foreign.deltas(values.address, values.bytes, values.count, width, target)
-  if (read < 0) throw tools.file.error('the differences of a page do not fit its values', values.place)
+  if (read < 0) throw tools.file.error('the deltas of a page do not match its number of values', values.place)
   return target
 }
 
@@ -199,11 +198,11 @@ function decodeStreams(tools: ValueTools, width: number, values: EncodedValues):
 }
 
 function tooShort({ file }: ValueTools, { bytes, count, place }: EncodedValues): Error {
-  return file.error(`a page of ${bytes} bytes says that it has ${count} values`, place)
+  return file.error(`a page of ${bytes} bytes is too short for ${count} values`, place)
 }
 
 function damagedLengths({ file }: ValueTools, { place }: EncodedValues): Error {
-  return file.error('the lengths of values do not fit their page', place)
+  return file.error('the lengths of values exceed their page', place)
 }
 
 export function wordAt({ u8 }: SharedMemory, at: number): number {
@@ -235,16 +234,16 @@ function formed(tools: ValueTools, column: ForeignColumn, raw: number, values: E
       foreign.widenUnsigned(raw, count, target)
       return target
     case 'unsigned 64':
-      checked(tools, values, foreign.firstNegative(raw, count), 'is beyond LONG')
+      checked(tools, values, foreign.firstNegative(raw, count), 'is out of range for LONG')
       return copied(8)
     case 'days':
       foreign.multiply(raw, count, 4, 86_400_000, target)
       return target
     case 'milliseconds':
-      checked(tools, values, foreign.multiply(raw, count, 8, 1000, target), 'is beyond TIMESTAMP')
+      checked(tools, values, foreign.multiply(raw, count, 8, 1000, target), 'is out of range for TIMESTAMP')
       return target
     case 'int96':
-      checked(tools, values, foreign.nanosOfInt96(raw, count, target), 'is beyond TIMESTAMP_NS')
+      checked(tools, values, foreign.nanosOfInt96(raw, count, target), 'is out of range for TIMESTAMP_NS')
       return target
     case 'half':
       foreign.floatsOfHalves(raw, count, target)
@@ -260,7 +259,7 @@ function formed(tools: ValueTools, column: ForeignColumn, raw: number, values: E
       else scratch.memory.copy(target, raw, raw + count * 8)
       return target
     case 'text':
-      checked(tools, values, foreign.firstNoText(raw, count), 'is no text in UTF-8')
+      checked(tools, values, foreign.firstNoText(raw, count), 'is not valid UTF-8')
       return copied(8)
   }
 }
@@ -293,7 +292,7 @@ function decimals(
     column.physical === physical.fixed
       ? foreign.integersOfFixed(raw, count, column.bytes, width, target)
       : foreign.integersOfTexts(raw, count, width, target)
-  checked(tools, values, done, `is beyond DECIMAL(${column.type.a},${column.type.b})`)
+  checked(tools, values, done, `is out of range for DECIMAL(${column.type.a},${column.type.b})`)
   return target
 }
 

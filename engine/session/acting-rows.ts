@@ -17,7 +17,7 @@ export async function actedRows(
   const found: (readonly Value[])[] = []
   for await (const rows of running.values) {
     if (found.length + rows.length > gatheredRowsMax)
-      throw new ResourceError(`a call that acts stands over too many rows [max=${gatheredRowsMax}]`)
+      throw new ResourceError(`a call with side effects applies to too many rows [max=${gatheredRowsMax}]`)
     for (const row of rows) found.push(row)
   }
   return found.map((row) => {

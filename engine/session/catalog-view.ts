@@ -251,7 +251,7 @@ function asOf(readSnapshot: ReadSnapshot, current: TableSnapshot): TableSnapshot
   const then = readSnapshot.snapshotOf(id)
   if (then === undefined) return current
   if (schemaStatements(then.version.schema) === schemaStatements(current.version.schema)) return then
-  throw new SqlError(`the table has changed since the transaction began to read [table=${name}]`, -1)
+  throw new SqlError(`the table has changed since the snapshot of the transaction [table=${name}]`, -1)
 }
 
 function count(counts: Map<number, number>, key: number, change: number): void {

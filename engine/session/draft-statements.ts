@@ -142,7 +142,7 @@ export class DraftStatements {
    */
   #whole({ pending = [] }: Session): Draft {
     const draft = draftOf(pending)
-    assert(draft !== null, 'there are changes of schemas')
+    assert(draft !== null, 'there are schema changes')
     const ids = pending.flatMap(({ statement }, index) => {
       if (statement === null) return []
       const then = draftOf(pending.slice(0, index))
@@ -221,7 +221,7 @@ export class DraftStatements {
 function tooLarge({ base, version }: DraftTable): SqlError {
   const name = (version ?? base)?.schema.name ?? ''
   return new SqlError(
-    `rows of a table that has so many cannot be changed within a transaction that changes more [table=${name}, max=${rebuiltRowsMax}]`,
+    `rows of a large table cannot be changed in a transaction that also changes schemas [table=${name}, max=${rebuiltRowsMax}]`,
     0,
   )
 }
@@ -243,7 +243,7 @@ function demandSize(rows: Gathered): void {
   for (const table of rows.values()) bytes += table.bytes
   if (bytes > frameBytesMax)
     throw new ResourceError(
-      `the transaction is too large for its changes of schemas [bytes=${bytes}, max=${frameBytesMax}]`,
+      `the transaction is too large for its schema changes [bytes=${bytes}, max=${frameBytesMax}]`,
     )
 }
 

@@ -338,7 +338,11 @@ class EngineThreads {
   #endStuck({ threadId, queryId }: Overdue): void {
     const thread = this.#queryThreads.get(threadId)
     if (thread === undefined || this.#stuck.has(threadId)) return
-    this.#options.log('W', 'query', `a query does not stop, its thread is ended [query=${queryId}, thread=${threadId}]`)
+    this.#options.log(
+      'W',
+      'query',
+      `a query does not stop: its thread is terminated [query=${queryId}, thread=${threadId}]`,
+    )
     this.#stuck.set(threadId, queryId)
     void thread.terminate()
   }

@@ -36,7 +36,7 @@ export function setOption({ trace }: Session, { name, values }: Planned<'set'>):
 }
 
 const copyOverHttp =
-  'COPY is not supported over HTTP: the PostgreSQL wire protocol (port 8812) takes it; /imp takes files, /exp gives them'
+  'COPY is not supported over HTTP: use the PostgreSQL wire protocol (port 8812), or /imp and /exp for files'
 
 export function copyFile(copier: Copier | null, request: CopyRequest, options: ExecuteOptions): Promise<number> {
   if (!options.session.dialect.copyStatements) throw new SqlError(copyOverHttp, request.position)

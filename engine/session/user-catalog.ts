@@ -115,7 +115,7 @@ export class UserCatalog implements UserDirectory {
   async #changeOne(records: Map<string, UserRecord>, name: Name, change: UserChange): Promise<MadeSecret | null> {
     const key = name.name.toLowerCase()
     if (this.#options.configured.some((user) => user.name.toLowerCase() === key)) {
-      throw new SqlError(`the settings name this user [user=${name.name}]`, name.position)
+      throw new SqlError(`the user is defined by settings [user=${name.name}]`, name.position)
     }
     const record = records.get(key)
     if (change.kind === 'create') {

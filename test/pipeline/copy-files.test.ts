@@ -183,7 +183,7 @@ test('what is no Parquet file, and nested columns, are refused with a reason', a
   await expect(run("copy none from 'no.parquet'")).rejects.toThrow(/Parquet file cannot be read/)
   await writeParquet('nested', "select {'x': 1, 'y': 'a'} s, [1, 2] l")
   await expect(run("copy none from 'nested.parquet'")).rejects.toThrow(
-    /nested types are not read, unless they are lists of numbers \[file=nested.parquet, column=s\]/,
+    /nested types are not supported, except lists of numbers \[file=nested.parquet, column=s\]/,
   )
   await writeParquet('texts', "select ['a', 'b'] l")
   await expect(run("select * from read_parquet('texts.parquet')")).rejects.toThrow(/nested types .* column=l\]/)

@@ -297,7 +297,7 @@ test('files of a pattern must have the same columns', async () => {
   put('odd/1.parquet', parquetFile([numbers(3)], plainForm))
   put('odd/2.parquet', parquetFile([{ ...numbers(3), name: 'b' }], plainForm))
   await expect(run("select * from read_parquet('odd/*')")).rejects.toThrow(
-    'its column 1 is b LONG, another one than odd/1.parquet: files that are read together have the same',
+    'its column 1 is b LONG, unlike that of odd/1.parquet: files that are read together must have the same columns',
   )
 })
 
@@ -358,20 +358,20 @@ test('a run of levels that is longer than its page is an error that tells where'
   await expectDamage(
     'run.parquet',
     bytes,
-    'Parquet file cannot be read: the levels of a page do not fit its 100 values [file=run.parquet, column=a, row group=0, offset=4]',
+    'Parquet file cannot be read: the levels of a page do not match its 100 values [file=run.parquet, column=a, row group=0, offset=4]',
   )
 })
 
 test('what is no Parquet file, or a piece of one', async () => {
   const whole = parquetFile([numbers(100)], plainForm)
-  await expectDamage('bare.parquet', parquetFile([], plainForm), 'it has no columns [file=bare.parquet]')
-  await expectDamage('empty.parquet', Buffer.alloc(0), 'it is no Parquet file: it has 0 bytes [file=empty.parquet]')
-  await expectDamage('short.parquet', Buffer.from('PAR1PAR1'), /no Parquet file: it has 8 bytes/)
+  await expectDamage('bare.parquet', parquetFile([], plainForm), 'the file has no columns [file=bare.parquet]')
+  await expectDamage('empty.parquet', Buffer.alloc(0), 'not a Parquet file: it has 0 bytes [file=empty.parquet]')
+  await expectDamage('short.parquet', Buffer.from('PAR1PAR1'), /not a Parquet file: it has 8 bytes/)
   await expectDamage('text.parquet', Buffer.from('a,b\n1,2\n3,4\n'), /does not end with PAR1/)
   await expectDamage('cut.parquet', whole.subarray(0, whole.length - 9), /does not end with PAR1/)
   const length = Buffer.from(whole)
   length.writeUInt32LE(0xffff_fff0, length.length - 8)
-  await expectDamage('length.parquet', length, /its footer has 4294967280 bytes, the file 903/)
+  await expectDamage('length.parquet', length, /the footer has 4294967280 bytes, but the file only 903/)
   const middle = Buffer.concat([whole.subarray(0, 200), whole.subarray(400)])
   await expectDamage('middle.parquet', middle, /Parquet file cannot be read: the column has \d+ bytes from 4 on/)
 })
@@ -398,7 +398,7 @@ test('sizes that cannot be are not believed', async () => {
   await expectDamage(
     'huge.parquet',
     replaced('none', page(huge, huge, 100)),
-    /a page has 1073741824 bytes, its column \d+ more/,
+    /a page has 1073741824 bytes, but its column has only \d+ left/,
   )
   await expectDamage('negative.parquet', replaced('none', page(-1, 100, 100)), /a page has -1 bytes/)
   await expectDamage('plain.parquet', replaced('none', page(huge, 100, 100)), /has 100 bytes instead of 1073741824/)
@@ -406,19 +406,19 @@ test('sizes that cannot be are not believed', async () => {
     await expectDamage(
       'packed.parquet',
       replaced(codec, page(huge, 40, 100)),
-      /a page has 1073741824 bytes, which 40 cannot hold/,
+      /a page of 40 bytes cannot decompress to 1073741824 bytes/,
     )
-  await expectDamage('brotli.parquet', replaced('brotli', page(huge, 40, 100)), /cannot be decompressed to the size/)
+  await expectDamage('brotli.parquet', replaced('brotli', page(huge, 40, 100)), /does not decompress to the size/)
   await expectDamage('values.parquet', replaced('none', page(792, 792, 2 ** 31 - 1)), /a page has 2147483647 values/)
   await expectDamage(
     'more.parquet',
     replaced('none', page(792, 792, 101)),
-    /a page has 101 values, its column 100 more/,
+    /a page has 101 values, but its column has only 100 left/,
   )
   await expectDamage(
     'less.parquet',
     replaced('none', page(792, 792, 100)),
-    /a page of 792 bytes says that it has 100 values/,
+    /a page of 792 bytes is too short for 100 values/,
   )
 })
 
@@ -432,32 +432,32 @@ test('a checksum, a dictionary and a text that do not fit', async () => {
   await expectDamage(
     'sum.parquet',
     summed,
-    'a page has another checksum [file=sum.parquet, column=s, row group=0, offset=4]',
+    'the checksum of a page does not match [file=sum.parquet, column=s, row group=0, offset=4]',
   )
   const encoded = parquetFile([texts], plainForm)
   const indexes = encoded.indexOf(Buffer.from('0203', 'hex'))
   expect(indexes).toBeGreaterThan(0)
   encoded[indexes + 2] = 0xff
-  await expectDamage('code.parquet', encoded, /other numbers than those of the dictionary's 3 values/)
+  await expectDamage('code.parquet', encoded, /invalid indexes into its dictionary of 3 values/)
   const plain = parquetFile([{ ...texts, encoding: 0 }], plainForm)
   plain[plain.indexOf('bb')] = 0xff
-  await expectDamage('utf8.parquet', plain, 'value 2 of a page is no text in UTF-8')
+  await expectDamage('utf8.parquet', plain, 'value 2 of a page is not valid UTF-8')
   const longer = parquetFile([{ ...texts, encoding: 0 }], plainForm)
   longer[longer.indexOf('bb') - 1] = 0x7f
-  await expectDamage('lengths.parquet', longer, 'the lengths of values do not fit their page')
+  await expectDamage('lengths.parquet', longer, 'the lengths of values exceed their page')
 })
 
 test('what is not read is named', async () => {
   await expectDamage(
     'lzo.parquet',
     parquetFile([numbers(3)], { ...plainForm, codec: 'lzo' }),
-    /pages in LZO are not read/,
+    /LZO compression is not supported/,
   )
   const beyond = { ...numbers(0), element: { converted_type: types.ConvertedType.UINT_64 }, values: [1n, -1n] }
-  await expectDamage('beyond.parquet', parquetFile([beyond], plainForm), 'value 2 of a page is beyond LONG')
+  await expectDamage('beyond.parquet', parquetFile([beyond], plainForm), 'value 2 of a page is out of range for LONG')
   const late = { ...numbers(0), element: { converted_type: types.ConvertedType.TIMESTAMP_MILLIS }, values: [2n ** 62n] }
-  await expectDamage('late.parquet', parquetFile([late], plainForm), 'value 1 of a page is beyond TIMESTAMP')
+  await expectDamage('late.parquet', parquetFile([late], plainForm), 'value 1 of a page is out of range for TIMESTAMP')
   const odd = Buffer.from(parquetFile([numbers(3)], plainForm))
   odd.write('PARE', odd.length - 4)
-  await expectDamage('secret.parquet', odd, 'it is encrypted')
+  await expectDamage('secret.parquet', odd, 'the file is encrypted')
 })

@@ -107,7 +107,9 @@ export class NumberCollector implements Accumulator {
   /** The columns are in the thread's heap, outside of the budget of queries, so their size has its own limit. */
   #grow(rows: number, grouped: boolean): void {
     if (rows > collectedNumbersMax)
-      throw new ResourceError(`median() and its like take at most ${collectedNumbersMax} numbers: sample the rows`)
+      throw new ResourceError(
+        `median() and similar aggregates take at most ${collectedNumbersMax} numbers: sample the rows`,
+      )
     if (rows > this.#numbers.length) {
       const capacity = Math.min(collectedNumbersMax, Math.max(firstCapacity, rows, this.#numbers.length * 2))
       const larger = new Float64Array(capacity)

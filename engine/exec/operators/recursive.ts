@@ -45,7 +45,7 @@ export function recursiveOperator(context: ExecContext, plan: RecursivePlan, bui
     round = null
     if (last.given.rows === 0) return null
     if (++rounds > recursionRoundsMax)
-      throw new SqlError(`recursive query takes too many rounds [max=${recursionRoundsMax}]`, position)
+      throw new SqlError(`recursive query needs too many rounds [max=${recursionRoundsMax}]`, position)
     const working = new Map(context.working).set(id, last.given)
     round = beginRound({ ...context, working }, right, types, build)
     return 'working'
@@ -58,7 +58,7 @@ export function recursiveOperator(context: ExecContext, plan: RecursivePlan, bui
     if (!isBatch(batch)) return batch ?? 'working'
     rows += batch.rows
     if (rows > recursionRowsMax)
-      throw new SqlError(`recursive query gives too many rows [max=${recursionRowsMax}]`, position)
+      throw new SqlError(`recursive query returns too many rows [max=${recursionRowsMax}]`, position)
     round.given.append(batch)
     return batch
   }

@@ -83,7 +83,7 @@ class OpenedFile {
     const wanted = plan.wanted.map((column) => wantedColumn(file, columns, column))
     this.#footer = readGroups(file, columns.length, new Set(wanted.map(({ leaf }) => leaf)))
     const found = this.#footer.groups.reduce((sum, group) => sum + group.rows, 0)
-    if (found !== rows) throw file.error(`its row groups have ${found} rows, its footer says ${rows}`)
+    if (found !== rows) throw file.error(`the row groups have ${found} rows, but the footer says ${rows}`)
     const { memory, arena, kernels } = context
     const { parquet, foreign } = kernels
     const tools: ColumnTools = { memory, allocator: arenaAllocator(arena), file, shared, parquet, foreign }
@@ -141,5 +141,5 @@ function wantedColumn(
 ): ForeignColumn {
   const column = columns[index]
   if (column !== undefined && column.name === name && typeText(column.type) === typeText(type)) return column
-  throw file.error('the file has been replaced by one with other columns', { column: name })
+  throw file.error('the file was replaced by one with different columns', { column: name })
 }

@@ -127,7 +127,7 @@ async function outgrown(pg: PgSession): Promise<void> {
   if (hasDraft(pg) && pg.status === 'I') return settleHeld(pg)
   if (hasDraft(pg)) {
     const bytes = `[bytes=${transaction.bytes}, max=${frameBytesMax}]`
-    throw new PgError('54000', `the transaction is too large for its changes of schemas: commit these first ${bytes}`)
+    throw new PgError('54000', `the transaction is too large for its schema changes: commit these first ${bytes}`)
   }
   if (pg.status === 'T') {
     throw new PgError(

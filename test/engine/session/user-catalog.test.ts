@@ -82,7 +82,7 @@ test('keys of line protocol', async () => {
 test.each([
   ["create user bob password 'x'", 'user already exists'],
   ["create user BOB password 'x'", 'user already exists'],
-  ["create user admin password 'x'", 'the settings name this user'],
+  ["create user admin password 'x'", 'the user is defined by settings'],
   ['drop user nobody', 'user does not exist'],
   ['grant read to bob, nobody', 'user does not exist'],
 ])('%s is refused and changes nothing', async (sql, message) => {
