@@ -1,4 +1,5 @@
-// Builds the operator tree of a query from its plan, one operator for each plan node.
+// Builds the operator tree of a query from its plan. For aggregates, sorts and DISTINCT it chooses the fastest
+// implementation that applies: from metadata, fused with the scan, parallel, or the general operator.
 
 import { unreachable } from '../base/assert.js'
 import { createRandom } from '../sql/functions/random-generator.js'

@@ -1,5 +1,6 @@
-// LocalEngine: the engine on the main thread. It owns the threads, the catalog view and the pending requests, and
-// executes the statements that the SQL front end has planned. It never blocks and takes no lock.
+// LocalEngine: implements the Engine interface on the main thread. It passes lines and rows to the writer thread, plans
+// SQL statements, runs queries inline or on query threads, and matches replies with pending requests. It never blocks
+// and takes no lock.
 
 import type { Connector, Engine, EngineMetrics, RowTransaction } from '../api/engine.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'

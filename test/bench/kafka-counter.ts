@@ -1,5 +1,5 @@
-// Process of the kafka suite: a kafkajs consumer that only counts. Prints `ready`, then, as JSON, how long it took from
-// connecting to the last record, and the processor time of that.
+// Process of the kafka suite: a kafkajs consumer that only counts records. Prints `ready`, and then, as JSON, the time
+// from connecting to the last record, and its processor time.
 
 import { kafkaClient } from '../support/kafka-load.js'
 

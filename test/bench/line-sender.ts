@@ -1,5 +1,5 @@
-// The load generator, a process of its own: sends rows over so many connections and prints one line of JSON at the end:
-// {"rows", "bytes", "seconds", "cpuSeconds"}. Arguments: one JSON text of SenderOptions.
+// Load generator for line protocol, run as a separate process: sends rows over a number of connections and prints a
+// line of JSON at the end: {"rows", "bytes", "seconds", "cpuSeconds"}. Its argument is SenderOptions as JSON.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

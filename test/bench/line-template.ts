@@ -1,13 +1,14 @@
-// Line-protocol load that costs its sender almost nothing: a block of lines is made once, then sent again and again with
-// new timestamps written over the old digits; where a pass takes whole seconds, over those of the seconds alone. It
-// takes about 10 ns a row.
+// Line-protocol load with minimal cost for the sender (about 10 ns a row): a block of lines is built once, then sent
+// repeatedly with new timestamps written over the old digits, or over those of the seconds alone if a pass takes whole
+// seconds.
 //
-// Shapes (both common in this field):
+// Shapes of rows:
 //   cpu     20 columns besides the timestamp: 10 tags and 10 numbers (5 integers, 5 doubles) of 4,000 hosts, one row a
 //           host every 10 s (after the public description of TSBS cpu-only)
 //   tsbs    the same with integers only, as that benchmark writes them
 //   trades  2 symbols and 2 doubles, one row a millisecond
-//   market  3 symbols (100, 2 and 12 values), 2 doubles, 3 integers (1 M users), a boolean and a text, one row in 43 ms
+//   market  3 symbols (100, 2 and 12 values), 2 doubles, 3 integers (1 M users), a boolean and a string, one row in 43
+//           ms
 //   quotes  1 symbol (the same 100) and 2 doubles, one row in 10 ms
 
 export type Shape = 'cpu' | 'tsbs' | 'trades' | 'market' | 'quotes'

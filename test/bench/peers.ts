@@ -1,5 +1,5 @@
-// The servers that a benchmark runs: ours from the build, a real QuestDB fetched through Maven, and
-// PostgreSQL where the system has it.
+// Starts the servers that a benchmark compares: ours from the build, a real QuestDB fetched through Maven, and
+// PostgreSQL if it is installed.
 
 import { execFileSync } from 'node:child_process'
 import {

@@ -1,6 +1,6 @@
-// The load generator of the PostgreSQL wire protocol, a process of its own: the messages of a job are made before the clock
-// starts, then bytes go over one socket, or several that share the work, and answers are only counted. Prints `ready`, and
-// at the end one line of JSON: {"seconds", "cpuSeconds", "rows", "bytes"}. Arguments: one JSON text of PgLoad.
+// Load generator for the PostgreSQL wire protocol, run as a separate process. It prepares all messages before the clock
+// starts, sends them over one or several sockets, and only counts the responses. Prints `ready`, and at the end a line
+// of JSON: {"seconds", "cpuSeconds", "rows", "bytes"}. Its argument is PgLoad as JSON.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -1,5 +1,5 @@
-// What a client of the PostgreSQL wire protocol sends for a piece of work, as bytes: rows of (ts timestamp, sym, price
-// double, qty long, note). Parameters come as drivers of Java send them: times as text, numbers binary.
+// The messages of a PostgreSQL client for each kind of work, as bytes: rows of (ts timestamp, sym, price double, qty
+// long, note). Parameters are encoded as Java drivers do: timestamps as text, numbers in binary.
 
 /** What is written at once, and how often the server says that it is ready again. */
 export interface Flight {

@@ -1,4 +1,4 @@
-// Processes under measurement: start, stop, processor time and memory as the kernel counts them (/proc).
+// Processes under measurement: starts and stops them, and reads their processor time and memory from /proc.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

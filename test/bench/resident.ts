@@ -1,5 +1,6 @@
-// The kernels of the scans over arrays that are in memory already: what a scan would cost without files, pages, decoding
-// and HTTP. Two threads, each over half of the rows, in calls of a page's rows; the figure is scaled to the rows asked for.
+// Runs the kernels of the scan queries over arrays in memory, as a lower bound: the cost of a scan without files,
+// pages, decoding and HTTP. Two threads process half of the rows each, in calls of a page; the result is scaled to the
+// requested rows.
 
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import type { AggregateShape, FragmentExpression, GroupKey } from '../../engine/kernels/jit/fragment.js'

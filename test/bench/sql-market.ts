@@ -1,4 +1,4 @@
-// Queries of market data: ten days of orders with their quotes. Constants vary with the run.
+// Queries of market data over ten days of orders and quotes. Constants vary from run to run.
 
 import type { SqlQuery } from './suite-sql.js'
 

@@ -1,6 +1,6 @@
-// The query types of TSBS cpu-only, written after its public description: ten measurements (integers) of each host every
-// ten seconds, 4,000 hosts. A query looks at an hour, at eight or at twelve, at one host, at eight or at all. Hosts and
-// the start of the time range vary with the run.
+// The query types of TSBS cpu-only, after its public description: ten integer metrics for each of 4,000 hosts every ten
+// seconds. A query covers one, eight or twelve hours, and one, eight or all hosts. Hosts and time ranges vary from run
+// to run.
 
 import type { SqlQuery } from './suite-sql.js'
 

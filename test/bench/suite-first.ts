@@ -1,5 +1,5 @@
-// What a user meets first: processes are started on a root that has rows, and each is asked once for what a user asks. Medians
-// of a warm server hide this. The builds under comparison take turns.
+// Latency of the first request of each kind: starts fresh processes on a root with data, and sends each kind once.
+// Medians of a warm server hide this. The compared builds take turns.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

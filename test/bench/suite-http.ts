@@ -1,6 +1,6 @@
-// Files and answers over HTTP, ours beside QuestDB and DuckDB on the same rows: a raw socket that discards what comes reads
-// from the servers; DuckDB works in this process, from and to files. Rates in rows a second of wall time, then of the
-// processor time of whoever did the work.
+// HTTP exports, imports and query responses, ours compared with QuestDB and DuckDB on the same rows. Responses are read
+// by a raw socket that discards them; DuckDB works in this process, with files. Reports rows per second of wall time,
+// and of processor time.
 
 import { once } from 'node:events'
 import { createReadStream, mkdtempSync, rmSync, statSync } from 'node:fs'

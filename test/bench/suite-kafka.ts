@@ -1,6 +1,6 @@
-// JSON records of ten fields from a real broker into a table, beside a kafkajs consumer that only counts them: both from
-// connecting to the last record, one after the other in the same run. The difference of their processor time is what the
-// connector, the log, the memtables and the flushes cost.
+// Ingests JSON records of ten fields from a real Kafka broker, compared with a kafkajs consumer that only counts them,
+// both from connecting to the last record. The difference in processor time is the cost of connector, log, memtables
+// and flushes.
 
 import { canRunKafka, KafkaBroker } from '../support/kafka-broker.js'
 import { createTopic, kafkaClient, produce, readingSettings } from '../support/kafka-load.js'

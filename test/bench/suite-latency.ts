@@ -1,4 +1,5 @@
-// Latencies: from a line sent to its row seen, of small queries over one kept connection, and of the start.
+// Latencies: from sending a line to seeing its row, of small queries over a persistent connection, and of a server
+// start.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,4 +1,5 @@
-// Sustained line protocol: rows/s until a count sees every row, processor seconds per million rows, largest RSS.
+// Sustained line-protocol ingestion: rows per second until a count sees every row, processor seconds per million rows,
+// and maximal RSS.
 
 import type { SenderOptions } from './line-sender.js'
 import type { RowOrder, Shape } from './line-template.js'

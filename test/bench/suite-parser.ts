@@ -1,5 +1,5 @@
-// Why sqlite-parser does not read our SQL: how many statements of the dialect it refuses, and what it costs, beside our
-// parser. The statements are the recorded ones of the parser's own tests.
+// Why sqlite-parser does not parse our SQL: the number of statements of the dialect that it rejects, and its speed,
+// compared with our parser. Uses the recorded statements of the parser's tests.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

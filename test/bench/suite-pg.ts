@@ -1,11 +1,11 @@
-// The PostgreSQL wire protocol, ours beside QuestDB and PostgreSQL: rows in by every way that clients have, rows out, and
-// small questions. Rates in rows a second of wall time until a count sees every row, and of the server's processor time.
+// The PostgreSQL wire protocol, ours compared with QuestDB and PostgreSQL: rows in by every method of clients, rows
+// out, and small queries. Reports rows per second of wall time, until a count sees every row, and of the server's
+// processor time.
 //
-// Ours and QuestDB run twice: with every transaction synced before it is answered, as ours and PostgreSQL come, and without,
-// as QuestDB comes (`unsynced` is ours, `synced questdb` is theirs). What only reads is measured once. Points are asked as
-// often, and rows are written, before the clock starts: compilers of all are warm then. Nothing is measured while one of the
-// servers still works for itself: what ours warms up, and what each does with rows that it has answered, would be counted
-// against whoever is measured meanwhile.
+// Our server and QuestDB run twice: with each transaction synced before it is acknowledged (the default of ours and
+// PostgreSQL), and without (the default of QuestDB); `unsynced` is ours, `synced questdb` is theirs. Read-only work is
+// measured once. Before the clock starts, each server runs the same work to warm up, and background work of all servers
+// has ended, so that it does not disturb a measurement.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,6 +1,6 @@
-// Scans and group-bys over parts, beside DuckDB on the same rows (read from our own files into a native table) and beside
-// the same kernels over arrays in memory (resident.ts).
-// Constants vary from run to run, so that no result cache can help. Figures: milliseconds, the median of the runs.
+// Scans and GROUP BY over parts, compared with DuckDB on the same rows (copied from our files to a native table), and
+// with the same kernels over arrays in memory (resident.ts). Constants vary from run to run, so that no result cache
+// can help. Reports the median milliseconds of the runs.
 
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'

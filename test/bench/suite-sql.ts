@@ -1,8 +1,7 @@
-// Analytic queries over market data and the query types of TSBS cpu-only, ours beside QuestDB and DuckDB on the same rows:
-// the full result is fetched, some runs warm up, the median of the others counts. Nobody pays for the others: the clients'
-// own way is warm before the first query, and each measurement waits until the others are at rest. Closes with the
-// geometric mean of the ratios to the better peer. Of several rounds also with the medians of each side: in one round a
-// query of a millisecond may wait for whatever else the machine does.
+// Analytic queries over market data, and the query types of TSBS cpu-only, ours compared with QuestDB and DuckDB on the
+// same rows. The complete result is fetched; some runs warm up, and the median of the others counts. Each measurement
+// waits until the other servers are idle. Ends with the geometric mean of the ratios to the better peer; with several
+// rounds, also of each side's medians, since a single round of millisecond queries is noisy.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from 'undici'

@@ -1,8 +1,8 @@
-// Goal: the matrix. Every endpoint and protocol, asked without credentials, with wrong ones, as users with each right and
-// with a token, on a server that takes changes and on one that is read-only.
+// Goal: the matrix of access control. Every endpoint and protocol is requested without credentials, with wrong ones, as
+// users with each right, and with a token, on a read-write and on a read-only server.
 //
-// Each row names the right that it needs. What must come out follows from that alone: 403 for strangers, 403 for who
-// lacks the right, and never a change where none is allowed.
+// Each row names the right that it requires. The expected response follows from that: 403 for unknown users and for
+// those who lack the right, and no change where none is permitted.
 
 import { createPrivateKey, sign } from 'node:crypto'
 import { connect, type Socket } from 'node:net'

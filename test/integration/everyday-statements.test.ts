@@ -1,5 +1,5 @@
-// Goal: what people type who know other databases works, or the answer says what was meant; statements tell their rows,
-// over HTTP and over the wire protocol alike.
+// Goal: statements that users of other databases type either work, or fail with a helpful error; command tags and row
+// counts are right, over HTTP and over the wire protocol.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

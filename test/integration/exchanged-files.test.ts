@@ -1,5 +1,5 @@
-// Goal: files that are whole, but not the ones that belong there, are refused: exchanged data files, a manifest from before,
-// a missing file of users. And what `penstock repair` and `penstock user reset` make of it.
+// Goal: intact files that do not belong together are rejected: exchanged data files, an older manifest, a missing file
+// of users. Also tests `penstock repair` and `penstock user reset` for these cases.
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Goal: files over HTTP. What /exp gives as CSV, /imp takes back byte for byte; Parquet in every codec is what DuckDB
-// reads; an import is stored whole or not at all, says which line is wrong and loses nothing on the way.
+// Goal: file import and export over HTTP. /imp reproduces CSV of /exp byte for byte; DuckDB reads Parquet of every
+// codec; an import is stored completely or not at all, reports the bad line, and loses nothing.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

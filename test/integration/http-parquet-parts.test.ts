@@ -1,6 +1,6 @@
-// Goal: an export that takes pages of parts as they lie holds the same rows in the same order as one that encodes every row,
-// in every codec and version, with row groups that end within pages and with dictionaries that differ from part to part.
-// Method: DuckDB hashes each column together with the row's number, in files made both ways.
+// Goal: an export that copies stored pages has the same rows in the same order as one that encodes every row, in every
+// codec and version, with row groups that end within pages, and with different dictionaries in each part. Method:
+// DuckDB hashes each column together with the row number, in files made both ways.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: what a CSV file leaves unclear is told and never guessed: days that two orders fit, the line by which Excel is
-// told the delimiter, and the line of every error.
+// Goal: ambiguities of a CSV file are reported and never guessed: dates that match two formats, Excel's line with the
+// delimiter, and line numbers of errors.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'

@@ -1,6 +1,6 @@
-// Goal: what everyday programs write into CSV files comes in as they meant it: times of every form, numbers with all of
-// their digits, headers of pandas and R, words for NULL, several files, compressed ones. Small files take the tolerant
-// way, large ones that of the bulk: each rule is tried on both.
+// Goal: CSV files of common programs are imported as intended: timestamps of all formats, numbers with all digits,
+// headers of pandas and R, words for NULL, several and compressed files. Small files use the tolerant decoder, large
+// ones the bulk decoder; each rule is tested with both.
 
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

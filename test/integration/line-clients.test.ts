@@ -1,5 +1,5 @@
-// Goal: the official line-protocol client (npm) writes every type over HTTP and TCP in every version both sides speak; a
-// query reads the same values back, also behind a clean restart and behind a kill; what is wrong reaches the client.
+// Goal: the official line-protocol client (npm) writes every type over HTTP and TCP in every protocol version; a query
+// returns the same values, also after a clean restart and after a kill; errors reach the client.
 
 import { Sender } from '@questdb/nodejs-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
-// Goal: what lies between a producer and the database may behave as it likes: compressed bodies, precisions, many
-// requests on one connection, many connections into one table, a reader that hardly reads, a producer that goes away in
-// the middle of a line. What was acknowledged is there once, what was cut off is not.
+// Goal: line protocol tolerates the network: compressed bodies, precisions, many requests on a connection, many
+// connections to a table, a slow reader, and a producer that disconnects within a line. Acknowledged rows are stored
+// exactly once, and cut-off lines are not stored.
 
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, request } from 'node:http'

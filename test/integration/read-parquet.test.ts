@@ -1,5 +1,5 @@
-// Goal: read_parquet() over HTTP (/exec, /exp) and the wire protocol of a server as users run it; files beside others that
-// are none; a damaged file ends its statement alone.
+// Goal: read_parquet() over HTTP (/exec, /exp) and the wire protocol on a real server, in a directory with other files;
+// a damaged file fails only its statement.
 
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'

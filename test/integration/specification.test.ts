@@ -1,7 +1,7 @@
-// Goal: the tables of the service's specification, row by row: settings with their defaults, metrics after use, limits
-// with what is answered beyond them, messages with their positions, statuses; and what clients ask besides.
+// Goal: the tables of the service's specification, row by row: settings with defaults, metrics, limits and the
+// responses beyond them, error messages with positions, and status codes.
 //
-// One server for all. Limits are set by its configuration file and read again, as an operator does it.
+// All tests use one server. Limits are set in its configuration file and reloaded, as an operator would do it.
 
 import { once } from 'node:events'
 import { appendFileSync, existsSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,6 @@
-// Goal: pairs of texts that are almost as many as the rows find room, although parts keep each of the texts as a number.
-// Method: a server with little memory (a table of all pairs would not find room), a table in parts whose pairs are all different, groups counted over them.
+// Goal: grouping by pairs of strings with almost as many groups as rows fits in memory, although each column is
+// dictionary-encoded. Method: a server with too little memory for a hash table of all pairs, and a table in parts with
+// distinct pairs, whose groups are counted.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'

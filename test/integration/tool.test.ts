@@ -1,5 +1,5 @@
-// Goal: the tool against a running server: a dump, CSV and line protocol in, a file and statements out, with the exit
-// status and words that scripts rely on.
+// Goal: the command line tool against a running server: imports of a dump, CSV and line protocol, exports and
+// statements, with the exit codes and messages that scripts rely on.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

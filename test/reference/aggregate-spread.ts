@@ -1,4 +1,4 @@
-// Hashes of keys and rows by partition: a part of the reference implementation of the aggregate kernel.
+// Hashes of keys, and partitioning of rows by hash: part of the reference implementation of the aggregate kernel.
 
 import { type AggregateKernel, hashKinds } from '../../engine/kernels/aggregate.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

@@ -1,5 +1,5 @@
-// Group numbers: the part of the reference implementation of the aggregate kernel that turns keys into numbers. The
-// slots of a table are left alone here: keys are looked up among the distinct ones.
+// Group ids of keys: part of the reference implementation of the aggregate kernel. It does not use the hash slots of a
+// table, but searches the distinct keys.
 
 import { type AggregateKernel, tableFullId } from '../../engine/kernels/aggregate.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

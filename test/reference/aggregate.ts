@@ -1,6 +1,6 @@
-// Reference implementation of the aggregate kernel in plain TypeScript: the oracle of the property tests.
-// The contract is in engine/kernels/aggregate.ts.
-// Sums of doubles are taken in row order here and in lanes there: equal but for the last digits.
+// Reference implementation of the aggregate kernel in plain TypeScript: the oracle of the property tests. The contract
+// is in engine/kernels/aggregate.ts. Sums of doubles may differ in the last digits, since the kernel adds in SIMD
+// lanes.
 
 import { type AggregateKernel, aggregateKinds, tableFullId } from '../../engine/kernels/aggregate.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

@@ -1,4 +1,4 @@
-// Reference implementation of the CSV kernel: it leaves every record to the caller, who takes them byte by byte.
+// Reference implementation of the CSV kernel: leaves every record to the caller, which decodes it byte by byte.
 
 import { type CsvKernel, csvOutcomes } from '../../engine/kernels/csv.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

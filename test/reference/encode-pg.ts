@@ -1,4 +1,4 @@
-// Rows as DataRow messages in plain TypeScript: see encode.ts for the contract.
+// Reference implementation of DataRow encoding in plain TypeScript; the contract is in encode.ts.
 
 import { type EncodeKind, encodeColumnBytes, encodeKinds, pgFormats } from '../../engine/kernels/encode.js'
 import { dictionaryEntry } from '../../engine/memory/column-layout.js'

@@ -1,4 +1,4 @@
-// Packed numbers of foreign Parquet pages in plain TypeScript.
+// Reference implementation for bit-packed integers of Parquet pages of other programs, in plain TypeScript.
 
 const word = 2n ** 64n
 

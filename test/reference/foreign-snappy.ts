@@ -1,4 +1,4 @@
-// Decompression of Snappy's raw format in plain TypeScript.
+// Reference implementation of Snappy decompression (raw format) in plain TypeScript.
 
 export function snappyDecompress(
   u8: Uint8Array,

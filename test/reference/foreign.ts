@@ -1,4 +1,5 @@
-// Reference implementation of the kernels of foreign Parquet pages in plain TypeScript: the oracle of as/foreign.ts.
+// Reference implementation of the kernels that decode Parquet pages of other programs, in plain TypeScript: the oracle
+// of kernels/as/foreign.ts.
 
 import { isUtf8 } from 'node:buffer'
 import type { ForeignKernel } from '../../engine/kernels/foreign.js'

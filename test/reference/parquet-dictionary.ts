@@ -1,5 +1,5 @@
-// Dictionaries of column chunks in plain TypeScript: see DICTIONARY STATE in parquet.ts. The hash differs from the
-// kernel's; only the order of the values is part of the contract.
+// Reference implementation of column chunk dictionaries in plain TypeScript; see DICTIONARY STATE in parquet.ts. Its
+// hash differs from the kernel's, since only the order of the values is part of the contract.
 
 import type { ParquetKernel } from '../../engine/kernels/parquet.js'
 

@@ -1,4 +1,4 @@
-// Parquet's hybrid of run lengths and bit packing, in plain TypeScript.
+// Reference implementation of Parquet's RLE/bit-packing hybrid encoding in plain TypeScript.
 
 /** Shorter runs are not worth their own header. */
 const runMin = 32

@@ -1,4 +1,5 @@
-// LZ4 blocks in plain TypeScript. Its compressor finds other matches than the kernel's; both read each other's blocks.
+// Reference implementation of LZ4 blocks in plain TypeScript. Its compressor finds other matches than the kernel's, but
+// each decompresses the other's blocks.
 
 const hashBits = 14
 

@@ -1,4 +1,4 @@
-// Snappy in plain TypeScript: literals alone, which every reader takes.
+// A Snappy compressor in plain TypeScript that emits literals only, which every decoder reads.
 
 /** Bytes written. */
 export function snappyLiterals(u8: Uint8Array, source: number, bytes: number, target: number): number {

@@ -1,4 +1,5 @@
-// Reference implementation of findBinds(): messages alike, one by one.
+// Reference implementation of findBinds(), which finds runs of equally shaped Bind messages: it compares them one by
+// one.
 
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'
 

@@ -1,4 +1,4 @@
-// Reference implementation of the kernel for rows of clients.
+// Reference implementation of the kernel that decodes rows sent by clients.
 
 import { isUtf8 } from 'node:buffer'
 import type { RowsKernel, TakeFixed } from '../../engine/kernels/rows.js'

@@ -1,5 +1,5 @@
-// Symbol dictionaries in plain TypeScript: the hash of strings, look-up, insertion and rehashing over the layout of
-// engine/memory/column-layout.ts. The kernels have the same in engine/kernels/as/shared/symbols.ts.
+// Reference implementation of symbol dictionaries in plain TypeScript: hashing, lookup, insertion and rehashing over
+// the layout of engine/memory/column-layout.ts. The kernels use engine/kernels/as/shared/symbols.ts.
 
 import { dictionaryEntry } from '../../engine/memory/column-layout.js'
 import * as layout from '../../engine/memory/dictionary-layout.js'

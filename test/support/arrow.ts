@@ -1,4 +1,4 @@
-// Reads an Arrow IPC stream as far as tests need it: the rows of its record batches, with the forms of the columns told.
+// Reads the rows of an Arrow IPC stream, as far as tests need it, and reports the Arrow types of its columns.
 
 import { assert } from '../../engine/base/assert.js'
 

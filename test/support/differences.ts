@@ -1,4 +1,5 @@
-// Long lists are compared here: expect().toEqual() of some hundred thousand values takes seconds.
+// Compares long lists and reports their first difference, because expect().toEqual() takes seconds for several hundred
+// thousand values.
 
 import { isDeepStrictEqual } from 'node:util'
 

@@ -1,4 +1,5 @@
-// Rows of both servers in one form: a text a cell, NULL as null, doubles as numbers that are compared with a tolerance.
+// Normalises result rows of both servers for comparison: a string for each cell, NULL as null, and doubles compared
+// with a tolerance.
 
 import { DuckDBDecimalValue, DuckDBTimestampValue } from '@duckdb/node-api'
 

@@ -1,4 +1,4 @@
-// Random expressions of a type over the columns in scope, each in both dialects.
+// Generates random expressions of a given type over the columns in scope, in our dialect and in DuckDB's.
 
 import { compared, comparisonOperators, type Pair, type PairType, pair, same } from './pair.js'
 import type { Random } from './random.js'

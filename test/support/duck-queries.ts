@@ -1,5 +1,5 @@
-// Random queries of every clause that DuckDB can answer as well, each in both dialects. Rows come in no order, unless a
-// query ends in ORDER BY over all its columns: then the order counts.
+// Generates random queries with every clause that DuckDB also supports, in both dialects. The order of rows is compared
+// only if a query orders by all its columns.
 
 import { type ExpressionSource, randomExpression } from './duck-expressions.js'
 import { randomLateral, randomProduct, randomWindowJoin } from './duck-rows.js'

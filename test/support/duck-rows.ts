@@ -1,4 +1,4 @@
-// Queries whose parts are answered row by row: LATERAL, WINDOW JOIN, and products with conditions in WHERE.
+// Generates queries that are evaluated row by row: LATERAL, WINDOW JOIN, and cross products with conditions in WHERE.
 
 import { randomExpression } from './duck-expressions.js'
 import { columnsOf, type DuckQuery, named, randomAggregate, tableNames, tail, where } from './duck-queries.js'

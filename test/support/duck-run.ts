@@ -1,5 +1,5 @@
-// Goal: our answers are DuckDB's. Method: random queries over random tables, asked of both; each must give the same rows.
-// The seed of a round decides its tables and queries; the message names both texts.
+// Goal: our results equal DuckDB's. Method: random queries over random tables, run by both. The seed determines tables
+// and queries; a failure prints both statements.
 
 import { DuckDBInstance } from '@duckdb/node-api'
 import { cellsOfRows } from '../sql/json-rows.js'

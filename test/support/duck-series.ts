@@ -1,4 +1,4 @@
-// SAMPLE BY beside GROUP BY time_bucket.
+// Generates SAMPLE BY queries, with GROUP BY time_bucket as their DuckDB equivalent.
 
 import { columnsOf, type DuckQuery, named, randomAggregate, tableNames, tail, where } from './duck-queries.js'
 import { type Pair, same } from './pair.js'

@@ -1,6 +1,6 @@
-// Random tables for the differential test: the same rows as INSERTs for this server and for DuckDB. Values are small, so
-// that integers never overflow; a third of the rows of `a` and `b` share keys; timestamps are unique within a table, so
-// that windows and ASOF have one answer.
+// Generates random tables for the differential test: the same rows as INSERTs for this server and for DuckDB. Values
+// are small, so that integers never overflow; a third of the rows of `a` and `b` share keys; timestamps are unique in a
+// table, so that window functions and ASOF JOIN have one valid result.
 
 import type { PairType } from './pair.js'
 import type { Random } from './random.js'

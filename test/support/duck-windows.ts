@@ -1,4 +1,4 @@
-// Window functions with every kind of frame, over an order that is total.
+// Generates window functions with every kind of frame, over a total order.
 
 import { columnsOf, type DuckQuery, named, tableNames, tail, where } from './duck-queries.js'
 import { type Pair, type PairType, pair, same } from './pair.js'

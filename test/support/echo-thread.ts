@@ -1,4 +1,4 @@
-// Worker of a test: answers each number with so many objects below each other, and anything else with its depth.
+// A worker thread for tests: answers a number with that many nested objects, and an object with its depth.
 
 import { runWorker, workerContext } from '../../engine/threads/thread.js'
 import { depthOf, nested } from './nested.js'

@@ -1,5 +1,5 @@
-// The content of one simulated file: what readers see, what is on the disk, and which sectors differ because nobody
-// synced them. See faulty-files.ts for what a crash may do.
+// The content of one simulated file: what readers see, what is on disk, and which sectors are not synced.
+// faulty-files.ts specifies what a crash may do.
 
 import type { Random } from './random.js'
 

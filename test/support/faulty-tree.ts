@@ -1,5 +1,5 @@
-// The names of the simulated disk: directories whose creates, removes and renames survive a crash only after
-// syncDirectory. See faulty-files.ts.
+// The directory tree of the simulated disk: creates, removes and renames survive a crash only after syncDirectory().
+// See faulty-files.ts.
 
 import { FileError } from '../../engine/base/errors.js'
 import type { FaultyInode } from './faulty-inode.js'

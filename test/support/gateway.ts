@@ -1,4 +1,4 @@
-// Gateways over the fake engine, on ports of the system's choice.
+// Starts gateways over the fake engine, on free ports.
 
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'

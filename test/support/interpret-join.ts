@@ -1,4 +1,4 @@
-// The interpreter's joins: nested loops.
+// The joins of the plan interpreter, as nested loops.
 
 import { compileExpression, type Evaluation, type Row } from '../../engine/sql/functions/registry/evaluate.js'
 import type { Plan } from '../../engine/sql/plan/plan.js'

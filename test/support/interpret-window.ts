@@ -1,4 +1,4 @@
-// The interpreter's window functions: every frame is computed anew for every row.
+// The window functions of the plan interpreter, which recomputes every frame for every row.
 
 import { compileExpression, type Evaluation, type Row } from '../../engine/sql/functions/registry/evaluate.js'
 import type { Plan, WindowCall } from '../../engine/sql/plan/plan.js'

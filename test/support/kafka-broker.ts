@@ -1,5 +1,5 @@
-// A real Apache Kafka for tests and benches: one broker in KRaft mode, from the jars of Maven Central, as a process of its
-// own. Needs Java and Maven; the jars are fetched at first use.
+// Starts a real Apache Kafka for tests and benchmarks: one broker in KRaft mode in its own process, from jars of Maven
+// Central, which are fetched on first use. Needs Java and Maven.
 
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-// Records for a real Kafka: JSON of ten fields, numbered without gaps, spread over the partitions.
+// Produces records for a real Kafka: JSON of ten fields, numbered consecutively, distributed over the partitions.
 
 import kafkajs, { type Kafka as KafkaClient, type KafkaConfig } from 'kafkajs'
 

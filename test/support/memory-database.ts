@@ -1,5 +1,5 @@
-// A database in an object: statements are planned by the front end and carried out at once, queries by the interpreter.
-// What the engine's threads do is absent; names, types, errors and results are the real ones.
+// A database in an object, without threads: statements are planned by the real front end and executed at once, queries
+// by the plan interpreter. Names, types, errors and results are the real ones.
 
 import { SqlError } from '../../engine/base/errors.js'
 import type { VirtualRelation } from '../../engine/engine.js'

@@ -1,4 +1,4 @@
-// Names of all metrics of the tables, as a running server shows them.
+// The names of all metrics in the metric tables, as a running server exposes them.
 
 import { systemClock } from '../../engine/base/clock.js'
 import { ConnectionRegistry } from '../../gateways/common/connections.js'

@@ -1,4 +1,4 @@
-// Objects below each other, as deep plans and results are.
+// Builds deeply nested objects, as in deep plans and results.
 
 interface Nested {
   readonly below?: Nested

@@ -1,5 +1,5 @@
-// SQL in two dialects at a time: what this server is asked, and the same question for DuckDB. NULL is a value here that
-// equals itself and that conditions find false, so the second text says so where the standard has three truth values.
+// SQL in two dialects at once: a statement for this server, and the same query for DuckDB. Here NULL equals NULL and
+// conditions on it are false, so the second text adds conditions where standard SQL has three-valued logic.
 
 export type PairType = 'int' | 'long' | 'double' | 'text' | 'time' | 'truth'
 

@@ -1,5 +1,5 @@
-// A writer of small Parquet files in any encoding, codec and page version, for tests of readers. Plain and slow: it is no
-// reader's mirror, since only the structures of headers and footers are shared with the server.
+// Writes small Parquet files in any encoding, codec and page version, to test readers. Simple and slow. It shares only
+// the structures of headers and footers with the server, so that an error in the reader is not mirrored here.
 
 import { brotliCompressSync, crc32, gzipSync } from 'node:zlib'
 import { compressSync } from 'snappy'

@@ -1,5 +1,6 @@
-// A plain interpreter of plans: rows of JavaScript values, one operator a function, nothing clever. The oracle of the
-// executor's property tests, and what the binder's tests run on. Expressions are those of sql/functions/registry/evaluate.ts.
+// A simple interpreter of plans over rows of JavaScript values, one function for each operator: the oracle of the
+// executor's property tests, also used by the binder's tests. Expressions are evaluated by
+// sql/functions/registry/evaluate.ts.
 
 import type { CallSite, EvaluationContext } from '../../engine/sql/functions/function-types.js'
 import { createRandom } from '../../engine/sql/functions/random-generator.js'

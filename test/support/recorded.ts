@@ -1,5 +1,6 @@
-// Recorded statements with their answers, one JSON object a line: {sql, columns?, timestamp?, rows?} or {sql, error}.
-// Integers beyond 2^53 are written as "#123". `error` is the place of the error, null when any place is right.
+// Reads recorded statements with their results, one JSON object a line: {sql, columns?, timestamp?, rows?} or {sql,
+// error}. Integers beyond 2^53 are written as "#123". `error` is the position of the error, null if any position is
+// right.
 
 import { readFileSync } from 'node:fs'
 import { SqlError } from '../../engine/base/errors.js'

@@ -1,4 +1,5 @@
-// How often a property is tried: `npm test` takes a share of the runs and seeds, TEST_RUNS=all, which .ci/run sets, all.
+// How many cases a property test runs: `npm test` runs a fraction of the cases and seeds, TEST_RUNS=all, as in .ci/run,
+// all.
 
 const allRuns = process.env['TEST_RUNS'] === 'all'
 

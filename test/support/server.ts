@@ -1,5 +1,5 @@
-// The built server as a process of its own, as users run it: on ports of the system's choice, with a root folder that
-// outlives a restart. And what tests ask it: statements over /exec, lines over /write.
+// Runs the built server as a separate process, as users do: on free ports, with a root folder that survives restarts.
+// Sends statements to /exec and lines to /write.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

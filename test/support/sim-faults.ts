@@ -1,4 +1,4 @@
-// Decides, by the seed, which file operations of a life fail and at which one the machine stops.
+// Chooses by the seed which file operations of a simulated run fail, and at which operation the machine crashes.
 
 import { engineOperations, type Fault, type FaultyDisk, type Operation, type OperationKind } from './faulty-files.js'
 import type { Random } from './random.js'

@@ -1,6 +1,6 @@
-// Which requests does an observed state hold? Requests that were answered are in the base model; those under way may
-// have been done in any order that the two lanes allow, up to any point, and when the disk refuses, single ones not at
-// all. The search takes as few of them as possible.
+// Finds which requests a recovered state contains. Acknowledged requests are in the base model. Pending ones may have
+// been executed in any order that their two lanes permit, up to any point; single ones may be missing if the disk
+// rejected writes. The search assumes as few of them as possible.
 
 import { applyStep, difference, type Model, type Observed } from './sim-model.js'
 import type { Request } from './sim-requests.js'

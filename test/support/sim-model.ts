@@ -1,8 +1,9 @@
-// The simulator's model: tables as plain arrays of rows in commit order. It says what a database must hold after a
-// request, and so after any prefix of requests. Models are never changed: every step makes another one.
+// The simulator's model: tables as arrays of rows in commit order, which define what a database must contain after each
+// prefix of the requests. Models are immutable; every step creates a new one.
 //
-// A table's rows are compared in the order that readers rely on: by designated timestamp, ties in commit order; commit
-// order where there is none. Every row has a number `n` of its own, so that lost, doubled and moved rows show at once.
+// The rows of a table are compared in the order that readers rely on: by designated timestamp, ties in commit order; or
+// commit order without a timestamp. Every row has a unique number `n`, so that lost, duplicate and moved rows are
+// detected.
 
 import type { ColumnType } from '../../engine/types/column-types.js'
 

@@ -1,5 +1,5 @@
-// Reads whole tables as a query would see them: memtables by the accessors of the shared layout, parts by the part
-// reader; rows in the order that readers rely on, and without the rows that DEDUP has replaced.
+// Reads whole tables as a query would see them: memtables through the accessors of the shared layout, parts through the
+// part reader; in the order that readers rely on, without rows that DEDUP has replaced.
 
 import { blockAt, blockColumn, blockCount, dictionaryEntry } from '../../engine/memory/column-layout.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

@@ -1,4 +1,4 @@
-// Random requests of the simulator, each in two forms: as the engine takes it, and as steps of the model.
+// Random requests of the simulator, each in two forms: as a message to the engine, and as steps of the model.
 
 import { lineFlags, precisionCodes, type RingHeader, ringKinds } from '../../engine/memory/ring.js'
 import type { RowsInput, SchemaChange, ToWriter } from '../../engine/storage/jobs/messages.js'

@@ -1,4 +1,4 @@
-// The repository's files as tidy.test.ts looks at them: paths relative to the root, texts, imports and functions.
+// The files of the repository for tidy.test.ts: paths relative to the root, contents, imports and functions.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

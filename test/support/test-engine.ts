@@ -1,4 +1,4 @@
-// An engine with its threads in a directory of a test, and the options that a statement of a test runs with.
+// Starts an engine with its threads in a temporary directory, and provides default options for statements of a test.
 
 import { internalSession } from '../../engine/api/session.js'
 import { systemClock } from '../../engine/base/clock.js'

@@ -1,5 +1,5 @@
-// ByteWriter: appends encoded result bytes to blocks of shared memory, and hands each full block to a ByteSink, which
-// sends it to the client. A row or a header never spans two blocks.
+// ByteWriter: appends encoded result bytes to blocks of shared memory, and passes each full block to a ByteSink, which
+// sends or collects it. Encoded rows are not split between blocks; only bytes() splits its input.
 //
 // Invariant: reserve(n) is called before up to n bytes are written.
 

@@ -1,9 +1,10 @@
-// Collects the values of a column until they fill a page of an exported Parquet file.
+// Collects the values of a column until they fill a page of an exported Parquet file. Forms of columns:
 //
-//   fixed, days   values of fixed width are copied; DATE (days) becomes a number of days
-//   symbol        ids of any dictionary become indexes of the row group's list of strings
-//   text          NULL flags, lengths and bytes are copied, because the vector's strings do not stay valid
-//   made          as text, for bytes that are computed for each value: INTERVAL, DECIMAL, raw arrays
+//   fixed    values of fixed width are copied
+//   days     DATE values become a number of days
+//   symbol   ids of any dictionary become indexes of the row group's list of strings
+//   text     NULL flags, lengths and bytes are copied, because the vector's strings do not stay valid
+//   made     as text, for bytes that are computed for each value: INTERVAL, DECIMAL, raw arrays
 
 import { nullKinds } from '../../kernels/parquet.js'
 import { dictionaryEntry } from '../../memory/column-layout.js'

@@ -1,5 +1,5 @@
-// A key for queries that differ in constants only, as dashboards send them. Inline execution keeps its experience with
-// a query under this key.
+// The shape of a query: a key that is equal for queries that differ in their constants only, as dashboards send them.
+// Inline execution keeps its record of earlier attempts by shape.
 
 import type { Expression, Query } from '../../sql/plan/plan.js'
 import { expressionsOf, plansOf } from '../../sql/plan/walk-plan.js'

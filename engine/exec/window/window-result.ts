@@ -1,5 +1,5 @@
-// The result of a window call by row number, and its output as vectors: either computed values, or for each row the row
-// of a column that has the result.
+// The result of a window call by row number, and its output as vectors. A result is either computed values, or, for
+// each row, the number of the row whose value in a column is the result.
 
 import { noRow } from '../../kernels/join.js'
 import { type DataType, widthOf } from '../../types/column-types.js'

@@ -1,7 +1,7 @@
-// Goal: SAMPLE BY below a day in a zone follows PostgreSQL's date_trunc(unit, timestamp, zone) around every change of the
-// clocks: each point in time is in one bucket, the repeated hour has its own, and starts ascend.
-// Method: walks over each change of zones whose clocks changed at odd times or by odd steps, and compares with the formula
-// over offsets that Intl is asked for, point by point.
+// Goal: SAMPLE BY with buckets below a day in a time zone follows PostgreSQL's date_trunc(unit, timestamp, zone) around
+// each change of the UTC offset: every timestamp is in exactly one bucket, a repeated hour has its own buckets, and
+// starts ascend. Method: walks over each change in zones with unusual changes, and compares each timestamp with the
+// formula, using offsets from Intl.
 
 import { describe, expect, test } from 'vitest'
 import { createBuckets, type SamplePlan, type Stretch } from '../../../engine/exec/aggregate/buckets.js'

@@ -1,6 +1,5 @@
-// Goal: percentiles of columns are those of sorted numbers, and means by time those of points in order, by group, by bucket and
-// over all rows, NULL apart. Method: many
-// orders of numbers beside a sort; rows that the test computes again.
+// Goal: percentiles and time-weighted averages are exact for groups, buckets and whole tables, ignoring NULL. Method:
+// inputs in many orders, compared with results computed from sorted numbers in the test.
 
 import { expect, test } from 'vitest'
 import { collectedNumbersMax } from '../../../engine/base/limits.js'

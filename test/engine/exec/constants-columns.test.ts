@@ -1,8 +1,8 @@
-// Goal: an expression gives one value and one type (or one error) whether its operands are constants, columns (of one row and
-// of three), or parameters.
+// Goal: an expression has the same value and type (or error) whether its operands are constants, columns (of one row
+// and of three), or parameters.
 //
-// Method: random expressions over typed operands, written in the three ways and asked of one engine. CONSTANTS_CASES sets how
-// many, CONSTANTS_SEED where they begin; a failure prints both, and the expression.
+// Method: random expressions over typed operands, written in these three ways and run by one engine. CONSTANTS_CASES
+// sets the number of cases, CONSTANTS_SEED the first seed; a failure prints both, and the expression.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

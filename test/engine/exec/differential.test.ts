@@ -1,5 +1,5 @@
-// Goal: the executor answers as the row-at-a-time interpreter does. Method: SQL texts over random tables, planned by the
-// front end, run by both; with generated kernels and without. Sums of doubles agree to 12 digits.
+// Goal: the executor returns the same rows as the row-at-a-time interpreter. Method: SQL statements over random tables,
+// planned once and run by both, with and without generated kernels. Sums of doubles must agree to 12 digits.
 
 import { describe, expect, test } from 'vitest'
 import type { Catalog } from '../../../engine/sql/catalog.js'

@@ -1,4 +1,5 @@
-// Support of the executor's tests: tables in memtables made of values, and queries run to their end on one role.
+// Support for the executor's tests: creates tables in memtables from values, and runs queries to their end on one query
+// role.
 
 import { errorFromRecord } from '../../../engine/base/errors.js'
 import type { Encoding, FromQueryThread, RunQuery } from '../../../engine/exec/run/messages.js'

@@ -1,6 +1,7 @@
-// Goal: text of a whole table, whose pages are read past the cache by several threads, has the rows that a filtered export
-// has, which reads through the cache by one thread. Method: parts with several pages and columns of every encoding, with
-// NULLs and without; whole and in windows; once more when the pages are cached. And: cuts of rows cover them, in order.
+// Goal: a whole-table text export, which several threads read past the chunk cache, has the same rows as a filtered
+// export, which one thread reads through the cache. Method: parts with several pages and columns of every encoding,
+// with and without NULLs; whole and in ranges; once more with cached pages. Also: the chunks of a table cover its rows,
+// in order.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,5 @@
-// Goal: aggregates without keys give one row, also of no rows, however long the tables are and whoever helps.
+// Goal: aggregates without keys return exactly one row, even if no row matches, with any table size and number of
+// threads.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// Goal: an ordered scan gives timestamp order with ties in commit order, whatever the disorder of blocks and however
-// generations overlap; descending reverses both; ranges and filters hold. Method: random tables against a stable sort.
+// Goal: an ordered scan returns timestamp order, ties in commit order, whatever the order within blocks and however
+// generations overlap; a descending scan reverses both; time ranges and filters apply. Method: random tables, compared
+// with a stable sort.
 
 import { describe, expect, test } from 'vitest'
 import { dataType } from '../../../engine/types/column-types.js'

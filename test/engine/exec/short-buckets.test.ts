@@ -1,6 +1,6 @@
-// Goal: short buckets of SAMPLE BY, many of which are kept at once, have the values that groups by the bucket's start have.
-// Method: thousands of buckets over parts and memory, thin and dense stretches, aggregates that only the general operator
-// knows; the same rows grouped by timestamp_floor, and with fills beside the unfilled ones.
+// Goal: short SAMPLE BY buckets, which are aggregated many at a time, have the same values as groups by bucket start.
+// Method: thousands of buckets over parts and memory, sparse and dense, with aggregates that only the general operator
+// supports, compared with GROUP BY timestamp_floor; with fills, compared with the unfilled buckets.
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import { firstDifference } from '../../support/differences.js'

@@ -1,5 +1,5 @@
-// Goal: a query runs from memtable to encoded rows: scan, filter, project, aggregate, sort, limit, distinct; every
-// column type is written as the reference says; all memory comes back.
+// Goal: queries run end to end, from memtables to encoded rows: scan, filter, projection, aggregation, sort, limit and
+// distinct. Every column type is encoded as in the reference, and all memory is freed.
 
 import { describe, expect, test } from 'vitest'
 import { dataType } from '../../../engine/types/column-types.js'

@@ -1,6 +1,6 @@
-// Goal: what a selective filter leaves of a page is picked from it as the whole page would be read.
-// Method: parts with columns of every encoding that dictionaries have, with NULLs and without; conditions that leave few
-// rows, in queries of every shape that picks, beside the same conditions in a form that kernels and indexes do not know.
+// Goal: values read singly from an encoded page, after a selective filter, equal those of the decoded page. Method:
+// parts with columns of every encoding with and without NULLs; selective conditions in queries of every kind that reads
+// single values, compared with equivalent conditions that neither kernels nor indexes support.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../support/inline-engine.js'

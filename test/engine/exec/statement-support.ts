@@ -1,4 +1,5 @@
-// Support of tests that run SQL texts over several tables, by the executor and by the row-at-a-time interpreter.
+// Support for tests that run SQL statements over several tables, both with the executor and with the row-at-a-time
+// interpreter.
 
 import { expect } from 'vitest'
 import type { Catalog } from '../../../engine/sql/catalog.js'

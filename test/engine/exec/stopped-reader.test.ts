@@ -1,6 +1,7 @@
-// Goal: a reader that stops in the middle holds a window and little more, whatever makes its rows, and gets the rows of one
-// that never stopped when it goes on. Method: forms and statements that are encoded by one thread and by several, from parts,
-// memtables and merges of them; the reader stops after a few blocks for longer than the server waits, once and once more.
+// Goal: a query whose client stops reading holds little more than its window, however its rows are produced, and
+// returns the same rows when the client continues. Method: formats and statements that one or several threads encode,
+// from parts, memtables and merges of both; the client stops after a few blocks for longer than the server waits,
+// twice.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
-// Goal: groups by parts of the designated timestamp, which are made of buckets of time, are those of the same key computed
-// for every row. Method: rows of some days in parts and in memory, late ones among them; keys beside the same keys in a
-// form that nobody knows.
+// Goal: GROUP BY on functions of the designated timestamp, which is executed by time buckets, equals grouping by the
+// value of each row. Method: several days of rows in parts and in memory, some of them late; each key is compared with
+// an equivalent key that the optimisation does not recognise.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../support/inline-engine.js'

@@ -1,6 +1,5 @@
-// Goal: a walk over a table in its order opens the parts that it reaches, and no others; what LATEST ON finds there is
-// what all rows say.
-// Method: parts one behind the other whose files are gone where nobody may look.
+// Goal: an ordered scan opens only the parts that it reaches, and LATEST ON over it finds the same rows as a full scan.
+// Method: parts in sequence, of which those that must not be opened have no file.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk } from '../../support/faulty-files.js'

@@ -1,6 +1,7 @@
-// Goal: the memory of operators follows their rows, not a buffer a column: statements over hundreds and thousands of columns
-// with few rows work with the memory of a small server. Method: the same statements over tables of 120 to 2,000 columns; what
-// groups by very many columns against the same keys once, and a Parquet file of many rows with the least memory.
+// Goal: memory of operators grows with their rows, not by a buffer for each column: statements over hundreds and
+// thousands of columns with few rows run with the memory of a small server. Method: the same statements over tables of
+// 120 to 2,000 columns; grouping by very many columns, compared with fewer; and a Parquet export of many rows with
+// minimal memory.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: INSERT .. SELECT and CREATE TABLE AS store what their query gives, whatever its types and however the rows are cut
-// into transactions, and leave no half of a table when the query fails or is cancelled.
+// Goal: INSERT .. SELECT and CREATE TABLE AS store the rows of their query, for all types and transaction sizes, and
+// leave no partial table when the query fails or is cancelled.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

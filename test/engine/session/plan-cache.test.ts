@@ -1,4 +1,4 @@
-// Goal: a plan is kept from its second time on, while the catalog stays as it is.
+// Goal: a plan is cached when its text is used for the second time, until the catalog changes.
 
 import { expect, test } from 'vitest'
 import { PlanCache } from '../../../engine/session/plan-cache.js'

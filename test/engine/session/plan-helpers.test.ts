@@ -1,5 +1,4 @@
-// Goal: a statement that is alone in its text is known by that text, so that its plan is kept, whatever blanks and
-// semicolon drivers leave behind it.
+// Goal: a statement that is alone in its text is cached by that text, whatever blanks and semicolons drivers append.
 
 import { expect, test } from 'vitest'
 import type { ParsedStatement } from '../../../engine/api/statements.js'

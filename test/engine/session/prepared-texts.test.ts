@@ -1,4 +1,4 @@
-// Goal: a text that comes again is parsed and described once, and what is said of it is what the tables say now.
+// Goal: a repeated text is parsed and described once, and its description follows changes of the tables.
 
 import { expect, test } from 'vitest'
 import { allRights, noRights } from '../../../engine/base/rights.js'

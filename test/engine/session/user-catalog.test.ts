@@ -1,4 +1,5 @@
-// Goal: users as SQL makes them: what is stored, who is found, what is told once, and that it outlives a restart.
+// Goal: users created by SQL: what is stored, how they are looked up, which secrets are shown once, and that users
+// survive a restart.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

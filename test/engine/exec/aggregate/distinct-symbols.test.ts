@@ -1,5 +1,6 @@
-// Goal: different symbols are what a look at every row says, in the order of their first rows, whether parts name them all, a
-// filter leaves some out, they are NULL or rare. Method: parts of many rows and rows in memory, computed again in the test.
+// Goal: SELECT DISTINCT over a symbol column returns the same values as a full scan, in order of first appearance,
+// whether parts list all symbols, a filter excludes some, or symbols are NULL or rare. Method: parts with many rows,
+// and rows in memory; the test computes the expected values.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

@@ -1,6 +1,6 @@
-// Goal: texts that a part keeps as numbers of distinct ones answer as the same texts in memory do.
-// Method: one table in parts, one in memory, with NULLs, empty texts and others than ASCII; queries that ask each text once,
-// group by texts, gather them behind conditions, or meet texts that an expression fails at.
+// Goal: dictionary-encoded strings of parts give the same results as plain strings in memory. Method: one table in
+// parts, one in memory, with NULL, empty and non-ASCII strings; queries that evaluate an expression once per dictionary
+// entry, group by strings, gather them after a filter, or apply an expression that fails for some strings.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

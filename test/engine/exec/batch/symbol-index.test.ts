@@ -1,5 +1,5 @@
-// Goal: ids of symbols are those that a look through the dictionary finds, however often it was asked, while it grows, and
-// when another dictionary has its address.
+// Goal: symbol ids found by the index are those that a scan of the dictionary finds, however often it is used, while
+// the dictionary grows, and after another dictionary gets its address.
 
 import { expect, test } from 'vitest'
 import { findSymbols } from '../../../../engine/exec/batch/symbol-index.js'

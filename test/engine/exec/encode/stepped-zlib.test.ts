@@ -1,5 +1,5 @@
-// Goal: what the codecs make in steps is what any decoder reads, for texts of all sizes, and a query can end between two
-// steps. Method: random texts of lengths around those of a step, decoded by node:zlib and by the Parquet reader of the tests.
+// Goal: data compressed in steps is readable by any decoder, for all sizes, and the query can be cancelled between two
+// steps. Method: random data of sizes around the step size, decoded by node:zlib and by the tests' Parquet reader.
 
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'

@@ -1,5 +1,6 @@
-// Goal: a join by time whose left side begins late finds what a look at every row says, whether the latest rows before it are
-// found soon, late, or not at all. Method: a right side of many rows, computed again in the test.
+// Goal: an ASOF JOIN whose left input begins late returns the same rows as a full scan would, whether the scan
+// backwards finds the earlier rows soon, late, or not at all. Method: a right table of many rows; the test computes the
+// expected rows.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

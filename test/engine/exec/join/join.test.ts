@@ -1,5 +1,5 @@
-// Goal: joins answer as the row-at-a-time interpreter does. Method: SQL texts over random tables of different
-// dictionaries, many equal and missing keys, equal timestamps; more rows than a batch where lists go over its end.
+// Goal: joins return the same rows as the row-at-a-time interpreter. Method: SQL statements over random tables with
+// different dictionaries, many equal and missing keys, equal timestamps, and matches that exceed a batch.
 
 import { describe, expect, test } from 'vitest'
 import { dataType } from '../../../../engine/types/column-types.js'

@@ -1,6 +1,6 @@
-// Goal: a shared fragment gives the same bits with any number of threads, whenever helpers join, whether they die, go to
-// sleep with a chunk in hand, or fail; and all memory comes back. Method: several query roles in one process, stepped by a
-// seeded scheduler, behind the real query pool; the result of one thread alone is the reference.
+// Goal: a parallel fragment returns the same bits with any number of threads, whenever workers join, die, pause within
+// a chunk, or fail; and all memory is freed. Method: several query roles in one process, run by a seeded scheduler; the
+// result of a single thread is the reference.
 
 import { describe, expect, test, vi } from 'vitest'
 import { RowPartitions } from '../../../../engine/exec/aggregate/row-partitions.js'

@@ -1,5 +1,5 @@
-// Goal: many queries on one thread: a slow reader parks only its own query, cancel and deadline end a query at once, an
-// error or a full budget fails it alone, and whatever happens all memory comes back.
+// Goal: a query thread runs many queries: a slow reader parks only its own query, cancellation and deadlines end a
+// query at once, an error or an exhausted budget fails that query only, and all memory is freed in every case.
 
 import { describe, expect, test } from 'vitest'
 import { unprovenWindowBytes } from '../../../../engine/base/limits.js'

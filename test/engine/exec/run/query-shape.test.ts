@@ -1,4 +1,4 @@
-// Goal: queries that differ in their constants have one shape, others have not.
+// Goal: queries that differ only in constants have the same shape, and other queries have different ones.
 
 import { describe, expect, test } from 'vitest'
 import { shapeOf } from '../../../../engine/exec/run/query-shape.js'

@@ -1,5 +1,6 @@
-// Goal: first and last values without keys are those of a look at every row, wherever the first row that counts lies, beside other
-// aggregates, over rows that came late or were replaced, and over none. Method: a million rows and more, computed in the test.
+// Goal: first() and last() without keys return the values that a full scan finds, wherever the first matching row is,
+// next to other aggregates, and with late, replaced or no rows. Method: tables of a million rows and more; the test
+// computes the expected values.
 
 import { beforeAll, expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

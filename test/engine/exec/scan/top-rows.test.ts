@@ -1,6 +1,6 @@
-// Goal: the first rows of an order are those of the whole order, ties included, whatever pages are left out for it.
-// Method: parts with values that rise, fall and repeat, with NULLs, pages of NULLs alone and rows in memory still; random
-// keys, limits and conditions, beside the same order without a limit.
+// Goal: ORDER BY .. LIMIT returns the first rows of the complete order, ties included, although it skips pages. Method:
+// parts with values that rise, fall and repeat, with NULLs, pages of NULLs only, and rows in memory; random keys,
+// limits and conditions, compared with the same order without a limit.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

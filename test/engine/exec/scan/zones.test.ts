@@ -1,6 +1,6 @@
-// Goal: pages are left out only where no row of theirs can pass the filter, and they are left out there.
-// Method: random conditions over parts with known bounds, beside the same conditions on expressions, which have no zones;
-// then what scanRuns leaves of pieces whose bounds are given.
+// Goal: zone maps skip exactly the pages without a matching row. Method: random conditions over parts with known
+// bounds, compared with equivalent conditions on expressions, which have no zone maps; then scanRuns() over morsels
+// with given bounds.
 
 import { expect, test } from 'vitest'
 import type { ExecContext } from '../../../../engine/exec/batch/context.js'

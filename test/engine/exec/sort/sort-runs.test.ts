@@ -1,6 +1,6 @@
-// Goal: ORDER BY of more rows than memory holds gives what a stable sort gives, leaves no file behind, and says clearly when
-// the disk has no room. Method: tables several times as large as the memory of queries, keys of all kinds with many ties,
-// beside the same rows sorted by JavaScript.
+// Goal: an external sort returns what a stable sort returns, leaves no files behind, and reports a full disk clearly.
+// Method: tables several times larger than the memory of queries, with keys of all types and many ties, compared with a
+// sort in JavaScript.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// Goal: the first rows of an order are those of the whole order where most rows share their first key. Method: keys of few
-// values with NULL, -0 and NaN among them, more rows than are kept between two prunings, beside the rows sorted whole.
+// Goal: ORDER BY .. LIMIT returns the first rows of the complete order when most rows share their first key. Method:
+// keys of few values including NULL, -0 and NaN, and more rows than are buffered between two prunings, compared with a
+// complete sort.
 
 import { expect, test } from 'vitest'
 import type { SortKey } from '../../../../engine/sql/plan/plan.js'

@@ -1,5 +1,5 @@
-// Goal: window functions answer as the row-at-a-time interpreter does, which computes every frame anew. Method: every
-// function over random tables with ties and NULLs, crossed with orders and frames of all kinds.
+// Goal: window functions return the same values as the row-at-a-time interpreter, which recomputes every frame. Method:
+// every function over random tables with ties and NULLs, combined with orders and frames of all kinds.
 
 import { describe, expect, test } from 'vitest'
 import { dataType } from '../../../../engine/types/column-types.js'
