@@ -1,6 +1,5 @@
-// LocalEngine: implements the Engine interface on the main thread. It passes lines and rows to the writer thread, plans
-// SQL statements, runs queries inline or on query threads, and matches replies with pending requests. It never blocks
-// and takes no lock.
+// LocalEngine: implements Engine on the main thread. It sends lines and rows to the writer, plans SQL, runs queries inline
+// or on query threads, and matches replies with requests. It never blocks and takes no lock.
 
 import type { Connector, Engine, EngineMetrics, RowTransaction } from '../api/engine.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'
@@ -93,7 +92,6 @@ export class LocalEngine implements Engine {
   readonly #files: { copier: Copier | null } = { copier: null }
   readonly #activity = new Map<number, QueryActivity>()
   readonly #catalogOf: CatalogOf
-  /** The catalog without a session. */
   readonly #catalog: Catalog
   /** Names of tables that running statements create, with their sessions. */
   readonly #making = new Map<string, Session>()

@@ -1,6 +1,6 @@
 // Prepared-plan cache: plans of parameterised queries, by statement. An execution binds its parameter values to a
 // cached plan. A plan can be reused while the catalog epoch is unchanged, for parameters of the same types and the same
-// nullness. Parameters whose values planning has used (sql/typing/late-values.ts) must also be equal.
+// nullness. Parameters whose values planning has used (sql/typing/deferred-values.ts) must also be equal.
 
 import type { Session } from '../api/session.js'
 import type { ParsedStatement } from '../api/statements.js'

@@ -1,4 +1,4 @@
-// Dictionary-encoded arguments of aggregates: symbols, and strings of parts (batch/coded-texts.ts). Aggregates that
+// Dictionary-encoded arguments of aggregates: symbols, and strings of parts (batch/dictionary-strings.ts). Aggregates that
 // ignore duplicates process each dictionary entry once instead of each row.
 
 import type { Expression } from '../../sql/plan/plan.js'

@@ -1,5 +1,5 @@
 // Uses inverted indexes for filters on symbols. If a filter requires certain symbols, and a page's rows are indexed by
-// symbol (storage/cache/symbol-lists.ts), only the indexed rows are candidates, and only they are tested by the other
+// symbol (storage/cache/inverted-index.ts), only the indexed rows are candidates, and only they are tested by the other
 // conditions.
 
 import { pageRowsMax } from '../../base/limits.js'
