@@ -13,7 +13,7 @@ import type { ExecContext } from './batch/context.js'
 import { sideOperator } from './batch/gathered.js'
 import { shortBatches, smallContext } from './batch/small-batches.js'
 import { Symbols } from './batch/symbols.js'
-import { batchRowsMax, type Operator } from './batch/vector.js'
+import { batchRowsMax, type Operator, type Pull } from './batch/vector.js'
 import { distinctGroups, parallelAggregate } from './fragment/aggregate-parallel.js'
 import { aggregateFragmentOperator, sampleFragmentOperator } from './fragment/fragment-operators.js'
 import { parallelSort } from './fragment/sort-parallel.js'
@@ -88,7 +88,7 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
     case 'expand':
       return replicateOperator(context, buildOperator(context, plan.input), plan.columns, plan.count)
     case 'set':
-      return setOperator(context, buildOperator(context, plan.left), buildOperator(context, plan.right), plan)
+      return setOperator(context, setSide(context, plan.left), setSide(context, plan.right), plan)
     case 'recursive':
       return recursiveOperator(context, plan, buildOperator)
     case 'working':
@@ -104,6 +104,32 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
 
 export function buildSort(context: ExecContext, plan: PlanOf<'sort'>, parallel?: ParallelSorted): Operator {
   return parallelSort(context, plan) ?? sortOperator(context, buildWhole(context, plan.input), plan, parallel)
+}
+
+/** Builds the side at its first batch and frees its memory after the last: a statement may have a thousand sides. */
+function setSide(context: ExecContext, plan: Plan): Operator {
+  if (context.profile !== undefined) return buildOperator(context, plan)
+  const arena = context.arena.child()
+  const endings: (() => void)[] = []
+  const end = (): void => {
+    for (const ending of endings.splice(0)) ending()
+    arena.freeAll()
+  }
+  context.onEnd(end)
+  let side: Operator | null = null
+  let ended = false
+  const pull = (): Pull => {
+    if (ended) return null
+    side ??= buildOperator({ ...context, arena, onEnd: (ending) => void endings.push(ending) }, plan)
+    const batch = side.pull()
+    if (batch !== null) return batch
+    ended = true
+    side = null
+    // Otherwise workers may still read its memory.
+    if (context.parallelism?.invited !== true) end()
+    return null
+  }
+  return { pull, goIdle: () => side?.goIdle?.() }
 }
 
 /** Nested joins share the memory of one join: the batches of each also hold the columns of the joins below it. */

@@ -24,7 +24,7 @@
 //     0  slots u32       address of the slots, zeroed: 16 bytes each, 8 for 128-bit keys
 //    20  heapNext u32    strings only: address for the bytes of the next new key
 //     8  count u32       keys so far
-//    12  countMax u32    at most half of the slots, and what `keys` holds
+//    12  countMax u32    at most three quarters of the slots, and what `keys` holds
 //    16  keys u32        address of the distinct keys: 8 or 16 bytes, or {address u32, bytes i32} for text
 //    20  heapNext u32    text only: where the bytes of the next new key go
 //    24  heapEnd u32
@@ -168,7 +168,7 @@ export interface KeyTable {
 /** Writes an empty TABLE; the caller has zeroed the slots. */
 export function writeKeyTable(memory: SharedMemory, at: number, table: KeyTable): void {
   assert((table.slotCount & (table.slotCount - 1)) === 0, 'K2: the slots of a key table are a power of two')
-  assert(table.countMax * 2 <= table.slotCount, 'K2: at most half of the slots of a key table are used')
+  assert(table.countMax * 4 <= table.slotCount * 3, 'K2: at most three quarters of the slots of a key table are used')
   assert(table.heap + table.heapBytes <= memory.bytes, 'K2: the heap of a key table lies in the memory')
   memory.u32.set(
     [table.slots, table.slotCount - 1, 0, table.countMax, table.keys, table.heap, table.heap + table.heapBytes, 0],

@@ -39,6 +39,36 @@ interface Known {
   count: number
 }
 
+/** Buffer for the pairs, codes and groups of a batch during one call, shared by all accumulators of the operator. */
+class BatchScratch {
+  rows = 0
+  readonly #arena: QueryArena
+  #address = 0
+
+  constructor(arena: QueryArena) {
+    this.#arena = arena
+  }
+
+  /** 8 bytes a row for pairs, behind them 4 for codes and 4 for groups. */
+  address(rows: number): number {
+    // The arena may have been freed meanwhile.
+    const held = this.#arena.holds(this.#address)
+    if (held && rows <= this.rows) return this.#address
+    if (held) this.#arena.give(this.#address)
+    this.rows = Math.ceil(rows / scratchRowsStep) * scratchRowsStep
+    this.#address = this.#arena.take(this.rows * 16)
+    return this.#address
+  }
+}
+
+const scratches = new WeakMap<QueryArena, BatchScratch>()
+
+function scratchOf({ arena }: ExecContext): BatchScratch {
+  const known = scratches.get(arena) ?? new BatchScratch(arena)
+  scratches.set(arena, known)
+  return known
+}
+
 export class DistinctAccumulator implements Accumulator {
   readonly reads = 1
   readonly #context: ExecContext
@@ -49,12 +79,11 @@ export class DistinctAccumulator implements Accumulator {
   /** Pairs use the group id plus this base, which grows with each bucket. */
   #base = 0
   #counts: number[] = []
-  /** Buffer for the pairs, codes and groups of a batch. */
-  #scratch = 0
-  #scratchRows = 0
+  readonly #scratch: BatchScratch
 
   constructor(context: ExecContext) {
     this.#context = context
+    this.#scratch = scratchOf(context)
   }
 
   add([vector]: readonly [Vector], rows: number, ids: number): void {
@@ -62,9 +91,8 @@ export class DistinctAccumulator implements Accumulator {
     assert(this.#grouped === (ids !== 0), 'rows come by group, or all in one')
     this.#known ??= this.#begin(vector)
     const known = this.#known
-    // Only codes, where these are ids already.
-    const pairs = this.#scratchFor(rows, known.table === null ? 4 : 16)
-    const codes = known.table === null ? pairs : pairs + this.#scratchRows * 8
+    const pairs = this.#scratch.address(rows)
+    const codes = pairs + this.#scratch.rows * 8
     known.coder(vector, 0, rows, codes)
     if (ids === 0) this.#addSingle(known, vector, rows, pairs, codes)
     else this.#addGrouped(known, vector, rows, ids, pairs, codes)
@@ -130,7 +158,7 @@ export class DistinctAccumulator implements Accumulator {
     const { u32 } = memory
     const { table } = known
     assert(table !== null, 'pairs have a table')
-    const groups = pairs + this.#scratchRows * 12
+    const groups = pairs + this.#scratch.rows * 12
     for (let row = 0; row < rows; row++) u32[(groups >>> 2) + row] = this.#base + u32[(ids >>> 2) + row]!
     kernels.aggregate.pairIds(codes, groups, rows, pairs)
     const before = table.count
@@ -165,16 +193,5 @@ export class DistinctAccumulator implements Accumulator {
     }
     const valueAt = valueReader(memory, strings, vector)
     return (row) => valueAt(row) === null
-  }
-
-  /** Sized to the rows, since there may be many buckets of few rows. */
-  #scratchFor(rows: number, rowBytes: number): number {
-    if (rows > this.#scratchRows) {
-      const { arena } = this.#context
-      if (this.#scratch !== 0) arena.give(this.#scratch)
-      this.#scratchRows = Math.ceil(rows / scratchRowsStep) * scratchRowsStep
-      this.#scratch = arena.take(this.#scratchRows * rowBytes)
-    }
-    return this.#scratch
   }
 }

@@ -1,17 +1,62 @@
 // Maps the values of one key column to 32-bit codes, so that equal values have equal codes. Narrow types are their own
 // code. Wider types and strings get the ids of a hash table (key-table.ts).
 
+import { AssertionError } from '../../base/errors.js'
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
-import { KeyTable } from './key-table.js'
+import { KeyTable, type KeyWidth } from './key-table.js'
 import { batchRowsMax, type Vector } from './vector.js'
 
 /** Writes the codes of the rows to `out` (u32). */
 export type Coder = (vector: Vector, mask: number, rows: number, out: number) => void
 
 export function keyCoder(context: ExecContext, type: DataType): Coder {
-  const { memory, arena } = context
+  return keyNumbers(context, type).code
+}
+
+export interface KeyNumbers {
+  readonly code: Coder
+  /** Codes given so far are below this; null: they may be any. */
+  readonly count: (() => number) | null
+}
+
+export function keyNumbers(context: ExecContext, type: DataType): KeyNumbers {
+  const { arena } = context
+  const numbered = (width: KeyWidth, code: (table: KeyTable) => Coder): KeyNumbers => {
+    const table = new KeyTable(context, width)
+    return { code: code(table), count: () => table.count }
+  }
+  switch (storageOf(type)) {
+    case 'f64':
+      return numbered(8, (table) => ({ address }, mask, rows, out) => {
+        const plain = arena.scratch()
+        plainDoubles(context, address, rows, plain)
+        table.number(plain, mask, rows, out)
+      })
+    case 'i64':
+      return numbered(
+        8,
+        (table) =>
+          ({ address }, mask, rows, out) =>
+            table.number(address, mask, rows, out),
+      )
+    case 'b16':
+      return numbered(
+        16,
+        (table) =>
+          ({ address }, mask, rows, out) =>
+            table.number(address, mask, rows, out),
+      )
+    case 'entry':
+      return numbered(0, (table) => (vector, mask, rows, out) => table.numberTexts(vector, mask, rows, out))
+    default:
+      return { code: plainCoder(context, type), count: null }
+  }
+}
+
+function plainCoder(context: ExecContext, type: DataType): Coder {
+  const { memory } = context
   switch (storageOf(type)) {
     case 'i8':
       return smallCoder(context, ({ address }, row) => memory.i8[address + row]!)
@@ -26,28 +71,10 @@ export function keyCoder(context: ExecContext, type: DataType): Coder {
         const value = memory.f32[(address >>> 2) + row]!
         return value === 0 ? 0 : Number.isNaN(value) ? 0x7fc0_0000 : memory.i32[(address >>> 2) + row]!
       })
-    case 'f64': {
-      const table = new KeyTable(context, 8)
-      return ({ address }, mask, rows, out) => {
-        const plain = arena.scratch()
-        plainDoubles(context, address, rows, plain)
-        table.number(plain, mask, rows, out)
-      }
-    }
-    case 'i64': {
-      const table = new KeyTable(context, 8)
-      return ({ address }, mask, rows, out) => table.number(address, mask, rows, out)
-    }
-    case 'b16': {
-      const table = new KeyTable(context, 16)
-      return ({ address }, mask, rows, out) => table.number(address, mask, rows, out)
-    }
     case 'b32':
       return wideCoder(context)
-    case 'entry': {
-      const table = new KeyTable(context, 0)
-      return (vector, mask, rows, out) => table.numberTexts(vector, mask, rows, out)
-    }
+    default:
+      throw new AssertionError(`a table numbers values of this type [type=${type.name}]`)
   }
 }
 

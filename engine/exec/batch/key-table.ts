@@ -10,8 +10,10 @@ import type { Vector } from './vector.js'
 export type KeyWidth = 0 | 8 | 16
 
 const slotsFirst = 256
-/** Smaller tables grow fourfold, to rehash seldom. */
+/** Smaller tables grow fourfold, to rehash seldom, if the memory has room for so many of them. */
 const slotsLarge = 65_536
+/** Hundreds of columns may have a table each. If the memory has no room for so many, tables double and are fuller. */
+const roomyTables = 512
 const heapBytesFirst = 4 * 1024
 /** A dictionary with more codes than this for each row of the batch is not worth a table of ids by code. */
 const codesPerRow = 32
@@ -21,8 +23,8 @@ export class KeyTable {
   readonly #width: KeyWidth
   readonly #table: number
   #slotCount = slotsFirst
-  #slots: number
-  #keys: number
+  /** Slots followed by the keys. One allocation, since each is rounded up to whole pages. */
+  #slots = 0
   /** Size of the last heap of strings. Heaps do not move, and only the last one has room. */
   #heapBytes = heapBytesFirst
 
@@ -36,14 +38,14 @@ export class KeyTable {
     this.#context = context
     this.#width = width
     this.#table = arena.keep(tableBytes)
-    this.#slots = this.#newSlots()
-    this.#keys = arena.take((this.#slotCount / 2) * this.#keyBytes)
+    const countMax = slotsFirst / 2
+    const keys = this.#newSlots(countMax)
     const heap = width === 0 ? arena.take(heapBytesFirst) : 0
     writeKeyTable(memory, this.#table, {
       slots: this.#slots,
       slotCount: this.#slotCount,
-      countMax: this.#slotCount / 2,
-      keys: this.#keys,
+      countMax,
+      keys,
       heap,
       heapBytes: width === 0 ? heapBytesFirst : 0,
     })
@@ -113,13 +115,15 @@ export class KeyTable {
     return this.#width === 16 ? 8 : 16
   }
 
-  #newSlots(): number {
+  /** Allocates slots followed by keys; returns the address of the keys. */
+  #newSlots(countMax: number): number {
     const { arena, memory } = this.#context
     const bytes = this.#slotCount * this.#slotBytes
-    const address = arena.take(bytes)
+    this.#slots = arena.take(bytes + countMax * this.#keyBytes)
+    const keys = this.#slots + bytes
     // Writes to shared memory are not vectorised, so the widest type is fastest.
-    memory.i64.fill(0n, address >>> 3, (address + bytes) >>> 3)
-    return address
+    memory.i64.fill(0n, this.#slots >>> 3, keys >>> 3)
+    return keys
   }
 
   /** Makes room for more keys, or for the string of the entry. */
@@ -134,17 +138,18 @@ export class KeyTable {
       memory.u32[word + 6] = heap + this.#heapBytes
       return
     }
-    const slotCount = this.#slotCount * (this.#slotCount < slotsLarge ? 4 : 2)
-    const keys = arena.take((slotCount / 2) * this.#keyBytes)
-    memory.u8.copyWithin(keys, this.#keys, this.#keys + this.count * this.#keyBytes)
-    arena.give(this.#keys)
-    arena.give(this.#slots)
-    this.#keys = keys
+    const roomyCount = this.#slotCount * (this.#slotCount < slotsLarge ? 4 : 2)
+    const roomy = roomyCount * (this.#slotBytes + this.#keyBytes / 2) * roomyTables <= arena.left
+    const slotCount = roomy ? roomyCount : this.#slotCount * 2
+    const countMax = roomy ? slotCount / 2 : (slotCount / 4) * 3
+    const [oldSlots, oldKeys] = [this.#slots, memory.u32[word + 4]!]
     this.#slotCount = slotCount
-    this.#slots = this.#newSlots()
+    const keys = this.#newSlots(countMax)
+    memory.u8.copyWithin(keys, oldKeys, oldKeys + this.count * this.#keyBytes)
+    arena.give(oldSlots)
     memory.u32[word] = this.#slots
     memory.u32[word + 1] = this.#slotCount - 1
-    memory.u32[word + 3] = this.#slotCount / 2
+    memory.u32[word + 3] = countMax
     memory.u32[word + 4] = keys
     this.#context.kernels.aggregate.rehashKeys(this.#table, this.#width)
   }

@@ -20,8 +20,8 @@ const smallBytes = 4096
 const chunkBytesFirst = 8 * 1024
 const chunkBytesMax = 64 * 1024
 /**
- * This fraction of the budget is reserved for allocations up to `modestBytes` and for queries that have already sent
- * rows.
+ * This fraction of the budget is reserved for queries that have already sent rows. Allocations up to `modestBytes` may
+ * use half of it.
  */
 const reserveParts = 16
 const modestBytes = 256 * 1024
@@ -105,13 +105,18 @@ export class QueryArena {
     this.#allocator.free(address)
   }
 
+  holds(address: number): boolean {
+    return this.#taken.has(address)
+  }
+
   #admit(bytes: number): void {
     const { bytes: held, bytesMax, begun } = this.#account
     if (begun) return
     if (held + bytes > bytesMax) throw new ResourceError('others wait for memory [budget=queries]', 'memory')
-    if (bytes <= modestBytes) return
     const used = this.#allocator.used(budgets.queries)
-    if (used + bytes > this.limit - this.limit / reserveParts) throw ResourceError.outOfMemory('queries', bytes)
+    const reserve = this.limit / reserveParts
+    if (used + bytes > this.limit - (bytes > modestBytes ? reserve : reserve / 2))
+      throw ResourceError.outOfMemory('queries', bytes)
   }
 
   /** Frees all allocations except the given ones. */

@@ -55,7 +55,7 @@ export function morselFormatOf(
 ): MorselFormat | undefined {
   if (encoding.kind === 'parquet') return parquetFormat(encoding, context, columns)
   const form = rowFormOf(encoding)
-  return form === undefined ? undefined : rowFormat(form, columns.length)
+  return form === undefined ? undefined : rowFormat(form, columns.length, context.arena.limit)
 }
 
 const nothing: Uint8Array = new Uint8Array(0)
@@ -84,7 +84,7 @@ function rowEncoder(
       writer.flush()
     },
     operator: (plan, window) =>
-      parallelEncode(options, plan, window, rowFormat(form, columns.length), {
+      parallelEncode(options, plan, window, rowFormat(form, columns.length, context.arena.limit), {
         direct: (skippedRows) => new RowMorsel(encoded, skippedRows),
         bytes: () => encoded.bytes,
         // The client need not wait until parts are opened and pages are decoded.

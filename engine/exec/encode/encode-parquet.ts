@@ -67,9 +67,9 @@ export class ParquetFile implements Encoder {
     })
   }
 
+  /** Nothing leaves before the first row group: a query that has sent nothing can begin anew when memory is short. */
   begin(): void {
     this.options.writer.bytes(magic)
-    this.options.writer.flush()
     this.bytes = magic.length
   }
 

@@ -17,6 +17,8 @@ export type RowForm = TextForm | 'arrow'
 
 const heldMax = 3
 const morselBytes = 8 * 1024 * 1024
+/** Morsels are limited to this fraction of the query memory. */
+const morselParts = 64
 /** Small, for clients that stop reading in the middle of a morsel. */
 const blockBytesMax = 128 * 1024
 /** Assumed minimal bytes of a value, if no head was encoded. */
@@ -34,7 +36,9 @@ export function batchEncoder(options: BatchOptions, form: RowForm, any = false):
   return form === 'arrow' ? new ArrowRows(options) : new TextRows(options, form, any)
 }
 
-export function rowFormat(form: RowForm, columnCount: number): MorselFormat {
+/** `memoryMax`: the limit of the query memory. */
+export function rowFormat(form: RowForm, columnCount: number, memoryMax: number): MorselFormat {
+  const bytesMax = Math.min(morselBytes, memoryMax / morselParts)
   return {
     heldMax,
     cut: 'at pages',
@@ -49,10 +53,7 @@ export function rowFormat(form: RowForm, columnCount: number): MorselFormat {
       // JSON morsels begin with a separator, as if rows preceded.
       if (headRows === 0 && form !== 'arrow' && form.flags !== 0) return null
       const rowBytes = headRows === 0 ? columnCount * valueBytesMin : headBytes / headRows
-      return Math.max(
-        1,
-        Math.min(pageRowsMax, parallelism.chunkRowsMin, Math.floor(morselBytes / Math.max(1, rowBytes))),
-      )
+      return Math.max(1, Math.min(pageRowsMax, parallelism.chunkRowsMin, Math.floor(bytesMax / Math.max(1, rowBytes))))
     },
     open: ({ work, retained }, columns, skippedRows) => {
       const blocks: EncodedBlock[] = []

@@ -6,7 +6,7 @@ import { dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
 import { type DataType, dataType, storageOf } from '../../types/column-types.js'
 import { keyText } from '../../types/compare.js'
 import type { ExecContext } from '../batch/context.js'
-import { keyCoder } from '../batch/key-codes.js'
+import { keyNumbers } from '../batch/key-codes.js'
 import { KeyTable } from '../batch/key-table.js'
 import { StringHeap } from '../batch/string-heap.js'
 import { valueReader } from '../batch/values.js'
@@ -72,8 +72,8 @@ function keyCodes(context: ExecContext, left: DataType, right: DataType, base: n
   if (isText(left) && isText(right)) return textCodes(context)
   const sparse = { size: () => Number.POSITIVE_INFINITY }
   if (storageOf(left) !== storageOf(right)) return { ...sparse, code: valueCoder(context) }
-  const code = keyCoder(context, left)
-  return { ...sparse, code: (vector, rows, out) => code(vector, 0, rows, out) }
+  const { code, count } = keyNumbers(context, left)
+  return { size: count ?? sparse.size, code: (vector, rows, out) => code(vector, 0, rows, out) }
 }
 
 export function isText({ name }: DataType): boolean {

@@ -91,6 +91,8 @@ export interface Parallelism {
   readonly inviteAfterMs: number
   /** .. and only if at least this much is estimated to be left: joining costs time on three threads. */
   readonly inviteForMs: number
+  /** Whether workers were invited, which may read the coordinator's memory until the query ends. */
+  readonly invited: boolean
   nowMs(): number
   wake(threadId: number): void
   /** Allocates a work queue, which lives until no worker uses it. */

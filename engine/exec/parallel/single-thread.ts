@@ -10,6 +10,7 @@ export function singleThread(arena: QueryArena): Parallelism {
     chunkRowsMin: chunkRowsUsual,
     inviteAfterMs: 0,
     inviteForMs: 0,
+    invited: false,
     nowMs: () => 0,
     wake: () => {},
     queue: (bytes) => arena.keep(bytes),

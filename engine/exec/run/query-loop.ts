@@ -4,6 +4,7 @@
 
 import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'
 import { createJit } from '../../kernels/jit/jit.js'
+import { budgets } from '../../memory/budgets.js'
 import type { ToQueryThread } from './messages.js'
 import type { QueryHost } from './query-host.js'
 import { RunningQuery, type Windows } from './running-query.js'
@@ -15,6 +16,12 @@ export type QueryLoopOptions = Omit<QueryHost, 'jit'>
 const freshMs = 5
 /** Length of a time slice. */
 const sliceMs = 2
+/** Time slice of a streaming query while memory is scarce; the others free their buffers meanwhile. */
+const streamTurnMs = 200
+/** Memory is scarce when this fraction of the query memory is in use, */
+const scarceShare = 1 / 2
+/** and for some time afterwards, because streams that resume would use it up again. */
+const scarceMs = 1000
 
 export class QueryLoop {
   readonly #host: QueryHost
@@ -30,6 +37,9 @@ export class QueryLoop {
   readonly #ended = new Map<number, RunningQuery>()
   #waiting = false
   readonly #windows: Windows = { bytes: 0 }
+  #scarceUntilMs = 0
+  /** The streaming query that runs while memory is scarce, and its time of work when its slice began. */
+  #stream: { readonly query: RunningQuery; readonly fromMs: number } | null = null
 
   constructor(options: QueryLoopOptions) {
     this.#host = { ...options, jit: createJit(options.memory) }
@@ -98,17 +108,40 @@ export class QueryLoop {
     const fresh = ready.findIndex((query) => query.usedMs < freshMs)
     if (fresh > 0) ready.unshift(...ready.splice(fresh, 1))
     this.#lookAtReaders()
-    for (const query of ready) if (this.#run(query)) return 'worked'
+    for (const query of this.#isScarce() ? this.#inTurn(ready) : ready) if (this.#run(query)) return 'worked'
     return this.#stepWorkerTask() ? 'worked' : 'idle'
   }
 
+  #isScarce(): boolean {
+    const { allocator, clock } = this.#host
+    const now = clock.monotonicMs()
+    if (allocator.used(budgets.queries) > allocator.limit(budgets.queries) * scarceShare)
+      this.#scarceUntilMs = now + scarceMs
+    return now < this.#scarceUntilMs
+  }
+
+  /** The ready queries, of streams only one; the other streams free what they can rebuild. */
+  #inTurn(ready: readonly RunningQuery[]): RunningQuery[] {
+    const streams = ready.filter((query) => query.yields)
+    const turn = this.#stream
+    const goesOn = turn !== null && streams.includes(turn.query) && turn.query.usedMs - turn.fromMs < streamTurnMs
+    const next = goesOn ? turn.query : (streams.find((query) => query !== turn?.query) ?? streams[0])
+    if (next === undefined) this.#stream = null
+    else if (!goesOn) this.#stream = { query: next, fromMs: next.usedMs }
+    for (const query of this.#queries.values())
+      if (query.yields && query !== next) this.#tryTo(query, () => query.yieldMemory())
+    return ready.filter((query) => query === next || !query.yields)
+  }
+
   #lookAtReaders(): void {
-    for (const query of this.#queries.values()) {
-      try {
-        query.lookAtReader()
-      } catch (error) {
-        this.#fail(query, error)
-      }
+    for (const query of this.#queries.values()) this.#tryTo(query, () => query.lookAtReader())
+  }
+
+  #tryTo(query: RunningQuery, work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#fail(query, error)
     }
   }
 
@@ -145,7 +178,9 @@ export class QueryLoop {
   /** Runs a slice of a task; tasks take turns. */
   #stepWorkerTask(): boolean {
     const { clock, working } = this.#host
+    const scarce = clock.monotonicMs() < this.#scarceUntilMs
     for (const task of this.#workerTasks) {
+      if (scarce && !task.begun) continue
       working?.(task.queryId)
       const worked = task.step()
       for (const start = clock.monotonicMs(); worked && clock.monotonicMs() - start < sliceMs && task.step(); );

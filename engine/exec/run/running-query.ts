@@ -91,6 +91,7 @@ export class RunningQuery {
   /** Since when the client has read nothing; -1: it reads, or nothing waits for it. */
   #parkedMs = -1
   #idleTimes = 0
+  #yielded = false
   /** Rows of values that the client has not read. */
   #waitingRows = 0
   /** All rows are encoded; bytes may still have to be sent. */
@@ -179,6 +180,20 @@ export class RunningQuery {
     if (this.#endBatch()) this.#root.goIdle()
   }
 
+  /** Whether it has sent rows and can rebuild most of the memory that it holds. */
+  get yields(): boolean {
+    return this.#sent > 0 && this.#root?.goIdle !== undefined
+  }
+
+  /** Frees what can be rebuilt, because memory is scarce. Throws the error that ends the query. */
+  yieldMemory(): void {
+    if (this.#yielded || this.#root?.goIdle === undefined) return
+    while (this.#encoder?.drain?.() === true);
+    if (!this.#endBatch()) return
+    this.#root.goIdle()
+    this.#yielded = true
+  }
+
   /** Encodes the rest of the batch beyond the window; false when that may be too much. */
   #endBatch(): boolean {
     const batch = this.#batch
@@ -194,6 +209,7 @@ export class RunningQuery {
   step(): Progress {
     this.#check()
     if (this.parked) return 'parked'
+    this.#yielded = false
     if (this.#request.profile === 'built') return this.#describe()
     if (this.#subqueries.length < this.#request.query.subqueries.length) return this.#stepSubquery()
     if (this.#root === null) this.#begin()

@@ -36,6 +36,11 @@ export class WorkerTask {
     this.#queue = threads === undefined ? null : new WorkQueue(memory, message.queue, threads.threadId)
   }
 
+  /** Whether it may hold memory. */
+  get begun(): boolean {
+    return this.#run !== null
+  }
+
   /** False when there is nothing to do at present; the coordinator may still read results. */
   step(): boolean {
     if (this.#over) return false

@@ -7,6 +7,7 @@ import type { TimeRange } from '../../sql/plan/plan.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { dictionaryColumn } from '../batch/dictionary-strings.js'
+import type { QueryArena } from '../batch/query-arena.js'
 import { Gathered, selectRows } from '../batch/selection.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileFilter, type RowFilter } from '../expression/row-filter.js'
@@ -83,8 +84,15 @@ export class SliceReader {
     this.#wanted = wanted
     this.#once = reads === 'once'
     const fill = fills[reads]
-    this.#own = fill === null ? null : new PageColumns(context, fill)
-    this.#bytes = new PageColumns(context, (morsel, columnId, room) => narrowed(context, morsel, columnId, room))
+    const { arena } = context
+    const ownMax = Math.min(bytesMax, arena.limit / memoryParts)
+    const isFull = (bytes: number): boolean => bytes > ownMax || arena.short
+    this.#own = fill === null ? null : new PageColumns(arena, fill, isFull)
+    this.#bytes = new PageColumns(
+      arena,
+      (morsel, columnId, room) => narrowed(context, morsel, columnId, room),
+      () => false,
+    )
     this.#index = context.arena.take(batchRowsMax * 4)
     this.#mask = context.arena.take(batchRowsMax)
   }
@@ -263,6 +271,8 @@ function inRanges(ranges: readonly TimeRange[] | null, value: bigint): boolean {
 const readAheadBytes = 128
 /** Limit for all columns together; further columns are read through the cache. */
 const bytesMax = 32 * 1024 * 1024
+/** At most this fraction of the query memory, since many queries may scan at the same time. */
+const memoryParts = 16
 
 /**
  * Decodes a column of the morsel to the memory that it requests by `room`; false when the column must be read by
@@ -278,21 +288,24 @@ interface Area {
 }
 
 class PageColumns {
-  readonly #context: ExecContext
+  readonly #arena: QueryArena
   readonly #fill: FillColumn
+  readonly #isFull: (bytes: number) => boolean
   readonly #areas = new Map<number, Area>()
   #bytes = 0
 
-  constructor(context: ExecContext, fill: FillColumn) {
-    this.#context = context
+  /** `isFull`: whether further columns are read through the cache, given the bytes held. */
+  constructor(arena: QueryArena, fill: FillColumn, isFull: (bytes: number) => boolean) {
+    this.#arena = arena
     this.#fill = fill
+    this.#isFull = isFull
   }
 
   /** Address of the decoded column; 0 when it must be read by column(). */
   column(morsel: ScanMorsel, columnId: number): number {
     let area = this.#areas.get(columnId)
     if (area === undefined) {
-      if (this.#bytes > bytesMax) return 0
+      if (this.#isFull(this.#bytes)) return 0
       area = { address: 0, bytes: 0, morsel, done: false }
       this.#areas.set(columnId, area)
     } else if (area.morsel === morsel) return area.done ? area.address : 0
@@ -305,18 +318,20 @@ class PageColumns {
 
   /** Frees all memory. */
   clear(): void {
-    for (const { address } of this.#areas.values()) if (address !== 0) this.#context.arena.give(address)
+    for (const { address } of this.#areas.values()) if (address !== 0) this.#arena.give(address)
     this.#areas.clear()
     this.#bytes = 0
   }
 
   #room(area: Area, bytes: number): number {
     if (area.bytes >= bytes) return area.address
-    const { arena } = this.#context
-    if (area.address !== 0) arena.give(area.address)
-    this.#bytes += bytes - area.bytes
+    if (area.address !== 0) this.#arena.give(area.address)
+    this.#bytes -= area.bytes
+    area.bytes = 0
+    area.address = 0
+    area.address = this.#arena.take(bytes + readAheadBytes)
     area.bytes = bytes
-    area.address = arena.take(bytes + readAheadBytes)
+    this.#bytes += bytes
     return area.address
   }
 }

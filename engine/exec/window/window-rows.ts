@@ -1,9 +1,11 @@
 // WindowRows: buffers the input of a window operator. Additional columns hold the values of argument and sort
 // expressions, each computed once, and the codes of the partitions.
 
+import { assert } from '../../base/assert.js'
 import type { Expression, PlanColumn } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
+import type { QueryArena } from '../batch/query-arena.js'
 import { RowBuffer } from '../batch/row-buffer.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
@@ -12,8 +14,10 @@ import { codeType, JoinKeys } from '../join/join-keys.js'
 
 interface Partitioning {
   readonly slots: readonly number[]
-  readonly keys: JoinKeys
   readonly slot: number
+  /** null when all rows have their codes, which are below `count`. */
+  keys: JoinKeys | null
+  count: number
   /**
    * Buffer for the codes of a batch, and its size in rows: small, since a query may have hundreds of partitionings of
    * few rows.
@@ -27,6 +31,7 @@ export class WindowRows {
   /** For computing results: its arena is freed by forgetWork(). */
   readonly context: ExecContext
   readonly #own: ExecContext
+  readonly #keyArena: QueryArena
   readonly #width: number
   readonly #types: DataType[]
   readonly #evaluators: { readonly slot: number; readonly evaluate: VectorEvaluator }[] = []
@@ -38,6 +43,7 @@ export class WindowRows {
     const arena = context.arena.child()
     this.context = { ...context, arena }
     this.#own = context
+    this.#keyArena = context.arena.child()
     this.#width = columns.length
     this.#types = columns.map(({ type }) => type)
   }
@@ -65,13 +71,24 @@ export class WindowRows {
     if (known !== undefined) return known.slot
     const types = slots.map((slot) => this.#types[slot] as DataType)
     const slot = this.#types.push(codeType) - 1
-    this.#partitionings.push({ slots, keys: new JoinKeys(this.#own, types, types), slot, codes: 0, codesRows: 0 })
+    const keys = new JoinKeys({ ...this.#own, arena: this.#keyArena }, types, types)
+    this.#partitionings.push({ slots, slot, keys, count: 0, codes: 0, codesRows: 0 })
     return slot
   }
 
   /** The codes of a partition column are below this. */
   partitionCount(slot: number): number {
-    return this.#partitionings.find((other) => other.slot === slot)?.keys.size ?? 1
+    const partitioning = this.#partitionings.find((other) => other.slot === slot)
+    return partitioning?.keys?.size ?? partitioning?.count ?? 1
+  }
+
+  /** Called after the last row: frees the tables that number partitions. */
+  complete(): void {
+    for (const partitioning of this.#partitionings) {
+      partitioning.count = partitioning.keys?.size ?? partitioning.count
+      partitioning.keys = null
+    }
+    this.#keyArena.freeAll()
   }
 
   /** The columns of the batch, followed by the requested ones. */
@@ -81,6 +98,7 @@ export class WindowRows {
     for (const partitioning of this.#partitionings) {
       const { slots, keys, slot } = partitioning
       const codes = this.#codesFor(partitioning, batch.rows)
+      assert(keys !== null, 'no rows follow complete()')
       keys.number(
         slots.map((index) => vectors[index] as Vector),
         batch.rows,

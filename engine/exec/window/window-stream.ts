@@ -64,6 +64,7 @@ export function* streamedBlocks(rows: WindowRows, input: Operator, calls: readon
       const batch = input.pull()
       if (isBatch(batch)) rows.append(batch)
       ended = batch === null
+      if (ended) rows.complete()
       if (batch !== null) yield batch === 'waiting' ? batch : 'working'
     }
     if (rows.rows === retained) return

@@ -44,6 +44,7 @@ function* windowSteps(context: ExecContext, input: Operator, plan: WindowPlan): 
     yield batch === 'waiting' ? batch : 'working'
   }
   if (rows.rows === 0) return
+  rows.complete()
   const { results } = yield* computed(rows, prepared)
   yield* emitted(rows, results, 0)
 }

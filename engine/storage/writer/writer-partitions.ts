@@ -13,17 +13,20 @@ import { metricOf, writeRefusals } from '../../memory/metrics.js'
 import { isFull } from '../../wal/reserve.js'
 import type { Lsn } from '../../wal/types.js'
 import type { Receipt } from '../jobs/messages.js'
+import type { Memtable } from '../memtable/memtable.js'
 import { partitionFinder, partitionNamer, timestampsPerSecond } from '../schema/partition.js'
 import type { DetachedPart, PartDescriptor, TableSchema } from '../schema/schema.js'
 import { withReserve } from './making-room.js'
-import { flushTable } from './writer-flush.js'
-import { leaveMemory } from './writer-leave.js'
+import { leaveMemory, someTime } from './writer-leave.js'
 import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
 import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 /** How long a statement on a full disk waits for the space of removed parts, whose files readers may keep open. */
 const patienceMs = 10_000
+
+/** The rows of larger memtables are not searched. */
+const askedRowsMax = 1_000_000
 
 type Operation = 'drop' | 'detach' | 'attach'
 
@@ -42,19 +45,18 @@ export function changePartitions(
   const wanted = new Set(names)
   const partsOf = (): readonly PartDescriptor[] => table.parts.filter(({ partition }) => wanted.has(partition))
   const done = (): void => enqueue(state, { receipts: [receiptOf(requestId, {})] })
+  if (operation === 'drop' && partsOf().length === 0 && dropFromMemory(state, requestId, table, wanted)) return
+  // Earlier generations are flushed too, because generations are flushed in order.
+  const last = table.generations.findLastIndex(({ memtable }) => mayHold(state, table, memtable, wanted))
+  const generations = table.generations.slice(0, last + 1)
+  for (const generation of generations) if (generation.state === 'open') generation.state = 'frozen'
   if (operation === 'attach') {
-    alone(state, table, requestId, flushTable(state, table), () => {
+    alone(state, table, requestId, generations, () => {
       attach(state, table, wanted)
       done()
     })
     return
   }
-  if (operation === 'drop' && partsOf().length === 0 && dropFromMemory(state, requestId, table, wanted)) return
-  const inMemory = table.generations.filter(({ memtable }) => mayHold(table, memtable.timeRange(), wanted))
-  const last = inMemory.length === 0 ? undefined : table.generations.indexOf(inMemory.at(-1) as Generation)
-  // Earlier generations are flushed too, because generations are flushed in order.
-  const generations = last === undefined ? [] : table.generations.slice(0, last + 1)
-  for (const generation of generations) if (generation.state === 'open') generation.state = 'frozen'
   if (operation === 'drop') {
     if (generations.length > 0 && metricOf(state.options.memory, 'refusal') !== writeRefusals.none) {
       if (!attempt(state, requestId, () => removeParts(state, table, partsOf()))) return
@@ -78,19 +80,32 @@ function dropFromMemory(
   table: WriterTable,
   wanted: ReadonlySet<string>,
 ): boolean {
-  if (!table.generations.some(({ memtable }) => mayHold(table, memtable.timeRange(), wanted))) return false
+  if (!table.generations.some(({ memtable }) => mayHold(state, table, memtable, wanted))) return false
   const find = partitionFinder(table.schema)
   const receipts = (lsn: Lsn): Receipt[] => [receiptOf(requestId, { lsn })]
   return leaveMemory(state, table, (timestamp) => wanted.has(find(timestamp).name), receipts)
 }
 
-/** Whether rows in this time range may belong to one of the partitions. Partition names of one unit sort by time. */
+/** Whether the memtable may hold rows of one of the partitions; exact unless it has very many rows. */
 function mayHold(
+  { options: { memory } }: WriterState,
   { schema }: WriterTable,
-  range: { readonly min: bigint; readonly max: bigint } | undefined,
+  memtable: Memtable,
   wanted: ReadonlySet<string>,
 ): boolean {
-  if (range === undefined) return false
+  const range = memtable.timeRange()
+  if (range === undefined || !overlaps(schema, range, wanted)) return false
+  if (memtable.rows > askedRowsMax) return true
+  const find = partitionFinder(schema)
+  return someTime(memory, memtable, schema.timestampId, (timestamp) => wanted.has(find(timestamp).name))
+}
+
+/** Whether rows in this time range may belong to one of the partitions. Partition names of one unit sort by time. */
+function overlaps(
+  schema: TableSchema,
+  range: { readonly min: bigint; readonly max: bigint },
+  wanted: ReadonlySet<string>,
+): boolean {
   const nameOf = partitionNamer(schema)
   const [first, last] = [nameOf(range.min), nameOf(range.max)]
   // This does not hold for years before 0 and after 9999.

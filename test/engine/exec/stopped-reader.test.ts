@@ -88,3 +88,43 @@ describe('a reader that stops', () => {
     await expect.poll(() => engine.metrics().memory.queries.used - idle).toBeLessThan(MIB / 4)
   })
 })
+
+test('many readers that stop share little memory, and each gets all', async () => {
+  const small = await openTestEngine(join(directory, 'small'), { queryThreads: 2, memoryBytes: 512 * MIB })
+  try {
+    const columns = `timestamp_sequence('2024-01-01', 1000000) ts, x l, x * 1.5 d, ('s' || (x % 50))::symbol s,
+      'a text of the row ' || x v, x::int i, (x * 7)::timestamp t, x * 2.5 e`
+    await small.execute(
+      `create table t as (select ${columns} from long_sequence(300000)) timestamp(ts) partition by month`,
+      executeOptions,
+    )
+    await small.execute('checkpoint', executeOptions)
+    const open = async (encoding: Encoding) => {
+      const result = await small.execute('t', { ...executeOptions, encoding, windowBytes: MIB })
+      if (result.kind !== 'rows') throw new Error(`no rows [kind=${result.kind}]`)
+      return result.blocks
+    }
+    const bytesOf = async (blocks: AsyncIterable<Uint8Array>, stopped: Promise<unknown>): Promise<number> => {
+      let bytes = 0
+      for await (const block of blocks) {
+        if (bytes === 0) await stopped
+        bytes += block.length
+      }
+      return bytes
+    }
+    const wire = { kind: 'pg', binary: Array.from({ length: 8 }, () => false) } as Encoding
+    const encodings = [csv, csv, csv, csv, csv, csv, wire, wire, wire, parquet, parquet, csv]
+    const whole = new Map<Encoding, number>()
+    for (const encoding of new Set(encodings))
+      whole.set(encoding, await bytesOf(await open(encoding), Promise.resolve()))
+    const readings = await Promise.all(encodings.map(async (encoding) => bytesOf(await open(encoding), wait(1500))))
+    readings.forEach((bytes, index) => {
+      const encoding = encodings[index] as Encoding
+      // Row groups are cut by the memory that is left.
+      if (encoding.kind !== 'parquet') expect(bytes).toBe(whole.get(encoding))
+      else expect(bytes).toBeGreaterThan(MIB)
+    })
+  } finally {
+    await small.close()
+  }
+})

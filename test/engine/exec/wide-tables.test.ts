@@ -91,6 +91,23 @@ describe('hundreds of aggregates and windows with tables of their own', () => {
     await makeTable('few', 600, 50)
     const some = all.map((c) => `row_number() over (partition by ${c} order by ts) r${c}`)
     expect(await count(`select ${some.join(', ')} from few`)).toBe(50)
+    const sums = list((c) => `sum(c0) over (partition by ${c} order by ts)`)
+    expect(await count(`select ${sums} from own`)).toBe(rows)
+    const last = list((c) => `last_value(c0) over (partition by ${c})`)
+    expect(await count(`select ${last} from own`)).toBe(rows)
+  })
+
+  test('a thousand groupings in one statement', async () => {
+    const side = (index: number): string => `select c${index % columns} k, count() n from own`
+    const sides = Array.from({ length: 1200 }, (_, index) => `${side((index % 75) * 4)} where c0 <= 20`)
+    const [all] = await valuesOf(`select count(), sum(n), count_distinct(k) from (${sides.join(' union all ')})`)
+    expect(all).toEqual([24_000n, 24_000n, 20n])
+    const symbols = Array.from(
+      { length: 300 },
+      (_, index) => `select upper(sy || '${index}')::symbol k from own limit 2`,
+    )
+    const [texts] = await valuesOf(`select count(), count_distinct(k) from ((${symbols.join(') union all (')}))`)
+    expect(texts).toEqual([600n, 600n])
   })
 })
 

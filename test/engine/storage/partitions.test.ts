@@ -71,6 +71,27 @@ async function pass(engine: InlineEngine): Promise<void> {
   await engine.settle()
 }
 
+test('what is about partitions without rows in memory flushes nothing', async () => {
+  const disk = newDisk()
+  const engine = await filled(disk)
+  await engine.run(`alter table t detach partition list '2024-01-01'`)
+  await engine.run(`insert into t values (${base + 30n * day}L, 'x', 100), (${base - 30n * day}L, 'y', 101)`)
+  const stored = (): string[] => {
+    const [folder] = disk.files.list('/db').filter((name) => /^\d+$/.test(name))
+    return disk.files
+      .list(`/db/${folder}`)
+      .filter((name) => /^20/.test(name))
+      .map((name) => name.slice(0, 10))
+      .sort()
+  }
+  const before = stored()
+  await engine.run(`alter table t attach partition list '2024-01-01'`)
+  await engine.run(`alter table t detach partition list '2024-01-02'`)
+  await engine.run(`alter table t drop partition list '2024-01-03'`)
+  expect(await numbers(engine)).toEqual([101, 0, 1, 6, 7, 8, 9, 100])
+  expect(stored().filter((name) => !before.includes(name))).toEqual([])
+})
+
 test('TTL counts from the newest row, not beyond now', async () => {
   // Rows lie on January 1st to 5th.
   const late = { startMicros: Number(base + 100n * day) }
