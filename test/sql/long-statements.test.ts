@@ -203,7 +203,7 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
     [
       'subjects of CASE',
       `select ${nested(20, (x) => `case ${x} when 1 then 2 when 3 then 4 else 5 end`)} from t`,
-      /CASE compares too large an expression \[parts=\d+, branches=2, max=4000\]: name it in a sub-query/,
+      /CASE compares too large an expression \[parts=\d+, branches=2, max=4000\]: compute it in a sub-query/,
     ],
     [
       'variables within each other',

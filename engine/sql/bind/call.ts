@@ -160,7 +160,7 @@ export function unknownFunction(call: ast.Call, args: readonly Expression[]): Sq
     return new SqlError(`cursor function cannot be used as a column [column=${call.name}()]`, call.position)
   if (/^(lo_[a-z0-9_]+|loread|lowrite)$/i.test(call.name))
     return new SqlError(
-      `large objects are not supported: columns of BINARY keep bytes [function=${call.name}]`,
+      `large objects are not supported: store bytes in a BINARY column [function=${call.name}]`,
       call.position,
     )
   const types = args.map((argument) => (isUntypedNull(argument) ? 'NULL' : typeName(argument.type)))
@@ -268,7 +268,7 @@ function bindAggregate(call: ast.Call, scope: ExpressionScope): Expression {
 }
 
 function bindGrouping({ args, position }: ast.Call, scope: ExpressionScope): Expression {
-  if (scope.aggregates === null) throw new SqlError('grouping() is not possible here', position)
+  if (scope.aggregates === null) throw new SqlError('grouping() is not allowed here', position)
   const inner = { ...scope, aggregates: null, windows: null }
   const call = groupingCall(
     args.map((argument) => bindExpression(argument, inner)),

@@ -70,7 +70,7 @@ function refuseRepeated(subject: Expression, times: number): void {
   })
   if (parts > 1 && parts * times > repeatedPartsMax)
     throw new SqlError(
-      `CASE compares too large an expression [parts=${parts}, branches=${times}, max=${repeatedPartsMax}]: name it in a sub-query`,
+      `the operand of CASE is too large [parts=${parts}, branches=${times}, max=${repeatedPartsMax}]: compute it in a sub-query`,
       subject.position,
     )
 }

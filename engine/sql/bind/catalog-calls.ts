@@ -263,7 +263,7 @@ const processId: CatalogCall = (_args, call, context) => {
 const exportSnapshot: CatalogCall = (_args, call, context) => {
   context.cacheable = false
   if (context.exportSnapshot === null)
-    throw new SqlError('snapshots are of transactions of the wire protocol', call.position)
+    throw new SqlError('snapshots can only be exported in a transaction of the PostgreSQL wire protocol', call.position)
   return constantOf(isDescribed(context) ? '' : context.exportSnapshot(), textType, call.position)
 }
 
@@ -312,12 +312,13 @@ const setConfig: CatalogCall = ([name, value, local], call, context, overRows) =
 /** The session sends the notification when its transaction commits. */
 const notify: CatalogCall = (args, call, context, overRows) => {
   for (const argument of args) if (isUntypedNull(argument)) learnType(argument, textType)
-  if (overRows || !args.every(isConstant)) throw new SqlError('pg_notify() takes constants, and no rows', call.position)
+  if (overRows || !args.every(isConstant))
+    throw new SqlError('pg_notify() takes constants and cannot be called for each row', call.position)
   context.cacheable = false
   const [channel, payload] = args.map(({ value }) => (value === null ? '' : String(value)))
   if (!isDescribed(context)) {
     if (context.notify === null)
-      throw new SqlError('notifications are of sessions of the PostgreSQL wire protocol', call.position)
+      throw new SqlError('notifications need a session of the PostgreSQL wire protocol', call.position)
     context.notify(channel ?? '', payload ?? '')
   }
   return constantOf('', textType, call.position)
@@ -339,7 +340,7 @@ function signal(ends: boolean): CatalogCall {
   return ([process], call, context) => {
     if (process !== undefined) learnType(process, dataType('INT'))
     if (process === undefined || !isConstant(process) || !['INT', 'LONG'].includes(process.type.name))
-      throw new SqlError(`${call.name} takes the number of one session`, process?.position ?? call.position)
+      throw new SqlError(`${call.name} takes the process id of one session`, process?.position ?? call.position)
     context.cacheable = false
     const send = isDescribed(context) ? null : context.signal
     const done = process.value === null ? null : (send?.(Number(process.value), ends) ?? false)
@@ -356,7 +357,7 @@ function counted(change: (counters: Counters, name: string, value: bigint, isCal
     context.cacheable = false
     const nothing = constantOf(null, dataType('LONG'), call.position)
     // Evaluated once per statement, so it cannot be called per row.
-    if (overRows) throw new SqlError(`${call.name} cannot stand over rows`, call.position)
+    if (overRows) throw new SqlError(`${call.name} cannot be called for each row`, call.position)
     const { counters } = context.catalog
     const text = namedCounter(name, call, context)
     if (text === null || counters === undefined) return nothing

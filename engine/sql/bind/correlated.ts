@@ -110,10 +110,7 @@ function checkLimit({ limit }: ast.Query): void {
   if (limit === null || (limit.low === null && limit.offset === null)) return
   const { low, high, offset } = limit
   if (low?.kind !== 'integer' || Number(low.digits) < 1 || high !== null || offset !== null)
-    throw new SqlError(
-      'LIMIT of a sub-query that names the query around it can only be a number from 1 on',
-      limit.position,
-    )
+    throw new SqlError('LIMIT of a correlated sub-query must be a literal number of at least 1', limit.position)
 }
 
 export function bindExists({ query, position }: ast.Exists, scope: ExpressionScope): Expression {
@@ -240,7 +237,7 @@ function rowsToJoin({ rows }: ExpressionScope, position: number): CorrelatedRows
   if (rows === undefined) throw new SqlError('a sub-query is not allowed here', position)
   rows.joined = (rows.joined ?? 0) + 1
   if (rows.joined > sqlCorrelatedMax)
-    throw new SqlError(`too many sub-queries that name the query around them [max=${sqlCorrelatedMax}]`, position)
+    throw new SqlError(`too many correlated sub-queries [max=${sqlCorrelatedMax}]`, position)
   return rows
 }
 

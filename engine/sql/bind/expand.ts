@@ -162,7 +162,7 @@ export function lateralJoin(left: Relation, join: ast.Join, source: ast.TableFun
   const whole = join.on === null || (join.on.kind === 'boolean' && join.on.value)
   if ((!outer && join.kind !== 'inner' && join.kind !== 'cross') || (outer && !whole))
     throw new SqlError(
-      'a function that reads the rows before it is joined by CROSS JOIN or LEFT JOIN ON TRUE',
+      'a function of columns of preceding sources can only be joined by CROSS JOIN or LEFT JOIN ON TRUE',
       join.position,
     )
   return withFunction(left, source, outer, context).relation

@@ -221,12 +221,12 @@ function rowsBeside(before: Relation, outer: ScopeColumn[], body: ast.Select, co
 }
 
 function checkBody(body: ast.Select): void {
-  if (body.sampleBy !== null) throw new SqlError('SAMPLE BY is not possible in LATERAL', body.sampleBy.position)
-  if (body.latestOn !== null) throw new SqlError('LATEST ON is not possible in LATERAL', body.latestOn.position)
-  if (body.groupingSets !== undefined) throw new SqlError('GROUPING SETS are not possible in LATERAL', body.position)
-  if (body.pivot !== null) throw new SqlError('PIVOT is not possible in LATERAL', body.pivot.position)
+  if (body.sampleBy !== null) throw new SqlError('SAMPLE BY is not supported in LATERAL', body.sampleBy.position)
+  if (body.latestOn !== null) throw new SqlError('LATEST ON is not supported in LATERAL', body.latestOn.position)
+  if (body.groupingSets !== undefined) throw new SqlError('GROUPING SETS are not supported in LATERAL', body.position)
+  if (body.pivot !== null) throw new SqlError('PIVOT is not supported in LATERAL', body.pivot.position)
   const over = JSON.stringify(body.items).includes('"over":{')
-  if (over) throw new SqlError('window functions are not possible in LATERAL', body.position)
+  if (over) throw new SqlError('window functions are not supported in LATERAL', body.position)
 }
 
 function rowNumber(position: number): ast.ColumnName {
@@ -238,7 +238,7 @@ function cut(plan: Plan, limit: ast.Limit | null, context: BindContext): Plan {
   if (limit === null) return plan
   const [low, high] = limitRange(limit, context)
   if (low < 0 || (high !== null && high < 0))
-    throw new SqlError('LIMIT from the end is not possible in LATERAL', limit.position)
+    throw new SqlError('LIMIT from the end is not supported in LATERAL', limit.position)
   const width = plan.columns.length
   const input = numberedPlan(plan, [width - 1])
   const number = columnExpression({ name: '$row', type: longType }, width)

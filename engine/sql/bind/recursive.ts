@@ -25,7 +25,7 @@ export function bindRecursive(table: ast.CommonTable, context: BindContext): Rel
     isRecursive = plan !== undefined
     if (plan === undefined) return plainRelation(left)
     const [order] = query.orderBy
-    if (order !== undefined) throw new SqlError('ORDER BY is not possible in a recursive query', order.position)
+    if (order !== undefined) throw new SqlError('ORDER BY is not supported in a recursive query', order.position)
     return limitedBy(plainRelation(plan), query.limit, context)
   })
   return isRecursive ? relation : undefined
@@ -46,7 +46,7 @@ function recursivePlan(
     if (!working.used) return undefined
     if (step.columns.length !== columns.length) throw new SqlError('queries have different number of columns', position)
     if (context.subqueries.slice(subqueries).some(({ plan }) => reads(plan, id)))
-      throw new SqlError('a recursive query cannot name itself in a sub-query of an expression', table.position)
+      throw new SqlError('a recursive query cannot refer to itself in a sub-query of an expression', table.position)
     const united = unitedColumns({ ...left, columns }, step, false)
     if (united.every(({ type }, index) => sameType(type, columns[index]?.type ?? type))) {
       const [first, next] = [castColumns(left, columns), castColumns(step, columns)]
@@ -55,7 +55,7 @@ function recursivePlan(
     context.subqueries.length = subqueries
     columns = united
   }
-  throw new SqlError('types of the recursive query do not settle: cast its columns', table.position)
+  throw new SqlError('column types of the recursive query do not converge: cast its columns', table.position)
 }
 
 function bindWith(working: WorkingTable, right: ast.QueryBody, context: BindContext): Plan {

@@ -28,7 +28,11 @@ export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: Sel
     throw new SqlError('SELECT query must not contain both GROUP BY and SAMPLE BY', select.groupBy[0]?.position ?? 0)
   const { input } = list
   const ordered = list.aggregates.find(({ orderBy = [] }) => orderBy.length > 0)
-  if (ordered !== undefined) throw new SqlError('SAMPLE BY has the order of the timestamp', ordered.position)
+  if (ordered !== undefined)
+    throw new SqlError(
+      'ORDER BY in an aggregate is not supported with SAMPLE BY, whose rows are in timestamp order',
+      ordered.position,
+    )
   const grouping = list.aggregates.find(isGrouping)
   if (grouping !== undefined) throw new SqlError('grouping() needs GROUP BY', grouping.position)
   if (list.aggregates.length === 0) throw noAggregateInSamples(sampleBy.interval.position)

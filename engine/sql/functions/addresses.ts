@@ -13,7 +13,7 @@ const stepOn: ScalarFunction = {
   name: '+',
   takes: ['IPv4', 'INT'],
   gives: 'IPv4',
-  description: 'The address so many steps on.',
+  description: 'The address plus an offset.',
   example: null,
   eval: ([a, b]) => addressOf((a as number) + (b as number)),
 }
@@ -25,7 +25,7 @@ export const addressOperators: readonly ScalarFunction[] = [
     name: '-',
     takes: ['IPv4', 'IPv4'],
     gives: 'LONG',
-    description: 'Distance between two addresses.',
+    description: 'Difference of two addresses.',
     example: null,
     eval: ([a, b]) => BigInt((a as number) - (b as number)),
   },
@@ -33,7 +33,7 @@ export const addressOperators: readonly ScalarFunction[] = [
     name: '-',
     takes: ['IPv4', 'VARCHAR'],
     gives: 'LONG',
-    description: 'Distance between two addresses.',
+    description: 'Difference of two addresses.',
     example: null,
     check: ([, text]) => {
       if (typeof text?.constant === 'string' && parseIpv4(text.constant) === null)
@@ -48,7 +48,7 @@ export const addressOperators: readonly ScalarFunction[] = [
     name: '-',
     takes: ['IPv4', 'INT'],
     gives: 'IPv4',
-    description: 'The address so many steps back.',
+    description: 'The address minus an offset.',
     example: null,
     eval: ([a, b]) => addressOf((a as number) - (b as number)),
   },
@@ -66,7 +66,7 @@ export const addressOperators: readonly ScalarFunction[] = [
     name: '~',
     takes: ['IPv4'],
     gives: 'IPv4',
-    description: 'All bits changed.',
+    description: 'Bitwise complement.',
     example: null,
     eval: ([a]) => ~(a as number) >>> 0,
   },
@@ -85,7 +85,9 @@ function reversed(
     ...rest,
     name,
     takes: [...takes].reverse(),
-    description: description.replace('the address is', 'the subnet on the left holds the address, which is'),
+    description: description
+      .replace('address is in the subnet', 'subnet on the left contains the address')
+      .replace('equal to', 'equals'),
     ...(check === undefined ? {} : { check: (args, position) => check([...args].reverse(), position) }),
     eval: (args, site) => evaluate([...args].reverse(), site),
   }

@@ -78,7 +78,7 @@ export const sliceFunctions: readonly ScalarFunction[] = [
       const left = (array?.type.a ?? 1) - dropped
       return left > 0 ? dataType('ARRAY', left, array?.type.b) : dataType('DOUBLE')
     },
-    description: 'Part of an array: written `a[1:3]`, with the end excluded.',
+    description: 'A slice of an array; written `a[1:3]`, without the end.',
     example: ['ARRAY[1.0, 2.0, 3.0][2:]', '[2.0,3.0]'],
     eval: ([array, ...bounds]) => slice(array as ArrayValue, bounds as number[]),
   },
@@ -86,7 +86,7 @@ export const sliceFunctions: readonly ScalarFunction[] = [
     name: 'shift',
     takes: ['ARRAY', 'INT'],
     gives: 'FIRST',
-    description: 'Elements moved along the last dimension; NULL where none comes from.',
+    description: 'Shifts elements along the last dimension; vacated positions are NULL.',
     example: ['shift(ARRAY[1.0, 2.0], 1)', '[null,1.0]'],
     seesNull: true,
     eval: ([array, distance]) => shiftOrNull(array, distance, null),
@@ -95,7 +95,7 @@ export const sliceFunctions: readonly ScalarFunction[] = [
     name: 'shift',
     takes: ['ARRAY', 'INT', 'DOUBLE'],
     gives: 'FIRST',
-    description: 'Elements moved along the last dimension; the value where none comes from.',
+    description: 'Shifts elements along the last dimension; vacated positions get the value.',
     example: ['shift(ARRAY[1.0, 2.0], -1, 9.0)', '[2.0,9.0]'],
     seesNull: true,
     eval: ([array, distance, filler]) => shiftOrNull(array, distance, filler),

@@ -45,16 +45,16 @@ const folds: ScalarFunction[] = [
   fold('array_max', 'Largest element.', ['array_max(ARRAY[1.0, 2.0])', '2.0'], (v) =>
     v.length === 0 ? null : v.reduce((most, value) => Math.max(most, value)),
   ),
-  fold('array_stddev', 'Deviation of a sample.', ['array_stddev(ARRAY[1.0, 3.0])', '1.4142135623730951'], (v) =>
+  fold('array_stddev', 'Sample standard deviation.', ['array_stddev(ARRAY[1.0, 3.0])', '1.4142135623730951'], (v) =>
     deviation(v, false),
   ),
   fold(
     'array_stddev_samp',
-    'Deviation of a sample.',
+    'Sample standard deviation.',
     ['array_stddev_samp(ARRAY[1.0, 3.0])', '1.4142135623730951'],
     (v) => deviation(v, false),
   ),
-  fold('array_stddev_pop', 'Deviation of a population.', ['array_stddev_pop(ARRAY[1.0, 3.0])', '1.0'], (v) =>
+  fold('array_stddev_pop', 'Population standard deviation.', ['array_stddev_pop(ARRAY[1.0, 3.0])', '1.0'], (v) =>
     deviation(v, true),
   ),
   {
@@ -119,7 +119,7 @@ const maps: ScalarFunction[] = [
   },
   mapRow(
     'array_reverse',
-    'Elements of the last dimension from last to first.',
+    'Elements of the last dimension in reverse order.',
     ['array_reverse(ARRAY[1.0, 2.0])', '[2.0,1.0]'],
     (data) => data.slice().reverse(),
   ),
@@ -135,7 +135,7 @@ const maps: ScalarFunction[] = [
       takes: ['ARRAY', ...flags],
       gives: 'FIRST',
       description:
-        'Elements in order: descending when the first flag is true; NULL first when the second is, or else in descending order.',
+        'Sorted elements: descending if the first flag is true; NULLs first if the second is, by default when descending.',
       example: ['array_sort(ARRAY[2.0, 1.0, 3.0], true)', '[3.0,2.0,1.0]'],
       eval: ([a, descending, nullsFirst = descending]) =>
         mapLast(array(a), (data) => orderedElements(data, descending === true, nullsFirst === true)),
@@ -201,7 +201,7 @@ const lookups: ScalarFunction[] = [
     name: 'array_position',
     takes: ['ARRAY', 'DOUBLE'],
     gives: 'INT',
-    description: 'Position of the first equal element (NULL equals NULL); NULL without one.',
+    description: 'Position of the first equal element (NULL equals NULL); NULL if there is none.',
     example: ['array_position(ARRAY[1.0, 2.0], 2.0)', '2'],
     seesNull: true,
     eval: ([a, value]) => {
@@ -214,7 +214,7 @@ const lookups: ScalarFunction[] = [
     name: 'insertion_point',
     takes: ['ARRAY', 'DOUBLE'],
     gives: 'INT',
-    description: 'Where the value belongs in a sorted array, behind equal elements.',
+    description: 'Index at which the value would be inserted into a sorted array, after equal elements.',
     example: ['insertion_point(ARRAY[1.0, 3.0], 2.0)', '2'],
     eval: ([a, value]) => array(a).data.filter((element) => element <= (value as number)).length + 1,
   },
@@ -222,7 +222,8 @@ const lookups: ScalarFunction[] = [
     name: 'insertion_point',
     takes: ['ARRAY', 'DOUBLE', 'BOOLEAN'],
     gives: 'INT',
-    description: 'Where the value belongs in a sorted array: before equal elements when the flag is true.',
+    description:
+      'Index at which the value would be inserted into a sorted array, before equal elements if the flag is true.',
     example: ['insertion_point(ARRAY[1.0, 3.0], 3.0, true)', '2'],
     eval: ([a, value, before]) => {
       const isLower = (element: number): boolean =>
@@ -253,7 +254,7 @@ const lookups: ScalarFunction[] = [
     name: 'array_length',
     takes: ['ARRAY', 'INT'],
     gives: 'INT',
-    description: 'Length of a dimension; NULL where there is none.',
+    description: 'Length of a dimension; NULL if it does not exist.',
     example: ['array_length(ARRAY[[1.0, 2.0]], 2)', '2'],
     eval: ([a, dimension]) => array(a).shape[(dimension as number) - 1] || null,
   },
@@ -273,7 +274,7 @@ const lookups: ScalarFunction[] = [
       const left = (args[0]?.type.a ?? 1) - (args.length - 1)
       return left > 0 ? dataType('ARRAY', left) : dataType('DOUBLE')
     },
-    description: 'An element, or the array below it: written `a[1]` or `a[1, 2]`. Beyond the end is NULL.',
+    description: 'An element or sub-array; written `a[1]` or `a[1, 2]`. NULL beyond the end.',
     example: ['ARRAY[1.0, 2.0][1]', '1.0'],
     eval: ([a, ...indexes]) => element(array(a), indexes as number[]),
   },
@@ -348,7 +349,7 @@ const building: ScalarFunction[] = [
     takes: ['ANY'],
     more: 'ANY',
     gives: arrayOf,
-    description: 'An array of numbers, or of arrays of one shape: written `ARRAY[1, 2]`.',
+    description: 'An array of numbers, or of arrays of equal shape; written `ARRAY[1, 2]`.',
     example: ['ARRAY[1, 2]', '[1.0,2.0]'],
     seesNull: true,
     eval: (args) => {
@@ -365,7 +366,7 @@ const building: ScalarFunction[] = [
     more: 'ANY',
     gives: ([count]) => dataType('ARRAY', Number(count?.constant) > 1 ? 2 : 1),
     description:
-      'So many arrays of one length (a number, or the length of an array), each filled with a number or the elements of an array.',
+      'A number of arrays of one length (a number, or the length of an array), each filled with a number or the elements of an array.',
     example: ['array_build(2, 3, 0, 1)', '[[0.0,0.0,0.0],[1.0,1.0,1.0]]'],
     seesNull: true,
     check: checkBuild,
@@ -380,7 +381,7 @@ const algebra: ScalarFunction[] = [
     name: 'dot_product',
     takes: ['ARRAY', 'ARRAY'],
     gives: 'DOUBLE',
-    description: 'Sum of the products of elements; NULL is left out.',
+    description: 'Sum of the products of elements; NULLs are ignored.',
     example: ['dot_product(ARRAY[1.0, 2.0], ARRAY[3.0, 4.0])', '11.0'],
     check: ([left, right]) => {
       const [a, b] = [left?.constant, right?.constant].map((value) => (value ? `[${array(value).shape.join()}]` : ''))
@@ -399,7 +400,7 @@ const algebra: ScalarFunction[] = [
       name: 'dot_product',
       takes,
       gives: 'DOUBLE',
-      description: 'Sum of the elements, each times the number.',
+      description: 'Sum of the elements multiplied by the number.',
       example: takes[0] === 'ARRAY' ? ['dot_product(ARRAY[1.0, 2.0], 3.0)', '9.0'] : null,
       eval: (args) => {
         const [elements, factor] = takes[0] === 'ARRAY' ? args : [args[1], args[0]]

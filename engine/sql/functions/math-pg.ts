@@ -76,18 +76,18 @@ const whole: readonly ScalarFunction[] = [
     name: 'div',
     takes: ['LONG', 'LONG'],
     gives: 'LONG',
-    description: 'Whole quotient, cut towards zero. Division by zero is NULL.',
+    description: 'Integer quotient, truncated towards zero. Division by zero is NULL.',
     example: ['div(-9, 4)', '-2'],
     eval: ([x, y]) => ((y as bigint) === 0n ? null : (x as bigint) / (y as bigint)),
   },
-  binary('div', 'Whole quotient, cut towards zero.', ['div(9.5, 2.0)', '4.0'], (x, y) =>
+  binary('div', 'Integer quotient, truncated towards zero.', ['div(9.5, 2.0)', '4.0'], (x, y) =>
     y === 0 ? Number.NaN : Math.trunc(x / y) + 0,
   ),
   {
     name: 'factorial',
     takes: ['LONG'],
     gives: 'LONG',
-    description: 'Product of the whole numbers up to this one.',
+    description: 'Factorial.',
     example: ['factorial(5)', '120'],
     eval: ([count], { position }) => factorial(count, position),
   },
@@ -130,11 +130,12 @@ export const pgMath: readonly ScalarFunction[] = [
     name: 'width_bucket',
     takes: [...doubles, 'INT'],
     gives: 'INT',
-    description: 'Number of the bucket of equal widths between two bounds that holds a number; 0 below them.',
+    description:
+      'Number of the bucket that contains the number, among buckets of equal width between two bounds; 0 below them.',
     example: ['width_bucket(5.35, 0.024, 10.06, 5)', '3'],
     eval: ([x, low, high, count], { position }) =>
       bucketOf(Number(x), Number(low), Number(high), Number(count), position),
   },
-  takesMany('num_nulls', 'How many arguments are NULL.', ['num_nulls(1, null, 2)', '1'], true),
-  takesMany('num_nonnulls', 'How many arguments are not NULL.', ['num_nonnulls(1, null, 2)', '2'], false),
+  takesMany('num_nulls', 'Number of arguments that are NULL.', ['num_nulls(1, null, 2)', '1'], true),
+  takesMany('num_nonnulls', 'Number of arguments that are not NULL.', ['num_nonnulls(1, null, 2)', '2'], false),
 ]

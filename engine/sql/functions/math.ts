@@ -57,7 +57,7 @@ const absolute: ScalarFunction[] = (['SHORT', 'INT', 'LONG', 'DOUBLE', 'DECIMAL'
   name: 'abs',
   takes: [type],
   gives: 'FIRST',
-  description: 'The number without its sign.',
+  description: 'Absolute value.',
   example: type === 'INT' ? ['abs(-5)', '5'] : null,
   total: type !== 'SHORT',
   eval: ([x]) => {
@@ -176,14 +176,14 @@ const rounding: ScalarFunction[] = [
     name: 'round',
     takes: ['DOUBLE'],
     gives: 'DOUBLE',
-    description: 'Nearest whole number, halves upwards.',
+    description: 'Nearest integer, halves rounded up.',
     example: ['round(-2.5)', '-2.0'],
     ...overNumbers((x) => Math.round(x) + 0),
   },
   {
     ...roundRow(
       'round',
-      'Rounds to places, halves away from zero (upwards with 0 places); negative places are before the point.',
+      'Rounds to decimal places, halves away from zero (up with 0 places); negative places are before the point.',
       ['round(12345, -2)', '12300.0'],
       'halfUp',
     ),
@@ -191,18 +191,18 @@ const rounding: ScalarFunction[] = [
   },
   roundRow(
     'round_half_even',
-    'Rounds to places, halves to the even digit.',
+    'Rounds to decimal places, halves to even.',
     ['round_half_even(2.5, 0)', '2.0'],
     'halfEven',
   ),
-  roundRow('round_up', 'Rounds to places, away from zero.', ['round_up(1.21, 1)', '1.3'], 'up'),
-  roundRow('round_down', 'Rounds to places, towards zero.', ['round_down(1.29, 1)', '1.2'], 'down'),
-  roundRow('trunc', 'Rounds to places, towards zero.', ['trunc(-1.29, 1)', '-1.2'], 'down'),
-  unary('trunc', 'The whole number without its fraction.', ['trunc(-1.7)', '-1.0'], (x) => Math.trunc(x) + 0),
+  roundRow('round_up', 'Rounds to decimal places, away from zero.', ['round_up(1.21, 1)', '1.3'], 'up'),
+  roundRow('round_down', 'Rounds to decimal places, towards zero.', ['round_down(1.29, 1)', '1.2'], 'down'),
+  roundRow('trunc', 'Rounds to decimal places, towards zero.', ['trunc(-1.29, 1)', '-1.2'], 'down'),
+  unary('trunc', 'Truncates towards zero.', ['trunc(-1.7)', '-1.0'], (x) => Math.trunc(x) + 0),
   ...(['DOUBLE', 'INT', 'LONG', 'FLOAT'] as const).flatMap((type) => [
-    wholeRow('ceil', type, 'Smallest whole number that is not less.', Math.ceil),
-    wholeRow('ceiling', type, 'Smallest whole number that is not less.', Math.ceil),
-    wholeRow('floor', type, 'Largest whole number that is not greater.', Math.floor),
+    wholeRow('ceil', type, 'Smallest integer that is not less.', Math.ceil),
+    wholeRow('ceiling', type, 'Smallest integer that is not less.', Math.ceil),
+    wholeRow('floor', type, 'Largest integer that is not greater.', Math.floor),
   ]),
 ]
 

@@ -9,7 +9,7 @@ export const orderBookFunctions: readonly ScalarFunction[] = [
     name: 'l2price',
     takes: ['DOUBLE', 'ARRAY', 'ARRAY'],
     gives: 'DOUBLE',
-    description: 'Average price of buying an amount from a book of sizes and prices.',
+    description: 'Average price of buying an amount from an order book of sizes and prices.',
     example: ['l2price(5.0, ARRAY[1.0, 5.0], ARRAY[10.0, 11.0])', '10.8'],
     check: checkLengths,
     eval: ([amount, sizes, prices]) =>
@@ -20,7 +20,7 @@ export const orderBookFunctions: readonly ScalarFunction[] = [
     takes: ['DOUBLE', 'DOUBLE', 'DOUBLE'],
     more: 'DOUBLE',
     gives: 'DOUBLE',
-    description: 'Average price of buying an amount from a book: size, price, size, price, ...',
+    description: 'Average price of buying an amount from an order book: size, price, size, price, ...',
     example: ['l2price(5.0, 1.0, 10.0, 5.0, 11.0)', '10.8'],
     check: (args) => {
       if (args.length % 2 === 0)
@@ -34,11 +34,11 @@ export const orderBookFunctions: readonly ScalarFunction[] = [
   },
   ...(
     [
-      ['mid', 'Middle of bid and ask.', (b: number, a: number) => (b + a) / 2],
-      ['spread', 'Ask less bid.', (b: number, a: number) => a - b],
+      ['mid', 'Mid price of bid and ask.', (b: number, a: number) => (b + a) / 2],
+      ['spread', 'Ask minus bid.', (b: number, a: number) => a - b],
       [
         'spread_bps',
-        'Spread in hundredths of a percent of the middle.',
+        'Spread in basis points of the mid price.',
         (b: number, a: number) => ((a - b) / ((a + b) / 2)) * 10_000,
       ],
     ] as const
@@ -56,7 +56,7 @@ export const orderBookFunctions: readonly ScalarFunction[] = [
     name: 'wmid',
     takes: ['DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
     gives: 'DOUBLE',
-    description: 'Middle of bid and ask weighted by their sizes (bid size, bid, ask, ask size).',
+    description: 'Mid price weighted by sizes (bid size, bid, ask, ask size).',
     example: ['wmid(1.0, 10.0, 20.0, 3.0)', '12.5'],
     eval: (args) => {
       const [bidSize = 0, bid = 0, ask = 0, askSize = 0] = args as number[]

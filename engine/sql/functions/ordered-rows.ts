@@ -8,7 +8,7 @@ export const orderedRows: AggregateFunction = {
   name: 'isOrdered',
   takes: ['ANY'],
   gives: 'BOOLEAN',
-  description: 'Whether the values never fall.',
+  description: 'Whether the values never decrease from row to row.',
   example: ['isOrdered(x)', 'true'],
   ordered: true,
   accumulator: accumulator<{ ordered: boolean; first: Value; last: Value; seen: boolean }>({

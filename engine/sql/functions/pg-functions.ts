@@ -45,8 +45,8 @@ function advisory(name: string, value: boolean | ''): ScalarFunction[] {
   return fixed(name, [['LONG'], ['INT', 'INT']], gives, 'Accepted for compatibility.', value)
 }
 
-const notRetained = 'Not kept here: NULL.'
-const granted = 'Whether the user has the right: always.'
+const notRetained = 'Not stored here: NULL.'
+const granted = 'Whether the user has the privilege: always true.'
 
 const rights: ScalarFunction[] = [
   ['has_table_privilege', 'ANY'],
@@ -94,7 +94,7 @@ const tableIsVisible = row(
   'pg_table_is_visible',
   ['INT'],
   'BOOLEAN',
-  'Whether the name can be used without its schema: all but those of information_schema.',
+  'Whether the name is visible without its schema: true except for information_schema.',
   { example: ['pg_table_is_visible(1)', 'true'], eval: ([oid]) => !hiddenOids.has(oid ?? null) },
 )
 
@@ -112,7 +112,7 @@ const visible: ScalarFunction[] = [
   'pg_ts_parser_is_visible',
   'pg_ts_template_is_visible',
 ].map((name) =>
-  row(name, ['INT'], 'BOOLEAN', 'Whether the name can be used without its schema: always.', {
+  row(name, ['INT'], 'BOOLEAN', 'Whether the name is visible without its schema: always true.', {
     example: [`${name}(1)`, 'true'],
     eval: () => true,
   }),
@@ -144,7 +144,7 @@ function typePart(
   })
 }
 
-const nameWithOid = row('nameconcatoid', ['TEXT', 'INT'], 'STRING', "A routine's specific name: its name and number.", {
+const nameWithOid = row('nameconcatoid', ['TEXT', 'INT'], 'STRING', "A routine's specific name: its name and oid.", {
   example: ["nameconcatoid('now', 1299)", 'now_1299'],
   eval: ([name, oid]) => {
     const number = `_${String(oid)}`
@@ -163,35 +163,35 @@ const isCharOid = (oid: number): boolean => ([oids.bpchar, oids.varchar] as numb
 const typeParts: ScalarFunction[] = [
   typePart(
     '_pg_char_max_length',
-    'Length of a type with one.',
+    'Maximum length of a character type.',
     [14, '10'],
     (oid, modifier) => (isCharOid(oid) && modifier >= 0 ? modifier - 4 : null),
     oids.varchar,
   ),
   typePart(
     '_pg_numeric_precision',
-    'Digits of a type of numbers.',
+    'Precision of a numeric type.',
     [655_366, '10'],
     (oid, modifier) => (oid === oids.numeric ? numericPart(modifier, 16) : numberDigits[oid]?.[0]),
     oids.numeric,
   ),
   typePart(
     '_pg_numeric_scale',
-    'Digits behind the point of a type of numbers.',
+    'Scale of a numeric type.',
     [655_366, '2'],
     (oid, modifier) => (oid === oids.numeric ? numericPart(modifier, 0) : numberDigits[oid]?.[1]),
     oids.numeric,
   ),
   typePart(
     '_pg_numeric_precision_radix',
-    'Base of the digits of a type of numbers.',
+    'Radix of the precision of a numeric type.',
     [-1, '10'],
     (oid) => (oid === oids.numeric ? 10 : numberDigits[oid]?.[2]),
     oids.numeric,
   ),
   typePart(
     '_pg_datetime_precision',
-    'Digits of the seconds of a type of times.',
+    'Fractional digits of seconds of a timestamp type.',
     [3, '3'],
     (oid, modifier) => (isTimeOid(oid) ? (modifier < 0 ? 6 : modifier) : oid === oids.date ? 0 : null),
     oids.timestamp,
@@ -199,7 +199,7 @@ const typeParts: ScalarFunction[] = [
 ]
 
 const definitions: ScalarFunction[] = [
-  ...fixed('acldefault', [['ANY', 'INT']], 'STRING', 'Rights are not kept as lists: an empty one.', '{}'),
+  ...fixed('acldefault', [['ANY', 'INT']], 'STRING', 'An empty list: privileges are not stored as lists.', '{}'),
   ...fixed('pg_get_partkeydef', [['INT']], 'STRING', notRetained, null),
   ...fixed('pg_index_column_has_property', [['ANY', 'ANY', 'ANY']], 'BOOLEAN', notRetained, null),
   ...fixed('pg_index_has_property', [['ANY', 'ANY']], 'BOOLEAN', notRetained, null),
@@ -242,7 +242,7 @@ const aboutFunctions = (procedureOfOid: ProcedureLookup): ScalarFunction[] => [
       return found === undefined ? null : formatType(found.gives, null)
     },
   }),
-  row('obj_description', ['INT', 'TEXT'], 'STRING', 'The comment of a table, and what a function does.', {
+  row('obj_description', ['INT', 'TEXT'], 'STRING', 'The comment of a table, or the description of a function.', {
     example: ["obj_description(1242, 'pg_proc')", 'I/O'],
     eval: ([oid, catalog]) => (catalog === 'pg_proc' ? (procedureOfOid(Number(oid))?.description ?? null) : null),
   }),
@@ -272,11 +272,11 @@ function labelsOf({ memo }: CallSite, list: Value | undefined): ReadonlySet<stri
 }
 
 const lookUps: ScalarFunction[] = [
-  row('catalog_name', ['INT', 'STRING'], 'STRING', 'Name of a number of the catalog: what `oid::regclass` shows.', {
+  row('catalog_name', ['INT', 'STRING'], 'STRING', 'Name of an oid; implements `oid::regclass`.', {
     example: ['catalog_name(7, \'{"7":"t"}\')', 't'],
     eval: ([oid, list], site) => listed(oid, site, list) ?? (oid === 0 ? '-' : String(oid)),
   }),
-  row('catalog_number', ['TEXT', 'STRING'], 'INT', 'Number of a name of the catalog: what `name::regclass` means.', {
+  row('catalog_number', ['TEXT', 'STRING'], 'INT', 'Oid of a name; implements `name::regclass`.', {
     example: ['catalog_number(\'t\', \'{"t":"7"}\')', '7'],
     eval: ([name, list], site) => {
       const found = listed(name, site, list) ?? listed(nameParts(String(name)).map(quoteIdent).join('.'), site, list)
@@ -284,27 +284,21 @@ const lookUps: ScalarFunction[] = [
       return Number(found)
     },
   }),
-  row('catalog_text', ['INT', 'STRING'], 'STRING', 'Text that belongs to a number of the catalog.', {
+  row('catalog_text', ['INT', 'STRING'], 'STRING', 'Text that belongs to an oid.', {
     example: ['catalog_text(7, \'{"7":"t"}\')', 't'],
     eval: ([oid, list], site) => listed(oid, site, list) ?? null,
   }),
-  row('catalog_text', ['TEXT', 'STRING'], 'STRING', 'Text that belongs to a name of the catalog.', {
+  row('catalog_text', ['TEXT', 'STRING'], 'STRING', 'Text that belongs to a catalog name.', {
     example: ['catalog_text(\'t\', \'{"t":"u"}\')', 'u'],
     eval: ([name, list], site) => listed(name, site, list) ?? null,
   }),
-  row(
-    'enum_in',
-    ['TEXT', 'STRING', 'STRING'],
-    'STRING',
-    'The text, which must be one of the labels of an enumeration.',
-    {
-      example: ["enum_in('a', 'mood', '{a,b}')", 'a'],
-      eval: ([text, name, labels], site) => {
-        if (labelsOf(site, labels).has(String(text))) return String(text)
-        throw new SqlError(noLabel(String(text), String(name)), site.position)
-      },
+  row('enum_in', ['TEXT', 'STRING', 'STRING'], 'STRING', 'The string, which must be a label of the enumeration.', {
+    example: ["enum_in('a', 'mood', '{a,b}')", 'a'],
+    eval: ([text, name, labels], site) => {
+      if (labelsOf(site, labels).has(String(text))) return String(text)
+      throw new SqlError(noLabel(String(text), String(name)), site.position)
     },
-  ),
+  }),
   row('role_name', ['INT', 'STRING'], 'STRING', 'Name of a role.', {
     example: ['role_name(1, \'{"10":"admin"}\')', 'public'],
     eval: ([oid, list], site) => listed(oid, site, list) ?? 'public',
@@ -337,26 +331,26 @@ const server: ScalarFunction[] = [
     'dead_tuples',
     'blocks_fetched',
     'blocks_hit',
-  ].flatMap((name) => fixed(`pg_stat_get_${name}`, [['INT']], 'LONG', 'Not counted here: 0.', 0n)),
-  ...fixed('getdatabaseencoding', [[]], 'STRING', 'Encoding of stored texts.', 'UTF8'),
+  ].flatMap((name) => fixed(`pg_stat_get_${name}`, [['INT']], 'LONG', 'Not measured here: 0.', 0n)),
+  ...fixed('getdatabaseencoding', [[]], 'STRING', 'Encoding of stored strings.', 'UTF8'),
   ...fixed('pg_get_replica_identity_index', [['ANY']], 'INT', notRetained, null),
   ...fixed('pg_get_partition_constraintdef', [['INT']], 'STRING', notRetained, null),
   ...fixed('pg_get_partition_ancestors', [['ANY']], 'STRING', notRetained, null),
   ...fixed('pg_sequence_last_value', [['ANY']], 'LONG', notRetained, null),
   ...fixed('pg_last_xact_replay_timestamp', [[]], 'TIMESTAMP', 'There is no replication: NULL.', null),
-  ...fixed('pg_blocking_pids', [['INT']], 'STRING', 'Nobody waits for a lock: an empty list.', '{}'),
-  ...fixed('mxid_age', [['LONG']], 'INT', 'Transactions have no age here.', 0),
-  ...fixed('age', [['LONG']], 'INT', 'Transactions have no age here.', 0),
+  ...fixed('pg_blocking_pids', [['INT']], 'STRING', 'An empty list: no statement waits for a lock.', '{}'),
+  ...fixed('mxid_age', [['LONG']], 'INT', 'Transactions have no age.', 0),
+  ...fixed('age', [['LONG']], 'INT', 'Transactions have no age.', 0),
   row('pg_postmaster_start_time', [], 'TIMESTAMP', 'Accepted for compatibility: the time of the statement.', {
     example: null,
     volatility: 'statement',
     eval: (_args, { context }) => context.nowMicros,
   }),
-  row('pg_char_to_encoding', ['TEXT'], 'INT', 'Number of an encoding; there is one.', {
+  row('pg_char_to_encoding', ['TEXT'], 'INT', 'Number of the only encoding.', {
     example: ["pg_char_to_encoding('UTF8')", '6'],
     eval: ([name]) => (/^utf-?8$/i.test(String(name)) ? 6 : -1),
   }),
-  row('pg_encoding_to_char', ['INT'], 'STRING', 'Name of an encoding; there is one.', {
+  row('pg_encoding_to_char', ['INT'], 'STRING', 'Name of the only encoding.', {
     example: ['pg_encoding_to_char(6)', 'UTF8'],
     eval: ([id]) => (id === 6 ? 'UTF8' : ''),
   }),
@@ -374,7 +368,7 @@ const server: ScalarFunction[] = [
     seesNull: true,
     eval: (_args, { argTypes }) => (argTypes[0]?.name ?? 'unknown').toLowerCase(),
   }),
-  row('setting_value', ['TEXT', 'STRING'], 'STRING', 'Value of an option of the session.', {
+  row('setting_value', ['TEXT', 'STRING'], 'STRING', 'Value of a setting of the session.', {
     example: ['setting_value(\'a\', \'{"a":"1"}\')', '1'],
     eval: ([name, list], site) => listed(optionKey(String(name)), site, list) ?? null,
   }),
@@ -398,29 +392,29 @@ const ofCatalog: ScalarFunction[] = [
     bound(`to_${kind}`, ['TEXT'], 'INT', `Number of the catalog behind a name, as \`'name'::${kind}\`; NULL for none.`),
   ),
   bound('pg_get_userbyid', ['INT'], 'STRING', 'Name of a role.'),
-  bound('pg_get_viewdef', ['ANY'], 'STRING', 'Text of a view.'),
-  bound('pg_get_viewdef', ['ANY', 'ANY'], 'STRING', 'Text of a view.'),
+  bound('pg_get_viewdef', ['ANY'], 'STRING', 'Definition of a view.'),
+  bound('pg_get_viewdef', ['ANY', 'ANY'], 'STRING', 'Definition of a view.'),
   bound('pg_get_constraintdef', ['INT'], 'STRING', 'A declared key, as CREATE TABLE writes it; NULL for none.'),
   bound('pg_get_constraintdef', ['INT', 'BOOLEAN'], 'STRING', 'The same.'),
   bound('pg_get_indexdef', ['ANY'], 'STRING', 'CREATE INDEX of a key; NULL for none.'),
   bound('pg_get_indexdef', ['ANY', 'INT', 'BOOLEAN'], 'STRING', 'The same, or, by its place, a column of it.'),
-  bound('pg_relation_size', ['ANY'], 'LONG', 'Bytes of the parts of a table.'),
-  bound('pg_relation_size', ['ANY', 'TEXT'], 'LONG', 'Bytes of the parts of a table.'),
-  bound('pg_table_size', ['ANY'], 'LONG', 'Bytes of the parts of a table.'),
-  bound('pg_total_relation_size', ['ANY'], 'LONG', 'Bytes of the parts of a table.'),
-  bound('pg_database_size', ['ANY'], 'LONG', 'Bytes of the parts of all tables.'),
-  bound('pg_tablespace_size', ['ANY'], 'LONG', 'Bytes of the parts of all tables.'),
-  bound('pg_backend_pid', [], 'INT', 'Number of the connection.'),
-  bound('pg_export_snapshot', [], 'STRING', 'Id by which other transactions read what this one reads.'),
-  bound('nextval', ['TEXT'], 'LONG', 'Next number of a sequence or a counted column.'),
-  bound('currval', ['TEXT'], 'LONG', 'Last number of a sequence or a counted column, whoever was given it.'),
-  bound('lastval', [], 'LONG', 'The last number that nextval() or a counted column gave to the session.'),
-  bound('setval', ['TEXT', 'LONG'], 'LONG', 'Sets the last number of a sequence or a counted column.'),
+  bound('pg_relation_size', ['ANY'], 'LONG', "Size of a table's parts in bytes."),
+  bound('pg_relation_size', ['ANY', 'TEXT'], 'LONG', "Size of a table's parts in bytes."),
+  bound('pg_table_size', ['ANY'], 'LONG', "Size of a table's parts in bytes."),
+  bound('pg_total_relation_size', ['ANY'], 'LONG', "Size of a table's parts in bytes."),
+  bound('pg_database_size', ['ANY'], 'LONG', "Size of all tables' parts in bytes."),
+  bound('pg_tablespace_size', ['ANY'], 'LONG', "Size of all tables' parts in bytes."),
+  bound('pg_backend_pid', [], 'INT', 'Process id of the session.'),
+  bound('pg_export_snapshot', [], 'STRING', 'Id with which other transactions can use the snapshot of this one.'),
+  bound('nextval', ['TEXT'], 'LONG', 'Next number of a sequence or numbered column.'),
+  bound('currval', ['TEXT'], 'LONG', 'Last number of a sequence or numbered column, in any session.'),
+  bound('lastval', [], 'LONG', 'The last number that nextval() or a numbered column returned in this session.'),
+  bound('setval', ['TEXT', 'LONG'], 'LONG', 'Sets the last number of a sequence or numbered column.'),
   bound(
     'setval',
     ['TEXT', 'LONG', 'BOOLEAN'],
     'LONG',
-    'Sets the last number of a sequence or a counted column; with false the next one.',
+    'Sets the last number of a sequence or numbered column, or with false the next one.',
   ),
   bound(
     'pg_get_serial_sequence',
@@ -428,26 +422,26 @@ const ofCatalog: ScalarFunction[] = [
     'STRING',
     'Name of the counter of a column of a table; NULL for none.',
   ),
-  bound('pg_cancel_backend', ['INT'], 'BOOLEAN', 'Cancels the statement of a session of the wire protocol.'),
-  bound('pg_terminate_backend', ['INT'], 'BOOLEAN', 'Ends a session of the wire protocol.'),
-  bound('pg_terminate_backend', ['INT', 'LONG'], 'BOOLEAN', 'Ends a session of the wire protocol.'),
-  bound('pg_client_encoding', [], 'STRING', 'Encoding of texts that clients send.'),
-  bound('current_setting', ['TEXT'], 'STRING', 'Value of an option of the session.'),
+  bound('pg_cancel_backend', ['INT'], 'BOOLEAN', 'Cancels the statement of a PostgreSQL session.'),
+  bound('pg_terminate_backend', ['INT'], 'BOOLEAN', 'Ends a PostgreSQL session.'),
+  bound('pg_terminate_backend', ['INT', 'LONG'], 'BOOLEAN', 'Ends a PostgreSQL session.'),
+  bound('pg_client_encoding', [], 'STRING', 'Encoding of strings that clients send.'),
+  bound('current_setting', ['TEXT'], 'STRING', 'Value of a setting of the session.'),
   bound(
     'current_setting',
     ['TEXT', 'BOOLEAN'],
     'STRING',
-    'Value of an option of the session; with true NULL for unknown ones.',
+    'Value of a setting of the session; with true, NULL for unknown ones.',
   ),
   bound(
     'pg_notify',
     ['TEXT', 'TEXT'],
     'STRING',
-    'Sends a payload to who listens to a channel, when the transaction ends.',
+    'Sends a payload to the listeners of a channel when the transaction commits.',
   ),
-  bound('pg_sleep', ['DOUBLE'], 'STRING', 'The query begins so many seconds later.'),
-  bound('set_config', ['TEXT', 'TEXT', 'BOOLEAN'], 'STRING', 'Sets an option of the session; answers the value.'),
-  row('set_config', ['TEXT', 'TEXT'], 'STRING', 'The same of a name that is not constant, where there is no row.', {
+  bound('pg_sleep', ['DOUBLE'], 'STRING', 'Delays the start of the query by a number of seconds.'),
+  bound('set_config', ['TEXT', 'TEXT', 'BOOLEAN'], 'STRING', 'Sets a setting of the session; returns the value.'),
+  row('set_config', ['TEXT', 'TEXT'], 'STRING', 'The same for a name that is not constant, if there is no row.', {
     example: null,
     volatility: 'statement',
     seesNull: true,

@@ -30,7 +30,7 @@ export const placeFunctions: readonly ScalarFunction[] = [
     name: 'make_geohash',
     takes: ['DOUBLE', 'DOUBLE', 'INT'],
     gives: (args) => dataType('GEOHASH', typeof args[2]?.constant === 'number' ? args[2].constant : 60),
-    description: 'Geohash of longitude and latitude with so many bits.',
+    description: 'Geohash of longitude and latitude with a number of bits.',
     example: ['make_geohash(13.4, 52.5, 20)', 'u33d'],
     check: (args) => {
       const bits = args[2]?.constant
@@ -53,7 +53,7 @@ export const placeFunctions: readonly ScalarFunction[] = [
     takes: ['GEOHASH', 'GEOHASH'],
     more: 'GEOHASH',
     gives: 'BOOLEAN',
-    description: 'Whether a geohash lies in one of the others, which are shorter.',
+    description: 'Whether a geohash is within one of the others, which are shorter.',
     example: ["cast('u33d8' as geohash(5c)) within (#u33)", 'true'],
     seesNull: true,
     eval: (args, { argTypes }) => {
@@ -71,7 +71,7 @@ export const placeFunctions: readonly ScalarFunction[] = [
       name: 'host',
       takes: [type],
       gives: 'STRING',
-      description: 'The address as a text, without the size of its network.',
+      description: 'The address as text, without the network prefix length.',
       example: type === 'TEXT' ? ["host('10.0.0.1/24')", '10.0.0.1'] : null,
       eval: ([address], { argTypes: [from = dataType('STRING')] }) =>
         displayText(address as Exclude<Value, null>, from).replace(/\/.*/, ''),
@@ -89,7 +89,7 @@ export const placeFunctions: readonly ScalarFunction[] = [
     name: 'within_box',
     takes: ['DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
     gives: 'BOOLEAN',
-    description: 'Whether the point (x, y) lies in the box (x1, y1) to (x2, y2).',
+    description: 'Whether the point (x, y) is in the box (x1, y1) to (x2, y2).',
     example: ['within_box(1, 1, 0, 0, 2, 2)', 'true'],
     eval: (args) => {
       const [x = 0, y = 0, x1 = 0, y1 = 0, x2 = 0, y2 = 0] = args as number[]
@@ -100,7 +100,7 @@ export const placeFunctions: readonly ScalarFunction[] = [
     name: 'within_radius',
     takes: ['DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
     gives: 'BOOLEAN',
-    description: 'Whether the point (x, y) is at most so far from (cx, cy).',
+    description: 'Whether the point (x, y) is within a radius of (cx, cy).',
     example: ['within_radius(1, 1, 0, 0, 2)', 'true'],
     eval: (args) => {
       const [x = 0, y = 0, cx = 0, cy = 0, radius = 0] = args as number[]
@@ -111,7 +111,7 @@ export const placeFunctions: readonly ScalarFunction[] = [
     name: 'geo_distance_meters',
     takes: ['DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
     gives: 'DOUBLE',
-    description: 'Distance along the earth between (latitude, longitude) and (latitude, longitude).',
+    description: 'Great-circle distance between (latitude, longitude) and (latitude, longitude).',
     example: null,
     check: checkPlaces,
     eval: (args) => distanceMeters(args as number[]),
@@ -120,7 +120,7 @@ export const placeFunctions: readonly ScalarFunction[] = [
     name: 'geo_within_radius_latlon',
     takes: ['DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
     gives: 'BOOLEAN',
-    description: 'Whether two places are at most so many metres apart.',
+    description: 'Whether two points are at most a number of metres apart.',
     example: null,
     check: checkPlaces,
     eval: (args) => distanceMeters(args as number[]) <= (args[4] as number),

@@ -84,7 +84,7 @@ const integers: ScalarFunction[] = [
       'rnd_int',
       ['INT', 'INT', 'INT'],
       'INT',
-      'An integer of a range, both bounds within.',
+      'An integer of a range, bounds included.',
       (random, [low, high, rate]) =>
         skips(random, rate)
           ? null
@@ -97,7 +97,7 @@ const integers: ScalarFunction[] = [
       'rnd_long',
       ['LONG', 'LONG', 'INT'],
       'LONG',
-      'An integer of a range, both bounds within.',
+      'An integer of a range, bounds included.',
       (random, [low, high, rate]) =>
         skips(random, rate)
           ? null
@@ -108,14 +108,14 @@ const integers: ScalarFunction[] = [
   ),
   row('rnd_short', [], 'SHORT', 'Any SHORT.', (random) => (random.nextInt() << 16) >> 16),
   withRange(
-    row('rnd_short', ['INT', 'INT'], 'SHORT', 'A SHORT of a range, both bounds within.', (random, [low, high]) =>
+    row('rnd_short', ['INT', 'INT'], 'SHORT', 'A SHORT of a range, bounds included.', (random, [low, high]) =>
       smallInteger(random, low as number, high as number),
     ),
     32_767,
   ),
   row('rnd_byte', [], 'BYTE', 'A BYTE from 20 to 127.', (random) => smallInteger(random, 20, 127)),
   withRange(
-    row('rnd_byte', ['INT', 'INT'], 'BYTE', 'A BYTE of a range, both bounds within.', (random, [low, high]) =>
+    row('rnd_byte', ['INT', 'INT'], 'BYTE', 'A BYTE of a range, bounds included.', (random, [low, high]) =>
       smallInteger(random, low as number, high as number),
     ),
     127,
@@ -126,9 +126,9 @@ const fractions: ScalarFunction[] = (['FLOAT', 'DOUBLE'] as const).flatMap((type
   const name = type === 'FLOAT' ? 'rnd_float' : 'rnd_double'
   const next = (random: Random): number => (type === 'FLOAT' ? Math.fround(random.nextFloat()) : random.nextDouble())
   return [
-    row(name, [], type, 'A number from 0 to below 1.', next),
+    row(name, [], type, 'A number in [0, 1).', next),
     withRate(
-      row(name, ['INT'], type, 'A number from 0 to below 1, or NULL.', (random, [rate]) =>
+      row(name, ['INT'], type, 'A number in [0, 1), or NULL.', (random, [rate]) =>
         skips(random, rate) ? null : next(random),
       ),
       0,
@@ -158,7 +158,7 @@ function listRow(name: string, gives: ColumnType): ScalarFunction {
       name,
       ['TEXT'],
       gives,
-      'One of the given texts.',
+      'One of the given strings.',
       (random, args) => args[random.nextPositiveInt() % args.length] ?? null,
     ),
     more: 'TEXT',
@@ -179,7 +179,7 @@ function poolRow(name: string, gives: ColumnType): ScalarFunction {
     name,
     takes: ['INT', 'INT', 'INT', 'INT'],
     gives,
-    description: 'One of so many random texts (count, shortest, longest, null rate).',
+    description: 'One of a number of random strings (count, minimum length, maximum length, null rate).',
     example: null,
     volatility: 'row',
     check: ([count]) => {
@@ -190,7 +190,7 @@ function poolRow(name: string, gives: ColumnType): ScalarFunction {
       let pool = memo.get('pool') as readonly string[] | undefined
       if (pool === undefined) {
         if ((count as number) < 1 || (count as number) * (high as number) > poolBytesMax)
-          throw new SqlError('there are none or too many texts to choose from', 0)
+          throw new SqlError('there must be strings to choose from', 0)
         pool = Array.from({ length: count as number }, () => randomText(context.random, low as number, high as number))
         memo.set('pool', pool)
       }
@@ -201,12 +201,12 @@ function poolRow(name: string, gives: ColumnType): ScalarFunction {
 }
 
 const texts: ScalarFunction[] = [
-  row('rnd_char', [], 'CHAR', 'A capital letter.', (random) => String.fromCharCode(randomChar(random))),
-  row('rnd_str', [], 'STRING', 'A random text.', (random) => (skips(random, 0) ? null : randomText(random, 3, 10))),
+  row('rnd_char', [], 'CHAR', 'An upper-case letter.', (random) => String.fromCharCode(randomChar(random))),
+  row('rnd_str', [], 'STRING', 'A random string.', (random) => (skips(random, 0) ? null : randomText(random, 3, 10))),
   listRow('rnd_str', 'STRING'),
   listRow('rnd_symbol', 'SYMBOL'),
   listRow('rnd_varchar', 'VARCHAR'),
-  row('rnd_varchar', [], 'VARCHAR', 'A random text.', (random) =>
+  row('rnd_varchar', [], 'VARCHAR', 'A random string.', (random) =>
     skips(random, 0) ? null : randomText(random, 3, 10),
   ),
   ...(['rnd_str', 'rnd_varchar'] as const).map((name) =>
@@ -215,7 +215,7 @@ const texts: ScalarFunction[] = [
         name,
         ['INT', 'INT', 'INT'],
         name === 'rnd_str' ? 'STRING' : 'VARCHAR',
-        'A random text (shortest, longest, null rate).',
+        'A random string (minimum length, maximum length, null rate).',
         (random, [low, high, rate]) => (skips(random, rate) ? null : randomText(random, low as number, high as number)),
       ),
       2,
@@ -228,7 +228,7 @@ const texts: ScalarFunction[] = [
 
 function timeRow(name: string, type: 'TIMESTAMP' | 'TIMESTAMP_NS' | 'DATE'): ScalarFunction {
   return withRange(
-    row(name, [type, type, 'INT'], type, 'A point in time of a range.', (random, [low, high, rate]) =>
+    row(name, [type, type, 'INT'], type, 'A timestamp of a range.', (random, [low, high, rate]) =>
       skips(random, rate)
         ? null
         : (low as bigint) + (random.nextPositiveLong() % ((high as bigint) - (low as bigint) + 1n)),
@@ -237,12 +237,12 @@ function timeRow(name: string, type: 'TIMESTAMP' | 'TIMESTAMP_NS' | 'DATE'): Sca
 }
 
 const others: ScalarFunction[] = [
-  row('random', [], 'DOUBLE', 'A number from 0 to below 1.', (random) => random.nextDouble()),
+  row('random', [], 'DOUBLE', 'A number in [0, 1).', (random) => random.nextDouble()),
   row('rnd_boolean', [], 'BOOLEAN', 'true or false.', (random) => random.nextBoolean()),
   timeRow('rnd_timestamp', 'TIMESTAMP'),
   timeRow('rnd_timestamp_ns', 'TIMESTAMP_NS'),
   timeRow('rnd_date', 'DATE'),
-  row('rnd_date', [], 'DATE', 'In the first hours of 1970.', (random) => random.nextPositiveLong() % 10_000_000n),
+  row('rnd_date', [], 'DATE', 'A date in early 1970.', (random) => random.nextPositiveLong() % 10_000_000n),
   row('rnd_uuid4', [], 'UUID', 'A random UUID.', (random) => randomUuid(random)),
   row('rnd_uuid4', ['INT'], 'UUID', 'A random UUID, or NULL.', (random, [rate]) =>
     skips(random, rate) ? null : randomUuid(random),
@@ -268,12 +268,12 @@ const others: ScalarFunction[] = [
         throw new SqlError(`invalid argument: ${text}`, subnet?.position ?? 0)
     },
   },
-  row('rnd_long256', [], 'LONG256', 'An integer of 256 bits.', (random) => randomLong256(random)),
-  row('rnd_long256', ['INT'], 'LONG256', 'An integer of 256 bits, or NULL.', (random, [rate]) =>
+  row('rnd_long256', [], 'LONG256', 'A 256-bit integer.', (random) => randomLong256(random)),
+  row('rnd_long256', ['INT'], 'LONG256', 'A 256-bit integer, or NULL.', (random, [rate]) =>
     skips(random, rate) ? null : randomLong256(random),
   ),
   {
-    ...row('rnd_geohash', ['INT'], geohashOf, 'A geohash of so many bits.', (random, [bits]) => {
+    ...row('rnd_geohash', ['INT'], geohashOf, 'A geohash with a number of bits.', (random, [bits]) => {
       const latitude = random.nextDouble() * 180 - 90
       return geohashFromCoordinates(random.nextDouble() * 360 - 180, latitude, bits as number)
     }),
@@ -289,7 +289,7 @@ const others: ScalarFunction[] = [
       'rnd_bin',
       ['LONG', 'LONG', 'INT'],
       'BINARY',
-      'Random bytes (fewest, most, null rate).',
+      'Random bytes (minimum, maximum, null rate).',
       (random, [low, high, rate]) =>
         skips(random, rate) ? null : randomBytes(random, lengthWithin(random, Number(low), Number(high))),
     ),
@@ -360,7 +360,7 @@ interface Zipf {
 
 /** Cumulative weights of the symbols. */
 function zipfSums(count: number, power: number): Float64Array {
-  if (!(count >= 1)) throw new SqlError('there are none or too many texts to choose from', 0)
+  if (!(count >= 1)) throw new SqlError('there must be strings to choose from', 0)
   const sums = new Float64Array(Math.min(count, 100_000))
   let sum = 0
   for (let index = 0; index < sums.length; index++) {
@@ -398,7 +398,7 @@ const weighted: ScalarFunction[] = [
       'rnd_symbol_weighted',
       ['TEXT', 'DOUBLE'],
       'SYMBOL',
-      'One of the texts by their weights: text, weight, ...',
+      'One of the strings by weight: string, weight, ...',
       (random, args) =>
         pick(
           random,
@@ -412,7 +412,7 @@ const weighted: ScalarFunction[] = [
     name: 'rnd_symbol_zipf',
     takes: ['INT', 'DOUBLE'],
     gives: 'SYMBOL',
-    description: 'One of so many symbols, the k-th with weight 1/k^a.',
+    description: 'One of a number of symbols, the k-th with weight 1/k^a.',
     example: null,
     volatility: 'row',
     eval: ([count, power], { context, memo }) => {
@@ -430,7 +430,7 @@ const weighted: ScalarFunction[] = [
       'rnd_symbol_zipf',
       ['TEXT', 'TEXT'],
       'SYMBOL',
-      'One of the texts, the k-th with weight 1/k^a; the last argument is a.',
+      'One of the strings, the k-th with weight 1/k^a; the last argument is a.',
       (random, args) => {
         const texts = args.slice(0, -1)
         return pick(
@@ -471,7 +471,7 @@ const weighted: ScalarFunction[] = [
         throw new SqlError('invalid null rate', rate.position)
     },
   },
-  row('rnd_interval', [], 'INTERVAL', 'A stretch of time.', (random) => {
+  row('rnd_interval', [], 'INTERVAL', 'A time interval.', (random) => {
     const [a, b] = [
       random.nextPositiveLong() % 4_102_444_800_000_000n,
       random.nextPositiveLong() % 4_102_444_800_000_000n,
@@ -483,7 +483,7 @@ const weighted: ScalarFunction[] = [
       'timestamp_shuffle',
       ['TIMESTAMP', 'TIMESTAMP'],
       'TIMESTAMP',
-      'A point in time of a range, in no order.',
+      'A timestamp of a range, in random order.',
       (random, [low, high]) =>
         low === null || high === null || low === undefined || high === undefined
           ? null

@@ -27,7 +27,7 @@ function userRow(name: string): ScalarFunction {
 }
 
 export const sessionFunctions: readonly ScalarFunction[] = [
-  constant('version', 'STRING', 'Version as PostgreSQL clients expect it.', versionText(undefined)),
+  constant('version', 'STRING', 'Version, in the format that PostgreSQL clients expect.', versionText(undefined)),
   constant('current_schema', 'STRING', 'The only schema.', 'public'),
   constant('current_database', 'STRING', 'The only database.', 'qdb'),
   constant('current_catalog', 'STRING', 'The only database.', 'qdb'),
@@ -44,12 +44,12 @@ export const sessionFunctions: readonly ScalarFunction[] = [
     name: 'reload_config',
     takes: [],
     gives: 'BOOLEAN',
-    description: 'Reads the settings again; true when those that can change are in force.',
+    description: 'Reloads the settings; true if those that can change are in force.',
     example: null,
     volatility: 'statement',
     eval: (_args, { context }) => context.reload?.() ?? false,
   },
-  constant('flush_query_cache', 'BOOLEAN', 'Empties the cache of plans.', true),
+  constant('flush_query_cache', 'BOOLEAN', 'Empties the plan cache.', true),
   constant('txid_current', 'LONG', 'Accepted for compatibility.', 1n),
   constant('pg_is_in_recovery', 'BOOLEAN', 'Always false.', false),
   {

@@ -44,12 +44,12 @@ function singleOf(
 export const singleRows: readonly AggregateFunction[] = [
   singleOf(
     'single_row',
-    'The value of the only row; several rows are an error. What a sub-query for a value means.',
+    'The value of the only row; several rows are an error. Implements scalar sub-queries.',
     () => false,
   ),
   singleOf(
     'single_value',
-    'The only value of all rows; several values are an error. What a sub-query for a value with DISTINCT means.',
+    'The only distinct value; several values are an error. Implements scalar sub-queries with DISTINCT.',
     (left, right) => keyText(left) === keyText(right),
   ),
 ]
@@ -59,7 +59,7 @@ export const onlyRow: ScalarFunction = {
   name: 'only_row',
   takes: ['LONG'],
   gives: 'BOOLEAN',
-  description: 'True for 1; a greater number is an error: that of a second row of a sub-query for a value.',
+  description: 'True for 1; a greater number is the error about a scalar sub-query with several rows.',
   example: ['only_row(1)', 'true'],
   eval: ([number]) => {
     if ((number as bigint) > 1n) throw new SqlError(severalRowsText, 0)

@@ -54,7 +54,7 @@ export const textListFunctions: readonly ScalarFunction[] = [
     takes: ['ANY'],
     more: 'ANY',
     gives: texts,
-    description: "A list of texts: written `ARRAY['a', 'b']`.",
+    description: "A list of strings; written `ARRAY['a', 'b']`.",
     example: ["ARRAY['a', 'b c']", '{a,"b c"}'],
     seesNull: true,
     eval: (args, { argTypes }) =>
@@ -65,12 +65,12 @@ export const textListFunctions: readonly ScalarFunction[] = [
     eval: ([value = null], { argTypes }) =>
       value === null ? null : arrayElement(displayText(value, argTypes[0] ?? textType)),
   }),
-  row('quote_literal', ['ANY'], 'STRING', 'A value as SQL writes its text: in single quotes.', {
+  row('quote_literal', ['ANY'], 'STRING', 'A value as an SQL string literal.', {
     example: ["quote_literal('it''s')", "'it''s'"],
     eval: ([value = null], { argTypes }) =>
       value === null ? null : `'${displayText(value, argTypes[0] ?? textType).replaceAll("'", "''")}'`,
   }),
-  row('current_schemas', ['BOOLEAN'], texts, 'The schemas whose names need no prefix; with true, the catalog too.', {
+  row('current_schemas', ['BOOLEAN'], texts, 'The schemas of the search path; with true, including the catalog.', {
     example: ['current_schemas(true)', '{pg_catalog,public}'],
     eval: ([implicit]) => textArray(implicit === true ? ['pg_catalog', 'public'] : ['public']),
   }),
@@ -78,18 +78,24 @@ export const textListFunctions: readonly ScalarFunction[] = [
     'string_to_array',
     ['TEXT', 'TEXT'],
     texts,
-    'The parts of a text between a separator, as a list; between all characters where it is NULL.',
+    'The parts of a string between separators, as a list; single characters if the separator is NULL.',
     {
       example: ["string_to_array('a,b', ',')", '{a,b}'],
       seesNull: true,
       eval: ([text, separator]) => splitText(text, separator),
     },
   ),
-  row('string_to_array', ['TEXT', 'TEXT', 'TEXT'], texts, 'The same, with NULL for parts that equal the last text.', {
-    example: ["string_to_array('a,-,b', ',', '-')", '{a,NULL,b}'],
-    seesNull: true,
-    eval: ([text, separator, missing]) => splitText(text, separator, missing),
-  }),
+  row(
+    'string_to_array',
+    ['TEXT', 'TEXT', 'TEXT'],
+    texts,
+    'The same, with NULL for parts that equal the last argument.',
+    {
+      example: ["string_to_array('a,-,b', ',', '-')", '{a,NULL,b}'],
+      seesNull: true,
+      eval: ([text, separator, missing]) => splitText(text, separator, missing),
+    },
+  ),
   row('array_to_string', ['TEXT', 'TEXT'], 'STRING', 'The elements of a list with a separator between them.', {
     example: ["array_to_string('{a,b}', '-')", 'a-b'],
     eval: ([list, separator]) =>
@@ -97,7 +103,7 @@ export const textListFunctions: readonly ScalarFunction[] = [
         .filter((element) => element !== null)
         .join(String(separator)),
   }),
-  row('array_to_string', ['TEXT', 'TEXT', 'TEXT'], 'STRING', 'The same, with a text in the place of NULL elements.', {
+  row('array_to_string', ['TEXT', 'TEXT', 'TEXT'], 'STRING', 'The same, with a string in place of NULL elements.', {
     example: ["array_to_string('{a,NULL}', '-', '?')", 'a-?'],
     seesNull: true,
     eval: ([list, separator, missing]) =>
@@ -123,22 +129,16 @@ export const textListFunctions: readonly ScalarFunction[] = [
     example: ["array_length('{a,b}', 1)", '2'],
     eval: ([list]) => elementsOf(list).length || null,
   }),
-  row('list_element', ['TEXT', 'INT'], 'STRING', 'An element of a list: what `list[index]` means.', {
+  row('list_element', ['TEXT', 'INT'], 'STRING', 'An element of a list; implements `list[index]`.', {
     example: ["list_element('{a,b}', 2)", 'b'],
     eval: ([list, index], site) => knownElements(list, site)[Number(index) - 1] ?? null,
   }),
-  row(
-    'list_slice',
-    ['TEXT', 'INT', 'INT'],
-    sameList,
-    'Elements of a list, both bounds within: what `list[2:3]` means.',
-    {
-      example: ["list_slice('{a,b,c}', 2, 3)", '{b,c}'],
-      eval: ([list, low, high]) =>
-        textArray(elementsOf(list).slice(Math.max(Number(low), 1) - 1, Math.max(Number(high), 0))),
-    },
-  ),
-  row('list_has', ['TEXT', 'TEXT'], 'BOOLEAN', 'Whether a list has an element: what `= any(list)` means.', {
+  row('list_slice', ['TEXT', 'INT', 'INT'], sameList, 'A slice of a list, bounds included; implements `list[2:3]`.', {
+    example: ["list_slice('{a,b,c}', 2, 3)", '{b,c}'],
+    eval: ([list, low, high]) =>
+      textArray(elementsOf(list).slice(Math.max(Number(low), 1) - 1, Math.max(Number(high), 0))),
+  }),
+  row('list_has', ['TEXT', 'TEXT'], 'BOOLEAN', 'Whether a list contains an element; implements `= any(list)`.', {
     example: ["list_has('{a,b}', 'b')", 'true'],
     eval: ([list, element]) => elementsOf(list).includes(String(element)),
   }),
@@ -150,47 +150,47 @@ export const textListFunctions: readonly ScalarFunction[] = [
     example: ["cardinality('{a,b}')", '2'],
     eval: ([list]) => elementsOf(list).length,
   }),
-  row('array_ndims', ['TEXT'], 'INT', 'Dimensions of a list: one, or NULL of an empty list.', {
+  row('array_ndims', ['TEXT'], 'INT', 'Number of dimensions of a list: 1, or NULL for an empty list.', {
     example: ["array_ndims('{a,b}')", '1'],
     eval: ([list]) => (elementsOf(list).length > 0 ? 1 : null),
   }),
-  row('array_position', ['TEXT', 'TEXT'], 'INT', 'Place of the first equal element of a list.', {
+  row('array_position', ['TEXT', 'TEXT'], 'INT', 'Index of the first equal element of a list.', {
     example: ["array_position('{a,b}', 'b')", '2'],
     eval: ([list, element]) => elementsOf(list).indexOf(String(element)) + 1 || null,
   }),
-  row('array_position', ['TEXT', 'LONG'], 'INT', 'The same of a number; vectors, as `indkey` is one, count from 0.', {
+  row('array_position', ['TEXT', 'LONG'], 'INT', 'The same for a number; vectors such as `indkey` count from 0.', {
     example: ["array_position('3 5 7', 5)", '1'],
     eval: ([list, element]) => {
       const index = elementsOf(list).indexOf(String(element))
       return index < 0 ? null : index + firstIndex(list)
     },
   }),
-  row('array_remove', ['TEXT', 'TEXT'], sameList, 'A list without the elements that equal a text.', {
+  row('array_remove', ['TEXT', 'TEXT'], sameList, 'Removes the elements that equal a string.', {
     example: ["array_remove('{a,b,a}', 'a')", '{b}'],
     eval: ([list, element]) => textArray(elementsOf(list).filter((other) => other !== element)),
   }),
-  row('array_replace', ['TEXT', 'TEXT', 'TEXT'], sameList, 'A list with another text in the place of one.', {
+  row('array_replace', ['TEXT', 'TEXT', 'TEXT'], sameList, 'Replaces the elements that equal a string.', {
     example: ["array_replace('{a,b}', 'a', 'c')", '{c,b}'],
     eval: ([list, element, other]) =>
       textArray(elementsOf(list).map((text) => (text === element ? String(other) : text))),
   }),
-  row('array_append', ['TEXT', 'TEXT'], sameList, 'A list with one more element at its end.', {
+  row('array_append', ['TEXT', 'TEXT'], sameList, 'Appends an element to a list.', {
     example: ["array_append('{a}', 'b')", '{a,b}'],
     eval: ([list, element]) => textArray([...elementsOf(list), String(element)]),
   }),
-  row('array_prepend', ['TEXT', 'TEXT'], sameList, 'A list with one more element at its start.', {
+  row('array_prepend', ['TEXT', 'TEXT'], sameList, 'Prepends an element to a list.', {
     example: ["array_prepend('a', '{b}')", '{a,b}'],
     eval: ([element, list]) => textArray([String(element), ...elementsOf(list)]),
   }),
-  row('array_cat', ['TEXT', 'TEXT'], sameList, 'Two lists as one.', {
+  row('array_cat', ['TEXT', 'TEXT'], sameList, 'Concatenates two lists.', {
     example: ["array_cat('{a}', '{b}')", '{a,b}'],
     eval: ([list, other]) => textArray([...elementsOf(list), ...elementsOf(other)]),
   }),
-  row('list_pair', ['INT', 'TEXT'], 'STRING', 'What `_pg_expandarray` makes of an element: `(element,place)`.', {
+  row('list_pair', ['INT', 'TEXT'], 'STRING', 'The row `(element,index)` of `_pg_expandarray`.', {
     example: ["list_pair(2, '{a,b}')", '(b,2)'],
     eval: ([place, list]) => `(${elementsOf(list)[Number(place) - 1] ?? ''},${String(place)})`,
   }),
-  row('list_pair_part', ['STRING', 'INT'], 'STRING', 'A part of `(element,place)`.', {
+  row('list_pair_part', ['STRING', 'INT'], 'STRING', 'A field of `(element,index)`.', {
     example: ["list_pair_part('(b,2)', 1)", 'b'],
     eval: ([pair, part]) => /^\((.*),(\d+)\)$/.exec(String(pair))?.[Number(part)] ?? null,
   }),

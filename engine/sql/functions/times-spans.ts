@@ -150,7 +150,7 @@ const stretches = (['TIME', 'TEXT'] as const).map(
     description:
       type === 'TIME'
         ? 'Whether two stretches of time share a moment, without their ends: written `(a, b) OVERLAPS (c, d)`; the second of a pair may be an interval.'
-        : 'The same of times of day.',
+        : 'The same for times of day.',
     example:
       type === 'TIME'
         ? ["overlaps('2024-01-01'::timestamp, '2024-02-01', '2024-01-31', '2024-03-01')", 'true']
@@ -168,7 +168,7 @@ export const spanFunctions: readonly ScalarFunction[] = [
     takes: ['TIME'],
     gives: 'BOOLEAN',
     description:
-      'Whether a point in time, a date or an interval is finite: unless it is NULL, as which infinite ones are read.',
+      'Whether a timestamp, date or interval is finite: false only for NULL, since infinite values are read as NULL.',
     example: ["isfinite('2024-03-05'::timestamp)", 'true'],
     eval: () => true,
   },

@@ -19,7 +19,7 @@ function parseRows(name: string, unit: TimestampUnit): ScalarFunction[] {
       name,
       takes: ['TEXT'],
       gives: unit,
-      description: 'Reads the standard form, or a number of its own unit; NULL for other text.',
+      description: 'Parses the standard format, or a number in the unit of the type; NULL for other text.',
       example: null,
       eval: ([text]) => timeOfText(String(text), unit),
     },
@@ -28,7 +28,7 @@ function parseRows(name: string, unit: TimestampUnit): ScalarFunction[] {
       takes: ['TEXT', 'TEXT'],
       gives: unit,
       description:
-        "Reads text by a pattern, or by PostgreSQL's ('YYYY-MM-DD HH24:MI:SS'); NULL for text that does not fit.",
+        "Parses text by a pattern, also one of PostgreSQL ('YYYY-MM-DD HH24:MI:SS'); NULL for text that does not match.",
       example:
         unit === 'TIMESTAMP'
           ? ["to_timestamp('02/01/2024 13:14', 'dd/MM/yyyy HH:mm')", '2024-01-02T13:14:00.000000Z']
@@ -57,7 +57,7 @@ const reading: ScalarFunction[] = [
     name: 'to_timestamp',
     takes: ['DOUBLE'],
     gives: 'TIMESTAMP',
-    description: 'The time so many seconds behind 1970; NULL beyond what a time can be.',
+    description: 'The timestamp of seconds since the epoch; NULL out of range.',
     example: ['to_timestamp(1704067200.5)', '2024-01-01T00:00:00.500000Z'],
     eval: ([seconds]) => {
       const micros = Math.round(Number(seconds) * 1e6)
@@ -69,7 +69,7 @@ const reading: ScalarFunction[] = [
     takes: ['TEXT'],
     gives: 'TIMESTAMP',
     description:
-      'The time so many seconds behind 1970, else what to_timestamp() reads: what `to_timestamp($1)` of a text means to clients of PostgreSQL.',
+      'The timestamp of seconds since the epoch, or of text that to_timestamp() parses; implements `to_timestamp($1)` with a string for clients of PostgreSQL.',
     example: ["to_timestamp_of('1704067200.5')", '2024-01-01T00:00:00.500000Z'],
     eval: ([text]) => secondsTime(String(text)) ?? timeOfText(String(text), 'TIMESTAMP'),
   },
@@ -78,7 +78,7 @@ const reading: ScalarFunction[] = [
     takes: ['TEXT', 'TEXT'],
     gives: 'DATE',
     description:
-      "Reads text by a pattern, or by PostgreSQL's ('YYYY-MM-DD HH24:MI:SS'); NULL for text that does not fit.",
+      "Parses text by a pattern, also one of PostgreSQL ('YYYY-MM-DD HH24:MI:SS'); NULL for text that does not match.",
     example: ["to_date('2024-01-02', 'yyyy-MM-dd')", '2024-01-02T00:00:00.000Z'],
     eval: ([text, pattern]) => {
       const micros = parseByEitherPattern(String(text), 'TIMESTAMP', String(pattern))
@@ -89,7 +89,7 @@ const reading: ScalarFunction[] = [
     name: 'to_pg_date',
     takes: ['TEXT'],
     gives: 'DATE',
-    description: 'Reads a day in the form yyyy-MM-dd; NULL for other text.',
+    description: 'Parses a date of the format yyyy-MM-dd; NULL for other text.',
     example: ["to_pg_date('2024-01-02')", '2024-01-02T00:00:00.000Z'],
     eval: ([text]) => {
       const micros = parseByPattern(String(text), 'TIMESTAMP', 'yyyy-MM-dd')
@@ -103,7 +103,7 @@ const printing: ScalarFunction[] = [
     name: 'to_str',
     takes: ['TIME', 'TEXT'],
     gives: 'STRING',
-    description: 'Prints a point in time by a pattern.',
+    description: 'Formats a timestamp by a pattern.',
     example: ["to_str('2024-03-31T13:45:30Z'::timestamp, 'yyyy-MM-dd HH:mm:ss')", '2024-03-31 13:45:30'],
     check: checkFormat,
     eval: ([ts, pattern], site) =>
@@ -121,7 +121,7 @@ const printing: ScalarFunction[] = [
     name: 'to_str',
     takes: ['DATE', 'TEXT'],
     gives: 'STRING',
-    description: 'Prints a date by a pattern.',
+    description: 'Formats a date by a pattern.',
     example: null,
     check: checkFormat,
     eval: ([date, pattern]) => formatByPattern((date as bigint) * 1000n, 'TIMESTAMP', String(pattern)),
@@ -133,7 +133,7 @@ const pgPrinting = (['TIME', 'DATE'] as const).map(
     name: 'to_char',
     takes: [type, 'TEXT'],
     gives: 'STRING',
-    description: "Prints a point in time by a pattern of PostgreSQL's.",
+    description: 'Formats a timestamp by a pattern of PostgreSQL.',
     example:
       type === 'TIME'
         ? ["to_char('2024-03-01T13:45:30Z'::timestamp, 'FMDay, DD Mon HH12:MI AM')", 'Friday, 01 Mar 01:45 PM']
@@ -152,7 +152,7 @@ const dayTimes = (['TIME', 'DATE'] as const).map(
     name: 'time',
     takes: [type],
     gives: () => dataType('STRING', textKinds.time),
-    description: "The time of day, as PostgreSQL's type time has it.",
+    description: "The time of day in the format of PostgreSQL's type time.",
     example: type === 'TIME' ? ["time('2024-03-01T13:45:30.250Z'::timestamp)", '13:45:30.25'] : null,
     eval: ([ts], { argTypes }) => {
       const ticks = type === 'DATE' ? (ts as bigint) * 1000n : (ts as bigint)
@@ -167,7 +167,7 @@ const writtenTimes: ScalarFunction[] = [
     name: 'time',
     takes: ['TEXT'],
     gives: () => dataType('STRING', textKinds.time),
-    description: 'The time of day that a text says, in the form in which others are equal to it.',
+    description: 'Parses a time of day and normalises its format, so that equal times are equal strings.',
     example: ["time('9:30')", '09:30:00'],
     eval: ([text], { position }) => {
       const time = writtenDayTime(String(text))
@@ -195,7 +195,7 @@ function clockRow(name: string, gives: 'TIMESTAMP' | 'TIMESTAMP_NS' | 'DATE', st
     name,
     takes: [],
     gives,
-    description: statement ? 'The time at which the statement began.' : 'The time of the call.',
+    description: statement ? 'The time at which the statement started.' : 'The time of the call.',
     example: null,
     volatility: statement ? 'statement' : 'row',
     eval: (_args, { context }) => {
@@ -211,7 +211,7 @@ function clockWithDigits(name: string): ScalarFunction {
     name,
     takes: ['INT'],
     gives: 'TIMESTAMP',
-    description: 'The time at which the statement began, with so many digits of the second.',
+    description: 'The time at which the statement started, with a given number of digits of the second.',
     example: null,
     volatility: 'statement',
     eval: ([digits], { context }) => {
@@ -226,7 +226,7 @@ function dayRows(name: string, offset: number): ScalarFunction[] {
     name,
     takes,
     gives: 'INTERVAL',
-    description: 'The whole day as an interval, of UTC or of a zone; NULL where there is no such zone.',
+    description: 'The whole day as an interval, in UTC or a time zone; NULL for an unknown zone.',
     example: null,
     seesNull: true,
     volatility: 'statement',
@@ -267,7 +267,7 @@ const intervals: ScalarFunction[] = [
     name: 'interval',
     takes: ['TIMESTAMP', 'TIMESTAMP'],
     gives: 'INTERVAL',
-    description: 'The interval between two points in time, both within.',
+    description: 'The interval between two timestamps, both inclusive.',
     example: null,
     eval: ([lo, hi], { position }) => {
       if ((lo as bigint) > (hi as bigint)) throw new SqlError('invalid interval boundaries', position)
@@ -278,7 +278,7 @@ const intervals: ScalarFunction[] = [
     name: 'interval_start',
     takes: ['INTERVAL'],
     gives: 'TIMESTAMP',
-    description: 'First point of an interval.',
+    description: 'Start of an interval.',
     example: ["interval_start(interval('2024-01-01', '2024-01-02'))", '2024-01-01T00:00:00.000000Z'],
     eval: ([interval]) => (interval as IntervalValue).lo,
   },
@@ -286,7 +286,7 @@ const intervals: ScalarFunction[] = [
     name: 'interval_end',
     takes: ['INTERVAL'],
     gives: 'TIMESTAMP',
-    description: 'Last point of an interval.',
+    description: 'End of an interval.',
     example: ["interval_end(interval('2024-01-01', '2024-01-02'))", '2024-01-02T00:00:00.000000Z'],
     eval: ([interval]) => (interval as IntervalValue).hi,
   },
@@ -297,7 +297,7 @@ function sequenceRow(name: string, unit: TimestampUnit): ScalarFunction {
     name,
     takes: [unit, 'LONG'],
     gives: dataType(unit).name,
-    description: 'Timestamps that grow by a step from row to row.',
+    description: 'Timestamps that increase by a step from row to row.',
     example: null,
     volatility: 'row',
     eval: ([start, step], { memo }) => {

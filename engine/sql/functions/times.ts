@@ -71,7 +71,7 @@ const parts: ScalarFunction[] = [
   partRow('nanos', 'Nanoseconds of the microsecond.', '0', (p) => p.nanos % 1000),
   partRow('day_of_week', 'Day of the week, Monday is 1.', '7', (p) => isoDayOfWeek(p.days), 'd'),
   partRow('day_of_week_sunday_first', 'Day of the week, Sunday is 1.', '1', (p) => (isoDayOfWeek(p.days) % 7) + 1, 'd'),
-  partRow('days_in_month', 'Length of the month.', '31', (p) => daysInMonth(p.year, p.month), 'M'),
+  partRow('days_in_month', 'Number of days in the month.', '31', (p) => daysInMonth(p.year, p.month), 'M'),
   partRow('week_of_year', 'ISO week.', '13', (p) => isoWeek(p.days).week, 'd'),
   {
     name: 'is_leap_year',
@@ -143,7 +143,7 @@ function extractName(name: string): ScalarFunction {
     name,
     takes: ['TEXT', 'TIME'],
     gives: (args) => dataType(partNamed(constantText(args[0]) ?? '') === 'epoch' ? 'LONG' : 'INT'),
-    description: 'A part of a point in time: year, month, day, hour, minute, second, week, dow, doy, epoch, ...',
+    description: 'A field of a timestamp: year, month, day, hour, minute, second, week, dow, doy, epoch, ...',
     example: name === 'extract' ? [`extract(year from ${sample})`, '2024'] : [`date_part('hour', ${sample})`, '13'],
     check: (args) => {
       const written = constantText(args[0])?.toLowerCase()
@@ -221,8 +221,7 @@ const rounding: ScalarFunction[] = [
     name: 'date_trunc',
     takes: ['TEXT', 'TIME'],
     gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
-    description:
-      'Start of the unit that holds the point in time: hour, day, week, month, quarter, year, decade, century, ...',
+    description: 'Truncates a timestamp to a unit: hour, day, week, month, quarter, year, decade, century, ...',
     example: [`date_trunc('month', ${sample})`, '2024-03-01T00:00:00.000000Z'],
     check: (args) => {
       const text = isNullConstant(args[0]) ? 'null' : constantText(args[0])
@@ -244,7 +243,7 @@ const rounding: ScalarFunction[] = [
     takes: ['LONG', 'TIME', 'TIME'],
     gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
     description:
-      "Start of the bucket that holds the point in time, of an interval (`date_bin('5 minutes', ts, origin)`) or of microseconds.",
+      "Start of the bucket that contains the timestamp. The width is an interval (`date_bin('5 minutes', ts, origin)`) or microseconds.",
     example: [`date_bin('15 minutes', ${sample}, '2001-01-01T00:05:00Z')`, '2024-03-31T13:35:00.000000Z'],
     eval: ([stride, ts, origin], site) => {
       const unit = unitOf(site, 1)
@@ -288,7 +287,7 @@ function floorRow(takes: ScalarFunction['takes'], apply: FloorRest): ScalarFunct
     takes,
     gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
     description:
-      'Start of the bucket (`5m`, `1h`, `d`, `M`) that holds the point in time, counted from an origin; with a zone, in its local time.',
+      'Start of the bucket (`5m`, `1h`, `d`, `M`) that contains the timestamp, counted from an origin; with a zone, in local time.',
     example: takes.length === 2 ? [`timestamp_floor('5m', ${sample})`, '2024-03-31T13:45:00.000000Z'] : null,
     check: checkFloor,
     seesNull: true,
@@ -331,8 +330,7 @@ const arithmetic: ScalarFunction[] = [
     name: 'present_time',
     takes: ['TIME'],
     gives: 'FIRST',
-    description:
-      'The point in time, which is an error where it is NULL: what `(query) timestamp(ts)` asks of its column.',
+    description: 'The timestamp, or an error if it is NULL; implements `(query) timestamp(ts)`.',
     example: null,
     seesNull: true,
     eval: ([ts = null], { position }) => {
@@ -344,7 +342,7 @@ const arithmetic: ScalarFunction[] = [
     name: 'dateadd',
     takes: ['CHAR', 'INT', 'TIME'],
     gives: (args) => args[2]?.type ?? dataType('TIMESTAMP'),
-    description: 'Adds so many units (n u T s m h d w M y).',
+    description: 'Adds a number of units (n u T s m h d w M y).',
     example: [`dateadd('M', 1, ${sample})`, '2024-04-30T13:45:30.123456Z'],
     check: ([unit, stride]) => {
       checkUnit(unit)
@@ -360,7 +358,7 @@ const arithmetic: ScalarFunction[] = [
     name: 'dateadd',
     takes: ['CHAR', 'INT', 'TIME', 'TEXT'],
     gives: (args) => args[2]?.type ?? dataType('TIMESTAMP'),
-    description: 'Adds so many units by the calendar of a zone.',
+    description: 'Adds a number of units in the calendar of a time zone.',
     example: null,
     check: (args) => {
       checkUnit(args[0])
@@ -390,7 +388,7 @@ const arithmetic: ScalarFunction[] = [
       isTimeUnit(diffUnitOfCode(constantText(unit) ?? 's'))
         ? dataType('LONG')
         : finestTime(times.map(({ type }) => type)),
-    description: 'Whole units between two points in time, without sign.',
+    description: 'Whole units between two timestamps, without sign.',
     example: [`datediff('h', '2024-01-01'::timestamp, ${sample})`, '2173'],
     eval: ([code, a, b], site) => {
       const unit = diffUnitOfCode(String(code))
@@ -452,8 +450,8 @@ function zoneRow(name: 'to_timezone' | 'to_utc', description: string, shown: str
 }
 
 const zones: ScalarFunction[] = [
-  zoneRow('to_timezone', 'The local time of a zone at a point of UTC.', '2024-03-31T15:45:30.123456Z'),
-  zoneRow('to_utc', "The point of UTC of a zone's local time.", '2024-03-31T11:45:30.123456Z'),
+  zoneRow('to_timezone', 'Converts UTC to the local time of a zone.', '2024-03-31T15:45:30.123456Z'),
+  zoneRow('to_utc', 'Converts the local time of a zone to UTC.', '2024-03-31T11:45:30.123456Z'),
 ]
 
 export const timeFunctions: readonly ScalarFunction[] = [

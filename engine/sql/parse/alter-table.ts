@@ -149,7 +149,7 @@ function beginsAction(cursor: Cursor, inAdded: boolean): boolean {
 /** `alter schema a owner to b`, as dumps of PostgreSQL contain it. Has no effect. */
 function parseAlterSchema(cursor: Cursor, position: number): Statement {
   parseName(cursor, 'schema name expected')
-  if (!takeOwner(cursor)) throw new SqlError("'owner to' expected: there is one schema", cursor.start)
+  if (!takeOwner(cursor)) throw new SqlError("'owner to' expected: a schema has no other properties", cursor.start)
   return { kind: 'no operation', position, command: 'alter schema' }
 }
 

@@ -69,7 +69,7 @@ function parseIntervalArgument(cursor: Cursor): { readonly place: number | null;
   const assigns = peekWord(cursor)
   if (cursor.kind !== 'word' || (assigns !== '=' && assigns !== ':='))
     return { place: null, value: parseExpression(cursor, 0, 'argument') }
-  if (place < 0) throw new SqlError(`no argument of make_interval() [name=${cursor.word}]`, cursor.start)
+  if (place < 0) throw new SqlError(`make_interval() has no such argument [name=${cursor.word}]`, cursor.start)
   advance(cursor)
   advance(cursor)
   if (assigns === '=') demand(cursor, '>')
@@ -337,5 +337,8 @@ function parseFromArguments(cursor: Cursor, first: Expression[], isTrim: boolean
 
 /** The error about SQL regular expressions, which are not supported. */
 function sqlPattern(position: number): SqlError {
-  return new SqlError('patterns of SIMILAR are not supported, substring(x from pattern) takes a POSIX one', position)
+  return new SqlError(
+    'SQL regular expressions are not supported: substring(x from pattern) takes a POSIX pattern',
+    position,
+  )
 }

@@ -71,7 +71,7 @@ const flags: ReadonlySet<string> = new Set(['csv', 'binary', 'text'])
 
 function parseOption(cursor: Cursor, inParentheses: boolean): CopyOption {
   const position = cursor.start
-  if (cursor.word === 'where') throw new SqlError('COPY takes no WHERE here', position)
+  if (cursor.word === 'where') throw new SqlError('COPY .. WHERE is not supported', position)
   take(cursor, 'using')
   const said = parseName(cursor, 'option expected').name.toLowerCase()
   const name = said === 'delimiters' ? 'delimiter' : said

@@ -14,7 +14,7 @@ export function parseCreateType(cursor: Cursor, position: number): CreateType {
   const ifNotExists = takeIfNotExists(cursor)
   const type = parseTableName(cursor, nameExpected)
   if (!takeTwo(cursor, 'as', 'enum'))
-    throw new SqlError("'as enum' expected: no other types can be made with SQL", cursor.start)
+    throw new SqlError("'as enum' expected: only enumeration types can be created", cursor.start)
   demand(cursor, '(')
   const labels = at(cursor, ')') ? [] : parseList(cursor, parseLabel, sqlListMax)
   demand(cursor, ')')

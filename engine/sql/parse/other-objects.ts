@@ -61,7 +61,7 @@ export function parseDropOther(cursor: Cursor): NoOperation {
 export function parseMerge(cursor: Cursor): Statement {
   if (peekWord(cursor) !== 'into') return parseQuery(cursor, 'table name expected')
   throw new SqlError(
-    'MERGE is not supported: INSERT .. ON CONFLICT of DEDUP UPSERT KEYS, or UPDATE .. FROM and INSERT .. SELECT change what is there and add the rest',
+    'MERGE is not supported: use INSERT .. ON CONFLICT with DEDUP UPSERT KEYS, or UPDATE .. FROM and then INSERT .. SELECT',
     cursor.start,
   )
 }
@@ -74,8 +74,7 @@ export function parseDo(cursor: Cursor): Statement {
   if (made !== null) return made
   moveTo(cursor, start)
   advance(cursor)
-  if (cursor.kind === 'string' || cursor.word === 'language')
-    throw new SqlError('blocks of code are not supported', start)
+  if (cursor.kind === 'string' || cursor.word === 'language') throw new SqlError('code blocks are not supported', start)
   moveTo(cursor, start)
   return parseQuery(cursor)
 }

@@ -153,7 +153,10 @@ function refuseChange(cursor: Cursor): void {
   moveTo(cursor, start)
   cursor.previousEnd = previousEnd
   if (!isTable)
-    throw new SqlError(`${word.toUpperCase()} within WITH is not supported: RETURNING of the statement alone`, position)
+    throw new SqlError(
+      `${word.toUpperCase()} in WITH is not supported: use RETURNING of the statement itself`,
+      position,
+    )
 }
 
 export function parseQueryInParentheses(cursor: Cursor): Query {

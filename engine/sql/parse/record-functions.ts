@@ -34,7 +34,7 @@ export function isRecordFunction({ name }: Call): boolean {
 export function parseRecordSource(cursor: Cursor, position: number, call: Call): TableSource {
   const [json] = call.args
   if (json === undefined || call.args.length > 1)
-    throw new SqlError(`${call.name}() takes JSON and nothing else`, call.position)
+    throw new SqlError(`${call.name}() takes one argument, which is JSON`, call.position)
   const alias = parseRecordAlias(cursor)
   if (cursor.word !== '(')
     throw new SqlError('a column definition list is required for functions returning "record"', call.position)

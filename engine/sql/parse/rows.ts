@@ -136,13 +136,14 @@ function parseConflict(cursor: Cursor): Conflict | null {
   demand(cursor, 'conflict')
   const columns = cursor.word === '(' ? parseFreeNames(cursor) : []
   const constraint = columns.length === 0 ? parseConflictConstraint(cursor) : null
-  if (cursor.word === 'where') throw new SqlError('ON CONFLICT takes no condition of an index here', cursor.start)
+  if (cursor.word === 'where')
+    throw new SqlError('ON CONFLICT with the condition of a partial index is not supported', cursor.start)
   demand(cursor, 'do')
   if (take(cursor, 'nothing')) return { position, columns, constraint, assignments: null }
   demand(cursor, 'update')
   demand(cursor, 'set')
   const assignments = parseList(cursor, parseAssignments).flat()
-  if (cursor.word === 'where') throw new SqlError('ON CONFLICT .. DO UPDATE takes no condition here', cursor.start)
+  if (cursor.word === 'where') throw new SqlError('ON CONFLICT .. DO UPDATE .. WHERE is not supported', cursor.start)
   return { position, columns, constraint, assignments }
 }
 
@@ -262,7 +263,7 @@ function parseAssignments(cursor: Cursor): Assignment[] {
   const { start } = cursor
   const row = parseExpression(cursor)
   const values = columns.length === 1 && row.kind !== 'list' ? [row] : valuesOfRow(row)
-  if (values === null) throw new SqlError('several columns are set to a list of values or a SELECT of them', start)
+  if (values === null) throw new SqlError('a list of columns must be set to a list of values or to a SELECT', start)
   if (values.length !== columns.length) throw new SqlError('number of columns does not match number of values', start)
   return columns.map((column, index) => ({ column, value: values[index] as Expression }))
 }

@@ -33,7 +33,10 @@ export function parseAlterSequence(cursor: Cursor, position: number): AlterSeque
   if (takeTwo(cursor, 'rename', 'to'))
     return { kind: 'alter sequence', position, ifExists, sequence, newName: parseTableName(cursor, nameExpected) }
   if (!take(cursor, 'restart'))
-    throw new SqlError("'restart' or 'rename to' expected: what else a sequence is stays as it was made", cursor.start)
+    throw new SqlError(
+      "'restart' or 'rename to' expected: other properties of a sequence cannot be changed",
+      cursor.start,
+    )
   const isGiven = take(cursor, 'with') || cursor.kind === 'number' || cursor.word === '-'
   return { kind: 'alter sequence', position, ifExists, sequence, restart: isGiven ? parseInteger(cursor) : null }
 }
@@ -92,7 +95,10 @@ export function parseIdentityOptions(cursor: Cursor): string | null {
     const isKnown = identityOptions.has(word)
     if (isKnown) parseOption(cursor, found)
     if (!isKnown || (found.start ?? 1n) !== 1n || found.increment !== 1n)
-      throw new SqlError(`identity columns begin with 1 and count by 1; setval() moves them [option=${word}]`, start)
+      throw new SqlError(
+        `identity columns start with 1 and increment by 1; use setval() to change the next number [option=${word}]`,
+        start,
+      )
   }
   return name
 }

@@ -83,7 +83,7 @@ function refuseTables(cursor: Cursor): void {
   const { start } = cursor
   advance(cursor)
   if (!take(cursor, 'all') || !take(cursor, 'tables')) {
-    throw new SqlError('rights are of the whole server, not of one table', start)
+    throw new SqlError('rights apply to the whole server and cannot be granted on one table', start)
   }
   if (take(cursor, 'in')) {
     demand(cursor, 'schema')
@@ -160,7 +160,7 @@ function parsePublicKey(cursor: Cursor): { x: string; y: string } | null {
   const [x, y] = ['x', 'y'].map((axis) => {
     demand(cursor, axis)
     const { name, position } = parseString(cursor, 'coordinate expected')
-    if (!coordinate.test(name)) throw new SqlError('a coordinate is 43 characters of base64url', position)
+    if (!coordinate.test(name)) throw new SqlError('a coordinate must have 43 base64url characters', position)
     return name
   }) as [string, string]
   return { x, y }

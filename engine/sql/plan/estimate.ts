@@ -1,6 +1,5 @@
-// Estimates the number of rows that each node of a plan returns. Scans use the statistics of the partitions that their
-// time ranges overlap; other nodes use rules of thumb. The choice between inline execution and a query thread, and
-// EXPLAIN, use the estimates.
+// Estimates the number of rows that each node of a plan returns, which EXPLAIN shows. Scans use the statistics of the
+// partitions that their time ranges overlap; other nodes use rules of thumb.
 
 import type { PartitionStatistics, TableStatistics } from '../catalog.js'
 import { conjuncts } from '../typing/walk-expression.js'

@@ -108,7 +108,7 @@ export interface WorkingTable {
 export function countSources(context: BindContext, count: number, position: number): void {
   context.work.sources += count
   if (context.work.sources > sqlSourcesMax)
-    throw new SqlError(`query has too many sources, those of WITH and views included [max=${sqlSourcesMax}]`, position)
+    throw new SqlError(`query has too many sources, including those of WITH and views [max=${sqlSourcesMax}]`, position)
 }
 
 /** Runs `bind` one nesting level deeper, within the depth limit. */

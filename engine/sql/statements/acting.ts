@@ -38,7 +38,7 @@ const actions: Readonly<Record<string, Action>> = {
     ...{ counts: [2, 3], gives: long, writes: true },
     act: ([name = null, value = null, isCalled = true], { counters }, position) => {
       if (name === null || value === null || isCalled === null) return null
-      if (!/^-?\d{1,18}$/.test(String(value))) throw new SqlError('setval takes a whole number', position)
+      if (!/^-?\d{1,18}$/.test(String(value))) throw new SqlError('setval takes an integer', position)
       return known(counters?.set(String(name), BigInt(String(value)), isCalled === true), name, position)
     },
   },
@@ -55,7 +55,7 @@ const actions: Readonly<Record<string, Action>> = {
     ...{ counts: [2], gives: dataType('STRING'), writes: false },
     act: ([channel = null, payload = null], { session }, position) => {
       if (session.notify === undefined)
-        throw new SqlError('notifications are of sessions of the PostgreSQL wire protocol', position)
+        throw new SqlError('notifications need a session of the PostgreSQL wire protocol', position)
       session.notify(String(channel ?? ''), String(payload ?? ''))
       return ''
     },

@@ -76,7 +76,7 @@ function gather(
     case 'changeColumns':
       return change.changes.reduce((schema, one) => gather(one, { types, changes }, before, schema), now)
     default:
-      throw new SqlError('the action stands alone in an ALTER TABLE', 0)
+      throw new SqlError('the action cannot be combined with others in one ALTER TABLE', 0)
   }
   changes.push(change)
   return changeColumns(now, [change])

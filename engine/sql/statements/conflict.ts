@@ -65,7 +65,7 @@ function demandWhole(
     const path = value.kind === 'column' ? value.path.join('.').toLowerCase() : ''
     if (path !== `excluded.${column.name.toLowerCase()}`)
       throw new SqlError(
-        `ON CONFLICT replaces the row: the column can only be set to excluded.${column.name} [column=${column.name}]`,
+        `ON CONFLICT replaces the whole row: the column can only be set to excluded.${column.name} [column=${column.name}]`,
         column.position,
       )
     assigned.add(id)
@@ -74,7 +74,7 @@ function demandWhole(
   for (const { id, name } of liveColumns(version.schema)) {
     if (keys.has(id) || (filled.has(id) && assigned.has(id))) continue
     throw new SqlError(
-      `ON CONFLICT replaces the row: every column that is no key has to be inserted and set to excluded [column=${name}]`,
+      `ON CONFLICT replaces the whole row: every non-key column must be inserted and set to excluded [column=${name}]`,
       (assignments[0] as ast.Assignment).column.position,
     )
   }
@@ -85,10 +85,10 @@ function keysText(version: TableVersion, named: readonly number[]): string {
   const { schema } = version
   const nameOf = (id: number): string => quoteIdent(schema.columns[id]?.name ?? '')
   if (schema.dedupKeys.length > 0) return `its DEDUP UPSERT KEYS are ${schema.dedupKeys.map(nameOf).join(', ')}`
-  const none = 'the table has no DEDUP UPSERT KEYS, and PRIMARY KEY and UNIQUE keep nothing unique here'
+  const none = 'the table has no DEDUP UPSERT KEYS, and PRIMARY KEY and UNIQUE are not enforced here'
   const { timestampId } = schema
   if (timestampId < 0 || !isWalTable(version))
-    return `${none}: make it with TIMESTAMP(..) PARTITION BY .. WAL DEDUP UPSERT KEYS(..), the timestamp among the keys`
+    return `${none}: create it with TIMESTAMP(..) PARTITION BY .. WAL DEDUP UPSERT KEYS(..), the timestamp among the keys`
   const keys = [...new Set([timestampId, ...named])].map(nameOf).join(', ')
   return `${none}: ALTER TABLE ${quoteIdent(schema.name)} DEDUP ENABLE UPSERT KEYS(${keys}), and name these`
 }

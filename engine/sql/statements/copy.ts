@@ -12,9 +12,9 @@ import type { PlannedStatement } from './planned.js'
 export function planCopy(statement: ast.Copy, context: BindContext): PlannedStatement {
   const { source, target, direction, position } = statement
   if (direction === 'cancel' || source.kind === 'job')
-    throw new SqlError('there is no copy to cancel: COPY is done when it is answered', position)
+    throw new SqlError('there is no COPY to cancel: a COPY has ended when its response is sent', position)
   if (target.kind === 'connection')
-    throw new SqlError('COPY FROM STDIN and TO STDOUT need a connection of the wire protocol', position)
+    throw new SqlError('COPY FROM STDIN and TO STDOUT need a connection over the PostgreSQL wire protocol', position)
   const options = new Map<string, string>()
   for (const { name, value, position: at } of statement.options) {
     if (options.has(name)) throw new SqlError(`option is given twice [option=${name}]`, at)
@@ -32,7 +32,11 @@ export function planCopy(statement: ast.Copy, context: BindContext): PlannedStat
 function importTable({ source, columns, position }: ast.Copy): string {
   if (source.kind !== 'table') throw new SqlError('COPY FROM needs a table', position)
   const [first] = columns
-  if (first !== undefined) throw new SqlError('COPY from a file names its columns in the header', first.position)
+  if (first !== undefined)
+    throw new SqlError(
+      'COPY from a file takes no column list: the header of the file names the columns',
+      first.position,
+    )
   return source.table.name
 }
 

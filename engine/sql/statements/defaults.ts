@@ -93,7 +93,7 @@ export function checkedDefault(
   const counter = counterCalled(written.expression)
   if (counter !== null && context.catalog.sequence?.(counter) !== undefined) {
     if (['SHORT', 'INT', 'LONG'].includes(type.name)) return nextText(counter)
-    throw new SqlError(`a column that a sequence numbers must be SHORT, INT or LONG [column=${name}]`, 0)
+    throw new SqlError(`a column numbered by a sequence must be SHORT, INT or LONG [column=${name}]`, 0)
   }
   const scope = rowlessScope(context)
   // Object mappers write it so. INSERT itself accepts a DECIMAL for a DOUBLE only with a cast.

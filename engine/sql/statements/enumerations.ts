@@ -28,7 +28,7 @@ export function planCreateType(statement: ast.CreateType, context: BindContext):
 
 function checkLabel(label: string, others: readonly string[], position: number): void {
   if (label === '' || Buffer.byteLength(label, 'utf8') > labelBytesMax)
-    throw new SqlError(`invalid enum label "${label}": it has 1 to ${labelBytesMax} bytes`, position)
+    throw new SqlError(`invalid enum label "${label}": it must have 1 to ${labelBytesMax} bytes`, position)
   if (others.includes(label)) throw new SqlError(`enum label "${label}" already exists`, position)
 }
 
@@ -99,7 +99,7 @@ export function planDropType({ types, ifExists }: ast.DropType, context: BindCon
       const [column] = columnsOf(schema, id)
       if (column === undefined) continue
       const place = `[type=${type.name}, table=${schema.name}, column=${column.name}]`
-      throw new SqlError(`a column is of the type, which cannot be dropped ${place}`, type.position)
+      throw new SqlError(`the type cannot be dropped because a column uses it ${place}`, type.position)
     }
     return [id]
   })

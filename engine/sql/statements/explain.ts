@@ -25,7 +25,7 @@ export function planExplain(
     throw new SqlError(`unknown format of EXPLAIN [format=${format}]`, position)
   const { lines, query } = partsOf(statement, analyze ? context : describing(context), plan)
   if (analyze && (query === null || lines.length > 0))
-    throw new SqlError('EXPLAIN ANALYZE takes a query', statement.position)
+    throw new SqlError('EXPLAIN ANALYZE supports only queries', statement.position)
   const tableNames = context.tables.map(({ schema }) => schema.name)
   const explained: Explained = { query, tableNames, analyze, asJson: format === 'json', heading: lines }
   context.cacheable = false
@@ -45,7 +45,7 @@ export function explanationOf(statement: ast.Statement): ast.Statement {
     case 'explain':
       return statement
     default:
-      throw new SqlError('only queries and changes of rows have a plan', position)
+      throw new SqlError('only queries, INSERT, UPDATE, DELETE and CREATE TABLE have a plan', position)
   }
 }
 

@@ -207,7 +207,7 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
   discard: () => ({ kind: 'none', tag: 'DISCARD' }),
   channel: ({ action, position }) => {
     if (action === 'unlisten') return { kind: 'none', tag: 'UNLISTEN' }
-    throw new SqlError('notifications are of sessions of the PostgreSQL wire protocol', position)
+    throw new SqlError('notifications need a session of the PostgreSQL wire protocol', position)
   },
   close: ({ name, position }) => {
     // Clients that reset a connection close all cursors; over HTTP there are none.

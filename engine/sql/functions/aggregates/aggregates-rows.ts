@@ -164,8 +164,8 @@ const arguments_: AggregateFunction[] = ['arg_min', 'min_by', 'arg_max', 'max_by
   takes: ['ANY', 'ANY'],
   gives: widenedFirst,
   description: name.includes('min')
-    ? 'The first value at the row where the second is smallest.'
-    : 'The first value at the row where the second is largest.',
+    ? 'The first argument in the row where the second is smallest.'
+    : 'The first argument in the row where the second is largest.',
   example: [`${name}(x, x)`, name.includes('min') ? '1' : '5'],
   ordered: true,
   accumulator: argument(name.includes('min') ? -1 : 1),

@@ -58,19 +58,19 @@ const reliability = ({ weights, squares }: Weighted): number => weights - square
 const deviations: AggregateFunction[] = [
   weightedDeviation(
     'weighted_stddev',
-    'Deviation of a sample whose second argument says how reliable each value is.',
+    'Sample standard deviation, weighted by the reliability in the second argument.',
     '1.5811388300841898',
     reliability,
   ),
   weightedDeviation(
     'weighted_stddev_rel',
-    'Deviation of a sample whose second argument says how reliable each value is.',
+    'Sample standard deviation, weighted by the reliability in the second argument.',
     '1.5811388300841898',
     reliability,
   ),
   weightedDeviation(
     'weighted_stddev_freq',
-    'Deviation of a sample whose second argument says how often each value occurred.',
+    'Sample standard deviation, weighted by the frequency in the second argument.',
     '1.4907119849998598',
     ({ weights }) => weights - 1,
   ),
@@ -153,7 +153,7 @@ const tracks: AggregateFunction[] = [
     name: 'twap',
     takes: ['DOUBLE', 'TIME'],
     gives: 'DOUBLE',
-    description: 'Mean of a price weighted by the time that it held.',
+    description: 'Time-weighted average price.',
     example: ['twap(x, x::timestamp)', '2.5'],
     column: { kind: 'points', value: timeWeighted },
     accumulator: accumulator<Prices>({
@@ -175,7 +175,7 @@ const tracks: AggregateFunction[] = [
     name: 'haversine_dist_deg',
     takes: ['DOUBLE', 'DOUBLE', 'TIME'],
     gives: 'DOUBLE',
-    description: 'Kilometres travelled along latitudes and longitudes in time order.',
+    description: 'Kilometres travelled through points (latitude, longitude) in time order.',
     example: ['haversine_dist_deg(0, 0, x::timestamp)', '0.0'],
     accumulator: accumulator<Track<PlacePoint>>({
       init: () => ({ points: [] }),

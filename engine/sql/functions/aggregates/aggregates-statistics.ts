@@ -48,38 +48,36 @@ function slope(state: Moments): number | null {
 
 const spread: AggregateFunction[] = [
   ...['variance', 'var_samp'].map((name) =>
-    oneVariable(name, 'Variance of a sample.', [`${name}(x)`, '2.5'], (s) => sample(s.squaresX, s.count)),
+    oneVariable(name, 'Sample variance.', [`${name}(x)`, '2.5'], (s) => sample(s.squaresX, s.count)),
   ),
-  oneVariable('var_pop', 'Variance of a population.', ['var_pop(x)', '2.0'], (s) => population(s.squaresX, s.count)),
+  oneVariable('var_pop', 'Population variance.', ['var_pop(x)', '2.0'], (s) => population(s.squaresX, s.count)),
   ...['stddev', 'stddev_samp'].map((name) =>
-    oneVariable(name, 'Standard deviation of a sample.', [`${name}(x)`, '1.5811388300841898'], (s) =>
+    oneVariable(name, 'Sample standard deviation.', [`${name}(x)`, '1.5811388300841898'], (s) =>
       root(sample(s.squaresX, s.count)),
     ),
   ),
-  oneVariable('stddev_pop', 'Standard deviation of a population.', ['stddev_pop(x)', '1.4142135623730951'], (s) =>
+  oneVariable('stddev_pop', 'Population standard deviation.', ['stddev_pop(x)', '1.4142135623730951'], (s) =>
     root(population(s.squaresX, s.count)),
   ),
-  twoVariables('covar_samp', 'Covariance of a sample.', ['covar_samp(x, x)', '2.5'], (s) =>
-    sample(s.products, s.count),
-  ),
-  twoVariables('covar_pop', 'Covariance of a population.', ['covar_pop(x, x)', '2.0'], (s) =>
+  twoVariables('covar_samp', 'Sample covariance.', ['covar_samp(x, x)', '2.5'], (s) => sample(s.products, s.count)),
+  twoVariables('covar_pop', 'Population covariance.', ['covar_pop(x, x)', '2.0'], (s) =>
     population(s.products, s.count),
   ),
-  twoVariables('corr', 'Correlation.', ['corr(x, x)', '1.0'], (s) => {
+  twoVariables('corr', 'Correlation coefficient.', ['corr(x, x)', '1.0'], (s) => {
     const scale = Math.sqrt(s.squaresX * s.squaresY)
     return s.count < 1 || scale === 0 ? null : s.products / scale
   }),
   twoVariables(
     'regr_slope',
-    'Slope of the regression line of the first over the second.',
+    'Slope of the regression line of the first argument on the second.',
     ['regr_slope(x, x)', '1.0'],
     slope,
   ),
-  twoVariables('regr_intercept', 'Where the regression line meets zero.', ['regr_intercept(x, x)', '0.0'], (s) => {
+  twoVariables('regr_intercept', 'Intercept of the regression line.', ['regr_intercept(x, x)', '0.0'], (s) => {
     const value = slope(s)
     return value === null ? null : s.meanX - value * s.meanY
   }),
-  twoVariables('regr_r2', 'How much of the first the regression explains: 0 to 1.', ['regr_r2(x, x)', '1.0'], (s) => {
+  twoVariables('regr_r2', 'Coefficient of determination of the regression, 0 to 1.', ['regr_r2(x, x)', '1.0'], (s) => {
     if (s.count < 1 || s.squaresY === 0) return null
     return s.squaresX === 0 ? 1 : s.products ** 2 / (s.squaresX * s.squaresY)
   }),
@@ -161,7 +159,7 @@ const means: AggregateFunction[] = [
     name: 'vwap',
     takes: ['DOUBLE', 'DOUBLE'],
     gives: 'DOUBLE',
-    description: 'Mean of a price weighted by volumes; those that are not positive do not count.',
+    description: 'Mean of a price weighted by volume; volumes that are not positive are ignored.',
     example: ['vwap(x, 1)', '3.0'],
     ...weightedMean((volume) => volume > 0),
   },
@@ -177,7 +175,7 @@ const means: AggregateFunction[] = [
     name: 'mode',
     takes: ['ANY'],
     gives: modeType,
-    description: 'The most frequent value, the first of them when several are.',
+    description: 'The most frequent value; the first one if there are several.',
     example: null,
     ordered: true,
     accumulator: accumulator<{ counts: Map<string, { value: Value; count: number }> }>({
@@ -201,7 +199,7 @@ const counted: AggregateFunction = {
   name: 'most_frequent',
   takes: ['ANY', 'LONG'],
   gives: modeType,
-  description: 'The first value with the largest count, NULL apart: what `mode` makes of values that were counted.',
+  description: 'The first non-NULL value with the largest count; implements `mode` over counted values.',
   example: ['most_frequent(x, 9 - x)', '1'],
   ordered: true,
   column: { kind: 'chosen', best: 'max', present: true },
@@ -292,8 +290,7 @@ function checkPrecision([precision]: readonly BoundArgument[]): void {
     throw new SqlError('precision must be between 0 and 5', precision.position)
 }
 
-const exactDescription =
-  'The value below which a share of the values lies. It is exact, whatever the precision (0 to 5).'
+const exactDescription = 'The value at a percentile (0 to 1). It is exact; the precision (0 to 5) is ignored.'
 const quantileSays = {
   approx_percentile: exactDescription,
   approx_median: exactDescription,

@@ -246,8 +246,7 @@ const changers: readonly ScalarFunction[] = [
       name: 'jsonb_set',
       takes: ['TEXT', 'TEXT', 'TEXT'],
       gives: jsonbType,
-      description:
-        'JSON with another value at a path; one that is missing is added, unless the last argument is false.',
+      description: 'Sets the value at a path of JSON. A missing member is added unless the last argument is false.',
       example: ["jsonb_set('{\"a\":{\"b\":1}}', '{a,b}', '2')", '{"a": {"b": 2}}'],
       eval: set,
     },
@@ -263,7 +262,7 @@ const changers: readonly ScalarFunction[] = [
       takes: takes as TypePattern[],
       gives: jsonbType,
       description:
-        'As jsonb_set, with the JSON null for NULL, or what the last argument says: delete_key, return_target, raise_exception.',
+        'Like jsonb_set, but a NULL value becomes JSON null, or is treated as the last argument says: delete_key, return_target, raise_exception.',
       example: index === 0 ? ["jsonb_set_lax('{\"a\":1}', '{a}', null)", '{"a": null}'] : null,
       seesNull: true,
       eval: setLax,
@@ -275,7 +274,7 @@ const changers: readonly ScalarFunction[] = [
       takes: ['TEXT', 'TEXT', 'TEXT'],
       gives: jsonbType,
       description:
-        'JSON with a new value at a path, in an array before the element that is there, or behind it with true.',
+        'Inserts a value at a path of JSON; in an array before the element at the index, or after it if the last argument is true.',
       example: ["jsonb_insert('{\"a\":[1,2]}', '{a,1}', '9')", '{"a": [1, 9, 2]}'],
       eval: insert,
     },
@@ -297,7 +296,7 @@ const changers: readonly ScalarFunction[] = [
     takes: ['TEXT', 'TEXT'],
     gives: jsonbType,
     description:
-      'A JSON object without a member, or those of a list, an array without such texts: written `json - name`.',
+      'Removes a member, or those of a list, from a JSON object, or such strings from an array; written `json - name`.',
     example: ['jsonb_delete(\'{"a":1,"b":2}\', \'a\')', '{"b": 2}'],
     eval: ([text, names], { argTypes }) => {
       const isNames = argTypes[1]?.name === 'STRING' && argTypes[1].a === textKinds.texts
@@ -308,7 +307,7 @@ const changers: readonly ScalarFunction[] = [
     name: 'jsonb_delete',
     takes: ['TEXT', 'LONG'],
     gives: jsonbType,
-    description: 'A JSON array without an element, from 0 or from -1 backward: written `json - index`.',
+    description: 'Removes an element of a JSON array, counted from 0, or backwards from -1; written `json - index`.',
     example: ["jsonb_delete('[1,2,3]', -1)", '[1, 2]'],
     eval: ([text, index]) => withoutElement(text, Number(index)),
   },
@@ -316,7 +315,7 @@ const changers: readonly ScalarFunction[] = [
     name: 'jsonb_delete_path',
     takes: ['TEXT', 'TEXT'],
     gives: jsonbType,
-    description: 'JSON without what a path leads to: written `json #- path`.',
+    description: 'Removes the value at a path of JSON; written `json #- path`.',
     example: ['jsonb_delete_path(\'{"a":{"b":1,"c":2}}\', \'{a,b}\')', '{"a": {"c": 2}}'],
     eval: ([text, path]) => changedText(text, path, removing, 'delete'),
   },
@@ -338,7 +337,7 @@ const stripping = (['json', 'jsonb'] as const).map(
     name: `${kind}_strip_nulls`,
     takes: ['TEXT'],
     gives: jsonTypeOf(kind),
-    description: 'JSON without the members of objects that are null.',
+    description: 'Removes object members that are null.',
     example: [`${kind}_strip_nulls('{"a":1,"b":null}')`, kind === 'json' ? '{"a":1}' : '{"a": 1}'],
     eval: ([text]) => {
       const tree = treeOfJson(String(text))
@@ -355,14 +354,14 @@ const objects = (['json', 'jsonb'] as const).flatMap((kind): ScalarFunction[] =>
     {
       ...row,
       takes: ['TEXT'],
-      description: 'A JSON object of a list of names and values in turn, all of them texts.',
+      description: 'A JSON object from a list of alternating names and values; all values are strings.',
       example: [`${kind}_object('{a,1,b,2}')`, `{"a"${colon}"1", "b"${colon}"2"}`],
       eval: ([list]) => shown(objectOfList(elementsOf(list), colon)),
     },
     {
       ...row,
       takes: ['TEXT', 'TEXT'],
-      description: 'A JSON object of a list of names and one of values, all of them texts.',
+      description: 'A JSON object from a list of names and a list of values; all values are strings.',
       example: [`${kind}_object('{a,b}', '{1,2}')`, `{"a"${colon}"1", "b"${colon}"2"}`],
       eval: ([names, values]) => shown(objectOfPairs(elementsOf(names), elementsOf(values), colon)),
     },

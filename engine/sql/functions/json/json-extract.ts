@@ -228,7 +228,7 @@ export const jsonFunctions: readonly ScalarFunction[] = [
     name: 'json_extract',
     takes: ['TEXT', 'TEXT'],
     gives: 'VARCHAR',
-    description: 'The value at a path of a JSON text, as text; NULL where there is none. Cast it for other types.',
+    description: 'The value at a path of JSON, as text; NULL if there is none. Cast it to other types.',
     example: ['json_extract(\'{"a":[1,{"b":"x"}]}\', \'$.a[1].b\')', 'x'],
     eval: ([text = null, path = null]) => extract(text, path),
   },

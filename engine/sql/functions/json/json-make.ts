@@ -52,7 +52,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
       takes: ['ANY', 'ANY'],
       more: 'ANY',
       gives: jsonType(name),
-      description: 'A JSON object of names and values.',
+      description: 'A JSON object from names and values.',
       example: [`${name}('a', 1, 'b', 'x')`, shownAs(name, '{"a" : 1, "b" : "x"}')],
       seesNull: true,
       eval: (values, site) => shownAs(name, `{${members(values, site, ' : ').join(', ')}}`),
@@ -84,7 +84,7 @@ export const jsonMakers: readonly ScalarFunction[] = [
       takes: ['ANY'],
       more: 'ANY',
       gives: jsonType(name),
-      description: 'A JSON array of values.',
+      description: 'A JSON array from values.',
       example: [`${name}(1, 'x')`, '[1, "x"]'],
       seesNull: true,
       eval: (args, { argTypes }) =>

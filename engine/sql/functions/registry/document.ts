@@ -43,7 +43,7 @@ type Row = Pick<ScalarFunction | AggregateFunction, 'name' | 'takes' | 'gives' |
 }
 
 const families: readonly (readonly [title: string, note: string, rows: readonly Row[]])[] = [
-  ['Operators', 'Written between or before their operands: `a + b`, `-a`.', operatorFunctions],
+  ['Operators', 'Written as infix or prefix operators: `a + b`, `-a`.', operatorFunctions],
   ['Comparisons', '', comparisonFunctions],
   ['Conditions', '', conditionFunctions],
   ['Numbers', '', [...mathFunctions, ...pgMath]],
@@ -61,36 +61,36 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
       ...jsonAggregates.map(filtered),
     ],
   ],
-  ['Regular expressions', 'As PostgreSQL has them; those of the dialect are among the texts.', regexParts],
+  ['Regular expressions', 'Functions of PostgreSQL. Those of the native dialect are listed under Text.', regexParts],
   ['Time', '', [...timeFunctions, ...exactTimeParts, ...timeMakers, ...spanFunctions]],
   ['Time as text', '', timeTextFunctions],
   ['Arrays', '', [...arrayFunctions, ...pgArrays, ...sliceFunctions, ...orderBookFunctions]],
   ['Places and networks', '', placeFunctions],
-  ['Random values', 'Every row of a result gets its own value.', randomFunctions],
+  ['Random values', 'Each row gets its own value.', randomFunctions],
   [
     'Aggregates',
-    'Examples read `long_sequence(5)`, whose column x counts from 1 to 5. Behind OVER they are window functions.',
+    'Examples read `long_sequence(5)`, whose column x counts from 1 to 5. With OVER they are window functions.',
     basicAggregates,
   ],
   ['Statistics', '', [...statisticAggregates, ...collectingAggregates]],
   ['Series', '', seriesAggregates],
   ['Session', '', sessionFunctions],
-  ['Lists of texts', 'Lists have the form `{a,b}`, as tools of the PostgreSQL world write them.', textListFunctions],
+  ['Lists', 'Lists are arrays of other types than DOUBLE, in the form `{a,b}` of PostgreSQL.', textListFunctions],
   [
-    'Texts from values',
-    'What templates, sizes and numbers look like, and numbers read from texts.',
+    'Formatting',
+    'Formatting of values, sizes and numbers, and parsing of numbers.',
     [...textFormatFunctions, ...rowFunctions, ...numberFormats, ...numberReaders],
   ],
-  ['PostgreSQL catalog', 'Names may stand behind `pg_catalog.`.', pgFunctions],
+  ['PostgreSQL catalog', 'Names may be qualified with `pg_catalog.`.', pgFunctions],
 ]
 
 const introduction = `# Functions
 
-\`select * from functions()\` lists the same. Types in signatures: TEXT is STRING, VARCHAR, SYMBOL or CHAR; TIME is
-TIMESTAMP or TIMESTAMP_NS; ANY is whatever comes; \`...\` stands for further arguments. Narrower numbers are widened.
-Unless a sentence says otherwise, NULL gives NULL. Names compare without case.
+\`select * from functions()\` lists the same functions. Types in signatures: TEXT is STRING, VARCHAR, SYMBOL or CHAR; TIME is
+TIMESTAMP or TIMESTAMP_NS; ANY is any type; \`...\` stands for further arguments. Narrower numbers are widened.
+Unless the description says otherwise, a NULL argument makes the result NULL. Names ignore case.
 
-This page is made from the tables in engine/sql/functions; \`npm run docs\` writes it.
+This page is generated from the tables in engine/sql/functions by \`npm run docs\`.
 `
 
 export function functionsDocument(): string {
@@ -104,7 +104,7 @@ function familyText(title: string, note: string, rows: readonly Row[]): string {
   const lines = rows.map(
     (row) => `| ${code(signatureText(row))} | ${givesText(row)} | ${row.description} | ${exampleText(row)} |`,
   )
-  const head = ['| signature | gives | | example |', '|---|---|---|---|']
+  const head = ['| signature | result | description | example |', '|---|---|---|---|']
   return [`## ${title}`, '', ...(note === '' ? [] : [note, '']), ...head, ...lines, ''].join('\n')
 }
 

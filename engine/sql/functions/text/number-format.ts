@@ -86,7 +86,8 @@ function tokenOf(word: string, name: string, quoted: string | undefined, positio
   if (name === '9' || name === '0') return { kind: 'digit', zero: name === '0' }
   if (name === 'SG') return { kind: 'signAnywhere' }
   if (name === 'L') return { kind: 'nothing' }
-  if (['EEEE', 'TH', 'RN', 'V'].includes(name)) throw new SqlError(`patterns of numbers do not know ${name}`, position)
+  if (['EEEE', 'TH', 'RN', 'V'].includes(name))
+    throw new SqlError(`unsupported element of a number pattern: ${name}`, position)
   const kind = words[name]
   return kind === undefined ? { kind: 'text', text: word } : { kind }
 }
@@ -213,7 +214,7 @@ export const numberFormats: readonly ScalarFunction[] = (['LONG', 'DOUBLE', 'DEC
   name: 'to_char',
   takes: [type, 'TEXT'],
   gives: 'STRING',
-  description: "Prints a number by a pattern of PostgreSQL's: 9, 0, point, comma, S, MI, PL, PR, FM.",
+  description: 'Formats a number by a pattern of PostgreSQL: 9, 0, point, comma, S, MI, PL, PR, FM.',
   example: type === 'DOUBLE' ? ["to_char(-1234.5, 'FM9,990.00')", '-1,234.50'] : null,
   eval: (args, { argTypes }) => toChar(args, argTypes[0] as DataType),
 }))

@@ -137,7 +137,7 @@ export const numberReaders: readonly ScalarFunction[] = [
       return dataType('DECIMAL', Math.max(1, Math.min(precisionMax, room.whole + room.places)), room.places)
     },
     description:
-      "Reads a number by a pattern of PostgreSQL's: a DECIMAL with the digits of a constant pattern, else a DOUBLE.",
+      'Parses a number by a pattern of PostgreSQL: a DECIMAL with the digits of a constant pattern, else a DOUBLE.',
     example: ["to_number('12,454.8-', '99G999D9S')", '-12454.8'],
     check: ([, template], position) => {
       const room = roomOf(template)

@@ -213,7 +213,7 @@ export const regexParts: readonly ScalarFunction[] = [
     takes: ['TEXT', 'TEXT', 'TEXT', 'TEXT'],
     gives: 'STRING',
     description:
-      'Replaces the first match as PostgreSQL does, with the option g all of them, with i regardless of case; `\\1` is the first group.',
+      'Replaces the first match as in PostgreSQL; with option g all matches, with i ignoring case. `\\1` is the first group.',
     example: ["regexp_replace('abAB', '(b)', '<\\1>', 'gi')", 'a<b>A<B>'],
     eval: replaceByFlags,
   },
@@ -222,7 +222,7 @@ export const regexParts: readonly ScalarFunction[] = [
       name: 'regexp_replace',
       gives: 'STRING',
       description:
-        'Replaces a match behind a place, the first one or the one of a number, 0 for all; then come the options.',
+        'Replaces a match from a position on: the first, or the n-th, or all if n is 0. The last argument has options.',
       example: ["regexp_replace('abab', 'b', 'x', 3)", 'abax'],
       eval: replaceFrom,
     },
@@ -234,7 +234,7 @@ export const regexParts: readonly ScalarFunction[] = [
       name: 'regexp_match',
       gives: texts,
       description:
-        'Groups of the first match as a list, or all of it where the pattern has none. Options as of regexp_replace.',
+        'Groups of the first match as a list, or the match itself if the pattern has no groups. Options as for regexp_replace.',
       example: ["regexp_match('a1b2', '([a-z])([0-9])')", '{a,1}'],
       eval: firstParts,
     },
@@ -246,7 +246,7 @@ export const regexParts: readonly ScalarFunction[] = [
       name: 'regexp_matches_list',
       gives: texts,
       description:
-        'Groups of the first match, with the option g of all, as lists in a list: what `regexp_matches` makes rows of.',
+        'Groups of the first match, or with option g of all matches, as a list of lists; implements `regexp_matches`.',
       example: ["regexp_matches_list('a1b2', '[0-9]', 'g')", '{"{1}","{2}"}'],
       eval: allParts,
     },
@@ -257,7 +257,7 @@ export const regexParts: readonly ScalarFunction[] = [
     {
       name: 'regexp_split_to_array',
       gives: texts,
-      description: 'The parts of a text between matches, as a list.',
+      description: 'The parts of a string between matches, as a list.',
       example: ["regexp_split_to_array('a1b22c', '[0-9]+')", '{a,b,c}'],
       eval: partsBetween,
     },
@@ -268,7 +268,7 @@ export const regexParts: readonly ScalarFunction[] = [
     {
       name: 'regexp_like',
       gives: 'BOOLEAN',
-      description: 'Whether a text has a match.',
+      description: 'Whether a string contains a match.',
       example: ["regexp_like('abc', 'B', 'i')", 'true'],
       eval: ([text = null, pattern = null, flags = '']) => nth(String(text), [text, pattern, 1, 1, flags]) !== null,
     },
@@ -279,7 +279,7 @@ export const regexParts: readonly ScalarFunction[] = [
     {
       name: 'regexp_count',
       gives: 'INT',
-      description: 'Number of matches, behind a place of the text.',
+      description: 'Number of matches, optionally from a position on.',
       example: ["regexp_count('abcabc', 'a')", '2'],
       eval: count,
     },
@@ -290,7 +290,7 @@ export const regexParts: readonly ScalarFunction[] = [
     {
       name: 'regexp_substr',
       gives: 'STRING',
-      description: 'The match: behind a place, of a number, with options, or a group of it.',
+      description: 'A match: optionally from a position on, the n-th, with options, or one of its groups.',
       example: ["regexp_substr('abc123', '[0-9]+')", '123'],
       eval: substring,
     },
@@ -302,7 +302,7 @@ export const regexParts: readonly ScalarFunction[] = [
       name: 'regexp_instr',
       gives: 'INT',
       description:
-        'Place of the match from 1, 0 without one: behind a place, of a number; then 1 for the place behind it, and options.',
+        'Position of a match, counted from 1; 0 if there is none. Optional: start position, number of the match, 1 for the position after it, options.',
       example: ["regexp_instr('abcabc', 'c')", '3'],
       eval: place,
     },

@@ -16,7 +16,8 @@ export const rowFunctions: readonly ScalarFunction[] = [
     takes: ['ANY'],
     more: 'ANY',
     gives: 'STRING',
-    description: 'A row as PostgreSQL prints it: what `row(a, b)` and `select t from t` show over the wire protocol.',
+    description:
+      "A row in PostgreSQL's text format; implements `row(a, b)` and `select t from t` for clients of PostgreSQL.",
     example: ["row_text(1, 'a b', null, '')", '(1,"a b",,"")'],
     seesNull: true,
     eval: (args, { argTypes }) => {

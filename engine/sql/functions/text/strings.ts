@@ -114,25 +114,35 @@ const cases: ScalarFunction[] = [
 ]
 
 const trims: ScalarFunction[] = [
-  row('trim', ['TEXT', 'TEXT'], textOf, 'Without the characters at both ends.', ["trim('xax', 'x')", 'a'], ([a, b]) =>
-    cutCharacters(text(a), text(b), true, true),
+  row(
+    'trim',
+    ['TEXT', 'TEXT'],
+    textOf,
+    'Removes the given characters at both ends.',
+    ["trim('xax', 'x')", 'a'],
+    ([a, b]) => cutCharacters(text(a), text(b), true, true),
   ),
   row(
     'ltrim',
     ['TEXT', 'TEXT'],
     textOf,
-    'Without the characters at the start.',
+    'Removes the given characters at the start.',
     ["ltrim('xax', 'x')", 'ax'],
     ([a, b]) => cutCharacters(text(a), text(b), true, false),
   ),
-  row('rtrim', ['TEXT', 'TEXT'], textOf, 'Without the characters at the end.', ["rtrim('xax', 'x')", 'xa'], ([a, b]) =>
-    cutCharacters(text(a), text(b), false, true),
+  row(
+    'rtrim',
+    ['TEXT', 'TEXT'],
+    textOf,
+    'Removes the given characters at the end.',
+    ["rtrim('xax', 'x')", 'xa'],
+    ([a, b]) => cutCharacters(text(a), text(b), false, true),
   ),
   row(
     'trim',
     ['TEXT'],
     textOf,
-    'Without blanks at both ends.',
+    'Removes blanks at both ends.',
     ["trim('  a b ')", 'a b'],
     ([a]) => text(a).replace(/^ +| +$/g, ''),
     trimColumn(3),
@@ -141,7 +151,7 @@ const trims: ScalarFunction[] = [
     'ltrim',
     ['TEXT'],
     textOf,
-    'Without blanks at the start.',
+    'Removes blanks at the start.',
     ["ltrim('  a')", 'a'],
     ([a]) => text(a).replace(/^ +/, ''),
     trimColumn(1),
@@ -150,7 +160,7 @@ const trims: ScalarFunction[] = [
     'rtrim',
     ['TEXT'],
     textOf,
-    'Without blanks at the end.',
+    'Removes blanks at the end.',
     ["rtrim('a  ')", 'a'],
     ([a]) => text(a).replace(/ +$/, ''),
     trimColumn(2),
@@ -221,7 +231,7 @@ const parts: ScalarFunction[] = [
       name,
       ['TEXT', 'INT'],
       'STRING',
-      'Everything from a position that counts from 1.',
+      'The string from a position on, counted from 1.',
       [`${name}('abcdef', 3)`, 'cdef'],
       ([a, from]) => sliceCharacters(text(a), Math.max(0, int(from) - 1)),
       substringColumn,
@@ -232,7 +242,7 @@ const parts: ScalarFunction[] = [
       name,
       ['TEXT', 'INT', 'INT'],
       'STRING',
-      'So many characters from a position that counts from 1.',
+      'A number of characters from a position on, counted from 1.',
       [`${name}('abcdef', 2, 3)`, 'bcd'],
       ([a, from, n]) => substring(text(a), int(from), int(n)),
       substringColumn,
@@ -243,7 +253,7 @@ const parts: ScalarFunction[] = [
       'substring',
       ['TEXT', 'TEXT'],
       'STRING',
-      'What a regular expression matches first, or its first group; also written `substring(text from pattern)`.',
+      'The first match of a regular expression, or its first group; also written `substring(text from pattern)`.',
       ["substring('abc12', '[a-z]([0-9]+)')", '12'],
       ([a, pattern], { position }) => patternOf(() => compileRegex(text(pattern)).first(text(a)), position),
     ),
@@ -253,7 +263,7 @@ const parts: ScalarFunction[] = [
     'lpad',
     ['TEXT', 'INT'],
     textOf,
-    'Fills up with blanks at the start, or cuts at the end.',
+    'Pads with blanks at the start, or truncates at the end.',
     ["lpad('abc', 5)", '  abc'],
     ([a, n]) => padText(text(a), int(n), ' ', true),
   ),
@@ -261,7 +271,7 @@ const parts: ScalarFunction[] = [
     'lpad',
     ['TEXT', 'INT', 'TEXT'],
     commonText,
-    'Fills up at the start, or cuts at the end.',
+    'Pads at the start, or truncates at the end.',
     ["lpad('abc', 5, 'xy')", 'xyabc'],
     ([a, n, fill]) => padText(text(a), int(n), text(fill), true),
   ),
@@ -269,7 +279,7 @@ const parts: ScalarFunction[] = [
     'rpad',
     ['TEXT', 'INT'],
     textOf,
-    'Fills up with blanks at the end, or cuts.',
+    'Pads with blanks at the end, or truncates.',
     ["rpad('abc', 5)", 'abc  '],
     ([a, n]) => padText(text(a), int(n), ' ', false),
   ),
@@ -277,15 +287,15 @@ const parts: ScalarFunction[] = [
     'rpad',
     ['TEXT', 'INT', 'TEXT'],
     commonText,
-    'Fills up at the end, or cuts.',
+    'Pads at the end, or truncates.',
     ["rpad('abc', 5, 'xy')", 'abcxy'],
     ([a, n, fill]) => padText(text(a), int(n), text(fill), false),
   ),
-  row('repeat', ['TEXT', 'INT'], textOf, 'The text so many times.', ["repeat('ab', 3)", 'ababab'], ([a, n]) => {
+  row('repeat', ['TEXT', 'INT'], textOf, 'Repeats the string.', ["repeat('ab', 3)", 'ababab'], ([a, n]) => {
     if (text(a).length * int(n) > valueBytesMax) throw new SqlError('repeated text is too long', 0)
     return text(a).repeat(Math.max(0, int(n)))
   }),
-  row('reverse', ['TEXT'], textOf, 'The characters from last to first.', ["reverse('abc')", 'cba'], ([a]) =>
+  row('reverse', ['TEXT'], textOf, 'The characters in reverse order.', ["reverse('abc')", 'cba'], ([a]) =>
     [...text(a)].reverse().join(''),
   ),
   {
@@ -314,7 +324,7 @@ const searches: ScalarFunction[] = [
       name,
       ['TEXT', 'TEXT'],
       'INT',
-      'Position of the first occurrence, from 1; 0 without one.',
+      'Position of the first occurrence, counted from 1; 0 if there is none.',
       [`${name}('abcabc', 'c')`, '3'],
       ([a, b]) => placeOf(text(a), text(b)),
       positionColumn,
@@ -324,7 +334,7 @@ const searches: ScalarFunction[] = [
     'starts_with',
     ['TEXT', 'TEXT'],
     'BOOLEAN',
-    'Whether the text begins so.',
+    'Whether the string starts with the other.',
     ["starts_with('abc', 'ab')", 'true'],
     ([a, b]) => text(a).startsWith(text(b)),
     startsWithColumn,
@@ -420,7 +430,7 @@ function matchRow(
 }
 
 const matches: ScalarFunction[] = [
-  matchRow('~', 'Whether a regular expression matches somewhere.', ["'abc' ~ 'b'", 'true'], compileRegex, {
+  matchRow('~', 'Whether the string contains a match of a regular expression.', ["'abc' ~ 'b'", 'true'], compileRegex, {
     check: checkRegex,
     column: regexColumn,
   }),
@@ -428,10 +438,16 @@ const matches: ScalarFunction[] = [
     total: true,
     column: likeColumn,
   }),
-  matchRow('ilike', 'As like, without case.', ["'abc' ilike 'A%'", 'true'], (pattern) => compileLike(pattern, true), {
-    total: true,
-    column: ilikeColumn,
-  }),
+  matchRow(
+    'ilike',
+    'Like `like`, ignoring case.',
+    ["'abc' ilike 'A%'", 'true'],
+    (pattern) => compileLike(pattern, true),
+    {
+      total: true,
+      column: ilikeColumn,
+    },
+  ),
 ]
 
 const printedNulls: ReadonlySet<string> = new Set(['INT', 'LONG', 'DATE', 'DECIMAL'])
@@ -449,7 +465,7 @@ const joins: ScalarFunction[] = [
     takes: ['ANY'],
     more: 'ANY',
     gives: 'STRING',
-    description: 'All values as text, one behind the other; also written `a || b`. NULL text is passed over.',
+    description: 'All values as text, concatenated; also written `a || b`. NULLs are ignored.',
     example: ["concat('a', 1, true)", 'a1true'],
     seesNull: true,
     eval: (args, { argTypes, position }) => {
@@ -475,7 +491,7 @@ export const stringFunctions: readonly ScalarFunction[] = [
     takes: ['TEXT', 'TEXT'],
     gives: 'BOOLEAN',
     description:
-      'Whether a text fits a pattern of file names: `*` is any text, `?` one character, `[a-c]` and `[!a-c]` sets.',
+      'Whether a string matches a file name pattern: `*` is any string, `?` one character, `[a-c]` and `[!a-c]` are sets.',
     example: ["glob('trades.csv', '*.csv')", 'true'],
     eval: ([text, pattern]) => matchesGlob(String(text), String(pattern)),
   },

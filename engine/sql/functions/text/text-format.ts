@@ -17,7 +17,7 @@ function formatted([template, ...values]: readonly Value[], { argTypes, position
     /%(?:(\d+)\$)?(-?\d*)([sIL%])|%/g,
     (all, place: string, width: string, kind: string) => {
       if (kind === '%') return '%'
-      if (kind === undefined) throw new SqlError(`format() knows %s, %I and %L [found=${all}]`, position)
+      if (kind === undefined) throw new SqlError(`format() supports only %s, %I and %L [found=${all}]`, position)
       const index = place === undefined ? next++ : Number(place) - 1
       if (index >= values.length) throw new SqlError('too few arguments for format()', position)
       const value = values[index] ?? null
@@ -86,7 +86,7 @@ export const textFormatFunctions: readonly ScalarFunction[] = [
     takes: ['TEXT'],
     more: 'ANY',
     gives: 'STRING',
-    description: 'A text with %s, %I (as a name) and %L (as a literal) replaced by the arguments.',
+    description: 'Replaces %s, %I (identifier) and %L (literal) by the arguments.',
     example: ["format('%s %I', 'a', 'B c')", 'a "B c"'],
     seesNull: true,
     eval: (args, site) => (args[0] === null ? null : formatted(args, site)),
@@ -95,7 +95,7 @@ export const textFormatFunctions: readonly ScalarFunction[] = [
     name: 'quote_nullable',
     takes: ['TEXT'],
     gives: 'STRING',
-    description: 'A text as SQL writes it, NULL included.',
+    description: 'A string as an SQL literal; the word NULL for NULL.',
     example: ["quote_nullable('a')", "'a'"],
     seesNull: true,
     eval: ([text]) => literal(text ?? null, String(text)),
@@ -104,7 +104,7 @@ export const textFormatFunctions: readonly ScalarFunction[] = [
     name: 'like_escape',
     takes: ['TEXT', 'TEXT'],
     gives: 'STRING',
-    description: 'A pattern of LIKE with a backslash in place of another escape character.',
+    description: 'A LIKE pattern with its escape character replaced by a backslash.',
     example: ["like_escape('a!%', '!')", 'a\\%'],
     eval: ([pattern, mark]) => withBackslash(String(pattern), String(mark)),
   },
@@ -112,7 +112,7 @@ export const textFormatFunctions: readonly ScalarFunction[] = [
     name: 'similar_to_escape',
     takes: ['TEXT'],
     gives: 'STRING',
-    description: 'A pattern of SIMILAR TO as a regular expression: `a similar to b` is `a ~ similar_to_escape(b)`.',
+    description: 'A SIMILAR TO pattern as a regular expression: `a similar to b` is `a ~ similar_to_escape(b)`.',
     example: ["similar_to_escape('(a|b)_%')", '^(?s:(?:a|b)..*)$'],
     eval: ([pattern]) => similarPattern(String(pattern), '\\'),
   },
@@ -120,7 +120,7 @@ export const textFormatFunctions: readonly ScalarFunction[] = [
     name: 'similar_to_escape',
     takes: ['TEXT', 'TEXT'],
     gives: 'STRING',
-    description: 'The same with another character in place of the backslash.',
+    description: 'The same with another escape character.',
     example: ["similar_to_escape('a!%b%', '!')", '^(?s:a\\%b.*)$'],
     eval: ([pattern, mark]) => similarPattern(String(pattern), String(mark)),
   },
@@ -128,7 +128,7 @@ export const textFormatFunctions: readonly ScalarFunction[] = [
     name: 'pg_size_pretty',
     takes: ['LONG'],
     gives: 'STRING',
-    description: 'A number of bytes with a unit, as PostgreSQL prints it.',
+    description: "A number of bytes with a unit, in PostgreSQL's format.",
     example: ['pg_size_pretty(123456789)', '118 MB'],
     eval: ([bytes]) => sizeText(BigInt(bytes as bigint)),
   },

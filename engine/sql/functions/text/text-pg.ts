@@ -75,7 +75,7 @@ function unescaped(text: string): Uint8Array {
 }
 
 function checkUtf8(name: Value | undefined): void {
-  if (!/^utf-?8$/i.test(String(name))) throw new SqlError(`there is one encoding, UTF8 [encoding=${String(name)}]`, 0)
+  if (!/^utf-?8$/i.test(String(name))) throw new SqlError(`the only encoding is UTF8 [encoding=${String(name)}]`, 0)
 }
 
 function textOfBytes(bytes: Value | undefined): string {
@@ -93,7 +93,7 @@ const bytes: readonly ScalarFunction[] = [
       name: 'encode',
       takes: [type, 'TEXT'],
       gives: 'STRING',
-      description: 'Bytes, or those of a text, as a text: hex, base64 or escape.',
+      description: "Encodes bytes, or a string's bytes, as text: hex, base64 or escape.",
       example: type === 'TEXT' ? ["encode('abc', 'base64')", 'YWJj'] : null,
       eval: encoded,
     }),
@@ -102,7 +102,7 @@ const bytes: readonly ScalarFunction[] = [
     name: 'decode',
     takes: ['TEXT', 'TEXT'],
     gives: 'BINARY',
-    description: 'The bytes of a text that is hex, base64 or escape.',
+    description: 'Decodes text to bytes: hex, base64 or escape.',
     example: null,
     eval: decoded,
   },
@@ -110,7 +110,7 @@ const bytes: readonly ScalarFunction[] = [
     name: 'convert_to',
     takes: ['TEXT', 'TEXT'],
     gives: 'BINARY',
-    description: 'The bytes of a text in UTF8.',
+    description: 'Encodes a string as UTF-8 bytes.',
     example: null,
     eval: ([text, encoding]) => {
       checkUtf8(encoding)
@@ -121,7 +121,7 @@ const bytes: readonly ScalarFunction[] = [
     name: 'convert_from',
     takes: ['BINARY', 'TEXT'],
     gives: 'STRING',
-    description: 'The text of bytes in UTF8.',
+    description: 'Decodes UTF-8 bytes to a string.',
     example: ["convert_from(convert_to('é', 'UTF8'), 'UTF8')", 'é'],
     eval: ([value, encoding]) => {
       checkUtf8(encoding)
@@ -190,7 +190,7 @@ const characters: readonly ScalarFunction[] = [
     takes: ['TEXT', 'ANY'],
     more: 'ANY',
     gives: 'STRING',
-    description: 'The values as texts with a separator between them; NULLs are left out.',
+    description: 'The values as text, joined by a separator; NULLs are ignored.',
     example: ["concat_ws(', ', 'a', null, 1)", 'a, 1'],
     seesNull: true,
     eval: joined,
@@ -200,7 +200,7 @@ const characters: readonly ScalarFunction[] = [
     takes: ['TEXT', 'TEXT', 'TEXT'],
     gives: 'STRING',
     description:
-      'Each character of the second text becomes the one at its place in the third, or goes where there is none.',
+      'Replaces each character of the second string by the character at the same position in the third, or removes it if there is none.',
     example: ["translate('12345', '143', 'ax')", 'a2x5'],
     eval: ([text, from, to]) => translated(String(text), [...String(from)], [...String(to)]),
   },
@@ -209,7 +209,7 @@ const characters: readonly ScalarFunction[] = [
     takes: ['TEXT', 'TEXT', 'INT'],
     gives: 'STRING',
     description:
-      'Another text in the place of as many characters from a place on: `overlay(text placing other from place)`.',
+      'Replaces as many characters as the other string has, from a position on: `overlay(text placing other from position)`.',
     example: ["overlay('abcdef' placing 'ZZ' from 3)", 'abZZef'],
     eval: ([text, other, start]) => overlaid(String(text), String(other), Number(start), [...String(other)].length),
   },
@@ -217,7 +217,7 @@ const characters: readonly ScalarFunction[] = [
     name: 'overlay',
     takes: ['TEXT', 'TEXT', 'INT', 'INT'],
     gives: 'STRING',
-    description: 'The same in the place of so many characters: `.. for count)`.',
+    description: 'Replaces a given number of characters: `.. for count)`.',
     example: ["overlay('Txxxxas' placing 'hom' from 2 for 4)", 'Thomas'],
     eval: ([text, other, start, count]) => overlaid(String(text), String(other), Number(start), Number(count)),
   },
@@ -225,7 +225,7 @@ const characters: readonly ScalarFunction[] = [
     name: 'btrim',
     takes: ['TEXT'],
     gives: 'STRING',
-    description: 'Without the blanks at both ends.',
+    description: 'Removes blanks at both ends.',
     example: ["btrim('  a ')", 'a'],
     eval: ([text]) => trimmed(String(text), ' '),
   },
@@ -233,7 +233,7 @@ const characters: readonly ScalarFunction[] = [
     name: 'btrim',
     takes: ['TEXT', 'TEXT'],
     gives: 'STRING',
-    description: 'Without any of the characters at both ends.',
+    description: 'Removes any of the given characters at both ends.',
     example: ["btrim('xyxtrimyyx', 'xyz')", 'trim'],
     eval: ([text, taken]) => trimmed(String(text), String(taken)),
   },
@@ -242,7 +242,7 @@ const characters: readonly ScalarFunction[] = [
       name: 'to_hex',
       takes: [type],
       gives: 'STRING',
-      description: 'A whole number in hexadecimal digits, a negative one as its bits.',
+      description: "An integer as hexadecimal digits; a negative one in two's complement.",
       example: type === 'INT' ? ['to_hex(-1)', 'ffffffff'] : null,
       eval: ([value]) => BigInt.asUintN(type === 'INT' ? 32 : 64, BigInt(value as number | bigint)).toString(16),
     }),
