@@ -1,4 +1,4 @@
-// Goal: random queries give DuckDB's answers: a portion of what .ci/run does with 10,000 (see duckdb-main.ts).
+// Goal: random queries return the same results as DuckDB. A small portion; .ci/run executes 10,000 (duckdb-main.ts).
 
 import { expect, test } from 'vitest'
 import { runDuck } from '../support/duck-run.js'

@@ -1,6 +1,6 @@
-// Rows of JSON as /exec sends them, cut into the texts of their cells: JSON.parse would round 64-bit integers.
+// Splits the JSON rows of /exec into the texts of their cells, since JSON.parse would round 64-bit integers.
 
-/** `text` is `[..],[..]`: rows divided by commas. */
+/** `text` is `[..],[..]`: rows separated by commas. */
 export function cellsOfRows(text: string): string[][] {
   const rows: string[][] = []
   const tokens = text.match(/"(?:[^"\\]|\\.)*"|[[\],]|[^",[\]\s]+/g) ?? []

@@ -1,5 +1,6 @@
-// Statements of a size that tools write: long chains of OR and AND, long lists, CASE of many branches, wide results. The
-// answers are known from arithmetic. Method: the same statement with the generated kernels and without.
+// Goal: statements of the size that tools generate are executed correctly: long chains of OR and AND, long lists, CASE
+// with many branches, wide results. The expected results follow from arithmetic. Method: each statement runs with and
+// without generated kernels.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type EngineClient, engineClient } from './clients.js'
@@ -10,11 +11,11 @@ const numbers = Array.from({ length: terms }, (_, index) => index)
 const each = (count: number, part: (index: number) => string, between: string): string =>
   Array.from({ length: count }, (_, index) => part(index)).join(between)
 
-/** `part` around what it was around before. */
+/** Applies `part` to its own result, `count` times. */
 const nested = (count: number, part: (inner: string) => string, inner = 'x'): string =>
   count === 0 ? inner : nested(count - 1, part, part(inner))
 
-/** Rows hold x = 1 to 300, v = 'v<x>', s = one of ten symbols. */
+/** Rows have x = 1 to 300, v = 'v<x>', and s = one of ten symbols. */
 const cases: readonly [string, string, string][] = [
   ['equalities', `select count() from t where ${numbers.map((n) => `x = ${n * 2}`).join(' or ')}`, '[150]'],
   ['texts', `select count() from t where ${numbers.map((n) => `v = 'v${n * 2}'`).join(' or ')}`, '[150]'],
@@ -72,7 +73,7 @@ const cases: readonly [string, string, string][] = [
     '[300]',
   ],
   ['an array', `select dim_length(array[${each(3000, (n) => `[${n}, 1.5]`, ',')}], 1)`, '[3000]'],
-  // What names an operand twice would grow by the power of what is nested.
+  // A rewrite that repeats an operand would grow exponentially with the nesting.
   ['nested COALESCE', `select sum(${nested(60, (x) => `coalesce(${x}, 1)`)}) from t`, '[45150]'],
   ['nested NULLIF', `select sum(${nested(60, (x) => `nullif(${x}, 7)`)}) from t`, '[45143]'],
   ['nested BETWEEN', `select sum(${nested(60, (x) => `(${x} between 1 and 3)::int`)}) from t`, '[3]'],

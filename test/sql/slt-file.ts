@@ -1,32 +1,32 @@
-// Golden SQL files (.slt): reading, comparing and writing them.
+// Golden SQL files (.slt): reads, compares and writes them.
 //
-// A file is records divided by empty lines; lines that begin with # before a record are comments.
+// A file consists of records separated by empty lines. Lines that begin with # before a record are comments.
 //
-//   statement ok            the statement succeeds and gives no rows, or rows that do not matter
+//   statement ok            the statement succeeds; rows are ignored
 //   <sql, any lines>
 //
-//   statement error         the statement is refused
+//   statement error         the statement fails with this position and message
 //   <sql>
 //   ----
 //   14: table does not exist [table=nope]
 //
-//   query [rowsort]         the statement gives these rows; rowsort: in whatever order
+//   query [rowsort]         the statement returns these rows; rowsort: in any order
 //   <sql>
 //   ----
 //   side:SYMBOL | count:LONG        names and types of the columns
-//   buy | 10                        one line a row
+//   buy | 10                        one line per row
 //
 //   restart                 the database is closed and opened again
 //   include trades          the records of fixtures/trades.slt
 //
-// Cells are as in the JSON of /exec, texts without their quotes: NULL stands for null, and a text that could be taken
-// for something else (empty, NULL, edged by spaces, with a bar or a control character) keeps its quotes. DOUBLE and
-// FLOAT are compared with a tolerance, since sums in several lanes differ in their last digits.
+// Cells are formatted as in the JSON of /exec, strings without quotes. NULL means null; a string that would be
+// ambiguous (empty, NULL, with leading or trailing spaces, a bar or a control character) keeps its quotes. DOUBLE and
+// FLOAT are compared with a tolerance, since parallel summation differs in the last digits.
 //
-// `failing` before a record's first word: the expectation is right and the server does not meet it yet. A record that
-// passes in spite of its mark fails the test, so that marks go away.
+// `failing` before a record's first word marks a correct expectation that the server does not meet yet. If such a
+// record passes, the test fails, so that the mark is removed.
 
-/** When the runner flushes: never, before each query that follows a change, or behind every second statement. */
+/** When the runner flushes: never, before each query that follows a change, or after every second statement. */
 export const modes = ['in memory', 'in parts', 'in both'] as const
 export type Mode = (typeof modes)[number]
 
@@ -37,15 +37,15 @@ export interface SltRecord {
   readonly kind: SltKind
   readonly failing: boolean
   readonly rowsort: boolean
-  /** The statement; of an include the name. */
+  /** The statement, or the name of an include. */
   readonly sql: string
-  /** Lines behind the bar of dashes. */
+  /** Lines after the dashes. */
   readonly expected: readonly string[]
-  /** Of the record's first line, from 1. */
+  /** Line number of the record's first line, from 1. */
   readonly line: number
 }
 
-/** What a database answered, in the words of the file. */
+/** The response of a database, in the format of the file. */
 export interface SltAnswer {
   readonly kind: 'ok' | 'error' | 'query'
   readonly lines: readonly string[]
@@ -106,7 +106,7 @@ function printRecord(record: SltRecord): string {
   return `${[...comments, ...head, ...body, ...(head.length === 0 ? [] : tail)].join('\n')}\n`
 }
 
-/** Null when the answer is the expected one, else what differs. */
+/** Null if the response is the expected one, else a description of the difference. */
 export function difference(record: SltRecord, answer: SltAnswer): string | null {
   const wanted = record.kind
   if (wanted === 'ok') return answer.kind === 'error' ? `refused: ${answer.lines.join(' ')}` : null
@@ -138,7 +138,7 @@ function sameLine(wanted: string, found: string, types: readonly string[]): bool
   )
 }
 
-/** Relative. */
+/** Relative tolerance. */
 const tolerances: Readonly<Record<string, number>> = { DOUBLE: 1e-9, FLOAT: 1e-6 }
 
 function sameCell(wanted: string, found: string, type: string): boolean {
@@ -149,12 +149,12 @@ function sameCell(wanted: string, found: string, type: string): boolean {
   return Math.abs(Number(wanted) - Number(found)) <= size * tolerance
 }
 
-/** Cuts at ` | ` outside of quoted cells. */
+/** Splits at ` | ` outside of quoted cells. */
 export function splitCells(line: string): string[] {
   return line.match(/(?:^|(?<= \| ))(?:"(?:[^"\\]|\\.)*"|.*?)(?= \| |$)/g) ?? []
 }
 
-/** A cell of the file from a token of JSON. */
+/** A cell of the file from a JSON token. */
 export function cellText(token: string): string {
   if (token === 'null') return 'NULL'
   if (!token.startsWith('"')) return token

@@ -1,4 +1,4 @@
-// SQL functions that select one of their arguments: case, coalesce, nullif, greatest, least and the like.
+// SQL functions that return one of their arguments: case, coalesce, nullif, greatest and least.
 
 import { dataType } from '../../types/column-types.js'
 import { compareValues, equalValues } from '../../types/compare.js'

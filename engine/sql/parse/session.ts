@@ -1,5 +1,5 @@
-// Parses statements about the session, as clients of PostgreSQL send them: SET, transactions, cursors, prepared
-// statements, LISTEN, and statements without effect.
+// Parses statements about the session, as clients of PostgreSQL send them: SET and RESET, transactions, cursors,
+// DEALLOCATE, DISCARD, LISTEN and NOTIFY; and LOCK, ANALYZE and COMMENT, which have little or no effect.
 
 import { SqlError } from '../../base/errors.js'
 import type {

@@ -1,5 +1,5 @@
 // Parses one statement by dispatching on its first word. If no statement begins with it, it is a table name: `trades
-// limit 2`.
+// limit 2`. EXPLAIN, PREPARE, EXECUTE and BACKUP are parsed here, all others in files of their own.
 
 import { SqlError } from '../../base/errors.js'
 import type { CommonTable, Declaration, Explain, Statement } from '../ast/ast.js'

@@ -1,5 +1,5 @@
-// Goal: each member of a dialect decides what it says, alone. The native dialect with one member of PostgreSQL's gives
-// another result for a statement of that member.
+// Goal: each member of a dialect controls the behaviour that it names, independently of the others. Method: the native
+// dialect with a single member of PostgreSQL's gives another result for a statement about that member.
 
 import { expect, test } from 'vitest'
 import { type Dialect, nativeDialect } from '../../../engine/sql/dialect.js'
@@ -12,7 +12,7 @@ const prepared = [
   "insert into t values (1, 'a', '2024-01-01')",
 ]
 
-/** `copyStatements` is of the session that carries the statement out: test/pipeline/copy-files.test.ts. */
+/** `copyStatements` is checked where the statement is carried out: test/pipeline/copy-files.test.ts. */
 const statements: Readonly<Record<Exclude<Behaviour, 'copyStatements'>, readonly string[]>> = {
   dateIsDay: ["select '2024-01-02T03:04:05'::date"],
   intervalValues: ["select ts - '2023-12-31'::timestamp from t"],

@@ -1,4 +1,4 @@
-// Goal: casts of fractions to whole numbers round over the wire protocol as PostgreSQL does, and cut the fraction over HTTP;
+// Goal: casts of fractions to integers round in the dialect of PostgreSQL and truncate in the native dialect, for
 // constants and columns alike.
 
 import { expect, test } from 'vitest'

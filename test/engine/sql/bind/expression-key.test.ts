@@ -1,5 +1,5 @@
-// Keys of expressions: equal for what is equal but for its place. Method: chains as the binder makes them, whose levels
-// are keyed one after the other.
+// Goal: two expressions have the same key if and only if they differ at most in position. Method: deep chains as the
+// binder builds them, whose levels get keys one after the other.
 
 import { expect, it, vi } from 'vitest'
 import type { Expression } from '../../../../engine/sql/plan/plan.js'

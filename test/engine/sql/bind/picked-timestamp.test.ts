@@ -1,4 +1,5 @@
-// Goal: one of a table's times is told as the designated timestamp of the answer, one of a query's is not.
+// Goal: max(ts) and the like of a table's timestamp is the designated timestamp of the result; that of a sub-query's is
+// not.
 
 import { expect, test } from 'vitest'
 import { MemoryDatabase } from '../../../support/memory-database.js'

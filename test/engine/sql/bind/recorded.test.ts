@@ -1,5 +1,5 @@
-// Goal: queries give the recorded names, types, designated timestamps and rows, and errors stand at the recorded
-// places. The interpreter runs the plans, so what fails here is parsing, binding, rules or a function's evaluator.
+// Goal: queries return the recorded column names, types, designated timestamps and rows, and errors have the recorded
+// positions. The interpreter runs the plans, so a failure is one of parsing, binding, rules or a function's `eval`.
 
 import { describe, expect, test } from 'vitest'
 import { MemoryDatabase } from '../../../support/memory-database.js'

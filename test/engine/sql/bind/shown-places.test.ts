@@ -1,5 +1,5 @@
-// Places of a select list's items: which one each clause means, and that a list is looked through once, not for each item
-// of ORDER BY. Method: items that count how often they are looked at.
+// Goal: each clause finds the right select item, and the list is scanned once rather than for each item of ORDER BY.
+// Method: items that count how often they are read.
 
 import { expect, it } from 'vitest'
 import type { Call } from '../../../../engine/sql/ast/ast.js'

@@ -1,4 +1,4 @@
-// Goal: every function's example gives the result that its row states; signatures and sentences are complete.
+// Goal: every function's example returns the result in its table entry; signatures and descriptions are complete.
 
 import { describe, expect, test } from 'vitest'
 import { aggregateFunctions, scalarFunctions, signatureText } from '../../../../engine/sql/functions/registry/all.js'

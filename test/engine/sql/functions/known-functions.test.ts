@@ -1,5 +1,5 @@
-// Goal: every function name that users of this dialect know (fixtures/known-functions.txt) is in functions(), or
-// docs/compatibility.md says why it is not.
+// Goal: every function name that users of this dialect know (fixtures/known-functions.txt) is listed by functions(), or
+// docs/compatibility.md explains why not.
 
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
@@ -10,7 +10,7 @@ const names = readFileSync(new URL('../fixtures/known-functions.txt', import.met
   .split('\n')
 const differences = readFileSync(new URL('../../../../docs/compatibility.md', import.meta.url), 'utf8')
 
-/** Names of PostgreSQL's catalog are listed with their schema or without. */
+/** Names of PostgreSQL's catalog are listed with or without their schema. */
 function bare(name: string): string {
   return name.replace(/^(pg_catalog|information_schema)\./, '')
 }

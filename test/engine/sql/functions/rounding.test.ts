@@ -1,10 +1,11 @@
-// Goal: rounding is that of decimal texts. Method: numbers of few digits, against texts cut by hand.
+// Goal: rounding acts on the decimal representation of numbers. Method: numbers of few digits, compared with strings
+// that are rounded digit by digit.
 
 import { expect, test } from 'vitest'
 import { roundDecimal } from '../../../../engine/sql/functions/math.js'
 import { createRandom } from '../../../support/random.js'
 
-/** Rounds a text without exponent, digit by digit. */
+/** Rounds a decimal string without exponent, digit by digit. */
 function roundedText(text: string, places: number, mode: Parameters<typeof roundDecimal>[2]): number {
   const [whole = '', fraction = ''] = text.replace('-', '').split('.')
   const digits = whole + fraction.padEnd(20, '0')

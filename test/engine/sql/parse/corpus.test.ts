@@ -1,5 +1,5 @@
-// Goal: what clients of the dialect send parses, syntax errors have the recorded position and wording, and result columns
-// have the recorded names. Method: the fixtures, line by line.
+// Goal: what clients of the dialect send is parsed, syntax errors have the recorded position and text, and result
+// columns have the recorded names. Method: the fixtures, line by line.
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
@@ -64,7 +64,7 @@ function itemName({ alias, expression }: SelectItem): string {
   return alias?.name ?? nameOf(expression)
 }
 
-/** The binder's rule: a column keeps its last word, a text that holds a dot is quoted. */
+/** The binder's rule: a column keeps the last part of its name, and a name with a dot is quoted. */
 function nameOf(expression: Expression): string {
   if (expression.kind === 'column') return expression.path.at(-1) ?? ''
   const text = expressionText(expression)

@@ -1,5 +1,6 @@
-// Goal: on the standard subset our trees are those of another parser. Method: random SELECTs, printed once, parsed by both,
-// compared as text. NOT, IN and BETWEEN are in parentheses (the other one reads them differently), names are lower case.
+// Goal: for the common subset of SQL our syntax trees equal those of another parser. Method: random SELECTs, formatted
+// once, parsed by both, and compared as text. NOT, IN and BETWEEN are in parentheses, because the other parser gives
+// them another precedence; names are in lower case.
 
 import { createRequire } from 'node:module'
 import { expect, it } from 'vitest'

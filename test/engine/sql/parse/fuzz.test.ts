@@ -1,5 +1,5 @@
-// Goal: no text makes the parser do anything but return a tree or throw a SqlError with a position inside the text, in
-// linear time and a bounded stack. Method: random token soup, mutilated statements, and deep or long constructions.
+// Goal: for any text the parser returns a tree or throws a SqlError with a position inside the text, in linear time and
+// with bounded stack. Method: random tokens, mutated statements, and deep or long constructions.
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
@@ -139,9 +139,10 @@ describe('time', () => {
   ])('grows linearly with %s', (_, make) => {
     const [shorter, longer] = [make(10_000), make(40_000)]
     let [small, large] = [fastest(shorter), fastest(longer)]
-    // Four times the text; quadratic cost would be sixteen times. A little is granted to the collector and to small times.
+    // For four times the text, quadratic cost would be sixteen times as high. The slack allows for garbage collection
+    // and timer resolution.
     const isLinear = (): boolean => large < small * 9 + 30
-    // A machine that is busy with others makes some times long: only what is never fast enough is not linear.
+    // On a busy machine some runs are slow, so only a parser that is never fast enough fails.
     for (let again = 0; again < 5 && !isLinear(); again++) {
       small = Math.max(small, fastest(shorter))
       large = Math.min(large, fastest(longer))
@@ -150,7 +151,7 @@ describe('time', () => {
   })
 })
 
-/** CPU time in milliseconds: what else the machine does is not counted. */
+/** CPU time in milliseconds, which other processes do not affect. */
 function fastest(text: string): number {
   let best = Number.POSITIVE_INFINITY
   for (let i = 0; i < 5; i++) {

@@ -1,4 +1,4 @@
-// Goal: the shape of the syntax tree, clause by clause: powers of operators, literals, queries, statements, positions.
+// Goal: the shape of the syntax tree, clause by clause: operator precedence, literals, queries, statements, positions.
 
 import { describe, expect, it } from 'vitest'
 import type { Expression, Query, Select, Statement } from '../../../../engine/sql/ast/ast.js'

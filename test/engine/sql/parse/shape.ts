@@ -1,4 +1,4 @@
-// A short text of an expression's tree for tests: operators in front, in parentheses.
+// Formats an expression's syntax tree for tests, in prefix notation with parentheses.
 
 import type { Expression, Slice } from '../../../../engine/sql/ast/ast.js'
 

@@ -1,10 +1,10 @@
-// Goal: what drivers and tools of the PostgreSQL world send word for word is answered, and answered the same tomorrow.
+// Goal: the exact statements that drivers and tools for PostgreSQL send are answered, and their results do not change
+// unnoticed.
 //
-// Method: fixtures/*.jsonl hold statements with their parameters, as recorded between the tools and a server
-// (tools.jsonl: as their sources have them). Each is run as
-// a session of the wire protocol over a small database. PG_COMPLETE=1 writes the answers into the fixtures: the names of
-// the columns, the number of rows and the first of them. Answers that list the functions change with every function,
-// so of them only the columns are kept.
+// Method: fixtures/*.jsonl hold statements with their parameters, recorded between the tools and a server (tools.jsonl:
+// copied from the tools' sources). Each runs in a PostgreSQL session over a small database. PG_COMPLETE=1 writes the
+// results into the fixtures: column names, the number of rows, and the first rows. For results that list functions only
+// the columns are kept, since they change with every function.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ interface Answer {
 }
 
 const shownRows = 3
-/** The gateway carries these out. */
+/** Statements that the gateway handles. */
 const ofTheGateway = new Set(['copy', 'declare cursor', 'fetch', 'close', 'prepare', 'execute', 'empty', 'transaction'])
 const listsFunctions = /pg_proc|routines|pg_aggregate|pg_description|functions\(\)|regproc/
 

@@ -1,6 +1,6 @@
-// Goal: rows that planning leaves out of relations change no result, whatever joins, conditions and groups lie above them;
-// and who asks the catalog for one table is left with the rows of that table. Method: random queries over lists of values,
-// and queries over the catalog, are interpreted as they were bound and as the rules left them.
+// Goal: dropping constant rows while planning changes no result, whatever joins, filters and groups are above them; and
+// a catalog query about one table keeps only that table's rows. Method: random queries over lists of values, and
+// catalog queries, are interpreted before and after the rules.
 
 import { describe, expect, test } from 'vitest'
 import { bindQuery } from '../../../../engine/sql/bind/query.js'
@@ -24,7 +24,7 @@ function rowsOf(query: Query): string[] {
     .toSorted()
 }
 
-/** As it was bound, and as the rules left it. */
+/** The results before and after the rules. */
 function bothOf(sql: string): readonly [Query, Query] {
   const statement = parseStatement(sql)
   if (statement.kind !== 'query') throw new Error('a query is expected')
@@ -58,7 +58,7 @@ function pick<Item>(random: Random, items: readonly Item[]): Item {
   return items[random(items.length)] as Item
 }
 
-/** Column a has whole numbers, b texts and c truths; NULL among them, where there is one. */
+/** Column a has integers, b strings and c booleans, with NULLs where the type has one. */
 function listOf(random: Random, name: string): string {
   const span = pick(random, [3, 8, 30])
   const rows = Array.from({ length: pick(random, [0, 1, 18, 40]) + 1 }, () => {

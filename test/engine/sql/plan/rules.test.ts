@@ -1,5 +1,5 @@
-// Goal: rules change how a query runs, never what it gives. Method: every recorded query is interpreted as it was bound
-// and as the rules left it; single rules are checked on the plans that they are made for.
+// Goal: planner rules change how a query runs, never its result. Method: every recorded query is interpreted before and
+// after the rules; single rules are checked on plans made for them.
 
 import { describe, expect, test } from 'vitest'
 import { bindQuery } from '../../../../engine/sql/bind/query.js'

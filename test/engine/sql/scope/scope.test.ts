@@ -1,5 +1,5 @@
-// Goal: a name is found in a wide scope without a look at each of its columns.
-// Method: columns that count how often their names are read.
+// Goal: looking up a name in a wide scope does not read every column. Method: columns that count how often their names
+// are read.
 
 import { expect, test } from 'vitest'
 import { findInScope, type ScopeColumn } from '../../../../engine/sql/scope/scope.js'

@@ -1,6 +1,6 @@
-// Goal: whatever recorded clients of the PostgreSQL world ask of the catalog plans and runs. Method: each recorded script
-// is parsed; its queries run over a small catalog, with texts for parameters; statements about cursors, prepared
-// statements and COPY belong to the wire protocol.
+// Goal: catalog queries of recorded PostgreSQL clients can be planned and run. Method: each recorded script is parsed,
+// and its queries run over a small catalog, with strings as parameters. Statements about cursors, prepared statements
+// and COPY are skipped, since the gateway handles them.
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
@@ -17,7 +17,7 @@ const scripts = readFileSync(file, 'utf8')
 const ofTheProtocol = new Set(['copy', 'declare cursor', 'fetch', 'close', 'prepare', 'execute', 'empty'])
 const text = { value: 'T', type: dataType('STRING') }
 
-/** What psql sends for \\d and a table's name, behind the look-up of its oid. */
+/** The queries that psql sends for \\d and a table's name, after it has looked up the oid. */
 const describing = [
   `SELECT c.relchecks, c.relkind, c.relhasindex, c.relhasrules, c.relhastriggers, c.relrowsecurity, c.relforcerowsecurity, false AS relhasoids, c.relispartition, '', c.reltablespace, CASE WHEN c.reloftype = 0 THEN '' ELSE c.reloftype::pg_catalog.regtype::pg_catalog.text END, c.relpersistence, c.relreplident, am.amname FROM pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_class tc ON (c.reltoastrelid = tc.oid) LEFT JOIN pg_catalog.pg_am am ON (c.relam = am.oid) WHERE c.oid = '16385'`,
   `SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), (SELECT pg_catalog.pg_get_expr(d.adbin, d.adrelid, true) FROM pg_catalog.pg_attrdef d WHERE d.adrelid = a.attrelid AND d.adnum = a.attnum AND a.atthasdef), a.attnotnull, (SELECT c.collname FROM pg_catalog.pg_collation c, pg_catalog.pg_type t WHERE c.oid = a.attcollation AND t.oid = a.atttypid AND a.attcollation <> t.typcollation) AS attcollation, a.attidentity, a.attgenerated FROM pg_catalog.pg_attribute a WHERE a.attrelid = '16385' AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,

@@ -1,4 +1,5 @@
-// Goal: CREATE, INSERT, DROP, RENAME, TRUNCATE and SHOW answer as recorded, one after the other in one database.
+// Goal: CREATE, INSERT, DROP, RENAME, TRUNCATE and SHOW give the recorded responses, one after the other in one
+// database.
 
 import { expect, test } from 'vitest'
 import { MemoryDatabase } from '../../../support/memory-database.js'

@@ -1,5 +1,5 @@
-// Goal: doubles equal a constant up to 1e-10, and the ends of that range are found. Method: known numbers, and random ones
-// whose neighbourhood is asked.
+// Goal: doubles within 1e-10 of a constant equal it, and the ends of that range are exact. Method: known numbers, and
+// random ones whose neighbours are checked.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

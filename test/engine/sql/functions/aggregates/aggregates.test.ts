@@ -1,5 +1,5 @@
-// Goal: an aggregate gives the same result however its rows were split. Method: random values (fast-check prints the
-// seed) are added at once, and in two parts that are merged.
+// Goal: the result of an aggregate does not depend on how its rows are split. Method: random values (fast-check prints
+// the seed) are added at once, and in two parts that are merged.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -68,7 +68,7 @@ function close(left: Value, right: Value): boolean {
   )
 }
 
-/** The share of percentiles is the same for all rows; what has one row only has a test of its own. */
+/** The second argument of percentiles must be constant; aggregates of a single row have a test of their own. */
 const mergeable = aggregateFunctions.filter(({ name }) => !/percentile|single_(row|value)/.test(name))
 
 describe('merging', () => {

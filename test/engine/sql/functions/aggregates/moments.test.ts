@@ -1,4 +1,4 @@
-// Aggregates of numbers by rows: to the last bit what they are row by row.
+// Goal: `addRows` of the moments is bit-identical to calling `add` for each row.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
-// Goal: the vectorised form of a function gives what `eval` gives, whatever its arguments are.
-// Method: every row of the tables with `column` or `steady`, and the calls that are no rows, on random vectors with NULLs,
-// each argument a column or a constant; compared with the interpreter row by row, with generated kernels and without.
+// Goal: the vectorised implementation of a function returns what `eval` returns. Method: every function with `column`
+// or `steady`, and the calls that are not in the tables, on random vectors with NULLs; each argument is a column or a
+// constant. Results are compared with the interpreter row by row, with and without generated kernels.
 
 import { afterAll, expect, test } from 'vitest'
 import type { ExecContext } from '../../../../../engine/exec/batch/context.js'
@@ -79,7 +79,7 @@ function someValue(random: Random, { name }: DataType): Value {
       return random.chance(0.1) ? null : random.pick([random.between(-50, 50) / 4, 1e300, -0, 1 / 3])
     case 'TIMESTAMP':
     case 'TIMESTAMP_NS': {
-      // Neighbours often share a day, and seldom an hour.
+      // Neighbouring rows often share a day, and seldom an hour.
       const second = name === 'TIMESTAMP' ? 1_000_000n : 1_000_000_000n
       return random.chance(0.1) ? null : random.pick(times) + BigInt(random.below(300_000)) * second
     }
@@ -91,7 +91,7 @@ function someValue(random: Random, { name }: DataType): Value {
   }
 }
 
-/** Types that an argument of a pattern has; the first argument of ANY decides for the others. */
+/** Types that match a pattern; for ANY the first argument decides for the others. */
 function typeFor(random: Random, pattern: TypePattern, first: DataType | undefined): DataType {
   if (pattern === 'TEXT') return dataType(random.pick(['STRING', 'VARCHAR']))
   if (pattern === 'TIME') return dataType(random.pick(['TIMESTAMP', 'TIMESTAMP_NS']))
@@ -111,7 +111,7 @@ function typeFor(random: Random, pattern: TypePattern, first: DataType | undefin
   return dataType(random.pick(any))
 }
 
-/** A call over columns and constants; undefined: the function refuses the constants. */
+/** A call over columns and constants; undefined if the function rejects the constants. */
 function callOf(random: Random, row: ScalarFunction, columns: DataType[]): Expression | undefined {
   const patterns = [...row.takes]
   if (row.more !== undefined) for (let more = random.below(4); more > 0; more--) patterns.push(row.more)
@@ -126,7 +126,7 @@ function callOf(random: Random, row: ScalarFunction, columns: DataType[]): Expre
     return { kind: 'constant', value: someValue(random, type), type, position: 0 }
   })
   if (row.name === 'case' && args.length > 2) {
-    // Conditions stand between the values.
+    // Conditions alternate with values.
     for (let index = 0; index + 1 < args.length; index += 2)
       args[index] = {
         kind: 'column',
@@ -160,7 +160,7 @@ function vectorOf(context: ExecContext, type: DataType, values: readonly Value[]
   return { type, address, dictionary: 0 }
 }
 
-/** Values, or the error's text. */
+/** The values, or the text of the error. */
 function outcome(evaluate: () => readonly Value[]): readonly Value[] | string {
   try {
     return evaluate()

@@ -1,5 +1,5 @@
-// Goal: what is said to be in every match is in every match, and examples give what they should. Method: random patterns of
-// many forms over few characters, each tried on random texts; a text that matches must hold the literals in their order.
+// Goal: literals that are reported as required occur in every match. Method: examples, and random patterns over few
+// characters, each tried on random strings: a string that matches must contain the literals in order.
 
 import { expect, test } from 'vitest'
 import { requiredLiterals } from '../../../../../engine/sql/functions/column/regex-literals.js'

@@ -1,4 +1,4 @@
-// Goal: docs/functions.md is what the tables say. `npm run docs` writes it.
+// Goal: docs/functions.md agrees with the function tables. `npm run docs` writes it.
 
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'

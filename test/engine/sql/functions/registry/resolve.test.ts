@@ -1,5 +1,5 @@
-// Goal: the overload of a call is measured once for the types of its arguments, and chosen again for other ones.
-// Method: rows that count how often they are looked at.
+// Goal: an overload is resolved once for given argument types, and again for others. Method: table entries that count
+// how often they are read.
 
 import { expect, test } from 'vitest'
 import { bestOverload } from '../../../../../engine/sql/functions/registry/resolve.js'
@@ -27,7 +27,7 @@ test('calls of the same types look at the rows once', () => {
   expect(looks).toBe(first)
   expect(nearest('FLOAT')).toBe('DOUBLE')
   expect(nearest('SYMBOL')).toBe('VARCHAR')
-  // A text is a number or a time only where it is written, and NULL is anything.
+  // Only a string literal converts to a number or timestamp, and NULL matches everything.
   expect(nearest('UUID')).toBe(undefined)
   expect(nearest('UUID')).toBe(undefined)
   expect(nearest('UUID', true, true)).toBe('INT')
