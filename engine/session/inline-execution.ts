@@ -7,7 +7,6 @@ import type { ReadyRows } from '../api/statements.js'
 import type { InlineExecutor, InlineResult } from '../exec/run/inline-executor.js'
 import type { RunQuery } from '../exec/run/messages.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { Query } from '../sql/plan/plan.js'
 import type { PackedBatch } from '../storage/jobs/messages.js'
 import type { TableSnapshot } from '../storage/schema/schema.js'
 import { HeldSymbols } from '../threads/held-symbols.js'
@@ -35,7 +34,7 @@ export class InlineExecution {
     if (request.profile !== undefined) return null
     const { query, encoding } = request
     const snapshots = view.glance(query.tables, snapshot)
-    if (!inline.mayRun(query, encoding, snapshots)) return null
+    if (!inline.isSmall(query, encoding, snapshots)) return null
     const symbols = new HeldSymbols(this.#options.memory, snapshots)
     try {
       return symbols.evicted.length > 0 ? null : this.#run(inline, request, snapshots)
@@ -70,14 +69,6 @@ export class InlineExecution {
     if (result === null) return null
     queries.nextQueryId++
     return new FinishedQuery(queryId, result)
-  }
-
-  /** Reports how long a query thread took for a query that did not run here. */
-  watch(query: Query, summary: Promise<QuerySummary>): void {
-    summary.then(
-      ({ executeMs }) => this.#options.inline.ranElsewhere(query, executeMs),
-      () => {},
-    )
   }
 }
 

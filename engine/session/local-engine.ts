@@ -375,7 +375,6 @@ export class LocalEngine implements Engine {
       ended()
     }
     const running = queries.run({ ...request, snapshots: held.snapshots }, over, this.#requests.symbolsOf(held))
-    inline?.watch(query, running.summary)
     this.#activity.set(running.queryId, activityOf(running.queryId, sql, options.session, this.#options.clock))
     return running
   }

@@ -20,7 +20,7 @@ import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
 import { shownText } from '../base/secret-text.js'
 import type { Encoding } from '../exec/run/messages.js'
 import type { ProfileMode } from '../exec/run/profile.js'
-import type { Parameter, QueryActivity, StoredView } from '../sql/catalog.js'
+import type { QueryActivity, StoredView } from '../sql/catalog.js'
 import type { Query } from '../sql/plan/plan.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
@@ -67,7 +67,8 @@ export function insertLiterals(
   ended: () => void,
 ): Promise<DoneResult | null> | null {
   const isWhole = options.parsed === undefined && options.rowsOnly === undefined && !options.explain
-  if (!isWhole || !isPlain(options) || !/^\s*insert\s/i.test(sql)) return null
+  if (!isWhole || options.parameters.length > 0 || hasOwnChanges(options.session) || !/^\s*insert\s/i.test(sql))
+    return null
   const start = performance.now()
   const bytes = Buffer.from(sql, 'utf8')
   const transaction = engine.begin()
@@ -251,23 +252,9 @@ export async function changeFor(
   }
 }
 
-/** Whether its plan depends only on the text and the catalog. */
-export function isPlain({
-  parameters,
-  session,
-}: Pick<ExecuteOptions, 'session'> & { readonly parameters: readonly unknown[] }): boolean {
-  const { transaction, pending = [] } = session
-  return parameters.length === 0 && pending.length === 0 && (transaction === undefined || transaction.rows === 0)
-}
-
-/** Whether its plan depends only on the text, the parameters and the catalog. */
-export function bindsAlone({
-  parameters,
-  session,
-}: Pick<ExecuteOptions, 'session'> & { readonly parameters: readonly Parameter[] }): boolean {
-  if (parameters.length === 0 || parameters.some(({ slot }) => slot !== undefined)) return false
-  const { transaction, pending = [] } = session
-  return pending.length === 0 && (transaction === undefined || transaction.rows === 0)
+/** Whether the session's transaction holds rows or changes, which its statements see. */
+export function hasOwnChanges({ transaction, pending = [] }: Session): boolean {
+  return pending.length > 0 || (transaction !== undefined && transaction.rows > 0)
 }
 
 /** Options for planning a statement that is to be explained, not executed. */

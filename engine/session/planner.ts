@@ -1,6 +1,4 @@
-// Planner: plans statements on the main thread, after checking the session's rights. Plans are cached by text
-// (plan-cache.ts), plans with parameters by statement (prepared-plans.ts), and so are descriptions of prepared statements
-// (prepared-texts.ts).
+// Planning on the main thread: checks access rights, then plans the statement or finds its plan in the statement cache.
 
 import type { Session } from '../api/session.js'
 import type { CheckedStatement, Description, ExecuteOptions, ParsedStatement } from '../api/statements.js'
@@ -13,11 +11,9 @@ import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type { DeferredValues } from '../sql/typing/deferred-values.js'
 import type { CatalogOf } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
-import { PlanCache } from './plan-cache.js'
-import { activityOf, asDescribed, bindsAlone, checkedOf, isPlain, isWhole } from './plan-helpers.js'
-import { PreparedPlanCache } from './prepared-plans.js'
-import { PreparedTexts } from './prepared-texts.js'
+import { asDescribed, checkedOf, activityOf, hasOwnChanges, isWhole } from './plan-helpers.js'
 import { hasDraft } from './seen-tables.js'
+import { StatementCache } from './statement-cache.js'
 
 export type Requested = Pick<ExecuteOptions, 'session' | 'parsed'> &
   Partial<Pick<ExecuteOptions, 'explain'>> & { readonly parameters: readonly Parameter[] }
@@ -25,9 +21,7 @@ export type Requested = Pick<ExecuteOptions, 'session' | 'parsed'> &
 export class Planner {
   readonly #options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload'>
   readonly #catalogOf: CatalogOf
-  readonly #plans = new PlanCache()
-  readonly #retained = new PreparedPlanCache()
-  readonly #texts = new PreparedTexts()
+  readonly #statements = new StatementCache()
 
   constructor(options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload'>, catalogOf: CatalogOf) {
     this.#options = options
@@ -35,14 +29,14 @@ export class Planner {
   }
 
   parse(text: string): readonly ParsedStatement[] {
-    return this.#texts.parse(text, () => readScript(text).map((statement) => ({ text, ...statement })))
+    return this.#statements.parse(text, () => readScript(text).map((statement) => ({ text, ...statement })))
   }
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
     const own = { session: asDescribed(session), parsed }
     const plan = (parameters: readonly Parameter[]) => this.plan(parsed.text, { ...own, parameters }).planned
     const epoch = hasDraft(session) ? Number.NaN : this.#options.view.epoch
-    return this.#texts.describe(parsed, session, oids, epoch, plan)
+    return this.#statements.describe(parsed, session, oids, epoch, plan)
   }
 
   validate(sql: string, session: Session): CheckedStatement {
@@ -55,30 +49,21 @@ export class Planner {
     requested: Requested,
     nowMicros = this.#options.clock.nowMicros(),
   ): { readonly planned: PlannedStatement; readonly cached: boolean } {
-    const { view } = this.#options
     const { session, parsed, parameters } = requested
-    const isShared = session.internal !== true
-    const cacheable = isShared && isPlain(requested) && (parsed === undefined || isWhole(parsed))
-    const key = `${session.dialect.name} ${sql}`
-    const known = cacheable ? this.#plans.get(key, view.epoch) : undefined
-    if (known !== undefined) {
+    const { dialect } = session
+    const request = isKept(requested) ? { sql, parsed, parameters, dialect, epoch: this.#options.view.epoch } : null
+    const known = request === null ? null : this.#statements.get(request)
+    if (known !== null) {
       demandRight(session, 'read')
       return { planned: known, cached: true }
-    }
-    const prepared = parsed !== undefined && !cacheable && isShared && bindsAlone(requested) ? parsed : null
-    const bound = prepared === null ? null : this.#retained.get(prepared, view.epoch, session, parameters)
-    if (bound !== null) {
-      demandRight(session, 'read')
-      return { planned: bound, cached: true }
     }
     const written = parsed?.statement ?? readStatement(sql)
     const statement = requested.explain && written.kind !== 'query' ? explanationOf(written) : written
     demandStatementRights(statement, session)
     const options = this.#planOptions(sql, requested, nowMicros)
     const plan = (deferred?: DeferredValues): PlannedStatement => planParsed(statement, sql, { ...options, deferred })
-    const planned = prepared === null ? plan() : this.#retained.plan(prepared, view.epoch, session, parameters, plan)
-    if (cacheable && planned.kind === 'query' && planned.cacheable) this.#plans.set(key, view.epoch, planned)
-    return { planned, cached: false }
+    const isQuery = request !== null && statement.kind === 'query'
+    return { planned: isQuery ? this.#statements.plan(request, plan) : plan(), cached: false }
   }
 
   /** Options for planning a further query of the statement, over its result rows or its RETURNING list. */
@@ -102,8 +87,15 @@ export class Planner {
 
   #reload(session: Session): boolean {
     demandRight(session, 'admin')
-    this.#plans.clear()
-    this.#retained.clear()
+    this.#statements.clear()
     return this.#options.reload?.() ?? false
   }
+}
+
+/** Whether other executions may use the plan: it depends on the text, the parameters and the catalog alone. */
+function isKept({ session, parsed, parameters }: Requested): boolean {
+  if (session.internal === true || hasOwnChanges(session)) return false
+  if (parsed !== undefined && parsed.statement.kind !== 'query') return false
+  if (parameters.length === 0) return parsed === undefined || isWhole(parsed)
+  return parsed !== undefined && parameters.every(({ slot }) => slot === undefined)
 }

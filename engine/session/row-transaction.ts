@@ -9,7 +9,6 @@ import type { Description, ParsedStatement } from '../api/statements.js'
 import { assert } from '../base/assert.js'
 import type { Clock } from '../base/clock.js'
 import { AccessError, ResourceError, SqlError } from '../base/errors.js'
-import { notesAbout } from '../base/notes.js'
 import { demandRight } from '../base/rights.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { BinaryRows, type DefaultColumn } from '../pg/binary-rows.js'
@@ -110,9 +109,6 @@ function inputOf({ tableId, packed, rows }: TakenRows): RowsInput {
 
 /** Limit for the transaction's own rows that a statement of it reads: they are part of its plan. */
 const ownRowsMax = 250_000
-
-/** Insert targets of prepared statements, which are executed repeatedly. */
-const knownTargets = notesAbout<Insert, InsertTargets>()
 
 let openedWindow: RowWindow | null = null
 
@@ -372,17 +368,8 @@ export class LocalTransaction implements RowTransaction {
     const epoch = this.#options.epoch()
     const last = this.#last
     if (last !== null && last.statement === statement && last.epoch === epoch) return last.targets
-    const targets = this.#freshTargets(statement, text, session)
+    const targets = insertTargets(statement, this.#options.table(statement, text, this.#draft, session))
     this.#last = { statement, epoch, targets }
-    return targets
-  }
-
-  #freshTargets(statement: Insert, text: string, session: Session): InsertTargets {
-    const version = this.#options.table(statement, text, this.#draft, session)
-    const known = knownTargets.get(statement)
-    if (known !== undefined && known.version.schema === version.schema) return known
-    const targets = insertTargets(statement, version)
-    knownTargets.set(statement, targets)
     return targets
   }
 }

@@ -13,7 +13,6 @@
 //                                                           values
 //                                                           that ALTER COLUMN .. TYPE replaced by NULL
 
-import { notesAbout } from '../../engine/base/notes.js'
 import type { DoneResult, PlanResult, ResultColumn, RowsResult } from '../../engine/engine.js'
 import { typeText } from '../../engine/types/column-types.js'
 import type { ExecRequest } from './exec-request.js'
@@ -28,7 +27,7 @@ export function rowsHead(request: ExecRequest, result: RowsResult): Buffer {
   const query = JSON.stringify(request.sql)
   if (request.countOnly) return Buffer.from(`{"query":${query}`)
   if (!request.metadata) return Buffer.from(`{"query":${query},"dataset":[`)
-  const columns = columnsJson(result.columns)
+  const columns = JSON.stringify(result.columns.map(columnJson))
   return Buffer.from(`{"query":${query},"columns":${columns},"timestamp":${result.timestampIndex},"dataset":[`)
 }
 
@@ -70,18 +69,6 @@ export function errorBody(sql: string | null, error: string, position: number, h
     position,
     ...(hint === undefined ? {} : { hint }),
   })
-}
-
-/** Caches the JSON of a plan's columns, since plans are cached with their columns. */
-const columnTexts = notesAbout<RowsResult['columns'], string>()
-
-function columnsJson(columns: RowsResult['columns']): string {
-  let text = columnTexts.get(columns)
-  if (text === undefined) {
-    text = JSON.stringify(columns.map(columnJson))
-    columnTexts.set(columns, text)
-  }
-  return text
 }
 
 export function columnJson({ name, type }: ResultColumn): object {

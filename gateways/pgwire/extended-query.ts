@@ -2,8 +2,7 @@
 // when it has to wait, so that thousands of small statements in one flush need no event-loop turn each.
 
 import { AccessError } from '../../engine/base/errors.js'
-import { notesAbout } from '../../engine/base/notes.js'
-import type { Description, ParsedStatement, ResultColumn } from '../../engine/engine.js'
+import type { Description, ParsedStatement } from '../../engine/engine.js'
 import { shapeOf } from './bind-run.js'
 import type { PgSession, Portal, Prepared } from './context.js'
 import { describeOwn } from './cursors.js'
@@ -202,19 +201,7 @@ function describePrepared(pg: PgSession, prepared: Prepared): void {
 function describeColumns(pg: PgSession, prepared: Prepared, binary: readonly boolean[]): void {
   const { statement } = prepared
   const columns = statement === null ? null : described(pg, prepared, statement).columns
-  pg.out.put(columns === null ? noData : rowsDescribed(columns, binary))
-}
-
-/** Caches RowDescription messages of text columns, since unnamed statements are described each time. */
-const textDescriptions = notesAbout<readonly ResultColumn[], Buffer>()
-
-function rowsDescribed(columns: readonly ResultColumn[], binary: readonly boolean[]): Buffer {
-  if (binary.length > 0) return rowDescription(fieldsOf(columns, binary))
-  const known = textDescriptions.get(columns)
-  if (known !== undefined) return known
-  const made = rowDescription(fieldsOf(columns, binary))
-  textDescriptions.set(columns, made)
-  return made
+  pg.out.put(columns === null ? noData : rowDescription(fieldsOf(columns, binary)))
 }
 
 // EXECUTE -----------------------------------------------------------------------------------------------------------

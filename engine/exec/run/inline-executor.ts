@@ -1,14 +1,14 @@
-// Small queries run where they are planned: handing one to another thread and back takes longer than its work.
+// Inline execution: small queries run on the main thread that plans them, because handing one to a query thread and back takes
+// longer than its work.
 //
-// A query that is small by the estimate runs at once, in an arena that is empty again behind it. It takes no lock that it
-// would have to wait for and reads no page that is not in the chunk cache. What it needs and cannot have, or when its time
-// is over, ends the attempt without a trace: null, and a query thread runs the query from its beginning.
+// A query runs inline if its estimate is small (work-estimate.ts). It takes no lock that it would have to wait for and reads
+// no page that is not in the chunk cache. When it needs one, or when its deadline has passed, `run` returns null and a query
+// thread runs the query from the start. Batches and long calls check the deadline.
 //
-// Invariant: nothing of an attempt stays; bytes of its result are copies.
+// Invariant: an attempt leaves nothing behind; its result consists of copies.
 
 import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'
 import { inlineArenaBytes } from '../../base/limits.js'
-import { notesAbout } from '../../base/notes.js'
 import { createJit } from '../../kernels/jit/jit.js'
 import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
@@ -21,30 +21,14 @@ import type { PartDescriptor, TableSnapshot } from '../../storage/schema/schema.
 import type { Value } from '../../types/value.js'
 import type { Encoding, FromQueryThread, RunQuery } from './messages.js'
 import type { QueryHost } from './query-host.js'
-import { shapeOf } from './query-shape.js'
 import { RunningQuery } from './running-query.js'
 import { workOf } from './work-estimate.js'
 
+/** Values that a query may read by the estimate: about half a millisecond's work. */
 const workMax = 30_000
+/** The estimate may be wrong, and a value may cost more than others: an attempt ends after so long. */
+const deadlineMs = 2
 const resultBytesMax = 256 * 1024
-/** An attempt ends after so long. */
-const attemptMs = 4
-/** Plans that take longer again and again are not small, whatever the estimate says. */
-const slowMs = 1.5
-/** At first their code is not compiled yet. */
-const coldSlowMs = 3
-const coldRuns = 10
-/** Attempts of a plan that may be slow in a row; a busy machine may have made them so. */
-const slowMax = 3
-/** A plan that is not small is tried again after so many runs at most. */
-const restMax = 64
-/** A plan whose attempt came to nothing is tried again soon when a query thread took no longer for it, */
-const shortMs = 1
-/** and less often when it took longer, but not as long as an attempt. */
-const shortRests = 4
-/** Plans that differ in constants share what is known of their attempts, unless they read less than this share. */
-const sameWork = 0.7
-const shapesMax = 1024
 const askedPartsMax = 4096
 
 export interface InlineExecutorOptions extends Pick<QueryHost, 'memory' | 'clock'> {
@@ -68,29 +52,12 @@ const inlineEncodings: ReadonlySet<Encoding['kind']> = new Set([
   ...(['json', 'csv', 'ndjson', 'pg', 'count', 'values', 'packed'] as const),
 ])
 
-/** How attempts went of the plans of one shape. */
-interface AttemptRecord {
-  /** By the estimate, of the last attempt that came to nothing. */
-  work: number
-  runs: number
-  /** Slow ones or ones that came to nothing, since the last good one. */
-  failures: number
-  /** Runs that are handed over before the next attempt. */
-  rest: number
-  /** The last attempt came to nothing, and not at once. */
-  failed: boolean
-}
-
 /** Thrown where an attempt cannot go on. */
 const elsewhere = new Error('this query needs a thread of its own')
 
 export class InlineExecutor {
   readonly #host: QueryHost
   readonly #arena: Arena
-  /** By what all queries of one plan share. */
-  readonly #records = notesAbout<Query['tables'], AttemptRecord>()
-  /** The same ones by shape; those that were not asked for in a long time make room. */
-  readonly #shapes = new Map<string, AttemptRecord>()
   #blocks: Buffer[] = []
   #bytes = 0
   #values: (readonly (readonly Value[])[])[] = []
@@ -114,59 +81,16 @@ export class InlineExecutor {
     this.#host = { memory, allocator: this.#arena, kernels, partAccess: parts, jit, clock, post, check }
   }
 
-  /** Whether an attempt is worth it. */
-  mayRun(query: Query, encoding: Encoding, snapshots: readonly TableSnapshot[]): boolean {
-    if (!inlineEncodings.has(encoding.kind)) return false
-    const work = workOf(query, { snapshots, memory: this.#host.memory })
-    if (work > workMax) return false
-    const record = this.#recordOf(query)
-    if (work < record.work * sameWork) return true
-    return record.rest-- <= 0
+  /** Whether the query is small by the estimate. */
+  isSmall(query: Query, encoding: Encoding, snapshots: readonly TableSnapshot[]): boolean {
+    return inlineEncodings.has(encoding.kind) && workOf(query, { snapshots, memory: this.#host.memory }) <= workMax
   }
 
-  /** A query thread has run the query, and took so long. */
-  ranElsewhere(query: Query, executeMs: number): void {
-    const record = this.#records.get(query.tables)
-    if (!record?.failed || executeMs >= attemptMs) return
-    record.rest = Math.min(record.rest, executeMs < shortMs ? record.failures : record.failures * shortRests)
-  }
-
-  /** Null: somebody else has to run it. */
+  /** Null: a query thread has to run it. */
   run(request: RunQuery): InlineResult | null {
-    const { clock } = this.#host
-    const { query, snapshots } = request
-    const record = this.#recordOf(query)
-    const start = clock.monotonicMs()
-    this.#unopened = false
-    const done = this.#attempt(request, start + attemptMs)
-    record.runs++
-    const took = clock.monotonicMs() - start
-    // Parts that no query thread had opened will be open the next time, however long that took.
-    const good = this.#unopened || (done !== null && took <= (record.runs > coldRuns ? slowMs : coldSlowMs))
-    record.failures = good ? 0 : record.failures + 1
-    record.failed = done === null && !good && took > slowMs
-    if (record.failed) {
-      record.work = workOf(query, { snapshots, memory: this.#host.memory })
-      record.rest = restMax
-    } else record.rest = Math.min(restMax, done === null || record.failures > slowMax ? record.failures : 0)
-    return done
-  }
-
-  #recordOf(query: Query): AttemptRecord {
-    const known = this.#records.get(query.tables)
-    if (known !== undefined) return known
-    const shape = shapeOf(query)
-    const record = this.#shapes.get(shape) ?? { work: 0, runs: 0, failures: 0, rest: 0, failed: false }
-    this.#shapes.delete(shape)
-    this.#shapes.set(shape, record)
-    if (this.#shapes.size > shapesMax) this.#shapes.delete(this.#shapes.keys().next().value as string)
-    this.#records.set(query.tables, record)
-    return record
-  }
-
-  #attempt(request: RunQuery, deadlineMs: number): InlineResult | null {
     let query: RunningQuery | null = null
-    this.#deadlineMs = deadlineMs
+    this.#unopened = false
+    this.#deadlineMs = this.#host.clock.monotonicMs() + deadlineMs
     try {
       query = new RunningQuery(this.#host, request, new Map())
       this.#running = query
@@ -174,7 +98,7 @@ export class InlineExecutor {
         const progress = query.step()
         if (this.#unopened) return null
         if (progress === 'ended') break
-        if (progress === 'waiting' || this.#host.clock.monotonicMs() > deadlineMs) return null
+        if (progress === 'waiting' || this.#host.clock.monotonicMs() > this.#deadlineMs) return null
       }
       return this.#result()
     } catch (error) {

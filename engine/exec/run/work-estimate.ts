@@ -4,7 +4,6 @@
 
 import { unreachable } from '../../base/assert.js'
 import { pageRowsMax } from '../../base/limits.js'
-import { notesAbout } from '../../base/notes.js'
 import {
   blockAt,
   blockCount,
@@ -54,7 +53,7 @@ const expansion = 8
 /** Estimated rows read until a symbol is found, if all are equally frequent. */
 const rowsPerSymbol = 8
 
-/** Cost of a string or array, in values. */
+/** Cost of a call that reads or returns a string or an array, in values. */
 const longWeight = 16
 /** Queries with longer constants are never small. */
 const textMax = 4096
@@ -74,9 +73,6 @@ interface Tables {
   readonly snapshots: readonly TableSnapshot[]
   readonly memory: SharedMemory
 }
-
-/** Weights of expressions, kept because plans are cached and run again. */
-const weights = notesAbout<Expression, number>()
 
 export function workOf({ plan, subqueries }: Query, tables: Tables): number {
   return subqueries.reduce((sum, subquery) => sum + planWork(subquery.plan, tables), planWork(plan, tables))
@@ -162,8 +158,6 @@ function weightsOf(plan: Plan): number {
  */
 function weightOf(expression: Expression): number {
   if (expression.kind === 'column') return 1
-  const known = weights.get(expression)
-  if (known !== undefined) return known
   let weight = 1
   let parts = 0
   const lists: (Expression | undefined)[] = []
@@ -179,13 +173,14 @@ function weightOf(expression: Expression): number {
     if (part.kind !== 'call') return
     if (lookUps.test(part.name)) lists.push(part.args[1])
     if (growing.test(part.name)) weight = Number.POSITIVE_INFINITY
-    else if (isLong(part)) weight = Math.max(weight, longWeight)
+    else if (isLong(part) || part.args.some(isLongValue)) weight = Math.max(weight, longWeight)
   })
-  weights.set(expression, weight)
   return weight
 }
 
 const isLong = ({ type }: Expression): boolean => ['STRING', 'VARCHAR', 'BINARY', 'ARRAY'].includes(type.name)
+/** Constants have a limit of their own. */
+const isLongValue = (value: Expression): boolean => value.kind !== 'constant' && isLong(value)
 
 /** No rows cost nothing, whatever the weight. */
 function times(work: number, weight: number): number {

@@ -2,8 +2,6 @@
 // other calls are scalar functions. Some calls of PostgreSQL are rewritten first.
 
 import { SqlError } from '../../base/errors.js'
-import { sqlColumnsMax } from '../../base/limits.js'
-import { notesAbout } from '../../base/notes.js'
 import { arrayTypeOf, type ColumnType, type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
 import { typeName } from '../../types/compare.js'
 import { integerDigits, isNumber, isText } from '../../types/convert.js'
@@ -26,7 +24,6 @@ import {
   commonType,
   constantOf,
   convertTo,
-  expressionKey,
   isNullText,
   isUntypedNull,
   unify,
@@ -262,7 +259,7 @@ function bindAggregate(call: ast.Call, scope: ExpressionScope): Expression {
   if (scope.aggregates === null) throw new SqlError('Aggregate function cannot be passed as an argument', call.position)
   const aggregate = aggregateCall(call, { ...scope, aggregates: null, windows: null })
   if (aggregate.args.some((argument) => hasCall(argument, aggregateMark))) throw aggregateWithin(call)
-  const index = placeOf(aggregate, scope.aggregates)
+  const index = scope.aggregates.place(aggregate)
   const value = marked(aggregateMark, { index, type: aggregate.type, position: call.position })
   return totalOfSpans(aggregate.name, aggregate.args, value)
 }
@@ -274,7 +271,7 @@ function bindGrouping({ args, position }: ast.Call, scope: ExpressionScope): Exp
     args.map((argument) => bindExpression(argument, inner)),
     position,
   )
-  return marked(aggregateMark, { index: placeOf(call, scope.aggregates), type: call.type, position })
+  return marked(aggregateMark, { index: scope.aggregates.place(call), type: call.type, position })
 }
 
 /**
@@ -286,29 +283,6 @@ function aggregateWithin({ args, position }: ast.Call): SqlError {
   return first?.kind === 'column' && args.length === 1
     ? SqlError.columnMissing(first.path.join('.'), first.position)
     : new SqlError('Aggregate function cannot be passed as an argument', position)
-}
-
-/** Indexes of a list's aggregates by their keys. A list may have thousands. */
-const places = notesAbout<AggregateCall[], Map<string, number>>()
-
-function placeOf(aggregate: AggregateCall, aggregates: AggregateCall[]): number {
-  const known = places.get(aggregates) ?? new Map<string, number>()
-  places.set(aggregates, known)
-  // Other code may have appended aggregates.
-  for (let index = known.size; index < aggregates.length; index++)
-    known.set(aggregateKey(aggregates[index] as AggregateCall), index)
-  const key = aggregateKey(aggregate)
-  const place = known.get(key)
-  if (place !== undefined) return place
-  if (aggregates.length >= sqlColumnsMax)
-    throw new SqlError(`too many aggregates [max=${sqlColumnsMax}]`, aggregate.position)
-  known.set(key, aggregates.push(aggregate) - 1)
-  return aggregates.length - 1
-}
-
-function aggregateKey({ name, args, orderBy = [] }: AggregateCall): string {
-  const order = orderBy.map(({ expression, key }) => `${expressionKey(expression)}${JSON.stringify(key)}`)
-  return `${name}(${args.map(expressionKey).join()})${order.join()}`
 }
 
 /** Binds the arguments, in a scope without aggregates, and resolves the overload. */

@@ -53,12 +53,14 @@ type Around = Pick<ExpressionScope, 'context' | 'columns'>
 
 /** Whether the node refers to a column that the sub-query lacks and the outer query has. */
 export function isForeign(node: unknown, inner: Scope, outer: Around): boolean {
-  return columnsIn(node, outer.context).some((column) => !isIn(inner, column) && isIn(outer.columns, column))
+  return columnsIn(node, outer.context).some(
+    (column) => !isIn(inner, column, outer.context) && isIn(outer.columns, column, outer.context),
+  )
 }
 
 /** Whether the query refers to columns of the outer rows. */
 export function namesRows(query: ast.Query, { rows, columns, context }: ExpressionScope): boolean {
-  if (rows === undefined || !columnsIn(query, null).some((column) => isIn(columns, column))) return false
+  if (rows === undefined || !columnsIn(query, null).some((column) => isIn(columns, column, context))) return false
   return isForeign(query, [], { columns, context })
 }
 
@@ -78,7 +80,7 @@ export function columnsIn(node: unknown, context: BindContext | null): ast.Colum
   const named = Object.values(node).flatMap((part) => columnsIn(part, context))
   if (context === null || !('kind' in node) || node.kind !== 'select' || named.length === 0) return named
   const own = ownScope(node as ast.Select, context)
-  return own === null ? named : named.filter((column) => !isIn(own, column))
+  return own === null ? named : named.filter((column) => !isIn(own, column, context))
 }
 
 /** The sub-query's own columns; null if its sources cannot be bound without the outer query. */
@@ -91,9 +93,9 @@ function ownScope(body: ast.Select, context: BindContext): Scope | null {
   }
 }
 
-export function isIn(scope: Scope, column: ast.ColumnName): boolean {
+export function isIn(scope: Scope, column: ast.ColumnName, context: BindContext): boolean {
   try {
-    return findInScope(scope, column) !== undefined
+    return findInScope(scope, column, context) !== undefined
   } catch (thrown) {
     if (thrown instanceof SqlError) return false
     throw thrown
@@ -109,8 +111,10 @@ export function pairOf(
   if (condition.kind === 'binary' && condition.operator === '=') {
     const { left, right } = condition
     const [leftForeign, rightForeign] = [left, right].map((side) => isForeign(side, inner, outer))
-    const leftOnly = leftForeign && columnsIn(left, outer.context).every((column) => !isIn(inner, column))
-    const rightOnly = rightForeign && columnsIn(right, outer.context).every((column) => !isIn(inner, column))
+    const leftOnly =
+      leftForeign && columnsIn(left, outer.context).every((column) => !isIn(inner, column, outer.context))
+    const rightOnly =
+      rightForeign && columnsIn(right, outer.context).every((column) => !isIn(inner, column, outer.context))
     if (rightOnly && !leftForeign) return [left, right]
     if (leftOnly && !rightForeign) return [right, left]
   }

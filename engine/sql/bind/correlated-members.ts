@@ -81,8 +81,8 @@ function withinQuery(query: ast.Query, operands: readonly ast.Expression[], scop
 /** Qualifies a name that the sub-query has as well; null if the sub-query also has the qualified name. */
 function namedWithin(operand: ast.Expression, inner: Scope, scope: ExpressionScope): ast.Expression | null {
   if (!columnsIn(operand, null).some((column) => isTaken(column, inner))) return operand
-  if (operand.kind !== 'column' || operand.path.length > 1 || !isIn(scope.columns, operand)) return null
-  const source = findInScope(scope.columns, operand)?.source ?? null
+  if (operand.kind !== 'column' || operand.path.length > 1 || !isIn(scope.columns, operand, scope.context)) return null
+  const source = findInScope(scope.columns, operand, scope.context)?.source ?? null
   if (source === null) return null
   const named = { ...operand, path: [source, ...operand.path] }
   return isTaken(named, inner) ? null : named

@@ -15,6 +15,7 @@ import { declaredWithin, substituteDeclarations } from '../scope/substitute.js'
 import { scalarCall } from '../typing/make-call.js'
 import { constantOf } from '../typing/types.js'
 import { markIndex, rewriteExpression } from '../typing/walk-expression.js'
+import { AggregateList } from './aggregate-list.js'
 import { orderedInput, withoutOrder } from './aggregate-order.js'
 import {
   conditions,
@@ -303,14 +304,14 @@ function collectedRows(query: ast.Query, scope: ExpressionScope): Expression {
   }
   const inner: ExpressionScope = { context, columns: relation.columns, aggregates: null, windows: null }
   if (where !== null) marker = onlyIf(bindCondition(where, inner), marker, context)
-  const aggregates: AggregateCall[] = []
+  const aggregates = new AggregateList()
   checkLimit(query)
   const written =
     isCutToOne(query) && !isAggregate(item.expression)
       ? { ...call('first_not_null', [item.expression], query.position), orderBy: orderOf(query, item) }
       : soleValue(query, item.expression, [])
   const found = bindExpression(written, { ...inner, aggregates })
-  const calls = aggregates.map((aggregate) => ofPresent(aggregate, marker, context))
+  const calls = aggregates.calls.map((aggregate) => ofPresent(aggregate, marker, context))
   rows.relation = regrouped(before, orderedInput(relation, calls).plan, found, calls)
   return { kind: 'column', index: before.plan.columns.length, type: found.type, position: query.position }
 }
@@ -391,18 +392,18 @@ function matched(
     position: query.position,
   }
   const count: AggregateCall = { name: 'count', args: [counted], type: dataType('LONG'), position: query.position }
-  const aggregates: AggregateCall[] = []
+  const aggregates = new AggregateList()
   const written = value === null ? null : soleValue(query, value, query.orderBy)
   const found =
     written === null
-      ? marked(aggregates.push(count) - 1, count)
+      ? marked(aggregates.place(count), count)
       : bindExpression(written, { context, columns, aggregates, windows: null })
   // An outer row without a match occurs once, with a NULL marker. It is not counted, and no argument is evaluated for
   // it.
   const present = isPresent(counted, context)
   const given = (argument: Expression): Expression =>
     argument.kind === 'column' && argument.index >= rightStart ? argument : onlyIf(present, argument, context)
-  const calls = aggregates.map((aggregate) => {
+  const calls = aggregates.calls.map((aggregate) => {
     if (aggregate.args.length === 0) return { ...aggregate, ...count }
     // An aggregate that does not ignore NULL would include that row.
     if (conditionalVariant(aggregate.name) !== null) return ofPresent(aggregate, counted, context)

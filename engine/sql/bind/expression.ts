@@ -8,7 +8,7 @@ import { typeName } from '../../types/compare.js'
 import type * as ast from '../ast/ast.js'
 import { scalarsNamed } from '../functions/registry/all.js'
 import { valuesOfRow } from '../parse/row-value.js'
-import type { AggregateCall, Expression, WindowCall } from '../plan/plan.js'
+import type { Expression, WindowCall } from '../plan/plan.js'
 import { gatherAlternatives } from '../scope/alternatives.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { nameComparison, nameMembership } from '../scope/catalog-names.js'
@@ -20,6 +20,7 @@ import { bindLiteral, bindParameter } from '../typing/literal.js'
 import { scalarCall, textOf } from '../typing/make-call.js'
 import { spanArithmetic, timesApart } from '../typing/span.js'
 import { constantOf, isUntypedNull, nullAs } from '../typing/types.js'
+import type { AggregateList } from './aggregate-list.js'
 import { bindArray, bindField, bindSubscript } from './array.js'
 import { bindCall } from './call.js'
 import { bindCase } from './case.js'
@@ -36,7 +37,7 @@ export interface ExpressionScope {
   /** Aliases of earlier select items, as in `select price p, p * 2`. */
   readonly aliases?: ReadonlyMap<string, Expression>
   /** Collects aggregate calls; null where they are not allowed. */
-  readonly aggregates: AggregateCall[] | null
+  readonly aggregates: AggregateList | null
   readonly windows: WindowCall[] | null
   readonly namedWindows?: ReadonlyMap<string, ast.WindowSpecification>
   /** Number of the copy, where set-returning functions of the select list replicate the rows. */
@@ -139,7 +140,7 @@ function bindComposite(expression: Composite, scope: ExpressionScope): Expressio
 }
 
 function bindColumn(column: ast.ColumnName, scope: ExpressionScope): Expression {
-  const found = findInScope(scope.columns, column)
+  const found = findInScope(scope.columns, column, scope.context)
   if (found !== undefined) return { kind: 'column', index: found.index, type: found.type, position: column.position }
   const alias = column.path.length === 1 ? scope.aliases?.get((column.path[0] ?? '').toLowerCase()) : undefined
   if (alias !== undefined) return { ...alias, position: column.position }

@@ -266,7 +266,8 @@ function systemSource({ alias, ...request }: SystemSource, context: BindContext)
     name: column.name,
     type: typeof column.type === 'string' ? { name: column.type, a: 0, b: 0 } : column.type,
   }))
-  const plan: Plan = { kind: 'values', columns, rows: relation.rows(request.args[0]) }
+  const index = 'index' in relation ? relation.index?.() : undefined
+  const plan: Plan = { kind: 'values', columns, rows: index?.rows ?? relation.rows(request.args[0]), index }
   const isCatalog = schema === 'information_schema' || /^pg_/i.test(name)
   const scope = scopeOf(plan, alias).map((column, index) => {
     const written = relation.columns[index]

@@ -5,7 +5,7 @@ import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { scopeOf } from '../scope/scope.js'
-import { expressionKey } from '../typing/types.js'
+import { expressionKey, expressionKeys } from '../typing/types.js'
 import { hasCall, markIndex, rewriteExpression, visitExpression } from '../typing/walk-expression.js'
 import { orderedGroups, orderedInput, withoutOrder } from './aggregate-order.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
@@ -175,7 +175,8 @@ function keyColumns(keys: readonly Expression[]): ReadonlyMap<number, number> {
  * Returns a rewriter of expressions from input columns to keys and aggregates. A column that is not a key is an error.
  */
 export function groupLift(keys: readonly Expression[], aggregateStart: number, keyStart = 0): Lift {
-  const byKey = new Map(keys.map((key, index) => [expressionKey(key), index]))
+  const keyOf = expressionKeys()
+  const byKey = new Map(keys.map((key, index) => [keyOf(key), index]))
   const columns = keyColumns(keys)
   return (expression) =>
     rewriteExpression(expression, (part) => {
@@ -184,7 +185,7 @@ export function groupLift(keys: readonly Expression[], aggregateStart: number, k
       // Keys contain no aggregates, and computing the expression key of an aggregate is expensive.
       if (part.kind === 'call' && part.name === aggregateMark)
         return { kind: 'column', index: aggregateStart + markIndex(part), type, position }
-      const index = byKey.get(expressionKey(part)) ?? (part.kind === 'column' ? columns.get(part.index) : undefined)
+      const index = byKey.get(keyOf(part)) ?? (part.kind === 'column' ? columns.get(part.index) : undefined)
       if (index !== undefined) return { kind: 'column', index: keyStart + index, type, position }
       if (part.kind === 'column')
         throw new SqlError('column must appear in GROUP BY clause or aggregate function', position)

@@ -90,10 +90,11 @@ function groupsOfSet(
 
 /** The bit mask of grouping(): one bit per argument, the last one lowest, set if the set does not group by it. */
 function levelOf({ args }: AggregateCall, keys: readonly Expression[], set: ReadonlySet<number>): Expression {
+  const places = new Map(keys.map((key, index) => [expressionKey(key), index]))
   let level = 0
   for (const argument of args) {
-    const key = keys.findIndex((one) => expressionKey(one) === expressionKey(argument))
-    if (key < 0) throw new SqlError('arguments of grouping() must be keys of GROUP BY', argument.position)
+    const key = places.get(expressionKey(argument))
+    if (key === undefined) throw new SqlError('arguments of grouping() must be keys of GROUP BY', argument.position)
     level = level * 2 + (set.has(key) ? 0 : 1)
   }
   return constantOf(level, intType, 0)

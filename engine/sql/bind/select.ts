@@ -15,6 +15,7 @@ import { wildcardInSamples } from '../scope/sample-errors.js'
 import { type Relation, scopeOf } from '../scope/scope.js'
 import { expressionKey } from '../typing/types.js'
 import { markIndex, rewriteExpression } from '../typing/walk-expression.js'
+import { AggregateList } from './aggregate-list.js'
 import type { CorrelatedRows } from './correlated.js'
 import { expandersIn, expandRows } from './expand.js'
 import { bindCondition, bindExpression, type ExpressionScope, windowMark } from './expression.js'
@@ -128,7 +129,7 @@ function selectScope(
     context,
     columns: list.input.columns,
     aliases,
-    aggregates: list.aggregates,
+    aggregates: new AggregateList(list.aggregates),
     windows: list.windows,
     namedWindows,
     place,
@@ -163,7 +164,7 @@ function bindItems(
   aliases: Map<string, Expression>,
 ): void {
   for (const written of select.items) {
-    const item = countedItem(written, scope.columns, aliases)
+    const item = countedItem(written, scope, aliases)
     if (item.expression.kind === 'star') {
       if (select.sampleBy !== null) throw wildcardInSamples(item.expression.position)
       list.columns.push(...starColumns(item.expression, scope))
@@ -229,7 +230,7 @@ function namedColumn(expression: ast.Expression, places: ShownPlaces): number | 
 /** Throws if ORDER BY refers to columns that are neither group keys nor, with SAMPLE BY, the timestamp. */
 function demandKeys(order: readonly OrderKey[], list: SelectList, sampleBy: ast.SampleBy | null): void {
   if (order.length === 0) return
-  const keys = new Set(list.columns.flatMap(({ bound }) => keysOf(bound)).map(expressionKey))
+  const keys = new Set(list.columns.flatMap(({ bound }) => keysOf(bound)).map((key) => expressionKey(key)))
   const timeIndex = sampleBy === null ? -1 : list.input.timestampIndex
   for (const { item, index } of order) {
     const hidden = list.hidden[index - list.columns.length]

@@ -71,13 +71,13 @@ function textOf(args: readonly ast.Expression[], position: number): ast.Expressi
 }
 
 /** The columns of `t` or `t.*`; null for anything else. */
-function membersOfSource(row: ast.Expression, { columns }: ExpressionScope): Member[] | null {
+function membersOfSource(row: ast.Expression, { columns, context }: ExpressionScope): Member[] | null {
   const source = nameOfRow(row)
   if (source === null) return null
   const members = columns.filter(
     (column) => column.source?.toLowerCase() === source.toLowerCase() && column.hidden !== true,
   )
-  if (members.length === 0 || (row.kind === 'column' && findInScope(columns, row) !== undefined)) return null
+  if (members.length === 0 || (row.kind === 'column' && findInScope(columns, row, context) !== undefined)) return null
   const { position } = row
   return members.map(({ name }) => ({
     name,

@@ -8,7 +8,6 @@
 // Invariant: the remaining rows are the same objects in the same order, and the result of the query does not change.
 
 import { assert } from '../../base/assert.js'
-import { notesAbout } from '../../base/notes.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import { intMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
@@ -17,6 +16,7 @@ import { compileExpression, scalarOf } from '../functions/registry/evaluate.js'
 import { isDeferred } from '../typing/deferred-values.js'
 import { allOf, columnsOf, conjuncts, visitExpression } from '../typing/walk-expression.js'
 import type { Expression, Plan } from './plan.js'
+import { RowIndex, type RowPlaces } from './row-index.js'
 import { inputsOf, mapInputs } from './walk-plan.js'
 
 type Join = Extract<Plan, { kind: 'join' }>
@@ -50,12 +50,6 @@ function isWorthIt(plan: Plan): boolean {
   return plan.kind === 'values' ? plan.rows.length >= rowsMin : inputsOf(plan).some(isWorthIt)
 }
 
-/** Ascending row numbers by the value of a column. */
-type Places = ReadonlyMap<Value, readonly number[]>
-
-/** Cache by column index. The rows of the catalog are the same array until the catalog changes. */
-const placesOfRows = notesAbout<Values['rows'], Map<number, Places>>()
-
 /**
  * Join types that drop rows of the other side without a partner: the keys of the left (right) side restrict the right
  * (left) one.
@@ -71,6 +65,8 @@ const rightPasses: ReadonlySet<Join['join']> = new Set(['inner', 'cross', 'right
 class Narrowing {
   readonly #rowsMax: number
   readonly #evaluation: EvaluationContext
+  /** Of lists that have no index of their own. */
+  readonly #indexes = new Map<Values['rows'], RowIndex>()
 
   constructor(rowsMax: number, evaluation: EvaluationContext) {
     this.#rowsMax = rowsMax
@@ -80,7 +76,7 @@ class Narrowing {
   narrow(plan: Plan, restrictions: readonly Restriction[]): Plan {
     switch (plan.kind) {
       case 'values':
-        return restricted(plan, restrictions)
+        return this.#restricted(plan, restrictions)
       case 'filter': {
         const input = this.narrow(plan.input, restrictions)
         const filter = input === plan.input ? plan : { ...plan, input }
@@ -171,7 +167,7 @@ class Narrowing {
   #valuesOf(plan: Plan, index: number): KnownValues | null {
     switch (plan.kind) {
       case 'values':
-        return plan.rows.length > rowsMaxLast * 4 ? null : placesOf(plan, index)
+        return plan.rows.length > rowsMaxLast * 4 ? null : this.#placesOf(plan, index)
       case 'filter':
       case 'sort':
       case 'limit':
@@ -202,46 +198,40 @@ class Narrowing {
   #valuesOfMade(input: Plan, made: Expression | undefined): KnownValues | null {
     return made?.kind === 'column' ? this.#valuesOf(input, made.index) : null
   }
-}
 
-function placesOf({ rows, columns }: Values, index: number): Places | null {
-  const type = columns[index]?.type
-  if (type === undefined || !plainTypes.has(type.name)) return null
-  const ofRows = placesOfRows.get(rows) ?? new Map<number, Places>()
-  placesOfRows.set(rows, ofRows)
-  const known = ofRows.get(index)
-  if (known !== undefined) return known
-  const places = new Map<Value, number[]>()
-  rows.forEach((row, place) => {
-    const value = plain(row[index], type)
-    const found = places.get(value)
-    if (found === undefined) places.set(value, [place])
-    else found.push(place)
-  })
-  ofRows.set(index, places)
-  return places
-}
+  // Rows ------------------------------------------------------------------------------------------------------------
 
-function restricted(plan: Values, restrictions: readonly Restriction[]): Plan {
-  const [first, ...others] = restrictions
-    .filter(({ index }) => plainTypes.has(plan.columns[index]?.type.name ?? ''))
-    .toSorted((x, y) => x.values.size - y.values.size)
-  if (first === undefined) return plan
-  const types = plan.columns.map(({ type }) => type)
-  const rows = rowsWith(plan, first).filter((row) =>
-    others.every(({ index, values }) => values.has(plain(row[index], types[index] ?? textType))),
-  )
-  return rows.length === plan.rows.length ? plan : { ...plan, rows }
-}
+  #placesOf({ rows, columns, index }: Values, column: number): RowPlaces | null {
+    const type = columns[column]?.type
+    if (type === undefined || !plainTypes.has(type.name)) return null
+    // A rule may have replaced the rows and kept the index.
+    const known = index?.rows === rows ? index : this.#indexes.get(rows)
+    const own = known ?? new RowIndex(rows)
+    if (known === undefined) this.#indexes.set(rows, own)
+    return own.placesOf(column, (value) => plain(value, type))
+  }
 
-function rowsWith(plan: Values, { index, values }: Restriction): Row[] {
-  const { rows } = plan
-  const places = placesOf(plan, index)
-  assert(places !== null, 'a restriction is of a plain column')
-  const found: number[] = []
-  for (const value of values.keys()) for (const place of places.get(value) ?? []) found.push(place)
-  // Keep the rows in their order.
-  return found.sort((x, y) => x - y).map((place) => rows[place] as Row)
+  #restricted(plan: Values, restrictions: readonly Restriction[]): Plan {
+    const [first, ...others] = restrictions
+      .filter(({ index }) => plainTypes.has(plan.columns[index]?.type.name ?? ''))
+      .toSorted((x, y) => x.values.size - y.values.size)
+    if (first === undefined) return plan
+    const types = plan.columns.map(({ type }) => type)
+    const rows = this.#rowsWith(plan, first).filter((row) =>
+      others.every(({ index, values }) => values.has(plain(row[index], types[index] ?? textType))),
+    )
+    return rows.length === plan.rows.length ? plan : { ...plan, rows }
+  }
+
+  #rowsWith(plan: Values, { index, values }: Restriction): Row[] {
+    const { rows } = plan
+    const places = this.#placesOf(plan, index)
+    assert(places !== null, 'a restriction is of a plain column')
+    const found: number[] = []
+    for (const value of values.keys()) for (const place of places.get(value) ?? []) found.push(place)
+    // Keep the rows in their order.
+    return found.sort((x, y) => x - y).map((place) => rows[place] as Row)
+  }
 }
 
 /** Translates restrictions of a node's output to its input, where the node passes columns on. */

@@ -7,6 +7,7 @@
 import type { ForeignSource } from '../../parquet/foreign-file.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
+import type { RowIndex } from './row-index.js'
 
 export type Expression =
   | { readonly kind: 'column'; readonly index: number; readonly type: DataType; readonly position: number }
@@ -149,7 +150,13 @@ export type Plan =
       /** Row count according to the file footers. */
       readonly rows: number
     }
-  | { readonly kind: 'values'; readonly columns: readonly PlanColumn[]; readonly rows: readonly (readonly Value[])[] }
+  | {
+      readonly kind: 'values'
+      readonly columns: readonly PlanColumn[]
+      readonly rows: readonly (readonly Value[])[]
+      /** Where the rows are kept with one. */
+      readonly index?: RowIndex | undefined
+    }
   /** Numbers from 1 to count. */
   | {
       readonly kind: 'sequence'

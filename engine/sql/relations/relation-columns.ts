@@ -4,6 +4,7 @@
 import { assert } from '../../base/assert.js'
 import { type ColumnType, columnTypes, type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
+import type { RowIndex } from '../plan/row-index.js'
 
 export interface RelationColumn {
   readonly name: string
@@ -17,6 +18,8 @@ export interface SystemRelation {
   /** The rows stay the same until the catalog changes, for all sessions of the dialect. */
   readonly lasting?: true
   readonly rows: () => readonly (readonly Value[])[]
+  /** In the place of `rows`, where they are kept. */
+  readonly index?: () => RowIndex
 }
 
 export function columnList(text: string): RelationColumn[] {

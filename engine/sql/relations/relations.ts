@@ -11,6 +11,7 @@ import { type PgRelation, pgRelation, systemColumns } from '../pg-catalog/catalo
 import { once } from '../pg-catalog/once.js'
 import { recordedCatalog, recordedInformation } from '../pg-catalog/recorded-columns.js'
 import { ownTypeRecords } from '../pg-catalog/types.js'
+import { RowIndex } from '../plan/row-index.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { lastingInformation, ownColumnRecords, sessionInformation } from './information-rows.js'
 import type { RecordLists } from './record-lists.js'
@@ -114,34 +115,32 @@ function made(columns: readonly RelationColumn[], lists: () => RecordLists, rela
     known.set(records, rows)
     return rows
   }
-  return { columns, rows: () => joined(columns, lists(), rowsOf) }
+  const index = (): RowIndex => joined(columns, lists(), rowsOf)
+  return { columns, rows: () => index().rows, index }
 }
 
 type Row = readonly Value[]
 
 interface JoinedLists {
   readonly lists: RecordLists
-  readonly rows: readonly Row[]
+  readonly index: RowIndex
 }
 
 const lastJoined = new WeakMap<readonly RelationColumn[], JoinedLists>()
 
-/**
- * The concatenated rows of all lists. Returns the previous array if the lists are the same, so that caches keyed by the
- * array stay valid.
- */
+/** The concatenated rows of all lists. Returns the previous index if the lists are the same. */
 function joined(
   columns: readonly RelationColumn[],
   lists: RecordLists,
   rowsOf: (records: readonly RowRecord[]) => readonly Row[],
-): readonly Row[] {
+): RowIndex {
   const filled = lists.filter(({ length }) => length > 0)
   const last = lastJoined.get(columns)
   if (last?.lists.length === filled.length && filled.every((list, index) => list === last.lists[index]))
-    return last.rows
-  const rows = ([] as Row[]).concat(...filled.map(rowsOf))
-  lastJoined.set(columns, { lists: filled, rows })
-  return rows
+    return last.index
+  const index = new RowIndex(([] as Row[]).concat(...filled.map(rowsOf)))
+  lastJoined.set(columns, { lists: filled, index })
+  return index
 }
 
 /** Cached rows of lists: most rows describe the catalog itself, or tables that have not changed. */

@@ -2,16 +2,18 @@
 // symbol, count from t`. Within a larger expression `count` stays a column name.
 
 import type * as ast from '../ast/ast.js'
+import type { BindContext } from './bind-context.js'
 import { findInScope, type Scope } from './scope.js'
 
 /** The item, with a bare `count` replaced by `count()` under the name `count`. */
 export function countedItem(
   item: ast.SelectItem,
-  columns: Scope,
+  { columns, context }: { readonly columns: Scope; readonly context: BindContext },
   aliases: ReadonlyMap<string, unknown>,
 ): ast.SelectItem {
   const { expression, alias, position } = item
-  if (!isBareCount(expression) || aliases.has('count') || findInScope(columns, expression) !== undefined) return item
+  if (!isBareCount(expression) || aliases.has('count') || findInScope(columns, expression, context) !== undefined)
+    return item
   const call: ast.Call = {
     kind: 'call',
     schema: null,

@@ -12,7 +12,7 @@ import type { Dialect } from '../dialect.js'
 import type { EvaluationContext } from '../functions/function-types.js'
 import type { PlanColumn, Subquery } from '../plan/plan.js'
 import type { DeferredValues } from '../typing/deferred-values.js'
-import type { Relation } from './scope.js'
+import type { Relation, WideScopes } from './scope.js'
 import type { Declared } from './substitute.js'
 
 /** Output columns of a view; empty if its query no longer binds. */
@@ -35,6 +35,7 @@ export interface BindContext {
   /** The tables by the index that scans use. Query.tables holds their ids. */
   readonly tables: TableVersion[]
   readonly subqueries: Subquery[]
+  readonly wideScopes: WideScopes
   /** WITH names in scope, innermost last. */
   readonly commonTables: (CommonTable | WorkingTable)[]
   /** DECLARE variables of the enclosing queries, which may override those of views (substitute.ts). */

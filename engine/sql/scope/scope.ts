@@ -2,7 +2,6 @@
 // them.
 
 import { SqlError } from '../../base/errors.js'
-import { notesAbout } from '../../base/notes.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ColumnName } from '../ast/ast.js'
 import type { Plan } from '../plan/plan.js'
@@ -51,8 +50,9 @@ interface ScopeNames {
 /** Narrower scopes are searched linearly, which is cheaper than building maps. */
 const wideColumns = 64
 
-/** Maps of scopes. Safe to cache, because scopes are immutable. */
-const namesRetained = notesAbout<Scope, ScopeNames>()
+/** Maps of the wide scopes that one statement has used. Safe to keep, because scopes are immutable. */
+export type WideScopes = Map<Scope, ScopeNames>
+
 const nothing: readonly ScopeColumn[] = []
 
 /** Database, schema, table and column. */
@@ -61,45 +61,49 @@ const namePartsMax = 4
 /**
  * The column that the name refers to; undefined if there is none. Throws for ambiguous names and unknown qualifiers.
  */
-export function findInScope(scope: Scope, { path, position }: ColumnName): ScopeColumn | undefined {
+export function findInScope(
+  scope: Scope,
+  { path, position }: ColumnName,
+  { wideScopes }: { readonly wideScopes: WideScopes },
+): ScopeColumn | undefined {
   const name = path[path.length - 1] ?? ''
   if (path.length === 1) {
-    const all = namedIn(scope, name).filter((column) => column.merged !== true)
+    const all = namedIn(scope, name, wideScopes).filter((column) => column.merged !== true)
     const own = all.filter((column) => column.outer !== true)
     const named = own.length > 0 ? own : all
-    return named.length > 0 ? unique(named, name, position) : onlyColumnOf(scope, name)
+    return named.length > 0 ? unique(named, name, position) : onlyColumnOf(scope, name, wideScopes)
   }
   if (path.length > namePartsMax) throw new SqlError('Invalid table name or alias', position)
   const source = path[path.length - 2] ?? ''
-  const ofSource = ofSourceIn(scope, source)
+  const ofSource = ofSourceIn(scope, source, wideScopes)
   if (ofSource.length === 0) throw new SqlError('Invalid table name or alias', position)
   const found = unique(
-    namedIn(scope, name).filter((column) => column.source !== null && same(column.source, source)),
+    namedIn(scope, name, wideScopes).filter((column) => column.source !== null && same(column.source, source)),
     name,
     position,
   )
-  return found ?? (same(name, source) ? onlyColumnOf(scope, source) : undefined)
+  return found ?? (same(name, source) ? onlyColumnOf(scope, source, wideScopes) : undefined)
 }
 
 /** In `from generate_series(1, 9) as i`, the alias also names the function's only column. */
-function onlyColumnOf(scope: Scope, source: string): ScopeColumn | undefined {
-  const columns = ofSourceIn(scope, source)
+function onlyColumnOf(scope: Scope, source: string, wideScopes: WideScopes): ScopeColumn | undefined {
+  const columns = ofSourceIn(scope, source, wideScopes)
   return columns.length === 1 && columns[0]?.fromFunction === true ? columns[0] : undefined
 }
 
-function namedIn(scope: Scope, name: string): readonly ScopeColumn[] {
+function namedIn(scope: Scope, name: string, wideScopes: WideScopes): readonly ScopeColumn[] {
   if (scope.length < wideColumns) return scope.filter((column) => same(column.name, name))
-  return namesOf(scope).byName.get(name.toLowerCase()) ?? nothing
+  return namesOf(scope, wideScopes).byName.get(name.toLowerCase()) ?? nothing
 }
 
-function ofSourceIn(scope: Scope, source: string): readonly ScopeColumn[] {
+function ofSourceIn(scope: Scope, source: string, wideScopes: WideScopes): readonly ScopeColumn[] {
   if (scope.length < wideColumns) return scope.filter((column) => column.source !== null && same(column.source, source))
-  return namesOf(scope).bySource.get(source.toLowerCase()) ?? nothing
+  return namesOf(scope, wideScopes).bySource.get(source.toLowerCase()) ?? nothing
 }
 
-function namesOf(scope: Scope): ScopeNames {
-  const retained = namesRetained.get(scope)
-  if (retained !== undefined) return retained
+function namesOf(scope: Scope, wideScopes: WideScopes): ScopeNames {
+  const known = wideScopes.get(scope)
+  if (known !== undefined) return known
   const byName = new Map<string, ScopeColumn[]>()
   const bySource = new Map<string, ScopeColumn[]>()
   for (const column of scope) {
@@ -107,7 +111,7 @@ function namesOf(scope: Scope): ScopeNames {
     if (column.source !== null) addNamed(bySource, column.source, column)
   }
   const names = { byName, bySource }
-  namesRetained.set(scope, names)
+  wideScopes.set(scope, names)
   return names
 }
 

@@ -84,6 +84,7 @@ export function bindContext({
     asChanged: withPending,
     returned: null,
     tables: [],
+    wideScopes: new Map(),
     subqueries: [],
     commonTables: [],
     declared: new Map(),

@@ -3,7 +3,6 @@
 
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax, decimalDigitsMax } from '../../base/limits.js'
-import { notesAbout } from '../../base/notes.js'
 import {
   type ColumnType,
   type DataType,
@@ -318,29 +317,33 @@ export function unionType(left: DataType, right: DataType): DataType {
   return common ?? dataType('STRING')
 }
 
-const keys = notesAbout<Expression, string>()
-
-/** A string that is equal for equal expressions, used as a key. */
-export function expressionKey(expression: Expression): string {
-  const known = keys.get(expression)
-  if (known !== undefined) return known
-  const key = keyText(expression)
-  keys.set(expression, key)
-  return key
-}
-
-function keyText(expression: Expression): string {
+/** A string that is equal for equal expressions, used as a key. `keyOf` computes the keys of arguments. */
+export function expressionKey(expression: Expression, keyOf: (argument: Expression) => string = expressionKey): string {
   if (expression.kind === 'column') {
     const { index, type } = expression
     return type.name === 'TIMESTAMP' ? `${index} ${type.name}` : `${index} ${type.name} ${type.a} ${type.b}`
   }
   if (expression.kind === 'call') {
-    // Built from the cached keys of the arguments. Otherwise each level of a deep chain would format all levels below
-    // it again.
     const { kind: _, args, position: __, ...own } = expression
-    return `${plainKey(own)}(${args.map(expressionKey).join()})`
+    return `${plainKey(own)}(${args.map((argument) => keyOf(argument)).join()})`
   }
   return plainKey(expression)
+}
+
+/**
+ * A function that computes the key of each expression once: for callers that ask for an expression and then for its parts,
+ * where a chain of calls would otherwise be written again at each of its levels.
+ */
+export function expressionKeys(): (expression: Expression) => string {
+  const keys = new Map<Expression, string>()
+  const keyOf = (expression: Expression): string => {
+    const known = keys.get(expression)
+    if (known !== undefined) return known
+    const key = expressionKey(expression, keyOf)
+    keys.set(expression, key)
+    return key
+  }
+  return keyOf
 }
 
 function plainKey(value: object): string {
