@@ -11,7 +11,7 @@ import { demandStatementRights } from '../sql/statements/statement-rights.js'
 import type { DeferredValues } from '../sql/typing/deferred-values.js'
 import type { CatalogOf } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
-import { asDescribed, checkedOf, activityOf, hasOwnChanges, isWhole } from './plan-helpers.js'
+import { activityOf, asDescribed, checkedOf, hasOwnChanges, isWhole } from './plan-helpers.js'
 import { hasDraft } from './seen-tables.js'
 import { StatementCache } from './statement-cache.js'
 

@@ -3,6 +3,8 @@
 import type { SqlQuery } from './suite-sql.js'
 
 const day = "timestamp >= '2024-01-03' and timestamp < '2024-01-04'"
+/** Two digits of a minute. */
+const digits = (minute: number): string => String(minute).padStart(2, '0')
 const hour = "timestamp >= '2024-01-03T10:00:00' and timestamp < '2024-01-03T11:00:00'"
 
 export const marketQueries: readonly SqlQuery[] = [
@@ -73,7 +75,7 @@ export const marketQueries: readonly SqlQuery[] = [
   {
     name: 'one minute',
     sql: (n) =>
-      `select * from market where timestamp >= '2024-01-03T10:0${n}:00' and timestamp < '2024-01-03T10:0${n + 1}:00'`,
+      `select * from market where timestamp >= '2024-01-03T10:${digits(n % 59)}:00' and timestamp < '2024-01-03T10:${digits((n % 59) + 1)}:00'`,
   },
   {
     name: 'last 100 rows',

@@ -90,8 +90,8 @@ export const tsbsQueries: readonly SqlQuery[] = [
   {
     name: 'groupby-orderby-limit',
     sql: (n) =>
-      `select timestamp, max(usage_user) from cpu where timestamp < '2024-01-01T11:3${n}:00' sample by 1m order by timestamp desc limit 5`,
+      `select timestamp, max(usage_user) from cpu where timestamp < '2024-01-01T11:${30 + (n % 30)}:00' sample by 1m order by timestamp desc limit 5`,
     duckdb: (n) =>
-      `select time_bucket(interval '1 minute', timestamp) b, max(usage_user) from cpu where timestamp < '2024-01-01T11:3${n}:00' group by b order by b desc limit 5`,
+      `select time_bucket(interval '1 minute', timestamp) b, max(usage_user) from cpu where timestamp < '2024-01-01T11:${30 + (n % 30)}:00' group by b order by b desc limit 5`,
   },
 ]

@@ -144,7 +144,7 @@ export interface CoordinatorWork {
 
 /** How long the coordinator waits for a chunk of another thread, in addition to the time of its own longest chunk. */
 const patienceMs = 20
-/** How long other threads may take to free their memory. */
+/** How long other threads may take to free their memory; a terminated thread never does. */
 const giveBackMs = 1000
 
 export class CoordinatorRun {
@@ -168,6 +168,8 @@ export class CoordinatorRun {
   #short = false
   /** Since when workers must hold nothing because memory is short; -1: workers are allowed. */
   #aloneSinceMs = -1
+  /** No worker holds memory of the fragment any more. */
+  #alone: boolean
   /** The client has stopped reading, and step() has not been called since. */
   #idle = false
 
@@ -178,6 +180,7 @@ export class CoordinatorRun {
     initWorkQueue(memory, this.#address, work.chunks, parallelism.threadId)
     this.#queue = new WorkQueue(memory, this.#address, parallelism.threadId)
     this.#invited = parallelism.workers === 0 || work.chunks < 2
+    this.#alone = parallelism.workers === 0
   }
 
   step(): 'working' | 'waiting' | 'done' {
@@ -316,18 +319,19 @@ export class CoordinatorRun {
   }
 
   /**
-   * Memory does not suffice for the chunk that is to be merged next. Workers are told to free their memory and to stop
-   * working. Returns false when they have had the time to do so, or there are none.
+   * Memory does not suffice for the chunk that is to be merged next. Tells workers to free their memory and to stop
+   * working. Returns false if the chunk was already tried without them.
    */
   #mayGoOnAlone(): boolean {
+    if (this.#alone) return false
     const now = this.#parallelism.nowMs()
-    if (this.#parallelism.workers === 0) return false
     if (this.#aloneSinceMs < 0) {
       this.#aloneSinceMs = now
       this.#queue.goIdle(true)
       this.#withdrawAll()
     }
-    return now - this.#aloneSinceMs < giveBackMs
+    this.#alone = !this.#queue.isHeld || now - this.#aloneSinceMs >= giveBackMs
+    return true
   }
 
   #invite(): void {
@@ -376,6 +380,7 @@ export class WorkerRun {
   /** Result by chunk. */
   readonly #results = new Map<number, number>()
   #current = -1
+  #holds = false
 
   constructor(parallelism: Pick<Parallelism, 'wake'>, queue: WorkQueue, worker: ChunkWorker) {
     this.#parallelism = parallelism
@@ -391,6 +396,7 @@ export class WorkerRun {
       if (this.#holdsEnough()) return 'waiting'
       this.#current = this.#queue.next()
       if (this.#current < 0) return 'waiting'
+      this.#setHolds(true)
       this.#worker.begin(this.#current, false)
     }
     if (this.#worker.step()) return 'working'
@@ -408,7 +414,14 @@ export class WorkerRun {
     this.giveUp()
     this.#queue.awaitMerge()
     this.#reclaim()
-    return this.#results.size > 0 ? 'waiting' : 'idle'
+    if (this.#results.size > 0) return 'waiting'
+    this.#setHolds(false)
+    return 'idle'
+  }
+
+  #setHolds(holds: boolean): void {
+    if (holds !== this.#holds) this.#queue.countHolder(holds ? 1 : -1)
+    this.#holds = holds
   }
 
   /** Gives the current chunk up, for another thread. */

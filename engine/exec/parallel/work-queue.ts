@@ -5,7 +5,8 @@
 // Layout, u32 words:
 //
 //   0 next chunk | 1 chunk count | 2 coordinator's thread id | 3 closed (1: the coordinator needs no more results)
-//   4 to 7 bit set of threads that wait for the next merge | 8 resting (1: workers must not start or keep work)
+//   4 to 7 bit set of threads that wait for the next merge | 8 idle (1: workers must not start or keep work)
+//   9 number of workers that hold memory
 //   16.. state word of each chunk
 //
 // The state word of a chunk is one of
@@ -33,6 +34,7 @@ const closedWord = 3
 const waitingWord = 4
 const waitingWords = 4
 const idleWord = 8
+const holdersWord = 9
 const merged = 1
 
 export function workQueueBytes(chunks: number): number {
@@ -84,6 +86,15 @@ export class WorkQueue {
 
   goIdle(idle: boolean): void {
     Atomics.store(this.#u32, this.#base + idleWord, idle ? 1 : 0)
+  }
+
+  /** Whether workers hold memory for their chunks and results. */
+  get isHeld(): boolean {
+    return Atomics.load(this.#u32, this.#base + holdersWord) > 0
+  }
+
+  countHolder(change: 1 | -1): void {
+    Atomics.add(this.#u32, this.#base + holdersWord, change)
   }
 
   /** Number of chunks that were taken at least once. */

@@ -13,10 +13,10 @@ import { intMin } from '../../types/number.js'
 import type { Value } from '../../types/value.js'
 import type { EvaluationContext } from '../functions/function-types.js'
 import { compileExpression, scalarOf } from '../functions/registry/evaluate.js'
+import { RowIndex, type RowPlaces } from '../relations/row-index.js'
 import { isDeferred } from '../typing/deferred-values.js'
 import { allOf, columnsOf, conjuncts, visitExpression } from '../typing/walk-expression.js'
 import type { Expression, Plan } from './plan.js'
-import { RowIndex, type RowPlaces } from './row-index.js'
 import { inputsOf, mapInputs } from './walk-plan.js'
 
 type Join = Extract<Plan, { kind: 'join' }>

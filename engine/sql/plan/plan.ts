@@ -7,7 +7,7 @@
 import type { ForeignSource } from '../../parquet/foreign-file.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import type { RowIndex } from './row-index.js'
+import type { RowIndex } from '../relations/row-index.js'
 
 export type Expression =
   | { readonly kind: 'column'; readonly index: number; readonly type: DataType; readonly position: number }

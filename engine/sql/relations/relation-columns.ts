@@ -4,7 +4,7 @@
 import { assert } from '../../base/assert.js'
 import { type ColumnType, columnTypes, type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import type { RowIndex } from '../plan/row-index.js'
+import type { RowIndex } from './row-index.js'
 
 export interface RelationColumn {
   readonly name: string

@@ -11,12 +11,12 @@ import { type PgRelation, pgRelation, systemColumns } from '../pg-catalog/catalo
 import { once } from '../pg-catalog/once.js'
 import { recordedCatalog, recordedInformation } from '../pg-catalog/recorded-columns.js'
 import { ownTypeRecords } from '../pg-catalog/types.js'
-import { RowIndex } from '../plan/row-index.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { lastingInformation, ownColumnRecords, sessionInformation } from './information-rows.js'
 import type { RecordLists } from './record-lists.js'
 import type { RelationColumn, SystemRelation } from './relation-columns.js'
 import { columnList, nothing } from './relation-columns.js'
+import { RowIndex } from './row-index.js'
 import { lastingRows, sessionRows } from './rows.js'
 
 const typesOfColumns = once(ownTypeRecords)

@@ -1,6 +1,7 @@
 // Stages packed batches of rows in shared memory for a commit: copies bytes, and looks up each distinct symbol once.
 
 import { assert } from '../../base/assert.js'
+import { SqlError } from '../../base/errors.js'
 import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -61,7 +62,9 @@ function stageSymbols(
   let at = heap.put(texts)
   for (let index = 0; index < count; index++) {
     const bytes = unaligned(u32, at)
-    known[index] = dictionary.intern(at + 4, bytes) as number
+    const code = dictionary.intern(at + 4, bytes)
+    if (code === undefined) throw new SqlError('a symbol is not valid UTF-8', 0)
+    known[index] = code
     at += 4 + bytes
   }
   for (let row = 0; row < ids.length; row++) {

@@ -104,7 +104,9 @@ function storeValue(
 ): void {
   if (column.type.name === 'SYMBOL') {
     const bytes = encoder.encode(String(value))
-    setNumber(slot, table.dictionary(column.id).intern(heap.put(bytes), bytes.length) as number)
+    const code = table.dictionary(column.id).intern(heap.put(bytes), bytes.length)
+    assert(code !== undefined, 'R2: encoded text is UTF-8')
+    setNumber(slot, code)
   } else if (typeof value === 'string') {
     if (column.type.name === 'CHAR') setNumber(slot, value.length === 0 ? 0 : value.charCodeAt(0))
     else setBytes(slot, encoder.encode(value))

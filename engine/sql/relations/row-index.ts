@@ -1,5 +1,5 @@
 // Which rows of a list have a value in a column. Lists of the system catalog stay until the catalog changes and are joined by
-// many statements, so their index is kept with them (relations/relations.ts).
+// many statements, so their index is kept with them (relations.ts).
 //
 // All members are private, since messages to query threads carry plans and copy public members.
 
