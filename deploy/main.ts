@@ -124,7 +124,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const registry = new ConnectionRegistry(clock, loaded.values['connection.log.entries'])
   const backends = () => backendsOf(registry)
   const hooks = { backends, systemTable, observer, reload: () => live.reload() }
-  const store = openObjectStore(loaded.values, log)
+  const store = openObjectStore(loaded.values, root, log)
   closers.push(store.close)
   let isOpen = false
   // A running server waits until the log can be written again. One that is not ready yet fails to start.
@@ -134,6 +134,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const engine = await openEngine({
     ...engineOptions({ root, loaded, current: () => live.current, hooks, log, clock, fatal }),
     logFailed,
+    objectStore: store.policies,
   })
   closers.push(() => engine.close())
   const watchDisk = ({ values }: Loaded): void => engine.refuseBelow(freeBytesMin(values['disk.free.bytes.min'], root))

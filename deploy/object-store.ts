@@ -1,16 +1,20 @@
 // The object store of a server: opened from the settings, and probed in the background, since a server starts and works
 // without its store. Shows its state in object_store() and /warnings.
 
+import { randomUUID } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../engine/base/log.js'
 import {
+  type EngineOptions,
   type ObjectStoreOptions,
   openStoreClient,
   type StoreCapabilities,
   type StoreClient,
   StoreError,
   storePlace,
+  type UploadFigures,
   type VirtualRelation,
 } from '../engine/engine.js'
 import type { Metric } from '../gateways/common/metric.js'
@@ -20,6 +24,8 @@ import { type Settings, SettingsError } from './settings/settings.js'
 export interface ServerStore {
   /** Null: none is configured. */
   readonly client: StoreClient | null
+  /** What the engine carries out storage policies with. */
+  readonly policies: NonNullable<EngineOptions['objectStore']>
   readonly relation: VirtualRelation
   readonly metrics: readonly Metric[]
   /** What an administrator should act on. */
@@ -36,10 +42,21 @@ type State =
 const probeAgainMs = 10_000
 
 /** Throws SettingsError if the settings do not fit together. */
-export function openObjectStore(settings: Settings, log: Log): ServerStore {
+export function openObjectStore(settings: Settings, root: string, log: Log): ServerStore {
   const options = objectStoreOptions(settings)
   const client = options === null ? null : openStoreClient(options)
   let state: State = { kind: client === null ? 'none' : 'probing' }
+  const isReady = (): boolean => state.kind === 'ready' && state.capabilities.putIfAbsent
+  let uploads: UploadFigures | null = null
+  const isConfigured = client !== null && options?.url !== ''
+  const policies = {
+    store: isConfigured ? client : null,
+    rootId: isConfigured ? rootIdOf(root) : '',
+    ready: isReady,
+    report: (figures: UploadFigures) => {
+      uploads = figures
+    },
+  }
   const closing = new AbortController()
   const tell = (next: State): void => {
     if (next.kind === 'unavailable' && (state.kind !== 'unavailable' || state.reason !== next.reason)) {
@@ -49,12 +66,20 @@ export function openObjectStore(settings: Settings, log: Log): ServerStore {
     state = next
     for (const warning of warningsOf(next)) if (next.kind === 'ready') log('W', 'object-store', warning)
   }
-  if (client !== null && options?.url !== '') void probeUntilReady(client, tell, closing.signal)
+  if (client !== null && isConfigured) void probeUntilReady(client, tell, closing.signal)
   return {
     client,
+    policies,
     relation: storeRelation(options, () => state),
-    metrics: storeMetrics(() => state),
-    warnings: () => warningsOf(state).map((warning) => ({ tag: 'object-store', warning })),
+    metrics: storeMetrics(
+      () => state,
+      () => uploads,
+    ),
+    warnings: () =>
+      [...warningsOf(state), ...waitingText(uploads, isConfigured)].map((warning) => ({
+        tag: 'object-store',
+        warning,
+      })),
     close: async () => {
       closing.abort()
       await client?.close()
@@ -140,8 +165,52 @@ function warningsOf(state: State): string[] {
   ]
 }
 
-function storeMetrics(stateOf: () => State): Metric[] {
+function waitingText(uploads: UploadFigures | null, isConfigured: boolean): string[] {
+  if (uploads === null || uploads.waiting === 0) return []
+  const parts = `[parts=${uploads.waiting}]`
+  if (!isConfigured) return [`storage policies wait: no object store is configured ${parts} [setting=object.store.url]`]
+  return uploads.failure === null
+    ? []
+    : [`parts wait for their upload to the object store ${parts}: ${uploads.failure}`]
+}
+
+/** Created at the first start with a store. A copy of the root that is to live on its own needs another one. */
+function rootIdOf(root: string): string {
+  const path = join(root, 'root.id')
+  if (existsSync(path)) return readFileSync(path, 'utf8').trim()
+  const id = randomUUID()
+  writeFileSync(path, `${id}\n`, { flag: 'wx', flush: true })
+  return id
+}
+
+function storeMetrics(stateOf: () => State, uploadsOf: () => UploadFigures | null): Metric[] {
+  const upload = (
+    name: string,
+    type: Metric['type'],
+    description: string,
+    read: (figures: UploadFigures) => number,
+  ): Metric => ({
+    ...{ name: `svc_object_store_${name}`, type, description },
+    read: () => {
+      const uploads = uploadsOf()
+      return uploads === null ? 0 : read(uploads)
+    },
+  })
   return [
+    upload(
+      'waiting_parts',
+      'gauge',
+      'Parts that a storage policy moves to the object store, and that are not there yet.',
+      ({ waiting }) => waiting,
+    ),
+    upload('uploaded_parts_total', 'counter', 'Parts uploaded to the object store.', ({ uploaded }) => uploaded),
+    upload('uploaded_bytes_total', 'counter', 'Bytes of parts uploaded to the object store.', ({ bytes }) => bytes),
+    upload(
+      'upload_failures_total',
+      'counter',
+      'Uploads of parts that failed and are tried again.',
+      ({ failures }) => failures,
+    ),
     {
       name: 'svc_object_store_available',
       type: 'gauge',

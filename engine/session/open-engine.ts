@@ -34,6 +34,7 @@ import { InlineExecution } from './inline-execution.js'
 import { LocalEngine } from './local-engine.js'
 import type { EngineHooks } from './local-options.js'
 import { openInlineExecutor } from './open-inline.js'
+import { Uploader, type UploaderOptions } from './uploader.js'
 import type { ConfiguredName } from './user-catalog.js'
 
 const MIB = 1024 * 1024
@@ -68,6 +69,8 @@ export interface EngineOptions {
   readonly systemTable?: EngineHooks['systemTable']
   readonly observer?: EngineHooks['observer']
   readonly backends?: EngineHooks['backends']
+  /** Where storage policies move parts to. */
+  readonly objectStore?: Pick<UploaderOptions, 'store' | 'ready' | 'rootId' | 'report'>
   /** Users defined by settings: SQL cannot create users with these names. */
   readonly configuredUsers: readonly ConfiguredName[]
   /** Called when the log cannot be written; the engine rejects writes and keeps trying. */
@@ -199,6 +202,7 @@ class EngineThreads {
   #nextThreadId: number = threadIds.firstQuery - 1
   /** Resolves when the thread has ended. */
   readonly #ends = new Map<number, Deferred<void>>()
+  readonly #uploader: Uploader | null
   #closing = false
   #allStarted = false
 
@@ -261,6 +265,10 @@ class EngineThreads {
       cacheAddress,
       ...hooksOf(options),
     })
+    const { objectStore, directory, clock, log } = options
+    const post = (message: ToWriter): void => this.#writer.post(message)
+    const around = { view: this.#view, directory, clock, log, post }
+    this.#uploader = objectStore === undefined ? null : new Uploader({ ...objectStore, ...around })
   }
 
   #startWriter(port: MessagePort): Thread<ToWriter> {
@@ -421,6 +429,7 @@ class EngineThreads {
 
   async #endThreads(): Promise<void> {
     this.#closing = true
+    this.#uploader?.close()
     this.#watch.close()
     for (const thread of this.#queryThreads.values()) thread.post({ kind: 'close' })
     this.#log.post({ kind: 'close' })

@@ -6,9 +6,11 @@ import { lastWriteMicros } from '../memory/column-layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { threadIds } from '../threads/wake.js'
 import type { CatalogView } from './catalog-view.js'
+import { policyRelation } from './policy-relation.js'
 
 export function poolRelations(view: CatalogView, memory: SharedMemory): VirtualRelation[] {
   return [
+    policyRelation(view),
     {
       name: 'reader_pool',
       columns: [

@@ -27,6 +27,7 @@ import { commitManifest } from './writer/writer-manifest.js'
 import { enforceTtl } from './writer/writer-partitions.js'
 import { pinVersion, releaseForgotten, releaseVersion } from './writer/writer-pin.js'
 import { registerParts, stageParts } from './writer/writer-register.js'
+import { noteUploaded } from './writer/writer-remote.js'
 import { applyRewrite } from './writer/writer-rewrite.js'
 import { type StagedRows, stageRows } from './writer/writer-rows.js'
 import {
@@ -244,6 +245,9 @@ export class WriterLoop {
         return
       case 'rewrite':
         applyRewrite(this.state, command.requestId, command.tableId, command.program)
+        return
+      case 'uploaded':
+        noteUploaded(this.state, command)
         return
       case 'stage':
         stageParts(this.state, command)

@@ -15,6 +15,7 @@ import type { ChannelStatement } from './ast-channel.js'
 import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption, Lasting } from './ast-constraints.js'
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { Insert } from './ast-insert.js'
+import type { RetentionAction, StoragePolicyClause, TimeToLive } from './ast-policy.js'
 import type { AlterSequence, Counted, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
 import type { AlterIndex, Checkpoint, CreateIndex, Reindex, Remark, Vacuum } from './ast-upkeep.js'
 import type { UserStatement } from './ast-users.js'
@@ -152,6 +153,7 @@ export interface CreateTable extends Lasting {
   /** null: neither WAL nor BYPASS WAL is written. */
   readonly wal: { readonly position: number; readonly enabled: boolean } | null
   readonly ttl: TimeToLive | null
+  readonly policy: StoragePolicyClause | null
   /** null without a DEDUP clause; never empty. */
   readonly dedupKeys: readonly Name[] | null
   /** `index(col capacity 128)` after the columns. */
@@ -184,13 +186,6 @@ export interface CreateAs {
   readonly casts: readonly ColumnDefinition[]
   /** `create atomic table`, `create batch 1000 o3MaxLag 1s table`. */
   readonly batch: Expression | null
-}
-
-export interface TimeToLive {
-  readonly position: number
-  /** 0 = rows are kept for ever. */
-  readonly count: number
-  readonly unit: 'hour' | 'day' | 'week' | 'month' | 'year'
 }
 
 export interface TableOption {
@@ -319,7 +314,7 @@ export type AlterAction =
     }
   | { readonly kind: 'dedup enable'; readonly position: number; readonly keys: readonly Name[] }
   | { readonly kind: 'dedup disable'; readonly position: number }
-  | { readonly kind: 'set ttl'; readonly position: number; readonly ttl: TimeToLive }
+  | RetentionAction
   | { readonly kind: 'set parameter'; readonly position: number; readonly option: TableOption }
   | { readonly kind: 'set type'; readonly position: number; readonly wal: boolean }
   | {

@@ -44,6 +44,7 @@ import {
 } from './expect.js'
 import { parseExpression } from './expression.js'
 import { parseAlterSequence } from './sequence.js'
+import { parsePolicyAction } from './storage-policy.js'
 import { parseTableOption, parseTimeToLive } from './table-options.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
 
@@ -168,6 +169,8 @@ function parseAlterConnector(cursor: Cursor, position: number): AlterConnector {
 }
 
 function parseAction(cursor: Cursor): AlterAction {
+  const policy = parsePolicyAction(cursor)
+  if (policy !== null) return policy
   const position = cursor.start
   const { word } = cursor
   if (actionWords.has(word)) advance(cursor)

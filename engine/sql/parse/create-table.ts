@@ -40,6 +40,7 @@ import { parseQuery, parseQueryInParentheses } from './query.js'
 import { refuseReserved } from './reserved.js'
 import { parseBatch } from './rows.js'
 import { parseCreateSequence } from './sequence.js'
+import { parseStoragePolicy } from './storage-policy.js'
 import { parseTableOption, parseTimeToLive, partitionUnitOf } from './table-options.js'
 import { takeIfNotExists } from './tables.js'
 import { expressionText } from './text.js'
@@ -292,11 +293,12 @@ function parsePartitionBy(
   return { position, unit }
 }
 
-type TableTail = { -readonly [Key in 'wal' | 'ttl' | 'dedupKeys' | 'options' | 'volume']: CreateTable[Key] }
+type TableTail = { -readonly [Key in 'wal' | 'ttl' | 'policy' | 'dedupKeys' | 'options' | 'volume']: CreateTable[Key] }
 
 /** TTL, WAL, WITH, IN VOLUME and DEDUP. */
 function parseTableTail(cursor: Cursor, partitionBy: CreateTable['partitionBy']): TableTail {
   const ttl = partitionBy !== null && take(cursor, 'ttl') ? parseTimeToLive(cursor) : null
+  const policy = partitionBy === null ? null : parseStoragePolicy(cursor)
   const wal = partitionBy === null ? null : parseWalType(cursor)
   const options = cursor.word === 'with' && peekWord(cursor) !== '' ? parseOptions(cursor) : []
   const volume = at(cursor, 'in') ? parseVolume(cursor) : null
@@ -305,7 +307,7 @@ function parseTableTail(cursor: Cursor, partitionBy: CreateTable['partitionBy'])
     advance(cursor)
     throw new SqlError('deduplication is possible only on WAL tables', cursor.start)
   }
-  return { ttl, wal, options, volume, dedupKeys: isDedup ? demandOnce(parseDedup(cursor)) : null }
+  return { ttl, policy, wal, options, volume, dedupKeys: isDedup ? demandOnce(parseDedup(cursor)) : null }
 }
 
 function parseWalType(cursor: Cursor): CreateTable['wal'] {

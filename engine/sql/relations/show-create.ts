@@ -1,13 +1,26 @@
 // Formats a table schema as a CREATE TABLE statement, for SHOW CREATE TABLE. Column names are not quoted, because
 // clients compare the recorded text.
 
-import { type ColumnSchema, liveColumns, type TableSchema } from '../../storage/schema/schema.js'
+import { type ColumnSchema, liveColumns, type PartitionAge, type TableSchema } from '../../storage/schema/schema.js'
 import { typeText } from '../../types/column-types.js'
 import { defaultIndexCapacity } from './table-relations.js'
 
 export function createTableText(schema: TableSchema): string {
   const columns = liveColumns(schema).map(columnText).join(',\n\t')
   return `CREATE TABLE '${schema.name}' ( \n\t${columns}\n)${tableTail(schema)};`
+}
+
+function policyText({ policy }: TableSchema): string {
+  if (policy == null) return ''
+  const stages = [
+    ...(policy.toParquet === null ? [] : [`TO PARQUET ${ageText(policy.toParquet)}`]),
+    ...(policy.toRemote === null ? [] : [`TO REMOTE ${ageText(policy.toRemote)}`]),
+  ]
+  return ` STORAGE POLICY(${stages.join(', ')})`
+}
+
+function ageText({ value, unit }: PartitionAge): string {
+  return `${value} ${unit}${value === 1 ? '' : 'S'}`
 }
 
 function columnText({ name, type, symbol, indexed, default: value }: ColumnSchema): string {
@@ -21,9 +34,8 @@ function tableTail(schema: TableSchema): string {
   const nameOf = (id: number): string => schema.columns.find((column) => column.id === id)?.name ?? ''
   if (schema.timestampId < 0) return ''
   if (schema.view !== undefined) return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY N/A`
-  const ttl =
-    schema.ttl === null ? '' : ` TTL ${schema.ttl.value} ${schema.ttl.unit}${schema.ttl.value === 1 ? '' : 'S'}`
+  const ttl = schema.ttl === null ? '' : ` TTL ${ageText(schema.ttl)}`
   const wal = schema.bypassWal || schema.partitionBy === 'NONE' ? ' BYPASS WAL' : ''
   const dedup = schema.dedupKeys.length === 0 ? '' : `\nDEDUP UPSERT KEYS(${schema.dedupKeys.map(nameOf).join(',')})`
-  return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY ${schema.partitionBy}${ttl}${wal}${dedup}`
+  return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY ${schema.partitionBy}${ttl}${policyText(schema)}${wal}${dedup}`
 }

@@ -36,20 +36,13 @@ import {
   missingAlteredColumn,
 } from './alter-checks.js'
 import { together } from './alter-together.js'
-import {
-  checkColumnName,
-  checkTableName,
-  columnOf,
-  dedupKeysOf,
-  powerOfTwo,
-  storedType,
-  ttlOf,
-} from './create-table.js'
+import { checkColumnName, checkTableName, columnOf, dedupKeysOf, powerOfTwo, storedType } from './create-table.js'
 import { declaredOf, sameDeclared } from './declared.js'
 import { changedDefault } from './identity.js'
 import type { PlannedStatement } from './planned.js'
 import { castProgram } from './rewrite.js'
 import { planAlterSequence } from './sequences.js'
+import { retentionChanges } from './storage-policy.js'
 
 export function planAlterTable(statement: ast.AlterTable, context: BindContext): PlannedStatement {
   const { table, actions } = statement
@@ -109,9 +102,9 @@ function changesOf(
     case 'dedup disable':
       return alter({ dedupKeys: [] })
     case 'set ttl':
-      if (schema.partitionBy === 'NONE')
-        throw new SqlError('cannot set TTL on a non-partitioned table', action.ttl.position)
-      return alter({ ttl: ttlOf(action.ttl, schema.partitionBy) })
+    case 'set policy':
+    case 'change policy':
+      return alter(retentionChanges(action, schema))
     case 'set parameter':
       return alter(optionOf(action.option))
     case 'set type':

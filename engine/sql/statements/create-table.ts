@@ -44,6 +44,7 @@ import { countedColumn } from './identity.js'
 import { batchRowsOf } from './insert.js'
 import type { PlannedStatement } from './planned.js'
 import { queryOf } from './query-statement.js'
+import { newRetention } from './storage-policy.js'
 import { isNullColumn, targetProjection } from './target.js'
 
 type NewSchema = Omit<TableSchema, 'id' | 'version'>
@@ -223,7 +224,7 @@ function withIndexes(columns: readonly ColumnSchema[], { indexes }: ast.CreateTa
 // The table ---------------------------------------------------------------------------------------------------------
 
 function schemaOf(statement: ast.CreateTable, columns: readonly ColumnSchema[], context: BindContext): NewSchema {
-  const { timestamp, partitionBy, wal, ttl } = statement
+  const { timestamp, partitionBy, wal } = statement
   const timestampId = timestamp === null ? -1 : timestampColumn(columns, timestamp, statement.source.kind === 'as')
   const unit = (partitionBy?.unit ?? 'none').toUpperCase() as PartitionUnit
   if (timestampId < 0 && unit !== 'NONE') {
@@ -231,8 +232,6 @@ function schemaOf(statement: ast.CreateTable, columns: readonly ColumnSchema[], 
   }
   if (wal?.enabled === true && unit === 'NONE')
     throw new SqlError('WAL Write Mode can only be used on partitioned tables', wal.position)
-  if (ttl !== null && ttl.count > 0 && unit === 'NONE')
-    throw new SqlError('cannot set TTL on a non-partitioned table', ttl.position)
   const base: NewSchema = {
     name: statement.table.name,
     columns,
@@ -240,7 +239,7 @@ function schemaOf(statement: ast.CreateTable, columns: readonly ColumnSchema[], 
     partitionBy: unit,
     bypassWal: wal?.enabled === false,
     dedupKeys: statement.dedupKeys === null ? [] : dedupKeysOf(statement.dedupKeys, columns, timestampId),
-    ttl: ttlOf(ttl, unit),
+    ...newRetention(statement, unit),
     maxUncommittedRows: defaultMaxUncommittedRows,
     o3MaxLagMicros: defaultO3MaxLagMicros,
     createdMicros: Number(context.evaluation.nowMicros),
@@ -259,28 +258,6 @@ function timestampColumn(columns: readonly ColumnSchema[], { name, position }: a
     throw new SqlError(`TIMESTAMP column expected [actual=${typeText(column.type)}${columnName}]`, position)
   }
   return column.id
-}
-
-const hoursOf: Partial<Record<ast.TimeToLive['unit'], number>> = { hour: 1, day: 24, week: 168 }
-const monthsOf: Partial<Record<ast.TimeToLive['unit'], number>> = { month: 1, year: 12 }
-
-/**
- * Whether the TTL is a multiple of the partition unit, since whole partitions expire. Months count as a multiple of any
- * shorter unit.
- */
-function isMultiple({ count, unit }: ast.TimeToLive, partitionBy: PartitionUnit): boolean {
-  const partition = partitionBy.toLowerCase() as ast.TimeToLive['unit']
-  const hours = hoursOf[partition]
-  const ttlHours = hoursOf[unit]
-  if (hours !== undefined) return ttlHours === undefined || (count * ttlHours) % hours === 0
-  return ttlHours === undefined && (count * (monthsOf[unit] ?? 1)) % (monthsOf[partition] ?? 1) === 0
-}
-
-export function ttlOf(ttl: ast.TimeToLive | null, partitionBy: PartitionUnit): TableSchema['ttl'] {
-  if (ttl === null || ttl.count === 0) return null
-  if (!isMultiple(ttl, partitionBy))
-    throw new SqlError('TTL value must be an integer multiple of partition size', ttl.position)
-  return { value: ttl.count, unit: ttl.unit.toUpperCase() as NonNullable<TableSchema['ttl']>['unit'] }
 }
 
 /** Column ids of DEDUP UPSERT KEYS, in column order. */
@@ -327,6 +304,7 @@ function likeSchema(
     bypassWal: schema.bypassWal,
     dedupKeys: schema.dedupKeys.map(idOf),
     ttl: schema.ttl,
+    ...(schema.policy == null ? {} : { policy: schema.policy }),
     maxUncommittedRows: schema.maxUncommittedRows,
     o3MaxLagMicros: schema.o3MaxLagMicros,
     createdMicros: Number(context.evaluation.nowMicros),

@@ -46,6 +46,7 @@ export type SchemaChange =
           TableSchema,
           | 'dedupKeys'
           | 'ttl'
+          | 'policy'
           | 'maxUncommittedRows'
           | 'o3MaxLagMicros'
           | 'bypassWalNext'
@@ -226,6 +227,13 @@ export type ToWriter =
     }
   | { readonly kind: 'jobDone'; readonly jobId: number; readonly result: JobResult }
   | { readonly kind: 'jobFailed'; readonly jobId: number; readonly error: ErrorRecord }
+  /** A part is in the object store, too. Not answered: the next version of the table shows it. */
+  | {
+      readonly kind: 'uploaded'
+      readonly tableId: number
+      readonly partId: number
+      readonly remote: NonNullable<PartDescriptor['remote']>
+    }
   | { readonly kind: 'close'; readonly requestId: number }
 
 /** A rejected line of a request. */

@@ -120,7 +120,9 @@ export interface TableSchema {
   readonly dedupKeys: readonly number[]
   /** Absent if none was declared. */
   readonly keys?: readonly DeclaredKey[]
-  readonly ttl: { readonly value: number; readonly unit: 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR' } | null
+  readonly ttl: PartitionAge | null
+  /** Absent or null: none. A table has this or a TTL. */
+  readonly policy?: StoragePolicy | null
   readonly maxUncommittedRows: number
   /** In microseconds. */
   readonly o3MaxLagMicros: number
@@ -135,6 +137,20 @@ export interface TableSchema {
   readonly labels?: readonly string[]
   /** Text of COMMENT ON TABLE; empty if none. */
   readonly comment?: string
+}
+
+/** Of a partition's end, counted back from the newest row. */
+export interface PartitionAge {
+  readonly value: number
+  readonly unit: 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR'
+}
+
+/** At which age partitions change their storage; null: never. */
+export interface StoragePolicy {
+  /** Shown only: parts are Parquet from the beginning. */
+  readonly toParquet: PartitionAge | null
+  readonly toRemote: PartitionAge | null
+  readonly enabled: boolean
 }
 
 /** A sequence. Numbers are strings, because schemas are stored as JSON. */
@@ -196,6 +212,8 @@ export interface PartDescriptor {
   readonly columnIds: readonly number[]
   /** SYMBOL columns with a NULL; absent if there are none, and in parts of earlier versions. */
   readonly nullSymbolIds?: readonly number[]
+  /** The verified copy of the file in the object store, with the CRC-32 of the whole file. */
+  readonly remote?: { readonly key: string; readonly checksum: number }
 }
 
 /** A part as a schema contains it, in JSON types. */

@@ -14,7 +14,8 @@ import { isFull } from '../../wal/reserve.js'
 import type { Lsn } from '../../wal/types.js'
 import type { Receipt } from '../jobs/messages.js'
 import type { Memtable } from '../memtable/memtable.js'
-import { partitionFinder, partitionNamer, timestampsPerSecond } from '../schema/partition.js'
+import { isOlder } from '../schema/age.js'
+import { partitionFinder, partitionNamer } from '../schema/partition.js'
 import type { DetachedPart, PartDescriptor, TableSchema } from '../schema/schema.js'
 import { withReserve } from './making-room.js'
 import { leaveMemory, someTime } from './writer-leave.js'
@@ -233,35 +234,11 @@ export function enforceTtl(state: WriterState): void {
 
 /** Whether the partition of a timestamp is expired. */
 function expiry({ schema, parts, generations }: WriterTable, nowMicros: bigint): (ts: bigint) => boolean {
-  const perMicro = timestampsPerSecond(schema) / 1_000_000n
   let newest = 0n
   for (const { maxTs } of parts) if (maxTs > newest) newest = maxTs
   for (const { memtable } of generations) {
     const range = memtable.timeRange()
     if (range !== undefined && range.max > newest) newest = range.max
   }
-  const now = nowMicros * perMicro
-  const limit = before(newest < now ? newest : now, schema, perMicro)
-  const partitionOf = partitionFinder(schema)
-  return (ts) => partitionOf(ts).to <= limit
-}
-
-const microsPerHour = 3_600_000_000n
-
-/** The timestamp minus the TTL. */
-function before(ts: bigint, { ttl }: TableSchema, perMicro: bigint): bigint {
-  const { value, unit } = ttl ?? { value: 0, unit: 'HOUR' }
-  if (unit === 'HOUR' || unit === 'DAY' || unit === 'WEEK') {
-    const hours = { HOUR: 1, DAY: 24, WEEK: 168 }[unit]
-    return ts - BigInt(value * hours) * microsPerHour * perMicro
-  }
-  const micros = ts / perMicro
-  const date = new Date(Number(micros / 1000n))
-  const months = unit === 'MONTH' ? value : value * 12
-  const day = date.getUTCDate()
-  date.setUTCDate(1)
-  date.setUTCMonth(date.getUTCMonth() - months)
-  const days = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate()
-  date.setUTCDate(Math.min(day, days))
-  return (BigInt(date.getTime()) * 1000n + (micros % 1000n)) * perMicro
+  return isOlder(schema, newest, nowMicros, schema.ttl ?? { value: 0, unit: 'HOUR' })
 }

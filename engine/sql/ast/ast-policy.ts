@@ -1,0 +1,25 @@
+// Syntax tree of what limits how long rows are kept, and where: TTL and storage policies. Import these types from ast.ts.
+
+export interface TimeToLive {
+  readonly position: number
+  /** 0 = rows are kept for ever. */
+  readonly count: number
+  readonly unit: 'hour' | 'day' | 'week' | 'month' | 'year'
+}
+
+/** `TO REMOTE 7d`: what happens to a partition when it is so old. */
+export interface PolicyStage {
+  readonly position: number
+  readonly kind: 'to parquet' | 'to remote' | 'drop local' | 'drop remote'
+  readonly age: TimeToLive
+}
+
+export interface StoragePolicyClause {
+  readonly position: number
+  readonly stages: readonly PolicyStage[]
+}
+
+export type RetentionAction =
+  | { readonly kind: 'set ttl'; readonly position: number; readonly ttl: TimeToLive }
+  | { readonly kind: 'set policy'; readonly position: number; readonly policy: StoragePolicyClause }
+  | { readonly kind: 'change policy'; readonly position: number; readonly change: 'enable' | 'disable' | 'drop' }

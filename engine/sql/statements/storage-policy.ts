@@ -1,0 +1,111 @@
+// Plans TTL and storage policies: which ages a table's partitions permit, in which order stages follow each other, and that
+// a table has one or the other. Stages that are not carried out yet are refused.
+
+import { SqlError } from '../../base/errors.js'
+import type { SchemaChange } from '../../storage/jobs/messages.js'
+import type { PartitionUnit, StoragePolicy, TableSchema } from '../../storage/schema/schema.js'
+import type * as ast from '../ast/ast.js'
+
+type Changes = Extract<SchemaChange, { kind: 'alterTable' }>['changes']
+
+const hoursOf: Partial<Record<ast.TimeToLive['unit'], number>> = { hour: 1, day: 24, week: 168 }
+const monthsOf: Partial<Record<ast.TimeToLive['unit'], number>> = { month: 1, year: 12 }
+/** Of a month, to compare ages of different units. */
+const hoursPerMonth = 730.5
+
+const twoLimits = 'a table has a TTL or a storage policy, not both'
+
+/** What the action changes of the schema. Throws SqlError. */
+export function retentionChanges(action: ast.RetentionAction, schema: TableSchema): Changes {
+  switch (action.kind) {
+    case 'set ttl':
+      if (schema.partitionBy === 'NONE') {
+        throw new SqlError('cannot set TTL on a non-partitioned table', action.ttl.position)
+      }
+      if (action.ttl.count > 0 && schema.policy != null) throw new SqlError(twoLimits, action.position)
+      return { ttl: ttlOf(action.ttl, schema.partitionBy) }
+    case 'set policy':
+      if (schema.ttl !== null) throw new SqlError(twoLimits, action.policy.position)
+      return { policy: policyOf(action.policy, schema.partitionBy) }
+    case 'change policy':
+      return { policy: changedPolicy(action, schema) }
+  }
+}
+
+/** TTL and policy of CREATE TABLE. Throws SqlError. */
+export function newRetention(
+  { ttl, policy }: Pick<ast.CreateTable, 'ttl' | 'policy'>,
+  unit: PartitionUnit,
+): Pick<TableSchema, 'ttl' | 'policy'> {
+  if (ttl !== null && ttl.count > 0 && unit === 'NONE') {
+    throw new SqlError('cannot set TTL on a non-partitioned table', ttl.position)
+  }
+  if (policy === null) return { ttl: ttlOf(ttl, unit) }
+  if (ttl !== null && ttl.count > 0) throw new SqlError(twoLimits, policy.position)
+  return { ttl: null, policy: policyOf(policy, unit) }
+}
+
+function changedPolicy(
+  { change, position }: Extract<ast.RetentionAction, { kind: 'change policy' }>,
+  { policy, name }: TableSchema,
+): StoragePolicy | null {
+  if (change === 'drop') return null
+  if (policy == null) throw new SqlError(`table has no storage policy [table=${name}]`, position)
+  return { ...policy, enabled: change === 'enable' }
+}
+
+function policyOf({ stages, position }: ast.StoragePolicyClause, partitionBy: PartitionUnit): StoragePolicy {
+  if (partitionBy === 'NONE') throw new SqlError('storage policies are for partitioned tables', position)
+  let previous: ast.PolicyStage | null = null
+  const order = ['to parquet', 'to remote', 'drop local', 'drop remote']
+  for (const stage of stages) {
+    const { kind, age } = stage
+    if (age.count === 0) throw new SqlError('the age of a partition must be positive', age.position)
+    if (!isMultiple(age, partitionBy)) {
+      throw new SqlError('the age must be an integer multiple of partition size', age.position)
+    }
+    if (previous !== null) {
+      const words = `${kind.toUpperCase()} comes before ${previous.kind.toUpperCase()}`
+      if (previous.kind === kind) throw new SqlError(`duplicate stage: ${kind.toUpperCase()}`, stage.position)
+      if (order.indexOf(kind) < order.indexOf(previous.kind) || hours(age) < hours(previous.age)) {
+        throw new SqlError(`wrong order in a storage policy: ${words}`, stage.position)
+      }
+    }
+    previous = stage
+  }
+  // Nothing brings rows back from the store yet, so local parts have to stay.
+  const later = stages.find(({ kind }) => kind === 'drop local' || kind === 'drop remote')
+  if (later !== undefined) throw new SqlError(`${later.kind.toUpperCase()} is not supported yet`, later.position)
+  const ageOf = (wanted: ast.PolicyStage['kind']) => {
+    const stage = stages.find(({ kind }) => kind === wanted)
+    return stage === undefined ? null : spanOf(stage.age)
+  }
+  return { toParquet: ageOf('to parquet'), toRemote: ageOf('to remote'), enabled: true }
+}
+
+/**
+ * Whether the age is a multiple of the partition unit, since whole partitions expire. Months count as a multiple of any
+ * shorter unit.
+ */
+function isMultiple({ count, unit }: ast.TimeToLive, partitionBy: PartitionUnit): boolean {
+  const partition = partitionBy.toLowerCase() as ast.TimeToLive['unit']
+  const partitionHours = hoursOf[partition]
+  const ageHours = hoursOf[unit]
+  if (partitionHours !== undefined) return ageHours === undefined || (count * ageHours) % partitionHours === 0
+  return ageHours === undefined && (count * (monthsOf[unit] ?? 1)) % (monthsOf[partition] ?? 1) === 0
+}
+
+function hours({ count, unit }: ast.TimeToLive): number {
+  return count * (hoursOf[unit] ?? (monthsOf[unit] ?? 1) * hoursPerMonth)
+}
+
+function ttlOf(ttl: ast.TimeToLive | null, partitionBy: PartitionUnit): TableSchema['ttl'] {
+  if (ttl === null || ttl.count === 0) return null
+  if (!isMultiple(ttl, partitionBy))
+    throw new SqlError('TTL value must be an integer multiple of partition size', ttl.position)
+  return spanOf(ttl)
+}
+
+function spanOf({ count, unit }: ast.TimeToLive): NonNullable<TableSchema['ttl']> {
+  return { value: count, unit: unit.toUpperCase() as NonNullable<TableSchema['ttl']>['unit'] }
+}

@@ -1,0 +1,38 @@
+// Ages of partitions: TTL and storage policies count from the newest row, but a row from the future does not count beyond
+// now, so that it cannot expire everything.
+
+import { partitionFinder, timestampsPerSecond } from './partition.js'
+import type { PartitionAge, TableSchema } from './schema.js'
+
+const microsPerHour = 3_600_000_000n
+
+/** Whether the partition of a time has ended more than the age before the newest row. */
+export function isOlder(
+  schema: TableSchema,
+  newest: bigint,
+  nowMicros: bigint,
+  age: PartitionAge,
+): (ts: bigint) => boolean {
+  const perMicro = timestampsPerSecond(schema) / 1_000_000n
+  const now = nowMicros * perMicro
+  const limit = before(newest < now ? newest : now, age, perMicro)
+  const partitionOf = partitionFinder(schema)
+  return (ts) => partitionOf(ts).to <= limit
+}
+
+/** The moment that lies the age before. */
+function before(ts: bigint, { value, unit }: PartitionAge, perMicro: bigint): bigint {
+  if (unit === 'HOUR' || unit === 'DAY' || unit === 'WEEK') {
+    const hours = { HOUR: 1, DAY: 24, WEEK: 168 }[unit]
+    return ts - BigInt(value * hours) * microsPerHour * perMicro
+  }
+  const micros = ts / perMicro
+  const date = new Date(Number(micros / 1000n))
+  const months = unit === 'MONTH' ? value : value * 12
+  const day = date.getUTCDate()
+  date.setUTCDate(1)
+  date.setUTCMonth(date.getUTCMonth() - months)
+  const days = new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 0)).getUTCDate()
+  date.setUTCDate(Math.min(day, days))
+  return (BigInt(date.getTime()) * 1000n + (micros % 1000n)) * perMicro
+}
