@@ -76,6 +76,10 @@ function writerOptions(settings: Settings): EngineOptions['writer'] {
     compactionPartsMin: settings['storage.merge.parts.min'],
     compactionRowsMax: settings['storage.merge.rows.max'],
     nameReplacement: settings['line.name.replacement'],
+    rowsPerTableMax: settings['qwp.max.rows.per.table'],
+    tablesPerConnectionMax: settings['qwp.max.tables.per.connection'],
+    uncommittedRowsMax: settings['qwp.max.uncommitted.rows'],
+    symbolBytesMax: settings['qwp.symbols.bytes.max'],
   }
 }
 

@@ -1,4 +1,5 @@
-// Entry point of ingestion: stores line protocol from a stream or a request body; used by gateways and connectors.
+// Entry point of ingestion: stores line protocol from a stream or a request body, and QWP messages; used by gateways
+// and connectors.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'
@@ -12,6 +13,7 @@ import { lineBlocks } from './line-blocks.js'
 import { type LineBodyOptions, lineBody } from './line-body.js'
 import { isMultipart, linesOfParts } from './line-parts.js'
 import { type LineSinkOptions, lineSink } from './line-sink.js'
+import { type QwpSinkOptions, qwpSink } from './qwp-sink.js'
 
 export { ByteBudget } from './byte-budget.js'
 export { fileCopier } from './copy-files.js'
@@ -26,6 +28,7 @@ export { dropTable, finishStaging, recoverImports, run as runStatement, stagingN
 export { BodyTooLarge } from './line-body.js'
 export { refusalOf } from './line-sink.js'
 export { readMultipart } from './multipart.js'
+export { HoldExpired } from './qwp-sink.js'
 export { RemoteFiles, type RemoteFilesOptions } from './remote-files.js'
 
 /** Free blocks to keep: enough for the connections that are active at the same time. */
@@ -37,6 +40,11 @@ const limits = { blockBytesMax: ingestBlockBytesMax, lineBytesMax, pool }
 /** Stores the lines of a connection until it ends. Rejects with the reason when the connection must be closed. */
 export async function ingestLineStream(source: Readable, options: LineSinkOptions, signal: AbortSignal): Promise<void> {
   await pipeline(source, lineBlocks(limits), lineSink(options), { signal })
+}
+
+/** Stores the QWP messages of a connection until it ends. Rejects with the reason when the connection must be closed. */
+export async function ingestMessages(source: Readable, options: QwpSinkOptions): Promise<void> {
+  await pipeline(source, qwpSink(options))
 }
 
 export interface LineBodyRequest {

@@ -3,6 +3,7 @@
 
 import type { SettingsTable } from './setting-row.js'
 import { objectStoreSettings } from './settings-object-store.js'
+import { qwpSettings } from './settings-qwp.js'
 import { securitySettings } from './settings-security.js'
 
 const GIB = 1024 ** 3
@@ -419,5 +420,6 @@ export const settingsTable = {
     description: 'Grace period for running requests at shutdown.',
   },
   ...objectStoreSettings,
+  ...qwpSettings,
   ...securitySettings,
 } as const satisfies SettingsTable

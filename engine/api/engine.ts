@@ -146,6 +146,8 @@ export interface Engine {
   readonly users: UserDirectory
   /** Sends lines to the writer. Calls are served in order; blocks of different requests are never interleaved. */
   lines(request: LineRequest): LineTicket
+  /** A connection of QWP is closed, and the receipts of all its requests are here. */
+  forgetConnection(connectionId: number): void
   /** Parses, plans and starts one statement. Rejects with an error of base/errors.ts before any row is returned. */
   execute(sql: string, options: ExecuteOptions): Promise<StatementResult>
   /**

@@ -23,8 +23,13 @@ export interface LineOrigin extends KafkaPosition {
 }
 
 export interface LineRequest {
-  /** Whole lines; the last one may lack its newline. Blocks are copied before `taken` resolves. */
+  /**
+   * Whole lines; the last one may lack its newline. Or QWP messages, one a block. Blocks are copied before `taken`
+   * resolves.
+   */
   readonly blocks: readonly Uint8Array[]
+  /** Default: lines. QWP requests are atomic; their messages refer to symbols of earlier ones of the connection. */
+  readonly format?: 'lines' | 'qwp'
   readonly precision: LinePrecision
   /**
    * true: one bad line rejects the whole request. false: rows before a bad line are stored, or bad lines are

@@ -10,6 +10,7 @@
 //   ResourceError    no memory, disk or room now     503   53xxx           close
 //   CorruptionError  a checksum or a format is wrong 500   XX001           close
 //   NetworkError     the peer broke the protocol     400   08P01           close
+//   GapError         the peer has to start over      -     -               -
 //   FileError        the operating system refused    500   58030           close
 //   AssertionError   our bug                         500   XX000           close
 //
@@ -127,6 +128,14 @@ export class NetworkError extends Error {
   }
 }
 
+/** The peer refers to entries that this connection does not have: it has to send them again, from the first one. */
+export class GapError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'GapError'
+  }
+}
+
 /** A file operation failed. `code` is the operating system's (`ENOSPC`, `EIO`, `ENOENT`, ...). */
 export class FileError extends Error {
   readonly code: string
@@ -235,6 +244,8 @@ function emptyErrorOf({ name, message, place, detail }: ErrorRecord): Error {
       return new CorruptionError(message, detail, place)
     case 'NetworkError':
       return new NetworkError(message)
+    case 'GapError':
+      return new GapError(message)
     case 'FileError':
       return new FileError(message, detail)
     default:

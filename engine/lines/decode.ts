@@ -18,6 +18,7 @@ import * as layout from '../kernels/ilp-layout.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { LineReject } from '../storage/jobs/messages.js'
+import type { RowDecoder } from '../storage/writer/row-decoder.js'
 import type { WriterCatalog } from '../storage/writer/writer-catalog.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
 import { type LinePlan, type LineSettings, type LineTimes, newLinePlan, planLine, storeRow } from './general.js'
@@ -63,7 +64,8 @@ export interface LineDecoderOptions {
   readonly settings: LineSettings
 }
 
-export class LineDecoder {
+export class LineDecoder implements RowDecoder {
+  readonly namesTables = false
   private readonly options: LineDecoderOptions
   private readonly state: number
   private readonly list: number
@@ -123,6 +125,10 @@ export class LineDecoder {
   block(address: number, bytes: number): void {
     assert(!this.paused, 'P1: a block waits until the one before is decoded')
     this.decodeSome(address, address + bytes)
+  }
+
+  skip(): void {
+    assert(this.rows === 0, 'R4: nothing is staged of a request that was rejected')
   }
 
   /** Whether the request is stored as a whole or not at all. */

@@ -10,14 +10,14 @@
 //   header   bytes u32 (payload) | kind u8 | flags u8 | precision u8 | 0 u8 | requestId u32 | connectionId u32 |
 //            nowMicros f64 | span u32 (bytes of the whole message) | origin bytes u32 (before the payload, padded to 8)
 //
-// kind 1 = lines (flags: 1 first block of the request, 2 last block, 4 atomic, 8 skip bad lines,
-// 16 an atomic request that stores its good lines and reports the bad ones), 255 = skip.
+// kind 1 = lines, 2 = a QWP message, 255 = skip. Flags of requests: 1 first block of the request, 2 last block,
+// 4 atomic, 8 skip bad lines, 16 of an atomic request: store the rows that are good.
 
 import { assert } from '../base/assert.js'
 import { ingestRingAddress } from './layout.js'
 import type { SharedMemory } from './shared-memory.js'
 
-export const ringKinds = { lines: 1, skip: 255 } as const
+export const ringKinds = { lines: 1, qwp: 2, skip: 255 } as const
 export const lineFlags = { first: 1, last: 2, atomic: 4, skipBadLines: 8, partial: 16 } as const
 /** Codes of the precision byte. */
 export const precisionCodes = { n: 0, u: 1, ms: 2, s: 3, m: 4, h: 5 } as const

@@ -143,6 +143,7 @@ export class LocalEngine implements Engine {
     return ticket
   }
 
+  forgetConnection = (connectionId: number) => this.#options.postWriter({ kind: 'forgetConnection', connectionId })
   parse(text: string): readonly ParsedStatement[] {
     return this.#planner.parse(text)
   }

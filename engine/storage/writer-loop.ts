@@ -22,7 +22,7 @@ import { applyChange } from './writer/writer-changes.js'
 import { type CommitExtra, commitRows } from './writer/writer-commit.js'
 import { discardParts, flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer/writer-flush.js'
 import { jobDone, jobFailed } from './writer/writer-jobs.js'
-import { newLineProgress, takeLines } from './writer/writer-lines.js'
+import { type LineProgress, newLineProgress, takeLines } from './writer/writer-lines.js'
 import { commitManifest } from './writer/writer-manifest.js'
 import { enforceTtl } from './writer/writer-partitions.js'
 import { pinVersion, releaseForgotten, releaseVersion } from './writer/writer-pin.js'
@@ -43,7 +43,10 @@ import { holdSymbols, retryHolds } from './writer/writer-symbols.js'
 import { enterDrafts, type TransactionCommand, waitsForRewrite } from './writer/writer-transaction.js'
 import { watch, watchLosses, watchReserve } from './writer/writer-watch.js'
 
-type Command = Exclude<ToWriter, { kind: 'released' | 'jobDone' | 'jobFailed' | 'discard' | 'holdSymbols' }>
+type Command = Exclude<
+  ToWriter,
+  { kind: 'released' | 'jobDone' | 'jobFailed' | 'discard' | 'holdSymbols' | 'forgetConnection' }
+>
 
 type RowsCommand = Extract<Command, { kind: 'rows' }>
 
@@ -63,7 +66,7 @@ const trimMs = 1000
 export class WriterLoop {
   private readonly state: WriterState
   private readonly commands: Command[] = []
-  private readonly progress = newLineProgress()
+  private readonly progress: LineProgress
   /** Rows of an INSERT that wait for memory, staged. */
   private waitingRows: WaitingRows | undefined
   private blocked = false
@@ -77,6 +80,7 @@ export class WriterLoop {
   constructor(options: WriterOptions) {
     this.state = recoverWriter(options)
     this.writtenLsn = this.state.settledLsn
+    this.progress = newLineProgress(this.state)
     const versions = [...this.state.catalog.byId.values()].map((table) => table.nextVersion())
     const users = openUsers(this.state)
     options.post({ kind: 'ready', versions, positions: this.state.origins.positions, users })
@@ -109,6 +113,9 @@ export class WriterLoop {
         return
       case 'holdSymbols':
         holdSymbols(this.state, message)
+        return
+      case 'forgetConnection':
+        this.state.decoders.qwp.forgetConnection(message.connectionId)
         return
       default:
         this.commands.push(message)

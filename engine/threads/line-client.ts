@@ -45,6 +45,7 @@ export class LineClient {
   lines(request: LineRequest): LineTicket {
     if (this.#closed) return refused(new ResourceError('the server is shutting down'))
     assert(request.blocks.length > 0, 'a request has a block')
+    assert(request.format !== 'qwp' || request.atomic, 'QWP messages are stored as a whole')
     assert(request.origin === undefined || request.atomic, 'an origin is stored with all its rows')
     assert(
       request.partial !== true || (request.atomic && request.skipBadLines),
@@ -97,7 +98,7 @@ export class LineClient {
   #write(request: LineRequest, requestId: number, index: number): boolean {
     const { memory, nowMicros } = this.#options
     const header: RingHeader = {
-      kind: ringKinds.lines,
+      kind: ringKinds[request.format ?? 'lines'],
       flags: flagsOf(request, index),
       precision: precisionCodes[request.precision],
       requestId,

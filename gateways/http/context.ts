@@ -60,6 +60,13 @@ export interface HttpOptions {
   readonly lineRequestsMax: number
   readonly lineBodyBytesMax: number
   readonly lineBodiesBytesMax: number
+  /** What a value that does not fit its column means for a QWP message. */
+  readonly qwpBadValue: 'reject' | 'skip'
+  /** How long QWP messages wait while writes are refused. */
+  readonly qwpHoldMs: number
+  /** Whether an accepted QWP message is durable. */
+  readonly qwpDurable: boolean
+  readonly qwpGroupsBytesMax: number
   readonly metricsEnabled: boolean
   /** Makes health checks return 500 after an unhandled error. */
   readonly pessimisticHealth: boolean
@@ -94,6 +101,8 @@ export interface HttpContext extends HttpServices {
   readonly settings: SettingsStore
   readonly lineRequests: Admission
   readonly lineBudget: ByteBudget
+  /** For QWP messages that wait for their commit. */
+  readonly qwpGroups: ByteBudget
 }
 
 /** One request and its response. */

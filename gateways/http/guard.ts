@@ -59,17 +59,17 @@ export function refuseStranger(
  * Rejects an unknown Host name with a 403 where the server requires no credentials; returns whether it did (DNS
  * rebinding).
  */
-export function refuseHost(
-  { options, auth, refusals }: HttpContext,
-  request: IncomingMessage,
-  response: ServerResponse,
-): boolean {
-  const { hostNames } = options
-  if (hostNames === null || auth.anonymous === null || isKnownHost(request.headers.host, hostNames)) return false
+export function refuseHost(context: HttpContext, request: IncomingMessage, response: ServerResponse): boolean {
+  if (!isStrangeHost(context, request)) return false
+  const { refusals } = context
   const message = 'the server is not called by this name [setting=http.host.names]'
   refusals.note(request.socket, message)
   refuseUnread(response, 403, { code: 'forbidden', message, error: message, position: 0 })
   return true
+}
+
+export function isStrangeHost({ options: { hostNames }, auth }: HttpContext, request: IncomingMessage): boolean {
+  return hostNames !== null && auth.anonymous !== null && !isKnownHost(request.headers.host, hostNames)
 }
 
 /** Responds before the body has been read; the rest of the body is discarded for a limited time. */

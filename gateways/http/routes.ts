@@ -21,6 +21,7 @@ import {
   handleSettingsChange,
   handleWarnings,
 } from './system.js'
+import { upgradePaths } from './upgrades.js'
 import { handleWrite } from './write.js'
 
 export type Routes = ReadonlyMap<string, Readonly<Record<string, Handler>>>
@@ -43,6 +44,7 @@ export function routes(options: HttpOptions, pages: Pages): Routes {
     table.set('/write', { POST: handleWrite })
     table.set('/api/v2/write', { POST: handleWrite })
   }
+  for (const path of upgradePaths) table.set(path, { GET: handleNoUpgrade })
   for (const [path, page] of pages.files) {
     const handler = handlePage(page)
     table.set(path, { GET: handler, HEAD: handler })
@@ -68,6 +70,12 @@ export function route(table: Routes, context: HttpContext, path: string, exchang
   exchange.response.setHeader('Allow', [...Object.keys(handlers), 'OPTIONS'].join(', '))
   if (method === 'OPTIONS') return replyEmpty(exchange.response, 204)
   replyText(exchange.response, 405, `Method ${method} not supported\r\n`)
+}
+
+/** A path of a WebSocket protocol, without the request to change to it. */
+function handleNoUpgrade(_context: HttpContext, { response }: Exchange): void {
+  response.setHeader('Upgrade', 'websocket')
+  replyText(response, 426, 'this path takes WebSocket connections\r\n')
 }
 
 // GET /chk: whether a table exists.

@@ -25,6 +25,8 @@ import {
   httpPlaces,
   placeLimits,
 } from './sockets.js'
+import { serveUpgrades, upgradePaths } from './upgrades.js'
+import { upgradeRequests } from './web-sockets.js'
 
 /** Limit of body bytes buffered before a handler reads them. */
 const receiveBytesMax = 256 * 1024
@@ -57,9 +59,11 @@ export async function openHttpGateway(
     imports: new Admission(options.importsMax),
     settings: new SettingsStore(options.preferencesPath, services.log),
     lineRequests: new Admission(options.lineRequestsMax),
+    qwpGroups: new ByteBudget(options.qwpGroupsBytesMax),
     lineBudget: new ByteBudget(Math.max(options.lineBodiesBytesMax, options.lineBodyBytesMax)),
   }
   const plain = {
+    IncomingMessage: upgradeRequests(upgradePaths),
     keepAliveTimeout: options.keepAliveMs,
     maxHeaderSize: options.headerBytesMax,
     // Bytes that node:http buffers from a socket before a handler reads them.
@@ -70,11 +74,17 @@ export async function openHttpGateway(
   const connections = admitConnections(server, context)
   serveRequests(server, context, connections)
   closeQuiet(server, context, connections)
+  const upgrades = serveUpgrades(server, context, connections)
   const address = await listen(server, on)
   return {
     address,
-    reconfigure: (changed) => reconfigure(server, context, changed),
-    close: (timeoutMs) => close(server, timeoutMs),
+    reconfigure: (changed) => {
+      reconfigure(server, context, changed)
+      upgrades.recheck()
+    },
+    close: async (timeoutMs) => {
+      await Promise.all([close(server, timeoutMs), upgrades.close()])
+    },
   }
 }
 

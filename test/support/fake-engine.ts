@@ -44,6 +44,10 @@ export interface FakeEngine extends Engine {
   room: Promise<void> | null
   /** Refuses requests when set. */
   refusal: Error | null
+  /** The receipt of the next QWP request has this error. */
+  rejectNext: Error | null
+  /** What receipts of QWP requests name. */
+  tables: NonNullable<Receipt['tables']>
   closed: boolean
 }
 
@@ -80,8 +84,11 @@ export function fakeEngine(): FakeEngine {
     returned: { count: 0 },
     room: null,
     refusal: null,
+    rejectNext: null,
+    tables: [],
     closed: false,
     lines: (request) => takeLines(engine, request),
+    forgetConnection: () => {},
     execute: async (sql, options) => {
       engine.executed.push({ sql, options })
       return run(engine, sql, options)
@@ -152,8 +159,17 @@ function takeLines(engine: FakeEngine, request: LineRequest): LineTicket {
   const taken = (engine.room ?? Promise.resolve()).then(() => {
     engine.requests.push({ ...request, blocks: request.blocks.map((block) => Uint8Array.from(block)) })
   })
-  const receipt = taken.then(() => store(engine, request, engine.requests.at(-1)?.blocks ?? []))
+  const receipt = taken.then(() =>
+    request.format === 'qwp' ? messageReceipt(engine) : store(engine, request, engine.requests.at(-1)?.blocks ?? []),
+  )
   return { taken, receipt }
+}
+
+function messageReceipt(engine: FakeEngine): Receipt {
+  const error = engine.rejectNext === null ? null : errorRecord(engine.rejectNext)
+  engine.rejectNext = null
+  const rows = error === null ? 1 : 0
+  return { requestId: 1, rows, rejects: [], rejected: 0, error, lsn: 1, existed: false, tables: engine.tables }
 }
 
 function store(engine: FakeEngine, request: LineRequest, blocks: readonly Uint8Array[]): Receipt {

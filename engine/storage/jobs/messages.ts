@@ -204,6 +204,8 @@ export type ToWriter =
     }
   /** Removes staged parts that are not registered. */
   | { readonly kind: 'discard'; readonly parts: readonly PartDescriptor[] }
+  /** A QWP connection is closed: its symbols are not needed any more. */
+  | { readonly kind: 'forgetConnection'; readonly connectionId: number }
   /** A reader needs evicted dictionaries of a table, which are identified by their addresses. */
   | {
       readonly kind: 'holdSymbols'
@@ -265,6 +267,8 @@ export interface Receipt {
    * position of their stream.
    */
   readonly existed: boolean
+  /** Of QWP: the tables with rows, and their transactions. */
+  readonly tables?: readonly (readonly [name: string, transaction: number])[]
   readonly staged?: StagedAnswer
   /** Response to 'tableIds'. */
   readonly firstTableId?: number

@@ -6,6 +6,7 @@ import { CorruptionError, FileError } from '../../base/errors.js'
 import { LineDecoder } from '../../lines/decode.js'
 import { budgets } from '../../memory/budgets.js'
 import { setMetric } from '../../memory/metrics.js'
+import { QwpDecoder } from '../../qwp/decode.js'
 import { encodeJson } from '../../wal/frame-rows.js'
 import { HighWater } from '../../wal/high-water.js'
 import { openWal } from '../../wal/open.js'
@@ -79,7 +80,7 @@ export function recoverWriter(given: WriterOptions): WriterState {
   // Frames that a full disk keeps from being durable were visible to no one, so nothing depends on them.
   const knownLsn = wal.state === 'poisoned' ? wal.durableLsn : report.endLsn
   const lastEndLsn = logUnfinished(options, wal, unfinished) ?? knownLsn
-  const lineSettings = { ...settings, defaults: newTableDefaults }
+  const newTables = { ...settings, defaults: newTableDefaults }
   return {
     options,
     settings,
@@ -87,7 +88,10 @@ export function recoverWriter(given: WriterOptions): WriterState {
     manifest,
     highWater,
     wal,
-    decoder: new LineDecoder({ memory, allocator, kernel: kernels.ilp, catalog, settings: lineSettings }),
+    decoders: {
+      lines: new LineDecoder({ memory, allocator, kernel: kernels.ilp, catalog, settings: newTables }),
+      qwp: new QwpDecoder({ memory, allocator, catalog, settings: newTables }),
+    },
     origins,
     ...nothingUnderWay(),
     nextPartId,

@@ -126,7 +126,8 @@ function dropTable(state: WriterState, requestId: number, table: WriterTable): v
 /** Removes the table, whose drop is in the frame that ends at `endLsn`. Call the result when that is acknowledged. */
 export function removeTable(state: WriterState, table: WriterTable, endLsn: Lsn): () => void {
   state.catalog.remove(table)
-  state.decoder.forget(table)
+  state.decoders.lines.forget(table)
+  state.decoders.qwp.forget(table)
   state.dropped.set(table.id, table)
   emptyTable(state, table, heldRows(table), endLsn)
   table.generations = []

@@ -1,5 +1,5 @@
-// Takes line-protocol requests from the ingest ring, decodes and commits them. An atomic request is committed when its
-// last block is decoded. Other requests are committed block by block, so their size is not limited by memory.
+// Takes requests of line protocol and QWP from the ingest ring, decodes and commits them. An atomic request is committed
+// when its last block is decoded. Other requests are committed block by block, so their size is not limited by memory.
 //
 // A message stays in the ring until its rows are committed, because staged strings point into it. Between the blocks of
 // an atomic request the strings are copied.
@@ -11,7 +11,8 @@ import { noOrigin, type Origin, originKinds } from '../../wal/origin.js'
 import type { Lsn } from '../../wal/types.js'
 import type { Receipt } from '../jobs/messages.js'
 import { unpackOrigin } from '../manifest/origins.js'
-import { commitRows } from './writer-commit.js'
+import type { RowDecoder } from './row-decoder.js'
+import { commitRows, type StagedTable } from './writer-commit.js'
 import { answerNow, enqueue, receiptOf, type WriterState } from './writer-state.js'
 
 const nanosByPrecision: Record<number, bigint> = {
@@ -38,10 +39,21 @@ export interface LineProgress {
   origin: Origin
   /** The rows do not continue the stored source position: the request is skipped. */
   astray: boolean
+  /** Of the request's format. */
+  decoder: RowDecoder
 }
 
-export function newLineProgress(): LineProgress {
-  return { open: false, rows: 0, lsn: 0, error: null, decoded: false, origin: noOrigin, astray: false }
+export function newLineProgress({ decoders }: Pick<WriterState, 'decoders'>): LineProgress {
+  return {
+    decoder: decoders.lines,
+    open: false,
+    rows: 0,
+    lsn: 0,
+    error: null,
+    decoded: false,
+    origin: noOrigin,
+    astray: false,
+  }
 }
 
 /** 'blocked': the memtables have no memory; call again later. */
@@ -51,7 +63,7 @@ export type TakeResult = 'idle' | 'taken' | 'blocked'
 export function takeLines(state: WriterState, progress: LineProgress, giveUp: boolean): TakeResult {
   const message = ringPeek(state.options.memory)
   if (message === null) return 'idle'
-  if (message.kind === ringKinds.lines) {
+  if (message.kind === ringKinds.lines || message.kind === ringKinds.qwp) {
     if (!progress.decoded) decodeMessage(state, progress, message)
     if (!finishMessage(state, progress, message, giveUp)) return 'blocked'
   }
@@ -61,10 +73,11 @@ export function takeLines(state: WriterState, progress: LineProgress, giveUp: bo
 }
 
 function decodeMessage(state: WriterState, progress: LineProgress, message: RingMessage): void {
-  const { decoder } = state
   if ((message.flags & lineFlags.first) !== 0) {
+    progress.decoder = message.kind === ringKinds.qwp ? state.decoders.qwp : state.decoders.lines
     Object.assign(progress, { open: true, rows: 0, lsn: 0, error: null, ...originOf(state, message) })
-    decoder.begin({
+    progress.decoder.begin({
+      connectionId: message.connectionId,
       atomic: (message.flags & lineFlags.atomic) !== 0,
       skipBadLines: (message.flags & lineFlags.skipBadLines) !== 0,
       partial: (message.flags & lineFlags.partial) !== 0,
@@ -75,7 +88,8 @@ function decodeMessage(state: WriterState, progress: LineProgress, message: Ring
     })
   }
   assert(progress.open, 'P3: the blocks of a request follow its first one')
-  if (progress.error === null && !progress.astray) decoder.block(message.address, message.bytes)
+  if (progress.error === null && !progress.astray) progress.decoder.block(message.address, message.bytes)
+  else progress.decoder.skip(message.address, message.bytes)
   progress.decoded = true
 }
 
@@ -89,10 +103,10 @@ function originOf(state: WriterState, message: RingMessage): Pick<LineProgress, 
 
 /** Commits the decoded rows if they are due; false if memory is missing. */
 function finishMessage(state: WriterState, progress: LineProgress, message: RingMessage, giveUp: boolean): boolean {
-  const { decoder } = state
+  const { decoder } = progress
   const atomic = (message.flags & lineFlags.atomic) !== 0
   const last = (message.flags & lineFlags.last) !== 0
-  if (atomic && decoder.error !== null) discard(state)
+  if (atomic && decoder.error !== null) discard(state, progress)
   if (atomic && !last) {
     own(state, progress)
     return true
@@ -110,7 +124,7 @@ function finishMessage(state: WriterState, progress: LineProgress, message: Ring
 }
 
 /** Whether there are rows to commit, or a source position of a request without rows. */
-function commits({ decoder }: WriterState, { origin, error, astray }: LineProgress, last: boolean): boolean {
+function commits({ decoder, origin, error, astray }: LineProgress, last: boolean): boolean {
   return decoder.rows > 0 || (last && origin !== noOrigin && error === null && decoder.error === null && !astray)
 }
 
@@ -122,7 +136,7 @@ function commitOrFail(
   last: boolean,
   giveUp: boolean,
 ): boolean {
-  if (!commits(state, progress, last) || commitDecoded(state, progress, requestId, last)) return true
+  if (!commits(progress, last) || commitDecoded(state, progress, requestId, last)) return true
   if (!giveUp || logFailed(state)) return false
   fail(state, progress, new ResourceError('out of memory for rows'))
   return true
@@ -134,7 +148,7 @@ function logFailed({ wal }: WriterState): boolean {
 
 function own(state: WriterState, progress: LineProgress): void {
   try {
-    state.decoder.own()
+    progress.decoder.own()
   } catch (thrown) {
     if (!(thrown instanceof ResourceError)) throw thrown
     fail(state, progress, thrown)
@@ -143,13 +157,13 @@ function own(state: WriterState, progress: LineProgress): void {
 
 /** Commits the staged rows; the receipt is sent with the last ones. False if memory is missing. */
 function commitDecoded(state: WriterState, progress: LineProgress, requestId: number, last: boolean): boolean {
-  const { decoder } = state
+  const { decoder } = progress
   const { rows } = decoder
   const tables = decoder.result()
   try {
     const receipts = (lsn: Lsn) => {
       progress.lsn = lsn
-      return last ? [receipt(state, progress, requestId, rows)] : []
+      return last ? [receipt(progress, requestId, rows, tables)] : []
     }
     if (!commitRows(state, tables, receipts, last ? progress.origin : noOrigin)) return false
     decoder.release()
@@ -165,8 +179,13 @@ function commitDecoded(state: WriterState, progress: LineProgress, requestId: nu
   return true
 }
 
-function receipt(state: WriterState, progress: LineProgress, requestId: number, rows: number): Receipt {
-  const { rejects, rejected, error } = state.decoder
+function receipt(
+  { decoder, ...progress }: LineProgress,
+  requestId: number,
+  rows: number,
+  tables: readonly StagedTable[],
+): Receipt {
+  const { rejects, rejected, error } = decoder
   return receiptOf(requestId, {
     rows: progress.rows + rows,
     rejects,
@@ -174,14 +193,17 @@ function receipt(state: WriterState, progress: LineProgress, requestId: number, 
     error: progress.error ?? error,
     lsn: progress.lsn,
     existed: progress.astray,
+    ...(decoder.namesTables
+      ? { tables: tables.map(({ table }) => [table.schema.name, table.transaction] as const) }
+      : {}),
   })
 }
 
 /** Responds to a request that ends without rows to commit. */
 function answer(state: WriterState, progress: LineProgress, requestId: number): void {
   if (!progress.open) return
-  discard(state)
-  const outcome = receipt(state, progress, requestId, 0)
+  discard(state, progress)
+  const outcome = receipt(progress, requestId, 0, [])
   // If earlier blocks were committed, the receipt waits until their rows are durable.
   if (progress.rows === 0) answerNow(state, outcome)
   else enqueue(state, { receipts: [outcome] })
@@ -190,11 +212,11 @@ function answer(state: WriterState, progress: LineProgress, requestId: number): 
 
 function fail(state: WriterState, progress: LineProgress, error: Error): void {
   progress.error = errorRecord(error)
-  discard(state)
+  discard(state, progress)
 }
 
 /** Discards the staged rows and the request's additions to the catalog. */
-function discard(state: WriterState): void {
-  state.decoder.release()
-  state.catalog.undo()
+function discard({ catalog }: WriterState, { decoder }: LineProgress): void {
+  decoder.release()
+  catalog.undo()
 }

@@ -10,7 +10,6 @@ import type { ErrorRecord } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
 import type { Log } from '../../base/log.js'
 import type { Kernels } from '../../kernels/load.js'
-import type { LineDecoder } from '../../lines/decode.js'
 import type { Allocator } from '../../memory/budgets.js'
 import { publishSequenceAddress } from '../../memory/layout.js'
 import { addMetric, observeCommit } from '../../memory/metrics.js'
@@ -25,6 +24,7 @@ import type { Origins } from '../manifest/origins.js'
 import type { Memtable } from '../memtable/memtable.js'
 import type { PartDescriptor, TableSchema, TableVersion } from '../schema/schema.js'
 import type { OrphanSweep } from './recovery-orphans.js'
+import type { RowDecoder } from './row-decoder.js'
 import type { WriterCatalog } from './writer-catalog.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
@@ -43,6 +43,11 @@ export interface WriterSettings extends CompactionPolicy {
   readonly createColumns: boolean
   /** Line protocol: replaces each invalid character of a name; if empty, lines with invalid names are rejected. */
   readonly nameReplacement: string
+  /** Limits of QWP messages. */
+  readonly rowsPerTableMax: number
+  readonly tablesPerConnectionMax: number
+  readonly uncommittedRowsMax: number
+  readonly symbolBytesMax: number
 }
 
 const MIB = 1024 * 1024
@@ -58,6 +63,10 @@ export const writerSettings: WriterSettings = {
   createTables: true,
   createColumns: true,
   nameReplacement: '',
+  rowsPerTableMax: 1_000_000,
+  tablesPerConnectionMax: 10_000,
+  uncommittedRowsMax: 1_000_000,
+  symbolBytesMax: 256 * MIB,
 }
 
 export interface WriterOptions {
@@ -149,6 +158,12 @@ export interface Rewriting {
   readonly waiting: (() => void)[]
 }
 
+/** By the format of requests in the ingest ring. */
+interface RowDecoders {
+  readonly lines: RowDecoder
+  readonly qwp: RowDecoder & { forgetConnection(connectionId: number): void }
+}
+
 export interface WriterState {
   readonly options: WriterOptions
   readonly settings: WriterSettings
@@ -160,7 +175,7 @@ export interface WriterState {
   readonly reserve: Reserve
   /** Whether current writes free space, so that the manifest may use a file of the reserve. */
   usesReserve: boolean
-  readonly decoder: LineDecoder
+  readonly decoders: RowDecoders
   /** Stored source positions of streams. */
   readonly origins: Origins
   readonly pending: PendingCommit[]

@@ -179,6 +179,24 @@ export class WriterHost {
     return requestId
   }
 
+  /** Sends QWP messages as one request. */
+  qwp(messages: readonly Uint8Array[], { connectionId = 1, partial = false } = {}): Receipt {
+    const requestId = this.nextRequestId++
+    messages.forEach((message, index) => {
+      const flags =
+        (index === 0 ? lineFlags.first : 0) |
+        (index === messages.length - 1 ? lineFlags.last : 0) |
+        (partial ? lineFlags.skipBadLines | lineFlags.partial : 0) |
+        lineFlags.atomic
+      const header = { kind: ringKinds.qwp, flags, precision: 0, requestId, connectionId, nowMicros: 5_000_000 }
+      for (let tries = 0; !ringWrite(this.memory, header, message); tries++) {
+        if (tries > 1000) throw new Error('the ring stays full')
+        this.turn()
+      }
+    })
+    return this.await(requestId)
+  }
+
   /** Sends the lines and waits for what became of them. */
   write(text: string | readonly string[], options: LinesOptions = {}): Receipt {
     return this.await(this.lines(text, options))

@@ -1,0 +1,122 @@
+// WebSocket connections, which begin as an HTTP request: the only file that knows the library. Messages are not
+// compressed; pings keep connections alive, and end those whose client is gone.
+
+import { IncomingMessage } from 'node:http'
+import { type Duplex, Readable } from 'node:stream'
+import { WebSocket, WebSocketServer } from 'ws'
+
+export const closeCodes = { normal: 1000, goingAway: 1001, unsupported: 1003, policy: 1008, internal: 1011 } as const
+
+const pingMs = 30_000
+/** How long a closing client may take to close its side. */
+const closeMs = 5000
+
+/** Requests for these paths may change the protocol. */
+export type UpgradePaths = ReadonlySet<string>
+
+/**
+ * The class of requests of a server. Node hands a connection over as soon as a request asks for any other protocol,
+ * and some clients always ask for HTTP/2: only a WebSocket on one of the paths is one.
+ */
+export function upgradeRequests(paths: UpgradePaths): typeof IncomingMessage {
+  return class extends IncomingMessage {
+    declare asked: boolean | null
+
+    get upgrade(): boolean {
+      return this.asked === true && this.headers.upgrade?.toLowerCase() === 'websocket' && paths.has(pathOf(this))
+    }
+
+    set upgrade(asked: boolean | null) {
+      this.asked = asked
+    }
+  }
+}
+
+export function pathOf({ url = '' }: IncomingMessage): string {
+  return url.replace(/^https?:\/\/[^/?#]*/i, '').replace(/[?#].*$/, '')
+}
+
+/** An open connection. */
+export interface MessageSocket {
+  /** The messages that the client sends; it ends when the client closes. */
+  readonly messages: Readable
+  /** Bytes that the client has not taken yet. */
+  readonly waitingBytes: number
+  /** Calls back when the bytes are on their way. */
+  send(bytes: Uint8Array, sent?: () => void): void
+  close(code: number, reason: string): void
+  /** Resolves when the connection is closed. */
+  readonly closed: Promise<void>
+}
+
+export interface Handshake {
+  readonly request: IncomingMessage
+  readonly socket: Duplex
+  readonly head: Buffer
+  readonly headers: readonly string[]
+  readonly messageBytesMax: number
+}
+
+/** Completes the handshake. A request that is no valid handshake is answered with a 400. */
+export function acceptWebSocket(handshake: Handshake, opened: (socket: MessageSocket) => void): void {
+  const { request, socket, head, headers, messageBytesMax } = handshake
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    skipUTF8Validation: true,
+    maxPayload: messageBytesMax,
+  })
+  server.on('headers', (lines) => lines.push(...headers))
+  server.handleUpgrade(request, socket, head, (accepted) => opened(messageSocket(accepted)))
+}
+
+function messageSocket(socket: WebSocket): MessageSocket {
+  const messages = new Readable({ objectMode: true, highWaterMark: 2, read: () => socket.resume() })
+  socket.on('message', (data, isBinary) => {
+    if (!isBinary) socket.close(closeCodes.unsupported, 'messages are binary')
+    else if (!messages.readableEnded && !messages.destroyed && !messages.push(data)) socket.pause()
+  })
+  // The library closes the connection; the error only says why.
+  socket.on('error', () => {})
+  const closed = new Promise<void>((resolve) => {
+    socket.on('close', () => {
+      messages.push(null)
+      resolve()
+    })
+  })
+  keepAlive(socket)
+  return {
+    messages,
+    closed,
+    get waitingBytes() {
+      return socket.bufferedAmount
+    },
+    send: (bytes, sent) => {
+      if (socket.readyState === WebSocket.OPEN) socket.send(bytes, { binary: true }, () => sent?.())
+    },
+    close: (code, reason) => {
+      socket.resume()
+      socket.close(code, reason.slice(0, 120))
+      setTimeout(() => socket.terminate(), closeMs).unref()
+    },
+  }
+}
+
+function keepAlive(socket: WebSocket): void {
+  let isAlive = true
+  socket.on('pong', () => {
+    isAlive = true
+  })
+  const timer = setInterval(() => {
+    // A client that is held back is not heard.
+    if (socket.isPaused) {
+      isAlive = true
+      return
+    }
+    if (!isAlive) socket.terminate()
+    isAlive = false
+    socket.ping()
+  }, pingMs).unref()
+  socket.on('close', () => clearInterval(timer))
+}
