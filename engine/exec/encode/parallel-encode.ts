@@ -119,7 +119,7 @@ class Coordinator implements Operator {
     return 'working'
   }
 
-  readonly rest = (): void => (this.#inner ?? this.#head)?.goIdle?.()
+  readonly goIdle = (): void => (this.#inner ?? this.#head)?.goIdle?.()
 
   #divided(): Operator {
     const measured: Measured = {
