@@ -176,12 +176,12 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
     [
       'sub-queries of rows',
       `select x from t where ${each(201, (n) => `exists (select 1 from t b where b.x = t.x + ${n})`, ' and ')}`,
-      /too many sub-queries that name the query around them \[max=200\]/,
+      /too many correlated sub-queries \[max=200\]/,
     ],
     [
       'LATERAL, each of which reads all before it again',
       `select count() from t ${each(40, (n) => `cross join lateral (select t.x + ${n} z limit 1) l${n}`, ' ')}`,
-      /too many sources, those of WITH and views included \[max=5000\]/,
+      /too many sources, including those of WITH and views \[max=5000\]/,
     ],
     [
       'actions of ALTER TABLE',
@@ -204,7 +204,7 @@ describe.each([true, false])('long statements, jit %s', (jit) => {
     [
       'subjects of CASE',
       `select ${nested(20, (x) => `case ${x} when 1 then 2 when 3 then 4 else 5 end`)} from t`,
-      /CASE compares too large an expression \[parts=\d+, branches=2, max=4000\]: compute it in a sub-query/,
+      /the operand of CASE is too large \[parts=\d+, branches=2, max=4000\]: compute it in a sub-query/,
     ],
     [
       'variables within each other',
