@@ -22,12 +22,12 @@
 // TABLE (64 bytes, 8-byte aligned) numbers distinct keys in order of appearance:
 //
 //     0  slots u32       address of the slots, zeroed: 16 bytes each, 8 for 128-bit keys
-//    20  heapNext u32    strings only: address for the bytes of the next new key
+//     4  slotMask u32    slots - 1
 //     8  count u32       keys so far
 //    12  countMax u32    at most three quarters of the slots, and what `keys` holds
-//    16  keys u32        address of the distinct keys: 8 or 16 bytes, or {address u32, bytes i32} for text
-//    20  heapNext u32    text only: where the bytes of the next new key go
-//    24  heapEnd u32
+//    16  keys u32        address of the distinct keys: 8 or 16 bytes, or {address u32, bytes i32} for strings
+//    20  heapNext u32    strings only: address for the bytes of the next new key
+//    24  heapEnd u32     strings only
 //
 // When a table or its heap is full, numbering stops at that row: grow it (rehash) and continue from there.
 

@@ -23,10 +23,9 @@
 //    56  keyName u32, 60 keyNameBytes u32: `name=`, escaped
 //    64  private memory of the kernel
 //
-// RECORD (32 bytes): value u32 | bytes u32 | key u32 | key bytes i32 (-1: none) | table u32 | table bytes u32 (escaped)
-// |
-//   milliseconds f64. A zero byte must follow value and key, which stops reads beyond their end. 15 more readable bytes
-//   must follow it.
+// RECORD (32 bytes): value u32 | bytes u32 | key u32 | key bytes i32 (-1: none) | table u32 |
+//   table bytes u32 (escaped) | milliseconds f64. A zero byte must follow value and key, which stops reads beyond
+//   their end, and 15 more readable bytes must follow that byte.
 //
 // FIELD (64 bytes, 16-byte aligned):
 //

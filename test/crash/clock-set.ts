@@ -1,10 +1,10 @@
-// `node dist/test/crash/clock-set.js [--port n]`: sets the clock of the machine under a running server, by libfaketime, and
-// checks that every thread has the new time within a second, and that durations do not notice.
+// `node dist/test/crash/clock-set.js [--port n]`: changes the machine's clock under a running server, by libfaketime,
+// and checks that every thread has the new time within a second, and that durations are not affected.
 //
-// Method: the server starts ten years in the past, as a machine without a battery does; then the clock is set right, then an
-// hour back, then right again. Each time: now() and systimestamp(), in small queries and in those of query threads, and the
-// timestamps of rows that come without one by every way in, are the new time; a statement has one now() in all its rows;
-// the step is in the log; a deadline of two seconds still is one.
+// Method: the server starts ten years in the past, like a machine without a clock battery. Then the clock is corrected,
+// set back by an hour, and corrected again. Each time: now() and systimestamp(), in inline queries and on query
+// threads, and the timestamps of rows without one in every protocol, have the new time; a statement has one now() for
+// all its rows; the change is in the log; a deadline of two seconds still takes two seconds.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

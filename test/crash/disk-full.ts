@@ -1,12 +1,12 @@
-// `node dist/test/crash/disk-full.js [--directory d] [--mib n] [--seconds n] [--floor size]`: fills the disk under a server that takes
-// rows by every path, then frees it. Without --directory it mounts a tmpfs of that size, which takes root; a directory
-// must lie on a file system of about that size.
+// `node dist/test/crash/disk-full.js [--directory d] [--mib n] [--seconds n] [--floor size]`: fills the disk under a
+// server that receives rows by every path, then frees it. Without --directory it mounts a tmpfs of that size, which
+// requires root; a directory must be on a file system of about that size.
 //
-// Method: clients write numbered batches over HTTP lines, TCP lines, INSERT, CSV import and the PostgreSQL wire. A
-// neighbour's file fills the disk, first to the watermark, then to the last byte, and goes. Meanwhile: every refusal over
-// HTTP is a 503 with Retry-After, and queries answer. Afterwards, without a restart: every path takes rows again, every
-// acknowledged batch is whole, none is there in part, and a line connection has lost nothing at all. The same again after
-// SIGKILL and a new start.
+// Method: clients write numbered batches over HTTP lines, TCP lines, INSERT, CSV import and the PostgreSQL protocol.
+// Another file fills the disk, first to the limit, then to the last byte, and is removed. Meanwhile every refusal over
+// HTTP is a 503 with Retry-After, and queries are answered. Afterwards, without a restart, every path accepts rows
+// again, every acknowledged batch is complete, none is stored partly, and a line connection has lost nothing. The same
+// again after SIGKILL and a restart.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -148,7 +148,8 @@ function tcpPath(socket: Socket): Send {
   }
 }
 
-// ---- the run ----------------------------------------------------------------------------------------------------------
+// ---- the run
+// ----------------------------------------------------------------------------------------------------------
 
 let over = false
 

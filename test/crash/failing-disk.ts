@@ -1,9 +1,10 @@
-// `node dist/test/crash/failing-disk.js [--points n] [--port n]`: a disk that fails from some call on while the server starts, each
-// call in db/ in turn (or `--points` of them). The process must end, say why on its terminal and in its log, and within
-// seconds; or, where it had no need of what fails, become ready. Then the disk works again, and a start finds every row.
+// `node dist/test/crash/failing-disk.js [--points n] [--port n]`: the disk fails from some call on while the server
+// starts, for each call in db/ in turn (or `--points` of them). Within seconds the process must end, with the reason on
+// its terminal and in its log; or it becomes ready, if it did not need the failing call. Then the disk works again, and
+// a start finds every row.
 //
-// Method: failing-disk.c, compiled here, is loaded into the server and counts its calls; the root is what a killed server
-// has left, so that there is a log to replay. Without a compiler it says so.
+// Method: failing-disk.c, compiled here, is loaded into the server and counts its calls. The root folder comes from a
+// killed server, so there is a log to replay. Without a compiler the test reports that and ends.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,11 +1,12 @@
-// `node dist/test/crash/full-start.js [--port n] [--only name]`: a start on a file system without a free byte, or without a
-// free inode. Mounts a tmpfs and an ext4 of its own, which takes root; what cannot be mounted is skipped, and says so.
+// `node dist/test/crash/full-start.js [--port n] [--only name]`: starts on a file system without a free byte, or
+// without a free inode. Mounts a tmpfs and an ext4 file system, which requires root; what cannot be mounted is skipped
+// with a message.
 //
-// Method: a server stores rows in partitions; a neighbour takes what is left of the file system; the server is killed.
-// Then, with nothing free: it starts, answers queries and exports over HTTP and the wire, refuses rows of every protocol,
-// says so in /warnings and in the metrics, starts again, and takes DROP PARTITION, TRUNCATE and DROP TABLE, which give room
-// back. Rows are taken again without a restart, and every row that was stored and not dropped is there behind another kill.
-// The same with a root that has no reserve yet, which has to be readable alone.
+// Method: a server stores rows in partitions; another file fills the file system; the server is killed. On the full
+// disk it then starts, answers queries and exports over HTTP and PostgreSQL, refuses rows of every protocol, reports
+// that in /warnings and metrics, restarts, and accepts DROP PARTITION, TRUNCATE and DROP TABLE, which free space. Rows
+// are accepted again without a restart, and every row that was stored and not dropped exists after another kill. The
+// same with a root that has no reserve yet, which must at least be readable.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,10 +1,12 @@
-// `node dist/test/crash/idle-sockets.js [--sockets n]`: holds every port with sockets that do nothing, of each kind that a
-// stranger can open, and asks beside them. Then as many working connections as the limit allows, from one address.
+// `node dist/test/crash/idle-sockets.js [--sockets n]`: occupies every port with idle connections, of each kind that an
+// unauthenticated client can open, and probes the port. Then it opens as many working connections from one address as
+// the limit allows.
 //
-// Method: a kind opens its sockets, sends what it sends, and keeps them. A probe of the same port has to be answered within
-// two seconds (more on a busy machine), at once and again when the grace of the idle ones is over, and at most half of the
-// places are theirs in the end. Kinds: nothing at all, garbage, a slow head, refused credentials, half a handshake of TLS, sign-ins
-// of the wire protocol that stop at each step, cancel requests, a challenge of line protocol that is not answered.
+// Method: a kind opens its sockets, sends its bytes, and keeps them open; the kinds run one after the other. A probe of
+// the same port must be answered within two seconds (more on a busy machine), at once and again after the grace period
+// of idle connections, when at most half of the connections may still be theirs. Kinds: no bytes, garbage, a slow
+// request head, wrong credentials, an unfinished TLS handshake, PostgreSQL logins that stop at each step, cancel
+// requests, an unanswered challenge of line protocol.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,7 @@
-// `node dist/test/crash/kafka.js [--kafka 3.9.1] [--records n] [--kills n] [--rebalances n] [--seed n] [--port n]`: a real
-// broker, JSON records over four partitions, the server killed with SIGKILL at random moments while it consumes, and
-// another member of its group that takes partitions away, reads from them, commits what it has read, and leaves. At the
-// end each record is there exactly once.
+// `node dist/test/crash/kafka.js [--kafka 3.9.1] [--records n] [--kills n] [--rebalances n] [--seed n] [--port n]`: a
+// real broker with JSON records in four partitions. The server is killed with SIGKILL at random times while it
+// consumes, and another member of its group takes partitions, reads from them, commits, and leaves. At the end each
+// record is stored exactly once.
 
 import { parseArgs } from 'node:util'
 import { randomNumbers } from '../bench/line-template.js'

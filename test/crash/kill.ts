@@ -1,13 +1,14 @@
-// `node dist/test/crash/kill.js [--rounds n] [--seed n] [--flush-rows n] [--second-kills]`: kills the server with SIGKILL at random moments while clients
-// write, starts it again, and checks that every acknowledged row is there once and none twice.
+// `node dist/test/crash/kill.js [--rounds n] [--seed n] [--flush-rows n] [--second-kills]`: kills the server with
+// SIGKILL at random times while clients write, restarts it, and checks that every acknowledged row is stored once and
+// none twice.
 //
-// Method: clients send batches over HTTP with row numbers of their own; a batch counts as acknowledged at its 204. The last
-// client sends its batches by the PostgreSQL wire protocol: the statements of a transaction, acknowledged by COMMIT. A
-// reader notes the largest count that a query has shown. After each kill: every acknowledged batch is whole, no batch is
-// there in part, no row number is there twice, and the count is at least what a query had shown.
+// Method: clients send batches with row numbers over HTTP; a batch is acknowledged by its 204. The last client sends
+// its batches as transactions over the PostgreSQL protocol, acknowledged by COMMIT. A reader records the largest count
+// that a query has returned. After each kill every acknowledged batch is complete, no batch is stored partly, no row
+// number occurs twice, and the count is at least the recorded one.
 //
-// --flush-rows has the server write parts so often that kills meet flushes, merges and trims of the log all the time.
-// --second-kills kills the next start as well, at a random moment of its recovery, and the one behind it perhaps, too.
+// --flush-rows makes the server flush so often that kills hit flushes, compactions and log trims. --second-kills also
+// kills the next start at a random time of its recovery, and possibly the one after it.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,11 +1,11 @@
-// `node dist/test/crash/log-damage.js [--rows all | short]`: the log damage table. Takes pieces of the write-ahead log away,
-// in every way that somebody or a disk can, and checks what the server tells.
+// `node dist/test/crash/log-damage.js [--rows all | short]`: the log damage table. Removes parts of the write-ahead
+// log, in every way that users or disks do, and checks what the server reports.
 //
-// Method: a root whose log has four segments, each of a server that was killed, or stopped in order at last; 40 rows in
-// each, one request a row. Each row of the table damages a copy of it. Expected: `check` names it before the start; the
-// server starts; all rows are there but those of the damaged piece, in their order; where rows may be missing, `/warnings`,
-// the metric, the pessimistic health checks of both ports and `check` say so, behind another restart, too, until the notes
-// in db/wal/aside are taken away; where nothing is missing, none of them does.
+// Method: a root folder whose log has four segments, each of a server that was killed or, the last one, stopped
+// cleanly, with 40 rows each, one request per row. Each row of the table damages a copy of it. Expected: `check`
+// reports the damage before the start; the server starts; all rows outside of the damage exist, in order. If rows may
+// be missing, `/warnings`, the metric, the pessimistic health checks of both ports and `check` report it, also after
+// another restart, until the side files in db/wal/aside are removed. If none is missing, none of them reports anything.
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// `node dist/test/crash/overload.js [--rows n] [--memory 1g]`: a producer sends as fast as it can, far faster than the
-// server takes rows, while queries run. Shows the largest RSS, the slowest query, and that every accepted row is there.
+// `node dist/test/crash/overload.js [--rows n] [--memory 1g]`: a producer sends much faster than the server stores
+// rows, while queries run. Prints the largest RSS and the slowest query, and checks that every accepted row is stored.
 
 import { parseArgs } from 'node:util'
 import type { SenderOptions } from '../bench/line-sender.js'

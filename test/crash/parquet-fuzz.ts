@@ -1,10 +1,10 @@
-// `node dist/test/crash/parquet-fuzz.js [--files n] [--seed n] [--python command]`: a server is asked for damaged Parquet
-// files, each by read_parquet() and by COPY FROM. It must live, answer within the deadline with rows or with words that
-// name the file, and go on answering others.
+// `node dist/test/crash/parquet-fuzz.js [--files n] [--seed n] [--python command]`: reads damaged Parquet files by
+// read_parquet() and COPY FROM. The server must survive, respond within the deadline with rows or an error that names
+// the file, and keep serving others.
 //
-// Files are those of pyarrow in every encoding, codec, page version and nesting where Python has it (parquet_files.py), and
-// those of the tests' own writer. Damage: changed bytes, cuts, lengths of runs and sizes that cannot be, swapped and
-// repeated pieces. A file that made a fault is kept, and its name is printed.
+// The files are written by pyarrow in every encoding, codec, page version and nesting, if Python has it
+// (parquet_files.py), and by the tests' own writer. Damage: changed bytes, truncation, impossible run lengths and
+// sizes, exchanged and repeated ranges. A file that caused a fault is kept, and its name is printed.
 
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,9 +1,10 @@
-// `node dist/test/crash/schemas.js [--kills n] [--seed n]`: a client writes batches as Telegraf's PostgreSQL output does, each a
-// transaction with savepoints that makes tables and columns before it copies rows into them, and the server is killed with
-// SIGKILL amid them: before a statement, or within a moment behind it, COMMIT among them.
+// `node dist/test/crash/schemas.js [--kills n] [--seed n]`: a client writes batches like Telegraf's PostgreSQL output:
+// each is a transaction with savepoints that creates tables and columns before it copies rows into them. The server is
+// killed with SIGKILL before a statement or shortly after it, including COMMIT.
 //
-// After each kill the batch is there whole, with its tables and columns, or nothing of it is: nothing where COMMIT was not sent,
-// all of it where COMMIT was answered. What is not there is sent again, as Telegraf does. At the end each row is there once.
+// After each kill the batch is stored entirely, with its tables and columns, or not at all: not if COMMIT was not sent,
+// and certainly if it was answered. Missing batches are sent again, as Telegraf does. At the end each row is stored
+// once.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,9 +1,9 @@
-// Goal: the simulator can fail. Each guard of the storage is removed in turn, and some seed must notice. Guards that are
-// calls of the disk are removed by a wrapper over Files; those that are rules of the code by replacing the function
-// that holds the rule: the code itself has no switch to be unsafe.
+// Goal: the simulator detects bugs. Each safeguard of the storage is removed in turn, and some seed must fail.
+// Safeguards that are calls of the disk are removed by a wrapper of Files; those that are rules of the code by
+// replacing the function with the rule. The production code has no switch for that.
 //
-// Rare failures name the seed from which the search begins, so that the test is quick. A change of the simulator may
-// move them: then the search is longer, and the message that vitest prints says where it ended.
+// For rare failures the search starts at a known seed, so that the test is fast. A change of the simulator may move
+// them; then the search takes longer, and vitest prints where it ended.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import type { File, Files } from '../../engine/base/files.js'

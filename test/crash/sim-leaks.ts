@@ -1,4 +1,5 @@
-// What must not be left when all rows are flushed, nobody reads, and the log was trimmed.
+// Checks for leaks: memory and files that must not exist when all rows are flushed, no reader is active, and the log
+// was trimmed.
 
 import { budgets } from '../../engine/memory/budgets.js'
 import type { FaultyDisk } from '../support/faulty-files.js'

@@ -1,6 +1,6 @@
-// Goal: whatever the machine does, at whatever moment, nothing acknowledged or shown is lost, doubled or torn, and the
-// server comes up again. Method: the whole engine in one thread under a seeded scheduler, over a simulated disk, against
-// a model (sim.ts says what must hold).
+// Goal: whatever the machine does, at whatever time, nothing acknowledged or shown is lost, duplicated or torn, and the
+// server starts again. Method: deterministic simulation. The whole engine runs on one thread under a seeded scheduler,
+// with a simulated disk, and is compared with a model (sim.ts lists the properties).
 //
 //   SIM_SEED=17 npx vitest run test/crash/sim.test.ts      replays one seed, and tells what it does
 //   SIM_SEEDS=100000 SIM_FIRST=5000 npx vitest ...         a soak; a short one is in .ci/run

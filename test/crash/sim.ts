@@ -1,16 +1,16 @@
-// One seed of the simulator: the whole engine lives, crashes and recovers over a simulated disk, and a model says what
-// must hold.
+// Runs one seed of the deterministic simulation: the engine runs, crashes and recovers on a simulated disk, and a model
+// checks:
 //
-//   acknowledged   a request whose receipt says so is there, once, with exactly its values, from then on
-//   atomic         an unanswered transaction is there wholly or not at all, over all its tables and columns; and the
-//                  state is one that the requests, served in order, pass through
-//   shown          what a read has shown stays
-//   order          rows come by designated timestamp, ties in commit order
-//   snapshots      a reader that holds a version sees the same rows until it lets go
-//   no leaks       in the end no file and no memory is left that nothing names
-//   it comes up    every start succeeds when the disk does not refuse
+//   acknowledged   a request whose receipt says so is stored once, with exactly its values, from then on
+//   atomic         an unanswered transaction is stored entirely or not at all, over all its tables and columns; and the
+//                  state results from some sequence of the requests in order
+//   shown          what a read has returned does not disappear
+//   order          rows are ordered by designated timestamp, ties in commit order
+//   snapshots      a reader that holds a version sees the same rows until it releases it
+//   no leaks       at the end there is no unreferenced file or memory
+//   it starts      every start succeeds if the disk works
 //
-// Nothing is random but by the seed: the same seed does the same.
+// All randomness comes from the seed, so a seed always gives the same run.
 
 import { FileError } from '../../engine/base/errors.js'
 import type { Files } from '../../engine/base/files.js'
@@ -160,7 +160,8 @@ function newLife(options: SimOptions): Life {
   }
 }
 
-// ---- start and stop --------------------------------------------------------------------------------------------------
+// ---- start and stop
+// --------------------------------------------------------------------------------------------------
 
 /** Starts until it works. At least one crash of each seed strikes within a recovery. */
 function start(life: Life, round: number): SimHost {
@@ -274,7 +275,8 @@ function finish(life: Life): void {
   tryStart(life, { crashWithin: 0, failing: 0 })
 }
 
-// ---- a life ----------------------------------------------------------------------------------------------------------
+// ---- a life
+// ----------------------------------------------------------------------------------------------------------
 
 /** Random operations; answers whether the machine stopped. */
 function live(life: Life, host: SimHost): boolean {
@@ -414,7 +416,8 @@ function answerRows(life: Life, entry: UnderWay, receipt: Receipt): void {
   if (rows !== receipt.rows) throw new Error(`an answer counts ${receipt.rows} rows, not ${rows} [${request.text}]`)
 }
 
-// ---- reads -----------------------------------------------------------------------------------------------------------
+// ---- reads
+// -----------------------------------------------------------------------------------------------------------
 
 /** Reads everything: it must be the state of the answered requests and, as far as shown, of those under way. */
 function check(life: Life, host: SimHost, when: string): void {

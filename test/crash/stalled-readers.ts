@@ -1,10 +1,10 @@
-// `node dist/test/crash/stalled-readers.js [--readers 37] [--seconds 60] [--rows 4000000] [--memory 0]`: clients ask for all
-// of a large table and do not read, while others go on.
+// `node dist/test/crash/stalled-readers.js [--readers 37] [--seconds 60] [--rows 4000000] [--memory 0]`: clients
+// request a whole large table and do not read the response, while others work.
 //
-// Method: of the readers 20 in 37 want CSV and 2 Parquet of /exp, 10 JSON of /exec, and 5 ask over the PostgreSQL wire
-// protocol. Each reads nothing until the end. Meanwhile a probe counts with a condition, groups, and exports a part of the
-// table. Right are: what queries hold is below the bound, every probe is answered, as fast as before within a factor that a
-// busy machine allows; and when the readers go on, each gets the bytes that one that never stopped gets.
+// Method: of 37 readers, 20 request CSV and 2 Parquet from /exp, 10 JSON from /exec, and 5 use the PostgreSQL protocol.
+// None reads until the end. Meanwhile a probe counts with a condition, groups, and exports a part of the table.
+// Expected: the memory of queries stays below the limit; every probe is answered, within a factor of the usual time;
+// and when the readers continue, each gets the same bytes as a reader that never stopped.
 
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,13 +1,14 @@
-// `node dist/test/crash/two-servers.js [--rounds n] [--port n]`: tries to get two servers onto one root folder, in each way that
-// is known, and checks that one alone gets it, and that the other one ends with a message and has changed nothing.
+// `node dist/test/crash/two-servers.js [--rounds n] [--port n]`: tries to start two servers on one root folder, in
+// every known way, and checks that only one runs, and that the other one ends with a message without changing anything.
 //
-//   removed     tmp/ and the lock files are cleaned away under the running server
+//   removed     tmp/ and the lock files are deleted under the running server
 //   long        the path is longer than the address of a local socket, and TMPDIR differs
-//   linked      the root is reached through a symbolic link; or db/ is
-//   at once     two starts at one moment over what a killed server has left, `--rounds` times (60)
-//   namespace   the second one is in another network namespace (unshare -n), and in another process namespace, too
+//   linked      the root folder, or db/, is reached by a symbolic link
+//   at once     two starts at the same time after a killed server, `--rounds` times (60)
+//   namespace   the second one is in another network namespace (unshare -n), and also in another process namespace
 //
-// And what must not be slower for it: the start behind kill -9. A holder that cannot be judged is waited for.
+// The checks must not delay a start after kill -9. If it is unknown whether the holder of the lock lives, the start
+// waits.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
-// Goal: a build needs no types, says where a source is wrong, leaves nothing of removed sources, and packs what a published
-// Penstock has to bring along. It runs on a small tree of its own.
+// Goal: a build checks no types, reports the location of a source error, leaves nothing of removed sources, and bundles
+// the packages that the published package needs. Method: builds of a small source tree.
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

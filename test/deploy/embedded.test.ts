@@ -1,5 +1,5 @@
-// Goal: `import { open } from 'penstock'` gives a database that stores what it is given, gives it back in every type,
-// refuses what is wrong with a place, keeps acknowledged rows over a kill, and whose documented examples work.
+// Goal: `import { open } from 'penstock'` gives a database that stores rows and returns them in every type, reports
+// invalid folders, keeps acknowledged rows after a kill, and whose documented examples work.
 
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

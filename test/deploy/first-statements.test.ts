@@ -1,4 +1,4 @@
-// Goal: the statements that run before a server is ready are answered; their errors would go unnoticed.
+// Goal: the statements that run before a server is ready succeed; at run time their errors are ignored.
 
 import { expect, test } from 'vitest'
 import { firstStatements, runFirstStatements } from '../../deploy/first-statements.js'

@@ -1,5 +1,5 @@
-// Goal: the worked example of docs/kafka.md works as far as it can be seen without containers: its settings are settings,
-// what its producer sends becomes rows, its dashboard asks what the server answers.
+// Goal: the example of docs/kafka.md works, as far as that can be tested without containers: its settings exist, the
+// messages of its producer become rows, and the server answers the queries of its dashboard.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

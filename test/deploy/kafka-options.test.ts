@@ -1,5 +1,5 @@
-// Goal: settings of connectors by name, from file, environment and command line, become options; what does not fit
-// together ends the start with its name.
+// Goal: settings of named connectors from file, environment and command line become options; contradictory ones end the
+// start with an error that names the connector.
 
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: records have the specified form, files turn over with the day, old ones go, and a disk that refuses costs only
-// records, which are counted.
+// Goal: records have the specified format, files change with the day, old ones are removed, and a failing disk loses
+// only records, which are counted.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

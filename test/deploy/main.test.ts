@@ -1,4 +1,5 @@
-// Goal: the composition root opens what the settings enable, hands the engine its relations, and closes in order.
+// Goal: the composition root opens what the settings enable, registers the relations with the engine, and closes in
+// order.
 
 import { afterEach, expect, test } from 'vitest'
 import { memoryBytes } from '../../deploy/engine-options.js'

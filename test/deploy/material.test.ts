@@ -1,5 +1,5 @@
-// Goal: what operators are given fits the server: the sample configuration is current, dashboards and rules name metrics
-// that exist, manifests name the default ports, settings that exist and files that are there.
+// Goal: the material for operators matches the server: the sample configuration is current, dashboards and alert rules
+// use existing metrics, manifests use the default ports, existing settings and existing files.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Goal: the command runs the server as its user does: one process, ready soon, ended by a signal; mistakes end it with a
+// Goal: the command runs the server as users expect: one process, ready soon, ended by a signal; mistakes end it with a
 // message; a second server on the same root folder is refused.
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'

@@ -1,6 +1,6 @@
-// Goal: from the moment that the ports are taken until the server is ready, every interface says that it is starting, in
-// its protocol's words; then the same ports serve, and nobody stays with the old answers.
-// Method: an engine that opens when the test says so.
+// Goal: from the binding of the ports until the server is ready, every protocol responds that the server is starting;
+// then the same ports serve, and no connection keeps the old response. Method: an engine that opens when the test tells
+// it.
 
 import { createServer } from 'node:net'
 import pg from 'pg'

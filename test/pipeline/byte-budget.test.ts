@@ -1,4 +1,5 @@
-// Goal: the budget of request bodies is kept, served in order, and nobody who leaves keeps a place.
+// Goal: the budget of request bodies is enforced and served in order, and requests that leave the queue free their
+// place.
 
 import { expect, test } from 'vitest'
 import { ByteBudget } from '../../pipeline/byte-budget.js'

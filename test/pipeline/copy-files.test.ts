@@ -1,4 +1,5 @@
-// Goal: COPY moves rows between tables and files below its two directories, and nothing else; options are heeded or refused.
+// Goal: COPY moves rows between tables and files in its two directories, and nowhere else; options are applied or
+// refused.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,8 +1,9 @@
-// Goal: however a byte stream is cut into chunks, the lines come out whole, complete and in order, also when binary
-// values hold newlines; blocks keep their size; a slow reader stops the writer.
+// Goal: however a byte stream is split into chunks, lines are complete and in order, even if binary values contain
+// newlines; blocks keep their size limit; a slow reader stops the writer.
 //
-// Method: random lines (text, binary doubles, arrays and decimals, made to hold newlines and marks) are joined, cut at random
-// places, sent through the stage, and each block is compared with the known line ends. fast-check prints its seed.
+// Method: random lines (text, binary doubles, arrays and decimals, constructed to contain newlines and marks) are
+// joined, split at random positions and sent through the stage, and each block is compared with the known ends of
+// lines. fast-check prints its seed.
 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

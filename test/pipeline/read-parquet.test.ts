@@ -1,7 +1,6 @@
-// Goal: read_parquet() gives the rows of Parquet files of others, whatever their encoding, codec, page version and nesting;
-// what is wrong with a file is told in words, with the place, and harms nobody.
-// Method: random columns in random forms by the tests' own writer, with another reader as the oracle; then files that are
-// damaged in known places.
+// Goal: read_parquet() returns the rows of Parquet files of other programs, whatever their encoding, codec, page
+// version and nesting; an invalid file is reported with the location, and has no other effect. Method: random columns
+// in random formats by the tests' own writer, with another reader as the oracle; then files with known damage.
 
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

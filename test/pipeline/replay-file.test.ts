@@ -1,5 +1,5 @@
-// Goal: bytes that were appended in pieces of any size are read back as they were, also between pieces, and nothing of
-// the file is left in its directory.
+// Goal: bytes appended in pieces of any size are read back unchanged, also between appends, and the file leaves nothing
+// in its directory.
 
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: Avro records become rows by their types, schemas come from a registry once, and a registry that is away is a reason
-// to wait, not to reject.
+// Goal: Avro records become rows of the right types, each schema is fetched from the registry once, and an unavailable
+// registry delays records but does not reject them.
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-// Goal: what kafkajs repeats is logged once, with its error.
+// Goal: a message that kafkajs repeats is logged once, with its error.
 
 import { expect, test } from 'vitest'
 import { clientLog } from '../../../connectors/kafka/kafkajs-client.js'

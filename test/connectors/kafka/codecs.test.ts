@@ -1,5 +1,5 @@
-// Goal: the compressions of Kafka give back what they took, in the framing of the Java clients, too, and a damaged batch
-// is an error that leaves nothing behind.
+// Goal: Kafka's compression codecs decompress what they compressed, also in the framing of the Java clients; a damaged
+// batch is an error without side effects.
 
 import { expect, test } from 'vitest'
 import { gzipCodec, lz4Codec, snappyCodec, zstdCodec } from '../../../connectors/kafka/codecs.js'

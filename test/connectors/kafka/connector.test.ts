@@ -1,6 +1,6 @@
-// Goal: each record of the partitions is stored once, in its order, whatever the group, the brokers and the engine
-// do; bad records are noted and what is around them goes in. Against a scripted consumer and a engine that behaves as
-// the engine.
+// Goal: each record of the partitions is stored exactly once and in order, whatever the consumer group, the brokers and
+// the engine do; bad records are reported, and the records around them are stored. Method: a scripted consumer, and a
+// fake engine with the engine's behaviour.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import { KafkaConnector } from '../../../connectors/kafka/connector.js'

@@ -1,4 +1,4 @@
-// Support of the connector's tests: options, records, and what lines say.
+// Helpers for tests of the Kafka connector: options, records, and parsing of lines.
 
 import type { FetchedRecord } from '../../../connectors/kafka/consumer.js'
 import type { KafkaOptions, MappingOptions } from '../../../connectors/kafka/options.js'

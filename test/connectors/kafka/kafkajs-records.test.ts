@@ -1,4 +1,5 @@
-// Goal: our decoder of records reads what that of kafkajs reads. Method: random records, written by kafkajs's encoder.
+// Goal: our record decoder gives the same records as that of kafkajs. Method: random records, written by kafkajs's
+// encoder.
 
 import { createRequire } from 'node:module'
 import fc from 'fast-check'

@@ -1,5 +1,5 @@
-// Goal: records of each format become the lines that the options ask for; what cannot be a row says why. The kernel gives
-// the same lines as the reader that takes everything (a property test over random records).
+// Goal: records of each format become the lines that the options require; a record that cannot become a row is rejected
+// with a reason. The kernel gives the same lines as the general reader (a property test over random records).
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// A consumer that does what the test says, instead of kafkajs, and a engine that stores what it is given as the engine
-// would: a block only behind the offset that is stored, lines with the word `bad` never.
+// Fakes for tests: a consumer that a test controls, instead of kafkajs, and an engine with the engine's behaviour: it
+// stores a block only if it continues the stored offset, and rejects lines with the word `bad`.
 
 import type {
   Bounds,

@@ -1,5 +1,5 @@
-// Goal: what SQLite writes into a dump comes out as columns, in every form that its versions have; what cannot be taken is
-// told with its line. Method: texts of dumps through the decoder, whole and cut at every byte.
+// Goal: SQLite dumps are decoded to columns, in every form that versions of SQLite write; what is not supported is
+// reported with its line. Method: dumps through the decoder, whole and split at every byte.
 
 import { expect, test } from 'vitest'
 import { DumpDecoder } from '../../../connectors/sqlite/dump-decoder.js'

@@ -1,4 +1,4 @@
-// Goal: a lock file proves that its holder is dead exactly where it can.
+// Goal: a lock file proves that its holder is dead only in the cases where it can.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, statSync } from 'node:fs'

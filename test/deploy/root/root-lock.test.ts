@@ -1,4 +1,4 @@
-// Goal: a root folder has one server, and a killed one leaves nothing that keeps the next away.
+// Goal: only one server can use a root folder, and a killed server leaves nothing that prevents the next start.
 
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Goal: a reload takes over exactly the settings whose row says so, a mistake changes nothing, and listeners hear of
-// changes alone. Every row of the table is tried with another value.
+// Goal: a reload applies exactly the settings that are marked reloadable, an invalid value changes nothing, and
+// listeners are called only for changes. Every row of the table is tried with another value.
 
 import { expect, test } from 'vitest'
 import { LiveSettings } from '../../../deploy/settings/live-settings.js'

@@ -1,4 +1,4 @@
-// Goal: a name that is nearly another one is told from names that are something else.
+// Goal: a misspelt setting is recognised as a near match, and other names are not.
 
 import { expect, test } from 'vitest'
 import { nearest } from '../../../deploy/settings/nearest.js'

@@ -1,4 +1,5 @@
-// Goal: exposed that stand open are told, a strict server does not start with them, and half a setting is a mistake.
+// Goal: insecure settings are reported, a server in strict mode does not start with them, and incomplete settings are
+// errors.
 
 import { expect, test } from 'vitest'
 import { httpOptions, lineTcpOptions, pgOptions } from '../../../deploy/gateway-options.js'

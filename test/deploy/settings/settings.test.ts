@@ -1,4 +1,4 @@
-// Goal: settings come from their four sources in the right order, and every mistake is told with its place.
+// Goal: settings are read from their four sources with the right precedence, and every error names its location.
 
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

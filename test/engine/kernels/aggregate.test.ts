@@ -1,7 +1,6 @@
-// Goal: aggregates and group numbers agree with the reference. Method: columns of every storage with NULLs and
-// boundary values, masks, group numbers partly out of range, keys that fill their table; doubles are whole numbers, so
-// that the order of addition does not matter and results can be compared bit for bit.
-
+// Goal: aggregates and group numbers agree with the reference implementation. Method: columns of every storage type
+// with NULLs and boundary values, masks, group numbers partly out of range, keys that fill their table. Doubles are
+// integers, so that the order of addition does not matter and results can be compared bit by bit.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {

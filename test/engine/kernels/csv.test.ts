@@ -1,5 +1,6 @@
-// Goal: the kernel takes records as the byte scanner does. Method: random files of regular and broken records, scanned with
-// the kernel and with the reference (which leaves every record to the byte scanner): the same fields, lines and rejects.
+// Goal: the kernel reads records like the byte scanner. Method: random files with regular and broken records, read with
+// the kernel and with the reference implementation (which leaves every record to the byte scanner), give the same
+// fields, lines and rejections.
 
 import { expect, test } from 'vitest'
 import { scanRecords } from '../../../engine/csv/scan.js'

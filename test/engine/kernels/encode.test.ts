@@ -1,6 +1,6 @@
-// Goal: the row encoder writes the same JSON and CSV as the reference for every column type, boundary values included, in
-// windows of any size, and never behind a window's end. Method: random columns with NULLs and boundary values laid out
-// in both memories, encoded window by window; the text must be equal, JSON must parse, CSV must keep its quotes.
+// Goal: the row encoder writes the same JSON and CSV as the reference implementation for every column type, in output
+// buffers of any size, and never beyond their end. Method: random columns with NULLs and boundary values in both
+// memories, encoded buffer by buffer; the text must be equal, JSON must parse, CSV must have balanced quotes.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
-// Goal: the kernels of foreign Parquet pages in WebAssembly give what the reference implementations give, for what an encoder wrote
-// and for any other bytes, and write nothing outside of their targets.
-// Method: encoded values whose bytes are changed at random, and random bytes, at addresses of one shared memory.
+// Goal: the WebAssembly kernel for Parquet pages of other programs agrees with the reference implementation, for valid
+// and for arbitrary input, and never writes outside of its targets. Method: encoded values with randomly changed bytes,
+// and random bytes, in one shared memory.
 
 import fc from 'fast-check'
 import { compressSync } from 'snappy'

@@ -1,4 +1,4 @@
-// Goal: gathering rows from blocks takes time by the row, also of a column that blocks lack.
+// Goal: gathering rows from blocks takes linear time, also for a column that some blocks lack.
 
 import { expect, test } from 'vitest'
 import { loadKernels } from '../../../engine/kernels/load.js'

@@ -1,6 +1,6 @@
-// Goal: the line-protocol kernel decodes exactly what the reference decodes, stops at the same lines for the same reasons,
-// and never leaves its block. Method: random blocks over three templates, valid lines mixed with damaged ones; kernel
-// and reference run over equal memories, stop by stop, and must leave the same bytes.
+// Goal: the line-protocol kernel decodes exactly like the reference implementation, stops at the same lines for the
+// same reasons, and never reads beyond its block. Method: random blocks for three templates, valid lines mixed with
+// damaged ones; kernel and reference run over equal memories from stop to stop, and must leave the same bytes.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,5 @@
-// Support of the kernel tests: two small memories, one for the WebAssembly kernels and one for their reference implementations.
+// Helpers for kernel tests: two small memories, one for the WebAssembly kernels and one for their reference
+// implementations.
 
 import { type Kernels, loadKernels } from '../../../engine/kernels/load.js'
 import { createSharedMemory, type SharedMemory } from '../../../engine/memory/shared-memory.js'

@@ -1,4 +1,4 @@
-// Goal: what lzoCompress writes is LZO1X: a decoder written from the format's description gives the bytes back.
+// Goal: lzoCompress writes LZO1X: a decoder written from the format's description decompresses its output.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,6 +1,6 @@
-// Goal: numbers, times and identifiers become text and come back as in the reference. Method: random and boundary values
-// of every fixed kind are formatted by both; their text, and damaged text, is parsed by both; what the kernel decides
-// must be the value that was printed.
+// Goal: numbers, timestamps and identifiers are formatted and parsed as by the reference implementation. Method: both
+// format random and boundary values of every fixed-width kind, and parse that text and damaged text; a value that the
+// kernel decides must be the one that was printed.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

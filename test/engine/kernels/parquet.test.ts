@@ -1,5 +1,5 @@
-// Goal: the Parquet kernels give the bytes of their reference implementations, decoders undo encoders, and damaged input
-// is refused. Method: random values of several shapes (few distinct, runs, ascending, anything) in one shared memory.
+// Goal: the Parquet kernel gives the same bytes as the reference implementation, decoding inverts encoding, and damaged
+// input is refused. Method: random values (few distinct, runs, ascending, arbitrary) in one shared memory.
 
 import fc from 'fast-check'
 import { uncompressSync } from 'snappy'

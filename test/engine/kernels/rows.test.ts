@@ -1,6 +1,6 @@
-// Goal: texts of rows become entries and move into a heap as the reference has them. What takes parameters is held against the
-// way of single values in test/engine/pg/bind-rows.test.ts.
-// Method: random texts in both memories; what both leave behind is compared.
+// Goal: strings of rows become entries and move to a heap as in the reference implementation. The functions for
+// parameters are compared with the path for single values in test/engine/pg/bind-rows.test.ts. Method: random strings
+// in two memories, which must be equal afterwards.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: sorting, merging and gathering kernels agree with the reference. Method: timestamps in order, slightly late,
-// shuffled, equal and spread over all 64 bits; both memories must hold the same bytes afterwards.
+// Goal: sorting, merging and gathering agree with the reference implementation. Method: timestamps that are sorted,
+// slightly late, shuffled, equal, or spread over all 64 bits; both memories must contain the same bytes afterwards.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: the text kernel agrees with the reference, and both with what JavaScript says. Method: random patterns and texts over
-// a small alphabet, so that near misses are frequent.
+// Goal: the string kernel agrees with the reference implementation, and both with JavaScript. Method: random patterns
+// and strings over a small alphabet, so that near misses are frequent.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

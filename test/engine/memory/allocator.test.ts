@@ -1,5 +1,5 @@
-// Goal: live objects never overlap, budgets add up, and everything freed merges back into one run.
-// Method: random allocations and frees against a list of live intervals.
+// Goal: live objects never overlap, the counters of budgets are right, and when everything is freed the heap is one
+// free run. Method: random allocations and frees against a list of live intervals.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

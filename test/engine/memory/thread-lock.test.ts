@@ -1,5 +1,6 @@
-// Goal: one thread at a time holds the lock, nobody sleeps on when it is free, and a dead thread's lock is broken.
-// Method: worker threads that count in plain memory under the lock; a holder that ends without giving it back.
+// Goal: only one thread at a time holds the lock, no thread keeps sleeping while it is free, and the lock of a dead
+// thread is broken. Method: worker threads that increment plain memory under the lock; a holder that ends without
+// releasing it.
 
 import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: ALTER COLUMN .. TYPE casts all values, old and just arriving, keeps the column's place, and is all or nothing at
-// a crash; DEDUP that is switched off brings no superseded row back.
+// Goal: ALTER COLUMN .. TYPE casts all values, including those inserted during the change, keeps the column's position,
+// and is atomic in a crash; switching off DEDUP makes no superseded row visible again.
 
 import { expect, test } from 'vitest'
 import { internalSession } from '../../../engine/api/session.js'

@@ -1,5 +1,5 @@
-// Goal: CREATE TABLE AS makes the whole table or none, wherever the machine stops: the retry with IF NOT EXISTS must not
-// find an empty one. Method: the machine stops at each disk operation of the statement in turn.
+// Goal: CREATE TABLE AS creates the whole table or none, wherever the machine stops, since a retry with IF NOT EXISTS
+// must not find an empty one. Method: the machine stops at each disk operation of the statement in turn.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'

@@ -1,6 +1,6 @@
-// Goal: a DEDUP table shows exactly one row per key, the last transaction's, wherever its versions lie: in one generation,
-// in several, in parts that overlap, merged or not, after a restart.
-// Method: random upserts, flushes, merges and restarts on the whole engine against a Map; every query form that reads rows.
+// Goal: a DEDUP table shows exactly one row per key, that of the last transaction, wherever its versions are stored: in
+// one generation, in several, in overlapping parts, compacted or not, after a restart. Method: random upserts, flushes,
+// compactions and restarts of the whole engine, compared with a Map by every form of query.
 
 import { describe, expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'

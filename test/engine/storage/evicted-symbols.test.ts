@@ -1,6 +1,6 @@
-// Goal: symbols of many tables take more memory than there is, and nobody notices: whole dictionaries are given back and
-// read again for lines, queries, transactions, changes and imports, and by a start with less memory than the log was
-// written with. Nothing is lost, doubled or read as another text.
+// Goal: symbols of many tables may take more memory than there is: dictionaries are evicted and reloaded for lines,
+// queries, transactions, schema changes and imports, and by a start with less memory than before. Nothing is lost,
+// duplicated or read as another string.
 
 import { describe, expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'

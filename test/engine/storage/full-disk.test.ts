@@ -1,5 +1,6 @@
-// Goal: a file system without an inode left (nothing can be created) is read, and what makes room works, by the reserve;
-// then rows are taken again. Without a reserve it is read. Rows in memory that a DROP PARTITION is about become no parts.
+// Goal: on a file system without a free inode (nothing can be created) the server is readable, and statements that free
+// space work by the reserve; then rows are accepted again. Without a reserve it is readable. DROP PARTITION does not
+// write rows in memory to parts.
 
 import { expect, test } from 'vitest'
 import { FileError } from '../../../engine/base/errors.js'

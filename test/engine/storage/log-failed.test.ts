@@ -1,5 +1,5 @@
-// Goal: a log that cannot be written, not by a fresh segment either, is told with the system's reason, so that a server that
-// has not been ready yet can end; and the writer goes on by itself when the disk works again.
+// Goal: a log that cannot be written, even in a new segment, is reported with the system's reason, so that a server
+// that is not ready yet can end; and the writer continues by itself when the disk works again.
 
 import { expect, test } from 'vitest'
 import { internalSession } from '../../../engine/api/session.js'

@@ -1,4 +1,4 @@
-// Tables in shared memory for the tests of parts: columns of every type with boundary values, as a RowSource.
+// Helpers for tests of parts: tables in shared memory with columns of every type and boundary values, as a RowSource.
 
 import { type Files, nodeFiles } from '../../../engine/base/files.js'
 import { loadKernels } from '../../../engine/kernels/load.js'

@@ -1,4 +1,5 @@
-// Goal: partitions are dropped, detached and attached as a whole, durably; TTL drops what is too old and nothing else.
+// Goal: partitions are dropped, detached and attached atomically and durably; TTL drops expired partitions and nothing
+// else.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'

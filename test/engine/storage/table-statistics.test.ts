@@ -1,6 +1,5 @@
-// Goal: tables(), table_partitions() and wal_transactions() show what is there, in memtables and in parts, before and
-// after a restart.
-// Method: figures beside what queries over the rows themselves say.
+// Goal: tables(), table_partitions() and wal_transactions() return correct statistics of memtables and parts, before
+// and after a restart. Method: statistics compared with queries over the rows.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk } from '../../support/faulty-files.js'

@@ -1,6 +1,6 @@
-// Goal: whatever the disk does at a crash, acknowledged requests are there once and whole, others wholly or not at all.
-// Method: random lines, schema changes, flushes and checkpoints over a few tables on the simulated disk; the machine
-// stops at a random file operation, in recovery too; then the tables are compared with a model.
+// Goal: whatever the disk does in a crash, acknowledged requests are stored once and completely, others completely or
+// not at all. Method: random lines, schema changes, flushes and checkpoints on a few tables on the simulated disk. The
+// machine stops at a random file operation, also during recovery; then the tables are compared with a model.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'

@@ -1,5 +1,5 @@
-// Support of the writer tests: a host that runs writer and log role in one thread over simulated files, plays the main
-// thread (ring, catalog view, receipts) and, as query thread, flushes generations into parts of plain rows.
+// A host for writer tests: runs the writer and the log thread's work on one thread over simulated files, acts as the
+// main thread (ring, catalog view, receipts), and as a query thread that flushes generations to parts of plain rows.
 
 import type { Clock } from '../../../engine/base/clock.js'
 import type { Files } from '../../../engine/base/files.js'

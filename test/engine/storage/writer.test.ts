@@ -1,5 +1,5 @@
-// Goal: what clients were told is there, at once and after a restart: lines, inserts, schema changes, flushes, memory
-// that runs out, disks that refuse.
+// Goal: everything that was acknowledged is stored, at once and after a restart: lines, inserts, schema changes,
+// flushes, with exhausted memory and failing disks.
 
 import { describe, expect, test } from 'vitest'
 import type { TableSchema } from '../../../engine/storage/schema/schema.js'

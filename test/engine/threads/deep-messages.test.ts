@@ -1,6 +1,6 @@
-// Goal: a message between threads that is nested too deeply for the stack of its sender or of its receiver is told of:
-// the query fails, the thread goes on.
-// Method: a thread that echoes depths; a query pool over threads that do not take a message, or lose one.
+// Goal: a message between threads that is nested too deeply for the stack of sender or receiver is reported: the query
+// fails, the thread continues. Method: a thread that echoes nested messages; a query pool with threads that refuse or
+// lose a message.
 
 import { expect, test } from 'vitest'
 import { SqlError } from '../../../engine/base/errors.js'

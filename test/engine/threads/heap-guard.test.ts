@@ -1,4 +1,4 @@
-// The guard of a thread's heap, in threads whose heap is small.
+// Goal: a nearly full JavaScript heap is detected, and garbage does not count. Method: threads with a small heap.
 
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'

@@ -1,5 +1,5 @@
-// Goal: small queries run where they are planned and answer what a query thread would; the others are handed over.
-// Method: two engines with the same tables, one of which hands everything over; `ready` tells which way a query went.
+// Goal: small queries run inline on the main thread, with the same results as on a query thread; others are handed
+// over. Method: two engines with the same tables, one of which hands all queries over; `ready` tells how a query ran.
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { RowsResult } from '../../../engine/engine.js'

@@ -1,4 +1,4 @@
-// Goal: the writer syncs itself only where nothing waits for it, and never out of the order of the log.
+// Goal: the writer syncs inline only if nothing waits for it, and syncs always happen in log order.
 
 import { expect, test } from 'vitest'
 import { InlineSync } from '../../../engine/threads/inline-sync.js'

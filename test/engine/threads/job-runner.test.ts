@@ -1,5 +1,5 @@
-// Goal: flushes never stand behind a job that waits for memory, whatever took that memory.
-// Method: a query holds all memory of the queries; merges starve for it, flushes go on; then it lets go.
+// Goal: flushes never wait for a job that waits for memory. Method: a query takes all memory of the query budget;
+// compactions wait for it while flushes continue; then the query releases it.
 
 import { expect, test } from 'vitest'
 import { budgets } from '../../../engine/memory/budgets.js'

@@ -1,7 +1,6 @@
-// Goal: queries that each fit into the memory all answer, however many are asked at once; who waits for memory can be
-// cancelled and has its deadline; what can be seen of a query never begins anew.
-// Method: an engine whose queries have some 29 MB, of which each query wants more than half; and a query pool over threads that
-// answer what the test says.
+// Goal: queries that each fit into memory all succeed, however many run at once; a query that waits for memory can be
+// cancelled and has its deadline; a query with visible results is never restarted. Method: an engine with 29 MB for
+// queries, of which each query needs more than half; and a query pool with threads that respond as the test tells them.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: a statement that is cancelled or late ends soon, whatever it is at: within a single batch of work, in a job of the
-// writer, in an EXPLAIN. Nothing of a change that was stopped is seen, and nothing of the statement stays.
+// Goal: a cancelled or late statement ends soon, whatever it is doing: within a single batch, in a job of the writer,
+// in an EXPLAIN. No change of a stopped statement is visible, and none of its resources remain.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,8 +1,7 @@
-// Goal: what a query thread held comes back after it was ended: its memory by its list, nothing that somebody still reads,
-// nothing twice; and the watch ends a thread only when it has been at an overdue query all the time. A job of the storage that
-// it had is run again elsewhere, and fails only when it is what threads die of.
-// Method: random takes and gives beside a set; a query pool over threads that never answer. The whole is tried by a server in
-// test/interop/extreme_arguments.py.
+// Goal: the memory of a terminated query thread is freed by its ledger, but nothing that is still read, and nothing
+// twice; the watch terminates a thread only if it has worked on an overdue query all the time. A job that it had is run
+// again elsewhere, and fails only if it is the cause of the deaths. Method: random allocations and frees, compared with
+// a set; a query pool with threads that never respond. test/interop/extreme_arguments.py tests the whole with a server.
 
 import { expect, test } from 'vitest'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'

@@ -1,4 +1,5 @@
-// Versions of tables travel once: whatever is sent, the thread makes of it what the main thread meant.
+// Goal: version deltas are lossless: a query thread reconstructs the versions that the main thread meant, and each is
+// sent once.
 
 import { expect, test } from 'vitest'
 import type { RunQuery } from '../../../engine/exec/run/messages.js'

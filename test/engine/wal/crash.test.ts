@@ -1,5 +1,6 @@
-// Goal: what the log acknowledged survives any crash, once and in order; nothing behind a torn tail is replayed; damage
-// costs only the frames it hit. Method: random lives on a simulated disk (simulation.ts). npm test takes a share of the seeds.
+// Goal: everything that the log acknowledged survives any crash, once and in order; nothing after a torn tail is
+// replayed; damage loses only the damaged frames. Method: random runs on a simulated disk (simulation.ts); npm test
+// runs some of the seeds.
 
 import { expect, test } from 'vitest'
 import { createLogLoop } from '../../../engine/wal/log-loop.js'

@@ -1,4 +1,5 @@
-// Goal: pins the bytes of the log. A change here is a new format: it needs a new magic or version, never a renumbering.
+// Goal: pins the bytes of the log. A change is a new format, which needs a new magic or version, and never a
+// renumbering.
 
 import { expect, test } from 'vitest'
 import { crc32 } from '../../../engine/base/checksum.js'

@@ -1,6 +1,6 @@
-// Goal: a transaction survives encoding and decoding bit for bit, for every column type and null, however its values
-// lie in memory; a payload that was cut or spoilt is refused with CorruptionError and never read beyond its end.
-// Method: properties over random transactions.
+// Goal: a transaction is encoded and decoded bit by bit, for every column type and NULL, wherever its values are in
+// memory; a truncated or changed payload is refused with CorruptionError and never read beyond its end. Method:
+// properties over random transactions.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

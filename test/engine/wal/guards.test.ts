@@ -1,6 +1,6 @@
-// Goal: the crash test can fail. Each guard of the log is removed in turn, and some seed must notice. Guards that are
-// calls of the disk are removed by a wrapper over Files; those that are rules of the code by replacing the function
-// that holds the rule: the code itself has no switch to be unsafe.
+// Goal: the crash test detects bugs. Each safeguard of the log is removed in turn, and some seed must fail. Safeguards
+// that are calls of the disk are removed by a wrapper of Files; those that are rules of the code by replacing the
+// function with the rule. The production code has no switch for that.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import type { File, Files } from '../../../engine/base/files.js'

@@ -1,5 +1,5 @@
-// Goal: a log that has lost a piece never looks whole. Each way to lose one is tried on a closed and on a killed log, and
-// the marks themselves are torn, lost and exchanged.
+// Goal: a log that has lost a part is always detected. Each way to lose one is tried on a closed and on a killed log,
+// and the marks themselves are torn, lost and exchanged.
 
 import { expect, test } from 'vitest'
 import { silentLog } from '../../../engine/base/log.js'

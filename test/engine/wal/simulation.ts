@@ -1,9 +1,9 @@
-// One life of a log on a simulated disk: random appends, groups, syncs, failures and crashes, and a model that knows
-// what must be there afterwards. Shared by the crash test and the test that removes guards.
+// One run of a log on a simulated disk: random appends, groups, syncs, failures and crashes, with a model of the
+// expected contents. The crash test and the test that removes safeguards use it.
 //
-// The model: frames in the order of their positions, each with the seed of its content. After a recovery the replayed
-// frames must be a run of the model's without a gap, that begins at or before the first frame not trimmed, and reaches
-// at least to the last acknowledged one.
+// The model has the frames in the order of their positions, each with the seed of its content. After a recovery the
+// replayed frames must be a contiguous range of the model's, which begins at or before the first frame that is not
+// trimmed, and ends at or after the last acknowledged one.
 
 import type { Clock } from '../../../engine/base/clock.js'
 import { ResourceError } from '../../../engine/base/errors.js'

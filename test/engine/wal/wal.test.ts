@@ -1,5 +1,5 @@
-// Goal: the owner's behaviour between writer and log role, one rule a test: when frames are acknowledged, what a failed
-// sync does, how segments roll, are prepared, trimmed and counted, and what is said about damage.
+// Goal: the behaviour of the log between writer and log thread, one rule per test: when frames are acknowledged, what a
+// failed sync does, how segments are started, prepared, trimmed and counted, and what is logged about damage.
 
 import { expect, test } from 'vitest'
 import { ResourceError } from '../../../engine/base/errors.js'

@@ -1,5 +1,5 @@
-// Goal: who is let in. Headers and passwords of configured and stored users, the SCRAM conversation as a client holds it,
-// MD5; and that nothing is remembered longer than it is true.
+// Goal: authentication: headers and passwords of configured and stored users, SCRAM as clients speak it, MD5; and
+// cached results do not outlive their validity.
 
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: a late signal tells its listeners once and with the first reason, and its AbortSignal agrees with it whenever it
-// is asked for.
+// Goal: a lazily created abort signal calls its listeners once, with the first reason, and its AbortSignal agrees with
+// it whenever it is requested.
 
 import { expect, test } from 'vitest'
 import { LazySignal } from '../../../gateways/common/lazy-signal.js'

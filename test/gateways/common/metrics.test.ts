@@ -1,5 +1,5 @@
-// Goal: every metric of the specification is there with its labels and its type, the text is what Prometheus reads, and
-// a prefix replaces `svc_`.
+// Goal: every specified metric exists with its labels and type, Prometheus can parse the text, and a prefix replaces
+// `svc_`.
 
 import { expect, test } from 'vitest'
 import { Durations } from '../../../gateways/common/metric.js'

@@ -1,4 +1,5 @@
-// Goal: silent connections take nobody's place, the oldest of them gives way, and whoever works stays.
+// Goal: idle unauthenticated connections do not block others: the oldest of them is closed, and working connections
+// stay.
 
 import { expect, test } from 'vitest'
 import { type Limit, type Place, Places } from '../../../gateways/common/places.js'

@@ -1,4 +1,4 @@
-// Goal: the log has one record of each address and minute about those that were turned away.
+// Goal: refused connections are logged once per address and minute.
 
 import { expect, test } from 'vitest'
 import { Refusals } from '../../../gateways/common/refusals.js'

@@ -1,5 +1,5 @@
-// Goal: every kind of key store serves TLS, a wrong one is refused with the reason, and a changed one is taken over while
-// the server runs. The key stores in support/keys were made with openssl and keytool.
+// Goal: every kind of key store works for TLS, an invalid one is refused with the reason, and a changed one is loaded
+// while the server runs. The key stores in support/keys were created with openssl and keytool.
 
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: the console comes from this package alone, with a policy that lets nothing else in, and probes of `/` still read
-// OK. What it does in a browser is checked by .ci/console.mjs.
+// Goal: the console loads only files of this package, with a content security policy that enforces it, and health
+// probes of `/` still read OK. .ci/console.mjs tests it in a browser.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

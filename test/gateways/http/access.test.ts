@@ -1,5 +1,5 @@
-// Goal: what stands before the handlers. Pages of other sites change nothing, CORS says what settings allow, credentials
-// are asked for before the body, limits are told with 503, and every answer has the headers of security.
+// Goal: checks before the handlers: pages of other sites cannot change anything, CORS follows the settings, credentials
+// are required before the body is read, limits are reported with 503, and every response has the security headers.
 
 import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'

@@ -1,5 +1,5 @@
-// Goal: a connection ends soon behind a final answer, also when its client stays, and not before a client that still sends
-// could read it; silent connections keep nobody out; messages that can be read in two ways are refused.
+// Goal: a connection is closed soon after its last response, even if the client keeps it open, but not before a client
+// that still sends can read it; idle connections do not block others; ambiguous messages are refused.
 
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: /exec answers in the specified JSON with the specified statuses, streams large results no faster than they are
-// read, and cancels what nobody waits for.
+// Goal: /exec responds with the specified JSON and statuses, streams large results no faster than they are read, and
+// cancels queries of clients that have gone.
 
 import { gunzipSync } from 'node:zlib'
 import { request } from 'undici'

@@ -1,5 +1,5 @@
-// Goal: a client that reads no answer before it has sent everything gets the answer to a body that is refused at its
-// beginning, and its connection goes on unless it is to end.
+// Goal: a client that reads the response only after it has sent everything gets the response to a body that is refused
+// at its beginning, and its connection stays open unless it must be closed.
 
 import type { Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'

@@ -1,4 +1,5 @@
-// Goal: preferences that cannot be read turn nobody away, are not forgotten by a change, and are read again when they can be.
+// Goal: an unreadable file of preferences does not fail requests, is not overwritten by a change, and is used again
+// when it is readable.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,5 @@
-// Goal: line protocol over HTTP is stored whole or not at all, and every refusal says why without losing the connection.
+// Goal: line protocol over HTTP is stored atomically, and every rejection states its reason and keeps the connection
+// open.
 
 import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'

@@ -1,4 +1,4 @@
-// Goal: health checks answer on every path, and turn bad with the shared flag.
+// Goal: the health server responds on every path, with the status of the shared flag.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { closeServer, listen } from '../../../gateways/common/listen.js'

@@ -1,5 +1,5 @@
-// Goal: a column's new type loses nothing without a word: values that it does not hold become NULL and are counted in the
-// answer, over HTTP and the wire protocol, within a transaction, too; types without NULL refuse them.
+// Goal: changing a column's type reports losses: values that do not fit become NULL and are counted in the response,
+// over HTTP and PostgreSQL, also within a transaction; types without NULL refuse them.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: columns of texts take numbers, times and booleans of clients of the wire protocol as PostgreSQL's do; clients of
-// HTTP are refused as they know it, and columns of lists and of times of day take neither.
+// Goal: over PostgreSQL, string columns accept numbers, timestamps and booleans as in PostgreSQL; over HTTP they are
+// refused as in this dialect; columns of lists and of times of day accept neither.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: rows and plans of the catalog that are kept are never old: what a statement, of this session or another, has changed
-// is there for the next statement with the same text, and what a transaction has changed for that transaction alone.
+// Goal: cached rows and plans of the catalog are never stale: changes by any session are visible to the next statement
+// with the same text, and uncommitted changes only to their transaction.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

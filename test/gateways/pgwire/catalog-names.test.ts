@@ -1,5 +1,5 @@
-// Goal: names of the catalog are of PostgreSQL's type `name`, lists of them `name[]`, which drivers of Node.js leave as texts:
-// mappers take those apart themselves. What is made of names is text.
+// Goal: names in the catalog have PostgreSQL's type `name`, lists of them `name[]`, which drivers of Node.js return as
+// strings for ORMs to parse. Expressions over names are text.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// Goal: a letter that is written beside a parameter is a text, whatever the value of the parameter is.
+// Goal: a one-character literal next to a parameter is a string, whatever the value of the parameter is.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// Goal: what COMMENT ON says of tables and columns stays with them, and is found by the questions that mappers ask.
+// Goal: comments of COMMENT ON TABLE and COLUMN are stored, and the queries of ORMs find them.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

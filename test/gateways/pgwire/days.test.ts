@@ -1,4 +1,5 @@
-// Goal: `ts::date` is a day to clients of PostgreSQL: without a time of day, in both forms, and counted in days.
+// Goal: `ts::date` is a date for PostgreSQL clients: without a time of day, in text and binary format, with arithmetic
+// in days.
 
 import type pg from 'pg'
 import postgres from 'postgres'

@@ -1,5 +1,6 @@
-// Goal: a column that is declared `date` over the wire protocol holds days, whichever way values come in, and results,
-// comparisons, groups and the catalog agree, as text and as binary. DATE columns that HTTP makes keep their time of day.
+// Goal: a column declared `date` over PostgreSQL contains whole days, however values are inserted, and results,
+// comparisons, groups and the catalog agree, in text and binary format. DATE columns created over HTTP keep their time
+// of day.
 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

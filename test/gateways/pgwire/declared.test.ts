@@ -1,5 +1,5 @@
-// Goal: what a column's definition says for clients of PostgreSQL (type, length, NOT NULL) is shown again by the catalog, also
-// behind a restart and changes of the column, and times of a zone come with it, as text and binary.
+// Goal: the catalog returns a column's definition by PostgreSQL clients (type, length, NOT NULL), also after a restart
+// and changes of the column; timestamps with time zone are returned with their zone, as text and binary.
 
 import type pg from 'pg'
 import postgres from 'postgres'

@@ -1,5 +1,5 @@
-// Goal: DEFAULT fills columns by every way that rows come over the wire: literals, long texts, batches of a prepared
-// INSERT, COPY in text and binary; a default that is not known is left out with a notice.
+// Goal: DEFAULT fills columns in every kind of insert over PostgreSQL: literals, long strings, batches of a prepared
+// INSERT, COPY in text and binary format; an unsupported default is ignored with a notice.
 
 import pg from 'pg'
 // @ts-expect-error it has no types

@@ -1,5 +1,5 @@
-// Goal: drivers of Node are at home: values of every type go both ways, in text and binary; portals, cursors, errors and
-// transactions behave as those of PostgreSQL.
+// Goal: PostgreSQL drivers of Node work: values of every type are sent and returned, in text and binary format;
+// portals, cursors, errors and transactions behave as in PostgreSQL.
 
 import pg from 'pg'
 // @ts-expect-error it has no types

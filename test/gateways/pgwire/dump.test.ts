@@ -1,4 +1,4 @@
-// Goal: what pg_dump and pgbench send besides queries of the catalog does what they expect of it.
+// Goal: the statements that pg_dump and pgbench send, apart from catalog queries, have the expected effect.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

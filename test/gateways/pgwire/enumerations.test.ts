@@ -1,5 +1,5 @@
-// Goal: types that CREATE TYPE .. AS ENUM makes stay, are shown by the catalog, and let no other texts into their columns,
-// whichever way rows come in over SQL; they are changed as mappers change them.
+// Goal: types created by CREATE TYPE .. AS ENUM are stored, are in the catalog, and restrict the values of their
+// columns, whichever SQL inserts them; they can be altered as ORMs do.
 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

@@ -1,5 +1,5 @@
-// Goal: columns of PostgreSQL's type interval hold spans of time, whichever way they come in and in both forms, and what is
-// computed of them is an interval to clients of PostgreSQL; over HTTP they are numbers of microseconds.
+// Goal: columns of PostgreSQL's type interval store time spans, however they are inserted, in text and binary format,
+// and expressions over them are intervals for PostgreSQL clients; over HTTP they are numbers of microseconds.
 
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'

@@ -1,5 +1,5 @@
-// Goal: keys that CREATE and ALTER TABLE declare stay with their table, are changed as PostgreSQL changes them, and are found
-// by the questions that tools ask; a table with DEDUP UPSERT KEYS has a key without a word.
+// Goal: keys declared by CREATE and ALTER TABLE are stored, can be altered as in PostgreSQL, and are found by the
+// queries of tools; a table with DEDUP UPSERT KEYS has a key without a declaration.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: lists of texts and whole numbers are arrays to clients of PostgreSQL, whichever way their values come in and in both
-// forms, although they are stored as texts; jsonb is told as such.
+// Goal: lists of strings and integers are arrays for PostgreSQL clients, however their values are inserted and in text
+// and binary format, although they are stored as strings; jsonb is reported as such.
 
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -62,7 +62,8 @@ test('lists and jsonb have the binary form of PostgreSQL', async () => {
     // The header, the number of values and the end are not of interest.
     return bytes.subarray(21, -2).toString('hex')
   }
-  // Bytes; dimensions, whether there are NULLs, type of the elements, their number and the first index; bytes and values.
+  // Bytes; dimensions, whether there are NULLs, type of the elements, their number and the first index; bytes and
+  // values.
   expect(await binary("'{a,NULL}'::text[]")).toBe(
     ['0000001d', '00000001', '00000001', '00000019', '00000002', '00000001', '00000001', '61', 'ffffffff'].join(''),
   )

@@ -1,5 +1,5 @@
-// Goal: what a session has prepared and declared is in pg_prepared_statements and pg_cursors, for itself alone; transactions
-// of two phases are refused as PostgreSQL refuses them.
+// Goal: prepared statements and cursors are in pg_prepared_statements and pg_cursors of their session only; two-phase
+// transactions are refused as in PostgreSQL.
 
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

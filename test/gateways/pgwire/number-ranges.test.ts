@@ -1,6 +1,6 @@
-// Goal: numbers that a column's or a cast's type cannot hold are refused with PostgreSQL's codes, whichever way they come in,
-// and never stored as NULL or as another number; fractions are rounded as in PostgreSQL, over HTTP they are cut; parts of
-// times have their fraction.
+// Goal: numbers outside the range of a column's or cast's type are refused with PostgreSQL's codes, however they are
+// inserted, and are never stored as NULL or another number; fractions are rounded as in PostgreSQL, and truncated over
+// HTTP; parts of timestamps include their fraction.
 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

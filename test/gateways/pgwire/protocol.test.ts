@@ -1,5 +1,5 @@
-// Goal: the server answers message by message as the transcripts in test/protocol say; nonsense ends the connection that
-// sends it, or is refused, and no other connection notices. Method of the latter: random edits of a good conversation.
+// Goal: the server responds message by message as in the transcripts in test/protocol; invalid messages end their
+// connection, or are refused, and do not affect others. Method of the latter: random changes of a valid conversation.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// A client that speaks messages: for transcripts and for nonsense.
+// A client that sends raw messages, for transcripts and invalid input.
 
 import { connect, type Socket } from 'node:net'
 

@@ -1,5 +1,5 @@
-// Goal: rows of INSERT and COPY are one transaction from BEGIN to COMMIT, or from Sync to Sync; counts are exact; what
-// fails leaves nothing behind; COPY gives back what it took, in each form.
+// Goal: rows of INSERT and COPY form one transaction from BEGIN to COMMIT, or from Sync to Sync; counts are exact; a
+// failure leaves nothing behind; COPY TO returns what COPY FROM stored, in each format.
 
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'

@@ -1,5 +1,5 @@
-// Goal: programs that keep their tables in a schema of their own (loaders, staging areas) make it, find it in the catalog and
-// drop it: the table of the name `a.t` is for them the table t of the schema a.
+// Goal: programs that use a schema of their own (loaders, staging areas) can create it, find it in the catalog and drop
+// it; a table named `a.t` is for them the table t in the schema a.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

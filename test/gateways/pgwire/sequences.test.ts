@@ -1,5 +1,5 @@
-// Goal: a sequence gives each number once, however it is asked for and whatever ends the server in between; describing a
-// statement gives none.
+// Goal: a sequence returns each number once, however it is called, and even if the server ends in between; describing a
+// statement draws no number.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: sessions are bound to the encrypted connection that they run in when the client asks for it, are told as encrypted, end
-// when they are silent for longer than they said, and tell what they have said as PostgreSQL does.
+// Goal: sessions can be bound to their TLS channel, are reported as encrypted, end after their idle time-out, and
+// report their settings as in PostgreSQL.
 
 import { createHash, X509Certificate } from 'node:crypto'
 import { type EventEmitter, once } from 'node:events'

@@ -1,4 +1,4 @@
-// Goal: the modes of transactions and the options of the start are kept, shown and followed as PostgreSQL does.
+// Goal: transaction modes and startup options are stored, shown and applied as in PostgreSQL.
 
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

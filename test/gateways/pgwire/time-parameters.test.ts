@@ -1,4 +1,4 @@
-// Goal: series of times and times of seconds take parameters whose types nobody has said.
+// Goal: generate_series over timestamps, and timestamps from seconds, accept parameters without declared types.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

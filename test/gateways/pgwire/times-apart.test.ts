@@ -1,5 +1,5 @@
-// Goal: what lies between two times is an interval over the wire protocol, with the values that PostgreSQL 15 gives, and is told
-// as such; LONG256 goes into columns of texts.
+// Goal: the difference of two timestamps is an interval over PostgreSQL, with the values of PostgreSQL 15 and with that
+// type; LONG256 can be assigned to string columns.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// Goal: clients are told the version of the setting everywhere they look for it, and cannot change it.
+// Goal: clients see the configured server version wherever they look for it, and cannot change it.
 
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

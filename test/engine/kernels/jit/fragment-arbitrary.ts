@@ -1,5 +1,5 @@
-// Random fragments: expression trees of every supported operation over columns of every supported type, with values at the
-// edges of their types, NULLs, NaN and infinities.
+// Generators for property tests: random fragments with expression trees of every supported operation over columns of
+// every supported type, with boundary values, NULLs, NaN and infinities.
 
 import fc from 'fast-check'
 import type { FragmentExpression } from '../../../../engine/kernels/jit/fragment.js'

@@ -1,5 +1,5 @@
-// Support of the tests of generated kernels: columns of values in a small memory, fragments run over them, and the same
-// fragments computed value by value by the interpreter of sql/functions.
+// Helpers for tests of generated kernels: columns of values in a small memory, execution of fragments on them, and the
+// same fragments computed value by value by the interpreter of sql/functions.
 
 import { SqlError } from '../../../../engine/base/errors.js'
 import type {

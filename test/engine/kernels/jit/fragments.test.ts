@@ -1,6 +1,6 @@
-// Goal: generated kernels agree with the interpreter of sql/functions on every fragment that they take. Method: random
-// expression trees over columns with NULLs and boundary values, all row counts from 0 to 200 and some thousands; sums are
-// of whole numbers, so that the order of addition does not matter.
+// Goal: generated kernels agree with the interpreter of sql/functions on every fragment that they support. Method:
+// random expression trees over columns with NULLs and boundary values, for all row counts from 0 to 200 and some
+// thousands. Sums are of integers, so that the order of addition does not matter.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,6 @@
-// Goal: the chunk cache loads a chunk once, keeps what is pinned in place, gives back what a dead thread held, and keeps
-// a chunk as long as another one needs it. Several threads are several ChunkCache objects over one memory.
+// Goal: the chunk cache loads a chunk once, keeps the address of pinned chunks, releases the pins of a dead thread, and
+// keeps a chunk while another one depends on it. Several threads are represented by several ChunkCache objects on one
+// memory.
 
 import { describe, expect, test } from 'vitest'
 import { ResourceError } from '../../../../engine/base/errors.js'

@@ -1,5 +1,5 @@
-// Goal: a page's checksum is compared at the first reading of any thread and again within 64 of them, and hardly ever for
-// all pages of a scan at once.
+// Goal: a page's checksum is verified at the first read by any thread, then again within 64 reads, and rarely for all
+// pages of a scan at once.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,6 +1,6 @@
-// Goal: rows by symbol are those that a look at all rows finds, in any stretch of a page, and a page is listed when it is
-// asked for again. Method: random symbols with NULLs in pages of a part; sets of one id and of several, with ids that the
-// part does not hold.
+// Goal: the inverted index gives the same rows as a scan, in any range of a page, and is built at the second request
+// for a page. Method: random symbols with NULLs in pages of a part; sets of one id and of several, with ids that the
+// part does not contain.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

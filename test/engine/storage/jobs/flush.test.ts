@@ -1,6 +1,6 @@
-// Goal: flushing any generation and merging any parts gives what a sorted array gives: ascending timestamps, ties in
-// commit order, superseded rows left out, one partition a part; and jobs take memory from the flush arena only.
-// Method: random out-of-order rows over random blocks against a model; seeds in the names.
+// Goal: flushing any generation and compacting any parts gives the same rows as a sorted array: ascending timestamps,
+// ties in commit order, no superseded rows, one partition per part; and flushes take memory only from the flush arena.
+// Method: random out-of-order rows in random blocks, compared with a model; seeds in the names.
 
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

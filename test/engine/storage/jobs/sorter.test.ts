@@ -1,5 +1,6 @@
-// Goal: generations that are sorted in slices of time come out like small ones: every row once, ascending, ties in commit
-// order, over outliers and over one timestamp that fills slices; and a flush of them stays within the flush arena.
+// Goal: a generation that is sorted in time slices gives the same result as a small one: every row once, ascending,
+// ties in commit order, with outliers, and with one timestamp that fills slices; and its flush stays within the flush
+// arena.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

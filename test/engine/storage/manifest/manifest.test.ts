@@ -1,5 +1,5 @@
-// Goal: the manifest comes back as it was after any sequence of records, reopens and checkpoints; a torn tail is cut
-// off, damage is reported, and the bytes on disk stay what they are.
+// Goal: the manifest is restored after any sequence of records, reopens and checkpoints; a torn tail is ignored, damage
+// is reported, and the bytes on disk do not change between versions.
 
 import {
   appendFileSync,

@@ -1,5 +1,5 @@
-// Goal: the offset of a stream moves with its rows and with nothing else: through crashes, flushes and log trims.
-// Method: random requests, flushes, crashes and stale repetitions; what is stored must be each line once.
+// Goal: the source position of a stream moves together with its rows, through crashes, flushes and log trims. Method:
+// random requests, flushes, crashes and stale repetitions; each line must be stored exactly once.
 
 import { expect, test } from 'vitest'
 import { packOrigin } from '../../../../engine/storage/manifest/origins.js'

@@ -1,4 +1,5 @@
-// Goal: symbol dictionaries keep ids and texts while they grow, and their files bring them back, cut where damaged.
+// Goal: symbol dictionaries keep ids and strings while they grow, and are restored from their files up to the first
+// damage.
 
 import { expect, test } from 'vitest'
 import type { Files } from '../../../../engine/base/files.js'

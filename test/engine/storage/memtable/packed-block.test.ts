@@ -1,5 +1,5 @@
-// Goal: rows come out of a block as they went in, whatever lay in its memory before.
-// Method: random pieces through blocks of one pool, which gives its buffers again and again.
+// Goal: rows are read from a block as they were written, whatever its memory contained before.
+// Method: random batches in blocks of one pool, which reuses its buffers.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

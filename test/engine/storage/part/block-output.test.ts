@@ -1,4 +1,4 @@
-// Goal: what is appended stands in the file in its order, and all writes but the last are whole aligned blocks.
+// Goal: appended bytes are in the file in order, and all writes except the last are whole aligned blocks.
 
 import { expect, test } from 'vitest'
 import type { File } from '../../../../engine/base/files.js'

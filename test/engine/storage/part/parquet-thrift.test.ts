@@ -1,5 +1,5 @@
-// Goal: what the engine uses of @dsnp/parquetjs, which does not promise it: thrift structures by path and name, their
-// numbers, and the compact encoding, byte for byte. Our writers are compared with the library's.
+// Goal: pins the internals of @dsnp/parquetjs that the engine uses: Thrift structures by path and name, their numbers,
+// and the compact encoding byte by byte. Our own writers are compared with the library's.
 
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'

@@ -1,4 +1,5 @@
-// Goal: files of parts stay open from page to page, few at once, and none that failed or that nobody reads any more.
+// Goal: part files stay open from page to page, only a few at a time, and none after a failed read or when the thread
+// is idle.
 
 import { expect, test } from 'vitest'
 import type { File, Files } from '../../../../engine/base/files.js'

@@ -1,4 +1,5 @@
-// Goal: what a group has committed survives a crash; after a sync that failed nothing counts until the group is new.
+// Goal: files that a group has committed survive a crash; after a failed sync nothing counts as durable until the group
+// is reset.
 
 import { expect, test } from 'vitest'
 import type { Files } from '../../../../engine/base/files.js'

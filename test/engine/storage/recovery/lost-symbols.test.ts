@@ -1,5 +1,5 @@
-// Goal: a symbol dictionary that is lost or damaged comes back out of the parts and the log, for good, or the start is refused; never
-// another text.
+// Goal: a lost or damaged symbol dictionary is reconstructed permanently from parts and log, or the start is refused;
+// no string is ever wrong.
 
 import { expect, test } from 'vitest'
 import { CorruptionError } from '../../../../engine/base/errors.js'
@@ -69,7 +69,9 @@ test.each([
   expect(again.logged.filter((line) => line.includes('symbols'))).toEqual([])
 })
 
-/** The parts of the last day are gone, and with them some of the symbols; the frames that brought those are in the log. */
+/**
+ * The parts of the last day are gone, and with them some of the symbols; the frames that brought those are in the log.
+ */
 async function withoutParts(): Promise<{ disk: FaultyDisk; rows: (readonly unknown[])[] }> {
   const disk = await filled()
   const engine = await open(disk)

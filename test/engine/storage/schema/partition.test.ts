@@ -1,4 +1,4 @@
-// Goal: partition names and bounds agree with the calendar of the runtime for every unit, before 1970 too.
+// Goal: names and bounds of partitions agree with the runtime's calendar for every unit, also before 1970.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

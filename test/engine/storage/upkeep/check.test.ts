@@ -1,5 +1,5 @@
-// Goal: no byte that a database keeps can change unnoticed.
-// Method: a database with every kind of file; each byte of a part, and many of the other files, in turn reads flipped, and the check has to name its file.
+// Goal: no byte of a database can change unnoticed. Method: a database with every kind of file. Each byte of a part,
+// and many bytes of the other files, are flipped in turn, and the check must name the file.
 
 import { beforeAll, expect, test } from 'vitest'
 import type { Files } from '../../../../engine/base/files.js'

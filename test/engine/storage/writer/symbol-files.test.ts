@@ -1,4 +1,5 @@
-// Goal: the file of a column's symbols has the symbols of that column, whatever became of another that had its id.
+// Goal: the symbol file of a column contains the symbols of that column, whatever became of another one with the same
+// id.
 
 import { expect, test } from 'vitest'
 import { loadKernels } from '../../../../engine/kernels/load.js'

@@ -1,4 +1,4 @@
-// Goal: what versions name is freed as soon as nobody holds a version that names it, and not before.
+// Goal: parts and memtables are freed as soon as no reader holds a version that names them, and not before.
 
 import { expect, test } from 'vitest'
 import type { PartDescriptor, TableSchema } from '../../../../engine/storage/schema/schema.js'

@@ -1,5 +1,5 @@
-// Goal: options of COPY mean what they mean to PostgreSQL: quotes, escapes, rules for NULL, headers that have to match,
-// encodings; what cannot be is refused with PostgreSQL's code. CSV becomes the text form however it is cut.
+// Goal: options of COPY work as in PostgreSQL: quotes, escapes, NULL, matching headers, encodings; invalid ones are
+// refused with PostgreSQL's codes. CSV is converted to the text format, however it is split.
 
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'

@@ -1,4 +1,4 @@
-// Goal: each way of proving a password lets the right one in and no other; the read-only user may read.
+// Goal: each authentication method accepts the right password and no other; the read-only user can read.
 
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'

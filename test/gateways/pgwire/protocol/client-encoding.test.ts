@@ -1,5 +1,5 @@
-// Goal: a client whose client_encoding has a byte for each character sends and gets texts in it, wherever they stand; what it has
-// no character for is refused as PostgreSQL does. Method: bytes, since drivers speak UTF-8.
+// Goal: a client with a single-byte client_encoding sends and receives strings in it everywhere; a string that it
+// cannot represent is refused as in PostgreSQL. Method: raw bytes, since drivers use UTF-8.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../../support/server.js'

@@ -1,4 +1,4 @@
-// Goal: messages are read whatever pieces they come in, also by who looks at them before they are whole.
+// Goal: messages are parsed however they are split, also by readers that look at incomplete messages.
 
 import { expect, test } from 'vitest'
 import { Inbound } from '../../../../gateways/pgwire/protocol/inbound.js'

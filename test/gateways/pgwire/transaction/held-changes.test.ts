@@ -1,6 +1,6 @@
-// Goal: UPDATE and DELETE (and TRUNCATE and DROP TABLE beside them) within BEGIN wait for COMMIT with exact counts; ROLLBACK and ROLLBACK TO
-// forget them; rows and changes are stored in their order; queries of the transaction see them; what takes effect at once and
-// may be about them has them carried out before, and says so.
+// Goal: UPDATE, DELETE, TRUNCATE and DROP TABLE within BEGIN are deferred to COMMIT with exact counts; ROLLBACK and
+// ROLLBACK TO discard them; rows and changes are stored in order; the transaction's queries see them; a statement with
+// immediate effect that may depend on them applies them first, with a notice.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'

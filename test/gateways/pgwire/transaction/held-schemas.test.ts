@@ -1,6 +1,6 @@
-// Goal: statements that change schemas within BEGIN are seen by the transaction and by nobody else, gone behind ROLLBACK and
-// ROLLBACK TO SAVEPOINT, and stored by COMMIT together with its rows; somebody else's change of the same table is an error of
-// COMMIT that stores nothing; what is too much to wait is refused.
+// Goal: DDL within BEGIN is visible only to its transaction, is discarded by ROLLBACK and ROLLBACK TO SAVEPOINT, and is
+// stored by COMMIT together with its rows; a concurrent change of the same table makes COMMIT fail without storing
+// anything; statements that cannot be deferred are refused.
 
 import type pg from 'pg'
 // @ts-expect-error it has no types

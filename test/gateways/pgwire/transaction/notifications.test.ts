@@ -1,5 +1,5 @@
-// Goal: LISTEN and NOTIFY do between sessions what PostgreSQL says they do: delivery at the end of the transaction, to who is
-// idle at once, to others when they are, in order, once each; and nobody's queue grows for ever.
+// Goal: LISTEN and NOTIFY work between sessions as in PostgreSQL: delivery at the end of the transaction, at once to
+// idle sessions, to others when they are idle, in order, once each; and queues are bounded.
 
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'

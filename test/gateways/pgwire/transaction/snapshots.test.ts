@@ -1,5 +1,5 @@
-// Goal: a transaction that repeats its reads sees all tables as they were at its first query, whatever others do meanwhile,
-// and its own rows and changes above; others may read the same moment; ingestion goes on, and nothing stays held.
+// Goal: a REPEATABLE READ transaction sees a snapshot of all tables from its first query, plus its own rows and
+// changes; others may share the snapshot; ingestion continues, and nothing stays pinned.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
