@@ -24,8 +24,8 @@
 //    64  private memory of the kernel
 //
 // RECORD (32 bytes): value u32 | bytes u32 | key u32 | key bytes i32 (-1: none) | table u32 |
-//   table bytes u32 (escaped) | milliseconds f64. A zero byte must follow value and key, which stops reads beyond
-//   their end, and 15 more readable bytes must follow that byte.
+//   table bytes u32 (escaped) | milliseconds f64. Value, key and table are addresses. A zero byte must follow value and
+//   key, which stops reads beyond their end, and 15 more readable bytes must follow that byte.
 //
 // FIELD (64 bytes, 16-byte aligned):
 //
@@ -33,7 +33,8 @@
 //     8  name u32, 12 nameBytes u32: `name=`, escaped
 //    16  action u32        recordActions
 //    20  parent u32        address of the FIELD of the enclosing object
-//    24  next u32          FIELD that followed the last time, 28 first u32: that began the object then; 0: none yet
+//    24  next u32          prediction: the FIELD that followed this one in the previous record; 0: none yet
+//    28  first u32         prediction: the first FIELD of this object in the previous record; 0: none yet
 //    32  mask v128 (ones over the key's first 16 bytes), 48 those bytes
 
 import { assert } from '../base/assert.js'

@@ -2,7 +2,8 @@
 // thread updates them at both ends of every slice of work, so that the main thread can detect a slice that does not end
 // (query-watch.ts).
 //
-//   word 1  id of the query, 0 = none   word 2  number of slices so far
+//   word 1  id of the query, 0 = none
+//   word 2  number of slices so far
 
 import { wakeWordStride, wakeWordsAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

@@ -31,7 +31,7 @@ export const frameKinds = {
   rows: 16,
   /** A schema change without rows; the payload is a JSON object. */
   ddl: 17,
-  /** Rows of small tables, appended again with their original transaction numbers; encoded like rows. */
+  /** A relocation frame: rows of small tables, appended again with their transaction numbers; encoded like rows. */
   carry: 18,
   /** Publishes staged parts of a transaction that did not fit into memory; the payload is JSON. */
   commit: 19,

@@ -4,8 +4,8 @@
 //
 // Invariants:
 //   1. Only whole transactions are flushed, so `flushedTxn` tells a replay after another crash what to skip.
-//   2. Rows of a table with a later carry frame are not flushed. That frame contains all of them again and replaces
-//      them, so they are only removed from memory.
+//   2. Rows of a table with a later relocation frame are not flushed. That frame contains all of them again and
+//      replaces them, so they are only removed from memory.
 //   3. Tables with a gap in their symbols are not flushed, because parts need the strings.
 
 import { assert } from '../../base/assert.js'
@@ -39,7 +39,7 @@ export class ReplayFlush {
   private readonly manifest: Manifest
   private readonly catalog: WriterCatalog
   private readonly highWater: HighWater
-  /** Position of the last carry frame by table id. */
+  /** Position of the last relocation frame by table id. */
   private carries: ReadonlyMap<number, Lsn> | undefined
 
   constructor({ options, manifest, catalog, highWater }: ReplayFlushOptions) {
@@ -93,7 +93,7 @@ export class ReplayFlush {
     return true
   }
 
-  /** Whether a carry frame of the table follows the position. Scans the log ahead, once. */
+  /** Whether a relocation frame of the table follows the position. Scans the log ahead, once. */
   private isCarried(tableId: number, lsn: Lsn): boolean {
     this.carries ??= this.lastCarries()
     return (this.carries.get(tableId) ?? 0) > lsn

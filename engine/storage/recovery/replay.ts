@@ -3,7 +3,7 @@
 //
 // Invariants:
 //   1. A transaction is applied once: its number must be greater than the last one of the table.
-//   2. A carry frame replaces all rows of its table that were replayed before it.
+//   2. A relocation frame replaces all rows of its table that were replayed before it.
 //   3. Replay changes no file, except for flushes that free memory (replay-flush.ts). Each of them is atomic, so a
 //      crash during the replay is harmless.
 
@@ -242,8 +242,8 @@ export class Replay {
   }
 
   /**
-   * Adds the strings that the dictionary lacks. Strings after a gap in the ids wait, because a later carry frame may
-   * contain the symbols of trimmed frames.
+   * Adds the strings that the dictionary lacks. Strings after a gap in the ids wait, because a later relocation frame
+   * may contain the symbols of trimmed frames.
    */
   private addSymbols(table: WriterTable, symbols: NewSymbols, lsn: number): void {
     const { columnId, firstId, count, lengths, bytes } = symbols

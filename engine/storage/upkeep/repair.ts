@@ -318,7 +318,7 @@ function copyAside(files: Files, from: string, to: string): void {
 interface LoggedRows {
   /** The first transaction whose rows are in the log. */
   firstTxn: number
-  /** Transactions at which carry frames repeated all rows that were not in parts. */
+  /** Transactions at which relocation frames repeated all rows that were not in parts. */
   readonly carried: number[]
   truncatedTxn: number
 }

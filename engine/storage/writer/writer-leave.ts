@@ -1,6 +1,6 @@
 // Removes rows from memory durably without a flush, for DROP PARTITION and TTL. The remaining rows are copied to a new
-// generation, and a carry frame with them replaces all log frames of the old one (writer-relocate.ts). A flush would write
-// a small part for each remaining partition instead.
+// generation, and a relocation frame with them replaces all log frames of the old one (writer-relocate.ts). A flush
+// would write a small part for each remaining partition instead.
 
 import { ResourceError } from '../../base/errors.js'
 import { blockAt, blockColumn, blockCount, blockRows, lastWriteMicros } from '../../memory/column-layout.js'

@@ -1,7 +1,7 @@
 // DROP, DETACH and ATTACH PARTITION, and TTL. Each is one manifest record, because all affected rows are in parts by
 // then. For DROP, rows in memory are not written to parts: the flush of their generation skips them
 // (Generation.leaving), and its manifest record also removes the partition's parts. If there are no such parts and
-// memory contains little, nothing is flushed: a carry frame relocates the remaining rows (writer-leave.ts).
+// memory contains little, nothing is flushed: a relocation frame stores the remaining rows (writer-leave.ts).
 //
 // DROP and TTL free space, so they may use the reserve on a full disk. Parts are then removed before anything is
 // flushed.

@@ -1,7 +1,7 @@
 // Registers externally written parts with a table, which is how large CSV imports bypass log and memtables.
 //
-//   stage    symbols get their ids and part ids are reserved; query threads write the parts under their final names
-//   adopt    one manifest record adds all parts, as one transaction; before that the table contains none of them
+//   stage     symbols get their ids and part ids are reserved; query threads write the parts under their final names
+//   register  one manifest record adds all parts, as one transaction; before that the table contains none of them
 //
 // Invariants:
 //   1. The manifest record is the commit. A crash before it leaves unreferenced files, which the next start removes.

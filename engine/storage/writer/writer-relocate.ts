@@ -1,9 +1,9 @@
-// Relocation of rows to the head of the log: a carry frame repeats the rows of a small generation, so that old segments
-// can be trimmed without flushing many small tables into small parts.
+// Relocation of rows to the head of the log: the rows of a small generation are appended again, in a relocation frame
+// (kind `carry`), so that old segments can be trimmed without flushing many small tables into small parts.
 //
-// A carry frame contains all rows of the table that are not in parts, with the table's newest transaction number.
-// Replay discards the rows of the table that it has read before and uses these instead. So a carry frame with fewer
-// rows than the memtable also removes rows durably (writer-leave.ts).
+// A relocation frame contains all rows of the table that are not in parts, with the table's newest transaction number.
+// Replay discards the rows of the table that it has read before and uses these instead. So a relocation frame with
+// fewer rows than the memtable also removes rows durably (writer-leave.ts).
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
@@ -19,7 +19,7 @@ import { newSymbols } from './writer-commit.js'
 import { enqueue, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
-/** Appends a carry frame for the generation. The old frames are needed until it is durable. */
+/** Appends a relocation frame for the generation. The old frames are needed until it is durable. */
 export function relocateGeneration(state: WriterState, table: WriterTable, generation: Generation): void {
   const firstLsn = state.wal.headLsn
   try {
@@ -43,7 +43,7 @@ export function appendCarryFrame(state: WriterState, table: WriterTable, generat
   const own = chunks.map(({ columns }) => new Set([...columns.values()].map(({ address }) => address)))
   assert(
     chunks.reduce((sum, { rows }) => sum + rows, 0) === memtable.rows,
-    'S2: a carry frame holds every row of its generation',
+    'S2: a relocation frame has every row of its generation',
   )
   const firstLsn = state.wal.headLsn
   try {

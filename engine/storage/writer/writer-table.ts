@@ -32,7 +32,7 @@ export interface Generation {
   firstLsn: Lsn
   /** End of the newest frame. When that is acknowledged, all rows are visible. */
   lastLsn: Lsn
-  /** Start of the newest carry frame of the generation; 0 if there is none. */
+  /** Start of the newest relocation frame of the generation; 0 if there is none. */
   relocatedLsn: Lsn
   readonly createdMs: number
   /** Partitions that are dropped with the flush, which skips their rows. */
