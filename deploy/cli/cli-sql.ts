@@ -216,7 +216,7 @@ function isEmpty(statement: string): boolean {
 }
 
 /** Splits off complete statements, without their semicolons, from the unfinished rest. */
-function splitStatements(text: string): { readonly statements: readonly string[]; readonly rest: string } {
+export function splitStatements(text: string): { readonly statements: readonly string[]; readonly rest: string } {
   const statements: string[] = []
   const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|;|'|"|\/\*/g
   let begin = 0

@@ -32,7 +32,7 @@ export function* filledRows(plan: SamplePlan, groups: FilledGroups): Generator<r
         found ??
         fills.map((fill, column) => {
           const type = (aggregates[column] as (typeof aggregates)[number]).type
-          const before = previous[group]?.[column] ?? null
+          const before = previous[group]?.[fill.kind === 'prev' ? (fill.of ?? column) : column] ?? null
           return fill.kind === 'linear'
             ? lines.value(group, column, bucket.start, index, type)
             : filledValue(fill, before, type)
@@ -51,6 +51,7 @@ function filledValue(fill: Fill, before: Value, type: DataType): Value {
 export function repeatsResults({ keys, aggregates, fills, from }: SamplePlan): boolean {
   const kind = fills[0]?.kind
   if (keys.length > 0 || (kind !== 'prev' && kind !== 'null') || fills.some((fill) => fill.kind !== kind)) return false
+  if (fills.some((fill) => fill.kind === 'prev' && fill.of !== null)) return false
   // A count over no rows is 0, not NULL.
   return (kind === 'prev' && from === null) || aggregates.every(({ name }) => name !== 'count')
 }

@@ -117,6 +117,8 @@ export interface IndexOption {
   readonly position: number
   /** Rows of an index block; null for the default. */
   readonly capacity: number | null
+  /** Columns of INCLUDE. */
+  readonly included: readonly Name[]
 }
 
 export interface ColumnDefinition {
@@ -317,6 +319,7 @@ export type AlterAction =
   | RetentionAction
   | { readonly kind: 'set parameter'; readonly position: number; readonly option: TableOption }
   | { readonly kind: 'set type'; readonly position: number; readonly wal: boolean }
+  | { readonly kind: 'set format'; readonly position: number; readonly format: 'parquet' | 'native' }
   | {
       readonly kind: 'partitions'
       readonly position: number

@@ -153,7 +153,11 @@ export interface Select {
   readonly groupBy: readonly Expression[]
   /** Set for ROLLUP, CUBE and GROUPING SETS: each set lists indexes into groupBy. */
   readonly groupingSets?: readonly (readonly number[])[]
+  /** GROUP BY ALL: by every item without an aggregate. */
+  readonly groupAll?: boolean
   readonly having: Expression | null
+  /** A condition on window functions. */
+  readonly qualify?: Expression
   readonly windows: readonly { readonly name: Name; readonly window: WindowSpecification }[]
   readonly pivot: Pivot | null
 }
@@ -270,7 +274,9 @@ export type SampleAlign =
     }
 
 export type FillItem =
-  | { readonly kind: 'none' | 'null' | 'prev' | 'linear'; readonly position: number }
+  | { readonly kind: 'none' | 'null' | 'linear'; readonly position: number }
+  /** `prev`, or `prev(column)`: the previous value of another column. */
+  | { readonly kind: 'prev'; readonly position: number; readonly column: Name | null }
   | { readonly kind: 'value'; readonly position: number; readonly value: Expression }
 
 /** `limit n`, `limit lo, hi`, `limit n offset m`, `offset m`. Negative numbers count from the end. */

@@ -4,7 +4,8 @@
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'
-import { holdsRows, isPlain, nameAt, selectOver, sourceOf } from './correlated-members.js'
+import { nameAt } from '../rewrite/make-query.js'
+import { holdsRows, isPlain, selectOver, sourceOf } from './correlated-members.js'
 
 /** The sub-query `(select coalesce(list_agg(a), '{}') ..)`. */
 export function collected({ query }: ast.SubQuery, position: number): ast.SubQuery {

@@ -8,6 +8,7 @@
 
 import type * as ast from '../ast/ast.js'
 import { aggregatesNamed } from '../functions/registry/all.js'
+import { nameAt, selectBody } from '../rewrite/make-query.js'
 import { findInScope, type Scope } from '../scope/scope.js'
 import { columnsIn, conditionsOf, innerScope, isIn, namesRows } from './correlated-conditions.js'
 import type { ExpressionScope } from './expression.js'
@@ -158,10 +159,6 @@ function rowValues(operands: readonly ast.Expression[], position: number): ast.E
   return rowNames(operands).map((name) => ({ kind: 'column', position, path: [rowSource, name], quoted: true }))
 }
 
-export function nameAt(name: string, position: number): ast.Name {
-  return { name, position, quoted: true }
-}
-
 function star(position: number): ast.Star {
   return { kind: 'star', position, table: null, exclude: [] }
 }
@@ -183,18 +180,6 @@ export function selectOver(
   return { kind: 'query', position, end: query.end, declarations: [], commonTables: [], orderBy: [], limit: null, body }
 }
 
-export function selectBody(
-  from: ast.TableSource | null,
-  items: readonly ast.SelectItem[],
-  where: ast.Expression | null,
-  position: number,
-): ast.Select {
-  return {
-    ...{ kind: 'select', position, implicit: false, distinct: false, distinctOn: [], items, from },
-    ...{ joins: [], where, latestOn: null, sampleBy: null, groupBy: [], having: null, windows: [], pivot: null },
-  }
-}
-
 type PlainQuery = ast.Query & { readonly body: ast.Select }
 
 /** Whether the query is a filtered join of sources, without grouping, LIMIT or the like. */
@@ -202,6 +187,7 @@ export function isPlain(query: ast.Query): query is PlainQuery {
   const { body, commonTables, limit } = query
   if (body.kind !== 'select' || body.from === null || commonTables.length > 0 || limit !== null) return false
   if (body.groupBy.length > 0 || body.groupingSets !== undefined || body.having !== null) return false
+  if (body.qualify !== undefined || body.groupAll === true) return false
   return body.distinctOn.length === 0 && body.pivot === null && body.sampleBy === null && body.latestOn === null
 }
 

@@ -35,6 +35,7 @@ function keyed(table: ast.CommonTable, index: number, scope: ExpressionScope): K
   const isUnion = body.kind === 'set operation' && body.operation === 'union'
   const first = isUnion ? body.left : body
   if (first.kind !== 'select' || first.where === null || first.groupBy.length > 0) return undefined
+  if (first.groupAll === true || first.qualify !== undefined) return undefined
   const inner = innerScope(first, scope.context)
   const parts = conditions(first.where)
   const pairs = parts.map((part) => pairOf(part, inner, scope))

@@ -200,6 +200,8 @@ function correlationOf(query: ast.Query, scope: ExpressionScope): Correlation | 
   if (
     body.having !== null ||
     body.groupBy.length > 0 ||
+    body.groupAll === true ||
+    body.qualify !== undefined ||
     body.groupingSets !== undefined ||
     body.sampleBy !== null ||
     body.latestOn !== null

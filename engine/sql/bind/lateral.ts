@@ -7,20 +7,20 @@ import type * as ast from '../ast/ast.js'
 import { joinPlan } from '../plan/join-plan.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { sourcesOf } from '../plan/walk-plan.js'
-import { type BindContext, countSources, trialOf } from '../scope/bind-context.js'
+import { callOf, integerAt, nameAt, queryOf, querySource, selectBody, starItem } from '../rewrite/make-query.js'
+import { type BindContext, countSources, nested, trialOf } from '../scope/bind-context.js'
+import { hasAggregate, hasNode, mapNodes } from '../scope/map-syntax.js'
 import { type Relation, type Scope, type ScopeColumn, scopeOf } from '../scope/scope.js'
 import { scalarCall } from '../typing/make-call.js'
 import { constantOf } from '../typing/types.js'
 import { conjuncts } from '../typing/walk-expression.js'
 import { isForeign } from './correlated-conditions.js'
-import { nameAt, selectBody } from './correlated-members.js'
 import { isLateralFunction, withFunction } from './expand.js'
 import { bindCondition, bindExpression } from './expression.js'
 import { bindSources, withJoins } from './from.js'
-import { columnExpression } from './order.js'
+import { columnExpression, sorted } from './order.js'
 import {
   apart,
-  hasAggregate,
   longType,
   numberedPlan,
   outerColumns,
@@ -29,8 +29,9 @@ import {
   withNumbers,
   withResults,
 } from './per-row.js'
-import { limitRange, withNames } from './query.js'
+import { limitRange, plainRelation, withNames } from './query.js'
 import { bindSelect } from './select.js'
+import { castColumns, checkBranches, unitedColumns } from './set-operation.js'
 
 export function isLateral(source: ast.TableSource): source is ast.QuerySource & { readonly lateral: true } {
   return source.kind === 'query source' && source.lateral
@@ -51,36 +52,42 @@ export function bindLateral(
     throw new SqlError('LATERAL goes with INNER, LEFT and CROSS JOIN', position)
   return withNames(query, context, (inner) => {
     const body = inner.body.kind === 'values' ? valuesAsSelect(inner.body) : inner.body
-    if (body.kind !== 'select') throw new SqlError('LATERAL takes a SELECT', inner.position)
+    const select = body.kind === 'select' ? body : null
     const name = alias?.name ?? null
     const onlyRows = (plan: Plan): Plan => (only === undefined ? plan : demandOnly(plan, only, context))
-    if (kind !== 'left' && isRowByRow(inner, body)) {
-      const rows = resultsBeside(left, body, name, context)
+    if (kind !== 'left' && select !== null && isRowByRow(inner, select)) {
+      const rows = resultsBeside(left, select, name, context)
       return on === null ? rows : conditioned(rows, on, false, context)
     }
     // The preceding rows are on both sides of the join, so their sources are read twice.
     countSources(context, sourcesOf(left.plan), position)
     const numbered = withNumbers(left)
-    const joined = isSingle(inner, body)
-      ? singleResults(numbered, inner, body, name, context)
-      : withResults(
-          numbered,
-          {
-            plan: onlyRows(resultsOf(numbered, inner, body, context)),
-            outer: kind === 'left',
-            counts: [],
-            alias: name,
-          },
-          context,
-        )
+    const joined =
+      select !== null && isSingle(inner, select)
+        ? singleResults(numbered, inner, select, name, context)
+        : withResults(
+            numbered,
+            {
+              plan: onlyRows(queryResults(numbered, { ...inner, body }, context)),
+              outer: kind === 'left',
+              counts: [],
+              alias: name,
+            },
+            context,
+          )
     return on === null ? joined : conditioned(joined, on, kind === 'left', context)
   })
 }
 
 /** Whether the sub-query returns exactly one row for each preceding row. */
-function isSingle({ limit }: ast.Query, { groupBy, having, items }: ast.Select): boolean {
+function isSingle({ limit }: ast.Query, body: ast.Select): boolean {
+  const { groupBy, having, items } = body
   return (
     groupBy.length === 0 &&
+    body.groupAll !== true &&
+    body.sampleBy === null &&
+    body.qualify === undefined &&
+    !hasWindow(body) &&
     having === null &&
     limit === null &&
     items.some(({ expression }) => hasAggregate(expression))
@@ -98,6 +105,11 @@ function isRowByRow({ limit, orderBy }: ast.Query, body: ast.Select): boolean {
     orderBy.length === 0 &&
     groupBy.length === 0 &&
     body.groupingSets === undefined &&
+    body.groupAll !== true &&
+    body.sampleBy === null &&
+    body.latestOn === null &&
+    body.qualify === undefined &&
+    !hasWindow(body) &&
     having === null &&
     !distinct &&
     distinctOn.length === 0 &&
@@ -177,6 +189,46 @@ export function readsOuter({ from, joins }: ast.Select, columns: Scope, context:
   return isForeign(from.query, [], { context, columns })
 }
 
+/** The sub-query's rows, with the row number as their last column. */
+function queryResults(numbered: Relation, query: ast.Query, context: BindContext): Plan {
+  const { body, orderBy, limit, position } = query
+  if (body.kind === 'select') return resultsOf(numbered, query, body, context)
+  if (orderBy.length === 0 && limit === null) return bodyResults(numbered, body, context)
+  const plain: ast.Query = { ...query, orderBy: [], limit: null }
+  const outer = selectBody(querySource(plain, null, true), [starItem(position)], null, position)
+  return resultsOf(numbered, { ...query, body: outer }, outer, context)
+}
+
+function bodyResults(numbered: Relation, body: ast.QueryBody, context: BindContext): Plan {
+  const { position } = body
+  switch (body.kind) {
+    case 'nested':
+      return withNames(body.query, context, (inner) => plainRelation(queryResults(numbered, inner, context))).plan
+    case 'set operation': {
+      countSources(context, sourcesOf(numbered.plan), position)
+      const left = bodyResults(numbered, body.left, context)
+      const right = nested(context, position, () => bodyResults(numbered, body.right, context))
+      checkBranches(left, right, body.left.position, body.right.position)
+      const { operation, all } = body
+      const columns = unitedColumns(left, right, operation === 'union')
+      return {
+        kind: 'set',
+        columns,
+        operation,
+        all,
+        left: castColumns(left, columns),
+        right: castColumns(right, columns),
+      }
+    }
+    case 'values':
+      return bodyResults(numbered, valuesAsSelect(body), context)
+    case 'select':
+      return resultsOf(numbered, queryOf(body), body, context)
+    default:
+      throw new SqlError('LATERAL takes a SELECT', position)
+  }
+}
+
 /** The sub-query's select, with the row number as its last column. */
 function resultsOf(numbered: Relation, query: ast.Query, body: ast.Select, context: BindContext): Plan {
   checkBody(body)
@@ -189,9 +241,8 @@ function resultsOf(numbered: Relation, query: ast.Query, body: ast.Select, conte
   }
   const rows = rowsBeside(numbered, [...outerColumns(numbered.columns), number], body, context)
   const numberItem: ast.SelectItem = { position: body.position, expression: rowNumber(body.position), alias: null }
-  const groupBy = body.groupBy.length > 0 ? [...body.groupBy, rowNumber(body.position)] : []
-  const distinctOn = body.distinctOn.length > 0 ? [...body.distinctOn, rowNumber(body.position)] : []
-  const select: ast.Select = { ...body, items: [...body.items, numberItem], groupBy, distinctOn }
+  const keyed = keyedByRow(body)
+  const select: ast.Select = { ...keyed, items: [...keyed.items, numberItem] }
   const { plan } = bindSelect(select, query.orderBy, context, rows)
   return cut(plan, query.limit, context)
 }
@@ -212,21 +263,67 @@ function rowsBeside(before: Relation, outer: ScopeColumn[], body: ast.Select, co
   if (body.joins.length === 0 && isLateralFunction(from))
     return withFunction({ ...before, columns: outer }, from, false, context).relation
   const own = bindSources(body, context)
-  return {
+  const rows: Relation = {
     plan: joinPlan('cross', plan, own.plan, []),
     columns: [...outer, ...shiftedColumns(own.columns, width)],
     timestampIndex: -1,
     order: 'none',
   }
+  if (body.sampleBy === null || own.timestampIndex < 0) return rows
+  const timestampIndex = width + own.timestampIndex
+  const inOrder = sorted(rows, [{ index: timestampIndex, descending: false, nullsFirst: true }])
+  return { ...inOrder, timestampIndex, order: 'ascending' }
+}
+
+/** The select with the row number as a further key of whatever combines rows. */
+function keyedByRow(body: ast.Select): ast.Select {
+  const { groupBy, distinctOn, latestOn, position } = body
+  const key = rowNumber(position)
+  const withKey = (keys: readonly ast.Expression[]): readonly ast.Expression[] =>
+    keys.length > 0 ? [...keys, key] : keys
+  const keyed: ast.Select = {
+    ...body,
+    groupBy: withKey(groupBy),
+    distinctOn: withKey(distinctOn),
+    latestOn: latestOn === null ? null : { ...latestOn, partitionBy: [...latestOn.partitionBy, key] },
+  }
+  if (!hasWindow(body)) return keyed
+  const { items, windows, qualify } = mapWindows(
+    { items: body.items, windows: body.windows, qualify: body.qualify },
+    key,
+  )
+  return { ...keyed, items, windows, ...(qualify === undefined ? {} : { qualify }) }
+}
+
+/** Adds a key to PARTITION BY of every window, except where it comes from the WINDOW clause. */
+function mapWindows<Node>(tree: Node, key: ast.Expression): Node {
+  return mapNodes(tree, (part) => {
+    if (!isWindow(part)) return undefined
+    return part.base === null ? { ...part, partitionBy: [...part.partitionBy, key] } : part
+  })
+}
+
+function hasWindow({ items, qualify, windows }: ast.Select): boolean {
+  return windows.length > 0 || hasNode([items, qualify], isWindow)
+}
+
+function isWindow(node: object): node is ast.WindowSpecification {
+  return 'partitionBy' in node && 'frame' in node && 'base' in node
 }
 
 function checkBody(body: ast.Select): void {
-  if (body.sampleBy !== null) throw new SqlError('SAMPLE BY is not supported in LATERAL', body.sampleBy.position)
-  if (body.latestOn !== null) throw new SqlError('LATEST ON is not supported in LATERAL', body.latestOn.position)
+  if (body.sampleBy !== null) checkSamples(body.sampleBy)
   if (body.groupingSets !== undefined) throw new SqlError('GROUPING SETS are not supported in LATERAL', body.position)
   if (body.pivot !== null) throw new SqlError('PIVOT is not supported in LATERAL', body.pivot.position)
-  const over = JSON.stringify(body.items).includes('"over":{')
-  if (over) throw new SqlError('window functions are not supported in LATERAL', body.position)
+}
+
+/** Buckets begin and end for all preceding rows alike, so they must not depend on the rows of each. */
+function checkSamples({ fill, from, to, align, position }: ast.SampleBy): void {
+  if (align?.kind === 'first observation')
+    throw new SqlError('ALIGN TO FIRST OBSERVATION is not supported in LATERAL', align.position)
+  const isFilled = fill.some(({ kind }) => kind !== 'none')
+  if (isFilled && (from === null || to === null))
+    throw new SqlError('FILL in LATERAL needs FROM and TO', fill[0]?.position ?? position)
 }
 
 function rowNumber(position: number): ast.ColumnName {
@@ -292,19 +389,13 @@ function chosen(values: readonly ast.Expression[], position: number): ast.Expres
   const [only] = values
   if (only !== undefined && values.length === 1) return only
   const operand: ast.Expression = { kind: 'column', position, path: [numberName, numberName], quoted: true }
-  const branches = values.map((result, index) => ({ when: integer(index + 1, position), result }))
+  const branches = values.map((result, index) => ({ when: integerAt(index + 1, position), result }))
   return { kind: 'case', position, operand, branches, otherwise: null }
 }
 
 function numbers(count: number, position: number): ast.TableFunction {
-  const plain = { distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null } as const
-  const args = [integer(1, position), integer(count, position)]
-  const call: ast.Call = { kind: 'call', position, schema: null, name: 'generate_series', args, ...plain }
+  const call = callOf('generate_series', [integerAt(1, position), integerAt(count, position)], position)
   const name = nameAt(numberName, position)
   const source = { position, alias: name, columnAliases: [name], timestamp: null } as const
   return { kind: 'table function', schema: null, call, ordinality: false, ...source }
-}
-
-function integer(value: number, position: number): ast.Expression {
-  return { kind: 'integer', position, text: String(value), digits: String(value), long: false }
 }

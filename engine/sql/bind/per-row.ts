@@ -3,10 +3,10 @@
 
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'
-import { aggregatesNamed } from '../functions/registry/all.js'
 import { joinPlan } from '../plan/join-plan.js'
 import type { Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
+import { mapAggregates } from '../scope/map-syntax.js'
 import { type Relation, type ScopeColumn, scopeOf } from '../scope/scope.js'
 import { scalarCall } from '../typing/make-call.js'
 import { constantOf } from '../typing/types.js'
@@ -77,30 +77,6 @@ function zeroFilled(join: Join, width: number, counts: readonly number[], contex
 }
 
 // Written expressions -----------------------------------------------------------------------------------------------
-
-/** Replaces aggregate calls that are not window calls. */
-export function mapAggregates<Node>(node: Node, map: (call: ast.Call) => unknown): Node {
-  if (typeof node !== 'object' || node === null) return node
-  if (Array.isArray(node)) return node.map((element: unknown) => mapAggregates(element, map)) as Node
-  if (isAggregateCall(node)) return map(node) as Node
-  if ('kind' in node && (node.kind === 'subquery' || node.kind === 'exists')) return node
-  return Object.fromEntries(Object.entries(node).map(([key, value]) => [key, mapAggregates(value, map)])) as Node
-}
-
-export function hasAggregate(node: unknown): boolean {
-  let found = false
-  mapAggregates(node, (call) => {
-    found = true
-    return call
-  })
-  return found
-}
-
-function isAggregateCall(node: object): node is ast.Call {
-  if (!('kind' in node) || node.kind !== 'call') return false
-  const call = node as ast.Call
-  return call.over === null && aggregatesNamed(call.name).length > 0
-}
 
 /** Whether the expression is a count, whose value without rows is 0. */
 export function isCount(expression: ast.Expression): boolean {

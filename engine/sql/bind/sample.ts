@@ -2,7 +2,7 @@
 // timestamp means the start of the bucket.
 
 import { SqlError } from '../../base/errors.js'
-import { type DataType, dataType } from '../../types/column-types.js'
+import { type DataType, dataType, typeText } from '../../types/column-types.js'
 import { castValue, isText, isTime } from '../../types/convert.js'
 import { parseTimestamp } from '../../types/timestamp.js'
 import { parseSampleInterval } from '../../types/timestamp-floor.js'
@@ -14,7 +14,7 @@ import { noAggregateInSamples } from '../scope/sample-errors.js'
 import { type Relation, scopeOf } from '../scope/scope.js'
 import { isConstant } from '../typing/make-call.js'
 import { convertTo, isUntypedNull } from '../typing/types.js'
-import { columnsOf, visitExpression } from '../typing/walk-expression.js'
+import { columnsOf, markIndex, visitExpression } from '../typing/walk-expression.js'
 import { bindComparison } from './comparison.js'
 import { aggregateMark, bindExpression, type ExpressionScope } from './expression.js'
 import { applyHaving, distinctKeys, groupLift, keysOf, liftList } from './group.js'
@@ -151,18 +151,24 @@ function constantText(expression: ast.Expression | null, scope: ExpressionScope)
 /** One fill per aggregate. The statement has one for all, or one for each in the order of the select list. */
 function bindFills(
   { fill, align }: ast.SampleBy,
-  { aggregates, columns }: SelectList,
+  list: SelectList,
   isKeyless: boolean,
   scope: ExpressionScope,
 ): Fill[] {
+  const { aggregates, columns } = list
   const first = fill[0]
   if (first === undefined) return aggregates.map(() => ({ kind: 'none' }))
   // Recorded behaviour: a single fill value with plain UTC buckets is checked by another rule, with its own message and
   // no position.
   const isPlain = fill.length === 1 && isKeyless && isUtcCalendar(align) && columns.every(isWholeOrBare)
-  if (fill.length === 1 && first.kind !== 'value') return aggregates.map(() => ({ kind: first.kind }))
+  const isOfColumn = first.kind === 'prev' && first.column !== null
+  if (fill.length === 1 && first.kind !== 'value' && !isOfColumn)
+    return aggregates.map(() => (first.kind === 'prev' ? { kind: 'prev', of: null } : { kind: first.kind }))
   if (isPlain && aggregates.length > 1 && !isName(first)) throw new SqlError('not enough fill values', -1)
-  return aggregates.map(({ type }, index) => bindFill(fillAt(fill, index, aggregates.length), type, isPlain, scope))
+  return aggregates.map(({ type }, index) => {
+    const item = fillAt(fill, index, aggregates.length)
+    return item.kind === 'prev' ? bindPrevious(item, type, list) : bindFill(item, type, isPlain, scope)
+  })
 }
 
 /** Whether the column is an aggregate by itself, or contains none. */
@@ -198,7 +204,31 @@ function invalidFill(text: string, { position }: ast.FillItem): SqlError {
   return new SqlError(`invalid fill value: ${text}`, position)
 }
 
-function bindFill(fill: ast.FillItem, type: DataType, isPlain: boolean, scope: ExpressionScope): Fill {
+type PreviousFill = Extract<ast.FillItem, { readonly kind: 'prev' }>
+
+/** `prev(a)`: `a` is the name or alias of a column that is an aggregate by itself. */
+function bindPrevious({ column }: PreviousFill, type: DataType, { aggregates, columns }: SelectList): Fill {
+  if (column === null) return { kind: 'prev', of: null }
+  const { name, position } = column
+  const isNamed = ({ alias, expression }: SelectList['columns'][number]): boolean =>
+    (alias?.name ?? (expression === null ? '' : expressionText(expression))).toLowerCase() === name.toLowerCase()
+  const bound = columns.find(isNamed)?.bound
+  if (bound === undefined) throw SqlError.columnMissing(name, position)
+  if (bound.kind !== 'call' || bound.name !== aggregateMark)
+    throw new SqlError(`PREV takes a column that is an aggregate by itself [column=${name}]`, position)
+  const of = markIndex(bound)
+  const other = aggregates[of]?.type ?? type
+  if (typeText(other) !== typeText(type))
+    throw new SqlError(`PREV takes a column of the same type [${typeText(other)} != ${typeText(type)}]`, position)
+  return { kind: 'prev', of }
+}
+
+function bindFill(
+  fill: Exclude<ast.FillItem, PreviousFill>,
+  type: DataType,
+  isPlain: boolean,
+  scope: ExpressionScope,
+): Fill {
   if (fill.kind === 'none') throw invalidFill('none', fill)
   if (fill.kind !== 'value') return { kind: fill.kind }
   if (fill.value.kind === 'column') {

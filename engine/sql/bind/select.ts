@@ -9,6 +9,7 @@ import { pgRelation } from '../pg-catalog/catalog.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import { countedItem } from '../scope/bare-count.js'
 import type { BindContext } from '../scope/bind-context.js'
+import { hasAggregate } from '../scope/map-syntax.js'
 import { type NamedItem, type NamingRules, outputNames } from '../scope/output-names.js'
 import { unpivoted } from '../scope/pivot.js'
 import { wildcardInSamples } from '../scope/sample-errors.js'
@@ -61,7 +62,13 @@ export function bindSelect(
 ): Relation {
   if (written.pivot !== null) return bindSelect(unpivoted(written, written.pivot), writtenOrder, context, from)
   const { select, orderBy } = withWindowJoins(written, writtenOrder)
-  return bindList(select, orderBy, bindRows(select, context, from), context)
+  const grouped = select.groupAll === true ? groupedByAll(select) : select
+  return bindList(grouped, orderBy, bindRows(grouped, context, from), context)
+}
+
+/** GROUP BY ALL is what a list with aggregates does anyway; without aggregates it is DISTINCT. */
+function groupedByAll(select: ast.Select): ast.Select {
+  return hasAggregate(select.items) ? select : { ...select, distinct: true }
 }
 
 function bindList(
@@ -88,6 +95,7 @@ function bindList(
     return bindOrderItem(item, places, list, scope).index
   })
   if (select.having !== null) list.having = bindCondition(select.having, scope)
+  if (select.qualify !== undefined) list.hidden.push(bindCondition(select.qualify, scope))
   list.input = rows.relation
   if (list.aggregates.length > 0 && select.groupBy.length === 0) demandKeys(order, list, select.sampleBy)
   if (select.sampleBy !== null) bindSample(select.sampleBy, select, list, scope)
@@ -95,6 +103,7 @@ function bindList(
     bindGroups(select, list, scope, places)
   else if (list.having !== null) throw new SqlError('HAVING needs GROUP BY or aggregates', list.having.position)
   applyWindows(list)
+  if (select.qualify !== undefined) applyQualify(list)
   if (distinctOn.length > 0) return firstRows(list, names, order, distinctOn)
   return arrange(select, list, names, order)
 }
@@ -261,6 +270,14 @@ function applyWindows(list: SelectList): void {
     )
   list.columns = list.columns.map((column) => ({ ...column, bound: lift(column.bound) }))
   list.hidden = list.hidden.map(lift)
+}
+
+/** Keeps the rows that satisfy QUALIFY, whose condition is the last hidden expression. */
+function applyQualify(list: SelectList): void {
+  const predicate = list.hidden.pop()
+  if (predicate === undefined) return
+  const { input } = list
+  list.input = { ...input, plan: { kind: 'filter', columns: input.plan.columns, input: input.plan, predicate } }
 }
 
 // Putting it together -----------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ export function bindSetOperation(written: ast.SetOperation, context: BindContext
 }
 
 /** Throws unless both sides have the same number of columns, and no timestamp meets a number. */
-function checkBranches(left: Plan, right: Plan, leftPosition: number, rightPosition: number): void {
+export function checkBranches(left: Plan, right: Plan, leftPosition: number, rightPosition: number): void {
   if (left.columns.length !== right.columns.length)
     throw new SqlError('queries have different number of columns', rightPosition)
   for (const [index, a] of left.columns.entries()) {

@@ -45,7 +45,7 @@ import {
 import { parseExpression } from './expression.js'
 import { parseAlterSequence } from './sequence.js'
 import { parsePolicyAction } from './storage-policy.js'
-import { parseTableOption, parseTimeToLive } from './table-options.js'
+import { parseTableOption, parseTimeToLive, takeFormat } from './table-options.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
 
 /** The cursor is on `alter`. */
@@ -465,6 +465,8 @@ function parseSet(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'ttl')) return { kind: 'set ttl', position, ttl: parseTimeToLive(cursor) }
   if (take(cursor, 'param'))
     return { kind: 'set parameter', position, option: parseTableOption(cursor, 'param name expected') }
+  const format = takeFormat(cursor)
+  if (format !== null) return { kind: 'set format', position, format }
   demand(cursor, 'type', atEnd(cursor) ? "'param', 'ttl' or 'type' expected" : "'param' or 'type' expected")
   const bypass = take(cursor, 'bypass')
   demand(cursor, 'wal', bypass ? "'wal' expected" : "'bypass' or 'wal' expected")

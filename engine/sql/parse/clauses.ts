@@ -45,9 +45,16 @@ function parseFillItem(cursor: Cursor): FillItem {
   const position = cursor.start
   const { word } = cursor
   if (cursor.kind === 'end') throw new SqlError(fillExpected, lastTokenStart(cursor))
-  if (word === 'none' || word === 'null' || word === 'prev' || word === 'linear') {
+  if (word === 'none' || word === 'null' || word === 'linear') {
     advance(cursor)
     return { kind: word, position }
+  }
+  if (word === 'prev') {
+    advance(cursor)
+    if (!take(cursor, '(')) return { kind: word, position, column: null }
+    const column = parseNameOrString(cursor, 'column name expected')
+    demand(cursor, ')')
+    return { kind: word, position, column }
   }
   if (word === ')' || word === ',') throw new SqlError(fillExpected, position)
   return { kind: 'value', position, value: parseExpression(cursor, 0, fillExpected) }

@@ -15,7 +15,7 @@ import type {
 } from '../ast/ast.js'
 import { parseColumnConstraint, takeColumnConstraintName, takeKey } from './constraint.js'
 import { advance, type Cursor, shownTokenError } from './cursor.js'
-import { atEnd, demand, parseNameOrString, parseWholeNumber, take } from './expect.js'
+import { atEnd, demand, parseNameOrString, parseNamesInParentheses, parseWholeNumber, take } from './expect.js'
 import { parseExpression } from './expression.js'
 import { parseIdentityOptions } from './sequence.js'
 import { parseColumnType } from './type-name.js'
@@ -198,31 +198,53 @@ function integerError(cursor: Cursor, context: ColumnContext, missing: string): 
   return cursor.kind === 'end' ? new SqlError('integer expected', cursor.start) : shownTokenError(cursor, 'bad integer')
 }
 
-/** `capacity 512` or nothing, after INDEX. */
+/** Parses what follows INDEX: `capacity 512`, `type posting include (a)`, or nothing. */
 export function parseIndex(cursor: Cursor, position: number, context: ColumnContext): IndexOption {
+  const typed = parseIndexType(cursor, position)
+  if (typed !== null) return typed
   if (!take(cursor, 'capacity')) {
     if (context === 'create' && cursor.kind === 'word' && !symbolTails.has(cursor.word))
       throw new SqlError("'capacity' expected", cursor.start)
-    return { position, capacity: null }
+    return { position, capacity: null, included: [] }
   }
   if (cursor.kind !== 'number') throw integerError(cursor, context, 'symbol index capacity expected')
   const { start } = cursor
   const capacity = parseWholeNumber(cursor, 'index capacity expected')
   if (capacity < 2 && context === 'create') throw new SqlError('min index block capacity is 2', start)
-  return { position, capacity }
+  return { position, capacity, included: [] }
 }
 
-/** The index of ALTER COLUMN .. ADD INDEX. */
+/** Parses the index of ALTER COLUMN .. ADD INDEX. */
 export function parseAddedIndex(cursor: Cursor, position: number): IndexOption {
+  const typed = parseIndexType(cursor, position)
+  if (typed !== null) return typed
   if (!take(cursor, 'capacity')) {
     if (!atEnd(cursor)) throw new SqlError("'capacity' expected", cursor.start)
-    return { position, capacity: null }
+    return { position, capacity: null, included: [] }
   }
   const { start } = cursor
   if (cursor.kind === 'end') throw new SqlError('capacity value expected', start)
   const capacity = parseWholeNumber(cursor, addedCapacity)
   if (capacity === 0) throw new SqlError(addedCapacity, start)
-  return { position, capacity }
+  return { position, capacity, included: [] }
 }
 
 const addedCapacity = 'positive integer literal expected as index capacity'
+
+/**
+ * Parses `type bitmap capacity 512`, `type posting ef include (a, b)`, or `include (a)`, which is a posting index.
+ * Returns null, without moving, when none of these follows. No index of either type is stored: page bounds and
+ * dictionaries serve the same queries.
+ */
+function parseIndexType(cursor: Cursor, position: number): IndexOption | null {
+  const isTyped = take(cursor, 'type')
+  const isBitmap = isTyped && !take(cursor, 'posting')
+  if (!isTyped && cursor.word !== 'include') return null
+  if (isBitmap) demand(cursor, 'bitmap', "'posting' or 'bitmap' expected")
+  else if (!take(cursor, 'ef')) take(cursor, 'delta')
+  const capacity = isBitmap && take(cursor, 'capacity') ? parseWholeNumber(cursor, addedCapacity) : null
+  if (cursor.word !== 'include') return { position, capacity, included: [] }
+  if (isBitmap) throw new SqlError('INCLUDE is only supported for POSTING indexes', cursor.start)
+  advance(cursor)
+  return { position, capacity, included: parseNamesInParentheses(cursor) }
+}

@@ -41,7 +41,7 @@ import { refuseReserved } from './reserved.js'
 import { parseBatch } from './rows.js'
 import { parseCreateSequence } from './sequence.js'
 import { parseStoragePolicy } from './storage-policy.js'
-import { parseTableOption, parseTimeToLive, partitionUnitOf } from './table-options.js'
+import { parseTableOption, parseTimeToLive, partitionUnitOf, takeFormat } from './table-options.js'
 import { takeIfNotExists } from './tables.js'
 import { expressionText } from './text.js'
 
@@ -251,6 +251,9 @@ function parseTableIndex(cursor: Cursor, before: readonly Indexed[], source: Cre
   if (before.some((other) => isColumn(other.column)) || indexed.some(isColumn))
     throw new SqlError('duplicate index clause', column.position)
   const index = parseIndex(cursor, column.position, 'create')
+  const [included] = index.included
+  if (included !== undefined)
+    throw new SqlError('INCLUDE goes with the INDEX of a column definition', included.position)
   demand(cursor, ')')
   return { column, index }
 }
@@ -297,6 +300,10 @@ type TableTail = { -readonly [Key in 'wal' | 'ttl' | 'policy' | 'dedupKeys' | 'o
 
 /** TTL, WAL, WITH, IN VOLUME and DEDUP. */
 function parseTableTail(cursor: Cursor, partitionBy: CreateTable['partitionBy']): TableTail {
+  const formatPosition = cursor.start
+  const format = partitionBy === null ? null : takeFormat(cursor)
+  if (format === 'parquet' && partitionBy?.unit === 'none')
+    throw new SqlError('FORMAT PARQUET is only supported on partitioned WAL tables', formatPosition)
   const ttl = partitionBy !== null && take(cursor, 'ttl') ? parseTimeToLive(cursor) : null
   const policy = partitionBy === null ? null : parseStoragePolicy(cursor)
   const wal = partitionBy === null ? null : parseWalType(cursor)

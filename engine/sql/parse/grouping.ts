@@ -12,10 +12,14 @@ import { parseExpression } from './expression.js'
 type GroupingSet = readonly number[]
 
 /** The cursor is on `group`. */
-export function parseGrouping(cursor: Cursor): Pick<Select, 'groupBy' | 'groupingSets'> {
+export function parseGrouping(cursor: Cursor): Pick<Select, 'groupBy' | 'groupingSets' | 'groupAll'> {
   const { start } = cursor
   advance(cursor)
   demand(cursor, 'by')
+  if (cursor.word === 'all' && startsWholeList(cursor)) {
+    advance(cursor)
+    return { groupBy: [], groupAll: true }
+  }
   const groupBy: Expression[] = []
   let isPlain = true
   const parseItem = (inner: Cursor): GroupingSet[] => {
@@ -26,6 +30,12 @@ export function parseGrouping(cursor: Cursor): Pick<Select, 'groupBy' | 'groupin
   const items = parseList(cursor, parseItem, sqlColumnsMax)
   if (isPlain && groupBy.length > 0) return { groupBy }
   return { groupBy, groupingSets: items.reduce((left, right) => combined(left, right, start)) }
+}
+
+/** Whether `all` is the word, and not the beginning of an expression over a column of that name. */
+function startsWholeList(cursor: Cursor): boolean {
+  const next = peekWord(cursor)
+  return next === '' || /^[a-z;)]/.test(next)
 }
 
 function combined(left: GroupingSet[], right: GroupingSet[], position: number): GroupingSet[] {

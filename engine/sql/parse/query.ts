@@ -16,6 +16,7 @@ import type {
   SetOperation,
   Values,
 } from '../ast/ast.js'
+import { limitedByKeys } from '../rewrite/limit-by.js'
 import { advance, at, type Cursor, descend, moveTo, peekWord, tokenText } from './cursor.js'
 import {
   demand,
@@ -208,7 +209,11 @@ export function continueQuery(
     // The text of the query excludes FOR UPDATE at its end.
     const unlimitedEnd = cursor.previousEnd
     skipLocking(cursor)
-    const limit = parseLimit(cursor)
+    let limit = parseLimit(cursor)
+    while (limit !== null && take(cursor, 'by')) {
+      body = limitedByKeys(body, limit, parseList(cursor, parseExpression0), orderBy)
+      limit = parseLimit(cursor)
+    }
     const end = limit === null ? unlimitedEnd : cursor.previousEnd
     skipLocking(cursor)
     if (!setWords.has(cursor.word))

@@ -23,6 +23,7 @@ import { parseGrouping } from './grouping.js'
 import { tooFewArguments } from './operand.js'
 import { keywordError } from './reserved.js'
 import { parseJoins, parseQuerySource, parseTableSource } from './source.js'
+import { parseUnpivot } from './unpivot.js'
 import { parseWindowSpecification } from './window.js'
 
 const aliasReserved: ReadonlySet<string> = new Set([
@@ -43,6 +44,8 @@ const aliasReserved: ReadonlySet<string> = new Set([
   'fetch',
   'into',
   'pivot',
+  'unpivot',
+  'qualify',
   'returning',
 ])
 
@@ -240,7 +243,10 @@ type SelectHead = Pick<Select, 'position' | 'implicit' | 'distinct' | 'distinctO
 }
 
 function parseClauses(cursor: Cursor, head: SelectHead): Select {
-  const joins = head.from === null ? [] : parseJoins(cursor)
+  const written = head.from === null ? [] : parseJoins(cursor)
+  const isUnpivot = head.from !== null && cursor.word === 'unpivot'
+  const from = head.from !== null && isUnpivot ? parseUnpivot(cursor, head.from, written) : head.from
+  const joins = isUnpivot ? parseJoins(cursor) : written
   const early = cursor.word === 'pivot' ? parsePivot(cursor) : null
   const before = cursor.word === 'latest' ? parseLatest(cursor) : null
   const where = parseWhere(cursor)
@@ -251,8 +257,23 @@ function parseClauses(cursor: Cursor, head: SelectHead): Select {
   const sampleBy = firstSample
   const having = cursor.word === 'having' ? parseCondition(cursor) : null
   const windows = cursor.word === 'window' ? parseWindows(cursor) : []
+  const qualify = cursor.word === 'qualify' ? { qualify: parseCondition(cursor) } : {}
+  if (windows.length === 0 && cursor.word === 'window') windows.push(...parseWindows(cursor))
   const pivot = early === null && cursor.word === 'pivot' ? parsePivot(cursor) : early
-  return { kind: 'select', ...head, joins, where, latestOn, sampleBy, ...grouping, having, windows, pivot }
+  return {
+    kind: 'select',
+    ...head,
+    from,
+    joins,
+    where,
+    latestOn,
+    sampleBy,
+    ...grouping,
+    having,
+    ...qualify,
+    windows,
+    pivot,
+  }
 }
 
 const emptyWhere = 'empty where clause'

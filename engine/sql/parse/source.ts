@@ -13,6 +13,7 @@ import type {
   TableSource,
   WindowJoinRange,
 } from '../ast/ast.js'
+import { callOf, nameAt, queryOf, querySource, selectBody, starItem } from '../rewrite/make-query.js'
 import { parseCall } from './call.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import {
@@ -71,6 +72,8 @@ const aliasReserved: ReadonlySet<string> = new Set([
   'tolerance',
   'range',
   'pivot',
+  'qualify',
+  'unpivot',
   'set',
   'from',
   'with',
@@ -106,9 +109,7 @@ export function parseTableSource(cursor: Cursor, missing = sourceExpected): Tabl
   if (table.name === '') throw new SqlError('come on, where is the table name?', position)
   if (cursor.word !== '(') {
     const source = { kind: 'table', position, table, ...parseSourceTail(cursor) } as const
-    if (cursor.word === 'tablesample')
-      throw new SqlError('TABLESAMPLE is not supported: WHERE rnd_double() < 0.01 picks rows', cursor.start)
-    return source
+    return cursor.word === 'tablesample' ? parseTableSample(cursor, source) : source
   }
   const call = parseCall(cursor, [table.name], position)
   if (isRecordFunction(call)) return parseRecordSource(cursor, position, call)
@@ -118,6 +119,32 @@ export function parseTableSource(cursor: Cursor, missing = sourceExpected): Tabl
     advance(cursor)
   }
   return { kind: 'table function', position, schema: table.schema, call, ordinality, ...parseSourceTail(cursor) }
+}
+
+/**
+ * Parses `tablesample bernoulli (10)`, which takes each row with a probability of 10 %: a sub-query with
+ * `where rnd_double() < 0.1`. SYSTEM, which may take blocks of rows, does the same.
+ */
+function parseTableSample(cursor: Cursor, source: Extract<TableSource, { kind: 'table' }>): TableSource {
+  const { start: position } = cursor
+  advance(cursor)
+  if (!take(cursor, 'bernoulli')) demand(cursor, 'system', "'bernoulli' or 'system' expected")
+  demand(cursor, '(')
+  const { start } = cursor
+  const percent = Number(tokenText(cursor))
+  if (cursor.kind !== 'number' || !(percent >= 0 && percent <= 100))
+    throw new SqlError('a percentage between 0 and 100 is expected', start)
+  advance(cursor)
+  demand(cursor, ')')
+  if (cursor.word === 'repeatable') throw new SqlError('REPEATABLE is not supported', cursor.start)
+  const probability = percent / 100
+  const right: Expression = {
+    ...{ kind: 'float', position: start, text: String(probability), digits: String(probability) },
+    ...{ value: probability, single: false },
+  }
+  const where: Expression = { kind: 'binary', operator: '<', left: callOf('rnd_double', [], position), right, position }
+  const body = selectBody(source, [starItem(position)], where, source.position)
+  return querySource(queryOf(body), source.alias ?? nameAt(source.table.name, source.position))
 }
 
 function numberAsTable(cursor: Cursor): TableName {

@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { PartitionUnit, TableOption, TimeToLive } from '../ast/ast.js'
 import { advance, at, type Cursor, quotedValue, tokenText } from './cursor.js'
-import { atEnd, demand, parseName, parseWholeNumber, tooFew } from './expect.js'
+import { atEnd, demand, parseName, parseWholeNumber, take, tooFew } from './expect.js'
 
 const partitionUnits: ReadonlySet<string> = new Set<PartitionUnit>(['none', 'hour', 'day', 'week', 'month', 'year'])
 
@@ -72,6 +72,17 @@ function parseLongTimeToLive(cursor: Cursor, position: number): TimeToLive {
   }
   advance(cursor)
   return widest({ position, count, unit })
+}
+
+/**
+ * Parses `format parquet` or `format native` and returns the format, or null without moving. Partitions are Parquet
+ * files whatever the format, so the clause changes nothing.
+ */
+export function takeFormat(cursor: Cursor): 'parquet' | 'native' | null {
+  if (!take(cursor, 'format')) return null
+  if (take(cursor, 'parquet')) return 'parquet'
+  demand(cursor, 'native', "'parquet' or 'native' expected")
+  return 'native'
 }
 
 /** `maxUncommittedRows = 1000`, `o3MaxLag = 10s`. The value is one token, or missing. */

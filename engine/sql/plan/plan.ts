@@ -112,7 +112,8 @@ export interface SortKey {
 export type Fill =
   | { readonly kind: 'none' }
   | { readonly kind: 'null' }
-  | { readonly kind: 'prev' }
+  /** The previous value of the aggregate, or of the aggregate with the index `of`. */
+  | { readonly kind: 'prev'; readonly of: number | null }
   | { readonly kind: 'linear' }
   | { readonly kind: 'constant'; readonly value: Value }
 

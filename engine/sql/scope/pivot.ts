@@ -6,6 +6,8 @@ import { SqlError } from '../../base/errors.js'
 import { pivotColumnsMax } from '../../base/limits.js'
 import type * as ast from '../ast/ast.js'
 import { expressionText } from '../parse/text.js'
+import { queryOf, querySource } from '../rewrite/make-query.js'
+import { hasAggregate, mapAggregates } from './map-syntax.js'
 
 /** One combination of values, one of each FOR: its condition, and its parts of the column name. */
 interface Cell {
@@ -19,26 +21,7 @@ export function unpivoted(select: ast.Select, pivot: ast.Pivot): ast.Select {
   const [only] = select.items
   const whole = select.items.length === 1 && only?.expression.kind === 'star' && only.expression.exclude.length === 0
   if (whole && !select.distinct && select.groupBy.length === 0 && select.sampleBy === null) return inner
-  const { position } = pivot
-  const query: ast.Query = {
-    kind: 'query',
-    position,
-    end: position,
-    declarations: [],
-    commonTables: [],
-    body: inner,
-    orderBy: [],
-    limit: null,
-  }
-  const from: ast.TableSource = {
-    kind: 'query source',
-    position,
-    query,
-    lateral: false,
-    alias: null,
-    columnAliases: [],
-    timestamp: null,
-  }
+  const from = querySource(queryOf(inner))
   return { ...select, from, joins: [], where: null, latestOn: null, pivot: null }
 }
 
@@ -116,15 +99,18 @@ function namePart(name: string): string {
 const ofValues: Readonly<Record<string, string>> = { first: 'first_not_null', last: 'last_not_null' }
 
 /**
- * The aggregate of one cell. Its name gets the aggregate as a suffix if there are several or it has an alias:
- * `buy_sum(x)`, `buy_total`.
+ * Several aggregates append their names: `buy_sum(x)`, or `buy_total` with an alias. In an expression over aggregates,
+ * each of them counts the rows of the cell alone.
  */
 function valueItem({ condition, names }: Cell, aggregate: ast.SelectItem, several: boolean): ast.SelectItem {
   const { expression, alias, position } = aggregate
-  if (expression.kind !== 'call')
+  if (!hasAggregate(expression))
     throw new SqlError(`expected aggregate function [col=${expressionText(expression)}]`, position)
   const suffix = several || alias !== null ? [namePart(alias?.name ?? expressionText(expression))] : []
   const name = [...names, ...suffix].join('_')
-  const call = { ...expression, name: ofValues[expression.name.toLowerCase()] ?? expression.name, filter: condition }
-  return { position, expression: call, alias: { position, name, quoted: true } }
+  const filtered = mapAggregates(expression, (call) => {
+    const filter = condition === null ? call.filter : both(call.filter, condition)
+    return { ...call, name: ofValues[call.name.toLowerCase()] ?? call.name, filter }
+  })
+  return { position, expression: filtered, alias: { position, name, quoted: true } }
 }

@@ -3,6 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { ColumnSchema, TableSchema, TableVersion } from '../../storage/schema/schema.js'
+import type * as ast from '../ast/ast.js'
 import { isWalTable } from '../relations/tables-relations.js'
 
 export function missingAlteredColumn(
@@ -30,4 +31,12 @@ export function demandPartitions({ partitionBy }: TableSchema, position: number)
 
 export function demandDedup(version: TableVersion, position: number): void {
   if (!isWalTable(version)) throw new SqlError('deduplication is only supported for WAL tables', position)
+}
+
+/** The columns of INCLUDE must be columns of the table. */
+export function demandIncluded(index: ast.IndexOption | null, columns: readonly { readonly name: string }[]): void {
+  for (const { name, position } of index?.included ?? []) {
+    if (!columns.some((column) => column.name.toLowerCase() === name.toLowerCase()))
+      throw SqlError.columnMissing(name, position)
+  }
 }

@@ -30,6 +30,7 @@ import type { BindContext } from '../scope/bind-context.js'
 import {
   columnExists,
   demandDedup,
+  demandIncluded,
   demandPartitions,
   demandSymbol,
   demandWal,
@@ -110,6 +111,10 @@ function changesOf(
     case 'set type':
       if (schema.partitionBy === 'NONE') throw new SqlError('Cannot convert non-partitioned table', position)
       return alter({ bypassWalNext: !action.wal })
+    case 'set format':
+      if (action.format === 'parquet' && schema.partitionBy === 'NONE')
+        throw new SqlError('FORMAT PARQUET is only supported on partitioned WAL tables', position)
+      return []
     case 'partitions':
       return partitions(action, version, context)
     case 'resume wal':
@@ -154,6 +159,7 @@ function symbolChanges(action: SymbolAction, version: TableVersion, position: nu
     case 'add index': {
       const capacity = powerOfTwo(action.index.capacity ?? defaultIndexCapacity)
       const column = checkSymbol(action.column, schema, 'indexes are')
+      demandIncluded(action.index, schema.columns)
       if (column.indexed !== undefined && !isWalTable(version))
         throw new SqlError(`column is already indexed [column=${column.name}]`, position)
       return columnOptions(schema, column, { indexed: { blockCapacity: capacity } })

@@ -38,6 +38,7 @@ import { applyOptions, defaultMaxUncommittedRows, defaultO3MaxLagMicros } from '
 import { defaultIndexCapacity, defaultSymbolCapacity } from '../relations/table-relations.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { typeOfName, unboundedDigits } from '../typing/types.js'
+import { demandIncluded } from './alter-checks.js'
 import { declaredOf, enumerationOf, isUnboundedNumber } from './declared.js'
 import { checkedDefault } from './defaults.js'
 import { countedColumn } from './identity.js'
@@ -195,6 +196,7 @@ function columnsSchema(
   checkColumns(definitions)
   const { name } = statement.table
   const columns = numbered(definitions.map((definition) => columnOf(definition, name, context)))
+  for (const { index } of definitions) demandIncluded(index, columns)
   const schema = schemaOf(statement, withIndexes(columns, statement), context)
   return withKeys(schema, newKeys([...keysOfColumns(definitions), ...keys], { name }, columns, context))
 }

@@ -1,0 +1,92 @@
+// UNPIVOT: columns become rows. `t unpivot (value for name in (a, b as 'x'))` is rewritten to a sub-query that crosses
+// the rows with the numbers of the columns: `select * except (a, b), case n when 1 then 'a' else 'x' end as name,
+// case n when 1 then a else b end as value from t, generate_series(1, 2)`.
+
+import { SqlError } from '../../base/errors.js'
+import type { Expression, Join, Name, SelectItem, TableFunction, TableSource } from '../ast/ast.js'
+import {
+  callOf,
+  columnAt,
+  integerAt,
+  nameAt,
+  queryOf,
+  querySource,
+  selectBody,
+  starItem,
+} from '../rewrite/make-query.js'
+import { advance, type Cursor } from './cursor.js'
+import { demand, parseList, parseNameOrString, take } from './expect.js'
+
+interface UnpivotedColumn {
+  readonly column: Name
+  readonly label: string
+}
+
+const numberName = '$unpivot'
+
+/** The cursor is on `unpivot`, after the sources whose rows it takes. */
+export function parseUnpivot(cursor: Cursor, from: TableSource, joins: readonly Join[]): TableSource {
+  const { start: position } = cursor
+  advance(cursor)
+  const withNulls = take(cursor, 'include')
+  if (withNulls || take(cursor, 'exclude')) demand(cursor, 'nulls')
+  demand(cursor, '(')
+  const value = parseNameOrString(cursor, 'name of the column of values expected')
+  demand(cursor, 'for')
+  const name = parseNameOrString(cursor, 'name of the column of names expected')
+  demand(cursor, 'in')
+  demand(cursor, '(')
+  const columns = parseList(cursor, parseUnpivotedColumn)
+  demand(cursor, ')')
+  demand(cursor, ')')
+  demandDistinctColumns(columns)
+  const chosen = columns.map(({ column }) => columnAt(column.name, column.position))
+  const labels = columns.map(({ label }): Expression => ({ kind: 'string', position, value: label }))
+  const chosenValue = chosenBy(chosen, position)
+  const items: SelectItem[] = [
+    starItem(position, [...columns.map(({ column }) => column), nameAt(numberName, position)]),
+    { position: name.position, expression: asText(chosenBy(labels, position)), alias: name },
+    { position: value.position, expression: chosenValue, alias: value },
+  ]
+  const where: Expression | null = withNulls ? null : { kind: 'is null', negated: true, operand: chosenValue, position }
+  const body = selectBody(from, items, where, position)
+  return querySource(queryOf({ ...body, joins: [...joins, crossJoin(numbers(columns.length, position))] }))
+}
+
+function parseUnpivotedColumn(cursor: Cursor): UnpivotedColumn {
+  const column = parseNameOrString(cursor, 'column name expected')
+  return { column, label: take(cursor, 'as') ? parseNameOrString(cursor, 'alias expected').name : column.name }
+}
+
+function demandDistinctColumns(columns: readonly UnpivotedColumn[]): void {
+  const seen = new Set<string>()
+  for (const { column } of columns) {
+    const key = column.name.toLowerCase()
+    if (seen.has(key)) throw new SqlError(`Duplicate column [name=${column.name}]`, column.position)
+    seen.add(key)
+  }
+}
+
+/** A single letter would be a CHAR. */
+function asText(operand: Expression): Expression {
+  const type = { position: operand.position, name: 'string', text: 'string', parameters: [], unit: null, dimensions: 0 }
+  return { kind: 'cast', position: operand.position, operand, type }
+}
+
+/** The expression at the number of the row. */
+function chosenBy(values: readonly Expression[], position: number): Expression {
+  const branches = values.map((result, index) => ({ when: integerAt(index + 1, position), result }))
+  return { kind: 'case', position, operand: columnAt(numberName, position), branches, otherwise: null }
+}
+
+function numbers(count: number, position: number): TableFunction {
+  const call = callOf('generate_series', [integerAt(1, position), integerAt(count, position)], position)
+  const name = nameAt(numberName, position)
+  const tail = { alias: name, columnAliases: [name], timestamp: null } as const
+  return { kind: 'table function', position, schema: null, call, ordinality: false, ...tail }
+}
+
+function crossJoin(source: TableSource): Join {
+  const plain = { natural: false, on: null, using: [], merges: false, tolerance: null, window: null, horizon: null }
+  return { position: source.position, kind: 'cross', source, ...plain }
+}

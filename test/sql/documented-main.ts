@@ -1,0 +1,135 @@
+// `node dist/test/sql/documented-main.js <folder> [--only name] [--all]`: carries out the SQL blocks of a folder of
+// Markdown documents (.md, .mdx) in order, over the tables of fixtures/demo.sql, on a server of its own. Each document
+// begins with the demo tables alone. Prints each refused statement with its error.
+//
+// Not printed, but counted, unless `--all` is given: syntax diagrams and fragments of statements, statements of the
+// documents' paid version, and statements that only lack a table, column or file that the document does not make.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { parseArgs } from 'node:util'
+import { splitStatements } from '../../deploy/cli/cli-sql.js'
+import { TestServer } from '../support/server.js'
+import { repositoryRoot } from '../support/source-tree.js'
+
+type Kind = 'carried out' | 'refused' | 'not a statement' | 'paid version' | 'missing name'
+
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { only: { type: 'string', default: '' }, all: { type: 'boolean', default: false } },
+})
+const [folder] = positionals
+if (folder === undefined) throw new Error('usage: documented-main.js <folder> [--only name] [--all]')
+
+const fragments = new Set([
+  ...['WHERE', 'CASE', 'SAMPLE', 'FILL', 'WINDOW', 'PIVOT', 'FOR', 'ORDER', 'GROUP', 'LIMIT', 'CAST', 'FROM', 'JOIN'],
+  ...['WHEN', 'SUM', 'AVG', 'HORIZON', 'ASOF', 'LATEST', 'PARTITION', 'ALIGN', 'FLOOR', 'LEFT', 'UNION', 'EXCEPT', ''],
+])
+const paid = new RegExp(
+  '^(GRANT|REVOKE|ASSUME|EXIT SERVICE|(CREATE|ALTER|DROP) (USER|GROUP|SERVICE ACCOUNT|EXTERNAL|SERVICE)|ADD (USER|EXTERNAL)|REMOVE (USER|EXTERNAL)' +
+    '|SHOW (USER|USERS|GROUP|GROUPS|SERVICE|PERMISSIONS))\\b|OWNED BY|\\ball_permissions\\(|reload_tls|\\bpermissions\\(',
+  'i',
+)
+
+/** An empty line before a word that begins a statement. */
+const beginOfStatement =
+  /\n\s*\n(?=(?:\s*--[^\n]*\n)*\s*(?:SELECT|CREATE|ALTER|INSERT|DROP|DECLARE|WITH|SHOW|UPDATE)\b)/i
+
+const counts = new Map<Kind, number>()
+const server = new TestServer()
+await server.start()
+try {
+  for (const file of documentsOf(folder)) await runDocument(file, relative(folder, file))
+} finally {
+  await server.remove()
+}
+console.log([...counts].map(([kind, count]) => `${count} ${kind}`).join(', '))
+process.exitCode = (counts.get('refused') ?? 0) > 0 ? 1 : 0
+
+function documentsOf(path: string): string[] {
+  return readdirSync(path, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.mdx?$/.test(name) && name.includes(options.only))
+    .sort()
+    .map((name) => join(path, name))
+}
+
+async function runDocument(file: string, name: string): Promise<void> {
+  const blocks = sqlBlocks(readFileSync(file, 'utf8'))
+  if (blocks.length === 0) return
+  await dropAll()
+  const demo = readFileSync(join(repositoryRoot, 'test/sql/fixtures/demo.sql'), 'utf8')
+  for (const statement of statementsOf(demo)) {
+    const error = await run(statement)
+    if (error !== null) throw new Error(`${error}: ${statement}`)
+  }
+  for (const { line, text } of blocks) {
+    for (const statement of statementsOf(text)) await runStatement(statement, `${name}:${line}`)
+  }
+}
+
+/** Statements without semicolons between them are carried out one by one when they are refused as one. */
+async function runStatement(statement: string, place: string): Promise<void> {
+  const error = await run(statement)
+  const parts = error === null ? [] : statement.split(beginOfStatement)
+  if (parts.length > 1) {
+    for (const part of parts) await runStatement(part.trim(), place)
+    return
+  }
+  const kind = error === null ? 'carried out' : kindOf(statement, error)
+  counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  if (kind === 'refused' || (options.all && error !== null))
+    console.log(`${place} (${kind})\n  ${error}\n  ${statement.replaceAll(/\s+/g, ' ')}\n`)
+}
+
+function statementsOf(text: string): string[] {
+  const { statements, rest } = splitStatements(text)
+  return [...statements, rest].map((each) => each.trim()).filter((each) => withoutComments(each) !== '')
+}
+
+function withoutComments(statement: string): string {
+  return statement.replace(/--[^\n]*|\/\*[\s\S]*?\*\//g, '').trim()
+}
+
+/** Fenced blocks whose language is SQL, with the line of their first character. */
+function sqlBlocks(text: string): { readonly line: number; readonly text: string }[] {
+  const blocks: { line: number; text: string }[] = []
+  const lines = text.split('\n')
+  let begin = -1
+  for (const [index, line] of lines.entries()) {
+    if (begin === -1 && /^\s*```(questdb-sql|sql)\b/.test(line)) begin = index + 1
+    else if (begin !== -1 && /^\s*```\s*$/.test(line)) {
+      blocks.push({ line: begin + 1, text: lines.slice(begin, index).join('\n') })
+      begin = -1
+    }
+  }
+  return blocks
+}
+
+async function dropAll(): Promise<void> {
+  for (const [kind, sql] of [
+    ['view', 'select view_name from views()'],
+    ['table', "select table_name from tables() where table_type = 'T'"],
+  ] as const) {
+    const { body } = await server.exec(sql)
+    for (const [name] of body.dataset ?? []) await server.exec(`drop ${kind} '${String(name).replaceAll("'", "''")}'`)
+  }
+}
+
+/** Null when the statement was carried out, else its error. A document's own table takes the place of the demo's. */
+async function run(statement: string): Promise<string | null> {
+  const [, made] = /^\s*create table (?:if not exists )?['"]?(\w+)/i.exec(withoutComments(statement)) ?? []
+  if (made !== undefined) await server.exec(`drop table if exists "${made}"`)
+  const { body, status } = await server.exec(statement)
+  return status === 200 && body.error === undefined ? null : (body.error ?? `status ${status}`)
+}
+
+function kindOf(statement: string, error: string): Kind {
+  const text = withoutComments(statement)
+  const first = /^\(*\s*(\w*)/.exec(text)?.[1]?.toUpperCase() ?? ''
+  if (/\.\.\.|\{[^}']*\|[^}']*\}|\[ ?,|^\s*\w+ \[/.test(text) || fragments.has(first) || !/^[\w(]/.test(text))
+    return 'not a statement'
+  if (/\b(tableName|columnName|tab_name|viewName|userName|groupName)\b/.test(text)) return 'not a statement'
+  if (paid.test(text)) return 'paid version'
+  if (/does not exist|Invalid column|not found|no such|unknown table/i.test(error)) return 'missing name'
+  return 'refused'
+}
