@@ -81,9 +81,10 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
   if (ofCatalog !== undefined) return ofCatalog
   if (call.distinct || call.filter !== null || call.orderBy.length > 0)
     throw new SqlError('an aggregate function is expected', call.position)
-  const { args: operands } = withoutSpans(call, scope.context.parameters)
-  const args = operands.map((argument) => bindExpression(argument, scope))
-  return bindScalar(call, name, timestampOfDayTime(name, args, scope.context), scope)
+  const plain = withoutSpans(call, scope.context.parameters)
+  const known = plain.name === call.name ? name : plain.name
+  const args = plain.args.map((argument) => bindExpression(argument, scope))
+  return bindScalar(plain, known, timestampOfDayTime(known, args, scope.context), scope)
 }
 
 function bindOver(call: ast.Call, scope: ExpressionScope): Expression {

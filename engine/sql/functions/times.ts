@@ -39,6 +39,17 @@ function unitOf(site: CallSite, index: number): TimestampUnit {
   return site.argTypes[index]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
 }
 
+function partTest(name: string, description: string, test: (parts: TimestampParts) => boolean): ScalarFunction {
+  return {
+    name,
+    takes: ['TIME'],
+    gives: 'BOOLEAN',
+    description,
+    example: [`${name}(${sample})`, 'true'],
+    eval: ([ts], site) => test(partsOf(ts as bigint, unitOf(site, 0))),
+  }
+}
+
 /** A function that returns a field of a timestamp. The result is constant within one `unit`. */
 function partRow(
   name: string,
@@ -73,14 +84,10 @@ const parts: ScalarFunction[] = [
   partRow('day_of_week_sunday_first', 'Day of the week, Sunday is 1.', '1', (p) => (isoDayOfWeek(p.days) % 7) + 1, 'd'),
   partRow('days_in_month', 'Number of days in the month.', '31', (p) => daysInMonth(p.year, p.month), 'M'),
   partRow('week_of_year', 'ISO week.', '13', (p) => isoWeek(p.days).week, 'd'),
-  {
-    name: 'is_leap_year',
-    takes: ['TIME'],
-    gives: 'BOOLEAN',
-    description: 'Whether the year has 366 days.',
-    example: [`is_leap_year(${sample})`, 'true'],
-    eval: ([ts], site) => isLeapYear(partsOf(ts as bigint, unitOf(site, 0)).year),
-  },
+  partTest('is_leap_year', 'Whether the year has 366 days.', ({ year }) => isLeapYear(year)),
+  partTest('is_end_of_month', 'Whether the day is the last one of its month.', ({ year, month, day }) => {
+    return day === daysInMonth(year, month)
+  }),
 ]
 
 // extract(part from ts) ---------------------------------------------------------------------------------------------
@@ -216,6 +223,24 @@ function checkInterval(args: readonly BoundArgument[]): void {
     throw new SqlError(args.length > 2 ? `Invalid unit: ${text}` : `invalid unit '${text}'`, args[0]?.position ?? 0)
 }
 
+/** The row of date_bin() or its like: scope/interval-shift.ts turns widths into microseconds and adds missing origins. */
+function binRow(name: string, origin: string): ScalarFunction {
+  return {
+    name,
+    takes: ['LONG', 'TIME', 'TIME'],
+    gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
+    description: `Start of the bucket that contains the timestamp. The width is an interval (\`${name}('5 minutes', ts, origin)\`) or microseconds. ${origin}`,
+    example: [`${name}('15 minutes', ${sample}, '2001-01-01T00:05:00Z')`, '2024-03-31T13:35:00.000000Z'],
+    eval: ([stride, ts, origin], site) => {
+      const unit = unitOf(site, 1)
+      const length = (stride as bigint) * ticksPerMicro(unit)
+      if (length <= 0n) throw new SqlError('stride must be greater than zero', site.position)
+      const from = castValue(origin as bigint, site.argTypes[2] ?? dataType(unit), dataType(unit)) as bigint
+      return (ts as bigint) - floorModulo((ts as bigint) - from, length)
+    },
+  }
+}
+
 const rounding: ScalarFunction[] = [
   {
     name: 'date_trunc',
@@ -238,21 +263,11 @@ const rounding: ScalarFunction[] = [
   },
   floorRow(['TEXT', 'TIME', 'TIME'], (text, ts, [origin], unit) => floorBy(text, ts, unit, origin as bigint | null)),
   floorRow(['TEXT', 'TIME', 'TIME', 'TEXT', 'TEXT'], (text, ts, rest, unit) => floorInZone(text, ts, rest, unit)),
-  {
-    name: 'date_bin',
-    takes: ['LONG', 'TIME', 'TIME'],
-    gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
-    description:
-      "Start of the bucket that contains the timestamp. The width is an interval (`date_bin('5 minutes', ts, origin)`) or microseconds.",
-    example: [`date_bin('15 minutes', ${sample}, '2001-01-01T00:05:00Z')`, '2024-03-31T13:35:00.000000Z'],
-    eval: ([stride, ts, origin], site) => {
-      const unit = unitOf(site, 1)
-      const length = (stride as bigint) * ticksPerMicro(unit)
-      if (length <= 0n) throw new SqlError('stride must be greater than zero', site.position)
-      const from = castValue(origin as bigint, site.argTypes[2] ?? dataType(unit), dataType(unit)) as bigint
-      return (ts as bigint) - floorModulo((ts as bigint) - from, length)
-    },
-  },
+  binRow('date_bin', 'Without an origin, buckets are counted from 1970-01-01.'),
+  binRow(
+    'time_bucket',
+    'Without an origin, buckets are counted from Monday, 2000-01-03; those of months from 2000-01-01.',
+  ),
   {
     name: 'timestamp_ceil',
     takes: ['TEXT', 'TIME'],

@@ -72,12 +72,37 @@ function sumOf(left: ast.Expression, right: ast.Expression): ast.Expression {
 export function withoutSpans(call: ast.Call, parameters: readonly Parameter[]): ast.Call {
   switch (call.name.toLowerCase()) {
     case 'date_bin':
-      return withStride(call, parameters)
+      return withStride(withOrigin(call, '1970-01-01'), parameters)
+    case 'time_bucket':
+      return inMonths(call, parameters) ?? withStride(withOrigin(call, '2000-01-03'), parameters)
     case 'overlaps':
       return withEnds(call, parameters)
     default:
       return call
   }
+}
+
+function withOrigin(call: ast.Call, origin: string): ast.Call {
+  const value: ast.Expression = { kind: 'string', position: call.position, value: origin }
+  return call.args.length === 2 ? { ...call, args: [...call.args, value] } : call
+}
+
+/** `time_bucket('3 months', ts)` as timestamp_floor(); null for a width of days or less. */
+function inMonths(call: ast.Call, parameters: readonly Parameter[]): ast.Call | null {
+  const [width, ...others] = call.args
+  if (width === undefined || others.length === 0) return null
+  const operand: ast.Expression =
+    width.kind === 'string'
+      ? { kind: 'cast', position: width.position, operand: width, type: typeNamed('interval', width.position) }
+      : width
+  const span = spanOf(operand, parameters) ?? []
+  if (!hasMonths(span)) return null
+  const text = stepText(operand, parameters)
+  if (text === null) return null
+  const value: ast.Expression = { kind: 'string', position: width.position, value: text }
+  const origin: ast.Expression = { kind: 'string', position: call.position, value: '2000-01-01' }
+  const [ts, from = origin] = others
+  return ts === undefined ? null : { ...call, name: 'timestamp_floor', args: [value, ts, from] }
 }
 
 /** `(a, interval '1 day') overlaps (c, d)`: the end of the period is `a + interval '1 day'`. */
@@ -101,6 +126,8 @@ function withStride(call: ast.Call, parameters: readonly Parameter[]): ast.Call 
     type: typeNamed(type, position),
   })
   const stride = written.kind === 'string' ? cast(written, 'interval') : written
+  if (written.kind === 'string' && spanOf(stride, parameters) === null)
+    throw new SqlError(`invalid interval: ${written.value}`, position)
   if (hasMonths(spanOf(stride, parameters) ?? []))
     throw new SqlError('timestamps cannot be binned into intervals containing months or years', position)
   const left = cast(integer(0, position), 'timestamp')

@@ -116,6 +116,7 @@ const retained: AggregateFunction[] = [
     column: { kind: 'end', end: 'last' },
     columnTypes: ([type]) => isPlain(type),
   },
+  keeper('any_value', 'Any value of the group that is not NULL: the first one.', '1', firstPresent, presentType),
   keeper('first_not_null', 'First value that is not NULL.', '1', firstPresent, presentType),
   keeper('last_not_null', 'Last value that is not NULL.', '5', lastPresent, presentType),
 ]

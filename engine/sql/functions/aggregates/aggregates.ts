@@ -316,7 +316,28 @@ function bits(start: bigint, apply: (a: bigint, b: bigint) => bigint): Accumulat
   })
 }
 
+const countTrue = accumulator<{ count: number }>({
+  init: () => ({ count: 0 }),
+  add: (state, [value]) => {
+    if (value === true) state.count++
+  },
+  merge: (state, other) => {
+    state.count += other.count
+  },
+  result: ({ count }) => BigInt(count),
+})
+
 const logic: AggregateFunction[] = [
+  ...['count_if', 'countif'].map(
+    (name): AggregateFunction => ({
+      name,
+      takes: ['BOOLEAN'],
+      gives: 'LONG',
+      description: 'Number of rows for which the condition is true.',
+      example: [`${name}(x > 3)`, '2'],
+      accumulator: countTrue,
+    }),
+  ),
   ...['bool_and', 'every'].map(
     (name): AggregateFunction => ({
       name,

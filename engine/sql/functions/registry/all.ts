@@ -11,6 +11,7 @@ import { collectingAggregates, filtered } from '../aggregates/aggregates-texts.j
 import { sliceFunctions } from '../array-slice.js'
 import { arrayFunctions } from '../arrays.js'
 import { pgArrays } from '../arrays-pg.js'
+import { chartAggregates, chartFunctions } from '../charts.js'
 import { comparisonFunctions } from '../comparisons.js'
 import { conditionFunctions } from '../conditions.js'
 import type { AggregateFunction, ScalarFunction } from '../function-types.js'
@@ -55,6 +56,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...comparisonFunctions,
   ...conditionFunctions,
   ...mathFunctions,
+  ...chartFunctions,
   ...pgMath,
   ...stringFunctions,
   ...pgTexts,
@@ -88,6 +90,7 @@ export const aggregateFunctions: readonly AggregateFunction[] = [
   ...basicAggregates,
   ...statisticAggregates,
   ...collectingAggregates,
+  ...chartAggregates,
   ...seriesAggregates,
   ...jsonAggregates,
   ...jsonAggregates.map(filtered),

@@ -8,6 +8,7 @@ import { collectingAggregates, filtered } from '../aggregates/aggregates-texts.j
 import { sliceFunctions } from '../array-slice.js'
 import { arrayFunctions } from '../arrays.js'
 import { pgArrays } from '../arrays-pg.js'
+import { chartAggregates, chartFunctions } from '../charts.js'
 import { comparisonFunctions } from '../comparisons.js'
 import { conditionFunctions } from '../conditions.js'
 import type { AggregateFunction, ScalarFunction, TypePattern } from '../function-types.js'
@@ -47,6 +48,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   ['Comparisons', '', comparisonFunctions],
   ['Conditions', '', conditionFunctions],
   ['Numbers', '', [...mathFunctions, ...pgMath]],
+  ['Charts', 'Charts in a line of text.', [...chartFunctions, ...chartAggregates]],
   ['Text', '', [...stringFunctions, ...pgTexts]],
   [
     'JSON',
