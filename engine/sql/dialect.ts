@@ -1,14 +1,15 @@
 // SQL dialects: behaviour of a statement that depends on the kind of client.
 //
 // Clients of HTTP expect the behaviour that they know from other servers of this SQL dialect (`nativeDialect`). Clients
-// of the PostgreSQL wire protocol, among them drivers, mappers and migration tools, expect PostgreSQL's
+// of the PostgreSQL wire protocol, among them drivers, object mappers and migration tools, expect PostgreSQL's
 // (`postgresDialect`). A gateway chooses the dialect of its sessions. The engine asks the dialect for a behaviour and
 // never which protocol a session uses.
 //
 //   member                 native                                      postgres
 //   dateIsDay              DATE has a time of day, in milliseconds     a day; days are counted, shown and stored
 //   intervalValues         ts - ts is a number                         ts - ts is an interval, text casts to interval
-//   exactTimeParts         extract() truncates                         extract(epoch ..) keeps fractions; seconds as parameter
+//   exactTimeParts         extract() truncates                         extract(epoch ..) keeps fractions; to_timestamp($1)
+//                                                                      takes seconds
 //   unboundedNumeric       DECIMAL has fixed digits                    NUMERIC keeps all digits; quotients have 18 places
 //   strictCasts            BYTE and SHORT wrap, infinity is NULL       an error
 //   roundsFractions        integer columns truncate fractions          integer columns round them
@@ -17,7 +18,7 @@
 //   rowValues              an error                                    `select t from t`, `select row(a, b)`
 //   anyFunctionInFrom      a few functions                             every scalar function is a row source
 //   postgresNames          an expression is named by its text          `version()` is `version`, as drivers read it
-//   postgresCatalog        recorded columns, tables of the database    PostgreSQL's columns, keys, schemas, the catalog itself
+//   postgresCatalog        own columns; lists tables and views only    PostgreSQL's columns; also lists keys, schemas, pg_catalog
 //   repeatedDeclarations   an error                                    DROP TABLE a, b; ALTER COLUMN TYPE to the same type
 //   copyStatements         an error                                    COPY of files
 //

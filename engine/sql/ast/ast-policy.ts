@@ -1,4 +1,5 @@
-// Syntax tree of what limits how long rows are kept, and where: TTL and storage policies. Import these types from ast.ts.
+// Syntax tree of the clauses TTL and STORAGE POLICY, which limit how long and in which form rows are kept. Import these
+// types from ast.ts.
 
 export interface TimeToLive {
   readonly position: number

@@ -1,4 +1,5 @@
-// The aggregate calls of one select list. Equal calls share a place; a list may have thousands.
+// Collects the aggregate calls of a SELECT, such as `sum(a)`, and returns the index of each. A call that occurs several
+// times is stored once. Equal calls are found with a map, because a select list may have thousands of calls.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlColumnsMax } from '../../base/limits.js'

@@ -1,6 +1,7 @@
-// Rewrites `array(select a ..)` to a scalar sub-query that aggregates the values with list_agg(). For a plain select
-// the aggregate replaces the select list, so that the sub-query stays correlated. For DISTINCT, LIMIT, GROUP BY, UNION
-// or VALUES the query becomes a source of a new select.
+// Rewrites `array(select a ..)` to a scalar sub-query that returns the values of all rows as one list, by the aggregate
+// list_agg(). If the query is a plain select, its select list becomes `list_agg(a)`, so that its WHERE may still refer
+// to the outer query. If it has DISTINCT, LIMIT, GROUP BY, UNION or VALUES, it becomes
+// `select list_agg(a) from (the query)`.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'

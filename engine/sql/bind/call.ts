@@ -1,5 +1,7 @@
-// Binds function calls. Aggregate and window calls are collected in the scope, with a placeholder in the expression;
-// other calls are scalar functions. Some calls of PostgreSQL are rewritten first.
+// Binds function calls: turns a call of the syntax tree into a typed expression of the plan. A scalar function becomes
+// a call expression. Aggregate and window functions are computed by plan nodes of their own, so their calls are
+// collected in the scope of the query, and a reference to the collected call takes their place in the expression. Some
+// functions of PostgreSQL, such as age(), are first rewritten to others.
 
 import { SqlError } from '../../base/errors.js'
 import { arrayTypeOf, type ColumnType, type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'

@@ -1,5 +1,6 @@
-// Analysis of correlated sub-queries: finds the conditions that refer to the outer query, and splits equations into
-// their inner and outer sides.
+// Helpers that analyse correlated sub-queries: they tell which conditions of a sub-query refer to columns of the outer
+// query, and split an equation such as `t.c = o.c` into the side of the sub-query and the side of the outer query. The
+// other correlated*.ts files use them to turn such sub-queries into joins.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'

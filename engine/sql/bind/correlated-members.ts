@@ -1,10 +1,14 @@
-// Rewrites correlated IN (`a in (select b from t where t.c = o.c)`), row values in a sub-query, and `a > all (select
-// ..)` to a test whether the sub-query has a matching row:
+// Rewrites comparisons with the rows of a sub-query, where a list of its values computed once does not suffice: a
+// correlated IN (`a in (select b from t where t.c = o.c)`), IN with several columns (`(a, b) in (select ..)`),
+// `a < any (select ..)` and `a < all (select ..)`. The result is a condition that a matching row exists, which can be
+// bound as a join. `$row` is a generated alias:
 //
-//   sub-query                       becomes
-//   plain rows of tables            exists (select .. where .. and b = a), which correlated.ts joins
-//   uncorrelated                    exists (select * from (..) $row where $row.$1 = a)
-//   any other                       (select count() from (..) $row where $row.$1 = a) > 0, bound like LATERAL
+//   sub-query                          condition
+//   correlated, only FROM and WHERE    exists (select .. where .. and b = a), bound by correlated.ts
+//   uncorrelated                       exists (select * from (..) $row where $row.$1 = a)
+//   any other                          (select count() from (..) $row where $row.$1 = a) > 0, bound like LATERAL
+//
+// ALL becomes NOT of the condition that a row exists for which the comparison is not true.
 
 import type * as ast from '../ast/ast.js'
 import { aggregatesNamed } from '../functions/registry/all.js'

@@ -1,10 +1,10 @@
-// Decorrelates WITH tables of a scalar sub-query whose WHERE refers to the outer query, as in
+// Rewrites a scalar sub-query whose WITH clause contains a table that refers to the outer query, as in
 //
 //   (with recursive up(id) as (select parent from s where s.id = t.id union all ..) select max(id) from up)
 //
-// The comparison is moved out of the table: the inner side becomes an additional column of the table, which the
-// recursive branch passes on, and the WHERE of the sub-query compares that column. The result is a plain correlated
-// sub-query.
+// so that only the WHERE of the sub-query itself refers to it, which correlated.ts can turn into a join. The condition
+// `s.id = t.id` is removed from the WITH table. Its inner side `s.id` becomes an additional column of the table, which
+// the recursive branch passes on, and the sub-query gets a condition that this column equals `t.id`.
 
 import type * as ast from '../ast/ast.js'
 import { columnsIn, conditions, conditionsOf, innerScope, pairOf } from './correlated-conditions.js'

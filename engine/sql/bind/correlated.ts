@@ -1,7 +1,8 @@
-// Binds sub-queries that are values of an expression: scalar sub-queries and EXISTS. An uncorrelated one runs once,
-// before the query. A correlated one whose WHERE equates its columns with outer ones (`where el.oid = t.typelem`) is
-// decorrelated into a left join: it is grouped by its sides of the equations and joined on them. If other conditions
-// refer to the outer query, the outer rows are numbered, left-joined with all matches, and grouped by number again.
+// Binds scalar sub-queries and EXISTS within expressions. An uncorrelated sub-query runs once, before the query. A
+// correlated one is turned into a left join, so that it need not run once per row. If its WHERE refers to the outer
+// query only in equations, such as `el.oid = t.typelem`, it is grouped by their inner sides (`el.oid`) and joined with
+// the outer sides. If other conditions refer to the outer query, the outer rows are numbered, left-joined with all
+// matching rows of the sub-query, and the result is grouped by that number.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlCorrelatedMax } from '../../base/limits.js'

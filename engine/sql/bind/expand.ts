@@ -1,6 +1,7 @@
-// Binds set-returning functions, such as unnest() and json_array_elements(), in the select list or in FROM, where they
-// may read columns of preceding sources. Each is bound to a row count, by which the input rows are replicated, and to
-// values that depend on the number of the copy. The functions themselves are in expanders.ts.
+// Binds set-returning functions, such as unnest() and json_array_elements(): in the select list, or in FROM, where the
+// arguments may be columns of preceding sources. The plan repeats each input row as often as the function returns rows
+// for it, and numbers these copies. The function's columns are expressions over the input row and that number. The
+// table of functions is in expanders.ts.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'

@@ -1,5 +1,6 @@
-// Definitions of the set-returning functions: for each, the number of rows that one input row becomes, and the columns
-// by number of the copy. replicate.ts replicates the rows.
+// The table of set-returning functions, such as unnest() and jsonb_each(). Each is defined by two expressions over its
+// arguments: how many rows it returns, and what the columns of its n-th row contain. The executor
+// (exec/operators/replicate.ts) repeats each input row that often and supplies n.
 
 import { type DataType, dataType, elementType, textKinds } from '../../types/column-types.js'
 import { isNumber, isText } from '../../types/convert.js'

@@ -1,5 +1,6 @@
-// Helpers to evaluate a sub-query for each row of a relation in one pass, for LATERAL and WINDOW JOIN: the rows are
-// numbered, the sub-query runs over all rows with the number as a key, and its results are joined back by number.
+// Helpers for LATERAL and WINDOW JOIN, which evaluate a sub-query for each row of another relation. Instead of running
+// it once per row, they number the rows, run the sub-query once over all rows with the number as an additional grouping
+// or join key, and join the results back by number.
 
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'

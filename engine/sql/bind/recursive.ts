@@ -1,5 +1,7 @@
-// Binds WITH RECURSIVE. Column types are the common types of both branches, so that a first row of `1` may lead to
-// LONGs: the recursive branch is bound again until the types no longer change.
+// Binds WITH RECURSIVE to a plan node with the plans of both branches. The columns have the common types of both
+// branches: if the first branch returns the INT 1 and the recursive one a LONG, the column is a LONG. Wider columns may
+// in turn change the types of the recursive branch, which refers to them, so it is bound again until the types no
+// longer change.
 
 import { SqlError } from '../../base/errors.js'
 import { sameType } from '../../types/column-types.js'

@@ -1,5 +1,6 @@
-// generate_series() with bounds that differ per row, as a set-returning function: numbers, and timestamps with a SAMPLE
-// BY step (`6h`, `1M`). Constant bounds are bound in scope/row-functions.ts.
+// Defines generate_series() as a set-returning function for bounds that are columns: the number of values, and the n-th
+// value as an expression. Values are integers, or timestamps with a SAMPLE BY interval as step (`6h`, `1M`). If all
+// arguments are constants, scope/row-functions.ts binds the function instead.
 
 import { type DataType, dataType } from '../../types/column-types.js'
 import { isNumber, isTime } from '../../types/convert.js'

@@ -1,5 +1,6 @@
-// Finds select items for GROUP BY, ORDER BY and DISTINCT ON: by name, by text, or by expression. Each index is a map
-// that is built at its first use, because both the list and these clauses may have thousands of items.
+// Finds the item of the select list to which an item of GROUP BY, ORDER BY or DISTINCT ON refers: by its result name,
+// by the text of a function call, or by an equal expression. The select list and the clause may each have thousands of
+// items, so there is a map for each kind of look-up, built at its first use.
 
 import { expressionText } from '../parse/text.js'
 import type { Scope } from '../scope/scope.js'

@@ -1,4 +1,5 @@
-// Binds an uncorrelated sub-query of an expression. It sees no columns of the outer query, and runs once before it.
+// Binds a sub-query of an expression that does not refer to the outer query. It is planned on its own and runs once,
+// before the outer query, which then uses its result as a constant.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'

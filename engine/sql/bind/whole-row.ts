@@ -1,7 +1,7 @@
-// Whole rows as values: `row_to_json(t)`, `to_jsonb(t.*)`, `json_agg(t)` for a table or sub-query t, as clients of
-// PostgreSQL write them. There is no row type, so a row is rewritten to an object of its columns' names and values.
-// This includes rows of a sub-query that only builds one, as Hasura writes it: `row_to_json((select r from (select a.x,
-// b.y as z) as r))`.
+// Rewrites calls whose argument is a whole row of a table or sub-query t, as clients of PostgreSQL write them:
+// `row_to_json(t)`, `to_jsonb(t.*)`, `json_agg(t)`. This server has no row type, so the argument becomes a JSON object
+// built from the names and values of the columns. The row may also come from a sub-query that only lists its columns,
+// as Hasura writes it: `row_to_json((select r from (select a.x, b.y as z) as r))`.
 
 import type * as ast from '../ast/ast.js'
 import { findInScope } from '../scope/scope.js'

@@ -1,5 +1,6 @@
-// Binds moving averages, avg() over a window with a kind: `avg(price, 'alpha', 0.2)`, `avg(price, 'period', 10)`,
-// `avg(price, 'minute', 5)`; an optional fourth argument weights by volume.
+// Binds avg() as a window function for moving averages. Its second argument selects exponential smoothing by a factor
+// (`avg(price, 'alpha', 0.2)`), by a number of rows (`avg(price, 'period', 10)`) or by a time constant
+// (`avg(price, 'minute', 5)`). An optional fourth argument is a volume, by which the values are weighted.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'

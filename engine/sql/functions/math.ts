@@ -1,4 +1,5 @@
-// SQL functions: mathematics on numbers, rounding, sizes, and conversions from words to UUID and LONG256.
+// SQL functions: mathematics on numbers, rounding, size_pretty(), and functions that build a UUID or LONG256 from
+// LONGs.
 
 import { type DataType, dataType } from '../../types/column-types.js'
 import { demandSmall } from '../../types/convert.js'

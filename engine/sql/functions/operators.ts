@@ -1,6 +1,6 @@
-// SQL functions: arithmetic and bit operators. An INT or LONG result out of range is NULL, as is division by zero; BYTE
-// and SHORT, which have no NULL, report an error, as does a DECIMAL divided by a literal zero. Bit operators keep the
-// low bits. The binder has cast both operands to one type.
+// SQL functions: arithmetic and bit operators. Division by zero and INT or LONG results out of range are NULL. BYTE and
+// SHORT have no NULL, so they report an error, as does a DECIMAL divided by a literal zero. Bit operators cut their
+// result to the bits of its type. The binder has cast both operands to one type.
 
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'

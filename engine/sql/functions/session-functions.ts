@@ -1,4 +1,5 @@
-// SQL functions about the server, the session and its user, and types; and constants that tools for PostgreSQL query.
+// SQL functions that return facts about the server, the session, its user, or the type of a value. Also functions with
+// a constant result that tools for PostgreSQL call.
 
 import { dataType } from '../../types/column-types.js'
 import { typeName } from '../../types/compare.js'

@@ -1,5 +1,6 @@
-// SQL functions: fields of timestamps and intervals as in PostgreSQL. Seconds and smaller units have a fraction and
-// include those of the minute (`milliseconds` of 1.5 s is 1500). extract() returns DECIMAL, date_part() DOUBLE.
+// SQL functions that extract fields of timestamps and intervals with PostgreSQL's results. The fields second,
+// milliseconds and microseconds all count from the start of the minute, and the first two have a fraction: at
+// 12:00:01.5, `second` is 1.5 and `milliseconds` is 1500. extract() returns DECIMAL, date_part() DOUBLE.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'

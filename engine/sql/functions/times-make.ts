@@ -1,4 +1,5 @@
-// SQL functions of PostgreSQL that build timestamps, dates and ages: make_date(), make_timestamp(), age() and the like.
+// SQL functions of PostgreSQL that build dates, timestamps and times of day from their fields (make_date(),
+// make_timestamp(), ..) or compute the time between two timestamps in years, months and days (age()).
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, dateKinds, textKinds, timeKinds } from '../../types/column-types.js'

@@ -1,5 +1,5 @@
-// SQL functions on timestamps: fields, truncation, arithmetic, time zones. The pattern TIME accepts microseconds and
-// nanoseconds, and results keep the unit of the argument.
+// SQL functions on timestamps: fields, truncation, arithmetic, time zones. Parameters declared as TIME accept
+// timestamps in microseconds and in nanoseconds; a result that is a timestamp has the unit of the argument.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'

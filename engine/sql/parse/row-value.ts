@@ -1,4 +1,5 @@
-// Row values: splits `(a, b)`, or a sub-query of one row, into one expression per column.
+// Splits a row value, which is a list `(a, b)` or a sub-query that returns one row, into one expression per column, so
+// that `(a, b) = (1, 2)` becomes one comparison per column, and `set (a, b) = (..)` one assignment per column.
 
 import type { Expression, Query } from '../ast/ast.js'
 

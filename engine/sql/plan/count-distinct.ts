@@ -1,5 +1,6 @@
-// Rewrites count_distinct(x) and approx_count_distinct(x): a DISTINCT of the group keys and x, then a count of its rows
-// for each group. own-groupings.ts decides where.
+// Rewrites an aggregation that computes count_distinct(x) or approx_count_distinct(x): a DISTINCT of the group keys and
+// x below it, then a plain count of the rows of each group. Unlike a set of values for each group, the DISTINCT runs in
+// parallel. own-groupings.ts decides when to apply it.
 
 import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'
 

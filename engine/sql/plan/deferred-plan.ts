@@ -1,6 +1,7 @@
-// Binds deferred constants (sql/typing/late-values.ts) when a cached plan is executed: copies the parts of the plan
-// that contain one, with the values of the execution, and shares all other parts. The parts to copy are found once,
-// when the plan is cached.
+// Copies a cached plan for one execution: each deferred constant, which stands for a parameter of a prepared statement
+// or a result computed from parameters (typing/deferred-values.ts), is replaced by its value in this execution. All
+// parts without a deferred constant are shared with the cached plan. Which parts need a copy is found once, when the
+// plan is cached, so that an execution costs little.
 
 import { isDeferred } from '../typing/deferred-values.js'
 import type { Expression, Plan, Query } from './plan.js'

@@ -1,5 +1,6 @@
-// The aggregates first(), last(), first_not_null() and last_not_null(). Without GROUP BY they need only rows from one
-// end of a table, which exec/scan/end-rows.ts reads from that end (first/last pushdown).
+// Recognises the aggregates first(), last(), first_not_null() and last_not_null(), and tells from which end of a table
+// each reads. Without GROUP BY they need only rows near that end, so exec/scan/end-rows.ts reads only these (first/last
+// pushdown).
 
 import type { AggregateCall } from './plan.js'
 

@@ -1,5 +1,6 @@
-// Splits an aggregation into several over the same input, each with some of the aggregates, and joins their results by
-// the group keys. Every part has the same groups, so the join loses none.
+// Splits an aggregation into several over the same input, each computing some of the aggregates, and joins their
+// results by the group keys. The rule own-groupings.ts uses it for queries that mix aggregates with different best
+// algorithms, such as sum(a) and count_distinct(b). All parts have the same groups, so an inner join loses none.
 
 import { joinPlan } from './join-plan.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'

@@ -1,5 +1,6 @@
-// Finds the table column that each output column of a plan passes on unchanged. Drivers get table, NOT NULL and the
-// like of a result column from it.
+// Finds, for each output column of a plan, the table column whose values it returns unchanged, if there is one. The
+// PostgreSQL protocol sends this origin with the description of a result; drivers derive from it the table, nullability
+// and other properties of a result column.
 
 import type { Expression, Plan } from './plan.js'
 

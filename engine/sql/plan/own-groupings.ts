@@ -1,8 +1,8 @@
-// Planner rule: count_distinct(x) and mode(x) are computed by grouping by the keys and x, rather than by keeping a set
-// of values for each group. Hash tables do such a grouping batch by batch, and threads share it. If the query has other
-// aggregates, each rewritten one becomes a grouping of its own over the same input, and the groupings are joined by the
-// keys (join-groupings.ts). first() and last() without GROUP BY become a grouping of their own as well, because they
-// read only the ends of a table (end-values.ts).
+// Planner rule: chooses a faster algorithm for certain aggregates. count_distinct(x) and mode(x) are computed by
+// grouping by the keys and x, because hash grouping is vectorised and parallel, which a set of values for each group is
+// not. first() and last() without GROUP BY are computed from rows at the ends of a table (end-values.ts). If a query
+// mixes these with each other or with other aggregates, and its input can be read several times, it is split into one
+// aggregation per algorithm, and their results are joined by the keys (join-groupings.ts).
 
 import { dataType } from '../../types/column-types.js'
 import { countOfDistinct, isDistinctCount } from './count-distinct.js'

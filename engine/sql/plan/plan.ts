@@ -1,6 +1,7 @@
-// Data types of the query plan. Binding makes a plan from the syntax tree, with names resolved, types decided and
-// parameters as constants (deferred ones in a cached plan); rules of this folder rewrite it; engine/exec runs it. A
-// plan is plain data, because structured clone sends it from the main thread to query threads.
+// Data types of the query plan, a tree of operators such as scan, join and sort. Binding makes it from the syntax tree:
+// names are resolved, types are known, and parameters have become constants. The planner rules of this folder rewrite
+// it; engine/exec runs it. A plan is plain data, because structured clone sends it from the main thread to query
+// threads.
 //
 // Every node lists its output columns. Expressions refer to columns of their input by index.
 

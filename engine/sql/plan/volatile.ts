@@ -1,4 +1,5 @@
-// Tells whether an expression or plan may be evaluated elsewhere, or more than once, without changing the result.
+// Tells whether an expression or plan is free of functions that return a new value at each call, such as rnd_int().
+// Only then may planner rules move it to another node or evaluate it more than once.
 
 import { scalarOf } from '../functions/registry/evaluate.js'
 import { visitExpression } from '../typing/walk-expression.js'

@@ -1,4 +1,5 @@
-// Walks and rewrites plans.
+// Helpers for planner rules to traverse plans: the inputs and expressions of a node, a node with other inputs, and
+// expressions with column references replaced.
 
 import { rewriteExpression } from '../typing/walk-expression.js'
 import type { Expression, Plan, Query } from './plan.js'

@@ -1,4 +1,5 @@
-// Comments of tables and columns (COMMENT ON), read from the schemas, and their rows in pg_description.
+// Reads the comments of tables and columns, set by COMMENT ON, from the table schemas, and makes the rows of
+// pg_description from them.
 
 import type { TableSchema } from '../../storage/schema/schema.js'
 import type { RowRecord } from '../pg-catalog/catalog.js'

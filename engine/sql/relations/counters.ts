@@ -1,12 +1,12 @@
-// Counters behind nextval(): they number rows for INSERT. There are two kinds.
+// Counters behind nextval(), which returns the next number for a row of INSERT. There are two kinds.
 //
-// Column counters (`serial`, `generated .. as identity`): the column's default calls nextval(). A counter is identified
-// by its column, and nothing of it is stored. After a restart it continues from the largest value in the column, which
-// the opener of the engine passes to `set`.
+// Column counters (`serial`, `generated .. as identity`): the column's default calls nextval(). The counter belongs to
+// the column and is not stored. When the server starts, it is set to the largest value in the column.
 //
-// Sequences (CREATE SEQUENCE): entries of the catalog that store the last number that may have been assigned. Numbers
-// are reserved in the catalog in advance, so that most calls of nextval() store nothing. Reserved numbers that are
-// unused when the server ends are lost. A number may be sent to a client once its reservation is stored: see settled().
+// Sequences (CREATE SEQUENCE): the catalog stores the last number that may have been assigned. Numbers are reserved
+// there in advance, at least 32 at a time, so that most calls of nextval() write nothing. Reserved numbers that are
+// unused when the server stops are lost. Results may be sent to the client only when their reservation is stored, for
+// which settled() waits.
 
 import { SqlError } from '../../base/errors.js'
 import type { ColumnSchema, SequenceSchema, StoredSequence } from '../../storage/schema/schema.js'

@@ -1,5 +1,6 @@
-// Entries of pg_class and pg_attribute: tables and views of the database, the catalog's own relations, and their
-// columns, keys and oids. The files *-rows.ts format them as catalog rows.
+// Describes the relations that PostgreSQL's catalog lists (the tables and views of the database, and the catalog's own)
+// as objects with oid, schema, name, columns and keys. The files *-rows.ts format these objects as rows of pg_class,
+// pg_attribute and so on.
 
 import { tableColumnsMax } from '../../base/limits.js'
 import { type DeclaredColumn, liveColumns, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'

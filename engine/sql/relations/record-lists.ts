@@ -1,5 +1,6 @@
-// Catalog rows grouped into one list for each table or view, so that lists of unchanged tables are cached. The catalog
-// entry of a table stays the same object until the table changes, in the catalog of a transaction as well.
+// Builds the rows of a catalog relation as one list for each table or view, and caches each list. When one table
+// changes, only its list is built again: the catalog object of an unchanged table stays the same object, also in the
+// catalog of a transaction, and is the key of the cache.
 //
 // Invariant: the same list object always has the same rows. relations.ts caches what it derives from a list.
 

@@ -1,7 +1,9 @@
-// Which rows of a list have a value in a column. Lists of the system catalog stay until the catalog changes and are joined by
-// many statements, so their index is kept with them (relations.ts).
+// Index over a constant list of rows: for a column, a map from each value to the rows that have it, built at its first
+// use. Rows of the system catalog stay the same until the catalog changes and many statements join them, so
+// relations.ts caches the index with them.
 //
-// All members are private, since messages to query threads carry plans and copy public members.
+// All members are private, because a plan sent to a query thread is copied with all public members, and the index must
+// not be copied.
 
 import type { Value } from '../../types/value.js'
 

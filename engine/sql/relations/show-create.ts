@@ -1,5 +1,5 @@
 // Formats a table schema as a CREATE TABLE statement, for SHOW CREATE TABLE. Column names are not quoted, because
-// clients compare the recorded text.
+// existing clients compare the text with an expected one.
 
 import { type ColumnSchema, liveColumns, type PartitionAge, type TableSchema } from '../../storage/schema/schema.js'
 import { typeText } from '../../types/column-types.js'

@@ -1,6 +1,6 @@
-// System relations in FROM, such as tables(), table_columns('t') and wal_transactions('t'). Their rows are computed
-// from the catalog while planning, since query threads have no catalog. Columns and their order are those that clients
-// of this dialect know.
+// Looks up system relations named in FROM, such as tables(), table_columns('t') and wal_transactions('t'), and computes
+// their rows. This happens while planning, because query threads have no catalog. Names and order of the columns are
+// part of the interface for existing clients and must not change.
 
 import { SqlError } from '../../base/errors.js'
 import type { RowTransaction } from '../../memory/transactions.js'

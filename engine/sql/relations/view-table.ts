@@ -1,5 +1,6 @@
-// Presents a view as a table version without rows, whose columns are those of its query, for relations that list tables
-// and views alike. Also makes the schemas under which views and other entries without rows are stored.
+// Presents a view as a table without rows that has the result columns of the view's query, so that system relations
+// which list tables and views treat both alike. Also makes the schema objects under which the catalog stores views,
+// sequences and enumerations, because it stores every object as a table schema.
 
 import type { TableSchema, TableVersion } from '../../storage/schema/schema.js'
 import type { StoredView } from '../catalog.js'

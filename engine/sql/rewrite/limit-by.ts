@@ -1,5 +1,5 @@
-// LIMIT n BY k, rewritten to QUALIFY: `select .. order by o limit 3 by k` becomes
-// `select .. qualify row_number() over (partition by k order by o) <= 3 order by o`.
+// Rewrites LIMIT n BY k, which returns at most n rows for each k, to a condition on a row number:
+// `.. order by o limit 3 by k` becomes `.. qualify row_number() over (partition by k order by o) <= 3 order by o`.
 
 import { SqlError } from '../../base/errors.js'
 import type { BinaryOperator, Call, Expression, Limit, OrderItem, QueryBody, Select } from '../ast/ast.js'

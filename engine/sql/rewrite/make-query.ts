@@ -1,4 +1,5 @@
-// Makes syntax trees of queries, for clauses that are rewritten to others.
+// Constructors of syntax tree nodes (names, calls, SELECTs, sub-queries), for code that rewrites one clause or
+// expression to another before binding.
 
 import type {
   Call,

@@ -1,4 +1,5 @@
-// Searches and replaces nodes of a syntax tree. Sub-queries within expressions are left as they are.
+// Helpers that search a syntax tree for nodes and replace nodes in it. They do not descend into sub-queries of
+// expressions.
 
 import type * as ast from '../ast/ast.js'
 import { aggregatesNamed } from '../functions/registry/all.js'

@@ -1,7 +1,7 @@
-// Chooses the names of result columns. Explicit aliases must be unique. A repeated column or unnamed expression gets a
-// suffix `_2`, `_3`, also if the alias that has its name comes later. In a list with `*` the suffixes are `1`, `2`, and
-// an aliased column gets one as well if `*` has its name. The name of an expression is its normalised text, in double
-// quotes if it contains a dot.
+// Chooses the names of result columns. A column or expression without alias is named by its text, in double quotes if
+// that contains a dot; if the name is taken, even by an alias later in the list, it gets a suffix `_2`, `_3`. Two equal
+// aliases are an error. In a select list with `*` the suffixes are `1`, `2` instead, and an alias of a plain column
+// also gets one if `*` contributes a column of its name.
 
 import { SqlError } from '../../base/errors.js'
 import type { Expression, Name } from '../ast/ast.js'

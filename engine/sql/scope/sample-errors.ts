@@ -1,4 +1,4 @@
-// Errors about the select list of a SAMPLE BY query.
+// Makes the errors for select lists that SAMPLE BY does not permit: `*`, or no aggregate.
 
 import { SqlError } from '../../base/errors.js'
 

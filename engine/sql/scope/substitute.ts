@@ -1,5 +1,6 @@
-// DECLARE: replaces variables by their expressions in the syntax tree, before binding, so that names of result columns
-// show the values. A view's OVERRIDABLE variables get the values that the enclosing queries declare.
+// Implements DECLARE, which defines variables for a query: replaces each variable in the syntax tree by its expression.
+// This happens before binding, so that names of result columns show the expression. Variables that a view declares as
+// OVERRIDABLE take the value that the query around the view declares.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlLevelsMax, sqlPartsMax } from '../../base/limits.js'

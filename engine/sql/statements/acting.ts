@@ -1,8 +1,8 @@
-// Plans SELECTs whose items have side effects on rows: `select setval('s', max(id)) from t`, `select nextval('s') from
-// generate_series(1, 9)`, `select pg_terminate_backend(pid) from pg_stat_activity where ..`. Query threads have neither
-// counters nor sessions. The query is therefore planned with the arguments in place of such a call, and the main thread
-// performs the calls on its result, row by row (session/acting-rows.ts). Calls with constants and without rows are
-// performed while binding (bind/catalog-calls.ts).
+// Plans a SELECT that calls a function with a side effect for each of its rows: `select setval('s', max(id)) from t`,
+// `select nextval('s') from generate_series(1, 9)`, `select pg_terminate_backend(pid) from pg_stat_activity where ..`.
+// Query threads run queries but have no access to sequences and sessions. So the plan returns the arguments instead of
+// the calls, and the main thread then makes the call for each row of the result (session/acting-rows.ts). A call with
+// constant arguments in a SELECT without FROM is made while binding (bind/catalog-calls.ts).
 
 import type { Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'

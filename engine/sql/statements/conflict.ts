@@ -1,7 +1,8 @@
-// Checks ON CONFLICT of INSERT: it is accepted where the table behaves as it says. A table with DEDUP UPSERT KEYS
-// replaces the row with equal keys, which is DO UPDATE with every other column set to `excluded`. For DO NOTHING, rows
-// whose keys exist are filtered out before the insert (session/insert-new.ts). A table without keys has no conflicts,
-// so DO NOTHING without a list just inserts, as does a key filled from a counter. Anything else is an error.
+// Checks that ON CONFLICT of INSERT asks for something that the table does; anything else is an error. DO UPDATE is
+// accepted for the DEDUP UPSERT KEYS of a table if it sets every other column to `excluded`, because such a table
+// replaces the whole row with equal keys. DO NOTHING is accepted for these keys too; session/insert-new.ts then leaves
+// out rows whose keys exist. The clause has no effect if no conflict is possible: DO NOTHING without columns on a table
+// without keys, or a conflict column that is filled from a counter.
 
 import { SqlError } from '../../base/errors.js'
 import { findColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'

@@ -1,6 +1,6 @@
-// The part of a column's definition that is recorded for clients of PostgreSQL: the declared type and length, and NOT
-// NULL. Without it, object mappers would find a difference to their models and alter the column again and again. It
-// does not restrict the stored values.
+// Determines what a column's schema records only for clients of PostgreSQL: the declared type and length, and NOT NULL.
+// Object-relational mappers compare them with their models; if they were missing, each migration would alter the column
+// again. They do not restrict the stored values.
 
 import type { DeclaredColumn, Enumeration } from '../../storage/schema/schema.js'
 import { type ColumnType, columnTypes, type DataType } from '../../types/column-types.js'

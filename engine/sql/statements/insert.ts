@@ -1,5 +1,5 @@
-// Plans INSERT. Rows of VALUES are evaluated at once to columns of values. A query becomes a plan whose output columns
-// have the types of the target columns.
+// Plans INSERT. Rows of VALUES are evaluated while planning, and the result has their values by column. For INSERT ..
+// SELECT, the result is a plan whose output columns are cast to the types of the target columns.
 
 import { SqlError } from '../../base/errors.js'
 import type { RowsInput } from '../../storage/jobs/messages.js'

@@ -1,11 +1,12 @@
-// Shows a transaction its own uncommitted changes: rewrites scans of a table so that each pending change is applied, in
-// the order of the statements. Rows that the transaction inserted before a change are affected by it.
+// Makes a query in a transaction see the transaction's own uncommitted changes. Each scan of a table is rewritten to
+// apply these changes to the stored rows, in the order of the statements. A change also affects rows that the
+// transaction inserted before it.
 //
-//   UPDATE     an assigned column becomes a choice between the new and the old value
-//   DELETE     a filter; TRUNCATE removes all rows
-//   schemas    an added column is NULL, a column with a changed type is cast, a new table has no stored rows
+//   UPDATE     an assigned column becomes a CASE between the new and the old value
+//   DELETE     becomes a filter; TRUNCATE removes all rows
+//   DDL        an added column is NULL, a column with a changed type is cast, a new table has no stored rows
 //
-// Which tables, views and sequences exist is decided by the drafted catalog (drafted-catalog.ts).
+// Tables, views and sequences that the transaction has created or dropped are resolved by drafted-catalog.ts.
 
 import type { PendingChange } from '../../api/session.js'
 import { type DraftTable, demandUnchanged } from '../../storage/schema/draft.js'

@@ -1,4 +1,5 @@
-// Turns a bound relation into a query statement: result columns with their origins, tables and sub-queries.
+// Turns a bound query into a statement that the engine can execute: the optimised plan, the tables and sub-queries that
+// it reads, and a description of the result columns, with the table column that each one comes from, if any.
 
 import type { ResultColumn } from '../../api/statements.js'
 import { asShown } from '../bind/catalog-calls.js'

@@ -1,5 +1,7 @@
-// Plans TTL and storage policies: which ages a table's partitions permit, in which order stages follow each other, and that
-// a table has one or the other. Stages that are not carried out yet are refused.
+// Plans the clauses that limit how long rows are kept: TTL, which drops old partitions, and storage policies, which
+// convert partitions to Parquet and upload them in stages, each at a given age. Returns the schema change, or throws
+// SqlError: a table has only one of the two, ages must be multiples of the partition unit, stages must be in order, and
+// stages that are not implemented yet are refused.
 
 import { SqlError } from '../../base/errors.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'

@@ -1,5 +1,6 @@
-// A query for the rows that an UPDATE or DELETE will change, with their new values. A transaction reports a change that
-// waits for COMMIT by it.
+// Plans a query that returns the rows which an UPDATE or DELETE is going to change, with their new values. In a
+// transaction the change itself waits for COMMIT, so this query supplies the row count and the RETURNING result of the
+// statement.
 
 import type { TableVersion } from '../../storage/schema/schema.js'
 import type * as ast from '../ast/ast.js'

@@ -1,4 +1,4 @@
-// Type of one-character literals beside a parameter: STRING, like the parameter's values.
+// Chooses the type of a one-character literal beside a parameter, as in `coalesce($1, 'x')`: STRING rather than CHAR.
 //
 // Alone, such a literal is a CHAR. In `coalesce($1, 'x')`, however, the parameter is unknown while the statement is
 // prepared. If the result were described as CHAR, the client's string would not fit it, and NULL values would become

@@ -1,12 +1,13 @@
-// Deferred constants: values of parameters, and results computed from them, that are bound when a plan is executed.
-// They let the plan of a prepared statement be cached for other parameter values.
+// Deferred constants: parameters of a prepared statement, and results computed from them, whose values are filled in
+// when the plan is executed. They allow one cached plan to be used for different parameter values.
 //
-// During planning a deferred constant represents a value that planning may still read. Each read is recorded, and the
-// plan is valid for all executions that agree in the values that were read. All other values are written into a copy of
-// the plan before it runs (plan/late-plan.ts). Code that only passes a constant on, or defers its computation with
-// `deferredOf`, reads nothing.
+// While planning, a deferred constant has the value of the first execution. If planning code reads that value, the read
+// is recorded, and the cached plan is used only for executions with the same value. All other values are written into a
+// copy of the plan before it runs (plan/deferred-plan.ts). Code that only passes a constant on, or defers a computation
+// with `deferredOf`, reads nothing.
 //
 // Invariants:
+//
 //   1. A NULL parameter is never deferred, nor is a parameter of a statement that is only described: both are known.
 //   2. Between planning and copying, no code reads a deferred constant, because no parameter values are set.
 //   3. The copy of a deferred constant is a plain constant: copying reads `value`, and `deferred` is not enumerable.

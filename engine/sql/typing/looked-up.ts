@@ -1,5 +1,5 @@
-// Builds calls that look a key up in a constant map. Query threads have no catalog, so entries of the catalog travel in
-// the plan.
+// Builds calls that look a key up in a constant map, such as the name of a table by its oid for `oid::regclass`. The
+// map is part of the plan, because the query threads that evaluate the call have no access to the catalog.
 
 import { dataType } from '../../types/column-types.js'
 import type { Expression } from '../plan/plan.js'

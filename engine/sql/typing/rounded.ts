@@ -1,6 +1,6 @@
-// Conversion of fractions to integers, by a cast or by storing them in an integer column. The native dialect truncates.
-// The dialect of PostgreSQL rounds: numerals of the statement and DECIMALs are exact, so halves are rounded away from
-// zero; DOUBLE and FLOAT round half to even. A DECIMAL stored in a column is rounded in both dialects
+// Converts fractions to integers, in a cast or when a value is stored in an integer column. The native dialect
+// truncates. The PostgreSQL dialect rounds: DOUBLE and FLOAT to the nearest, halves to even; number literals and
+// DECIMALs, which are exact, with halves away from zero. A DECIMAL stored in a column is rounded in both dialects
 // (types/convert.ts).
 
 import { type DataType, dataType } from '../../types/column-types.js'

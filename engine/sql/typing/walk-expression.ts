@@ -1,4 +1,4 @@
-// Walks and rewrites trees of bound expressions, and splits and joins AND conditions.
+// Helpers to traverse and rewrite bound expressions, and to split a condition at AND or join conditions with AND.
 
 import type { Expression } from '../plan/plan.js'
 

@@ -1,5 +1,6 @@
-// Vectorised CASE whose results are constant strings: it is rewritten to a CASE over dictionary codes, and the result
-// is a dictionary-encoded vector.
+// Vectorised CASE whose results are constant strings, such as `case when a > 0 then 'up' else 'down' end`. The strings
+// become a dictionary, and the CASE returns their integer codes, so that it runs as a CASE over integers and no strings
+// are copied. The result is a dictionary-encoded vector.
 
 import { dataType } from '../../../types/column-types.js'
 import type { Expression } from '../../plan/plan.js'

@@ -1,10 +1,12 @@
-// How a function is vectorised: the type of `column` in its entry of the function tables, beside `eval`.
+// The type ColumnFunction: how a SQL function is evaluated for a whole vector instead of row by row. A function of the
+// tables below engine/sql/functions may have one as `column`, beside `eval`, which evaluates one row.
 //
 // To add a function:
 //   1. Add its entry to the table of its family (engine/sql/functions): name, argument types, result type, `eval`.
 //   2. `eval` alone is sufficient: the executor calls it row by row.
 //   3. A function of one or two numbers is `...overNumbers(f)`, which derives `eval` and `column` from f.
-//   4. A function whose result is constant within a time interval has `steady` and needs no `column`.
+//   4. A function whose result is constant within a time interval returns that interval from `steady` (`{ count: 1,
+//      unit: 'd' }`, say) and is evaluated once per interval. It needs no `column`.
 //   5. Any other function that must be fast has a `column`, in this folder, that plans a loop over vectors for a call.
 //
 // No other file changes. The executor (engine/exec/expression/expression.ts) does what all functions need: it evaluates

@@ -1,4 +1,5 @@
-// Vectorised comparison operators: selects the loop by the types of the operands (strings, wide values, numbers).
+// Vectorised comparison operators: chooses an implementation by the types of the operands: strings, UUID and LONG256,
+// or numbers.
 
 import { type ColumnFunction, isText } from './column-function.js'
 import { compareWide } from './members.js'

@@ -1,6 +1,6 @@
-// Vectorised IN with lists of constants or sub-query results, and equality of UUID and LONG256. Integers are looked up
-// in a set (whole-numbers.ts), or in a bit map if their range is small. Other values use a hash table with the hash
-// functions of grouping and joins. Few UUIDs or LONG256s are compared word by word.
+// Vectorised IN with a list of constants or the result of a sub-query; also equality of UUIDs and of LONG256s. Integers
+// are looked up in a set (whole-numbers.ts), or in a bit map if their range is small. Up to 16 UUIDs or LONG256s are
+// compared one by one. Other values are looked up in a hash table, with the hash functions of grouping and joins.
 
 import { hashKinds } from '../../../kernels/aggregate.js'
 import type { SharedMemory } from '../../../memory/shared-memory.js'

@@ -1,6 +1,7 @@
 // SQL functions and aggregates that build JSON from values: json_build_object(), to_json(), json_agg() and the like.
-// The result is a string with the type kind json, so that it is inserted unquoted into other JSON. Rows
-// (`row_to_json(t)`) are rewritten to names and values in bind/whole-row.ts.
+// The result is a STRING whose type is marked as JSON, so that the functions nest it in other JSON as it is instead of
+// quoting it as a string. Calls with a whole row (`row_to_json(t)`) are rewritten to calls with names and values in
+// bind/whole-row.ts.
 
 import { SqlError } from '../../../base/errors.js'
 import { valueBytesMax } from '../../../base/limits.js'

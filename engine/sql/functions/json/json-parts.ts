@@ -1,5 +1,6 @@
-// SQL functions that return the n-th element or member of JSON. The set-returning functions jsonb_array_elements(),
-// jsonb_each() and the like are built on them (bind/expanders.ts). A text is parsed once for all the rows made of it.
+// SQL functions that count the elements or members of a JSON text and return the n-th. The binder implements the
+// set-returning functions jsonb_array_elements(), jsonb_each() and the like by calling them with n = 1, 2, ..
+// (bind/expanders.ts). Consecutive calls with the same text parse it only once.
 
 import { type DataType, dataType, textKinds } from '../../../types/column-types.js'
 import type { Value } from '../../../types/value.js'

@@ -1,5 +1,7 @@
-// Overload resolution. Each argument has a distance to the parameter type: 0 for the same type, then larger for each
-// type in the order of its widenings. The overload with the smallest sum wins; the first one among equals.
+// Overload resolution: chooses among the functions of one name by the types of the arguments. Each argument has a
+// distance to the parameter type: 0 if they are equal, otherwise the place of the parameter type in a list of the
+// implicit conversions of the argument's type, nearest first. The overload with the smallest sum of distances is
+// chosen; among equals, the first in the table.
 
 import { type ColumnType, type DataType, dataType } from '../../../types/column-types.js'
 import { integerDigits, isText, isTime } from '../../../types/convert.js'

@@ -1,4 +1,5 @@
-// SQL function that formats a row as text, as PostgreSQL shows it to clients: `(1,"a b",)`. There is no row type.
+// The SQL function that formats its arguments as the text of a row, `(1,"a b",)`. It implements row values in a select
+// list (`select row(a, b)`), which clients of PostgreSQL receive in this form, because this server has no row type.
 
 import { dataType } from '../../../types/column-types.js'
 import { wireForm } from '../../../types/pg-encode-value.js'
