@@ -1,4 +1,5 @@
-// Runs a statement of the server's own on the engine and reads the whole result.
+// Runs an SQL statement that the server itself issues (not a client) on the engine, and returns all rows of the
+// result.
 
 import type { Encoding, Engine, Session } from '../engine/engine.js'
 

@@ -2,9 +2,8 @@
 // are small, and V8 by default lets a small heap grow only little before it marks all of it. Buffers read from sockets
 // count as heap growth, so line protocol would trigger a full marking every few megabytes.
 //
-// V8 reads the flags at each collection. They are set after all threads have started, because V8 rejects the code cache
-// of its own modules if flags differ from those with which it was created. modules when flags differ from those with
-// which it was made.
+// V8 reads the flags at each collection. They are set after all threads have started, because V8 rejects the code
+// cache of its own modules if the flags differ from those with which it was created.
 
 import { setFlagsFromString } from 'node:v8'
 

@@ -1,4 +1,6 @@
-// Resumes counters at the start: sets each counter of a column to the column's largest value, before any INSERT.
+// Restores the counters of auto-increment columns when the server starts: runs select max(column) for each and sets
+// its counter to the result, before any INSERT is accepted. Sequences created by CREATE SEQUENCE store their own
+// state.
 
 import { type Engine, internalSession } from '../engine/engine.js'
 import { ask } from './ask.js'

@@ -1,5 +1,5 @@
-// The object store of a server: opened from the settings, and probed in the background, since a server starts and works
-// without its store. Shows its state in object_store() and /warnings.
+// Opens the object storage (S3 or a shared folder) that the settings configure and tests in the background whether it
+// works, because a server starts and runs without it. Reports its state in object_store() and /warnings.
 
 import { randomUUID } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,12 +1,10 @@
-// Detects header, column types and names of a CSV file from a sample of records. The rules are common to servers of
-// this dialect:
+// Detects the header, the column names and the column types of a CSV file from a sample of its records. The rules are
+// those of other servers of this SQL dialect:
 //
-//   A column gets the first type in `probes` that all its non-blank values match. If no column has a type over all
-//   records
-//   (single characters do not count), the first record may be a header: if some column has a type without that
-//   record,
-//   it is one. A column with an empty first cell is ignored, because programs write row numbers under an empty
-//   name.
+// A column gets the first type in the list `probes` that all of its non-blank values match. If no column has a type in
+// this way (a column of single characters does not count as typed), the first record may be a header: it is one if
+// some column has a type without that record. A column whose first cell is empty is ignored in this check, because
+// programs write row numbers under an empty name.
 //
 // A column is text if a numeric type would round its values or if its integers exceed LONG. So is a column of dates
 // such as 01/02/2024 while no value shows whether the day or the month comes first.

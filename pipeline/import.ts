@@ -2,16 +2,17 @@
 //
 //   bytes ──> sample: delimiter, header, types ──> blocks ──> decoder (a query thread) ──> batches ──> transactions
 //
-// The first `retainedBytesMax` bytes and their batches are kept, and nothing is stored before that size is exceeded or
-// the file ends. Until then a detected type that is too narrow is widened and everything is decoded again, and a file
-// that fits is one transaction. The rows of a larger file are written as parts while they arrive, and one manifest
-// record adds them at the end; a new table is built under a staging name and renamed then. A table with DEDUP cannot
-// take parts: its rows go to a staging table that is copied at the end or, when bad rows are skipped, directly to the
-// table in bounded transactions.
+// The first `retainedBytesMax` bytes and the batches decoded from them stay in memory, and nothing is stored before
+// that size is exceeded or the file ends. Until then, a detected type that proves too narrow is widened and everything
+// is decoded again; a file that fits is one transaction. The rows of a larger file are written to Parquet files
+// (parts) while they arrive, and one record in the table's manifest, the list of its parts, adds them at the end. A
+// new table is built under a temporary (staging) name and renamed then. A table with DEDUP cannot take parts in this
+// way: its rows go to a staging table that is copied at the end or, when bad rows are skipped, directly to the table
+// in bounded transactions.
 //
-// A large file with detected types is also written to a temporary file: if a type turns out too narrow late, or a
-// schema arrives after the rows, the whole file is decoded again. On a full disk the import continues without that
-// option.
+// A large file with detected types is also copied to a temporary file: if a type proves too narrow late, or the schema
+// arrives after the rows, the whole file is decoded again from the copy. If the disk is too full for the copy, the
+// import continues without it.
 
 import { ResourceError } from '../engine/base/errors.js'
 import type {

@@ -5,8 +5,7 @@
 //   out    the blocks, as the result of the promise; the last line may lack its newline
 //   state  the body, at most bodyBytesMax bytes, within the budget that all requests share
 //   owner  the caller releases each block and the reserved bytes
-//   errors BodyTooLarge; ResourceError when the budget is used up; NetworkError for invalid compressed data. The
-//   source
+//   errors BodyTooLarge; ResourceError when the budget is used up; NetworkError for invalid compressed data. The source
 //          stays open after each, so that the error can be sent to the client
 
 import type { Readable } from 'node:stream'

@@ -1,17 +1,19 @@
-// Stage: passes QWP messages to the engine and reports what became of them; the last stage of ingestion over WebSocket.
+// Stage: passes QWP messages to the engine and reports for each whether its rows were stored; the last stage of
+// ingestion over WebSocket. A message with the flag "deferred" is held until a message without it arrives; all of them
+// form a group, which the engine stores as one request.
 //
 //   in     Buffer objects, one message each
 //   out    -
-//   state  the messages of a group that its last message commits; messages whose receipts are due
+//   state  the messages of an incomplete group; messages that the engine has not confirmed yet
 //   owner  a message belongs to this stage until the engine has copied it; those of a group are copies
-//   errors HoldExpired when writes are refused for too long: the client keeps what is not acknowledged, and sends it again
+//   errors HoldExpired when the server has refused writes for too long: the client keeps the unacknowledged messages
+//          and sends them again
 //
-// A message whose flag says so waits for a later one without it, and the writer gets the whole group as one request.
-// Outcomes are reported in the order of the messages, which are counted from 0. The outcome of a group is reported with
-// its last message; a rejected group is rejected message by message.
+// Outcomes are reported in the order of the messages, which are counted from 0. The acceptance of a group is reported
+// with its last message; for a rejected group, every message is rejected.
 //
-// Backpressure: `write` calls back when the writer has room for the message. While the server refuses writes, it waits.
-// `final` waits for the receipts; a group without its last message is forgotten.
+// Backpressure: `write` calls back when the engine has room for the message, and waits while the server refuses
+// writes. `final` waits for the confirmations; an incomplete group is discarded.
 
 import { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,6 +1,8 @@
-// Objects that a statement reads by read_parquet('s3://bucket/key or pattern'). Planning needs their columns and cannot wait,
-// so the first plan of a statement begins to fetch them, and throws NotReadyError; the engine plans it again when they are
-// local. Objects are fetched whole into a folder of bounded size, named by their version, and the least recently used go.
+// Fetches objects from object storage for read_parquet('s3://bucket/key or pattern') and returns them as local files.
+// The planner needs the columns of the files but cannot wait for the network. So the first attempt to plan a statement
+// starts the download and throws NotReadyError, and the engine plans the statement again when the files are local.
+// Objects are downloaded whole into a folder of bounded size, under names that contain their version; the least
+// recently used ones are deleted.
 
 import { createHash } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Goal: no benchmark rots: each suite runs with tiny input and reports figures.
+// Goal: every benchmark suite still runs and reports figures. Each is run with tiny input.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,6 @@
-// Goal: the shape of the repository holds, checked by machine. Folders, layers and their doors, one adapter file for
-// each npm package, sizes of files and functions, header comments, and nothing that only one machine knows.
+// Goal: the rules for the structure of the repository hold: folders, layers and the one file of each through which
+// others import it, one adapter file for each npm package, sizes of files and functions, header comments, and no paths
+// or names that exist on one machine only.
 //
 // `exceptions` may only shrink: an entry that is no longer needed fails the test, too.
 

@@ -1,4 +1,5 @@
-// The engine as the connector's thread sees it: requests to the main thread, which server.ts serves.
+// The interface through which the thread of a Kafka connector uses the engine, which belongs to the main thread:
+// requests are messages to the main thread (messages.ts), where server.ts executes them.
 
 import type { TopicPartition } from './consumer.js'
 

@@ -2,8 +2,7 @@
 // lines of line protocol back. JsonReader reads the records that the kernel does not support; the keys that it meets
 // there are added here, so that the kernel knows them next time.
 //
-//   memory   constants of the kernel | state | fields | keys and names | fields of one line | records | values |
-//            lines
+//   memory   constants of the kernel | state | fields | keys and names | fields of one line | records | values | lines
 
 import {
   openRecordEncoder,

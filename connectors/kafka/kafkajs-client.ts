@@ -1,8 +1,8 @@
-// Implements the consumer with kafkajs; the only module that uses it.
+// Implements the consumer interface (consumer.ts) with kafkajs; the only module that uses it.
 //
-// kafkajs does not commit by itself, and an offset is resolved when its batch is consumed. Its retries are few: when
-// they are used up it has failed, and the connector creates another consumer after a delay. Its log messages go into
-// the server's log; a repeated message is logged once in ten minutes.
+// Automatic commits of kafkajs are off. kafkajs retries a failed request only a few times; after that the consumer
+// counts as failed, and the connector creates another one after a delay. Log messages of kafkajs go into the server's
+// log, a repeated message once in ten minutes.
 
 import { createRequire } from 'node:module'
 import { checkServerIdentity } from 'node:tls'

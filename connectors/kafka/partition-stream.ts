@@ -1,14 +1,16 @@
-// Sends the records of one partition to the engine: keeps blocks of records in order until they are stored.
+// Sends the records of one Kafka partition to the engine as blocks of line protocol, and keeps the records in order
+// until they are stored.
 //
 //   add ─> [ sent, no receipt yet | not sent ] ─> stored: the position advances
 //
-// Each block states the offset that must be stored before it, so the engine rejects a block that does not follow. Any
-// receipt but `stored` stops sending until all sent blocks have receipts; then the first block that is not stored is
-// examined.
+// Each block states the offset that must be stored before it, so the engine rejects a block that does not follow.
+// After any receipt (the engine's response) other than `stored`, nothing is sent until all sent blocks have receipts;
+// then the first block that is not stored is sent again as it is or without its bad records, or fetched again from the
+// stored offset.
 //
 // Invariants:
 //   1. `position` is the last offset that the engine confirmed; `next` follows the last record that was added.
-//   2. A bad record is a dead letter before the block around it is stored.
+//   2. A bad record is reported as a dead letter before the block that contains it is stored.
 
 import type { FetchedRecord, TopicPartition } from './consumer.js'
 import type { StoreRequest, StoreResult } from './engine-client.js'

@@ -1,5 +1,6 @@
-// The interface of a database within a process of your own: `import { open } from 'penstock'`. This file is published as
-// declarations, so it imports nothing: all that users see of the types is here. docs/embedding.md has examples.
+// Declares the interface of a database that runs within a user's Node.js process: `import { open } from 'penstock'`.
+// The file is published as type declarations and is all that users see of the types, so it imports nothing.
+// docs/embedding.md has examples.
 
 /** What a value of a result is in JavaScript; the doc comment of `Result` says which column type gives which. */
 export type ResultValue = null | boolean | number | bigint | string | Uint8Array | NestedNumbers

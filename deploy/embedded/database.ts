@@ -1,6 +1,6 @@
-// A database within the process of its user: the server of main.ts without listeners, and methods instead of protocols.
-// All of them go the ways of the server: lines through the stages of pipeline/, statements through Engine.execute, columns
-// through a transaction of the engine.
+// Implements the database that runs within a user's Node.js process: the engine of the server, with methods in the
+// place of network protocols. Line protocol passes through the same stages in pipeline/ as in the server, statements
+// through Engine.execute, and columns of values through a transaction of the engine.
 
 import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'

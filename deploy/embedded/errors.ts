@@ -1,4 +1,5 @@
-// Errors as users of an embedded database see them: one class, told apart by a code.
+// Defines DatabaseError, the only error class that users of an embedded database see; its code tells the kinds of
+// errors apart.
 
 /**
  * `SQL`: the statement is wrong or cannot be carried out. `ROW`: a row cannot be stored. `RESOURCE`: memory, disk, a limit,

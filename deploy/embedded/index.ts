@@ -1,5 +1,6 @@
-// What `import .. from 'penstock'` gives: a database within the process of the caller. It has the threads, the files and the
-// guarantees of the server, and no interface of the network unless a setting turns one on.
+// The module that `import .. from 'penstock'` loads: exports open(), which starts a database within the caller's
+// process. It has the same threads, files and guarantees as the server; it opens no network port unless a setting
+// enables one.
 
 import type { Database, OpenOptions } from './api.js'
 import { openDatabase } from './database.js'

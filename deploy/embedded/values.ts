@@ -1,4 +1,5 @@
-// Values between JavaScript and the columns of a table: parameters and new rows on their way in, results on their way out.
+// Converts between JavaScript values and column values of an embedded database: parameters and new rows to the
+// engine's form, results to JavaScript.
 
 import {
   convertValue,

@@ -1,21 +1,20 @@
-// Parses and judges the record in a root folder's lock file: who holds the lock, and whether that process is still
-// alive.
+// Parses the record in the lock file of a root folder and decides from it whether the process that holds the lock is
+// still alive.
 //
 // `server.<n>.lock` in the root is one JSON object. A later holder has a larger n: it creates its file exclusively
 // (root-lock.ts) and removes those of its predecessors.
 //
 //   token                unique to this lock
 //   purpose              server, check, restore, ..
-//   pid, started         the process and its start time, which distinguishes it from a later process with the same
-//   pid
+//   pid, started         the process and its start time, which distinguishes it from a later process with the same pid
 //   boot                 id of the kernel's boot; null where the system does not provide one
 //   networkNamespace, pidNamespace   of Linux: which sockets and which processes the holder sees
 //   device, inode        of the root folder as the holder sees it
 //   socket               inode of tmp/server.sock, on which the holder listens; null: none
 //   host                 for people
 //
-// The holder updates the time of the file every second. A process that cannot judge by the fields watches that
-// time.
+// The holder sets the modification time of the file every second. A process that cannot decide by these fields (on
+// another machine, for example) watches that time.
 
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'

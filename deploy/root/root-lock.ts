@@ -1,18 +1,13 @@
-// Locks a root folder, so that only one server writes its log. The lock belongs to the folder itself, whatever path
+// Locks a root folder, so that only one server writes to it. The lock belongs to the folder itself, whatever path
 // leads to it, and does not depend on a name that somebody can remove:
 //
-//   1. On Linux the kernel holds it: a socket in the abstract namespace, named after device and inode of the
-//   folder, exists
-//      as long as its process. It excludes processes of the same network namespace, and a killed process leaves
-//      nothing
-//      behind. The folder db/ has a name of its own, since two roots may share it.
-//   2. Other network namespaces (containers) and machines are excluded by a file, `server.<n>.lock`: the process
-//   that
-//      creates the file with the next number, exclusively, is the holder. lock-record.ts judges its holder. Where
-//      it
-//      cannot, the file is watched: a holder that does not update it for 15 s is considered dead. A holder that
-//      finds
-//      another one's file, because it was suspended for that long, terminates.
+//   1. On Linux the kernel holds it: a socket in the abstract namespace, named after device and inode of the folder,
+//      exists as long as its process. It excludes processes of the same network namespace, and a killed process leaves
+//      nothing behind. The folder db/ has a socket of its own, since two roots may share it.
+//   2. Other network namespaces (containers) and machines are excluded by a file, `server.<n>.lock`: the process that
+//      creates the file with the next number, exclusively, holds the lock. lock-record.ts decides by the file's content
+//      whether the holder is alive. If it cannot decide, the time of the file is watched: a holder that does not update
+//      it for 15 s is considered dead. A suspended holder that finds the file of a later one when it wakes terminates.
 //   3. tmp/server.sock: a holder that listens on it is reachable across the namespaces of one kernel.
 //
 // On systems other than Linux, the file and the socket decide.

@@ -5,8 +5,7 @@
 //   environment   PENSTOCK_HTTP_NET_BIND_TO for http.net.bind.to
 //   secrets       <key>.file names a file whose content (without its last line end) is the value
 //   families      kafka.<name>.<key>: settings of one of several connectors; in the environment
-//   PENSTOCK_KAFKA_<NAME>_<KEY>,
-//                 whose name is written in lower case elsewhere
+//                 PENSTOCK_KAFKA_<NAME>_<KEY>, whose name is written in lower case elsewhere
 //
 // An unknown key or an invalid value prevents the start; the error states its place and the nearest known name.
 // Unknown PENSTOCK_ variables are only warnings, since other programs may use such names: Kubernetes and Docker set

@@ -1,4 +1,6 @@
-// Maps an error's class to what a client is told. Each gateway translates the kind into a code of its protocol.
+// Classifies an error by its class, for all gateways: who or what is to blame (the request, its size, a missing right,
+// a temporary shortage, the server itself), and the message and position to report. Each gateway translates this into
+// a status code of its protocol.
 
 import {
   AccessError,

@@ -1,4 +1,5 @@
-// Adds a statement's result to the counters, for every protocol.
+// Adds one finished statement to the counters behind the metrics: statements by kind, rows written, hits of the query
+// cache. All protocols use it.
 
 import type { StatementResult } from '../../engine/engine.js'
 import type { GatewayCounters } from './metric.js'

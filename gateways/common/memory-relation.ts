@@ -1,4 +1,5 @@
-// Defines memory_metrics(): bytes of shared memory by tag, with the same tags as on /metrics.
+// Defines the SQL table function memory_metrics(): one row for each purpose (tag) of shared memory, with its bytes.
+// The tags are those of the memory metrics on /metrics.
 
 import type { Engine, VirtualRelation } from '../../engine/engine.js'
 

@@ -1,4 +1,4 @@
-// Produces the Prometheus text of all metrics, for both HTTP servers.
+// Produces the Prometheus text of all metrics, for /metrics of the HTTP gateway and of the health-check server.
 
 import { createRequire } from 'node:module'
 import type { Metric as PromMetric } from 'prom-client'

@@ -1,5 +1,5 @@
-// Static pages that the HTTP gateway serves. The composition root passes the console's pages in, since gateways do
-// not import each other.
+// Type of the static pages that the HTTP gateway serves. deploy/main.ts loads the console's pages and passes them in,
+// because one gateway must not import another.
 
 export interface Page {
   readonly contentType: string

@@ -5,16 +5,14 @@
 //   leaving   has received its final response; only its remaining input is read
 //
 // Invariants:
-//   1. At most `max` connections are working. Waiting connections take none of their slots, so idle sockets cannot
-//   lock
+//   1. At most `max` connections are working. Waiting connections take none of their slots, so idle sockets cannot lock
 //      clients out.
 //   2. All connections together are at most `max + spare`. Above that, the oldest leaving or waiting connection is
 //      evicted; if there is none, the new connection is closed at once.
 //   3. Connections that have waited longer than `graceMs` hold at most half of the slots, and none above `max`: the
 //      oldest are evicted. The grace period serves clients that open many connections first and use them later.
 //   4. A working connection that has been idle for `idleMsMin` is evicted in favour of an active one, if its protocol
-//   knows
-//      idleness (HTTP between two requests); otherwise connections stay as long as they like.
+//      can tell that it is idle (HTTP between two requests); otherwise connections stay as long as they like.
 //
 // A limit per client address applies in addition. It is off by default: behind a proxy all clients share an
 // address.

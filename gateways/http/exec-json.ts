@@ -1,16 +1,13 @@
-// Builds the JSON that surrounds the rows of an /exec response; the engine encodes the rows. Members in this order:
+// Builds the JSON that surrounds the rows of an /exec response; the engine encodes the rows. The members of the
+// object, in this order, by kind of response:
 //
-//   query, columns, timestamp, dataset, count, timings      rows (`capped` and `rowsMax` follow the count when the
-//   server's
-//                                                           row limit applied; `error` and `position` replace the
-//                                                           count
-//                                                           when the query failed midway)
+//   query, columns, timestamp, dataset, count, timings      rows. `capped` and `rowsMax` follow the count when the
+//                                                           server's row limit applied; `error` and `position` replace
+//                                                           the count when the query failed midway
 //   query, count, timings                                   count=true
 //   query, explain, timings                                 explain=true
-//   query, ddl                                              other statements; `inserted`, `updated` or `deleted` is
-//   the
-//                                                           affected row count; `notices` reports, for example,
-//                                                           values
+//   query, ddl                                              other statements. `inserted`, `updated` or `deleted` is the
+//                                                           affected row count; `notices` reports, for example, values
 //                                                           that ALTER COLUMN .. TYPE replaced by NULL
 
 import type { DoneResult, PlanResult, ResultColumn, RowsResult } from '../../engine/engine.js'

@@ -1,4 +1,5 @@
-// Guards the routes: admits a request, or rejects it without reading its body. Also adds the CORS headers.
+// Decides before the body of an HTTP request is read whether its route may handle it, and rejects it otherwise. Also
+// adds the CORS headers.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { patience, watchRemainder } from '../common/linger.js'

@@ -1,16 +1,19 @@
-// Ingestion by QWP: GET /write/v4 and /api/v4/write become a WebSocket connection whose messages are columns of rows.
-// engine/qwp/message.ts describes the messages, qwp-frames.ts the responses.
+// Handles ingestion by QWP: GET /write/v4 and /api/v4/write are upgraded to a WebSocket connection. Each message
+// carries rows, column by column, and gets a response. engine/qwp/message.ts describes the messages, qwp-frames.ts the
+// responses.
 //
 //   request    X-QWP-Max-Version          the client's highest version; 1 without it
 //              X-QWP-Client-Id            the client's name, shown in sys.connections
 //              X-QWP-Request-Durable-Ack  true: tell when rows are durable
 //   response   X-QWP-Version: 1 | X-QWP-Max-Batch-Size: bytes of a message | [X-QWP-Durable-Ack: enabled]
 //
-// A message is accepted when its rows are as durable as the commit mode promises. With the mode `sync` that is all there
-// is to promise, so the durable acknowledgement follows at once; the other modes promise less and do not enable it.
+// A message is accepted when its rows are as durable as the commit mode of the server promises. In the mode `sync`
+// they are then on disk, so a requested durable acknowledgement is sent at once; in other modes it is not available,
+// and the response lacks X-QWP-Durable-Ack.
 //
-// Closing: 1001 when the server shuts down, or has refused writes for too long (nothing is rejected, the client repeats
-// what was not accepted); 1003 text; 1008 a lost right, or responses that are not read; 1009 a message that is too long.
+// Close codes: 1001 the server shuts down, or has refused writes for too long (the client sends again what was not
+// accepted); 1003 the client sent text; 1008 the user has lost the right to write, or the client does not read the
+// responses; 1009 a message is too long.
 
 import { hasRight } from '../../engine/base/rights.js'
 import type { Receipt } from '../../engine/engine.js'

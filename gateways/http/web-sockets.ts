@@ -1,5 +1,5 @@
-// WebSocket connections, which begin as an HTTP request: the only file that knows the library. Messages are not
-// compressed; pings keep connections alive, and end those whose client is gone.
+// Wraps WebSocket connections, which begin as an HTTP request; the only module that uses the package ws. Messages are
+// not compressed. Pings keep connections alive, and connections whose client does not respond to them are closed.
 
 import { IncomingMessage } from 'node:http'
 import { type Duplex, Readable } from 'node:stream'

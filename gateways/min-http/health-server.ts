@@ -1,4 +1,5 @@
-// Serves health checks: 200 for every path, 500 or 503 depending on a shared flag, and /metrics. Nothing is logged.
+// HTTP server for health checks: responds to every path except /metrics with 200, 500 (unhealthy) or 503 (starting),
+// according to a word in shared memory that the main thread sets. Requests are not logged.
 
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'

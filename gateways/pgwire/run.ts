@@ -1,4 +1,5 @@
-// Runs one statement: decides whether the session or the engine runs it, and sends the outcome to the client.
+// Runs one statement of a PostgreSQL client: in the session if it is about the session (such as BEGIN or SET),
+// otherwise in the engine. Sends the rows, the command tag or the error to the client.
 
 import { demandRight } from '../../engine/base/rights.js'
 import type { ParsedStatement, ResultColumn } from '../../engine/engine.js'

@@ -1,6 +1,7 @@
-// Serves one client from start-up to disconnect: handles messages in order, one at a time. Responses are collected
-// while further messages wait and sent when none does; those of the extended protocol are sent with the response to
-// Flush or Sync. After an error of the extended protocol, all messages up to the next Sync are skipped.
+// Serves one PostgreSQL client from start-up to disconnect: handles messages in order, one at a time. Responses are
+// buffered while further messages of the client are waiting, and sent when there are none; responses of the extended
+// protocol are sent together with the response to Flush or Sync. After an error in the extended protocol, all messages
+// up to the next Sync are skipped.
 
 import { NetworkError, NotReadyError } from '../../engine/base/errors.js'
 import { takeBinds } from './bind-run.js'

@@ -1,5 +1,6 @@
-// Process of the kafka suite: a kafkajs consumer that only counts records. Prints `ready`, and then, as JSON, the time
-// from connecting to the last record, and its processor time.
+// Baseline of the Kafka benchmark (suite-kafka.ts), run as a separate process: a kafkajs consumer that only counts
+// records. Prints `ready`, and at the end a line of JSON with the time from connecting to the last record and its
+// processor time.
 
 import { kafkaClient } from '../support/kafka-load.js'
 

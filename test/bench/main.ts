@@ -1,4 +1,5 @@
-// `npm run bench -- [suite] [options]`: measures our server beside its peers, interleaved in the same run.
+// `npm run bench -- [suite] [options]`: measures our server and other databases (peers) in the same run, taking turns,
+// so that changes of the machine's speed affect all alike.
 //
 //   lines      sustained line protocol      --shape cpu|trades --order sorted|late|shuffled --protocol tcp|http
 //                                           --connections n --rows n --runs n
@@ -6,14 +7,14 @@
 //   sql        analytic queries           --rows n --tsbs n --runs n --rounds n --only pattern --peer questdb --peer duckdb
 //   http       exports, answers, imports     --rows n --runs n --only pattern --peer questdb --peer duckdb
 //   latency    freshness, small queries     --peer questdb
-//   start      time to the first answer, idle memory
-//   first      the first of each work in fresh processes   --rows n --repeats processes
+//   start      time to the first response, idle memory
+//   first      first request of each kind in fresh processes   --rows n --repeats processes
 //   disk       bytes a row                  --rows n --peer questdb
 //   pg         PostgreSQL wire protocol      --rows n --runs n --repeats n --work name --peer questdb --peer postgresql
 //   kafka      JSON records of a topic       --rows n --runs n --kafka version (needs Java and Maven)
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
 //   --peer folder                           runs the build of Penstock in that clone as well, to compare a change with
-//   --keep folder                           for the servers' data: they stay, and are not loaded again (scan, sql)
+//   --keep folder                           keeps the servers' data there, so that it is not loaded again (scan, sql)
 //   --repeats n                             at most so many queries, lines and starts of latency and start
 //   --set key=value                         a setting of our server
 

@@ -1,6 +1,6 @@
-// Runs the kernels of the scan queries over arrays in memory, as a lower bound: the cost of a scan without files,
-// pages, decoding and HTTP. Two threads process half of the rows each, in calls of a page; the result is scaled to the
-// requested rows.
+// Runs the kernels (WebAssembly loops) of the scan benchmark over arrays in memory, as a lower bound: the cost of a
+// scan without files, pages, decoding and HTTP. Two threads process half of the rows each, a page per call. Returns
+// times scaled to the requested number of rows.
 
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import type { AggregateShape, FragmentExpression, GroupKey } from '../../engine/kernels/jit/fragment.js'

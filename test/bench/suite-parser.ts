@@ -1,5 +1,5 @@
-// Why sqlite-parser does not parse our SQL: the number of statements of the dialect that it rejects, and its speed,
-// compared with our parser. Uses the recorded statements of the parser's tests.
+// Measures why the server does not use the npm package sqlite-parser for SQL: counts the statements of our dialect
+// that it rejects, and compares its speed with our parser's. Uses the recorded statements of the parser's tests.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

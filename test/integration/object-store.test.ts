@@ -1,5 +1,6 @@
-// Goal: the object store of a server as users run it: probed at the start and shown, wrong settings refused, and a server
-// whose store is away starts and says so, without showing its keys.
+// Goal: a server's object storage as users see it: the server tests it when it starts and reports its state, wrong
+// settings are rejected, and a server whose object storage cannot be reached starts, reports that, and shows no access
+// keys.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,10 +1,14 @@
-// Goal: a root folder that an older version has left, by kill -9, is served as it was, goes on, and is sound afterwards.
-// fixtures/root-format-1.json.gz: its files by path, base64. Parts of index format 1 (no sums of pages), 1,500 rows of
-// `readings` by INSERT, then a late and a new row of it and one of `other` by lines, and one with an array by INSERT
-// that are in the log alone.
-// fixtures/root-manifest-1.json.gz: a manifest of format 1, before high-water marks. A table with every type of column,
-// one with DEDUP, one with a detached partition, one whose column was added later, one that was dropped and made again,
-// a view, a user; of all of them rows in parts and rows that are in the log alone. `answers`: rows by statement.
+// Goal: a root folder left by an older version that was killed opens without loss, accepts new rows, and passes
+// `penstock check`. Method: two recorded root folders (file contents by path, base64).
+//
+// fixtures/root-format-1.json.gz: parts with index format 1 (without page checksums). 1,500 rows of `readings` by
+// INSERT; then, in the log alone, a late and a new row of it and one row of `other` by line protocol, and one row with
+// an array by INSERT.
+//
+// fixtures/root-manifest-1.json.gz: a manifest of format 1, before high-water marks. A table with every type of
+// column, one with DEDUP, one with a detached partition, one whose column was added later, one that was dropped and
+// created again, a view, a user; each table has rows in parts and rows that are in the log alone. `answers`: the
+// expected rows by statement.
 
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'

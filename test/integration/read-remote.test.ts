@@ -1,5 +1,6 @@
-// Goal: read_parquet() of objects: by key and by pattern, over HTTP and the wire protocol, beside local tables; objects that
-// are replaced, missing, forbidden, or in a store that is away fail or change that statement alone.
+// Goal: read_parquet() reads objects of object storage by key and by pattern, over HTTP and the PostgreSQL protocol,
+// and joins them with local tables. A replaced object is read anew; a missing or forbidden object, one that is not
+// Parquet, or a store that cannot be reached makes only that statement fail.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,6 @@
-// Goal: TO REMOTE of a storage policy, in a server as users run it: parts of old partitions are in the store, verified and
-// readable there by read_parquet(), once each; they wait while the store is away or the policy is disabled.
+// Goal: the action TO REMOTE of a table's storage policy uploads the parts of old partitions to object storage, each
+// once; they are verified, and read_parquet() can read them there. Uploads wait while the store cannot be reached or
+// the policy is disabled.
 
 import { afterAll, expect, test } from 'vitest'
 import { openS3Service } from '../support/s3-service.js'

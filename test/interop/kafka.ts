@@ -1,6 +1,7 @@
-// `node dist/test/interop/kafka.js [--kafka 4.3.1] [--port n]`: the connector against a real broker with TLS and SCRAM, in
-// everything but volume: a broker that comes late, every compression, keys, Avro with a registry, line protocol, CSV,
-// topics by pattern, dead letters, pause and resume, committed offsets that lie.
+// `node dist/test/interop/kafka.js [--kafka 4.3.1] [--port n]`: tests all features of the Kafka connector, but no
+// large volumes, with a real broker with TLS and SCRAM: a broker that starts late, every compression, keys, Avro with
+// a registry, line protocol, CSV, topics by pattern, dead letters, pause and resume, and offsets of the consumer group
+// that another client has set wrongly, which the connector must ignore.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -1,5 +1,6 @@
-// The clients by which golden SQL files reach a database: the engine in this process (its threads come from the build), and
-// /exec of a server process. All answer in the words of slt-file.ts. The wire protocol has its own: pg-client.ts.
+// The clients through which golden SQL files (slt-file.ts) are run: the engine in this process (its threads come from
+// the build), and /exec of a server process. Both return results in the format of slt-file.ts. pg-client.ts has the
+// client for the PostgreSQL protocol.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,7 @@
-// The client of the PostgreSQL wire protocol, by turns with the simple and the extended protocol, and without run-time kernels.
-// Values come as texts in PostgreSQL's forms and without the types of this dialect: those are taken from what is expected
-// where the wire's type allows them, and the texts are brought into the forms of /exec.
+// Runs golden SQL files (slt-file.ts) over the PostgreSQL protocol, alternating between the simple and the extended
+// protocol, with generated kernels switched off. Values arrive as PostgreSQL's text, without the types of this
+// dialect. So the types are taken from the expected result if PostgreSQL's type permits, and the text is converted to
+// the form that /exec returns.
 
 import pg from 'pg'
 import { type ColumnType, columnTypes } from '../../engine/types/column-types.js'

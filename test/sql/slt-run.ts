@@ -1,4 +1,5 @@
-// Running the records of a golden SQL file with one client, with rows where the mode wants them.
+// Runs the records of a golden SQL file with one client, and checkpoints between them as the mode requires: rows in
+// memory, in data files (parts), or in both. Passes each result to a callback.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

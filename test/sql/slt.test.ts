@@ -1,10 +1,12 @@
-// Goal: golden SQL files hold: every record of every .slt file below this folder gives the same answer by every client
-// (the engine with and without run-time kernels, /exec of a server and its wire protocol), whether its rows lie in memtables,
-// in parts, or in both.
+// Goal: golden SQL files hold: every record of every .slt file below this folder gives the same result with every
+// client (the engine with and without generated kernels, /exec of a server and the PostgreSQL protocol), whether its
+// rows are in memtables, in parts, or in both.
 //
-// SLT_COMPLETE=1 rewrites the expectations from the first client: the diff is what reviewers read. SLT_FILE=name narrows.
-// `npm test` takes a share: the engine with kernels, rows in memtables and in both; /exec and the wire protocol each have half
-// of the files. SLT_MODES=all: every client, and the engine's in each of the three places. SLT_MODES=memory: one client and place.
+// Environment variables: SLT_COMPLETE=1 writes the results of the first client into the files as expectations, so that
+// reviewers read the diff. SLT_FILE=name runs only files of that name. By default, as in `npm test`, the engine with
+// kernels runs all files with rows in memtables and in both; /exec and the PostgreSQL protocol run half of the files
+// each. SLT_MODES=all runs every client, and the engine's with rows in each of the three places; SLT_MODES=memory one
+// client and one place.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

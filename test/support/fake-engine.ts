@@ -1,12 +1,12 @@
-// A fake of the engine's door, in memory. Lines are kept as text; a line with the word `bad` cannot be stored.
-// Statements:
+// A fake of the engine's interface (engine/engine.ts) for tests of gateways, in memory. Lines are kept as text; a line
+// with the word `bad` cannot be stored. It executes only these statements:
 //
 //   rows <n> [<bytes>]      n rows of one LONG column in blocks of about so many bytes
 //   fail <class>            rejects: sql, timeout, resource, gone, bug
-//   late <class>            the same behind the first block
+//   late <class>            the same after the first block
 //   update <n>, create      statements without rows
 //   later <ms>              as create, after so long
-//   hang                    never answers until it is aborted
+//   hang                    does not respond until it is aborted
 
 import {
   AssertionError,

@@ -1,4 +1,4 @@
-// Starts gateways over the fake engine, on free ports.
+// Starts gateways on free ports, with the fake engine (fake-engine.ts) in the place of the real one.
 
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// The whole engine in the test's own thread: the real main-thread part, writer, log role, and one query thread with its
-// jobs, over real or simulated files. Messages are cloned as between threads; roles are stepped while somebody waits.
+// Runs the whole engine in the test's own thread, over real or simulated files: main-thread part, writer, log thread,
+// and one query thread that also runs background jobs. Messages between them are cloned as between threads; each of
+// them runs a step at a time whenever the test waits for a result.
 
 import type { Clock } from '../../engine/base/clock.js'
 import type { ErrorRecord } from '../../engine/base/errors.js'

@@ -1,4 +1,4 @@
-// The joins of the plan interpreter, as nested loops.
+// Joins of the plan interpreter (plan-interpreter.ts, the oracle of the executor's tests), as simple nested loops.
 
 import { compileExpression, type Evaluation, type Row } from '../../engine/sql/functions/registry/evaluate.js'
 import type { Plan } from '../../engine/sql/plan/plan.js'

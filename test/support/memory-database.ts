@@ -1,5 +1,6 @@
-// A database in an object, without threads: statements are planned by the real front end and executed at once, queries
-// by the plan interpreter. Names, types, errors and results are the real ones.
+// A small database in memory for tests, without threads and files: real code parses, binds and plans statements; then
+// the plan interpreter of the tests executes queries, over rows in JavaScript arrays. Names, types, errors and results
+// are the real ones.
 
 import { SqlError } from '../../engine/base/errors.js'
 import type { VirtualRelation } from '../../engine/engine.js'

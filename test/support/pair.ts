@@ -1,5 +1,6 @@
-// SQL in two dialects at once: a statement for this server, and the same query for DuckDB. Here NULL equals NULL and
-// conditions on it are false, so the second text adds conditions where standard SQL has three-valued logic.
+// Builds each generated query as two texts: one for this server and an equivalent one for DuckDB. In this server NULL
+// equals NULL and a comparison with NULL is never unknown, so DuckDB's text has additional conditions where standard
+// SQL would give a different result.
 
 export type PairType = 'int' | 'long' | 'double' | 'text' | 'time' | 'truth'
 

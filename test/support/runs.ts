@@ -1,5 +1,5 @@
-// How many cases a property test runs: `npm test` runs a fraction of the cases and seeds, TEST_RUNS=all, as in .ci/run,
-// all.
+// Decides how many cases a property test runs: all with TEST_RUNS=all, as in .ci/run, otherwise a fraction of the
+// cases and seeds.
 
 const allRuns = process.env['TEST_RUNS'] === 'all'
 

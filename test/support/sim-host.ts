@@ -1,9 +1,10 @@
-// All roles of the engine in one thread, over one simulated disk, stepped by a seeded scheduler: the writer, the log role,
-// two query threads that run the writer's jobs, and the main thread's part (catalog view, receipts, 'released').
+// Runs all roles of the engine in one thread for the deterministic simulation, over one simulated disk, in an order
+// drawn from a seed: the writer, the log thread, two query threads that run background jobs, and the main thread's
+// part (which table versions are in use, responses to requests).
 //
-// Messages lie in queues, each first in first out as between threads; which queue or role is served next is drawn. Time
-// passes by a millisecond a turn. When a file operation was the machine's last, nothing runs any more: a role that
-// swallows the exception gains nothing.
+// Messages are queued, first in first out between each two roles as between threads; which queue or role runs next is
+// drawn. Each turn takes a millisecond of simulated time. After the disk has simulated a crash no role runs any more,
+// even if one has caught the exception.
 
 import { AnchoredClock } from '../../engine/base/clock.js'
 import type { Files } from '../../engine/base/files.js'

@@ -1,5 +1,6 @@
-// A simulated object store: one driver over a map that fails before and after it has applied, delays, repeats requests, and
-// so answers 412 after it has applied. Faults come from a seeded generator.
+// A simulated object store: a driver over a map that injects faults drawn from a seeded generator: requests fail
+// before or after they were applied, are delayed, or are applied twice, so that a conditional write gets a 412
+// although it succeeded.
 
 import {
   type ByteRange,

@@ -1,4 +1,5 @@
-// The files of the repository for tidy.test.ts: paths relative to the root, contents, imports and functions.
+// Reads the files of the repository for test/tidy.test.ts: returns their paths relative to the root, contents, imports
+// and functions.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
-// Encodings of COPY data and of clients; the server's strings are UTF-8. ENCODING, or else client_encoding, names the
-// client's. Single-byte encodings can be read and written; multi-byte ones (decoded by the platform) can only be
-// read.
+// Converts COPY data, and the strings of clients, between a character encoding and the UTF-8 of the server. COPY uses
+// the encoding of its option ENCODING, otherwise the session's client_encoding. Single-byte encodings can be read and
+// written; multi-byte encodings, which the platform decodes, can only be read.
 
 import { isAscii } from 'node:buffer'
 import { PgError } from './sqlstate.js'

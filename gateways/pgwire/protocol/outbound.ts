@@ -1,8 +1,8 @@
 // Buffers messages to a client: small ones are collected and sent in one write, blocks of rows are sent without
-// copying. The sender awaits the promises of `flush` and `block` when much is unsent: that is the backpressure.
+// copying. `flush` and `block` return promises that the sender awaits when much is unsent: that is the backpressure.
 //
-// A response that is not known yet reserves its place: later messages wait until it is filled. Earlier ones are sent
-// at the next flush, so that other work can start first.
+// A response that is not known yet can reserve its position in the stream: messages after it are held back until it is
+// filled in, while those before it are sent at the next flush.
 
 import type { Socket } from 'node:net'
 import { type ClientEncoding, recodedMessages } from './client-encoding.js'

@@ -1,4 +1,5 @@
-// Registry of the channels that the sessions of one gateway listen to.
+// Registry of LISTEN: which sessions of one gateway listen to which notification channels (names that NOTIFY
+// addresses).
 
 /** A pending LISTEN, UNLISTEN or NOTIFY; `channel` null: all channels. */
 export type Noted =

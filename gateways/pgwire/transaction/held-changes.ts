@@ -1,13 +1,14 @@
-// Defers UPDATE and DELETE within BEGIN until COMMIT, so that ROLLBACK can discard them. The affected rows are
-// counted at once, for the command tags. Schema changes are deferred, too (held-schemas.ts).
+// Defers UPDATE and DELETE within BEGIN until COMMIT, so that ROLLBACK can discard them. The affected rows are counted
+// at once, for the command tags. Schema changes are deferred, too (held-schemas.ts).
 //
-// Pending rows that a change affects are stored before it runs, rows that came later are stored after it (joinRows()
-// in transaction.ts). A change that affects none of them runs first, so that the rows can be stored as one.
+// At COMMIT, inserted rows that a deferred change affects are stored before it, and rows that were inserted after it
+// are stored after it. A change that affects none of the inserted rows runs first, so that more rows can be stored in
+// one request (joinRows() in transaction.ts).
 //
 // Queries of the transaction see the pending changes merged into the tables (engine/sql/statements/pending.ts). A
 // statement that takes effect at once and may depend on pending changes (UPDATE with FROM, DELETE with USING) runs
-// them first, with a warning that ROLLBACK can no longer undo them. The names in its syntax tree decide. After a
-// pending schema change such a statement is rejected.
+// them first, with a warning that ROLLBACK can no longer undo them. Whether it depends on them is decided by the table
+// names in the statement. After a pending schema change such a statement is rejected.
 
 import { demandRight } from '../../../engine/base/rights.js'
 import type { ChangePreview, ParsedStatement, Session } from '../../../engine/engine.js'

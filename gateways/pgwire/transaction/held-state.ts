@@ -1,5 +1,5 @@
-// Pending state of a session's transaction: exposes it to the session's own statements, discards it, and tests for
-// it.
+// The changes and rows that a transaction of a PostgreSQL session has deferred to COMMIT: makes them visible to the
+// session's own statements, discards them, and tests whether there are any.
 
 import type { PgSession } from '../context.js'
 import { PgError } from '../protocol/sqlstate.js'

@@ -1,6 +1,6 @@
-// Goal: each record of the partitions is stored exactly once and in order, whatever the consumer group, the brokers and
-// the engine do; bad records are reported, and the records around them are stored. Method: a scripted consumer, and a
-// fake engine with the engine's behaviour.
+// Goal: each Kafka record is stored exactly once and in order, whatever the consumer group, the brokers and the engine
+// do; bad records are reported, and the records around them are stored. Method: fakes (scripted-consumer.ts) replace
+// the Kafka client and the engine; the tests make them fail, reassign partitions and reject records.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import { KafkaConnector } from '../../../connectors/kafka/connector.js'

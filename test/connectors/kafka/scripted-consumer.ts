@@ -1,5 +1,5 @@
-// Fakes for tests: a consumer that a test controls, instead of kafkajs, and an engine with the engine's behaviour: it
-// stores a block only if it continues the stored offset, and rejects lines with the word `bad`.
+// Fakes for tests: a consumer that the test controls, in the place of kafkajs, and an engine that stores a block of
+// lines only if it continues the stored offset, like the real one, and rejects lines that contain the word `bad`.
 
 import type {
   Bounds,

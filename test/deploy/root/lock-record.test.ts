@@ -1,4 +1,5 @@
-// Goal: a lock file proves that its holder is dead only in the cases where it can.
+// Goal: the record in a lock file is taken as proof that the lock's holder is dead only where it is one (the process
+// is gone, or the machine has restarted), and otherwise as alive or unknown, for example from another machine.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, statSync } from 'node:fs'

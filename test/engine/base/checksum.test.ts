@@ -1,4 +1,4 @@
-// Goal: the checksum of two runs of bytes is that of their join, whatever their lengths.
+// Goal: combining the checksums of two byte sequences gives the checksum of their concatenation, for all lengths.
 
 import { expect, test } from 'vitest'
 import { crc32, joinedCrc32 } from '../../../engine/base/checksum.js'

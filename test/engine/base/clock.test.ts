@@ -1,6 +1,7 @@
-// Goal: the date follows the system's clock within a second whatever happens to it, with microseconds between, never
-// back without a step, and is the same on all threads; durations do not notice.
-// Method: a machine whose true time the test turns, and whose wall clock may be set and slewed.
+// Goal: the engine's clock follows the system's clock within a second however that is adjusted, adds microseconds to
+// its milliseconds, goes back only when a change of the system's clock is reported as a step, and is the same on all
+// threads; measured durations are not affected. Method: a simulated machine, whose true time the test advances and
+// whose system clock it sets and slows or speeds up.
 
 import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'

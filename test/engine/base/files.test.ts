@@ -1,5 +1,5 @@
-// Goal: the real files and the simulated disk keep the same contract, and the simulated one forgets exactly what was
-// not synced.
+// Goal: the real file system interface and the simulated disk of the tests behave alike, and a simulated power loss
+// keeps exactly what was synced.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

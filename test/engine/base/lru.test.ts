@@ -1,4 +1,5 @@
-// Goal: the entries that were used last stay, as many and as heavy as the limits allow.
+// Goal: the LRU cache keeps the most recently used entries, within its limits for the number and the total size of
+// entries.
 
 import { expect, test } from 'vitest'
 import { Lru } from '../../../engine/base/lru.js'

@@ -1,7 +1,8 @@
-// Goal: both libraries give back what they took, bytes that are no whole frames or hold more than is allowed are refused
-// before memory is taken for them, and nothing of a damaged frame is left for the next one.
+// Goal: both Zstandard libraries decompress what they compressed; input that is not complete frames, or that would
+// expand beyond the limit, is refused before memory is allocated for it; and a damaged frame does not affect later
+// ones.
 //
-// Method: frames of a seeded generator, damaged in the ways that are named, each followed by a good one.
+// Method: seeded random frames, damaged in named ways, each followed by a valid one.
 
 import { createRequire } from 'node:module'
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Support for the executor's tests: creates tables in memtables from values, and runs queries to their end on one query
-// role.
+// Support for the executor's tests: creates tables in memory (memtables) from values, and runs a query to its end in
+// the test's own thread, with the code that a query thread runs.
 
 import { errorFromRecord } from '../../../engine/base/errors.js'
 import type { Encoding, FromQueryThread, RunQuery } from '../../../engine/exec/run/messages.js'

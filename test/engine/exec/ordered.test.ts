@@ -1,6 +1,6 @@
-// Goal: an ordered scan returns timestamp order, ties in commit order, whatever the order within blocks and however
-// generations overlap; a descending scan reverses both; time ranges and filters apply. Method: random tables, compared
-// with a stable sort.
+// Goal: a scan in time order returns ascending timestamps, ties in commit order, whatever the order within blocks and
+// however the memtables and parts of a table overlap in time; a descending scan reverses both; time ranges and filters
+// apply. Method: random tables, compared with a stable sort.
 
 import { describe, expect, test } from 'vitest'
 import { dataType } from '../../../engine/types/column-types.js'

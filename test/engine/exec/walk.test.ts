@@ -1,5 +1,6 @@
-// Goal: an ordered scan opens only the parts that it reaches, and LATEST ON over it finds the same rows as a full scan.
-// Method: parts in sequence, of which those that must not be opened have no file.
+// Goal: a scan in time order opens only the data files (parts) that it reaches before it ends, and LATEST ON, which
+// uses it backwards, finds the same rows as a full scan. Method: tables with a sequence of parts, where those that
+// must not be opened have no file, so that opening one fails.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk } from '../../support/faulty-files.js'

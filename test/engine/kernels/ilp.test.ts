@@ -1,6 +1,6 @@
 // Goal: the line-protocol kernel decodes exactly like the reference implementation, stops at the same lines for the
-// same reasons, and never reads beyond its block. Method: random blocks for three templates, valid lines mixed with
-// damaged ones; kernel and reference run over equal memories from stop to stop, and must leave the same bytes.
+// same reasons, and never reads beyond its block of lines. Method: random blocks of lines of three tables, valid and
+// damaged; kernel and reference run over equal memories, which must contain the same bytes at every stop.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: the join kernel agrees with the reference implementation. Method: random codes, listings, pair limits and
-// timestamps with many ties; both memories must contain the same bytes after every call.
+// Goal: the join kernel agrees with the reference implementation. Method: random key numbers, lists of rows by key,
+// limits of row pairs and timestamps with many ties; after every call both memories must contain the same bytes.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

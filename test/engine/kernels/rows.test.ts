@@ -1,6 +1,7 @@
-// Goal: strings of rows become entries and move to a heap as in the reference implementation. The functions for
-// parameters are compared with the path for single values in test/engine/pg/bind-rows.test.ts. Method: random strings
-// in two memories, which must be equal afterwards.
+// Goal: the kernel that writes address and length of each string of client rows into an 8-byte entry, and moves the
+// strings to a heap while they fit, gives the same result as the reference implementation. Method: random strings in
+// two memories, which must be equal afterwards. Its functions for parameters are tested in
+// test/engine/pg/bind-rows.test.ts.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

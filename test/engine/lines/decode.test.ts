@@ -1,5 +1,6 @@
-// Goal: line protocol becomes staged rows and exact error messages, by the general path and by the kernel alike.
-// The recorded cases of the field (statuses, lines, messages) stand here as a table.
+// Goal: line protocol is decoded into the expected rows, or the exact error message, by the decoder in a WebAssembly
+// kernel and by the general one in TypeScript alike. A table below lists values and errors, as recorded from other
+// servers of this protocol.
 
 import { describe, expect, test } from 'vitest'
 import { type DataType, dataType } from '../../../engine/types/column-types.js'

@@ -1,4 +1,5 @@
-// Support of the line tests: a decoder over a small shared memory, and its staged rows as plain values.
+// Support for the tests of line protocol: a decoder over a small shared memory, which returns the decoded rows as
+// plain values.
 
 import { type Kernels, loadKernels } from '../../../engine/kernels/load.js'
 import { LineDecoder, type LineRequestOptions } from '../../../engine/lines/decode.js'

@@ -1,4 +1,5 @@
-// Goal: refused lines are told in the words of their fault, and counted beyond what their list holds.
+// Goal: the error of a rejected line names its actual fault, and rejected lines beyond those that a response can list
+// are counted.
 
 import { describe, expect, test } from 'vitest'
 import { lineHarness } from './line-harness.js'

@@ -1,5 +1,6 @@
-// Goal: what only an S3 service can do to us. Ambiguous outcomes are read back, failing parts of an upload are sent again,
-// services without conditional writes are found out, keys come from each source, and no message shows them.
+// Goal: the S3 client handles what only an S3 service can do: after a lost response it reads back whether the write
+// has succeeded, it sends failed parts of an upload again, detects services without conditional writes, takes access
+// keys from each source, and shows them in no message.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'

@@ -1,5 +1,6 @@
-// Goal: a run of Bind messages fills columns as each message alone would, and ends before the first one that is refused.
-// Method: random values in random forms, simple ones and others; rows by the column's loop beside rows one by one.
+// Goal: reading many Bind messages of the PostgreSQL protocol at once fills columns exactly as reading one at a time,
+// and ends before the first message that is rejected. Method: random values in random formats; the rows read column by
+// column are compared with those read message by message.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: QWP messages of every type and flag become rows, as a whole or not at all. Messages are decoded by a writer over
-// simulated files; golden messages are bytes.
+// Goal: QWP messages of every type and flag become rows, each message entirely or not at all. Method: the writer, over
+// simulated files, decodes messages built by the test; some are written down as bytes.
 
 import { describe, expect, test } from 'vitest'
 import { int64Min } from '../../../engine/base/int64.js'

@@ -1,4 +1,5 @@
-// Goal: a statement that is alone in its text is cached by that text, whatever blanks and semicolons drivers append.
+// Goal: a query that is the only statement of its text is recognised as such, whatever blanks and semicolons a driver
+// appends, so that its plan can be cached under that text.
 
 import { expect, test } from 'vitest'
 import type { ParsedStatement } from '../../../engine/api/statements.js'

@@ -1,6 +1,6 @@
-// Goal: a plan is used again while the catalog stays as it is, and the cache is bounded.
-// Method: `plan` stands for the planner. Executions with parameters are in kept-plans.test.ts, descriptions and syntax trees
-// in prepared-texts.test.ts.
+// Goal: a cached plan is used again until a table or other object changes, and the cache is bounded. Method: `plan`
+// stands for the planner. Executions with parameters are in prepared-plans.test.ts, descriptions and syntax trees in
+// prepared-texts.test.ts.
 
 import { expect, test } from 'vitest'
 import { StatementCache } from '../../../engine/session/statement-cache.js'

@@ -1,5 +1,6 @@
-// A host for writer tests: runs the writer and the log thread's work on one thread over simulated files, acts as the
-// main thread (ring, catalog view, receipts), and as a query thread that flushes generations to parts of plain rows.
+// Runs the writer thread's code in a test: writer and log thread take turns on one thread over simulated files. The
+// host also acts as the main thread (sends requests, takes responses, reports which table versions are in use), and as
+// a query thread that flushes memtables to parts of plain rows.
 
 import type { Clock } from '../../../engine/base/clock.js'
 import type { Files } from '../../../engine/base/files.js'

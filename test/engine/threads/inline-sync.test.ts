@@ -1,4 +1,5 @@
-// Goal: the writer syncs inline only if nothing waits for it, and syncs always happen in log order.
+// Goal: the writer thread syncs the log itself, which saves a message to the log thread, only if no request is waiting
+// meanwhile, and syncs always happen in log order.
 
 import { expect, test } from 'vitest'
 import { InlineSync } from '../../../engine/threads/inline-sync.js'

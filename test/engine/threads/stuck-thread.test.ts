@@ -1,7 +1,8 @@
-// Goal: the memory of a terminated query thread is freed by its ledger, but nothing that is still read, and nothing
-// twice; the watch terminates a thread only if it has worked on an overdue query all the time. A job that it had is run
-// again elsewhere, and fails only if it is the cause of the deaths. Method: random allocations and frees, compared with
-// a set; a query pool with threads that never respond. test/interop/extreme_arguments.py tests the whole with a server.
+// Goal: when a query thread has been terminated, its memory is freed by the list of its allocations (the ledger),
+// except what others still read, and nothing twice; a thread is terminated only if it has worked on one overdue query
+// all the time. A background job that it was running is run again on another thread, and fails only if it is itself
+// the cause of the terminations. Method: random allocations and frees, compared with a set; a query pool with threads
+// that never respond. test/interop/extreme_arguments.py tests the whole with a server.
 
 import { expect, test } from 'vitest'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'

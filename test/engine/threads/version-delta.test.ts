@@ -1,5 +1,5 @@
-// Goal: version deltas are lossless: a query thread reconstructs the versions that the main thread meant, and each is
-// sent once.
+// Goal: the main thread sends table versions to query threads without the parts that they have already; each thread
+// reconstructs the complete version, and gets each version once.
 
 import { expect, test } from 'vitest'
 import type { RunQuery } from '../../../engine/exec/run/messages.js'

@@ -1,4 +1,4 @@
-// Goal: times of day are read as PostgreSQL reads them, and equal ones are equal texts.
+// Goal: times of day are parsed as PostgreSQL parses them, and equal times become equal strings.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: every form in which programs write a time is read as the instant that it names, and nothing else is a time. The
-// oracle of what JavaScript writes is JavaScript.
+// Goal: every form in which programs write timestamps is parsed as the instant that it names, and nothing else is
+// taken for a timestamp. JavaScript's Date is the oracle for the forms that JavaScript writes.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

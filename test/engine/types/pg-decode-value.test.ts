@@ -1,4 +1,5 @@
-// Goal: binary parameters of types that are texts here are the texts that PostgreSQL writes.
+// Goal: binary parameters of PostgreSQL types that this server stores as strings (addresses, times with zone, JSONB)
+// become the strings that PostgreSQL would write; values that cannot be stored are rejected.
 
 import { expect, test } from 'vitest'
 import { dataType } from '../../../engine/types/column-types.js'

@@ -1,4 +1,5 @@
-// Goal: times of day, days and vectors leave in PostgreSQL's forms, text and binary.
+// Goal: times of day, dates and vectors of numbers are encoded for clients as PostgreSQL encodes them, in text and
+// binary format.
 
 import { expect, test } from 'vitest'
 import { dataType, dateKinds, textKinds } from '../../../engine/types/column-types.js'

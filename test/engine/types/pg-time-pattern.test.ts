@@ -1,4 +1,4 @@
-// Goal: to_char() prints what PostgreSQL 15 prints. Method: its answers, recorded.
+// Goal: to_char() prints what PostgreSQL 15 prints. Method: results recorded from PostgreSQL 15.
 
 import { expect, test } from 'vitest'
 import { formatByPgPattern } from '../../../engine/types/pg-time-pattern.js'

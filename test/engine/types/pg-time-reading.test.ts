@@ -1,4 +1,5 @@
-// Goal: to_timestamp() reads what PostgreSQL 15 reads by its patterns. Method: its answers, recorded (errors are NULL here).
+// Goal: to_timestamp() parses what PostgreSQL 15 parses by its patterns. Method: results recorded from PostgreSQL 15,
+// with NULL in the place of its errors, since this server returns NULL for a text that does not match.
 
 import { expect, test } from 'vitest'
 import { formatByPgPattern } from '../../../engine/types/pg-time-pattern.js'

@@ -1,4 +1,4 @@
-// Goal: spans of time are read as PostgreSQL reads its intervals, and what is printed is read as the same span.
+// Goal: intervals are parsed as PostgreSQL parses them, and printing and parsing again gives the same interval.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

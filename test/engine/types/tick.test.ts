@@ -1,4 +1,5 @@
-// Goal: tick expressions name the spans that they should. The clock stands at Wednesday, 2024-03-06T10:30:00Z.
+// Goal: tick expressions (short texts that stand for time ranges in WHERE, such as '2024-01-[10..12]' or '$today')
+// give the right ranges. The clock is fixed at Wednesday, 2024-03-06T10:30:00Z.
 
 import { expect, test } from 'vitest'
 import { parseIntervals } from '../../../engine/types/interval.js'

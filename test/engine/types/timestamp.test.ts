@@ -1,5 +1,6 @@
-// Goal: dates and timestamps survive printing and reading, floors hold their timestamps, zones convert there and back.
-// Method: properties over random timestamps (fast-check prints the seed), and the corners by hand.
+// Goal: printing and parsing a timestamp gives the same timestamp, rounding down to a unit gives a bucket that
+// contains it, and conversion to a time zone and back gives the same instant. Method: properties over random
+// timestamps (fast-check prints the seed), and special cases.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,6 @@
-// Goal: a log that has lost a part is always detected. Each way to lose one is tried on a closed and on a killed log,
-// and the marks themselves are torn, lost and exchanged.
+// Goal: a write-ahead log that has lost a part is always detected, by marks that record how far the log was synced.
+// Each way to lose a part is tried on a log that was closed and on one whose process was killed; the file of marks is
+// itself torn, lost and exchanged.
 
 import { expect, test } from 'vitest'
 import { silentLog } from '../../../engine/base/log.js'

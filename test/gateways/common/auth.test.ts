@@ -1,5 +1,6 @@
-// Goal: authentication: headers and passwords of configured and stored users, SCRAM as clients speak it, MD5; and
-// cached results do not outlive their validity.
+// Goal: each way to authenticate accepts valid credentials and no others: HTTP headers and passwords, for users of the
+// settings and users created by SQL; the SCRAM and MD5 exchanges of the PostgreSQL protocol. Accepted credentials are
+// cached only until a user changes.
 
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
 import { expect, test } from 'vitest'

@@ -1,6 +1,6 @@
-// Goal: a parallel fragment returns the same bits with any number of threads, whenever workers join, die, pause within
-// a chunk, or fail; and all memory is freed. Method: several query roles in one process, run by a seeded scheduler; the
-// result of a single thread is the reference.
+// Goal: a fragment (the part of a query plan that several threads run in parallel) returns the same bits with any
+// number of threads, whenever helper threads join, die, pause or fail; and all memory is freed. Method: the code of
+// several query threads in one thread, run by a seeded scheduler; the result of a single thread is the reference.
 
 import { describe, expect, test, vi } from 'vitest'
 import { RowPartitions } from '../../../../engine/exec/aggregate/row-partitions.js'

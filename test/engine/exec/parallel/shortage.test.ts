@@ -1,5 +1,6 @@
-// Goal: a fragment whose memory does not suffice asks its helpers for theirs, and fails as soon as none of them holds any.
-// Method: the coordinator's worker is short of memory; the clock stands still, so that no time-out can end the wait.
+// Goal: when the memory of a query that several threads run in parallel does not suffice, the query's thread asks its
+// helpers to free theirs, and fails as soon as no helper holds any. Method: fake workers that run short of memory when
+// the test says so; the clock stands still unless a test advances it, so that no time-out ends the wait.
 
 import { expect, test } from 'vitest'
 import { ResourceError } from '../../../../engine/base/errors.js'

@@ -1,5 +1,6 @@
-// Generators for property tests: random fragments with expression trees of every supported operation over columns of
-// every supported type, with boundary values, NULLs, NaN and infinities.
+// Generators for property tests of the code generator: random fragments (parts of a query plan that are compiled into
+// one WebAssembly loop) with expression trees of every supported operation over columns of every supported type, with
+// boundary values, NULLs, NaN and infinities.
 
 import fc from 'fast-check'
 import type { FragmentExpression } from '../../../../engine/kernels/jit/fragment.js'

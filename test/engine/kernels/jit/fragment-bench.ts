@@ -1,5 +1,6 @@
-// Helpers for tests of generated kernels: columns of values in a small memory, execution of fragments on them, and the
-// same fragments computed value by value by the interpreter of sql/functions.
+// Helpers for tests of the code generator: writes columns of values into a small memory, runs compiled fragments
+// (parts of a query plan) over them, and computes the same fragments value by value with the interpreter of
+// sql/functions.
 
 import { SqlError } from '../../../../engine/base/errors.js'
 import type {

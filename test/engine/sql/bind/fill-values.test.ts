@@ -1,5 +1,6 @@
-// Goal: too few values of FILL are told with the places that clients know. The wire protocol has no -1, so a golden file
-// of all clients cannot hold them.
+// Goal: too few values in FILL give the error message and position that clients of this dialect expect. Some of these
+// positions are -1 (unknown). The PostgreSQL protocol cannot express that, so the cases are not in a golden SQL file,
+// which runs over all protocols.
 
 import { expect, test } from 'vitest'
 import { MemoryDatabase } from '../../../support/memory-database.js'

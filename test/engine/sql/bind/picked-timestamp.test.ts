@@ -1,5 +1,5 @@
-// Goal: max(ts) and the like of a table's timestamp is the designated timestamp of the result; that of a sub-query's is
-// not.
+// Goal: in the result of max(ts), min(ts), first(ts) or last(ts) alone, where ts is a table's designated timestamp,
+// that column is the designated timestamp; over a sub-query or a join, or next to other columns, there is none.
 
 import { expect, test } from 'vitest'
 import { MemoryDatabase } from '../../../support/memory-database.js'

@@ -1,5 +1,5 @@
-// Goal: each clause finds the right select item, and the list is scanned once rather than for each item of ORDER BY.
-// Method: items that count how often they are read.
+// Goal: clauses such as ORDER BY find the item of the SELECT list that they refer to, and the list is scanned once
+// rather than for each item of the clause. Method: items that count how often they are read.
 
 import { expect, it } from 'vitest'
 import type { Call } from '../../../../engine/sql/ast/ast.js'

@@ -1,6 +1,6 @@
-// Goal: a generation that is sorted in time slices gives the same result as a small one: every row once, ascending,
-// ties in commit order, with outliers, and with one timestamp that fills slices; and its flush stays within the flush
-// arena.
+// Goal: a large memtable, whose flush sorts one time range after the other, gives the same result as a small one:
+// every row once, ascending, ties in commit order, also with outliers and with more rows of one timestamp than fit a
+// range; and its flush stays within the memory reserved for flushes.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// Goal: the source position of a stream moves together with its rows, through crashes, flushes and log trims. Method:
-// random requests, flushes, crashes and stale repetitions; each line must be stored exactly once.
+// Goal: the stored position of a stream (such as the offset of a Kafka partition) changes atomically with the rows up
+// to it, through crashes, flushes and log trims. Method: random requests, flushes, crashes and repeated old requests;
+// each line must be stored exactly once.
 
 import { expect, test } from 'vitest'
 import { packOrigin } from '../../../../engine/storage/manifest/origins.js'

@@ -1,5 +1,5 @@
-// Goal: rows are read from a block as they were written, whatever its memory contained before.
-// Method: random batches in blocks of one pool, which reuses its buffers.
+// Goal: rows that are packed into a reused memory block are read back as they were written, whatever the block
+// contained before. Method: random batches in blocks of one pool, which reuses its buffers.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

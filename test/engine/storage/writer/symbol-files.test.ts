@@ -1,5 +1,5 @@
-// Goal: the symbol file of a column contains the symbols of that column, whatever became of another one with the same
-// id.
+// Goal: the symbol file of a column (the strings of its dictionary) contains the symbols of that column only, even if
+// a previous column with the same id was written and then undone because its request failed.
 
 import { expect, test } from 'vitest'
 import { loadKernels } from '../../../../engine/kernels/load.js'

@@ -1,4 +1,5 @@
-// Goal: `addRows` of the moments is bit-identical to calling `add` for each row.
+// Goal: the loop `addRows`, by which variance, correlation and similar aggregates add many rows at once, is
+// bit-identical to calling `add` for each row.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,6 +1,7 @@
-// Goal: the vectorised implementation of a function returns what `eval` returns. Method: every function with `column`
-// or `steady`, and the calls that are not in the tables, on random vectors with NULLs; each argument is a column or a
-// constant. Results are compared with the interpreter row by row, with and without generated kernels.
+// Goal: the vectorised implementation of an SQL function returns the same values as its scalar one (`eval`). Method:
+// every function that has a vectorised one (`column`, or `steady` for functions of a timestamp), and calls such as
+// casts that are not in the function tables, on random vectors with NULLs; each argument is a column or a constant.
+// Results are compared with the interpreter row by row, with and without generated kernels.
 
 import { afterAll, expect, test } from 'vitest'
 import type { ExecContext } from '../../../../../engine/exec/batch/context.js'
