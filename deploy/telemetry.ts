@@ -1,5 +1,5 @@
-// Records about the server in its own tables: events in `telemetry` (no statement texts; nothing leaves the machine),
-// and in `_query_trace` the statements of connections with query tracing.
+// Writes records about the server into its own tables: events such as starts go to `telemetry` (no statement texts;
+// nothing leaves the machine); statements of connections that have query tracing on go to `_query_trace`.
 
 import type { Clock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'

@@ -1,13 +1,14 @@
 // Cuts a byte stream into blocks of whole lines.
 //
-// Chunks are kept as they arrive and copied once, when a block is built; a single chunk that ends with a line end is
+// Chunks are held as they arrive and copied once, when a block is built; a single chunk that ends with a line end is
 // passed on without a copy. A block has at most `blockBytesMax` bytes unless a single line is longer.
 //
-// A line that ends within a quoted value waits for the closing quote until it exceeds `lineBytesMax`. Then the quote
-// counts as a stray one and the following lines are cut as usual (engine/lines/line-ends.ts).
+// A line break within a quoted value does not end the line, so the cutter waits for the closing quote. If the line
+// then exceeds `lineBytesMax`, the opening quote is taken for an ordinary character, and the lines after it are cut at
+// every line break as usual (engine/lines/line-ends.ts).
 //
 // Invariants:
-//   1. The kept bytes start at the start of a line and exceed blockBytesMax by at most one line.
+//   1. The held bytes begin at the start of a line and exceed blockBytesMax by at most one line.
 //   2. A block belongs to its receiver until `release`; the cutter keeps copies of what it still needs.
 
 import { NetworkError } from '../engine/base/errors.js'

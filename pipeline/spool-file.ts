@@ -1,5 +1,5 @@
-// A temporary file that is written first and read later. The file is unlinked once it is open, so nothing is left
-// behind after a crash.
+// A temporary file that is first written and then read, for data that does not fit into memory. The file is unlinked
+// as soon as it is open, so nothing is left behind after a crash.
 
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, unlink } from 'node:fs/promises'

@@ -1,5 +1,5 @@
-// Goal: documents do not drift: what derives from tables is current, every file that a document names exists, and every
-// setting that a document names is one.
+// Goal: documents stay up to date with the code: generated documents are current, every file that a document names
+// exists, and every setting that a document names exists.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

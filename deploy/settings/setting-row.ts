@@ -1,4 +1,5 @@
-// Type of a row in a table of settings.
+// Type of a row in a table of settings: the type, default, bounds and description of one setting. The keys of the
+// table are the names of the settings.
 
 type SettingType =
   | ('boolean' | 'integer' | 'size' | 'duration' | 'address' | 'choice' | 'secret')

@@ -1,5 +1,5 @@
-// Public keys of line-protocol senders over TCP: from users, and from a file in the format of other servers of this
-// protocol.
+// Loads the public keys that authenticate senders of line protocol over TCP: from users created by SQL, and from a
+// file in the format of other servers of this protocol:
 //
 //   # comment
 //   <key id> ec-p-256-sha256 <x> <y>          coordinates in base64url

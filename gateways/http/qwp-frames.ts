@@ -1,4 +1,4 @@
-// Responses of QWP ingestion, one in each WebSocket message, little-endian.
+// Encodes the server's responses to QWP ingestion, one in each WebSocket message, little-endian.
 //
 //   accepted      0x00 | sequence i64 | table count u16 | (name bytes u16 | name | transaction i64) * count
 //   durable       0x02 | table count u16 | (name bytes u16 | name | transaction i64) * count

@@ -1,4 +1,5 @@
-// Shared by the endpoints that run statements: cancels on disconnect, maps errors to responses, counts and logs.
+// Functions shared by the HTTP endpoints that run SQL statements: cancel the statement when the client disconnects,
+// turn its error into a response, count it in the metrics and log it.
 
 import type { ServerResponse } from 'node:http'
 import { shownText } from '../../engine/base/secret-text.js'

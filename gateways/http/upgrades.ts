@@ -1,7 +1,8 @@
-// Requests that become WebSocket connections: admits them like any other request, and hands them to their protocol.
+// Handles HTTP requests that become WebSocket connections: checks them like any other request, then passes the
+// connection to the handler of its protocol.
 //
-// A request is refused with an ordinary HTTP response: 400 for a version that does not exist, 401 for missing or wrong
-// credentials, 403 for a missing right or a page of another site, 503 while there are too many connections.
+// A request is refused with an ordinary HTTP response: 400 for a protocol version that does not exist, 401 for missing
+// or wrong credentials, 403 for a missing right or a page of another site, 503 while there are too many connections.
 
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'

@@ -1,4 +1,5 @@
-// Queries of market data over ten days of orders and quotes. Constants vary from run to run.
+// The benchmark queries of suite-sql.ts over ten days of generated market data (orders and quotes). Constants vary
+// from run to run, so that no cached result can be reused.
 
 import type { SqlQuery } from './suite-sql.js'
 

@@ -1,7 +1,7 @@
-// `node dist/test/crash/kafka.js [--kafka 3.9.1] [--records n] [--kills n] [--rebalances n] [--seed n] [--port n]`: a
-// real broker with JSON records in four partitions. The server is killed with SIGKILL at random times while it
-// consumes, and another member of its group takes partitions, reads from them, commits, and leaves. At the end each
-// record is stored exactly once.
+// `node dist/test/crash/kafka.js [--kafka 3.9.1] [--records n] [--kills n] [--rebalances n] [--seed n] [--port n]`:
+// kills the server with SIGKILL at random times while it consumes JSON records in four partitions of a real Kafka
+// broker. Meanwhile another member of its consumer group takes partitions, reads from them, commits, and leaves. At
+// the end each record must be stored exactly once.
 
 import { parseArgs } from 'node:util'
 import { randomNumbers } from '../bench/line-template.js'

@@ -1,5 +1,5 @@
-// `node dist/test/crash/log-damage.js [--rows all | short]`: the log damage table. Removes parts of the write-ahead
-// log, in every way that users or disks do, and checks what the server reports.
+// `node dist/test/crash/log-damage.js [--rows all | short]`: damages or removes parts of the write-ahead log, in every
+// way that users or disks do, and checks what the server reports. A table in this file lists the kinds of damage.
 //
 // Method: a root folder whose log has four segments, each of a server that was killed or, the last one, stopped
 // cleanly, with 40 rows each, one request per row. Each row of the table damages a copy of it. Expected: `check`

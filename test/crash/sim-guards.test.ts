@@ -1,9 +1,10 @@
-// Goal: the simulator detects bugs. Each safeguard of the storage is removed in turn, and some seed must fail.
-// Safeguards that are calls of the disk are removed by a wrapper of Files; those that are rules of the code by
-// replacing the function with the rule. The production code has no switch for that.
+// Goal: the deterministic simulation (sim.ts) detects bugs. Each safeguard of the storage is removed in turn, and the
+// simulation must then fail for some seed. Safeguards that are calls of the disk are removed by a wrapper of Files;
+// those that are rules of the code by replacing the function that implements the rule. The production code has no
+// switch for that.
 //
-// For rare failures the search starts at a known seed, so that the test is fast. A change of the simulator may move
-// them; then the search takes longer, and vitest prints where it ended.
+// For rare failures the search starts at a known seed, so that the test is fast. A change of the simulation may shift
+// these seeds; then the search takes longer, and vitest prints the seed that failed.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import type { File, Files } from '../../engine/base/files.js'

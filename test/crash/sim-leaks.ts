@@ -1,5 +1,5 @@
-// Checks for leaks: memory and files that must not exist when all rows are flushed, no reader is active, and the log
-// was trimmed.
+// Checks for leaks at the end of a simulated run: reports memory and files that should not exist when all rows are
+// flushed, no reader is active, and the log was trimmed.
 
 import { budgets } from '../../engine/memory/budgets.js'
 import type { FaultyDisk } from '../support/faulty-files.js'

@@ -1,5 +1,5 @@
-// Goal: the composition root opens what the settings enable, registers the relations with the engine, and closes in
-// order.
+// Goal: startServer() opens the ports that the settings enable, registers the virtual tables with the engine, and
+// closes everything in order.
 
 import { afterEach, expect, test } from 'vitest'
 import { memoryBytes } from '../../deploy/engine-options.js'

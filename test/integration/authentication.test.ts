@@ -1,5 +1,5 @@
-// Goal: the matrix of access control. Every endpoint and protocol is requested without credentials, with wrong ones, as
-// users with each right, and with a token, on a read-write and on a read-only server.
+// Goal: access control holds for every combination. Every endpoint and protocol is requested without credentials, with
+// wrong ones, as users with each right, and with a token, on a read-write and on a read-only server.
 //
 // Each row names the right that it requires. The expected response follows from that: 403 for unknown users and for
 // those who lack the right, and no change where none is permitted.

@@ -1,4 +1,5 @@
-// Reference implementation of DataRow encoding in plain TypeScript; the contract is in encode.ts.
+// Reference implementation, in plain TypeScript, of the kernel that encodes rows as DataRow messages of the PostgreSQL
+// protocol. engine/kernels/encode.ts specifies what the kernel does.
 
 import { type EncodeKind, encodeColumnBytes, encodeKinds, pgFormats } from '../../engine/kernels/encode.js'
 import { dictionaryEntry } from '../../engine/memory/column-layout.js'

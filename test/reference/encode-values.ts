@@ -1,4 +1,4 @@
-// Values as text, for the reference implementations of the row encoders and of the number kernel.
+// Formats single values as text, for the reference implementations of the row encoders and of the number kernel.
 
 import { type EncodeKind, encodeKinds } from '../../engine/kernels/encode.js'
 import { dictionaryEntry } from '../../engine/memory/column-layout.js'

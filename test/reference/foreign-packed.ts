@@ -1,4 +1,5 @@
-// Reference implementation for bit-packed integers of Parquet pages of other programs, in plain TypeScript.
+// Reference implementation in plain TypeScript: decodes bit-packed integers of Parquet pages written by other
+// programs.
 
 const word = 2n ** 64n
 

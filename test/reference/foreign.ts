@@ -1,5 +1,5 @@
-// Reference implementation of the kernels that decode Parquet pages of other programs, in plain TypeScript: the oracle
-// of kernels/as/foreign.ts.
+// Reference implementation, in plain TypeScript, of the kernel that decodes Parquet pages written by other programs
+// (engine/kernels/as/foreign.ts); the property tests compare the two.
 
 import { isUtf8 } from 'node:buffer'
 import type { ForeignKernel } from '../../engine/kernels/foreign.js'

@@ -1,4 +1,5 @@
-// DELTA_BINARY_PACKED in plain TypeScript: blocks of 128 deltas in 4 miniblocks, each packed with its own bit width.
+// Reference implementation in plain TypeScript of Parquet's encoding DELTA_BINARY_PACKED: blocks of 128 deltas in 4
+// miniblocks, each packed with its own bit width.
 
 type Width = 32 | 64
 

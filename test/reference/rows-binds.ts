@@ -1,5 +1,5 @@
-// Reference implementation of findBinds(), which finds runs of equally shaped Bind messages: it compares them one by
-// one.
+// Reference implementation of findBinds(), which finds consecutive Bind messages with the same parameter formats that
+// can be processed together: it compares the messages one by one.
 
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'
 

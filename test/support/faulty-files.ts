@@ -1,4 +1,5 @@
-// A simulated disk behind the Files interface: it forgets, reorders and garbles what was not synced, and fails on demand.
+// A simulated disk behind the Files interface, for crash tests: a simulated power loss drops, reorders and garbles
+// data that was not synced, and tests can make operations fail.
 //
 //   const disk = createFaultyDisk()
 //   disk.inject(atOperation(17, { kind: 'crash' }))      the 17th operation throws SimulatedCrash, and all after it
@@ -6,19 +7,19 @@
 //   disk.crash(seed)                                     power loss; or disk.kill(): only the process dies
 //   ...open again over disk.files...
 //
-// What it promises is what Files promises, and nothing more:
+// It guarantees what the Files interface guarantees, and nothing more:
 //
-//   file data      survives a power loss after sync(). Otherwise each sector that was written since is, by the seed, as
-//                  before, as written, or garbage; sectors are 512 or 4096 bytes, by the seed. A garbled sector takes
-//                  the synced bytes along that it held. An unsynced size is the old one, the new one, or between; what
-//                  nobody wrote in it reads zero or garbage.
+//   file data      survives a power loss after sync(). Otherwise each sector written since then is, drawn by the seed,
+//                  old, new, or garbage; sectors have 512 or 4096 bytes, drawn as well. In a garbled sector, synced
+//                  bytes are lost, too. The file size is the old one, the new one, or between; bytes in it that were never
+//                  written are zero or garbage.
 //   names          survive after syncDirectory() of their directory. Otherwise each create, remove and rename is kept
-//                  or lost, each for itself; a rename as a whole. A new directory that is lost takes its content along.
-//   failed sync    throws; some sectors reached the disk; the rest counts as clean, reads as written, and no later sync
-//                  writes it, as on Linux.
-//   failed write   throws; with 'short', a part of the data has landed.
+//                  or lost independently; a rename as a whole. A new directory that is lost takes its content along.
+//   failed sync    throws; some sectors reached the disk. The others count as clean: reads return what was written, but
+//                  no later sync writes it, as on Linux.
+//   failed write   throws; with 'short', a part of the data was written.
 //
-// A whole-number offset of a fault counts operations of all kinds from 1; `counts` says how often each kind was used.
+// atOperation(n, fault) counts operations of all kinds from 1; `counts` has the number of operations of each kind.
 
 import { FileError } from '../../engine/base/errors.js'
 import type { File, Files, OpenMode } from '../../engine/base/files.js'

@@ -1,5 +1,5 @@
-// An S3 service in memory over HTTP, for tests: objects with metadata, ranges, conditional writes, lists in pages, multipart
-// uploads. It checks signatures by computing them itself, and can be told to fail.
+// An S3 service in memory over HTTP, for tests: objects with metadata, range reads, conditional writes, paged lists,
+// multipart uploads. It verifies signatures by computing them itself, and tests can make its requests fail.
 
 import { createHash, createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

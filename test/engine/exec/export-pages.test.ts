@@ -1,7 +1,7 @@
-// Goal: a whole-table text export, which several threads read past the chunk cache, has the same rows as a filtered
-// export, which one thread reads through the cache. Method: parts with several pages and columns of every encoding,
-// with and without NULLs; whole and in ranges; once more with cached pages. Also: the chunks of a table cover its rows,
-// in order.
+// Goal: the text export of a whole table, which several threads read directly from the files without the chunk cache,
+// has the same rows as a filtered export, which one thread reads through the cache. Method: parts with several pages
+// and columns of every encoding, with and without NULLs; whole and in ranges; once more with cached pages. Also: the
+// chunks into which the table is divided cover its rows, in order.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: symbol ids found by the index are those that a scan of the dictionary finds, however often it is used, while
-// the dictionary grows, and after another dictionary gets its address.
+// Goal: the index from strings to ids of a symbol dictionary finds the same ids as a scan of the dictionary, however
+// often it is used, while the dictionary grows, and after another dictionary is stored at the same address.
 
 import { expect, test } from 'vitest'
 import { findSymbols } from '../../../../engine/exec/batch/symbol-index.js'

@@ -1,5 +1,6 @@
-// Goal: two expressions have the same key if and only if they differ at most in position. Method: deep chains as the
-// binder builds them, whose levels get keys one after the other.
+// Goal: two expressions have the same key (a text by which the binder recognises equal expressions) if and only if
+// they differ at most in their position in the statement; and the keys of all levels of a deep expression together
+// take linear time. Method: deep chains of calls, whose levels get keys one after the other.
 
 import { expect, it, vi } from 'vitest'
 import type { Expression } from '../../../../engine/sql/plan/plan.js'

@@ -1,5 +1,5 @@
-// Goal: a page's checksum is verified at the first read by any thread, then again within 64 reads, and rarely for all
-// pages of a scan at once.
+// Goal: the checksum of a page is compared when any thread first reads it, and then again at least once in 64 reads;
+// these repeated checks are spread, so that few pages of one scan are due at once.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

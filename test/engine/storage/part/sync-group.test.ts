@@ -1,5 +1,5 @@
-// Goal: files that a group has committed survive a crash; after a failed sync nothing counts as durable until the group
-// is reset.
+// Goal: when commit() of a group of new files has returned, all of them survive a crash; after a failed sync, further
+// commits fail without another sync until the group is closed.
 
 import { expect, test } from 'vitest'
 import type { Files } from '../../../../engine/base/files.js'

@@ -1,5 +1,5 @@
-// Goal: a log is replayed with less memory than its rows take: generations are flushed during the replay, and nothing
-// is lost or duplicated if the machine stops at any time.
+// Goal: a log is replayed with less memory than its rows take: memtables are flushed during the replay, and nothing is
+// lost or duplicated if the machine stops at any time.
 
 import { describe, expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../../../support/faulty-files.js'
