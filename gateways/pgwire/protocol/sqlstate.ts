@@ -83,7 +83,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^invalid input value for enum/, '22P02'],
   [/^(type|enum label) ".*" already exists/, '42710'],
   [/^enum label ".*" does not exist|^invalid enum label/, '22023'],
-  [/^a column is of the type/, '2BP01'],
+  [/^the type cannot be dropped because/, '2BP01'],
   [/^inconvertible value|^invalid value of a parameter|^invalid .* value \[/, '22P02'],
   [/^invalid UUID constant/, '22P02'],
   [/^invalid byte sequence/, '22021'],
@@ -94,7 +94,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/designated timestamp before 1970/, '22008'],
   [/^there is no unique or exclusion constraint|^ON CONFLICT DO UPDATE requires/, '42P10'],
   [
-    /(is|are) not supported|within a transaction|cannot be made with SQL|^there is one database|^ON CONFLICT|^months and years differ/,
+    /(is|are) not supported|within a transaction|in a transaction that also changes schemas|cannot be made with SQL|^there is one database|^ON CONFLICT|^months and years differ/,
     '0A000',
   ],
   [/bind variable/, '42P02'],
