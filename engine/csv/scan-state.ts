@@ -1,4 +1,5 @@
-// State of a scan of CSV records, and the error messages that both scanners (CSV and COPY text) share.
+// The state of a scan that splits input into fields: where the input is, and where the fields go. Shared with the error
+// messages by the scanners of CSV (scan.ts) and of COPY text (scan-text.ts).
 
 import type { CsvKernel } from '../kernels/csv.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

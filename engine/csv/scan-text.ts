@@ -1,6 +1,6 @@
-// Scans PostgreSQL's text format of COPY into fields: there are no quotes; a backslash escapes a byte (\t, \n, \\,
-// \101, \x41), \N is NULL, and a line \. ends the data. Entries have the layout of scan.ts; values are unescaped in
-// place.
+// Splits input in PostgreSQL's text format of COPY into fields, each stored as {address, length} like those of scan.ts.
+// There are no quotes; a backslash escapes a byte (\t, \n, \\, \101, \x41), \N is NULL, and a line \. ends the data.
+// Escapes are replaced in place, in the input.
 
 import { assert } from '../base/assert.js'
 import { type CsvScan, extraFields, isNullText, missingFields } from './scan-state.js'

@@ -1,5 +1,6 @@
-// The known shape of a CSV file before its rows are decoded, and the results of decoding. Plain data for other
-// threads.
+// Types of messages about the decoding of a CSV file. CsvShape tells a decoder what it must know before it starts:
+// delimiter, columns with their types, header. CsvBatch and the others are the results: rows in columns, and rejected
+// lines. All are plain data, because they are sent between threads.
 
 import type { PackedColumn } from '../storage/jobs/messages.js'
 import type { Enumeration } from '../storage/schema/schema.js'

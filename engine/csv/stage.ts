@@ -1,6 +1,6 @@
-// Stages a CSV file for writing parts: decodes blocks that the main thread filled in shared memory, in place, into a
-// generation with the layout of a memtable (memory/column-layout.ts), which is flushed like one. Runs on a query
-// thread; blocks arrive in order.
+// Decodes a CSV file for a bulk import, which writes Parquet files without the log. Takes blocks of the file that the
+// main thread has put into shared memory, and returns the rows in the layout of a memtable (memory/column-layout.ts),
+// called a generation, which a flush job then writes. Runs on a query thread; blocks arrive in order.
 //
 //   INPUT BLOCK   headroom for the start of a record | the bytes of the file | padding
 //

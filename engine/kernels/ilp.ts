@@ -1,10 +1,10 @@
-// The line-protocol kernel, which decodes lines to columns: its TypeScript interface and its structures.
+// The interface of the line-protocol kernel, which decodes lines to columns, and its structures.
 //
-// A TEMPLATE predicts a line: its table, and its columns in order, each with the bytes that precede its value on the
-// wire. The kernel matches lines against templates, and writes the values of a matching line as the next row of the
-// template's column buffers. There are several templates; each remembers which one followed it the last time. decode()
-// stops at a line that matches no template, or has a value that the kernel does not support; the caller parses that
-// line.
+// A TEMPLATE describes a form of line: its table, and its columns in order, each with the bytes that precede its value
+// on the wire. The kernel compares lines with templates, and writes the values of a matching line as the next row of
+// the template's column buffers. There are several templates; each remembers which one matched the line after its last
+// one, as a guess for the next time. decode() stops at a line that matches no template, or has a value that the kernel
+// does not support; the caller parses that line.
 //
 // ilp-layout.ts defines the fields and codes.
 //

@@ -1,5 +1,5 @@
-// The kernel for rows in Bind messages, which turns parameters into columns, and for copying strings: its TypeScript
-// interface.
+// The interface of the kernel that turns the parameters of Bind messages (PostgreSQL protocol) into columns, and copies
+// strings; and its structures.
 //
 // FIND (60 bytes, 4-byte aligned), set by the caller; findBinds() also changes `at`, `described` and `synced`:
 //

@@ -1,5 +1,6 @@
-// Decodes the blocks of a line-protocol request into staged batches, one per table: the template kernel decodes as
-// many lines as it can, the general parser the rest.
+// Decodes the blocks of a line-protocol request into staged batches, the uncommitted rows of each table in columns. The
+// template kernel (kernels/ilp.ts) decodes lines that have the form of earlier ones; a general parser decodes the rest.
+// The writer calls, for each request:
 //
 //   begin() block()* then result(), and release() when the rows are stored or discarded
 //   block() may pause: the rows must then be stored and released before goOn() decodes the rest of the block

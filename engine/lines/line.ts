@@ -1,4 +1,4 @@
-// A parsed line of line protocol, as the general parser produces it. Objects are reused for the next line.
+// The type of a parsed line of line protocol, which the general parser fills. Objects are reused from line to line.
 //
 //   line       := table (',' tag)* (' ' field (',' field)*)? (' ' timestamp)? '\r'? '\n'
 //   tag        := name '=' text

@@ -1,5 +1,6 @@
-// Replaces characters that table and column names cannot have. Metrics of other systems (`0.005`, `km/h`, `node.cpu`)
-// use them; with the setting, such lines are stored instead of rejected.
+// Replaces characters that table and column names cannot contain, in a parsed line. Metrics of other systems have such
+// names (`0.005`, `km/h`, `node.cpu`). With the setting line.name.replacement, these lines are stored under the changed
+// names instead of rejected. Returns an error if two names of a line become equal.
 
 import { isColumnName, replaceForbidden } from '../storage/schema/names.js'
 import type { LineEntity, ParsedLine } from './line.js'

@@ -1,8 +1,9 @@
-// Staged batch of one table for the current line-protocol request, and the templates with which the kernel writes
-// into it.
+// The uncommitted rows of one table in the current line-protocol request, as columns in chunks of shared memory, and
+// the templates (kernels/ilp.ts) by which the kernel writes into these columns.
 //
-// One template of a table is active at a time; all write to the same chunk, so rows stay in line order. While the
-// kernel runs, the template holds the row count; sync() copies it to the chunk, resume() back to the template.
+// A table may have a template for each form of line that it receives; one is active at a time. All write to the same
+// chunk, so rows stay in line order. While the kernel runs, the template holds the row count; sync() copies it to the
+// chunk, resume() back to the template.
 //
 // Invariant: after sync(), a column of the active shape is filled up to the chunk's row count.
 

@@ -1,4 +1,5 @@
-// The budgets of the shared memory: who may allocate how much. The numbers index the allocator's table of counters.
+// The budgets of the shared memory: how much each purpose (memtables, queries, and so on) may allocate. A budget's
+// number is its index in the allocator's table of counters.
 
 export const budgets = {
   /** Staging memory of the writer: decoded batches, log frames. */

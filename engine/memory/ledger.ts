@@ -2,8 +2,8 @@
 // its work, another thread frees its memory by this list.
 //
 // Layout, u32 words: 0 number of entries | 1 unused | then a hash table of addresses, 0 = empty (open addressing,
-// linear probing, backward-shift deletion). Only the owning thread writes while it lives. A full list drops further
-// addresses.
+// linear probing, backward-shift deletion). Only the owning thread writes while it lives. When the list is full,
+// further addresses are not recorded, and their memory is lost if the thread is terminated.
 
 import { assert } from '../base/assert.js'
 import { type Allocator, budgets } from './budgets.js'

@@ -1,4 +1,5 @@
-// Objects as the files of a folder, for `file:///path`: a mounted share, or a test of everything above without a service.
+// An object store in a folder, for `file:///path`: an object is a file. It serves for mounted shares, and for tests
+// without an S3 service.
 //
 //   <folder>/<key>            an object
 //   <folder>/<key>.lock       held during a write of the key: {"owner", "until"}, in milliseconds since the epoch

@@ -1,4 +1,4 @@
-// Opens the store that a URL names: `s3://bucket/prefix` or `file:///path`.
+// Opens the object store that a URL names: an S3 bucket for `s3://bucket/prefix`, or a folder for `file:///path`.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'

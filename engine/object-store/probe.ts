@@ -1,5 +1,6 @@
-// Probes whether a service honours put-if-absent, for an object in one request and for one in parts. Services that do not
-// know the condition ignore it and overwrite, so the only proof is a second write that is refused.
+// Tests whether an S3-compatible service supports writes that must not replace an existing object (put-if-absent), for
+// objects sent in one request and in parts. A service that does not know this condition ignores it and overwrites the
+// object. So the probe writes an object twice, and the second write must be refused.
 
 import { randomUUID } from 'node:crypto'
 import { bodyOf, type ObjectBody, type ObjectInfo, type StoreCapabilities, StoreError } from './object-store.js'

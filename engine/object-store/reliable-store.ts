@@ -1,5 +1,6 @@
-// The store over a driver: checks keys, retries what failed for the moment, and resolves ambiguous outcomes of conditional
-// writes by reading the object back (invariant 2 of object-store.ts).
+// Implements ObjectStore on a driver, which makes one attempt at each operation: checks keys and retries transient
+// errors. If a conditional write has no clear outcome, for example after a lost response, it reads the object back to
+// see whether the write succeeded (invariant 2 of object-store.ts).
 
 import { randomUUID } from 'node:crypto'
 import { crc32 } from '../base/checksum.js'

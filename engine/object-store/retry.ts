@@ -1,5 +1,6 @@
-// Retries with exponential backoff. Two limits keep a store that is away from being flooded: a time for each operation,
-// and a budget that all operations of a store share, which successes refill slowly.
+// Retries operations of an object store that fail because it is unavailable, with exponential backoff. An operation
+// gives up after a time limit. In addition, all operations share a budget of retries, refilled slowly by successes, so
+// that a store that is down is not flooded with requests.
 
 import { StoreError } from './object-store.js'
 

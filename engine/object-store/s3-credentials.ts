@@ -1,5 +1,6 @@
-// Where the keys of an S3 service come from: settings, environment, a file of profiles, or the role of the instance or
-// container. Keys of a role expire and are fetched again; those of a file are read again when they are refused.
+// Finds the keys for an S3 service: in the settings, in the environment, in a file of profiles, or from the cloud
+// provider for the role of the machine or container. A role's keys expire, so they are fetched again in time. Keys from
+// a file are read again when the service rejects them.
 
 import type { Files } from '../base/files.js'
 import { StoreError } from './object-store.js'

@@ -1,4 +1,5 @@
-// Whole files to and from a store. What arrives is compared with what was sent: in both directions by size and CRC-32.
+// Copies whole files from disk to an object store and back. After the transfer, size and CRC-32 of the copy are
+// compared with those of the original.
 
 import { crc32 } from '../base/checksum.js'
 import type { Files } from '../base/files.js'

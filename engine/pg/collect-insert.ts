@@ -1,5 +1,6 @@
-// Runs INSERT .. VALUES without a plan: parameters and literals are appended directly to the transaction's columns;
-// any other expression is bound and evaluated as usual.
+// Executes INSERT .. VALUES of the PostgreSQL protocol without a query plan, for speed: parameters and literals are
+// appended directly to the columns of uncommitted rows that the transaction collects; any other expression is bound and
+// evaluated as usual.
 
 import { assert } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'

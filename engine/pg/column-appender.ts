@@ -1,5 +1,6 @@
-// Appends values from the PostgreSQL protocol to one column: simple parameters, text or binary, are decoded directly,
-// all others via general values. Both paths yield the same results, which test/engine/pg verifies.
+// Appends values from the PostgreSQL protocol to one column of uncommitted rows. Parameters of common types, in text or
+// binary format, are decoded directly into the column; all others are first converted to a JavaScript value. Both ways
+// have the same result, which test/engine/pg verifies.
 
 import { assert } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'

@@ -1,4 +1,5 @@
-// Converts the uncommitted columns of a transaction to values, for the transaction's own statements.
+// Converts the uncommitted rows of a transaction from columns to arrays of values, one for each row, so that the
+// transaction's own statements can read them: they are not in the table yet.
 
 import { assert } from '../base/assert.js'
 import { SymbolStrings } from '../exec/batch/symbols.js'

@@ -1,5 +1,6 @@
-// Collects the rows of one transaction column by column until it is committed, for any number of tables in arrival
-// order. A mark is a position to roll back to.
+// Collects the rows that one transaction inserts, column by column, until the commit sends them to the writer: for any
+// number of tables, in arrival order. A mark remembers how many rows there are, so that ROLLBACK TO SAVEPOINT or a
+// failed statement can remove the later ones.
 
 import { assert } from '../base/assert.js'
 import type { PackedRows } from '../storage/jobs/messages.js'

@@ -1,5 +1,6 @@
-// Parses the tuples of a long INSERT with general expressions in chunks, each with the head of the statement, so that
-// the event loop is not blocked. Errors are left to the parser, which gets the whole statement.
+// Parses the tuples of a long INSERT .. VALUES with the general SQL parser in chunks, each with the head of the
+// statement before it, so that other connections are served between the chunks. If a chunk has an error, the parser
+// gets the whole statement, so that the error message is the usual one.
 
 import { assert } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'

@@ -1,5 +1,6 @@
-// Stores the columns of a table block in a staged chunk. A column whose values are laid out as in memory is copied;
-// others are converted value by value (convert.ts). Strings are not copied: their entries point into the message.
+// Stores the columns of a QWP table block in a chunk of uncommitted rows. A column whose values on the wire have the
+// layout of the column in memory is copied; others are converted value by value (convert.ts). Strings are not copied:
+// their entries are addresses and lengths in the message.
 
 import { assert } from '../base/assert.js'
 import { NetworkError } from '../base/errors.js'

@@ -1,5 +1,6 @@
-// Values of QWP columns for columns of another type, one by one. What line protocol stores in a column of a type, QWP
-// stores as well; types that line protocol lacks (geohashes, decimals, ...) are converted here.
+// Converts one value of a QWP column for a table column of another type. The conversions that line protocol has are the
+// same here; types that line protocol lacks (geohashes, decimals, ...) have their own. Returns what is wrong with a
+// value that does not fit.
 
 import { int64Max, int64Min } from '../base/int64.js'
 import { convertValue } from '../lines/convert.js'

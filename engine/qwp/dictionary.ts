@@ -1,11 +1,12 @@
-// The symbol dictionaries of QWP connections. A connection numbers its symbols from 0 and sends each string once; the
-// writer keeps the strings for as long as the connection lives, and for each SYMBOL column the codes that the column's
-// own dictionary has for them.
+// The symbol dictionaries of QWP connections. A connection sends each symbol string once, numbered from 0, and then
+// only the number. The writer keeps the strings until the connection ends and, for each SYMBOL column, a cache from the
+// connection's numbers to the ids in the column's dictionary.
 //
-// Entries stay when the message that brought them is rejected: the client counts them as sent. A client that starts over
-// may send an id again, with another string.
+// Strings stay when the message that contained them is rejected, because the client will not send them again. A client
+// that starts over on the connection may send a number again, with another string.
 //
-// All connections share one budget of memory. A connection gives back its codes before it is refused more.
+// All connections share one memory budget. If it is used up, a connection first discards these caches, and only then is
+// refused.
 
 import { isUtf8 } from 'node:buffer'
 import { assert } from '../base/assert.js'

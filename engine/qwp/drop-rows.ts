@@ -1,4 +1,5 @@
-// Takes rows out of a staged chunk whose columns are filled.
+// Removes the given rows from a chunk of uncommitted rows, for requests that skip bad rows: moves the remaining values
+// of every column together. All columns must have a value for each row.
 
 import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

@@ -1,5 +1,5 @@
-// Timestamps as differences of differences, after the time-series store Gorilla: where values come at a steady pace, a
-// value takes one bit.
+// Decodes timestamps that are stored as differences of differences, as in Facebook's time-series store Gorilla: where
+// timestamps have equal distances, each takes one bit.
 //
 //   t[0] i64 | t[1] i64 | a code for each further value; bits are read from the lowest one on
 //

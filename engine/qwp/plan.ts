@@ -1,5 +1,6 @@
-// What a table block means for the catalog: its table, its columns, and those of them that are created. Nothing is
-// created before the whole block fits.
+// Finds the table and columns that a QWP table block is stored in, and creates those that do not exist. The whole block
+// is checked first, so that nothing is created for a block that is rejected. Returns the table and its column for each
+// column of the block.
 
 import { NetworkError, RowError } from '../base/errors.js'
 import { decimalDigitsMax } from '../base/limits.js'

@@ -1,6 +1,7 @@
-// Staged rows of one table for the current QWP request: one chunk for each table block.
+// The uncommitted rows of one table in the current QWP request: one chunk of columns in shared memory for each table
+// block of the message.
 //
-// Owner of chunks and heap; both are kept from request to request until memory is short.
+// It owns the chunks and the memory of strings, and reuses both for the next request until memory is short.
 
 import { assert } from '../base/assert.js'
 import type { Allocator } from '../memory/budgets.js'

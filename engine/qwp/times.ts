@@ -1,4 +1,5 @@
-// The designated timestamps of a table block: checked, and noted in the chunk.
+// The designated timestamps of a QWP table block: gives the server's time to rows without one, reports rows whose
+// timestamp is NULL or before 1970, and records in the chunk its minimum and maximum and whether they are sorted.
 
 import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

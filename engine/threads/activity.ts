@@ -1,6 +1,6 @@
-// Activity words in shared memory, beside each query thread's wake word: which query the thread is working on. The
-// thread updates them at both ends of every slice of work, so that the main thread can detect a slice that does not end
-// (query-watch.ts).
+// Activity words in shared memory, beside each query thread's wake word: they say which query the thread is working on.
+// The thread updates them at both ends of every slice of work, so that the main thread can detect a slice that does not
+// end (query-watch.ts).
 //
 //   word 1  id of the query, 0 = none
 //   word 2  number of slices so far

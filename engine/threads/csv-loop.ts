@@ -1,5 +1,5 @@
-// Decoding of CSV files on a query thread: processes the blocks of all files in the order of their arrival, one per
-// step.
+// Decodes CSV files on a query thread. It takes the messages about all open files, such as a block to decode, in the
+// order of their arrival, one in each step of the thread's loop, and posts the results to the main thread.
 
 import { errorRecord } from '../base/errors.js'
 import { CsvDecoder } from '../csv/decode.js'

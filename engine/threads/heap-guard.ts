@@ -1,6 +1,6 @@
-// Detects that the JavaScript heap of a thread is nearly full, before V8 terminates the thread with all its queries.
-// Aggregates that count distinct values or concatenate strings keep them on that heap. Only live data counts, so a
-// garbage collection is run before the result.
+// Detects that a thread's JavaScript heap is nearly full of live data, so that a query can be stopped before V8
+// terminates the thread with all its queries. Aggregates that count distinct values or concatenate strings store them
+// on that heap. Garbage must not count, so a full heap is first garbage-collected and then measured again.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -1,5 +1,6 @@
-// Pins the symbol dictionaries of a reader's snapshots, so that the writer does not evict them. The writer reloads
-// those that are already evicted, and pins them on behalf of the reader.
+// Pins the symbol dictionaries of the tables that a query reads, so that the writer does not evict them during the
+// query. Returns those that are already evicted: the writer must reload them, and then pins them on behalf of the
+// query.
 
 import { holdDictionary, releaseDictionary } from '../memory/column-layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

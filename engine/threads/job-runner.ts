@@ -1,7 +1,7 @@
-// Runs the writer's jobs on a query thread, in two lanes. Each lane runs one job at a time, in the order of arrival;
-// each step runs a slice of both. Flushes, including those of imports, have a lane of their own, so that they never
-// wait for another job. They alone return memory to the writer, and a compaction may wait for query memory that is
-// freed only when ingestion goes on.
+// Runs the writer's jobs (flush, import, compaction, rewrite) on a query thread in two lanes: one for flushes and
+// imports, one for the rest. A lane runs one job at a time in the order of arrival; each step runs a slice of the
+// current job of both lanes. A flush must not wait for a compaction, because the compaction may itself wait for query
+// memory that is freed only when ingestion goes on, and ingestion may need the memory that the flush frees.
 
 import { assert } from '../base/assert.js'
 import { errorRecord, FileError } from '../base/errors.js'

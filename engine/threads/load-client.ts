@@ -1,6 +1,7 @@
-// The main thread's side of a bulk load: decodes a file on query threads and writes it directly to parts, bypassing the
-// log. It fills blocks of shared memory that the decoder provides, has other query threads write the decoded
-// generations as parts, and finally has the writer register the parts with the table.
+// The main thread's side of a bulk import of a CSV file: decodes the file on query threads and writes its rows directly
+// to Parquet files (parts), bypassing the log. It fills blocks of shared memory that the decoder provides, has other
+// query threads write each batch of decoded rows (a generation) as parts, and finally has the writer add the parts to
+// the table.
 //
 //   write   bytes ──> shared block ──> decoder (a query thread) ──> generation ──> job (another thread) ──> parts
 //   commit  the writer adds all parts to the table in one manifest record; before that the table contains none of them

@@ -1,7 +1,7 @@
-// Admission control by memory: the queue of queries that failed because others held the memory. Each is run again, one
-// at a time in the order of the failures, as soon as most memory is free. While the queue is not empty, new queries may
-// use only a small share of the memory, and join the queue if they need more. So the query whose turn it is gets nearly
-// all memory, while small queries continue.
+// Admission control by memory: the queue of queries that failed because other queries held the memory. Each is run
+// again, one at a time in the order of the failures, as soon as most memory is free. While the queue is not empty, new
+// queries may use only a small share of the memory, and join the queue if they need more. So the first query of the
+// queue gets nearly all memory, while small queries continue.
 //
 // Memory that is held for long (by a slow reader) only delays a turn: after a while the query tries with what is free.
 

@@ -1,12 +1,14 @@
-// Dispatches queries to query threads: chooses a thread, passes its result blocks to the reader one at a time, and
-// returns each block when the next one is requested. Jobs of the writer are dispatched here as well.
+// Dispatches queries to query threads: chooses a thread, passes the blocks of the result to the reader one at a time,
+// and returns each block to the thread when the reader requests the next one. Also dispatches the writer's storage
+// jobs.
 //
-// A query that fails for lack of memory, while others hold memory and its reader has seen nothing, is run again when
-// they are done (memory-queue.ts). It keeps its id and its snapshot, and may run on another thread.
+// A query that fails for lack of memory is run again later if other queries hold memory and its reader has received
+// nothing yet (memory-queue.ts). It keeps its id and its snapshot, and may run on another thread.
 //
-// When the coordinator of a query offers a parallel fragment, every other thread is notified. When the query ends, they
-// are dismissed. Until all of them have confirmed that (or died), everything they may read is kept: the query's
-// snapshot, and the memory of the coordinator and of each worker.
+// The thread that runs a query, its coordinator, may offer part of the plan for parallel execution; then all other
+// query threads are notified and may help. When the query ends, these helpers are told to leave it. Until each has
+// confirmed that or died, everything that it may read is kept: the query's snapshot, and the memory of all threads that
+// worked on the query.
 
 import type { CsvDecoding, CsvLoad, LoadOptions } from '../api/ingest.js'
 import { assert } from '../base/assert.js'

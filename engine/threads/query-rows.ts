@@ -1,5 +1,6 @@
-// The result of a query as the engine's API returns it. Most results are complete at once, so the iterators for the
-// others are created on demand.
+// The result of a query as the engine's API returns it: the description of the columns, and the rows as blocks, values
+// or batches. Most results are complete when they are returned (`ready`), so iterators over the rows are created only
+// if the caller asks for them.
 
 import type { RowsResult } from '../api/statements.js'
 import type { RunningQuery } from './query-reader.js'

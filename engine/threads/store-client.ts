@@ -1,5 +1,5 @@
-// The object store as the main thread sees it: the interface of object-store.ts, carried out on a thread of its own, and
-// whole files from and to the disk.
+// The main thread's access to the object store: the interface of object-store.ts, and the upload and download of whole
+// files. Each call is a message to the object store's thread, which does the work.
 
 import { type Deferred, deferred } from '../base/deferred.js'
 import { NetworkError } from '../base/errors.js'

@@ -1,5 +1,7 @@
-// Worker: hosts the object store. Unlike the other workers it lives by its event loop, since requests to a store wait for a
-// network. File contents go between disk and store without passing other threads.
+// Entry point of the object store's thread, a worker: carries out requests of the main thread to the object store and
+// posts the replies. As it waits for the network, it runs in Node's event loop, not in a loop that polls for work like
+// other worker threads. Files are transferred between disk and store here, so their contents do not pass through other
+// threads.
 
 import { MessagePort, parentPort } from 'node:worker_threads'
 import { assert, unreachable } from '../base/assert.js'

@@ -1,5 +1,5 @@
-// Worker threads: the main thread's handle to post messages to a worker and to learn of its messages and its end, and
-// what every worker starts with: its data and its loop.
+// Worker threads: the main thread's handle, by which it posts messages to a worker, receives messages and learns of its
+// end; and the start of every worker, which gives it its data and runs its loop.
 //
 // Deeply nested messages need stack at both ends. If the sender has too little, `post` throws. If the receiver has too
 // little, the message is lost, and the main thread is notified (`onLost`), without knowing which message it was.

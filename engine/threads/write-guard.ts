@@ -1,6 +1,7 @@
-// Whether writes are accepted: entry points of the main thread check this before they pass a write to the writer.
-// Statements that free disk space are always accepted. Streams of lines wait and are not rejected, because no one would
-// send them again.
+// Decides whether writes are accepted: the main thread asks before it passes a write to the writer. Writes fail while
+// the disk is nearly full, the log cannot be written, or memory is full and cannot be flushed. Statements that free
+// disk space are always accepted. Line protocol over TCP waits and is not rejected, because its clients get no
+// responses and would not send the rows again.
 
 import { ResourceError } from '../base/errors.js'
 import { metricOf, writeRefusals } from '../memory/metrics.js'

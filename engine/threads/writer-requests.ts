@@ -1,4 +1,4 @@
-// The main thread's requests to the writer that are not answered yet, by request id.
+// Sends the requests of the main thread to the writer, and keeps each by its id until the writer responds.
 
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord, ResourceError } from '../base/errors.js'

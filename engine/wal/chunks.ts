@@ -1,5 +1,5 @@
-// Builds the payload of a log frame as a list of chunks for a gathered write. Small parts are copied together; large
-// ones, such as columns, are referenced without copying.
+// Builds the payload of a log frame as a list of byte arrays, which one gathered write (writev) stores in order. Small
+// pieces are copied into a common array; large ones, such as columns, stay in the caller's memory and are not copied.
 
 import { assert } from '../base/assert.js'
 import { frameAlignment, viewOf } from './frame.js'

@@ -1,4 +1,7 @@
-// Frames of the write-ahead log: the format of the records in a segment, after its header.
+// Frames of the write-ahead log: the format of the records in a segment, after its header. Most frames contain a
+// transaction. Control frames describe the log itself: a group frame begins each write, an idle frame records after a
+// pause how far the log is durable, a close frame ends the log at a clean shutdown, and a pad frame fills the rest of a
+// block.
 //
 // Layout, little-endian. A frame begins at a multiple of 8 bytes, in the log and in its file:
 //

@@ -1,5 +1,5 @@
-// The segments of the running log: those that are complete, the current one, and the state in which recovery leaves
-// them.
+// Keeps the list of the running log's segment files: the complete ones, and the one that frames are appended to. Also
+// defines what recovery returns about them when it has opened the log.
 
 import { assert } from '../base/assert.js'
 import type { ErrorRecord } from '../base/errors.js'

@@ -1,5 +1,5 @@
-// Buffer of the log's frames that are not yet durable, from the oldest such position to the head. They are written to
-// the segment from here, and once more to a new segment if a sync fails.
+// Buffer in memory for the frames at the end of the log that are not durable yet. They are written to the log segment
+// from here. If a sync fails, the same frames are written again to a new segment.
 //
 // Frames are copied into the buffer. So the writer can reuse its memory at once, small frames form one chunk of the
 // gathered write, and the checksum runs over cached bytes. Views without copying would be slightly faster, but would

@@ -1,5 +1,6 @@
-// Aggregation kernel: folds columns into accumulators, and numbers groups by hash tables. engine/kernels/aggregate.ts
-// defines the interface and the structures.
+// The WebAssembly kernel of aggregation: adds the values of columns to accumulators such as sums, and gives each
+// distinct key of GROUP BY a number by means of a hash table. engine/kernels/aggregate.ts defines the interface and the
+// structures.
 
 import { mix } from './shared/mix'
 import { sameBytes } from './shared/symbols'

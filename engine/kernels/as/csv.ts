@@ -1,5 +1,6 @@
-// CSV kernel: finds the fields of records in 64 bytes at a time by bit masks (as simdjson does for JSON).
-// engine/kernels/csv.ts defines the interface and the structures.
+// The WebAssembly kernel that splits CSV records into fields, 64 bytes at a time: it computes bit masks of the bytes
+// that are quotes, delimiters and line ends, as simdjson does for JSON. engine/kernels/csv.ts defines the interface and
+// the structures.
 //
 // A prefix XOR over the mask of quotes tells which bytes are within quotes. Records for which that rule is not
 // sufficient (a quote within an unquoted field, text after a closing quote, a wrong number of fields) are left to the

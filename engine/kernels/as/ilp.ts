@@ -1,5 +1,5 @@
-// Line-protocol kernel: decodes lines by templates. engine/kernels/ilp.ts defines the interface, ilp-layout.ts the
-// structures.
+// The WebAssembly kernel that decodes line protocol: it compares lines with templates and writes their values to
+// columns. engine/kernels/ilp.ts defines the interface, ilp-layout.ts the structures.
 //
 // A template predicts a line: the same table, and the same columns in the same order. The predicted key includes its
 // separators (`,region=`), so that one 16-byte comparison checks name and separator. Decoding stops at the start of a

@@ -1,4 +1,5 @@
-// Join kernel: joins rows by numbered keys, and by time. engine/kernels/join.ts defines the interface and the
+// The WebAssembly kernel of joins: finds the pairs of rows whose keys are equal, given as numbers (codes), and for
+// ASOF, LT and SPLICE joins also those that are nearest in time. engine/kernels/join.ts defines the interface and the
 // structures.
 
 const none: u32 = 0xffffffff

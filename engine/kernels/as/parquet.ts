@@ -1,5 +1,7 @@
-// Parquet kernel: NULL bitmaps, bit packing, DELTA_BINARY_PACKED, dictionaries, BYTE_STREAM_SPLIT, strings, ranges,
-// gather; LZ4 and Snappy are in shared/. engine/kernels/parquet.ts describes the functions.
+// The WebAssembly kernel that encodes and decodes pages of Parquet files: NULL bitmaps, bit packing,
+// DELTA_BINARY_PACKED, dictionaries, BYTE_STREAM_SPLIT and strings. It also computes the minimum, maximum and sum of a
+// page, and collects values by a list of row positions. LZ4 and Snappy are in shared/. engine/kernels/parquet.ts
+// describes the functions.
 //
 // Every buffer is readable, and every target writable, for 64 bytes after its end.
 

@@ -1,5 +1,6 @@
-// Kernel that turns parameters of Bind messages into columns, one column at a time, and copies strings.
-// engine/kernels/rows.ts defines the interface and the structures.
+// The WebAssembly kernel that turns the parameters of Bind messages of the PostgreSQL protocol (rows of an INSERT) into
+// columns, one column at a time, and that copies strings. engine/kernels/rows.ts defines the interface and the
+// structures.
 
 import { validUtf8 } from './shared/utf8'
 

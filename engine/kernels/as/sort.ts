@@ -1,5 +1,5 @@
-// Sort kernel: sorts by a 64-bit timestamp, merges sorted runs, and gathers by index. engine/kernels/sort.ts defines
-// the interface.
+// The WebAssembly kernel for sorting: sorts rows by a 64-bit timestamp, merges sorted runs, and copies values in the
+// order of a list of row numbers. engine/kernels/sort.ts defines the interface.
 //
 // V8 replaces a running baseline function by its optimised code only at the next call. So loops over many rows are
 // split into calls of `chunk` rows. The chunk functions are exported, which keeps the compiler from inlining them.

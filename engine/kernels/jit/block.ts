@@ -1,4 +1,5 @@
-// The BLOCK: the parameters of a generated kernel beyond its arguments. The caller owns the memory (16-byte aligned).
+// The BLOCK, which holds the parameters of a generated kernel (a WebAssembly function compiled for one form of query)
+// beyond its arguments. The caller owns the memory (16-byte aligned).
 //
 //   constants   16 bytes each, the value in every lane
 //   row table   256 bytes, in kernels that select rows: for each set of four lanes their numbers, compacted

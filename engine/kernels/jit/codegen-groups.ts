@@ -1,6 +1,6 @@
-// Generates grouped aggregation: computes the group numbers of four rows, turns them into record addresses, and updates
-// every cell lane by lane. Rows that do not pass the filter update spare records after the groups, one per lane, which
-// avoids a branch per row.
+// Generates the WebAssembly code of GROUP BY: for each four rows it computes their group numbers and the addresses of
+// the groups' accumulators, and then adds the four values one by one. Rows that do not pass the filter are added to
+// spare accumulators after those of the groups, which avoids a branch for each row.
 
 import type { FunctionBuilder } from './assembler.js'
 import type { BlockLayout } from './block.js'

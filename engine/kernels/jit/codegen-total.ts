@@ -1,5 +1,6 @@
-// Generates aggregation without groups: accumulators in registers, one set for each lane group of a loop step, which
-// are combined and added to the record at the end of the call.
+// Generates the WebAssembly code of aggregation without GROUP BY. A step of the loop processes several lane groups
+// (four adjacent rows each), and each has accumulators of its own in SIMD registers, so that they do not wait for each
+// other. At the end of the call they are combined and added to the result in memory.
 
 import type { FunctionBuilder } from './assembler.js'
 import { type Cell, mergedExtremes, pairsOf, type RecordLayout } from './cells.js'

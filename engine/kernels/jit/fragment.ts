@@ -1,5 +1,5 @@
-// The input of the code generator: the shape of a query fragment (filter, keys, aggregates, projections) in terms of
-// bound expressions.
+// The type of the code generator's input, a query fragment: filter, GROUP BY keys, aggregates and projections over the
+// columns of one input, as expressions with resolved columns and types.
 //
 // Expressions address `columns` by index. They differ from those of the plan in two ways: a constant of type SYMBOL is
 // a dictionary id (-1 = NULL), because kernels see only ids; and a `lookup` replaces a condition on one symbol column,

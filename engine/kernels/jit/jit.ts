@@ -1,7 +1,7 @@
-// The just-in-time compiler for query fragments, one per thread: compiles the shape of a fragment to a WebAssembly
-// module, and caches modules by the text of the shape. Constants are parameters, so queries that differ only in
-// constants share a module. Methods return null if the fragment contains something that generated code does not
-// support; the caller then uses another implementation.
+// The just-in-time compiler for query fragments (filter, keys, aggregates, projections), one per thread: generates and
+// compiles a WebAssembly module for a fragment. It caches modules by the text of the fragment without its constants,
+// which are parameters, so queries that differ only in constants share a module. Methods return null if the fragment
+// contains something that generated code does not support; the caller then uses another implementation.
 //
 // Usage: allocate `blockBytes` and write the constants once per query; set addresses and call `run` for every batch.
 // Calls of 4,000 to 65,536 rows are best, because V8 replaces a WebAssembly function by its optimised code only between

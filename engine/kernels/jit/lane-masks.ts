@@ -1,6 +1,6 @@
-// Generates conditions, with NULL treated exactly as in sql/functions/comparisons.ts: NULL equals NULL, is neither less
-// nor greater than anything, and `<=` holds for two NULLs. The sentinels make most of that free: NULL is the smallest
-// integer, and comparisons with NaN are false.
+// Generates the WebAssembly code of conditions, four rows at a time, as masks. NULL is treated as in
+// sql/functions/comparisons.ts: NULL equals NULL, is neither less nor greater than anything, and `<=` holds for two
+// NULLs. NULL is stored as the smallest integer or as NaN, so most comparisons give these results without extra code.
 
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'

@@ -1,5 +1,5 @@
-// Generates numeric expressions: columns, arithmetic and conditionals. Casts are in lane-casts.ts, conditions in
-// lane-masks.ts.
+// Generates the WebAssembly code of numeric expressions, four rows at a time: columns, arithmetic and conditionals.
+// Casts are in lane-casts.ts, conditions in lane-masks.ts.
 
 import { widthOf } from '../../types/column-types.js'
 import type { FunctionBuilder } from './assembler.js'

@@ -1,5 +1,6 @@
-// Lowers bound expressions to the nodes from which code is generated: few operations, lane kinds instead of types, and
-// constants as slots of the parameter block. The text of a node identifies its code, so it is the key of caches.
+// Translates expressions of a query to the nodes from which WebAssembly code is generated. There are only a few
+// operations, values have one of the kinds below instead of an SQL type, and a constant is a position in the kernel's
+// parameter memory. The text of a node determines its code, so it is used as the key of caches.
 //
 // Kinds: i32 (INT, SHORT, BYTE, ids), u32 (IPv4), i64 (LONG and timestamps), f32, f64, mask (BOOLEAN), entry (only its
 // length).

@@ -1,5 +1,5 @@
-// Reads the results of aggregates from their accumulators (cells.ts), with the semantics of
-// sql/functions/aggregates/aggregates.ts.
+// Reads the results of aggregates from the accumulators that generated code has filled (cells.ts). The results equal
+// those of sql/functions/aggregates/aggregates.ts, for example NULL for a sum of no rows.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Value } from '../../types/value.js'

@@ -1,4 +1,5 @@
-// The key of the chunk cache, which identifies one chunk by part, column and page, and its hash.
+// The key of the chunk cache (chunk-cache.ts), which identifies a decoded page by its part (Parquet file), column and
+// page number. Also computes the hash of a key.
 
 /** All fields are int32, so that V8 keeps one object shape for all keys; a larger number would be boxed. */
 export interface ChunkKey {

@@ -1,8 +1,9 @@
-// Tracks which pages of parts had a valid checksum, for all threads, so that not every read verifies it: the checksum
-// costs about as much as a read from the file system's cache. The first read verifies it, then one read in 64.
+// Remembers in shared memory which pages of Parquet files were found to have a valid checksum, so that not every read
+// verifies it: verification costs about as much as a read from the file system's cache. The first read of a page
+// verifies its checksum, later ones one time in 64.
 //
-// Structure (address from createPageChecks): a set-associative table of u32 words: 0 mask of the sets | 16.. sets of 4
-// words | as many words of times. A page hashes to a set:
+// Structure (address from createPageChecks), a set-associative hash table of u32 words: 0 mask of the sets | from 16 on
+// the entries, four for each set | then one time for each entry. A page hashes to a set:
 //
 //   word   0 = empty, else reads since the last verification (6 bits, from 1) | tag of the page (26 bits)
 //   time   of the last request, on the chunk cache's clock of requests; 0 = unknown

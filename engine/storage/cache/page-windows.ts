@@ -1,6 +1,7 @@
-// A thread's small pool of buffers for uncompressed pages that are read without the chunk cache. The file system has
-// these pages in memory anyway. A recently used buffer is still in the processor's cache, so such a read costs only one
-// copy.
+// A thread's small pool of buffers for pages that are stored uncompressed. While a buffer is free, such a page is read
+// from the file at each use and not stored in the chunk cache (chunk-cache.ts), because the file system caches it
+// anyway. The buffer that was returned last is taken first: it is still in the processor's cache, so the read costs
+// only one copy.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'

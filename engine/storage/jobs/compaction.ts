@@ -1,5 +1,5 @@
-// Compaction: the policy that selects parts, and the job that joins them. Parts of one partition that are adjacent in
-// transaction order become one part.
+// Compaction: the policy that selects parts (immutable Parquet files of a table), and the job that joins them into
+// larger ones. Parts of one partition that are adjacent in transaction order become one part.
 //
 // The policy is tiered. Starting from the newest part, an older part is added while it has at most sizeRatio times the
 // rows collected so far; at least compactionPartsMin parts are compacted together. So a row is rewritten about log(rows)

@@ -1,6 +1,7 @@
-// The flush job: sorts the rows of a frozen memtable generation by the designated timestamp, cuts them into partitions
-// and writes them as parts, one or more per partition. A query thread runs it in slices. Its memory comes from the
-// flush arena; while that is in use, the job waits.
+// The flush job: sorts the rows of a memtable that accepts no more rows by the designated timestamp, splits them by
+// partition and writes each partition's rows as one or more Parquet files (parts). A query thread runs the job in short
+// slices between queries. Its memory comes from a reserved block, the flush arena; while another flush uses that, the
+// job waits.
 
 import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'

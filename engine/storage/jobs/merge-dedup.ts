@@ -1,5 +1,6 @@
-// Deduplication during compaction (DEDUP UPSERT KEYS): of rows with the same timestamp and keys only that of the last
-// input is kept. No input contains duplicates by itself, so only equal timestamps from several inputs are compared.
+// Deduplication during compaction (DEDUP UPSERT KEYS): takes the merge order of merge-rows.ts and marks in it the rows
+// to drop. Of several rows with the same timestamp and keys, the row of the last input, which is the newest, remains.
+// No single input contains duplicates, so only rows of different inputs with equal timestamps are compared.
 
 import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

@@ -1,5 +1,7 @@
-// The merge step of a compaction: determines the order of the merged rows and gathers their values. One byte per output
-// row, a choice, names the input of the row. Each input is read sequentially, so the choices determine the whole merge.
+// The merge step of a compaction: merges the rows of several sorted inputs by timestamp. First it computes the order,
+// as an array with one byte (a choice) for each output row: the number of the input that the row comes from. As every
+// input is read sequentially, these bytes determine the whole merge. Then it gathers the values column by column in
+// that order.
 
 import { assert } from '../../base/assert.js'
 import { widthOf } from '../../types/column-types.js'

@@ -1,6 +1,6 @@
-// The messages between the main thread and the writer, and the jobs that the writer delegates to query threads by way
-// of the main thread. All of them are structured clones. Bulk line protocol travels in the ingest ring instead
-// (memory/ring.ts).
+// Types of the messages between the main thread and the writer thread, and of the jobs that the writer delegates to
+// query threads through the main thread. All are sent by structured clone. Line protocol is not: it goes through a ring
+// buffer in shared memory (memory/ring.ts).
 
 import type { ErrorRecord } from '../../base/errors.js'
 import type { Query } from '../../sql/plan/plan.js'

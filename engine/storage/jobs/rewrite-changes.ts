@@ -1,7 +1,8 @@
-// The changes that a rewrite makes to one part: ascending row numbers and the new values of the assigned columns. The
-// rewrite's query produces them batch by batch; the rewrite of the part owns them, in the memory of the job.
+// The rows of one part (Parquet file) that an UPDATE or DELETE changes: ascending row numbers and, for UPDATE, the new
+// values of the assigned columns. The statement's query appends them batch by batch; then the job that writes the new
+// version of the part reads them. They are in the job's memory.
 //
-// A row that the query yields more than once (a join with several matches) keeps its first values.
+// An UPDATE with a join may find a row more than once. Then the values found first are used.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'

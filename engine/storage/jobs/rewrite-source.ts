@@ -1,5 +1,5 @@
-// The row source of a rewritten part: the pages of the old part without the deleted rows, with the new values of an
-// UPDATE applied. The part writer reads it column by column.
+// Reads the rows of a part (Parquet file) as an UPDATE, DELETE or ALTER COLUMN TYPE leaves them: the pages of the old
+// part without the deleted rows, and with the new values. The part writer takes its rows from here, column by column.
 
 import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

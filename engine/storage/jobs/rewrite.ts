@@ -1,9 +1,10 @@
-// The rewrite job behind UPDATE, DELETE and changes of a column's type. It writes new versions of those parts in which
-// the program changes a row. The job publishes nothing: the writer replaces the parts by one record of the manifest, so
-// a rewrite is atomic.
+// The job that performs UPDATE, DELETE and changes of a column's type: it writes a new version of each part (Parquet
+// file) in which the statement changes a row. The job publishes nothing: the writer replaces all these parts by one
+// record of the manifest, so the change is atomic.
 //
-// The program is a query that runs over one part at a time. Its first output column has the row number within the part
-// (rowNumberId), the following columns the new values of the assigned columns. For DELETE there are none.
+// It takes a query (the program), which it runs over one part at a time. The query's first output column has the number
+// of the row to change within the part (rowNumberId), the following columns have the new values of the assigned
+// columns. A query of DELETE has only the first.
 //
 // In DEDUP tables, rows that a later part supersedes are removed as well: otherwise they would count as changed, or an
 // update of the keys would make them visible again.

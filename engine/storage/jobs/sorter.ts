@@ -1,9 +1,10 @@
-// The sorter for out-of-order (O3) rows: yields the rows of a frozen memtable generation in timestamp order, ties in
-// commit order, without superseded rows.
+// Sorts the rows of a memtable for a flush: returns them in timestamp order, rows with equal timestamps in commit
+// order, and leaves out rows of DEDUP tables that were replaced by a later row. Rows may have arrived out of order
+// (O3).
 //
-// A row is identified by its POSITION: block number << shift | index in the block. Sorting takes about 50 bytes a row,
-// so a large generation is first split into time slices of about sliceRowsMax rows, at quantiles of a sample. The rows
-// of a slice are collected in commit order and sorted by the kernel, which separates late rows, radix-sorts them and
+// A row is identified by its position: block number << shift | index in the block. Sorting takes about 50 bytes a row,
+// so a large memtable is first split into time slices of about sliceRowsMax rows, at quantiles of a sample. The rows of
+// a slice are collected in commit order and sorted by the kernel, which separates late rows, radix-sorts them and
 // merges them back.
 
 import { assert } from '../../base/assert.js'

@@ -1,6 +1,7 @@
-// The stage job of an import: writes a generation as parts that no table references yet. It is a flush whose rows have
-// the import's own symbol numbers, which it first replaces by ids of the table's dictionaries. It frees the
-// generation's memory in any case.
+// The job of a bulk import that writes decoded rows as Parquet files (parts), which no table references before the
+// import commits. It is a flush with one more step at the start: the import numbers the strings of SYMBOL columns on
+// its own, and these numbers are replaced by ids of the table's symbol dictionaries. The memory of the decoded rows is
+// freed even if the job fails.
 
 import { assert } from '../../base/assert.js'
 import { blockAt, blockColumn, blockCount, blockRows } from '../../memory/column-layout.js'

@@ -1,6 +1,7 @@
-// Detects a manifest that is older than the data, for example one restored from an old backup. Such a manifest is valid
-// by itself, but everything that it does not name would look like leftovers of a crash and be removed. Two checks work
-// even without the high-water marks:
+// Detects that the manifest, the file that lists the data files of all tables, is older than the data, for example
+// because it was restored from an old backup. Such a manifest is valid by itself, but a start would remove every file
+// that it does not name as a leftover of a crash. The file of high-water marks (wal/high-water.ts) normally reveals
+// this; two checks work without it:
 //
 //   - There is a part with an id that the manifest has not reserved. Ids are durably reserved before parts are written.
 //   - The log starts after the position that the manifest names. The manifest is updated before the log is trimmed.

@@ -1,6 +1,6 @@
-// The manifest: an append-only, checksummed log of metadata. It names the parts of all tables and contains their
-// schemas, because the write-ahead log that created them is trimmed. One file is current; a checkpoint replaces it by a
-// new one.
+// The manifest: an append-only, checksummed log of metadata. It names the parts (Parquet files) of all tables and
+// contains their schemas, because the write-ahead log that created them is trimmed. One file is current; a checkpoint
+// replaces it by a new one.
 //
 // Layout of `manifest-<number, 10 digits>.log`, little-endian:
 //

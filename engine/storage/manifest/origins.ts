@@ -1,5 +1,6 @@
-// Tracks the stored source position of each stream of rows (Kafka offsets, idempotency keys of requests). Positions
-// come from the manifest at the start, and from the log frames that contain them (wal/origin.ts).
+// Keeps, for each source of rows, the position up to which its rows are stored: Kafka offsets by connector and
+// partition, and idempotency keys of HTTP requests. With these positions, rows that are sent again are recognised. At a
+// start they come from the manifest and from the log frames that contain them (wal/origin.ts).
 //
 //   before a request   follows(): the request must continue exactly at the stored position, so no row is stored
 //                      twice or skipped

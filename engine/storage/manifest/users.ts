@@ -1,4 +1,5 @@
-// The file of users and their credentials, users.pus in the database directory. It is always replaced as a whole.
+// Reads and writes the file of users and their credentials, users.pus in the database directory. A change always
+// replaces the whole file.
 //
 // Layout: magic "PUS1" (4) | crc32 of the payload u32 | payload, JSON `{"users": [...]}`, to the end of the file.
 //

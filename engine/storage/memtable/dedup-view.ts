@@ -1,10 +1,10 @@
-// Deduplication on read (DEDUP UPSERT KEYS): finds the rows of a run, a part or a memtable generation, that a later run
-// supersedes because it has the same keys. The writer marks superseded rows within a generation, and compaction removes
-// them from parts. Between memtables and parts, and until that compaction, readers use this file.
+// Deduplication on read (DEDUP UPSERT KEYS): finds the rows that readers must skip because a row committed later has
+// the same keys. It compares the pieces of a table that readers see separately: parts (Parquet files) and memtables.
+// Duplicates within one memtable are marked by the writer, and those in parts disappear at their next compaction.
 //
-// Runs that do not overlap in time cost nothing, because equal keys include equal timestamps. For a morsel (a block or
-// page) that overlaps later ones, a hash table over its keys is built and probed with the later rows. This happens when
-// its `superseded` marks are first read.
+// Pieces that do not overlap in time cost nothing, because rows with equal keys have equal timestamps. If a block or
+// page overlaps later pieces, a hash table is built over its keys and probed with their rows, when the reader first
+// asks which of its rows are superseded.
 //
 // Invariant: runs are listed in commit order, so of several rows with equal keys that of the last run is current.
 

@@ -1,4 +1,5 @@
-// Memory management of the writer's symbol dictionaries: decides what they release when memtables run out of memory.
+// Decides what the writer's symbol dictionaries (string to id, one for each SYMBOL column) release when the memory for
+// memtables is exhausted:
 //
 //   hash tables    released first, the least recently grown first. They take twice the memory of strings and entries,
 //                  only the writer uses them, and they are rebuilt in milliseconds.

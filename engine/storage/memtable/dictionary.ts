@@ -1,13 +1,14 @@
-// A symbol dictionary of the writer: maps the strings of a SYMBOL column to ids. This file creates, extends, evicts and
-// frees the structure that memory/column-layout.ts describes. The kernels look up strings
-// (engine/kernels/as/shared/symbols.ts); readers look up ids.
+// The writer's symbol dictionary, which maps the strings of one SYMBOL column to ids. This file creates, extends,
+// evicts and frees the structure in shared memory; memory/column-layout.ts describes it. The kernels look up ids by
+// string (engine/kernels/as/shared/symbols.ts); readers look up strings by id.
 //
-// Entries are never removed, not even if the request that added them fails: a reader may already have evaluated a
-// predicate over them, so an id must not change its string.
+// A string is never removed and its id never changes, not even if the request that added it fails, because a reader may
+// already have used the id.
 //
-// Owner: the table. Only the writer uses the hash slots, which are replaced when they grow. Chunks and string heaps do
-// not move while a reader holds the dictionary. When memory is short (dictionary-indexes.ts), the slots are released,
-// and of unused dictionaries everything but the header. They are rebuilt from the file on demand, with the same ids.
+// The table owns the dictionary. Its hash table, used only by the writer, is replaced when it grows; the strings do not
+// move while a reader holds the dictionary. When memory is short (dictionary-indexes.ts), the hash table can be
+// released. A dictionary that nobody uses can release everything except its header, and is then reloaded from its file
+// on disk (dictionary-file.ts) with the same ids.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'

@@ -1,5 +1,6 @@
-// Builds a column of a fixed-width type row by row, in memory layout, for a batch that is sent to the writer. 64-bit
-// values are written as two 32-bit halves if they are exact as numbers (below 2^53), else from a bigint.
+// Builds a column of a fixed-width type from values that are appended one by one, for a batch of rows that is sent to
+// the writer. The result has the layout of a memtable column, so the writer only copies it. 64-bit values are written
+// as two 32-bit halves if they are exact as JavaScript numbers (below 2^53), else from a bigint.
 
 import { assert } from '../../base/assert.js'
 import type { FixedTake } from '../../kernels/rows.js'

@@ -1,6 +1,6 @@
-// Deduplication within one memtable generation (DEDUP UPSERT KEYS): a hash index over timestamp and keys. A new row
-// with the keys of an older row supersedes it: the older row's entry in the block's `superseded` array gets the newer
-// row.
+// Deduplication of rows within one memtable (DEDUP UPSERT KEYS), by a hash index over timestamp and keys. When a new
+// row has the keys of an older one, the number of the new row is stored at the older one in the block's `superseded`
+// array, by which readers and the flush skip the older row.
 //
 // The index uses open addressing over row numbers and compares keys in the blocks. It belongs to the writer and is on
 // the JavaScript heap: 4 bytes a slot, at most half full.

@@ -1,9 +1,9 @@
-// One memtable generation of a table: stores committed rows in blocks of columns until a flush. This is the writer's
-// side: appending staged batches, publishing rows to readers, and releasing the memory. memory/column-layout.ts
-// describes the structure in shared memory.
+// One memtable generation: the committed rows of a table, from the time it was created until it is flushed, in blocks
+// of columns in shared memory. This file is the writer's side: it appends the decoded rows of a transaction, publishes
+// them to readers, and frees the memory. memory/column-layout.ts describes the structure.
 //
-// Appending has two phases: append() copies rows after the written ones, and publish() makes them visible. cut()
-// removes rows that were not published, so a transaction that the log refuses leaves nothing behind.
+// Appending has two phases: append() copies rows after the existing ones, and publish() makes them visible. cut()
+// removes rows that were not published. So a transaction that cannot be written to the log leaves nothing behind.
 //
 // Invariants:
 //   1. visibleRows <= writtenRows. Readers never read rows after visibleRows, so those may be overwritten.

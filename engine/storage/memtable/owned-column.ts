@@ -1,4 +1,5 @@
-// Copies a packed column whose bytes belong to a builder, which reuses that memory for the next rows.
+// Copies a column of a batch into memory of its own. The builders of columns return views of memory that they overwrite
+// with the next rows, so a batch that must live longer needs a copy.
 
 import type { PackedColumn } from '../jobs/messages.js'
 

@@ -1,5 +1,6 @@
-// Serialises packed batches of rows into one block of shared memory, in which they are sent to the writer. This avoids
-// the structured clone of a message with all columns, which would take longer than the writer's work on the rows.
+// Serialises batches of rows in columnar form into one block of shared memory, in which the main thread passes them to
+// the writer, and reads them there. As a message the batches would be copied by structured clone, which takes longer
+// than the writer's work on the rows.
 //
 // Layout, little-endian u32; bytes begin at multiples of 8:
 //

@@ -1,5 +1,5 @@
-// A job's arena: one block of a budget, allocated at once and divided among the job's buffers. A job starts only when
-// it has all its memory, so two jobs cannot deadlock waiting for each other's half.
+// A job's arena: one block of memory, allocated when the job starts and divided among its buffers. As a job starts only
+// when it has all its memory, two jobs cannot block each other forever, each with a part of the memory that both need.
 
 import { assert } from '../../base/assert.js'
 import type { Allocator, Budget } from '../../memory/budgets.js'

@@ -1,5 +1,6 @@
-// Writes one column chunk of a part. It chooses between dictionary and other encodings, and the codec, by measured
-// size, and then writes the pages. A generator: each step does about one page of work.
+// Writes one column of a part (Parquet file). It chooses between dictionary and other encodings, and whether to
+// compress, by the sizes that it measures, and then writes the pages. It is a generator whose steps each do about one
+// page of work, so that queries can run in between.
 
 import { crc32 } from 'node:zlib'
 import { assert } from '../../base/assert.js'

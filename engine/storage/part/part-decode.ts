@@ -1,5 +1,6 @@
-// Decodes pages of parts to memory layout: verifies the checksum, decompresses, decodes, and inserts NULL sentinels. It
-// reads exactly what part-page.ts and part-column.ts write, and treats anything else as damage.
+// Decodes pages of parts (Parquet files that the server wrote) to columns in memory: verifies the checksum,
+// decompresses, decodes, and inserts the values that represent NULL. It reads exactly what part-page.ts and
+// part-column.ts write, and treats anything else as damage.
 
 import { crc32 } from 'node:zlib'
 import { assert } from '../../base/assert.js'

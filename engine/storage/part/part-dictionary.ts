@@ -1,5 +1,6 @@
-// Builds the dictionary of a column chunk while it is written: the distinct values in the order of their first use, and
-// the code of every value. It grows up to limits beyond which a dictionary does not pay.
+// Builds the dictionary of one column of a Parquet file while the column is written: takes the values, and returns the
+// distinct ones in order of first use and, for each row, the index of its value. It gives up at a limit of size, beyond
+// which a dictionary would not make the file smaller.
 
 import { assert } from '../../base/assert.js'
 import { dictionaryStateBytes, type ParquetKernel } from '../../kernels/parquet.js'

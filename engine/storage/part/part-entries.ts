@@ -1,4 +1,6 @@
-// Loads the dictionaries of a part's columns into chunks of the cache: the ids of symbols, or the dictionary page.
+// Loads the dictionary of one column of a part (Parquet file) into memory of the chunk cache. For a SYMBOL column these
+// are the ids that its strings have in the table's symbol dictionary, for other columns the values of the Parquet
+// dictionary page. Pages of the column are decoded by them.
 
 import { crc32 } from 'node:zlib'
 import { assert } from '../../base/assert.js'

@@ -1,5 +1,6 @@
-// Encodes one page of one column: NULLs become definition levels, the other values are compacted, converted and
-// encoded. Also estimates on a chunk's first page which encoding makes it smallest.
+// Encodes one page of one column of a Parquet file: NULLs become definition levels, and the other values are moved
+// together, converted to their Parquet type and encoded. Also estimates, on the first page of a column, which encoding
+// makes it smallest.
 
 import { assert, unreachable } from '../../base/assert.js'
 import type { ParquetKernel } from '../../kernels/parquet.js'

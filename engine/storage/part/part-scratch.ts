@@ -1,4 +1,5 @@
-// Named working buffers of one job. A buffer grows on demand, and all are freed together.
+// The working buffers of one job or decoder in shared memory, requested by name. A buffer grows on demand, and all are
+// freed together.
 
 import { assert } from '../../base/assert.js'
 import type { Allocator, Budget } from '../../memory/budgets.js'

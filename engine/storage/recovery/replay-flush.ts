@@ -1,6 +1,6 @@
-// Flushes during replay: frees memory when the contents of the log do not fit, by writing generations as parts. The
-// flush job, which query threads run otherwise, runs to its end on this thread. Symbols of tables without generations
-// are written to their files, so that they can be evicted (dictionary-indexes.ts).
+// Frees memory during the replay of the log, when the rows in it do not fit: writes memtables as Parquet files (parts).
+// The flush job, which otherwise query threads run, runs on this thread to its end. Symbols of tables without rows in
+// memory are written to their files, so that their dictionaries can be evicted (dictionary-indexes.ts).
 //
 // Invariants:
 //   1. Only whole transactions are flushed, so `flushedTxn` tells a replay after another crash what to skip.

@@ -1,5 +1,5 @@
-// Ages of partitions: TTL and storage policies count from the newest row, but a row from the future does not count beyond
-// now, so that it cannot expire everything.
+// Decides which partitions are older than a given age, for TTL and storage policies. The age counts from the newest
+// row, but at most from the present time: otherwise a single row dated in the future would expire all data.
 
 import { partitionFinder, timestampsPerSecond } from './partition.js'
 import type { PartitionAge, TableSchema } from './schema.js'

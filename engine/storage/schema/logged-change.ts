@@ -1,5 +1,5 @@
-// Schema changes in the form in which log frames contain them: results, not statements, so that replay is
-// deterministic.
+// The types of schema changes as the log stores them: as the resulting schema or the id of the dropped table, not as
+// the statement, so that a replay gives the same result in every version of the server.
 
 import type { TableSchema } from './schema.js'
 

@@ -1,5 +1,5 @@
-// Rules for names of tables and columns. They equal those of the line protocol clients, which refuse invalid names
-// themselves.
+// Checks names of tables and columns, and replaces characters that they cannot contain. The rules are those of the line
+// protocol client libraries, which reject invalid names before they send them.
 
 import { nameCharactersMax } from '../../base/limits.js'
 

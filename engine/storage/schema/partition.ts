@@ -1,4 +1,4 @@
-// Partitions: which partition, a time span in UTC, a designated timestamp belongs to, and the partition's name.
+// Maps a designated timestamp to its partition, which is a time span in UTC, and gives a partition its name:
 //
 //   HOUR 2024-03-14T05   DAY 2024-03-14   WEEK 2024-W11 (ISO 8601, from Monday)   MONTH 2024-03   YEAR 2024
 //   NONE, or no designated timestamp: default

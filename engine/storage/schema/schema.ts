@@ -1,5 +1,6 @@
-// The data model: schemas, parts and versions of tables. These are plain objects that are sent between threads by
-// structured clone, and are stored as JSON in log and manifest.
+// The data model: schemas of tables, their parts (Parquet files), and versions, which are immutable states of a table
+// that readers use. These are plain objects that are sent between threads by structured clone, and are stored as JSON
+// in log and manifest.
 
 import { type DataType, dataType, dateKinds, isDay, longKinds, textKinds, timeKinds } from '../../types/column-types.js'
 

@@ -1,4 +1,5 @@
-// Copies a database directory: makes a backup of the version that a checkpoint has pinned, and restores backups.
+// Copies a database directory to make a backup or to restore one. A backup copies the state that a checkpoint
+// (CHECKPOINT CREATE) protects from changes.
 //
 // Parts are immutable files with unique names, so parts that the target already has are not copied again. The target's
 // manifest is replaced last, when everything it names is durable. If the copy is interrupted, the target is still the

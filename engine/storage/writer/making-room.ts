@@ -1,4 +1,4 @@
-// Which statements are accepted on a full disk: those that free space, and those that need almost none.
+// Decides which schema changes are accepted on a full disk: those that free space, and those that need almost none.
 //
 // Only they may use the space reserve (wal/reserve.ts), for the log and the manifest.
 

@@ -1,5 +1,5 @@
-// Removes files that a crash has left unreferenced: parts of unfinished jobs, and files of dropped tables. Parts are
-// <table id>/<partition>/<part id>.parquet, symbols are symbols/<table id>-<column id>.symbols.
+// Removes files that a crash has left unreferenced: Parquet files (parts) of unfinished jobs, and files of dropped
+// tables. Parts are <table id>/<partition>/<part id>.parquet, symbols are symbols/<table id>-<column id>.symbols.
 //
 // A file that neither manifest nor log references after recovery will never be referenced. Files that the manifest
 // references are kept, even if the log has dropped their table, because on a full disk the manifest cannot record that,

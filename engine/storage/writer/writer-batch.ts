@@ -1,9 +1,9 @@
-// Staged batches: decoded rows of one table in columns in shared memory, before they are committed. The log frame and
-// the memtable are both filled from a batch.
+// Staged batches: the rows of one table that a request has delivered, decoded to columns in shared memory and not yet
+// committed. At the commit both the log frame and the memtable are filled from them.
 //
 // A batch is a list of chunks of at most `capacity` rows. A column's memory is allocated at its first value. `filled`
-// is the number of rows with a value; settleChunk() fills the rest with NULL before a commit. Entries of variable-width
-// columns point into the ingest ring or into the batch's heap.
+// is the number of rows with a value; settleChunk() fills the rest with NULL before a commit. Values of variable-width
+// columns are pairs of address and length that point into the ingest ring or into the batch's heap.
 //
 // Owner: the line decoder of the table, or the transaction. Memory is reused by the next request.
 

@@ -1,4 +1,5 @@
-// Handles results and failures of jobs that query threads did for the writer.
+// Receives the results and failures of flush, compaction and rewrite jobs, which query threads run for the writer, and
+// passes each on to the module that started it. A failed flush or compaction is retried later.
 
 import { assert } from '../../base/assert.js'
 import type { ErrorRecord } from '../../base/errors.js'

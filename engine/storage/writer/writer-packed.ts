@@ -1,4 +1,6 @@
-// Stages packed batches of rows in shared memory for a commit: copies bytes, and looks up each distinct symbol once.
+// Copies batches of rows that arrive in columnar form (from SQL and CSV) into the columns of a staged chunk, from which
+// a commit takes them. Each batch numbers its symbols on its own, so each distinct string is looked up once in the
+// table's dictionary.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'

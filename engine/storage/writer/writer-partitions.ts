@@ -1,7 +1,8 @@
-// DROP, DETACH and ATTACH PARTITION, and TTL. Each is one manifest record, because all affected rows are in parts by
-// then. For DROP, rows in memory are not written to parts: the flush of their generation skips them
-// (Generation.leaving), and its manifest record also removes the partition's parts. If there are no such parts and
-// memory contains little, nothing is flushed: a relocation frame stores the remaining rows (writer-leave.ts).
+// DROP, DETACH and ATTACH PARTITION, and TTL. Memtables that may contain rows of the partitions are flushed first. Then
+// all these rows are in Parquet files (parts), and one manifest record performs the change. For DROP, the flush does
+// not write the rows of the dropped partitions (Generation.leaving), and its manifest record also removes their parts.
+// If there are no such parts and memory contains little, nothing is flushed: a relocation frame stores the remaining
+// rows (writer-leave.ts).
 //
 // DROP and TTL free space, so they may use the reserve on a full disk. Parts are then removed before anything is
 // flushed.

@@ -1,4 +1,5 @@
-// Registers externally written parts with a table, which is how large CSV imports bypass log and memtables.
+// Adds Parquet files (parts) that an import has already written to a table, which is how large CSV imports bypass log
+// and memtables. An import calls:
 //
 //   stage     symbols get their ids and part ids are reserved; query threads write the parts under their final names
 //   register  one manifest record adds all parts, as one transaction; before that the table contains none of them

@@ -1,5 +1,6 @@
-// Relocation of rows to the head of the log: the rows of a small generation are appended again, in a relocation frame
-// (kind `carry`), so that old segments can be trimmed without flushing many small tables into small parts.
+// Relocation of rows to the head of the log: the rows of a small memtable are appended to the log again, in a
+// relocation frame (kind `carry`). Then old segments of the log can be removed without flushing many small tables to
+// small Parquet files.
 //
 // A relocation frame contains all rows of the table that are not in parts, with the table's newest transaction number.
 // Replay discards the rows of the table that it has read before and uses these instead. So a relocation frame with

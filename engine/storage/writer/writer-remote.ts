@@ -1,5 +1,6 @@
-// Notes that a part was uploaded to the object store. The manifest record removes the part and adds it again with its key,
-// so that servers which know nothing of object storage read the manifest, too: the local file stays.
+// Records in the manifest that a part (Parquet file) was also uploaded to the object store, and under which key. The
+// manifest record removes the part and adds it again with the key, which servers of earlier versions can read too: they
+// ignore the key and use the local file, which stays.
 
 import { assert } from '../../base/assert.js'
 import { FileError } from '../../base/errors.js'

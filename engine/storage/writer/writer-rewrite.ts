@@ -1,5 +1,5 @@
-// Rewrites of a table's parts: UPDATE, DELETE, a change of a column's type, and the removal of superseded rows before
-// the DEDUP keys change.
+// Changes of a table that rewrite its Parquet files (parts): UPDATE, DELETE, a change of a column's type, and the
+// removal of superseded rows before the DEDUP keys change.
 //
 //   barrier   the open generation is frozen and flushed, so the parts contain exactly the rows that the change sees
 //   job       a query thread rewrites the affected parts; rows that arrive meanwhile go to new generations

@@ -1,4 +1,6 @@
-// Stages the rows of INSERT in shared memory for a commit: values that already have the types of their columns.
+// Stages the rows that INSERT and other SQL statements send to the writer: copies them into columns in shared memory,
+// from which a commit takes them, and checks the designated timestamps. The values already have the types of their
+// columns.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'

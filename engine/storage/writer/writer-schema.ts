@@ -1,4 +1,5 @@
-// Logs schema changes and installs a table's new schema in the writer. Frames contain results, not statements.
+// Appends schema changes to the log and makes a table's new schema the current one in the writer. Log frames contain
+// the resulting schema, not the statement.
 
 import { SqlError } from '../../base/errors.js'
 import { frameKinds, type Lsn } from '../../wal/types.js'

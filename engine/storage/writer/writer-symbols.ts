@@ -1,5 +1,5 @@
-// Reloads evicted symbol dictionaries (dictionary-indexes.ts) from their files and pins them for readers. If memory is
-// short, a reader waits for flushes to free some, and is refused after a time-out.
+// Reloads symbol dictionaries that were evicted from memory (dictionary-indexes.ts) from their files and pins them for
+// readers. If memory is short, a reader waits for flushes to free some, and is refused after a time-out.
 
 import { assert } from '../../base/assert.js'
 import { CorruptionError, errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'

@@ -1,5 +1,6 @@
-// Stores one value in a column's memory. INSERT and the general path of line protocol share it: they fill a slot, and
-// storeSlot() converts it to the column's type.
+// Stores one value, converted to the column's type, in a row of a column in shared memory. INSERT, QWP and the slower
+// general parser of line protocol share it: each puts its value into a slot, an object with one member for each kind of
+// value, and storeSlot() converts and stores it.
 
 import { unreachable } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

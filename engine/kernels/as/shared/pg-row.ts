@@ -1,5 +1,5 @@
-// Encodes one row as a DataRow message of the PostgreSQL wire protocol, with the formats of
-// engine/types/pg-encode-value.ts. ARRAY and binary DECIMAL are not supported here.
+// Encodes one result row as a DataRow message of the PostgreSQL wire protocol, with each value in the text or binary
+// format of engine/types/pg-encode-value.ts. ARRAY, and DECIMAL in binary format, are not supported here.
 
 import { putDouble, putFloat, putTime } from './print'
 import { entryOf } from './symbols'

@@ -1,6 +1,6 @@
-// Formats numbers, timestamps and fixed-width values as text. Every function writes at o and returns the address after
-// the text; up to 16 bytes after it may be overwritten. The formats are those of engine/types/number.ts, timestamp.ts
-// and text.ts.
+// Formats numbers, timestamps and fixed-width values as text. Every function writes at the address `o` and returns the
+// address after the text; up to 16 bytes after it may be overwritten. The formats are those of engine/types/number.ts,
+// timestamp.ts and text.ts.
 
 import { mulHigh } from './wide'
 

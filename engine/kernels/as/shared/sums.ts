@@ -1,5 +1,6 @@
-// Sums the values of a page: floating point in SIMD lanes (rows 0, 4, .., then rows 1, 5, .., and so on), integers in
-// 64 bits with wrap-around.
+// Sums the values of a page of a column. Floating-point values are added to four separate sums in SIMD lanes, four rows
+// at a time, and these are added at the end together with the last rows (up to three). So the rounding differs from
+// that of adding the rows in order. Integers are summed in 64 bits, with wrap-around.
 
 function sumFloats(values: usize, n: usize, wide: bool): f64 {
   let a = f64x2.splat(0), b = f64x2.splat(0)

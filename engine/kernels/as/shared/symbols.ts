@@ -1,5 +1,6 @@
-// Symbol dictionary: maps strings to ids by a hash table with open addressing, and ids to strings by chunks. Layout:
-// engine/memory/dictionary-layout.ts. Only the writer thread inserts; it publishes `count` last.
+// Looks up and inserts strings in a symbol dictionary in shared memory: maps strings to ids by a hash table with open
+// addressing, and ids to strings by arrays of growing size (chunks). Layout: engine/memory/dictionary-layout.ts. Only
+// the writer thread inserts. It publishes the number of strings last, so readers never see an incomplete one.
 //
 // The hash of a string of at most 16 bytes is computed from its four zero-padded little-endian words; that of a longer
 // one word by word. A slot begins with the 16 padded bytes, or for longer strings with {hash u32, 0, 0, 0}.

@@ -1,4 +1,5 @@
-// Formats one value of any column type as text. Kinds and their NULLs: engine/kernels/encode.ts.
+// Formats one value of any column type as text. engine/kernels/encode.ts defines the numbers by which callers name the
+// types, and how each type represents NULL.
 
 import { putDouble, putFixed, putFloat, putGeohash, putIpv4, putLong256, putSigned, putTime, putUuid } from './print'
 

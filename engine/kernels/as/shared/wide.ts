@@ -1,4 +1,4 @@
-// Multiplication with 128-bit products.
+// Multiplies 64-bit integers to products of 128 bits.
 
 /** High 64 bits of a 128-bit product. */
 @inline
