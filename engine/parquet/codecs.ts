@@ -1,6 +1,6 @@
-// Decompresses pages of Parquet files that other programs wrote. A decompressor never gets more room than the page
-// header says, and a header must not claim more bytes than the codec can produce from the compressed ones. LZO is not
-// supported.
+// Decompresses pages of Parquet files that other programs wrote, and so cannot be trusted. A page header tells the
+// decompressed size. It is rejected if the codec cannot produce that many bytes from the compressed ones, and the
+// decompressor cannot write more. LZO is not supported.
 
 import * as zlib from 'node:zlib'
 import { zstd } from '../base/zstd.js'

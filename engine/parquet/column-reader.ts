@@ -1,5 +1,5 @@
-// ColumnReader: reads one column of a Parquet file of another program. It decodes the pages of a row group one by one
-// to vectors in memory. Decoded rows stay valid until the next page is loaded.
+// ColumnReader: reads one column of a Parquet file that another program wrote. It decodes the pages of a row group one
+// by one to vectors in memory. Decoded rows stay valid until the next page is loaded.
 
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

@@ -1,4 +1,4 @@
-// Maps the schema of a Parquet file of another program to our column types.
+// Maps the schema of a Parquet file that another program wrote to column types of this server.
 //
 //   BOOLEAN                        BOOLEAN
 //   INT32                          INT; INT(8) BYTE, INT(16) and UINT(8) SHORT, UINT(32) LONG, DATE, DECIMAL

@@ -1,6 +1,7 @@
-// Reads footers of Parquet files of other programs: `PAR1` .. structure, its length u32, `PAR1`. Planning must be fast,
-// so it reads only the schema, which comes first. Row groups are read when the query runs, and only the wanted columns
-// of a group are decoded, when it is reached.
+// Reads the footers of Parquet files that other programs wrote. A file ends with the footer's Thrift structure, its
+// length (u32) and `PAR1`. When a statement is planned, which must be fast, only the schema is read, as it comes first.
+// The descriptions of row groups are read when the query runs; those of a row group's columns are decoded only when the
+// query reaches the group, and only for the columns that it reads.
 //
 //   FileMetaData   1 version | 2 schema | 3 rows | 4 row groups | 5 .. 7 not needed | 8 encryption
 //   RowGroup       1 column chunks | 2 bytes | 3 rows

@@ -1,6 +1,6 @@
-// ForeignFile: an open Parquet file that another program wrote. Whatever is wrong with it becomes an SqlError that
-// names the file, as the statement does, and the place. All offsets and lengths in the file are checked against its
-// size before they are used.
+// ForeignFile: an open Parquet file that another program wrote. It checks all offsets and lengths in the file against
+// the file's size before they are used. Every error in the file is reported as an SqlError with the file's name as in
+// the statement, and the place within the file.
 
 import { SqlError } from '../base/errors.js'
 import { type File, openRegularFile } from '../base/files.js'

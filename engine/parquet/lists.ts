@@ -1,6 +1,6 @@
-// ListAssembler: assembles lists of Parquet files to ARRAY values, from repetition and definition levels and values
-// (Dremel record assembly). A row may continue in the next page. A missing element becomes NaN, the NULL of DOUBLE.
-// Inner lists must have equal lengths.
+// ListAssembler: converts the lists of a Parquet file to ARRAY values. Parquet stores a list column as a sequence of
+// elements with repetition and definition levels, which tell where lists begin and what is NULL. A row may continue in
+// the next page. A missing element becomes NaN, the NULL of DOUBLE. Inner lists must have equal lengths.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Scratch } from '../storage/part/part-scratch.js'

@@ -1,6 +1,6 @@
-// PageReader: reads the pages of a column chunk of a Parquet file of another program, and decompresses them into shared
-// memory. Sizes in a header are checked against the file, the codec and limits before memory is allocated. Decompressed
-// data must have exactly the size that the header says.
+// PageReader: reads and decompresses the pages of a column chunk of a Parquet file that another program wrote, into
+// shared memory. Sizes in a page header are checked against the file, the codec and limits before memory is allocated.
+// The decompressed data must have exactly the size that the header tells.
 //
 //   version 1 page   header | compressed: repetition levels, definition levels, values
 //   version 2 page   header | repetition levels | definition levels | compressed: values

@@ -1,5 +1,5 @@
-// What planning needs of Parquet files of other programs: their columns and row counts. Files that a statement reads
-// together must have the same columns.
+// Reads from Parquet files that other programs wrote what a statement's planning needs: column names, types and row
+// counts. Files that a statement reads together must have the same columns.
 
 import { FileError, type SqlError } from '../base/errors.js'
 import { type DataType, typeText } from '../types/column-types.js'

@@ -1,6 +1,7 @@
-// ThriftWalk: walks structures in Thrift's compact encoding without allocating. Lengths of lists and strings in files
-// of other programs cannot be trusted. This check compares each with the bytes available, before the structure is
-// decoded by a library that allocates whatever a length says.
+// ThriftWalk: walks through the Thrift structures (compact encoding) of a Parquet file that another program wrote,
+// field by field and without allocating memory. The library that decodes such structures allocates whatever a length in
+// the file says. So a structure is walked through first, which rejects lengths of lists and strings that exceed the
+// bytes available.
 //
 //   structure   fields, then a zero byte
 //   field       distance to the last field's id << 4 | type, or (distance 0) the type and the id as a zigzag varint

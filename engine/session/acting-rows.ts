@@ -1,5 +1,6 @@
-// Runs the actions of calls with side effects, such as nextval() or pg_terminate_backend(), once for each row of a query
-// (sql/statements/acting.ts), and returns the result rows.
+// Executes SELECTs of functions with side effects, such as nextval() or pg_terminate_backend(): performs the action
+// once for each row of the query (sql/statements/acting.ts), after the query has ended successfully, and returns the
+// results as rows.
 
 import { ResourceError } from '../base/errors.js'
 import { type Actors, execute } from '../sql/statements/acting.js'

@@ -1,5 +1,5 @@
-// CatalogView: the main thread's view of all tables. It holds the newest version of each table, counts the queries that
-// still read older versions, and takes snapshots.
+// CatalogView: the main thread's view of all tables. It stores the newest version of each table (its schema, parts and
+// memtable), counts the queries that still read older versions, and gives queries snapshots.
 //
 // Invariant: the writer is told which versions are held, whenever that changes and with every new version; the newest
 // version always counts as held. The writer frees memory and files only by these reports.

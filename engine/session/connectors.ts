@@ -1,4 +1,5 @@
-// Registry of connectors, by name, for the statements that pause and resume them.
+// The list of connectors (such as the one for Kafka) by name, in which the statements that pause and resume a connector
+// find it.
 
 import type { Connector } from '../api/engine.js'
 import { SqlError } from '../base/errors.js'

@@ -1,9 +1,11 @@
-// Schema changes within a transaction. Each statement is planned against the transaction's draft of the catalog. COMMIT
-// sends the draft and the transaction's rows to the writer as one request (storage/writer/writer-transaction.ts).
+// Executes schema changes within a transaction. Each statement is planned against a copy of the catalog that has the
+// transaction's earlier changes (its draft). COMMIT sends these changes and the transaction's rows to the writer as one
+// request (storage/writer/writer-transaction.ts).
 //
-// If the transaction also changes existing rows of such a table (UPDATE, DELETE, or a new column type), the table is
-// read as the transaction sees it, and rebuilt: emptied and filled with these rows. The writer accepts that only if
-// nobody else has changed the table since it was read.
+// If the transaction also changes existing rows of a table whose schema it has changed (by UPDATE, DELETE, or a new
+// column type), COMMIT replaces the table's contents: it reads the rows as the transaction sees them, and has the
+// writer empty the table and insert them. The writer rejects this if another client has changed the table since it was
+// read.
 
 import type { DraftedStatement } from '../api/engine.js'
 import type { OwnRows, Session } from '../api/session.js'

@@ -1,5 +1,6 @@
-// INSERT .. SELECT and CREATE TABLE AS: packed batches of rows go from a query thread to the writer, many of them as
-// one transaction. The main thread does not read the rows; it only adds default and sequence columns, batch by batch.
+// Executes INSERT .. SELECT and CREATE TABLE AS: batches of rows, packed as columns, go from a query thread through the
+// main thread to the writer, and many of them form one transaction. The main thread does not read the rows; it only
+// adds columns with defaults and sequence numbers, batch by batch.
 
 import type { RowTransaction } from '../api/engine.js'
 import type { ExecuteOptions } from '../api/statements.js'

@@ -1,5 +1,5 @@
-// Executes the forms of INSERT that need more than planning: INSERT .. SELECT, ON CONFLICT DO NOTHING, RETURNING, and
-// CREATE TABLE AS, which creates its table first.
+// Executes INSERT statements that need a query or several steps: INSERT .. SELECT, ON CONFLICT DO NOTHING, RETURNING,
+// and CREATE TABLE AS, which creates the table first. INSERT .. VALUES alone is not handled here.
 
 import type { RowTransaction } from '../api/engine.js'
 import type { ExecuteOptions, RowsResult } from '../api/statements.js'

@@ -1,5 +1,5 @@
-// The catalog as the statements of a session see it: tables and views, virtual relations registered by the gateways and
-// the server, sequences, and the running statements.
+// The catalog as the statements of a session see it: tables and views without those that are hidden from the session,
+// virtual relations that the gateways and the server provide, sequences, and the running statements.
 
 import type { Session } from '../api/session.js'
 import type { VirtualRelation } from '../api/statements.js'

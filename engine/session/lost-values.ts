@@ -1,5 +1,5 @@
-// Notices for ALTER COLUMN TYPE: counts the values that the conversion turns to NULL (sql/statements/lost-values.ts),
-// and reports them to the client.
+// Reports data loss by ALTER COLUMN TYPE: runs a query that counts the values that cannot be converted and so become
+// NULL (sql/statements/lost-values.ts), and returns a sentence for each column, which the client gets as a notice.
 
 import type { ExecuteOptions } from '../api/statements.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'

@@ -1,5 +1,5 @@
-// Creates the executor of inline queries: kernels, and access to parts that reads only cached pages, since the main
-// thread must not wait for a disk.
+// Creates the executor of small queries on the main thread (exec/run/inline-executor.ts) with its WebAssembly kernels
+// and its access to parts. That access reads only cached pages, since the main thread must not wait for a disk.
 
 import type { Clock } from '../base/clock.js'
 import { nodeFiles } from '../base/files.js'

@@ -1,5 +1,6 @@
-// Helpers of the engine on the main thread: settings of a session, COPY, cancellation, INSERTs of literals, column
-// selection, descriptions of statements, and conversions of catalog entries and query requests.
+// Functions that several files of the engine on the main thread use: session settings, checks of COPY, cancellation,
+// rows of INSERT .. VALUES, selection of result columns, descriptions of statements, and conversions of catalog entries
+// and query requests.
 
 import type { RowTransaction } from '../api/engine.js'
 import type { Session } from '../api/session.js'

@@ -1,5 +1,6 @@
-// The source positions of connectors, such as Kafka offsets, that are durable: as reported by the writer at its start,
-// and then by receipts.
+// Positions: how far each connector has stored its source, such as the stored offset of each Kafka partition, so that
+// the connector can continue there. The writer reports the positions of the log at its start; after that, each
+// acknowledged request advances one.
 
 import type { Receipt } from '../storage/jobs/messages.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'

@@ -1,6 +1,6 @@
-// RETURNING for UPDATE and DELETE: plans the RETURNING list over rows that the writer has returned, or, within a
-// transaction, over a preview of the affected rows. A transaction defers the change to COMMIT, so the preview also
-// provides the row count of the command tag.
+// Executes the RETURNING clause of UPDATE and DELETE: evaluates its expressions over the changed rows, which the writer
+// returns. Within a transaction the change is deferred to COMMIT, so the affected rows are found by a query beforehand;
+// this query also counts the rows for the response to the client.
 
 import type { ChangePreview, RowsResult } from '../api/statements.js'
 import type { Returning } from '../sql/statements/planned.js'

@@ -1,6 +1,6 @@
-// LocalTransaction: the inserted rows of a client's transaction, collected on the main thread and stored as one
-// transaction over all its tables. Rows that outgrow the memory are already in parts, which no table refers to before
-// the commit.
+// LocalTransaction: the rows that a client has inserted in an open transaction. They are collected on the main thread,
+// and COMMIT stores them in all of their tables atomically. If they outgrow the memory, they are written to parts
+// (Parquet files) beforehand, which become part of their table only at the commit.
 
 import type { Engine, RowTransaction, TransactionMark } from '../api/engine.js'
 import type { CsvLoad, TableShape } from '../api/ingest.js'

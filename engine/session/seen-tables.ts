@@ -1,5 +1,5 @@
-// Resolves tables as a session sees them, including the schema changes of its open transaction; without a session, as
-// they are stored.
+// Looks up tables by name or id as a session sees them, which includes the schema changes of its open transaction.
+// Without a session, tables are returned as they are stored.
 
 import type { Session } from '../api/session.js'
 import type { Catalog } from '../sql/catalog.js'

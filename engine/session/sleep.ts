@@ -1,4 +1,5 @@
-// pg_sleep(): delays the start of the query without blocking a thread. Its deadline and its abort signal end the delay.
+// Executes pg_sleep(): delays the start of the query without blocking a thread. The delay ends early when the query's
+// deadline passes or the client cancels it.
 
 import type { ExecuteOptions } from '../api/statements.js'
 import { CancelledError, TimeoutError } from '../base/errors.js'

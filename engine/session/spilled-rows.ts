@@ -1,5 +1,6 @@
-// SpilledRows: rows of a transaction that outgrew the memory, written to parts that no table refers to before the
-// commit. There is one open load for each table.
+// SpilledRows: the rows of an open transaction that have outgrown the memory. They are written to parts (Parquet
+// files), which become part of their table only at the commit. Each table has one such load, to which further rows are
+// appended.
 
 import type { Engine } from '../api/engine.js'
 import type { CsvLoad } from '../api/ingest.js'

@@ -1,8 +1,10 @@
-// What planning knows of the last statements, by their text: syntax trees, descriptions and plans. It serves texts without a
-// name, prepared statements and inline execution alike; an execution with parameters binds its values to a plan that is kept.
+// Caches the results of planning for recent statements, by their text: syntax trees, descriptions and plans. Plain SQL
+// texts, prepared statements and small queries on the main thread share it. If a statement has parameters, their values
+// are inserted into the cached plan at each execution.
 //
-// A plan is valid for one epoch of the catalog, one dialect, and parameters of the same types that are NULL where they were
-// NULL, and equal where planning has read their values (sql/typing/deferred-values.ts).
+// A cached plan is valid for one version of the catalog and one SQL dialect. The parameters must have the same types as
+// when it was planned, be NULL where they were NULL, and be equal where planning depended on their values
+// (sql/typing/deferred-values.ts).
 
 import type { Session } from '../api/session.js'
 import type { Description, ParsedStatement } from '../api/statements.js'

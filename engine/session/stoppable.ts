@@ -1,5 +1,6 @@
-// Makes changes that rewrite a table cancellable: UPDATE, DELETE and ALTER COLUMN TYPE. The writer executes them by a
-// job. A cancelled change fails as a whole, as its receipt says, unless it has already been completed.
+// Makes UPDATE, DELETE and ALTER COLUMN TYPE cancellable. They rewrite a table, which the writer does as a job in the
+// background. A cancelled statement fails and changes nothing, unless the job has been completed before the
+// cancellation arrives; the writer's response tells which.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ExecuteOptions } from '../api/statements.js'

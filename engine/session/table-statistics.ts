@@ -1,6 +1,7 @@
-// Statistics of a table for SHOW PARTITIONS and similar statements: rows, time bounds and partitions, including
-// unflushed rows. They are computed on request from the descriptors of parts and the headers of memtable blocks. Rows
-// of a block are read only if it is partly visible, has replaced rows, or spans several partitions.
+// Computes the statistics of a table for SHOW PARTITIONS and similar statements: rows, time bounds and partitions,
+// including rows that are still in the memtable. They are computed on request from the descriptions of parts and the
+// headers of memtable blocks. The rows of a memtable block are read only if the snapshot sees just some of them, if
+// rows in it have been replaced, or if it has rows of several partitions.
 
 import {
   blockAt,

@@ -1,14 +1,16 @@
-// Carries out storage policies: uploads the parts of partitions that are old enough, and has the writer note each. Runs on
-// the main thread, which only decides; files are read and sent by the thread of the object store.
+// Executes storage policies, by which old partitions are copied to object storage: uploads the parts of partitions that
+// are old enough, and has the writer record each uploaded part. It runs on the main thread, which only decides; another
+// thread reads and sends the files.
 //
 //   key    <root id>/<table id>/<partition>/<part id>-<random>.parquet, relative to the prefix of the store
 //
 // Invariants:
-//   1. A key is random and is written put-if-absent: no object is ever overwritten.
-//   2. A part is noted as uploaded only after size and checksum of its object were read back.
-//   3. A held table version keeps the part's file while it is uploaded.
+//   1. A key is random, and an object is written only if its key does not exist: no object is ever overwritten.
+//   2. A part is recorded as uploaded only after size and checksum of its object were read back.
+//   3. The table version that contains the part is marked as in use during the upload, so its file is not deleted.
 //
-// Without a store, or while it is away, parts wait: nothing else depends on them.
+// If no store is configured, or the store is unavailable, parts stay local until it is available; nothing else waits
+// for them.
 
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../base/clock.js'

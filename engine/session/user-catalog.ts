@@ -1,7 +1,7 @@
-// UserCatalog: the users of the database on the main thread. Gateways authenticate clients against it, and SQL
-// statements change it.
+// UserCatalog: the list of database users, on the main thread. Gateways authenticate clients by it, and SQL statements
+// change it.
 //
-// Changes are serialised. The writer makes the new list durable before it takes effect.
+// Changes are made one after the other. A change takes effect when the writer has made it durable.
 
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import type { StoredUser, UserDirectory } from '../api/session.js'

@@ -1,5 +1,7 @@
-// Chooses the accumulator that implements an aggregate call. The aggregate's row in sql/functions names one of the
-// kinds of this table in `column`; calls without one run in the row's interpreter, value by value.
+// Creates the accumulator that computes an aggregate call. The definition of each aggregate function
+// (engine/sql/functions) may name, as `column`, a kind of vectorised accumulator from the table in this file. If it
+// names none, or that kind does not support the arguments, the call runs in the aggregate's interpreter, value by
+// value.
 //
 // Constant and dictionary-encoded arguments are handled here for all accumulators (dictionary-arguments.ts).
 

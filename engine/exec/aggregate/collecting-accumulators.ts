@@ -1,6 +1,6 @@
 // Accumulator for aggregates that need all numbers of a group at once, such as percentiles and time-weighted averages.
-// It collects numbers, their times and group ids in input order, and sorts them by group when the first result is
-// requested.
+// It stores each number with its group id and, if needed, its timestamp, in input order, and sorts them by group when
+// the first result is requested.
 
 import { ResourceError } from '../../base/errors.js'
 import { collectedNumbersMax } from '../../base/limits.js'

@@ -1,5 +1,6 @@
-// Dictionary-encoded arguments of aggregates: symbols, and strings of parts (batch/dictionary-strings.ts). Aggregates that
-// ignore duplicates process each dictionary entry once instead of each row.
+// Speeds up aggregates over dictionary-encoded arguments: symbols, and the strings of parts
+// (batch/dictionary-strings.ts). An aggregate that ignores duplicates, such as min(), gets each distinct string once
+// instead of once for each row, unless there are several groups.
 
 import type { Expression } from '../../sql/plan/plan.js'
 import type { Value } from '../../types/value.js'

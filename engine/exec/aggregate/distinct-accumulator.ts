@@ -1,11 +1,12 @@
-// count_distinct(). Distinct values get ids in order of appearance (batch/key-codes.ts).
+// Accumulator of count_distinct(). It gives each distinct value an id, in order of appearance (batch/key-codes.ts), and
+// then counts in one of two ways.
 //
-//   one group   a mark by id stores the round in which the value was last counted; reset() begins the next round
-//   by group    pairs of group and value get ids; each new pair adds one to the count of its group
+//   one group   an array by id stores in which round the value was last counted; reset() begins the next round
+//   by group    each pair of group and value gets an id, too; each new pair adds one to the count of its group
 //
-// The planner turns count_distinct() into a nested grouping where possible (sql/plan/own-groupings.ts). This
-// accumulator serves SAMPLE BY, which resets it after each bucket, and inputs that must not be read twice. If there are
-// few distinct values, their ids are kept for the next bucket.
+// The planner turns count_distinct() into a nested aggregation where possible (sql/plan/own-groupings.ts). This
+// accumulator serves the other cases: SAMPLE BY, which resets it after each time bucket, and inputs that must not be
+// read twice. If there are few distinct values, their ids are reused for the next bucket.
 
 import { assert } from '../../base/assert.js'
 import { storageOf } from '../../types/column-types.js'

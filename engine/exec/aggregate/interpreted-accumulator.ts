@@ -1,5 +1,5 @@
-// Accumulator for any aggregate that has no vectorised one: runs the aggregate's interpreter (sql/functions) value by
-// value.
+// Accumulator for any aggregate that has no vectorised one: calls the interpreter in the aggregate function's
+// definition (engine/sql/functions) for each value. It is slow, but works for all types.
 
 import type { AggregateFunction, CallSite } from '../../sql/functions/function-types.js'
 import { callSite } from '../../sql/functions/registry/evaluate.js'

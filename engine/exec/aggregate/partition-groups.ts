@@ -1,7 +1,7 @@
-// PartitionGroups: second step of a partitioned aggregation. Each chunk of this step is one hash partition: its rows
-// come from the results of the first step (row-partitions.ts), and its groups from earlier rounds are merged. Each
-// group carries the row number (rank) of its first row, so that the final order is that of first appearance. The layout
-// of a result is that of partial-groups.ts.
+// PartitionGroups: the second of two steps of an aggregation with many groups. The first step (row-partitions.ts) has
+// distributed the rows to partitions by a hash of their keys. This step aggregates one partition: the rows that the
+// threads have put into it and its groups from earlier rounds. Each group stores the number of its first row (rank), so
+// that the result can be returned in order of first appearance. The result has the layout of partial-groups.ts.
 
 import type { ExecContext } from '../batch/context.js'
 import type { QueryArena } from '../batch/query-arena.js'

@@ -1,6 +1,7 @@
-// RowPartitions: first step of a partitioned aggregation, for many groups. Distributes the rows of a chunk to 64
-// partitions by a hash of their keys, so that all rows of a group are in one partition, whichever chunk they come from.
-// A partitioned row has the keys, the arguments of the aggregates, and its row number (rank). Strings are copied.
+// RowPartitions: the first of two steps of an aggregation with many groups. It distributes the rows of a chunk to 64
+// partitions by a hash of their group keys, so that all rows of a group are in one partition, whichever chunk they come
+// from. Of each row it stores the keys, the arguments of the aggregates, and the row number (rank). Strings are copied.
+// The second step is partition-groups.ts.
 //
 // Layout of a result, u32 words: the dictionary of each column; for each partition {number of blocks, address of its
 // block list}; and the lists, {address, rows, capacity} for each block. A block stores its columns one after the other,

@@ -1,6 +1,7 @@
-// SAMPLE BY around the end of daylight saving time: rows of the repeated hour fall into buckets that already have rows
-// of the hour before, so these buckets are complete only when the hour is over. Until then, rows are grouped by bucket
-// start and group together.
+// SAMPLE BY when clocks are set back at the end of daylight saving time: an hour of local time is repeated, so its rows
+// fall into buckets that already have rows. These buckets are therefore complete only when the repeated hour is over.
+// Until then, their rows are aggregated with bucket start and group key as a combined key, so that several buckets can
+// be open at once.
 
 import type { AggregateCall } from '../../sql/plan/plan.js'
 import { dataType } from '../../types/column-types.js'

@@ -1,11 +1,16 @@
-// Operator: SAMPLE BY. The input is ordered by time, so the rows of a bucket are adjacent: each slice of them is added
-// to the accumulators of the bucket's groups, and the bucket is complete when a row of the next one arrives.
+// Operator: SAMPLE BY. The input is ordered by time, so the rows of a time bucket are adjacent. The rows of a batch
+// that belong to one bucket are added to the accumulators of the bucket's groups together, and the bucket is complete
+// when a row of a later one arrives.
 //
-// Three cases differ. Buckets that a repeated hour of local time returns to are kept until it is over
-// (sample-repeated.ts). Of short buckets without keys, up to 1024 are aggregated at once as groups, because a slice for
-// each would cost more than its rows. With FILL, results are kept until the end, since every group has a row in every
-// bucket (sample-fill.ts); otherwise rows are returned bucket by bucket, groups in order of first appearance within the
-// bucket.
+// Results are returned bucket by bucket; within a bucket, groups are in order of first appearance. There are three
+// special cases:
+//
+//   repeated hour   when clocks are set back, the buckets of the repeated hour stay open until it is over
+//                   (sample-repeated.ts)
+//   short buckets   without group keys, up to 1024 buckets are aggregated in one pass, each as a group, because a pass
+//                   for each would cost more than its few rows
+//   FILL            all results are buffered until the end, since every group has a row in every bucket
+//                   (sample-fill.ts)
 
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,8 +1,8 @@
-// min() and max() of strings and symbols.
+// Accumulators of min() and max() over strings and symbols.
 //
-// For symbols, the entries of the dictionary are ranked once, and rows are compared by rank. If the dictionary is
-// large, or belongs to the query and grows, strings are compared instead, unless the row has the same id as the
-// previous row of its group.
+// The strings of a symbol dictionary are sorted once, and rows are then compared by their string's rank in that order.
+// If the dictionary is too large for this, or is the query's own, which still grows, strings are compared row by row,
+// except where a row has the same symbol as the previous row of its group.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { Extreme } from '../../sql/functions/function-types.js'

@@ -1,5 +1,6 @@
-// ExecContext: what all operators of one query share on a thread: memory, kernels, table snapshots, the compiler of
-// kernels, and the callbacks that check for cancellation and release resources at the end.
+// ExecContext: what all operators of one query share on a thread: memory, WebAssembly kernels and the compiler that
+// generates kernels for this query, table snapshots, and callbacks that check for cancellation and release resources
+// when the query ends.
 
 import type { Jit } from '../../kernels/jit/jit.js'
 import type { Kernels } from '../../kernels/load.js'

@@ -1,7 +1,7 @@
-// Operator: an aggregation that is an input of a join. It is built when its first row is requested, in an arena of its
-// own, and frees that arena after its last row; the join has copied the rows by then. So when the planner splits an
-// aggregation into hundreds of groupings that are joined (plan/join-groupings.ts), only one or two of them hold memory
-// at a time.
+// Operator: an aggregation that is the input of a join. It exists to save memory: it is created only when the join
+// requests its first row, and its memory is freed after its last row, as the join has copied the rows. So when the
+// planner splits one aggregation into hundreds that are joined (plan/join-groupings.ts), only one or two of them hold
+// memory at a time.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from './context.js'

@@ -1,10 +1,11 @@
-// Group keys: assigns a group id to each row of a batch by the values of its key columns, and stores the key values of
-// each group once. Groups are in order of first appearance.
+// Assigns a group id to each row of a batch by the values of its GROUP BY columns, and stores the key values of each
+// group once. Ids are consecutive, in order of first appearance.
 //
-// Keys of several columns: each column becomes 32-bit codes (key-codes.ts). A hash table of 64-bit keys maps the pair
-// {code of the first column, code of the second} to an id; the next table maps the pair {this id, code of the third},
-// and so on. More than 48 columns are serialised to one string a row instead (row-strings.ts). If all keys are symbols
-// and a dense grouping is requested, the id is computed from the dictionary ids of the columns, without a hash table.
+// With several key columns, the values of each column are first mapped to 32-bit numbers (codes, see key-codes.ts). A
+// hash table maps the codes of the first two columns, as one 64-bit key, to an id; a second table maps this id and the
+// code of the third column to an id, and so on. With more than 48 columns, each row's keys are serialised to one string
+// instead (row-strings.ts). If all keys are symbols and the operator permits ids that are not consecutive, the id is
+// computed from the dictionary ids of the columns, without a hash table.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type DataType, storageOf, widthOf } from '../../types/column-types.js'

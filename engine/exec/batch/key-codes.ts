@@ -1,5 +1,6 @@
-// Maps the values of one key column to 32-bit codes, so that equal values have equal codes. Narrow types are their own
-// code. Wider types and strings get the ids of a hash table (key-table.ts).
+// Maps the values of a key column to 32-bit numbers (codes), so that two values have the same code if and only if they
+// are equal; grouping and joins compare the codes. A value of a type that is narrow enough is its own code. Wider
+// values and strings get consecutive ids from a hash table (key-table.ts).
 
 import { AssertionError } from '../../base/errors.js'
 import { dictionaryCount } from '../../memory/column-layout.js'

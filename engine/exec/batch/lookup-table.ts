@@ -1,5 +1,6 @@
-// Evaluates an expression over one column of dictionary-encoded strings or symbols once for each dictionary entry
-// instead of once for each row. The results form a lookup table, from which the rows are gathered by their code.
+// Evaluates an expression over one column of symbols or dictionary-encoded strings: once for each distinct string of
+// the dictionary, instead of once for each row. The results form a table, in which the result of a row is then looked
+// up by the row's dictionary index.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'

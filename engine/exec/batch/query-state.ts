@@ -1,5 +1,6 @@
-// QueryState: results of analysing the query's conditions, such as lookup tables over symbols, cached for all
-// operators, kernels and child contexts of the query on this thread. The tables are in the query's own arena.
+// QueryState: caches what a thread has derived from the query's conditions, such as which symbol ids satisfy a
+// condition, so that all operators and generated kernels of the query share it. It allocates the cached tables from the
+// query's memory.
 
 import type { NumberBits, WholeNumbers } from '../../sql/functions/column/whole-numbers.js'
 import type { Expression } from '../../sql/plan/plan.js'

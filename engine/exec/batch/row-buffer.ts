@@ -1,5 +1,6 @@
-// RowBuffer: a row buffer in which an operator keeps rows, as columns in shared memory that grow. Strings are copied to
-// the buffer's heap. Symbols of different dictionaries are translated to the query's own dictionary.
+// RowBuffer: a growing buffer of rows that an operator has to store, as in sorts and joins. It stores columns in shared
+// memory and copies the strings. Symbols that come from different dictionaries are translated to one dictionary of the
+// query.
 
 import type { Kernels } from '../../kernels/load.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

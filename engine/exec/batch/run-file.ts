@@ -1,9 +1,10 @@
-// RunFile: a sorted run that ORDER BY has spilled to a temporary file, written and read back block by block.
+// RunFile: a temporary file with a sorted run, which ORDER BY writes when its rows exceed the memory, and reads back
+// block by block.
 //
-//   block  the values of each column, padded to 64 bytes, in the layout of types/column-types.ts; then the bytes that
-//          entries point at, each padded to 8. The address in an entry is an offset from the first byte of the block.
+//   block  the values of each column, padded to 64 bytes, in the layout of types/column-types.ts; then the bytes of
+//          strings, BINARY and ARRAY values, each padded to 8. The address in such a value is its offset in the block.
 //
-// Symbols are stored as ids of their column's dictionary, which lives as long as the query.
+// Symbols are stored as ids of their column's dictionary, which stays in memory as long as the query.
 
 import type { TemporaryFile } from '../../storage/part/temporary-files.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'

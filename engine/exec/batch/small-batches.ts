@@ -1,5 +1,5 @@
-// Splits batches for operators with hundreds or thousands of expressions. Each expression has an output vector, and
-// with batches of full length all of these together would not fit the memory of a query.
+// Reduces the batch size of operators with hundreds or thousands of expressions. Every expression has an output vector
+// as long as a batch, and with the usual batch size all of these together would exceed the memory of a query.
 
 import type { ExecContext } from './context.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, sliceBatch } from './vector.js'

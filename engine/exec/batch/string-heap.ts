@@ -1,5 +1,5 @@
-// StringHeap: allocates, in the query's arena, the bytes that entries of string, BINARY and ARRAY vectors point at. The
-// bytes stay valid until the owner of the vectors resets or frees the heap.
+// StringHeap: allocates, in the query's memory, the bytes of strings, BINARY and ARRAY values. Vectors hold only the
+// address and length of each value. The bytes stay valid until the owner of the vectors resets or frees the heap.
 
 import type { QueryArena } from './query-arena.js'
 

@@ -1,7 +1,7 @@
-// Finds the ids of symbols by their strings. A symbol dictionary (memory/column-layout.ts) maps ids to strings only, so
-// the first lookup compares all entries. From the second lookup on, this thread keeps a hash index of the dictionary.
-// Each lookup adds a limited number of entries to the index, so that no single lookup pays for all of a large
-// dictionary.
+// Finds the ids of symbols by their strings. A symbol dictionary in shared memory maps ids to strings only, so the
+// first lookup compares the string with the whole dictionary. From the second lookup on, this thread builds a hash
+// index of the dictionary. Each lookup adds a limited number of strings to the index, so that no single lookup has to
+// wait for the index of a large dictionary.
 
 import { dictionaryCount, dictionaryEntry, dictionarySerial } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

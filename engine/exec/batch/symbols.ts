@@ -1,6 +1,7 @@
-// Symbols within a query. SymbolStrings caches the decoded strings of symbol ids. Symbols is the query's own dictionary,
-// for symbols that its expressions compute and for rows that mix dictionaries. Both use the DICTIONARY layout of
-// memory/column-layout.ts, so readers treat all dictionaries alike.
+// The symbols of a query. SymbolStrings caches the strings of symbol ids, decoded to JavaScript strings. Symbols is a
+// dictionary of the query's own, for symbols that its expressions compute and for rows from tables with different
+// dictionaries. It has the same layout as the dictionaries of tables (memory/column-layout.ts), so operators treat both
+// alike.
 
 import { dictionaryBytes, dictionaryChunkFirst, dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
 import * as layout from '../../memory/dictionary-layout.js'

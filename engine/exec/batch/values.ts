@@ -1,5 +1,6 @@
-// Reads and writes single values of vectors, in the representation of types/value.ts. The interpreter, constants and
-// results that leave as JavaScript values use it; hot loops access the typed arrays directly.
+// Reads single values from vectors and writes them, converting between the bytes in shared memory and JavaScript values
+// (types/value.ts). For the expression interpreter, constants and results that are returned as JavaScript values; hot
+// loops access the memory directly.
 
 import { assert } from '../../base/assert.js'
 import { arrayDimensionsMax } from '../../base/limits.js'

@@ -6,7 +6,8 @@
 //   Batch   valid until its operator is pulled again; an operator that keeps rows copies them (row-buffer.ts).
 //
 // pull() returns a batch (never empty), 'working' when the operator did some work and has no rows yet, 'waiting' when
-// another thread has to act first, or null at the end. Between two calls the query may be parked.
+// another thread has to act first, or null at the end. Any time may pass between two calls, as the query waits while
+// its client does not read.
 
 import { type DataType, widthOf } from '../../types/column-types.js'
 

@@ -4,8 +4,8 @@
 //   DATE TIMESTAMP TIMESTAMP_NS Timestamp in ms, us, ns of UTC
 //   CHAR STRING VARCHAR SYMBOL Utf8; the other types as Utf8 of their text
 //
-// take() prepares the buffers in scratch memory that is valid until the next batch; put() writes a buffer to the output
-// block.
+// take() builds the buffers of a batch in memory that is reused for the next batch; put() copies one buffer to the
+// output block.
 
 import { nullKinds } from '../../kernels/parquet.js'
 import { budgets } from '../../memory/budgets.js'

@@ -1,6 +1,6 @@
-// FlatWriter: a FlatBuffers writer with the subset that Arrow messages need: tables, vectors and strings. It writes
-// from the end of the buffer to its beginning, so that the target of a reference exists before the reference. Offsets
-// count from the end.
+// FlatWriter: serialises the metadata of Arrow messages in the FlatBuffers format, as far as Arrow needs it: tables,
+// vectors and strings. It writes from the end of the buffer to its beginning, because an object can refer only to
+// objects that have been written already. Offsets therefore count from the end of the buffer.
 
 const firstBytes = 1024
 

@@ -1,7 +1,8 @@
-// Encodes result rows as packed columns for the writer thread, for INSERT .. SELECT and CREATE TABLE AS. The main
-// thread forwards the batches without reading rows.
+// Encodes result rows as packed column arrays for the writer thread, which stores them: the encoding for INSERT ..
+// SELECT and CREATE TABLE AS. The main thread forwards the batches without reading rows.
 //
-// A batch ends where a transaction of `batchRows` rows does, so that the receiver never has to split a batch.
+// A transaction has `batchRows` rows, and a batch ends where a transaction ends, so that the receiver never has to
+// split a batch.
 
 import { SqlError } from '../../base/errors.js'
 import { dictionaryEntry } from '../../memory/column-layout.js'

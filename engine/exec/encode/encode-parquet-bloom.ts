@@ -1,9 +1,9 @@
-// Bloom filters of exported Parquet files, which tell that a row group lacks a value. Format: split block, with XXH64
-// hashes.
+// Writes the Bloom filters of exported Parquet files, by which readers skip row groups that do not contain a value.
+// Format: split-block filters with XXH64 hashes.
 //
-// Hashes are collected while pages are encoded. The size of a filter follows from the number of values and the
-// requested false positive rate, rounded up to a power of two. A block has 32 bytes; a value sets one bit in each of
-// its eight words.
+// Hashes are collected while pages are encoded. The size of a filter is computed from the number of values and the
+// requested false positive rate, and rounded up to a power of two. A block has 32 bytes; a value sets one bit in each
+// of its eight words.
 
 import { parquetThrift } from '../../storage/part/parquet-thrift.js'
 import type { Scratch } from '../../storage/part/part-scratch.js'

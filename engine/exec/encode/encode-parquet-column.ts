@@ -1,9 +1,9 @@
-// Encodes one flat (non-list) column of an exported Parquet file: collects values until a page is full, and pages until
-// the row group ends.
+// Encodes one column of an exported Parquet file that is not a list: collects values until a page is full, and pages
+// until the row group ends.
 //
-// Pages are dictionary-encoded while the dictionary pays off, else plain (in version 2: delta-encoded). Each row group
-// has a new dictionary. When the values of a page do not fit the dictionary, later pages of the group do not use it, as
-// the format permits.
+// Pages are dictionary-encoded as long as that saves space, and plain otherwise (delta-encoded in files of version 2).
+// Each row group has a dictionary of its own. When it becomes too large, the remaining pages of the row group do
+// without it, as the Parquet format permits.
 
 import { xxh64 } from '../../kernels/xxh64.js'
 import { encodings } from '../../storage/part/parquet-types.js'

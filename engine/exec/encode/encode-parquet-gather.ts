@@ -1,10 +1,11 @@
-// Collects the values of a column until they fill a page of an exported Parquet file. Forms of columns:
+// Copies the values of a column from result batches to a buffer until they fill a page of an exported Parquet file.
+// There are five ways, by column type:
 //
 //   fixed    values of fixed width are copied
-//   days     DATE values become a number of days
-//   symbol   ids of any dictionary become indexes of the row group's list of strings
-//   text     NULL flags, lengths and bytes are copied, because the vector's strings do not stay valid
-//   made     as text, for bytes that are computed for each value: INTERVAL, DECIMAL, raw arrays
+//   days     DATE values are converted to a number of days
+//   symbol   symbol ids are converted to indexes of the row group's list of strings
+//   text     NULL flags, lengths and bytes of strings are copied, because the batch is valid only until the next one
+//   made     like text, but the bytes are computed for each value: INTERVAL, DECIMAL, raw arrays
 
 import { nullKinds } from '../../kernels/parquet.js'
 import { dictionaryEntry } from '../../memory/column-layout.js'

@@ -1,14 +1,15 @@
-// Copies stored pages of parts into an exported Parquet file without decoding their values, since parts are Parquet
-// files, too.
+// Copies pages from a table's stored parts to an exported Parquet file without decoding their values, which is possible
+// because parts are Parquet files, too. A page is handled in one of four ways:
 //
-//   copied        same codec: the bytes of the page
-//   recompressed  another codec: compressed again if the part's codec was worth it, or if the values are plain numbers
-//   reindexed     the row group's dictionary differs from the part's: indexes are replaced
-//   decoded       delta encoding becomes plain in files of version 1 (except with ZSTD and LZ4), byte stream split in
-//                 all files, because many readers do not support them
+//   copied        the export has the part's codec: the bytes of the page are copied
+//   recompressed  the export has another codec: compressed again if the part's codec saved space, or if the values are
+//                 plain numbers
+//   reindexed     the row group's dictionary differs from the part's: the dictionary indexes are replaced
+//   decoded       the encoding is one that many readers do not support: byte stream split, and delta in files of version
+//                 1 (except with ZSTD and LZ4); the values are stored plain
 //
-// Types that exports store differently (encode-parquet-types.ts) are encoded row by row: DATE, IPv4, DECIMAL, ARRAY,
-// INTERVAL.
+// Types that exports store differently than parts are encoded row by row (encode-parquet-types.ts): DATE, IPv4,
+// DECIMAL, ARRAY, INTERVAL.
 
 import { crc32, joinedCrc32 } from '../../base/checksum.js'
 import { pageCodecs } from '../../storage/part/parquet-codec.js'

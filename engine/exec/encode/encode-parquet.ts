@@ -1,11 +1,11 @@
 // Encodes result rows as a Parquet file. Pages are encoded column by column while rows arrive. A complete row group is
-// sent in parts, so that a slow client parks the query between them.
+// sent in several blocks, so that the query can pause between them while a slow client reads.
 //
 //   file     "PAR1" | row groups | page index | footer | footer bytes u32 | "PAR1"
 //   group    column chunks in order: dictionary page if any, data pages
 //
-// A row group ends at the requested number of rows, or when its pages take too much memory. An export holds the encoded
-// pages of one group, or of a few if threads share the work.
+// A row group ends at the requested number of rows, or when its pages take too much memory. The encoder holds the
+// encoded pages of one row group in memory, or of a few if several threads encode row groups.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'

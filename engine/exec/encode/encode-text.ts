@@ -1,4 +1,5 @@
-// TextRows: encodes rows as CSV, JSON or NDJSON with a kernel, which writes directly to the output blocks.
+// TextRows: encodes result rows as CSV, JSON or NDJSON with a WebAssembly kernel, which writes directly to the output
+// blocks.
 
 import {
   encodeColumnBytes,

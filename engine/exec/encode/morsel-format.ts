@@ -1,8 +1,8 @@
-// MorselFormat: the interface of output formats that several query threads can encode in parallel. A format turns the
-// rows of a morsel into blocks of bytes, and a note with what the end of the output needs to know, such as the Parquet
-// footer.
+// MorselFormat: the interface of output formats that several query threads can encode in parallel. A format encodes the
+// rows of a morsel (a range of the result's rows) to blocks of bytes, and returns with them what has to be known to
+// finish the output, such as the row group's description in a Parquet footer.
 //
-// The coordinator is parallel-encode.ts.
+// The coordinator, which writes the blocks in order, is parallel-encode.ts.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

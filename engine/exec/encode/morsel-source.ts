@@ -1,11 +1,12 @@
-// SourceShape and MorselSource: the interfaces of results whose rows several query threads can produce in parallel, for
-// one ordered output.
+// SourceShape and MorselSource: the interfaces for dividing a query result into morsels (ranges of its rows), whose
+// rows several threads produce in parallel and the coordinator writes in order.
 //
-// A source shape recognises the plans that it can divide. The coordinator opens the plan and cuts it into morsels. Each
-// worker attaches to the cut, and can produce the rows of any morsel. These depend only on the snapshot and the cut, so
-// a morsel can be produced again by any thread.
+// There is one SourceShape for each kind of plan that can be divided: rows in stored order (source-table.ts), rows that
+// are filtered or merged by time (source-time.ts), and sorted rows (source-sorted.ts). The coordinator opens the plan
+// and cuts the result into morsels; each worker thread opens the same cut, and can produce the rows of any morsel. The
+// rows of a morsel depend only on the snapshot and the cut, so any thread can produce them again.
 //
-// A new shape must be listed in parallel-encode.ts.
+// A new SourceShape must be listed in parallel-encode.ts.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { StoredPage } from '../../storage/part/part-stored.js'

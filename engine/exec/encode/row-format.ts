@@ -1,7 +1,9 @@
-// The morsel format for CSV, JSON, NDJSON and Arrow record batches: formats in which encoded batches simply follow each
-// other. A morsel is a run of bytes; create-encoder.ts adds head and tail of the whole.
+// Parallel encoding of results as CSV, JSON, NDJSON or Arrow record batches: formats in which separately encoded runs
+// of rows can simply be concatenated. The beginning and end of the output, such as the CSV header line, are added by
+// create-encoder.ts.
 //
-// The first rows are encoded before the others are divided: they are sent at once, and show how long a row is.
+// The first rows are encoded by the coordinator alone. They can be sent at once, and their length determines into how
+// many pieces the other rows are divided.
 
 import { pageRowsMax } from '../../base/limits.js'
 import { ByteWriter } from '../batch/byte-writer.js'

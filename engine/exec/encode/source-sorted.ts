@@ -1,8 +1,9 @@
-// Source shape for sorted rows. One thread sorts. The rows and their order stay in shared memory, so a morsel is a
-// range of the order, and any thread can gather its rows. Gathering is expensive, because neighbours in the order are
-// far apart in memory.
+// One way to divide a query result among threads (see morsel-source.ts): the result of an ORDER BY. One thread sorts
+// and leaves the rows and their sorted order in shared memory. Each unit of parallel work (morsel) is a range of the
+// sorted order, and any thread can gather the rows of a range. This is worth dividing because rows that are adjacent in
+// the order are far apart in memory, so gathering is slow.
 //
-// A sort that was spilled to disk is not divided: the coordinator merges its runs alone.
+// A sort that was spilled to disk is not divided: the coordinator merges its sorted runs alone.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,6 +1,7 @@
-// Source shape for table rows that are filtered, computed, or merged from morsels that overlap in time. A morsel of the
-// output is a range of time (time-cuts.ts): a thread runs the whole plan over it, with operators and an arena of its
-// own.
+// One way to divide a query result among threads: table rows that are filtered, computed, or merged from parts that
+// overlap in time. The result is cut into time ranges (time-cuts.ts), and a thread produces the rows of one range by
+// running the whole plan over that range, with its own operators and memory. The other ways are listed in
+// morsel-source.ts.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

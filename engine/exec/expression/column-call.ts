@@ -1,6 +1,7 @@
-// Calls of vectorised functions (`column` in a row of sql/functions). The code here surrounds each function's loop: it
-// evaluates the arguments to vectors, decodes symbols, allocates the result vector, and evaluates with `eval` the rows
-// that the loop leaves out.
+// Evaluates calls of SQL functions that have a vectorised implementation: a loop over whole columns, named `column` in
+// the function's definition (engine/sql/functions). This file does what all of these loops need: it evaluates the
+// arguments to vectors, decodes symbols, allocates the result vector, and calls the function's row-by-row
+// implementation (`eval`) for rows that the loop does not handle.
 
 import { assert } from '../../base/assert.js'
 import { dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'

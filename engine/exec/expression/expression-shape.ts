@@ -1,5 +1,5 @@
-// Properties of bound expressions that decide how they are compiled: size, columns read, purity, and whether they can
-// fail.
+// Determines properties of expressions that decide how they are compiled: their size, the columns that they read,
+// whether equal inputs always give equal results, and whether they can fail.
 
 import { formOf } from '../../sql/functions/registry/evaluate.js'
 import type { Expression } from '../../sql/plan/plan.js'

@@ -1,15 +1,14 @@
 // Compiles bound expressions to evaluators: closures that map a batch to a vector of results. A call is compiled to the
-// first of these forms that applies; each form may use those after it.
+// first of these forms that applies; each form may use those after it. `steady`, `column` and `eval` are members of the
+// function's definition in engine/sql/functions.
 //
 //   1. no column            a constant, computed once
-//   2. one symbol column    a condition: once per dictionary entry, then a lookup by id (symbol-predicate.ts)
-//   3. one string column    once per dictionary entry where the strings are dictionary-encoded (lookup-table.ts)
-//   4. `steady` in its row  once per hour, day, .. of a timestamp (steady.ts)
-//   5. generated kernel     the whole tree, or the call over the vectors of its arguments
-//   6. `column` in its row  a loop over the vectors of its arguments (column-call.ts)
+//   2. one symbol column    a condition: once for each symbol, then a lookup by id (symbol-predicate.ts)
+//   3. one string column    once for each distinct string if the column is dictionary-encoded (lookup-table.ts)
+//   4. has `steady`         a function of a timestamp: once for each hour, day, .. in which it is constant (steady.ts)
+//   5. generated kernel     code generated for the whole tree, or for the call over the vectors of its arguments
+//   6. has `column`         a loop over the vectors of its arguments (column-call.ts)
 //   7. interpreter          `eval` row by row: correct for everything
-//
-// "Its row" is the function's row in the tables of engine/sql/functions (function-types.ts).
 
 import { fragmentPartsMax } from '../../kernels/jit/lower.js'
 import { compileExpression, formOf } from '../../sql/functions/registry/evaluate.js'

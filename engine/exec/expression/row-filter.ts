@@ -1,6 +1,6 @@
-// Compiles a predicate to a filter that writes a selection vector: the numbers of the rows that pass. Of a conjunction,
-// the conditions that generated code supports run first, over all rows. The remaining conditions are evaluated only for
-// rows that passed these.
+// Compiles a predicate to a filter that writes the numbers of the rows that satisfy it (a selection vector). If the
+// predicate is a conjunction, the conditions that can be compiled to generated code run first, over all rows. The other
+// conditions, which are slower, are evaluated only for the rows that satisfied these.
 
 import type { Expression } from '../../sql/plan/plan.js'
 import { allOf, conjuncts } from '../../sql/typing/walk-expression.js'

@@ -1,6 +1,6 @@
-// Conditions on one symbol column: evaluated once per dictionary entry instead of once per row, then looked up by id.
-// symbolPredicate() builds the whole lookup table, for scans and generated kernels. compileSymbolPredicate() builds it
-// entry by entry, as an evaluator.
+// Evaluates a condition on one symbol column once for each symbol in the dictionary instead of once for each row; rows
+// then look up the result by their symbol id. symbolPredicate() fills the whole lookup table at once, for scans and
+// generated kernels. compileSymbolPredicate() returns an evaluator that fills it as symbols occur.
 
 import { compileExpression } from '../../sql/functions/registry/evaluate.js'
 import type { Expression } from '../../sql/plan/plan.js'

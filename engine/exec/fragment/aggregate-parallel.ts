@@ -1,7 +1,10 @@
-// Operator: parallel hash aggregate. The coordinator aggregates the first chunk into the final groups. If that shows
-// few groups for the rows, threads aggregate the other chunks partially (partial-groups.ts), and the results are merged
-// in the order of the chunks, which keeps groups in order of first appearance. If it shows many groups, partial
-// aggregation would not reduce the rows: it starts again with partitions (aggregate-partitioned.ts), or goes on alone.
+// Operator: hash aggregate on several threads. The coordinator aggregates the first chunk of the rows alone, to see how
+// many groups there are.
+//
+//   few groups    the other threads aggregate a chunk each (partial-groups.ts), and the coordinator merges the results
+//                 in the order of the chunks, so that groups stay in order of first appearance
+//   many groups   such results would hardly be smaller than the rows, so the aggregation starts again with the rows
+//                 partitioned by key (aggregate-partitioned.ts), or the coordinator continues alone
 
 import type { Plan } from '../../sql/plan/plan.js'
 import { PartialAccumulators } from '../aggregate/accumulators.js'

@@ -1,11 +1,12 @@
-// Partitioned parallel aggregation, for many groups. In each round, threads distribute the rows of some chunks to hash
-// partitions (row-partitions.ts), and then aggregate whole partitions (partition-groups.ts), whose hash tables fit a
-// cache. A round continues with the groups of the previous one. Rounds bound the memory of partitioned rows. Groups are
-// returned in order of first appearance, by the rank of their first row.
+// Aggregation with many groups on several threads, in rounds. In each round, the threads first distribute the rows of
+// some chunks to partitions by a hash of their keys (row-partitions.ts); then each thread aggregates whole partitions
+// (partition-groups.ts), whose hash tables are small enough for the processor's cache. The next round continues with
+// the groups of this one. Rounds limit the memory that distributed rows take. Each group stores the number of its first
+// row (rank), by which groups are returned in order of first appearance.
 //
 // If the groups do not fit in memory, the input is read in several passes, each for a range of partitions. After each
-// round the final size of the groups is estimated, and partitions without room are postponed to a later pass. The
-// groups of a pass are returned before the next pass begins.
+// round the final size of the groups is estimated, and partitions for which there is no room are postponed to a later
+// pass. The groups of a pass are returned before the next pass begins.
 
 import { assert } from '../../base/assert.js'
 import type { Expression, Plan } from '../../sql/plan/plan.js'

@@ -1,13 +1,15 @@
-// Fused aggregation: filter, keys and aggregates over a table scan in one generated loop. Group ids are dense, so
-// accumulators are an array. Applies if the code generator supports all aggregates, the filter and the keys.
+// Aggregation fused with a table scan: one generated loop (a WebAssembly kernel) evaluates the filter, the group keys
+// and the aggregates, without a hash table. The group id is computed from small keys, such as symbol ids, and is the
+// index of the group in an array of accumulators. Applies if the code generator supports all aggregates, the filter and
+// the keys.
 //
-// Time buckets with many rows are not part of the group id: the rows of a morsel are in time order, so the rows of a
-// bucket are adjacent, and each bucket has an accumulator array of its own (a slot). Without buckets there is a single
-// slot. Buckets of few rows, if they are equally long and there are no other keys, are the groups, because finding the
-// end of a bucket costs as much as aggregating some hundred rows.
+// With SAMPLE BY or a time bucket as a key, each bucket has an accumulator array of its own (a slot), as its rows are
+// adjacent: the rows of a morsel are in time order. Without buckets there is a single slot. If buckets are short and
+// equally long, and there are no other keys, the buckets themselves are the groups of a single slot, because finding
+// the end of a bucket costs as much as aggregating some hundred rows.
 //
-// Morsels are cut into chunks, which threads share (coordinator.ts). Results are merged in the order of the chunks, so
-// the result has the same bits on any number of threads.
+// Chunks of the table are aggregated by several threads (parallel/coordinator.ts). Their results are merged in the
+// order of the chunks, so the result has the same bits on any number of threads.
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { FragmentAggregate, FragmentExpression, GroupKey } from '../../kernels/jit/fragment.js'

@@ -1,5 +1,6 @@
-// Grouping keys that fused aggregation supports: symbols and BOOLEAN, whose values are combined to a dense group id;
-// and functions of the designated timestamp that are constant within time buckets, such as timestamp_floor.
+// Determines which GROUP BY keys the aggregation in generated code supports (fragment-aggregate.ts): symbols and
+// BOOLEAN, whose values are combined to one small group id; and functions of the designated timestamp that are constant
+// within time buckets, such as timestamp_floor.
 
 import type { GroupKey } from '../../kernels/jit/fragment.js'
 import { dictionaryCount } from '../../memory/column-layout.js'

@@ -1,5 +1,5 @@
-// Operators for fused aggregation (fragment-aggregate.ts): GROUP BY and SAMPLE BY over a table scan, as far as
-// generated kernels can execute them as a whole.
+// Operators for GROUP BY and SAMPLE BY over a table scan when generated code can execute the whole of it
+// (fragment-aggregate.ts). They start the work on this and other threads, and return its result.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'

@@ -1,5 +1,5 @@
-// Parallel joins: the coordinator builds the build sides; then all threads probe them with the rows of their chunks of
-// the scan on the probe side.
+// Executes joins on several threads. The coordinator builds the hash tables; then each thread scans chunks of the table
+// on the probe side and looks up the rows in them.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import { isStable } from '../../sql/plan/volatile.js'

@@ -1,6 +1,6 @@
-// RowChunks: a thread's work on the chunks of a parallel plan: scans, filters, projects and joins the rows of a chunk
-// and passes them to a collector (ChunkRows), such as partial aggregation. Each chunk has an arena, operators and a
-// result of its own, which are freed together.
+// RowChunks: what a thread does with a chunk of the input of a parallel plan. It scans, filters, projects and joins the
+// rows of the chunk, and passes them to a consumer (ChunkRows), such as a partial aggregation. The operators and memory
+// of a chunk are its own, so that they can be freed together.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import { isStable } from '../../sql/plan/volatile.js'

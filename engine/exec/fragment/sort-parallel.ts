@@ -1,7 +1,8 @@
-// Operator: parallel top-N sort (ORDER BY .. LIMIT). Threads find the first rows of each chunk; the coordinator sorts
-// these. Results come in the order of the chunks and the sort is stable, so ties keep the order of the rows.
+// Operator: ORDER BY .. LIMIT on several threads. Each thread sorts chunks of the input and returns the first rows of
+// each, as many as the limit; the coordinator sorts these again. It takes the results in the order of the chunks and
+// sorts stably, so rows with equal keys keep their order.
 //
-// The result of a chunk: the columns of its first rows (result-columns.ts).
+// The result of a chunk has the layout of result-columns.ts.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,5 +1,5 @@
-// Shared parts of the joins by time: ordering an input by its timestamp, converting timestamps to a common unit, and
-// the table of the latest row by key.
+// Functions that all joins by time share (ASOF, LT, SPLICE): sort an input by its timestamp, convert the timestamps of
+// both sides to a common unit, and keep a table of the latest row of each key.
 
 import { noRow } from '../../kernels/join.js'
 import type { Plan } from '../../sql/plan/plan.js'

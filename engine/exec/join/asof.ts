@@ -1,9 +1,9 @@
-// Operator: ASOF JOIN and LT JOIN. Merges both inputs in time order: for each left batch, the right input is read up to
-// the batch's timestamps, and a table maps each key to its latest right row. Left columns pass through; right columns
-// are gathered by row number.
+// Operator: ASOF JOIN and LT JOIN. It merges both inputs in time order: for each left batch, it reads the right input
+// up to the batch's timestamps, and records the latest right row of each key in a table. Left columns are returned as
+// they are; right columns are gathered by row number.
 //
-// Right rows are buffered only while the table or the current batch refers to them; others are pruned regularly. So
-// memory depends on the number of keys.
+// Only those right rows are buffered that are in the table or belong to the current batch, so memory depends on the
+// number of keys and not on the number of right rows.
 
 import { assert } from '../../base/assert.js'
 import { asofStateBytes } from '../../kernels/join.js'

@@ -1,5 +1,6 @@
-// The build side of a join whose keys are dense codes: buffers all rows, and lists the row numbers of each code by a
-// counting sort. Also operatorOf(), which turns a generator into an operator.
+// Builds the lookup table of a join whose keys have been mapped to consecutive numbers (codes, see join-keys.ts):
+// buffers all rows of one side, and lists the row numbers of each code by a counting sort. Also contains operatorOf(),
+// which turns a generator into an operator.
 
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'

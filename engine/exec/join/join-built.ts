@@ -1,5 +1,5 @@
-// Types of a join's build side, in two forms. Both are plain data in shared memory, so every thread of the query can
-// probe them.
+// Types of a join's lookup table in its two forms: by key code (join-build.ts), and by hash (join-buckets.ts). Both are
+// plain data in shared memory, so every thread of the query can look rows up in them.
 
 import type { Vector } from '../batch/vector.js'
 

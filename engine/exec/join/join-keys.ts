@@ -1,6 +1,8 @@
-// Maps the keys of both sides of a join to codes: u32 numbers, equal for equal keys (NULL equals NULL), and dense
-// enough for arrays indexed by code. Symbols use the ids of one dictionary; ids of other dictionaries are translated by
-// their string, each once. Other types are coded by key-codes.ts, and several keys are combined pairwise.
+// Maps the key columns of both sides of a join to one 32-bit number (code) for each row. Equal keys have equal codes
+// (NULL equals NULL), and codes are so small that they can index arrays. For symbols, the codes are the ids of one
+// dictionary; ids of other dictionaries are translated by their strings, each id once. Other types get their codes from
+// key-codes.ts. With several key columns, the codes of two columns are combined to one, then this with the next, and so
+// on.
 
 import { dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
 import { type DataType, dataType, storageOf } from '../../types/column-types.js'

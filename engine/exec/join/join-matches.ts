@@ -1,5 +1,6 @@
-// Finds the pairs of rows with equal keys for a batch of the probe side, by key codes (join-build.ts), by an array
-// indexed by key, or by hash buckets (join-buckets.ts).
+// Finds the matches for a batch of the probe side of a join: pairs of row numbers with equal keys. It looks the keys up
+// in the table that was built from the other side, which is a list by key code (join-build.ts), an array indexed by
+// key, or hash buckets (join-buckets.ts).
 
 import { hashKinds } from '../../kernels/aggregate.js'
 import { bucketsBytes, expandStateBytes, writeBuckets } from '../../kernels/join.js'

@@ -1,5 +1,5 @@
-// Materialises the output of a join: gathers the columns of one side by row numbers, and only the columns needed. A
-// missing row gives NULLs.
+// Produces the output columns of a join for one side: gathers the values of the needed columns by the row numbers of
+// the matches. A missing row, as in an outer join, gives NULLs.
 
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,5 +1,5 @@
-// Decisions that follow from the plan and the row counts of tables: which side of a join is built, and whether an input
-// is ordered by a timestamp.
+// Decides, from the plan and the row counts of tables, from which side of a join the hash table is built, and whether
+// an input is already ordered by a timestamp.
 
 import type { Expression, Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,6 +1,6 @@
-// Operator: joins. For joins by equal keys, and cross joins, one side is built (its rows listed by key) and the other
-// side is probed batch by batch. The residual condition is evaluated over pairs of row numbers, before columns that it
-// does not need are gathered.
+// Operator: joins. For joins by equal keys and cross joins, a lookup table is built from all rows of one side; the rows
+// of the other side, the probe side, are looked up in it batch by batch. A condition beyond the equal keys (residual)
+// is evaluated over the matching pairs before any columns that it does not need are gathered.
 //
 //   inner left full cross   the right side is built, rows come in the order of the left
 //   right                   the left side is built, rows come in the order of the right

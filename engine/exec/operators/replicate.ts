@@ -1,5 +1,6 @@
-// Operator: row replication. Repeats each row as often as an expression over it says, and appends the number of the
-// copy, counted from 1. The binder plans set-returning functions such as unnest by it.
+// Operator: returns each input row as many times as an expression over the row says, with the number of the copy,
+// counted from 1, as an additional column. Set-returning functions such as unnest are executed by it: the copy's number
+// tells which element the copy stands for.
 
 import type { Expression, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,4 +1,5 @@
-// Operators for rows that the plan itself contains or computes: VALUES, and the numbers of long_sequence.
+// Operators that return rows without reading a table: the constant rows of VALUES and the consecutive numbers of
+// long_sequence.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import { widthOf } from '../../types/column-types.js'

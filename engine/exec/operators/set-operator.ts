@@ -1,5 +1,6 @@
-// Operator: UNION, EXCEPT and INTERSECT, with or without ALL. UNION ALL passes batches through. EXCEPT and INTERSECT
-// load the right input into a hash table and filter the left input by it. Without ALL, DISTINCT follows.
+// Operator: UNION, EXCEPT and INTERSECT, with or without ALL. UNION ALL returns the batches of its inputs unchanged.
+// EXCEPT and INTERSECT load the right input into a hash table, by which they filter the left input. Without ALL,
+// duplicates are removed from the result by the operator for DISTINCT.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

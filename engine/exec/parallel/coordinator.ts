@@ -1,9 +1,9 @@
-// Parallel execution of a plan fragment. The coordinator (CoordinatorRun) cuts the input into chunks, works on them itself,
-// and merges the results in the order of the chunks. Other query threads (WorkerRun) may join and leave at any time;
-// the coordinator finishes without them if need be.
+// Executes a part of a plan (fragment) on several threads. The coordinator (CoordinatorRun), which is the thread that
+// runs the query, cuts the input into chunks, works on them itself, and merges the results in the order of the chunks.
+// Other query threads (WorkerRun) may join and leave at any time; the coordinator can finish without them.
 //
-// The chunks depend on the snapshot alone, and a result on its chunk alone. So a query over the same snapshot returns
-// the same bits with any number of threads.
+// How the input is cut depends only on the table snapshot, and the result of a chunk only on the chunk. So a query over
+// the same snapshot returns the same bits with any number of threads.
 
 import { isShortage } from '../../base/errors.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

@@ -1,5 +1,5 @@
-// Implements Parallelism for one query on its coordinator thread: allocates work queues that may outlive the query, and
-// invites worker threads through the main thread.
+// QueryParallelism: gives a query access to other query threads (the interface Parallelism). It allocates the work
+// queues in shared memory, which may outlive the query, and asks the main thread to invite other threads to the work.
 
 import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'

@@ -1,4 +1,5 @@
-// Encoding of rows as the result of a chunk, which the coordinator reads from shared memory.
+// Writes rows as the result of a chunk, and reads them. A worker thread writes them to shared memory, where the
+// coordinator of the query reads them.
 //
 //   result  rows u32 | 0 u32 | address u32, dictionary u32 of each column
 

@@ -1,4 +1,5 @@
-// Implements Parallelism without worker threads: the coordinator works on every chunk itself.
+// The implementation of the interface Parallelism for a query that must not use other threads: none are ever invited,
+// so the query's own thread works on every chunk.
 
 import type { QueryArena } from '../batch/query-arena.js'
 import { chunkRowsUsual, type Parallelism } from './coordinator.js'

@@ -1,11 +1,11 @@
-// Inline execution: small queries run on the main thread that plans them, because handing one to a query thread and back takes
-// longer than its work.
+// Executes small queries on the main thread, which also plans them, because passing one to a query thread and back
+// takes longer than its work.
 //
-// A query runs inline if its estimate is small (work-estimate.ts). It takes no lock that it would have to wait for and reads
-// no page that is not in the chunk cache. When it needs one, or when its deadline has passed, `run` returns null and a query
-// thread runs the query from the start. Batches and long calls check the deadline.
+// A query is executed here if its estimated cost is small (work-estimate.ts). It must not wait: if it needs a lock that
+// is taken or a page that is not cached, or exceeds its time limit, `run` returns null, and a query thread runs the
+// query from the start.
 //
-// Invariant: an attempt leaves nothing behind; its result consists of copies.
+// Invariant: a failed attempt has no side effects, and a result consists of copies, so it refers to no shared memory.
 
 import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'
 import { inlineArenaBytes } from '../../base/limits.js'

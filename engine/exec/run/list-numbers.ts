@@ -1,5 +1,5 @@
-// Collects the result of a sub-query in `x IN (SELECT ..)` as a set of integers instead of a set of strings, if its
-// values are integers.
+// Collects the result of the sub-query in `x IN (SELECT ..)`. If its values are integers, they become a set of
+// integers, which is faster to search than the set of strings that other types use.
 
 import { wholeTypes } from '../../sql/functions/column/members.js'
 import { noNumbers, withColumn } from '../../sql/functions/column/whole-numbers.js'

@@ -1,6 +1,7 @@
-// Messages between the main thread and query threads. They travel over a MessagePort; result bytes stay in shared
-// memory. The main thread owns a block from its message on until it sends 'release'. A short end of a result is copied
-// into the last message, because each message wakes a thread.
+// Types of the messages between the main thread and query threads, which travel over a MessagePort. Result bytes are
+// not copied into messages but stay in blocks of shared memory: the main thread owns a block from the message that
+// announces it until it sends 'release'. Only the last block of a result, if it is short, is copied into the final
+// message, because each message has to wake the other thread.
 
 import type { ErrorRecord } from '../../base/errors.js'
 import type { SubqueryResult } from '../../sql/functions/registry/evaluate.js'

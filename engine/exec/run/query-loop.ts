@@ -1,6 +1,7 @@
-// QueryLoop: the worker loop of a query thread. It runs many queries in time slices: new queries first, long ones in
-// turns. A query whose client reads slowly is parked until blocks are released, and goes idle when the client has
-// stopped reading. Fragments of other threads' queries come after the thread's own.
+// QueryLoop: the main loop of a query thread, which runs many queries in time slices. New queries run first, long ones
+// take turns, and work on other threads' queries comes last. A query is not run while its client has unread result
+// blocks up to its limit; if the client then reads nothing for some time, the query also frees the memory whose
+// contents it can compute again.
 
 import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'
 import { createJit } from '../../kernels/jit/jit.js'

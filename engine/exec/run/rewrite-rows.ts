@@ -1,5 +1,6 @@
-// Runs the query of UPDATE and DELETE jobs (storage/jobs/rewrite.ts) over one part. The scan of the part also returns
-// row numbers, and the batches of row numbers and new values are appended to the job's list of changes.
+// Runs the query of an UPDATE or DELETE over one stored part of the table. The scan returns the row number with each
+// affected row; the row numbers and new values are appended to a list of changes, which the job that rewrites the part
+// applies (storage/jobs/rewrite.ts).
 
 import { CancelledError } from '../../base/errors.js'
 import type { Kernels } from '../../kernels/load.js'

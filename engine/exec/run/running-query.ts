@@ -1,8 +1,9 @@
-// RunningQuery: one query as a state machine. It runs the sub-queries first, then pulls batches of the plan and passes
-// them to the encoder. step() never blocks: it returns why the query cannot continue, and its owner calls it again.
+// RunningQuery: the execution of one query, as a state machine. It runs the sub-queries first, then pulls batches from
+// the plan's operators and passes them to the encoder. step() does a limited amount of work and never blocks: it
+// returns why the query cannot continue, and its owner calls it again.
 //
-// Blocks are freed when the client releases them; everything else when the query ends. When the client has stopped
-// reading, the query goes idle: it keeps only its window of blocks, and what its operators cannot recompute.
+// Result blocks are freed when the client releases them; all other memory is freed when the query ends. If the client
+// stops reading, the query frees everything but the unread blocks and what its operators cannot compute again.
 
 import { CancelledError, TimeoutError } from '../../base/errors.js'
 import { provenBytes, resultWindowRows, unprovenWindowBytes } from '../../base/limits.js'

@@ -1,9 +1,11 @@
-// WorkerTask: a worker thread's part in a query of another thread. It builds the shared fragment again from the same
-// snapshot, and processes chunks. It keeps its results until the coordinator has merged them, and frees everything when
-// all workers have been dismissed, because another worker may still read its results. While the client of the query has
-// stopped reading it holds nothing, and it starts again when the coordinator continues.
+// WorkerTask: the work that a thread does for a query of another thread. It builds the operators of the plan's parallel
+// part for itself, from the same snapshot, and processes chunks of the input. It keeps its results until the
+// coordinator has merged them, and frees everything when all workers of the query have been dismissed, because another
+// worker may still read its results. While the client of the query does not read, the task holds no memory; it starts
+// again when the coordinator continues.
 //
-// The coordinator reports errors: a failed chunk is given up, and the thread that takes it next meets the same error.
+// The task reports no errors itself: it gives up a chunk that fails, and the thread that takes the chunk next, in the
+// end the coordinator, meets the same error.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

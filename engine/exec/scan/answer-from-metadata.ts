@@ -1,6 +1,6 @@
-// Answers count(), min and max of the designated timestamp from the metadata of parts and memtable blocks, without
-// reading rows. Rows are read only for memtable blocks that are not sorted, and parts are opened only if a time range
-// cuts them.
+// Operator: computes count(), and min and max of the designated timestamp, from the metadata of parts and memtable
+// blocks, such as row counts and time bounds. Rows are read only from memtable blocks that are not sorted by time; a
+// part is opened only if a time range in WHERE includes just some of its rows.
 
 import { initStats, statsBytes } from '../../kernels/aggregate.js'
 import type { AggregateCall, Plan } from '../../sql/plan/plan.js'

@@ -1,7 +1,8 @@
-// Operator: first/last pushdown. Aggregates without GROUP BY that depend on the first or last matching rows of a table,
-// first() and last(), and min and max of the designated timestamp under a filter, are read by ordered scans from both
-// ends. When such a scan does not find its rows soon, all rows are aggregated instead, on several threads. The planner
-// splits off other aggregates beforehand (sql/plan/own-groupings.ts).
+// Operator: aggregates without GROUP BY whose result is determined by the first or last matching rows of a table:
+// first(), last(), and min and max of the designated timestamp under a filter. It scans the table in time order from
+// both ends, and stops at the rows that it needs. If it does not find them within some steps, all rows are aggregated
+// instead, on several threads. If the query has other aggregates, too, the planner has moved them to a separate
+// aggregation (sql/plan/own-groupings.ts).
 
 import { type EndValue, endValue } from '../../sql/plan/end-values.js'
 import type { AggregateCall, Expression, Plan } from '../../sql/plan/plan.js'

@@ -1,6 +1,6 @@
-// Random access by row number for exports of a whole table, or of one time interval, in timestamp order. If the morsels
-// do not overlap in time, a row's number determines its morsel, and the export can be cut into chunks for several
-// threads.
+// Gives exports access by row number to the rows of a whole table, or of one time interval, in timestamp order. This
+// requires that the morsels (memtable blocks and pages) do not overlap in time, so that the row number alone determines
+// the morsel. The rows can then be divided among several threads by row number.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

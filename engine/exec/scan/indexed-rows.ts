@@ -1,6 +1,6 @@
-// Uses inverted indexes for filters on symbols. If a filter requires certain symbols, and a page's rows are indexed by
-// symbol (storage/cache/inverted-index.ts), only the indexed rows are candidates, and only they are tested by the other
-// conditions.
+// Finds the rows of a page that may pass a filter by means of inverted indexes, which list the rows of each symbol in a
+// page (storage/cache/inverted-index.ts). If the filter requires certain symbols and the page has such an index, the
+// other conditions are evaluated only for the rows that the index lists.
 
 import { pageRowsMax } from '../../base/limits.js'
 import { dictionaryCount } from '../../memory/column-layout.js'

@@ -1,6 +1,6 @@
-// LIMIT with negative bounds, such as `limit -100`, over a table in timestamp order: the plan is turned to read the
-// newest rows backwards, and an operator reverses the result. The cost then depends on the rows returned, not on the
-// table.
+// Executes LIMIT with negative bounds, such as `limit -100`, over a table in timestamp order: it changes the plan to
+// scan from the newest row backwards, and an operator reverses the order of the rows found. So the cost depends on the
+// number of rows returned and not on the size of the table.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,7 +1,8 @@
-// MorselList: identifies the morsels of a parallel fragment for other threads. Each thread lists the runs of the
-// snapshot itself, and selects the same morsels in the same order. Time bounds and sortedness are sent along, since the
-// writer may change those of a memtable's last block meanwhile, and all threads must treat a morsel alike. cutRows()
-// cuts the rows into chunks.
+// MorselList: tells worker threads which morsels (memtable blocks and pages) a parallel plan reads, so that all threads
+// use the same list in the same order. Each thread lists the morsels of the snapshot itself, and selects those in the
+// MorselList. The time bounds of a morsel, and whether it is sorted, are part of it, because the writer may meanwhile
+// append to the last block of a memtable, and all threads must treat a morsel alike. cutRows() cuts the rows of the
+// list into chunks.
 
 import { changedMorsel, type ScanMorsel } from './morsels.js'
 

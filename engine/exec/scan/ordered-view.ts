@@ -1,5 +1,6 @@
-// A sorted view of a morsel, without replaced rows, as an ordered scan needs it. Columns are gathered when first used,
-// into memory that release() frees.
+// Makes a morsel readable in timestamp order: returns a view of it that is sorted and lacks the rows that later rows
+// have replaced (by deduplication). A column of the view is copied when it is first read, into memory that release()
+// frees.
 
 import { sortScratchBytes } from '../../kernels/sort.js'
 import { type DataType, widthOf } from '../../types/column-types.js'

@@ -1,11 +1,11 @@
-// Operator: table scan in timestamp order, ties in commit order; a descending scan reverses both. It merges streams
-// (streams.ts).
+// Operator: table scan in timestamp order; rows with equal timestamps are in commit order. A descending scan reverses
+// both. It merges streams, each of which is a list of morsels that do not overlap in time (streams.ts).
 //
-// In each step, the stream with the first row leads. Its rows before the first row of any other stream are returned
-// without a copy. Otherwise all streams that overlap its morsel are merged up to a bound: the smallest last timestamp
-// of their current morsels. Of rows at the bound itself, only those of the bounding stream and of streams before it in
-// commit order are returned. Equal rows of later streams wait, because the next morsel of the bounding stream may have
-// more of them.
+// In each step, the stream whose next row is first leads. Its rows before the next row of any other stream are returned
+// without a copy. If there are none, all streams that overlap its current morsel are merged up to a bound: the smallest
+// last timestamp of their current morsels. Of rows with exactly this timestamp, only those of the stream that
+// determines the bound, and of streams before it in commit order, are returned. Those of later streams have to wait,
+// because the next morsel of that stream may begin with the same timestamp.
 
 import type { TimeRange } from '../../sql/plan/plan.js'
 import { type DataType, widthOf } from '../../types/column-types.js'

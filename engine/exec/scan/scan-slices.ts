@@ -1,6 +1,7 @@
-// SliceReader: reads a morsel as batches. It cuts the morsel into slices of at most a batch, applies time ranges,
-// replaced rows and the filter, and gathers the selected rows. The filter's columns are read first; other columns are
-// read only when a row has passed.
+// SliceReader: reads a morsel (memtable block or page) and returns the rows that a scan wants, as batches. It reads a
+// slice of the morsel of at most the length of a batch, removes rows outside of the time ranges, replaced rows and rows
+// that fail the filter, and gathers the rest. The filter's columns are read first; other columns are read only if some
+// row has passed.
 
 import { assert } from '../../base/assert.js'
 import type { TimeRange } from '../../sql/plan/plan.js'

@@ -1,4 +1,5 @@
-// Operator: table scan without an order. Reads the rows morsel by morsel, and applies time ranges and filter.
+// Operator: table scan that returns the rows in any order. It reads them morsel by morsel (memtable block or page), and
+// returns those within the time ranges that satisfy the filter.
 
 import type { ExecContext } from '../batch/context.js'
 import { rowsFor } from '../batch/small-batches.js'

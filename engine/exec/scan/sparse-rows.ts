@@ -1,6 +1,7 @@
-// Late materialisation for aggregation by generated kernels: evaluates a selective filter first, then reads only the
-// selected values of the other columns from their encoded pages. Whether this is done depends only on the rows of the
-// chunk, so a chunk's result has the same bits on every thread.
+// Late materialisation for aggregations in generated code: evaluates a selective filter first, and then decodes only
+// the values of the selected rows from the pages of the other columns. Whether this is done for a chunk depends only on
+// its rows, not on the thread, because it can change the rounding of sums, and a chunk's result must have the same bits
+// on every thread.
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { SelectFragment } from '../../kernels/jit/jit.js'

@@ -1,5 +1,6 @@
-// Filter for ORDER BY .. LIMIT with a symbol as first key: drops rows that sort behind the current last row of the
-// result. A lookup table over the dictionary, filled once for each such last row, decides by symbol id.
+// Filter for ORDER BY .. LIMIT whose first sort key is a symbol: drops rows that sort behind the row that is currently
+// last in the result. A table with an answer for each symbol of the dictionary is computed whenever that last row
+// changes, so that each row needs only a lookup by its symbol id.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { SortKey } from '../../sql/plan/plan.js'

@@ -1,5 +1,6 @@
-// Filter for ORDER BY .. LIMIT with a string as first key: drops rows that sort behind the current last row of the
-// result. Dictionary-encoded strings are compared once per dictionary entry, other strings row by row in a kernel.
+// Filter for ORDER BY .. LIMIT whose first sort key is a string: drops rows that sort behind the row that is currently
+// last in the result. If the strings are dictionary-encoded, each distinct string is compared with that row's key only
+// once; otherwise a kernel compares the string of each row.
 
 import { textOrders } from '../../kernels/text.js'
 import type { SortKey } from '../../sql/plan/plan.js'

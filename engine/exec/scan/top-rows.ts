@@ -1,8 +1,8 @@
-// Top-N pushdown for ORDER BY .. LIMIT: page statistics of the first sort key decide which morsels can have rows of the
-// result. Of the remaining morsels, only the key's column is read at first, and rows behind the current bound are
-// dropped.
+// Reduces what ORDER BY .. LIMIT reads from a table. The minimum and maximum of the first sort key in each page tell
+// which morsels can have rows of the result; the others are skipped. Of the remaining morsels, only the first sort key
+// is read at first, and rows that sort behind the row that is currently last in the result are dropped.
 //
-// Keys are compared as the sort words of sort-keys.ts; the smallest word comes first.
+// Keys are compared as 64-bit words in which the smallest comes first in the result (sort-keys.ts).
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression, Plan } from '../../sql/plan/plan.js'

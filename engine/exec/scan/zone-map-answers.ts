@@ -1,5 +1,6 @@
-// Aggregates morsels by their page statistics: the part index stores count, sum, minimum and maximum of a page's
-// columns, so a page is added to the accumulators without being read. Possible without a filter and without GROUP BY.
+// Aggregates pages by their statistics instead of their rows: the index of a part stores count, sum, minimum and
+// maximum of each column of a page, which are added to the accumulators without reading the page. Possible only without
+// a filter and without GROUP BY.
 
 import type { Cell } from '../../kernels/jit/cells.js'
 import type { AggregateFragment } from '../../kernels/jit/jit.js'

@@ -1,6 +1,6 @@
-// Zone maps: skips pages whose minimum and maximum show that no row passes the scan's filter, and parts that lack the
-// symbols that the filter requires. A zone map only excludes pages; the filter is still applied to the rows of the
-// others.
+// Decides which pages and parts a scan can skip (zone maps): pages whose minimum and maximum show that no row satisfies
+// the filter, and parts that do not contain the symbols that the filter requires. The filter is still applied to the
+// rows of all other pages.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { Expression } from '../../sql/plan/plan.js'

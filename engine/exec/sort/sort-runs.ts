@@ -1,9 +1,9 @@
-// External merge sort, for ORDER BY over more rows than memory holds: sorted runs are spilled to files and merged
-// window by window.
+// External merge sort, for ORDER BY over more rows than memory holds: sorted runs are written to temporary files and
+// then merged window by window.
 //
-// A window holds the next rows of every run, and is sorted in memory like any other rows. The sorted rows are final up
-// to the first row that is the last loaded row of its run. This way one sort serves all types. It is stable, because
-// the window contains the runs in the order of their rows.
+// A window holds the next rows of every run, and is sorted in memory like any other rows. Of the sorted rows, those up
+// to the first that is the last loaded row of its run are final, since no later row can precede them. This reuses the
+// sort in memory for all types. The sort is stable, because a window contains the runs in the order of their rows.
 
 import { AssertionError } from '../../base/errors.js'
 import type { SortKey } from '../../sql/plan/plan.js'

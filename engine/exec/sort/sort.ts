@@ -1,6 +1,6 @@
 // Operator: ORDER BY, with or without LIMIT. It buffers all rows and then sorts them. With a limit it regularly sorts
-// and drops the rows that cannot be in the result, and filters further input by the current last row. Rows that outgrow
-// the memory are spilled as sorted runs (sort-runs.ts).
+// the buffered rows, drops those beyond the limit, and then ignores input rows that sort behind the last one left. Rows
+// that outgrow the memory are written to temporary files as sorted runs (sort-runs.ts).
 
 import type { SortKey } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'

@@ -1,6 +1,7 @@
-// Window aggregates in general: any aggregate over any frame, by the aggregate's interpreter. If the frame only grows,
-// new rows are added to the state. Moving frames use a queue of two stacks, as in window-sums.ts, if states are small
-// and can be merged; otherwise each frame is aggregated from scratch.
+// Computes any aggregate over any window frame, by the aggregate's interpreter; used where no faster implementation
+// applies. If a frame only grows from row to row, its new rows are added to the aggregate's state. For moving frames it
+// uses a queue made of two stacks, as in window-sums.ts, if states are small and can be merged; otherwise each frame is
+// aggregated from its first row.
 
 import { assert } from '../../base/assert.js'
 import type { Accumulator, CallSite } from '../../sql/functions/function-types.js'

@@ -1,5 +1,6 @@
-// min() and max() over moving frames whose bounds only ascend, with a monotonic queue: the positions that can still
-// become the extreme. The result is the row number of the extreme.
+// Computes min() and max() over moving window frames, if neither bound of the frame ever moves backwards. It uses a
+// monotonic queue, which holds the rows of the frame that can still become the extreme. Returns, for each row, the
+// number of the row that has the extreme value.
 
 import { noRow } from '../../kernels/join.js'
 import type { WindowCall } from '../../sql/plan/plan.js'

@@ -1,6 +1,6 @@
-// Computes the frames of window calls: for each position the bounds [lo, hi), as two u32 columns that ascend within a
-// partition. EXCLUDE is applied later if it removes rows from the middle of a frame (rangesOf); where it only shortens
-// a frame at one end, the bounds are adjusted here.
+// Computes the frame of each row for a window function call: two u32 columns [lo, hi) of positions in the sort order of
+// the window. Within a partition both never decrease. If EXCLUDE removes rows at one end of a frame, the bounds are
+// adjusted here; if it removes rows from the middle, rangesOf() later returns the frame in several ranges.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'

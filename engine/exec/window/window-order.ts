@@ -1,5 +1,5 @@
-// WindowOrder: sorts the rows of a window operator for one OVER clause. A position is an index in that order: partition
-// by partition, within a partition by ORDER BY, ties in input order.
+// WindowOrder: the sort order of rows for one OVER clause: by partition, then by ORDER BY, and rows with equal keys in
+// input order. The other files of window functions call an index in this order a position.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan, SortKey, WindowCall } from '../../sql/plan/plan.js'

@@ -1,5 +1,5 @@
-// The result of a window call by row number, and its output as vectors. A result is either computed values, or, for
-// each row, the number of the row whose value in a column is the result.
+// The result of one window function call, and its conversion to output vectors. A result is either a computed value for
+// each row, or, for functions such as lag() that return a value of another row, the number of that row.
 
 import { noRow } from '../../kernels/join.js'
 import { type DataType, widthOf } from '../../types/column-types.js'

@@ -1,5 +1,5 @@
-// WindowRows: buffers the input of a window operator. Additional columns hold the values of argument and sort
-// expressions, each computed once, and the codes of the partitions.
+// WindowRows: buffers the input rows of a window operator. Additional columns store the values of the expressions in
+// arguments and ORDER BY, so that each is evaluated once, and a number that identifies each row's partition.
 
 import { assert } from '../../base/assert.js'
 import type { Expression, PlanColumn } from '../../sql/plan/plan.js'

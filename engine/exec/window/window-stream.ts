@@ -1,7 +1,7 @@
-// Streaming execution of window functions over ordered input that look back a bounded number of rows. The input is
-// processed in blocks, and of earlier blocks only the last rows of each partition are kept, as many as the calls look
-// back. Running counts and sums (row_number; sum, avg and count from the first row on) keep a state for each partition
-// instead.
+// Executes window functions without buffering all rows, if the input is already ordered and each call looks back a
+// bounded number of rows. The input is processed in blocks; of earlier blocks only the last rows of each partition stay
+// in memory, as many as the calls look back. Counts and sums from the first row of the partition on, such as
+// row_number(), store a running value for each partition instead.
 
 import type { WindowCall } from '../../sql/plan/plan.js'
 import { finite } from '../batch/values.js'

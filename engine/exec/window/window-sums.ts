@@ -1,6 +1,8 @@
-// sum(), avg() and count() over moving frames whose bounds only ascend, with a queue of two stacks: rows before `mid`
-// have suffix sums up to mid, rows after it are in one running sum. Nothing is ever subtracted, so a large value that
-// has left the frame leaves no rounding error, and each row is added at most twice.
+// Computes sum(), avg() and count() over moving window frames, if neither bound of the frame ever moves backwards. The
+// rows of a frame are divided at a position `mid`: for each row before it, the sum from this row to mid is stored; the
+// rows after it are in one running sum. Together they give the sum of any frame (a queue made of two stacks). Values
+// are never subtracted, so a large value that has left the frame leaves no rounding error, and each row is added at
+// most twice.
 
 import type { WindowCall } from '../../sql/plan/plan.js'
 import { finite } from '../batch/values.js'

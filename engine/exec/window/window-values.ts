@@ -1,5 +1,5 @@
-// Reads the values of a column as doubles, by position in a window's order; NaN is NULL. LONG values are exact within
-// 2^53 of a base value.
+// Reads the values of a column as doubles, in the sort order of a window; NaN represents NULL. LONG values can be read
+// as differences from a base value, which are exact up to 2^53.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
