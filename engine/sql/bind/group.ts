@@ -1,5 +1,6 @@
-// Binds GROUP BY. Without the clause, aggregates in the select list imply grouping by all items without aggregates.
-// Expressions above the groups are rewritten to refer to keys and aggregates instead of input columns.
+// Binds GROUP BY, and HAVING and the select list of a grouped query: their expressions are rewritten to refer to the
+// group keys and aggregates instead of the input columns. Without GROUP BY, a select list with aggregates is grouped by
+// all of its items that contain none.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'

@@ -1,6 +1,7 @@
-// Binds LATERAL sub-queries, which may refer to columns of the preceding sources. The preceding rows are numbered and
-// joined with the sub-query's sources, with the equations of its WHERE as join keys. The result is grouped by row
-// number in addition to the sub-query's own keys, and joined back by row number. ORDER BY and LIMIT apply per row.
+// Binds LATERAL sub-queries, which may refer to columns of the preceding sources of FROM. Instead of running one per
+// row, the preceding rows are numbered and joined with the sources of the sub-query, on the equations in its WHERE. Its
+// aggregation is grouped by the row number as well, its ORDER BY and LIMIT apply within each row number, and the result
+// is joined back by row number.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'

@@ -1,6 +1,6 @@
-// Types of the entries in the function tables, for scalar functions and aggregates. `eval` of a scalar function
-// evaluates one row. It is exact: the reference for faster implementations and their fallback.
-// column/column-function.ts describes how to add a function.
+// Types of the entries in the tables of SQL functions: one for scalar functions, one for aggregates. Every scalar
+// function has `eval`, which evaluates one row and defines the result. Faster implementations are optional, must return
+// the same, and may leave rows to `eval`. column/column-function.ts describes how to add a function.
 
 import type { ColumnType, DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'

@@ -1,4 +1,5 @@
-// Helpers that make table entries for functions of one or two doubles.
+// Helpers that define SQL functions of one or two doubles, as entries of the function tables, from a plain TypeScript
+// function.
 
 import { overNumbers } from './column/numbers.js'
 import type { ScalarFunction } from './function-types.js'

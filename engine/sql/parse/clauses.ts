@@ -1,4 +1,4 @@
-// Parses the clauses SAMPLE BY, LATEST ON and PIVOT.
+// Parses the clauses SAMPLE BY (aggregation by time buckets), LATEST ON (the last row for each key) and PIVOT.
 
 import { SqlError } from '../../base/errors.js'
 import type { FillItem, LatestOn, Pivot, PivotColumn, SampleAlign, SampleBy, SelectItem } from '../ast/ast.js'

@@ -1,6 +1,7 @@
-// UNPIVOT: columns become rows. `t unpivot (value for name in (a, b as 'x'))` is rewritten to a sub-query that crosses
-// the rows with the numbers of the columns: `select * except (a, b), case n when 1 then 'a' else 'x' end as name,
-// case n when 1 then a else b end as value from t, generate_series(1, 2)`.
+// Parses and rewrites UNPIVOT, which turns columns into rows: `t unpivot (value for name in (a, b as 'x'))` becomes a
+// sub-query that joins each row with the numbers of the listed columns and chooses name and value by number: `select *
+// except (a, b), case n when 1 then 'a' else 'x' end as name, case n when 1 then a else b end as value from t,
+// generate_series(1, 2)`.
 
 import { SqlError } from '../../base/errors.js'
 import type { Expression, Join, Name, SelectItem, TableFunction, TableSource } from '../ast/ast.js'

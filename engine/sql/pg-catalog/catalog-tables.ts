@@ -1,6 +1,6 @@
-// Columns of the tables of pg_catalog in PostgreSQL 15, which its clients rely on. catalog.ts parses this text. A
-// column of type "char" that is empty for most rows has type text here, because our CHAR cannot be sent as an empty
-// string. Format: a line `name oid kind` (r: table, v: view), then indented lines with the columns and their types.
+// Definitions of the tables of pg_catalog as in PostgreSQL 15, as text, which catalog.ts parses. Format: a line
+// `name oid kind` (r: table, v: view), then indented lines with the columns and their types. A column of PostgreSQL's
+// type "char" that is empty in most rows has type text here, because our CHAR cannot be sent as an empty string.
 
 export const catalogTables = `
 pg_aggregate 2600 r

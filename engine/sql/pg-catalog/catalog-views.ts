@@ -1,5 +1,5 @@
-// Columns of the views of pg_catalog in PostgreSQL 15. catalog.ts parses this text. Format: a line `name oid kind` (r:
-// table, v: view), then indented lines with the columns and their types.
+// Definitions of the views of pg_catalog as in PostgreSQL 15, as text, which catalog.ts parses. Format: a line
+// `name oid kind` (r: table, v: view), then indented lines with the columns and their types.
 
 export const catalogViews = `
 pg_available_extension_versions 12085 v

@@ -1,5 +1,5 @@
-// Columns of the relations of information_schema in PostgreSQL 15. catalog.ts parses this text. Format: a line `name
-// oid kind` (r: table, v: view), then indented lines with the columns and their types.
+// Definitions of the relations of information_schema as in PostgreSQL 15, as text, which catalog.ts parses. Format: a
+// line `name oid kind` (r: table, v: view), then indented lines with the columns and their types.
 
 export const informationViews = `
 _pg_foreign_data_wrappers 13507 v

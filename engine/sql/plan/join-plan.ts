@@ -1,4 +1,4 @@
-// Builds the plan node of an inner, left or cross join, for rules and for binding.
+// Builds the plan node of an inner, left or cross join from its two inputs and the pairs of key columns.
 
 import type { Plan } from './plan.js'
 

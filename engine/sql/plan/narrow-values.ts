@@ -1,9 +1,9 @@
-// Planner rule: evaluates filters and joins over constant rows while planning, and drops the rows that cannot
-// contribute to the result. Such rows are mostly those of pg_catalog: a driver that asks for the columns of one table
-// selects it by name in pg_class, while pg_attribute has the columns of all tables.
+// Planner rule: evaluates filters and joins over constant rows while planning, and drops rows that cannot contribute to
+// the result. This speeds up queries of pg_catalog, whose rows are constants of the plan: a driver that asks for the
+// columns of one table selects it by name in pg_class and joins pg_attribute, which has the columns of all tables.
 //
-// Filters directly above constant rows are evaluated here. The keys left on one side of a join then restrict the other
-// side, where the join type drops rows without a partner. An inner join with an empty side is empty.
+// Filters directly above constant rows are evaluated here. Of a join, the key values that remain on one side then
+// restrict the other side, if the join type drops rows without a match. An inner join with an empty side is empty.
 //
 // Invariant: the remaining rows are the same objects in the same order, and the result of the query does not change.
 

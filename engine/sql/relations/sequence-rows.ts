@@ -1,5 +1,5 @@
-// Catalog rows about sequences: those of CREATE SEQUENCE, and column counters, which are shown as sequences owned by
-// their column.
+// Catalog rows about sequences: those of CREATE SEQUENCE, and the counters of `serial` and identity columns, which
+// PostgreSQL's clients see as sequences owned by their column.
 
 import type { SequenceSchema } from '../../storage/schema/schema.js'
 import type { RowRecord } from '../pg-catalog/catalog.js'

@@ -1,5 +1,5 @@
-// A select item `count` without parentheses: it means `count()` unless a column or alias has that name, as in `select
-// symbol, count from t`. Within a larger expression `count` stays a column name.
+// Rewrites a select item `count` without parentheses to `count()`, as in `select symbol, count from t`, unless a column
+// or alias has that name. Within a larger expression `count` stays a column name.
 
 import type * as ast from '../ast/ast.js'
 import type { BindContext } from './bind-context.js'

@@ -1,7 +1,7 @@
-// Comparisons with names in pg_catalog and information_schema. PostgreSQL folds unquoted names to lower case, so after
-// `create table Readings` a driver looks for `readings`. Here the catalog keeps `Readings`. A comparison of a name
-// column with a string is therefore rewritten to match the name as stored or in lower case. This is unambiguous, since
-// two names never differ by case alone.
+// Rewrites comparisons of a name column of pg_catalog or information_schema with a string, so that the string matches a
+// name as stored or in lower case. PostgreSQL folds unquoted names to lower case, so after `create table Readings` a
+// driver looks for `readings`, while the catalog here keeps `Readings`. The match is unambiguous, since two names never
+// differ by case alone.
 
 import type * as ast from '../ast/ast.js'
 import type { Scope } from './scope.js'

@@ -1,4 +1,4 @@
-// PIVOT, rewritten to GROUP BY with filtered aggregates: `t pivot (sum(x) for side in ('buy', 'sell') group by symbol)`
+// Rewrites PIVOT to GROUP BY with filtered aggregates: `t pivot (sum(x) for side in ('buy', 'sell') group by symbol)`
 // becomes `select symbol, sum(x) filter (where side = 'buy') as buy, sum(x) filter (where side = 'sell') as sell from t
 // where side in ('buy', 'sell') group by symbol`. Groups without any of the listed values yield no row.
 

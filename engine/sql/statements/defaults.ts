@@ -1,5 +1,6 @@
-// DEFAULT of columns: an expression without columns, stored in the schema as text. INSERT and COPY evaluate it for each
-// row that omits the column or says DEFAULT. Rows from other sources (line protocol, files) get NULL.
+// DEFAULT of columns: checks the expression, which may not contain columns and is stored in the schema as text, and
+// fills the columns that a statement omits. INSERT and COPY evaluate it for each row that omits the column or says
+// DEFAULT. Rows from other sources (line protocol, files) get NULL.
 
 import { SqlError } from '../../base/errors.js'
 import { type ColumnSchema, liveColumns, type TableVersion } from '../../storage/schema/schema.js'

@@ -1,6 +1,6 @@
-// Columns that INSERT numbers: `serial` and `generated .. as identity`. Both have a counter as their default. Identity
-// columns are also marked as such, because clients of PostgreSQL expect that instead of a default, and object mappers
-// compare it with their models.
+// Plans columns that INSERT numbers: `serial` and `generated .. as identity`. Both get a default that calls nextval()
+// on a counter of the column. Identity columns are also marked as such, because clients of PostgreSQL expect that mark
+// instead of a default, and object mappers compare it with their models.
 
 import { SqlError } from '../../base/errors.js'
 import type { ColumnSchema } from '../../storage/schema/schema.js'

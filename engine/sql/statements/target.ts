@@ -1,5 +1,5 @@
-// Conversion of values to the types of target columns, with the checks and errors of INSERT: for constants of VALUES,
-// and for output columns of a query. UPDATE and defaults use it as well.
+// Converts values to the types of the columns that they are stored in, with the checks and errors of INSERT: constants
+// of VALUES at once, and output columns of a query by casts. UPDATE and DEFAULT use it as well.
 
 import { SqlError } from '../../base/errors.js'
 import {

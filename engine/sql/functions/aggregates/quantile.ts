@@ -1,5 +1,5 @@
-// Quantiles by selection, in linear time on average instead of a sort (quickselect; C. A. R. Hoare, Algorithm 65:
-// FIND). Input is a group's numbers without NaN, which are reordered.
+// Computes quantiles of the numbers of a group by selection, in linear time on average instead of a sort (quickselect;
+// C. A. R. Hoare, Algorithm 65: FIND). The input must not contain NaN and is reordered in place.
 
 /** Below this size a sort is as fast. */
 const sortedBelow = 32

@@ -1,5 +1,5 @@
-// Vectorised concat() (also written ||) and replace(). Batches whose result could exceed the maximum size of a value
-// are left to `eval`, which reports the error.
+// Vectorised concat(), also written ||, and replace(). If a result in a batch could exceed the maximum size of a value,
+// the batch is evaluated row by row by `eval`, which reports the error.
 
 import { valueBytesMax } from '../../../base/limits.js'
 import type { Expression } from '../../plan/plan.js'
