@@ -1,5 +1,5 @@
-// Binds `||`: concatenates strings, lists, arrays, or JSON, depending on the operands. Also binds `json - key`, which
-// removes members.
+// Binds `||`, which concatenates strings, JSON, arrays of doubles, or lists (other arrays of PostgreSQL, represented as
+// strings), depending on the types of the operands. Also binds `json - key`, which removes members from JSON.
 
 import {
   arrayElementType,

@@ -1,5 +1,6 @@
-// Binds SELECT: sources, WHERE, LATEST ON, then the select list over rows, groups or time buckets, window functions,
-// DISTINCT, and ORDER BY, which may refer to expressions that are not in the list.
+// Binds SELECT: FROM, WHERE and LATEST ON (the last row for each key), then the select list, evaluated for each row,
+// group or time bucket, then window functions, DISTINCT, and ORDER BY, which may refer to expressions that are not in
+// the select list.
 
 import { SqlError } from '../../base/errors.js'
 import { isTime } from '../../types/convert.js'

@@ -1,5 +1,5 @@
-// Charts in a line of text: bar(), a horizontal bar for one value, and the aggregate sparkline(), a block for each value
-// of a group.
+// SQL functions that return a chart as a line of text: bar() draws a horizontal bar for one value, and the aggregate
+// sparkline() a block character for each value of a group.
 
 import { SqlError } from '../../base/errors.js'
 import { valueBytesMax } from '../../base/limits.js'

@@ -1,5 +1,7 @@
-// Aggregates that implement scalar sub-queries: a correlated sub-query is joined and grouped by outer row, and a group
-// of several rows is an error.
+// Functions that implement the rule that a scalar sub-query must not return several rows. The binder turns a correlated
+// scalar sub-query into a join and a grouping by outer row. single_row() returns the value of the only row of a group,
+// single_value() its only distinct value (for DISTINCT), and both report an error if there are several. only_row() is
+// the same check for rows that are numbered rather than grouped.
 
 import { SqlError } from '../../base/errors.js'
 import { keyText } from '../../types/compare.js'

@@ -1,5 +1,5 @@
-// Table functions in FROM: long_sequence() and generate_series(), bound to a plan that projects a sequence of numbers,
-// and unnest() of a constant array.
+// Binds the table functions of FROM whose arguments are constants: long_sequence() and generate_series(), to a plan
+// that computes its columns from a sequence of numbers, and unnest() of a constant array, to a plan of constant rows.
 
 import { SqlError } from '../../base/errors.js'
 import { arrayElementType, type DataType, dataType } from '../../types/column-types.js'

@@ -1,5 +1,5 @@
-// Checks of ALTER TABLE that throw SqlError: missing or existing columns, columns that are no SYMBOL, tables without
-// WAL, partitions or DEDUP.
+// Checks of ALTER TABLE that throw SqlError: for missing or existing columns, columns that must be of type SYMBOL, and
+// tables that must have a WAL, partitions or DEDUP.
 
 import { SqlError } from '../../base/errors.js'
 import type { ColumnSchema, TableSchema, TableVersion } from '../../storage/schema/schema.js'

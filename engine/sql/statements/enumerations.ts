@@ -1,6 +1,6 @@
-// Plans CREATE, ALTER and DROP TYPE for enumerations. An enumeration is an entry of the catalog. Its columns are
-// SYMBOLs whose definition contains the labels as well, because code that writes rows checks them without the catalog.
-// ALTER TYPE therefore changes both.
+// Plans CREATE, ALTER and DROP TYPE for enumerations. The catalog stores an enumeration with its labels. A column of
+// that type is a SYMBOL column whose definition contains the labels as well, because code that writes rows checks them
+// without the catalog. ALTER TYPE therefore changes both.
 
 import { SqlError } from '../../base/errors.js'
 import type { Enumeration, TableSchema } from '../../storage/schema/schema.js'

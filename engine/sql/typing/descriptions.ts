@@ -1,5 +1,5 @@
-// Binds obj_description() and col_description(), which return the comments of tables and columns. The comments are put
-// into the plan as constants, because query threads have no catalog.
+// Binds obj_description() and col_description(), which return the comment of a table or column by oid, to a look-up in
+// a constant map of all comments. The map is part of the plan, because query threads have no catalog.
 
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'

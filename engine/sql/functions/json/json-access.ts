@@ -1,5 +1,6 @@
-// SQL functions behind PostgreSQL's operators on JSON and lists: `->`, `->>`, `#>`, `#>>`, `@>`, `<@`, `?`, `?|`, `?&`,
-// `&&`. The parser maps the operators to these functions. The result for a string that is not JSON is NULL.
+// SQL functions behind PostgreSQL's operators on JSON and on lists (arrays whose elements are not doubles, represented
+// as strings): `->`, `->>`, `#>`, `#>>`, `@>`, `<@`, `?`, `?|`, `?&`, `&&`. The parser maps the operators to these
+// functions. The result for a string that is not JSON is NULL.
 
 import { type DataType, dataType, isList, textKinds } from '../../../types/column-types.js'
 import { elementsOf, textArray } from '../../../types/text-lists.js'

@@ -5,8 +5,8 @@
 //   cast     explicit cast of the argument to the call's type; a value that cannot be converted is NULL
 //   convert  the same, but a value that cannot be converted is an error
 //   narrow   explicit cast to BYTE or SHORT; a number out of range is an error
-//   in_list  [value, sub-query of mode list, or constants]: whether the list contains the value
-//   exists   [sub-query of mode exists]
+//   in_list  [value, constants or a sub-query with the mode 'list']: whether they contain the value
+//   exists   [sub-query with the mode 'exists']: whether it returned a row
 // `and`, `or`, `case` and `coalesce` evaluate only the arguments that they need.
 
 import { assert } from '../../../base/assert.js'
