@@ -1,4 +1,5 @@
-// The command line tool `penstock`: its commands, their options and help texts. The adapter of the package commander.
+// The command line tool `penstock`: defines its commands, their options and help texts. The only module that uses the
+// package commander.
 
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'

@@ -1,5 +1,5 @@
-// Parses the beginning of a CSV file into records, for detection. The only module that uses csv-parse. Runs on the
-// main thread, since the sample is small.
+// Parses the beginning of a CSV file into records, from which csv-detect.ts detects header and column types. The only
+// module that uses csv-parse. Runs on the main thread, since the sample is small.
 
 import { createRequire } from 'node:module'
 import { tableColumnsMax } from '../engine/base/limits.js'

@@ -5,8 +5,8 @@
 //          when the connection must be closed, a LineRefusal with the reason
 //   state  the unfinished tail, at most one block and one line
 //   owner  a block belongs to the next stage until it calls `release`; input chunks become this stage's
-//   errors none: an error is passed on after the lines that precede it, which must be stored. A line may exceed
-//          lineBytesMax, or the stream may end inside a line, possibly cut within a value (`v=12` of `v=123`)
+//   errors none. If a line exceeds lineBytesMax, or the stream ends inside a line (possibly within a value: `v=12` of
+//          `v=123`), the complete lines before it are passed on first, since they must be stored; then the LineRefusal
 //
 // Timing: a full block is passed on at once; whatever else arrives in a turn of the event loop is passed on at its
 // end. So a fast sender produces large blocks, a slow one is not delayed, and no timer is needed.

@@ -1,4 +1,4 @@
-// Limits how many requests run concurrently; -1 means no limit.
+// Counts the requests that run concurrently and refuses further ones above a limit; -1 means no limit.
 
 export class Admission {
   #max: number

@@ -1,4 +1,5 @@
-// Defines the metrics of the engine. One read of its statistics serves all metrics of a scrape.
+// Defines the metrics of the engine for /metrics. The engine's statistics are read once for each scrape, not once for
+// each metric.
 
 import type { Engine, EngineMetrics } from '../../engine/engine.js'
 import type { LabelledValue, Metric } from './metric.js'

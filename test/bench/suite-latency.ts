@@ -1,5 +1,5 @@
-// Latencies: from sending a line to seeing its row, of small queries over a persistent connection, and of a server
-// start.
+// Measures latencies: from sending a line to seeing its row, of small queries over a persistent connection, and of a
+// server start.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,5 +1,5 @@
-// Sustained line-protocol ingestion: rows per second until a count sees every row, processor seconds per million rows,
-// and maximal RSS.
+// Measures sustained line-protocol ingestion: rows per second until a count sees every row, processor seconds per
+// million rows, and maximal RSS.
 
 import type { SenderOptions } from './line-sender.js'
 import type { RowOrder, Shape } from './line-template.js'

@@ -1,4 +1,5 @@
-// Hashes of keys, and partitioning of rows by hash: part of the reference implementation of the aggregate kernel.
+// Part of the reference implementation of the aggregate kernel in plain TypeScript: hashes keys, and partitions rows
+// by the hash of their key.
 
 import { type AggregateKernel, hashKinds } from '../../engine/kernels/aggregate.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

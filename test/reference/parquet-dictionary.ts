@@ -1,5 +1,6 @@
-// Reference implementation of column chunk dictionaries in plain TypeScript; see DICTIONARY STATE in parquet.ts. Its
-// hash differs from the kernel's, since only the order of the values is part of the contract.
+// Reference implementation in plain TypeScript of the dictionaries of Parquet column chunks; engine/kernels/parquet.ts
+// specifies their state (DICTIONARY STATE). The hash function differs from the kernel's, since only the order of the
+// values is part of the contract.
 
 import type { ParquetKernel } from '../../engine/kernels/parquet.js'
 

@@ -1,4 +1,5 @@
-// Generates random expressions of a given type over the columns in scope, in our dialect and in DuckDB's.
+// Generates random expressions of a given type over the columns in scope, as one text in our dialect and one in
+// DuckDB's.
 
 import { compared, comparisonOperators, type Pair, type PairType, pair, same } from './pair.js'
 import type { Random } from './random.js'

@@ -1,5 +1,5 @@
-// Generates random queries with every clause that DuckDB also supports, in both dialects. The order of rows is compared
-// only if a query orders by all its columns.
+// Generates random queries for the comparison with DuckDB, with every clause that it also supports, as one text for
+// each dialect. The order of rows is compared only if a query orders by all its columns.
 
 import { type ExpressionSource, randomExpression } from './duck-expressions.js'
 import { randomLateral, randomProduct, randomWindowJoin } from './duck-rows.js'

@@ -1,4 +1,5 @@
-// Generates queries that are evaluated row by row: LATERAL, WINDOW JOIN, and cross products with conditions in WHERE.
+// Generates random queries for the comparison with DuckDB that are evaluated row by row: LATERAL, WINDOW JOIN, and
+// cross products with conditions in WHERE.
 
 import { randomExpression } from './duck-expressions.js'
 import { columnsOf, type DuckQuery, named, randomAggregate, tableNames, tail, where } from './duck-queries.js'

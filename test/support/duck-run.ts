@@ -1,5 +1,5 @@
-// Goal: our results equal DuckDB's. Method: random queries over random tables, run by both. The seed determines tables
-// and queries; a failure prints both statements.
+// Compares our results with DuckDB's: runs random queries over random tables on both, and returns the differences. The
+// seed determines tables and queries; a difference names both statements.
 
 import { DuckDBInstance } from '@duckdb/node-api'
 import { cellsOfRows } from '../sql/json-rows.js'

@@ -1,4 +1,5 @@
-// Generates SAMPLE BY queries, with GROUP BY time_bucket as their DuckDB equivalent.
+// Generates random SAMPLE BY queries for the comparison with DuckDB, each with an equivalent GROUP BY time_bucket for
+// DuckDB.
 
 import { columnsOf, type DuckQuery, named, randomAggregate, tableNames, tail, where } from './duck-queries.js'
 import { type Pair, same } from './pair.js'

@@ -1,4 +1,5 @@
-// Generates window functions with every kind of frame, over a total order.
+// Generates random window functions for the comparison with DuckDB, with every kind of frame. The order within a
+// window is always total, so that there is one valid result.
 
 import { columnsOf, type DuckQuery, named, tableNames, tail, where } from './duck-queries.js'
 import { type Pair, type PairType, pair, same } from './pair.js'

@@ -1,4 +1,5 @@
-// Chooses by the seed which file operations of a simulated run fail, and at which operation the machine crashes.
+// Decides for a run of the deterministic simulation which file operations fail, and at which operation the machine
+// crashes. The seed determines both.
 
 import { engineOperations, type Fault, type FaultyDisk, type Operation, type OperationKind } from './faulty-files.js'
 import type { Random } from './random.js'

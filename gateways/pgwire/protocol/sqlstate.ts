@@ -1,5 +1,6 @@
-// Maps an error to its SQLSTATE. The class decides; SqlErrors are distinguished by their messages, because drivers
-// and other clients react to the code, not to the text.
+// Maps an error to its SQLSTATE, because drivers and other clients react to this code, not to the text. The class of
+// the error decides; errors of class SqlError, which have many causes, are distinguished by patterns of their
+// messages.
 
 import {
   AccessError,

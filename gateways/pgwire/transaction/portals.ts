@@ -1,4 +1,5 @@
-// Closes the portals and cursors of a session.
+// Closes the portals (running queries of the extended protocol) and SQL cursors of a session when they or their
+// transaction end.
 
 import type { PgSession, SqlCursor } from '../context.js'
 

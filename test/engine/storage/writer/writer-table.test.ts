@@ -1,4 +1,5 @@
-// Goal: parts and memtables are freed as soon as no reader holds a version that names them, and not before.
+// Goal: the writer frees the parts and memtables of a table as soon as no query holds a table version that references
+// them, and not before.
 
 import { expect, test } from 'vitest'
 import type { PartDescriptor, TableSchema } from '../../../../engine/storage/schema/schema.js'
