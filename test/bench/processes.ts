@@ -1,4 +1,5 @@
-// Processes under measurement: starts and stops them, and reads their processor time and memory from /proc.
+// Starts and stops the server processes that a benchmark measures, and reads their processor time and memory from
+// /proc.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,5 @@
-// Goal: the statements that run before a server is ready succeed; at run time their errors are ignored.
+// Goal: the statements that a starting server runs to load and compile its code succeed. (A running server ignores
+// their errors, so only this test would notice.)
 
 import { expect, test } from 'vitest'
 import { firstStatements, runFirstStatements } from '../../deploy/first-statements.js'

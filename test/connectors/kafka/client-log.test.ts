@@ -1,4 +1,5 @@
-// Goal: a message that kafkajs repeats is logged once, with its error.
+// Goal: when kafkajs logs the same message repeatedly, the server's log contains it once, with the error that caused
+// it.
 
 import { expect, test } from 'vitest'
 import { clientLog } from '../../../connectors/kafka/kafkajs-client.js'

@@ -1,5 +1,5 @@
-// Support for tests that run SQL statements over several tables, both with the executor and with the row-at-a-time
-// interpreter.
+// Support for tests that run SQL statements over several tables and compare two implementations: the executor, and a
+// simple interpreter that evaluates plans row by row (test/support/plan-interpreter.ts).
 
 import { expect } from 'vitest'
 import type { Catalog } from '../../../engine/sql/catalog.js'

@@ -1,5 +1,5 @@
-// Helpers for kernel tests: two small memories, one for the WebAssembly kernels and one for their reference
-// implementations.
+// Helpers for tests of the WebAssembly kernels: creates two small memories with the same layout, one for the kernels
+// and one for their reference implementations in TypeScript, and compares bytes of both.
 
 import { type Kernels, loadKernels } from '../../../engine/kernels/load.js'
 import { createSharedMemory, type SharedMemory } from '../../../engine/memory/shared-memory.js'

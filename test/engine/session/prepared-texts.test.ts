@@ -1,4 +1,5 @@
-// Goal: a repeated text is parsed and described once, and its description follows changes of the tables.
+// Goal: a statement text that clients prepare repeatedly is parsed once, and its parameters and columns are determined
+// once; a change of the tables makes the server determine them again.
 
 import { expect, test } from 'vitest'
 import { allRights, noRights } from '../../../engine/base/rights.js'

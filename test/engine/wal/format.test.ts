@@ -1,5 +1,5 @@
-// Goal: pins the bytes of the log. A change is a new format, which needs a new magic or version, and never a
-// renumbering.
+// Goal: the bytes of the write-ahead log's format do not change unnoticed: they are written down here. A changed
+// format needs a new magic number or version; existing numbers are never reused.
 
 import { expect, test } from 'vitest'
 import { crc32 } from '../../../engine/base/checksum.js'

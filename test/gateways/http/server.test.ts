@@ -1,4 +1,5 @@
-// Goal: paths, methods, health, metrics and connections of the HTTP gateway.
+// Goal: the HTTP gateway maps paths and methods to the right responses, including health and metrics, and handles
+// connections, limits and invalid requests as specified.
 
 import type { Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'

@@ -1,4 +1,5 @@
-// Goal: a one-character literal next to a parameter is a string, whatever the value of the parameter is.
+// Goal: over PostgreSQL, a one-character literal such as 'x' that is compared or combined with a parameter has a
+// string type (not CHAR), whatever the value of the parameter is.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

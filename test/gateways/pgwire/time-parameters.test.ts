@@ -1,4 +1,5 @@
-// Goal: generate_series over timestamps, and timestamps from seconds, accept parameters without declared types.
+// Goal: over PostgreSQL, parameters whose types the client has not declared work in generate_series() over timestamps,
+// to_timestamp(), arithmetic with intervals, and INSERT of timestamps into columns of times of day.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

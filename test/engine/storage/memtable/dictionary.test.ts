@@ -1,5 +1,5 @@
-// Goal: symbol dictionaries keep ids and strings while they grow, and are restored from their files up to the first
-// damage.
+// Goal: symbol dictionaries (strings of SYMBOL columns by id) keep their ids and strings while they grow, and are
+// restored from their files up to the first damaged byte.
 
 import { expect, test } from 'vitest'
 import type { Files } from '../../../../engine/base/files.js'

@@ -1,4 +1,5 @@
-// Goal: appended bytes are in the file in order, and all writes except the last are whole aligned blocks.
+// Goal: the buffered writer of data files writes appended bytes in order, in whole aligned blocks except for the last
+// write.
 
 import { expect, test } from 'vitest'
 import type { File } from '../../../../engine/base/files.js'

@@ -1,5 +1,5 @@
-// Goal: part files stay open from page to page, only a few at a time, and none after a failed read or when the thread
-// is idle.
+// Goal: a thread that reads pages of data files (parts) keeps the files open between pages, only a few at a time, and
+// none after a failed read or when the thread is idle.
 
 import { expect, test } from 'vitest'
 import type { File, Files } from '../../../../engine/base/files.js'

@@ -1,4 +1,5 @@
-// Goal: messages are parsed however they are split, also by readers that look at incomplete messages.
+// Goal: messages of a client are parsed correctly however the network splits them, also when a message is larger than
+// the limit of buffered input.
 
 import { expect, test } from 'vitest'
 import { Inbound } from '../../../../gateways/pgwire/protocol/inbound.js'
