@@ -1,4 +1,5 @@
-// Types of the engine's API: the Engine interface itself, its observer, its statistics and row transactions.
+// Types of the engine's API, which the gateways call: the Engine interface itself, its observer, its metrics, and
+// transactions that insert rows.
 
 import type { CsvShape } from '../csv/shape.js'
 import type { budgets } from '../memory/budgets.js'

@@ -1,4 +1,5 @@
-// Types of sessions, of their uncommitted rows and changes, of read snapshots, and of the user directory.
+// Types of the engine's API for sessions: a client's session, the rows and changes that its open transaction has not
+// committed, the snapshot that its transaction reads, and the list of users.
 
 import type { KeyObject } from 'node:crypto'
 import type { PasswordVerifier } from '../base/password.js'

@@ -1,5 +1,5 @@
-// Assertions for programmer errors; always enabled. Input is validated where it arrives and reported with errors.ts.
-// Checks of whole columns run only if `invariantsEnabled`, which tests set.
+// Assertions that detect bugs in this code; always enabled. Errors in input are not handled here: input is checked
+// where it arrives and rejected with the classes of errors.ts.
 
 import { AssertionError } from './errors.js'
 

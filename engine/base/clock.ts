@@ -1,4 +1,5 @@
-// Clocks as a dependency, so that tests and the simulator control time.
+// Interfaces and implementations of clocks, which are passed to the code that needs the time, so that tests and the
+// simulator control time.
 //
 // The system's wall clock can be changed at any moment (by NTP, by hand, after a suspend) and has a resolution of
 // milliseconds. The monotonic clock cannot be changed and has microseconds, but no date. AnchoredClock provides the

@@ -1,4 +1,5 @@
-// A map that forgets its least recently used entries when there are too many, or when they are too heavy together.
+// A map with a limited number of entries and a limited total weight, as for caches. It removes the least recently used
+// entries when a limit is exceeded.
 
 interface Entry<Value> {
   readonly value: Value

@@ -1,4 +1,5 @@
-// Locates compiled modules to start threads from, also under a test runner that loads TypeScript.
+// Returns the URL of a compiled module from which a thread is started. If the caller itself runs from TypeScript
+// source, as under the test runner, the URL is that of the module in the build directory.
 
 const source = /^(.*)\/((?:engine|pipeline|connectors|deploy)\/.*)\.ts$/
 

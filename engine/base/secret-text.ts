@@ -1,4 +1,5 @@
-// Recognises statements that may contain a secret, which must not be cached, logged or traced.
+// Recognises SQL statements that may contain a secret, such as a password, by words in their text. Such statements must
+// not be cached, logged or traced.
 
 const words = /\b(?:pass(?:word|wd|phrase)|secret|token|credentials?|api_?key|access_?key)/i
 

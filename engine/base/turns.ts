@@ -1,4 +1,5 @@
-// Yields to the event loop, so that long work on the main thread does not block other connections.
+// Lets other events be processed in the middle of long work on the main thread, so that it does not block other
+// connections.
 
 /** Resolves after all pending events have been processed. */
 export function turnOfOthers(): Promise<void> {

@@ -1,5 +1,6 @@
-// CHECKPOINT, CHECKPOINT CREATE and CHECKPOINT RELEASE, and the function checkpoint_status(): a created checkpoint
-// keeps the files of a version of all tables on disk, so that external tools can copy them.
+// Executes CHECKPOINT CREATE and CHECKPOINT RELEASE, plain CHECKPOINT, and the function checkpoint_status(). A
+// checkpoint keeps the files of the current version of all tables on disk until it is released, so that external tools
+// can copy them.
 
 import type { VirtualRelation } from '../api/statements.js'
 import type { Clock } from '../base/clock.js'

@@ -1,4 +1,5 @@
-// Planning on the main thread: checks access rights, then plans the statement or finds its plan in the statement cache.
+// Plans a statement on the main thread: takes its text and returns its plan, from the statement cache if possible.
+// Access rights are checked in either case.
 
 import type { Session } from '../api/session.js'
 import type { CheckedStatement, Description, ExecuteOptions, ParsedStatement } from '../api/statements.js'

@@ -1,4 +1,5 @@
-// The system relation sys.rejects: the last rejected lines with their reasons, in a bounded ring buffer in memory.
+// The system relation sys.rejects: the most recent lines that could not be stored, each with the reason. They are held
+// in memory, in a ring buffer of limited size.
 
 import type { LineRequest } from '../api/ingest.js'
 import type { VirtualRelation } from '../api/statements.js'

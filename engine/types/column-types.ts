@@ -1,7 +1,9 @@
-// The one table of column types. Storage width, wire OIDs, JSON, CSV and Parquet mappings derive from it; a codec that
-// needs code per type is a Record<ColumnType, ...>, so that a new type does not compile until each has its entry.
+// The table of all column types. Each row of it has the number by which files name the type, the width of a value in
+// memory, the type's OID in the PostgreSQL protocol, and its form in JSON and CSV. Code that must treat each type
+// differently uses a Record<ColumnType, ...>, so that it does not compile until a new type has been added to it.
 //
-// In memory a column is an array of fixed-width values; NULL is a sentinel, so kernels need no bitmaps:
+// In memory a column is an array of values of fixed width. NULL is a reserved value of the type, so no NULL bitmap is
+// needed:
 //
 //   BOOLEAN BYTE SHORT CHAR        no NULL (a missing column reads false / 0)
 //   INT IPv4(0) LONG TIMESTAMP*    minimum integer (IPv4: 0)

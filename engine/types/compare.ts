@@ -1,5 +1,5 @@
-// Orders and compares values of one type, as WHERE, ORDER BY, GROUP BY and min/max need. NULL equals NULL and is the
-// smallest value. Strings compare by code points, which is the order of their UTF-8 bytes.
+// Compares two values of the same type, by one order for WHERE, ORDER BY, GROUP BY and min/max. NULL equals NULL and is
+// the smallest value. Strings compare by code points, which is the order of their UTF-8 bytes.
 
 import type { DataType } from './column-types.js'
 import { typeText } from './column-types.js'

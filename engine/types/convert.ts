@@ -1,7 +1,7 @@
-// Converts values between all types. `castValue` is the explicit cast (an impossible conversion yields NULL);
-// `convertValue` the implicit one of INSERT, comparisons and arguments (it is an error); `narrowValue` the cast to
-// BYTE and SHORT that rejects values out of range. Types without NULL (BOOLEAN, BYTE, SHORT, CHAR) use false, 0 and
-// '' instead.
+// Converts values between all types. There are three functions, which differ in what they do when a value cannot be
+// converted: `castValue`, for CAST, returns NULL; `convertValue`, for INSERT, comparisons and arguments, fails;
+// `narrowValue` is a cast to BYTE or SHORT that fails only for values out of range. Types without NULL (BOOLEAN, BYTE,
+// SHORT, CHAR) use false, 0 and '' instead.
 
 import { SqlError } from '../base/errors.js'
 import { type ColumnType, type DataType, dataType, isDay, isSpan, typeText } from './column-types.js'

@@ -1,5 +1,5 @@
-// Times of day of PostgreSQL's type time, stored as strings in one canonical form (`10:00:00.5`), so that equal
-// times are equal strings.
+// Parses and formats times of day, for PostgreSQL's type time. They are stored as strings in one canonical form
+// (`10:00:00.5`), so that equal times are equal strings.
 
 const microsPerSecond = 1_000_000n
 const microsPerDay = 86_400n * microsPerSecond

@@ -1,5 +1,5 @@
-// Parses timestamps in files: ISO 8601 in all its forms, and numbers since 1970-01-01. The form is detected value
-// by value.
+// Parses timestamps in files: ISO 8601 in all its forms, and numbers since 1970-01-01. Each value is recognised by
+// itself, so a column may mix the forms.
 //
 //   2024-01-31T10:11:12.123456789+02:00   T, t or a blank; 0 to 9 digits behind a point or a comma; Z, offset, UTC, or none
 //   2024-01-31 10:11   2024-01-31   2024-W05-3   2024-031   2024-01   2024       the first instant of what they name
@@ -8,7 +8,8 @@
 //   1706695872   1706695872.5   1.7066959e9   1706695872123   ..                 epochs; the size of the number tells
 //                                                                                the unit where nobody names it
 //
-// Numbers too small to tell their unit are no times unless a unit is named.
+// A number is in seconds, milliseconds, microseconds or nanoseconds, depending on its size, unless the caller names the
+// unit. A number too small to tell its unit is then not a timestamp.
 
 import { longMax, longMin } from './number.js'
 import { parseFileTimestamp } from './timestamp.js'

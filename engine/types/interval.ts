@@ -1,6 +1,7 @@
-// Parses time intervals as WHERE uses them: `2024-01-01`, `2024-01;1d;7d;5` (start;duration;period;count), with the
-// start forms of tick.ts and several of them in brackets. Computes intersection, union and complement of lists of
-// inclusive ranges.
+// Parses the strings that describe time intervals in WHERE: `2024-01-01` (a whole day), or `2024-01;1d;7d;5`
+// (start;duration;period;count: an interval repeated five times, every seven days). tick.ts has more forms of the
+// start, and brackets list several. Also computes intersection, union and complement of lists of ranges that include
+// both ends.
 
 import { longMax, longMin } from './number.js'
 import { closingBracket, inZone, type Range, splitOutside, startsOn, type TickSpan, tickSpans } from './tick.js'

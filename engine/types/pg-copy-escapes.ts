@@ -1,5 +1,5 @@
-// Escapes a field in the text format of COPY: a backslash and a letter replace characters that separate fields or
-// rows.
+// Escapes a field in the text format of PostgreSQL's COPY: a character that would separate fields or rows, such as tab
+// or newline, becomes a backslash and a letter.
 
 const escapes: Readonly<Record<string, string>> = {
   '\b': '\\b',

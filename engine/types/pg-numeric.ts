@@ -1,4 +1,5 @@
-// Converts PostgreSQL's binary NUMERIC, which consists of groups of four decimal digits.
+// Converts between DECIMAL values and the binary format of NUMERIC in the PostgreSQL protocol, which consists of groups
+// of four decimal digits.
 //
 //   NUMERIC => count i16 | weight i16 (of the first group, in groups) | sign u16 | scale u16 | count groups i16
 //   sign       0x0000 plus, 0x4000 minus, 0xC000 NaN, 0xD000 and 0xF000 infinite

@@ -1,4 +1,4 @@
-// OIDs of PostgreSQL's types, and the column type of a parameter with such an OID.
+// The OIDs of PostgreSQL's types, and the column type that a query parameter with such an OID gets.
 
 import {
   type ColumnType,

@@ -1,5 +1,6 @@
-// Parses numbers and timestamps from the bytes of a text parameter without creating strings. Simple forms are parsed
-// exactly; for all others the result is NaN and the general conversion decides.
+// Parses numbers and timestamps in text parameters of the PostgreSQL protocol directly from their bytes, without
+// creating strings, which is faster. Only simple forms are parsed; for all others the result is NaN, and the caller
+// uses the general conversion.
 
 const digitZero = 48
 /** A number with this many digits is exact as a double. */

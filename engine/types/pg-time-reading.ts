@@ -1,11 +1,11 @@
-// Parses timestamps with PostgreSQL's patterns, like its to_timestamp() and to_date() (table 9.27;
-// pg-time-pattern.ts lists the words):
+// Parses timestamps by a pattern with the rules of PostgreSQL's to_timestamp() and to_date(). pg-time-pattern.ts lists
+// the elements of patterns, such as YYYY and MM. They match text as follows:
 //
-//   a number   as many digits as its word has letters; all available ones where no digit follows in the pattern, or
-//              after FM
-//   separator  one blank or punctuation mark of the text, or nothing; blanks before and after words are skipped
-//   character  one character of the text, whichever it is
-//   the text may end before the pattern, and the pattern before the text; missing fields are those of 1970-01-01
+//   a number   has as many digits as its element has letters, or as many as the text has, if no digit follows in the
+//              pattern or the element has the prefix FM
+//   separator  matches one blank or punctuation mark, or nothing; blanks before and after elements are skipped
+//   character  any other character of the pattern matches any one character of the text
+//   end        text or pattern may end first; missing fields have the values of 1970-01-01
 //
 // Deliberately not supported: FX (ignored), and W, CC, RM, OF and zones by name, which yield NULL.
 

@@ -1,5 +1,6 @@
-// Formats intervals (durations) like PostgreSQL's to_char(): HH24, MI, SS and similar, DD and DDD for whole days.
-// Months and years are always 0; a pattern that needs a date is invalid.
+// Formats durations (PostgreSQL's type interval) by a pattern, like PostgreSQL's to_char(): HH24, MI, SS and similar,
+// and DD and DDD for whole days. A duration has microseconds only, so months and years are always 0. A pattern that
+// needs a date, such as one with the name of a day, is invalid.
 
 import { pgPatternElement } from './pg-time-pattern.js'
 import { microsPerDay } from './timestamp-calendar.js'

@@ -1,5 +1,6 @@
-// Parses and formats lists of strings in PostgreSQL's array syntax, `{a,"b c",NULL}`, in which this server stores
-// them. https://www.postgresql.org/docs/15/arrays.html#ARRAYS-IO
+// Parses and formats lists of strings in the syntax of PostgreSQL's arrays, `{a,"b c",NULL}`. This server has no arrays
+// of strings as a column type; it stores them as strings of this form.
+// https://www.postgresql.org/docs/15/arrays.html#ARRAYS-IO
 
 import type { Value } from './value.js'
 

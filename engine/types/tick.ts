@@ -1,4 +1,5 @@
-// Parses the start of an interval expression: alternatives, time variables, time zones and weekdays.
+// Parses the first component of a time interval string in WHERE (interval.ts): dates and lists of dates, variables such
+// as `$today`, times of day, a time zone, and a filter by weekday.
 //
 //   dates      `2024-01-15`, `2024-01-[10,15..20]`, `[2024-01-15,2024-02-[01,02]]`
 //   variables  `$now`, `$today`, `$yesterday`, `$tomorrow`, each optionally with `+5d`, `-2h`, `+3bd` (business days);

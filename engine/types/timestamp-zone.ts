@@ -1,6 +1,6 @@
-// Time zones: fixed offsets (`+02:00`, `UTC+1`, `Z`) and IANA names, whose rules come from Intl (the runtime's
-// database). Intl is slow, so offsets are cached per quarter of an hour. A quarter in which the offset changes is not
-// cached, since zones have changed their clocks at arbitrary seconds.
+// Converts between UTC and local time of a time zone, given as a fixed offset (`+02:00`, `UTC+1`, `Z`) or an IANA name.
+// The rules of named zones come from JavaScript's Intl, which is slow, so the offset is cached for each quarter of an
+// hour. A quarter in which the offset changes is not cached, since some zones have changed their clocks within it.
 
 import { floorDivide } from './timestamp-calendar.js'
 

@@ -1,4 +1,5 @@
-// The value type of binder, interpreter and INSERT. Values are exact: integers of 64 bits and more are bigint.
+// The type of single values in JavaScript, as the SQL binder, the expression interpreter and INSERT use them. Values
+// are exact: integers of 64 bits and more are bigint.
 //
 //   BOOLEAN boolean | BYTE SHORT INT FLOAT DOUBLE number | CHAR STRING VARCHAR SYMBOL string
 //   LONG bigint | DATE bigint (ms) | TIMESTAMP bigint (us) | TIMESTAMP_NS bigint (ns) since the epoch

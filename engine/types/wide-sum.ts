@@ -1,6 +1,7 @@
-// Exact sums of LONG that exceed 64 bits. Kernels sum the values, which may wrap around, and their high words (value
-// >> 32), which cannot for up to 2^32 rows. The exact sum is high * 2^32 plus the sum of the low words, which is
-// between 0 and rows * 2^32; exactly one such number is consistent with the wrapped sum.
+// Computes the exact sum of a LONG column, which may exceed 64 bits, from two 64-bit sums that kernels compute: the sum
+// of the values, which may wrap around, and the sum of their high words (value >> 32), which cannot for up to 2^32
+// rows. The exact sum is the second * 2^32 plus the sum of the low words, which is between 0 and rows * 2^32. Only one
+// number in this range agrees with the first sum modulo 2^64.
 
 import { SqlError } from '../base/errors.js'
 import { longMax, longMin } from './number.js'

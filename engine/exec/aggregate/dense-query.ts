@@ -1,5 +1,6 @@
-// Types that describe a dense aggregation: its group ids are computed from small keys (symbols, time buckets) and index
-// an array of accumulators, without a hash table. Coordinator and worker threads share the description.
+// Types that describe an aggregation without a hash table (dense): the id of a group is computed from small keys, such
+// as symbols and time buckets, and is its index in an array of accumulators. The threads that execute the aggregation
+// together share the description.
 
 import type { AggregateFragment } from '../../kernels/jit/jit.js'
 import type { FragmentInputs } from '../expression/fragments.js'

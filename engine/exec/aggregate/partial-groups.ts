@@ -1,5 +1,6 @@
-// PartialGroups: partial aggregation of the rows of one chunk, or the merged groups of many chunks. A thread aggregates
-// its chunk and writes the groups and accumulator states as a result, which the coordinator merges.
+// PartialGroups: the groups of an aggregation over some of the rows. A worker thread aggregates the rows of one chunk,
+// and writes its groups with the states of their accumulators to shared memory as the chunk's result. The coordinator
+// merges the results of all chunks, also with this class.
 //
 // Layout of a result: the keys of each group as in result-columns.ts {rows u32, 0, then address and dictionary of each
 // key}; from the next 64-byte boundary on the saved states of the accumulators (accumulators.ts); then the key values.

@@ -1,5 +1,5 @@
-// Adapts the arena of a query to the Allocator interface, for code such as page decoders and encoders that needs
-// scratch memory.
+// Lets code that expects an Allocator, such as the decoders and encoders of pages, allocate its temporary memory from
+// the memory of a query (QueryArena).
 
 import type { Allocator } from '../../memory/budgets.js'
 import type { QueryArena } from './query-arena.js'

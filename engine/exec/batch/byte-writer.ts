@@ -1,5 +1,6 @@
-// ByteWriter: appends encoded result bytes to blocks of shared memory, and passes each full block to a ByteSink, which
-// sends or collects it. Encoded rows are not split between blocks; only bytes() splits its input.
+// ByteWriter: writes the encoded bytes of a result to blocks of shared memory, and passes each full block to a
+// ByteSink, which sends or collects it. An encoded row is never split between blocks; only bytes(), for long byte
+// sequences, splits its input.
 //
 // Invariant: reserve(n) is called before up to n bytes are written.
 

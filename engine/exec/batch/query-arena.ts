@@ -1,6 +1,6 @@
-// QueryArena: the arena of one query. It allocates shared memory within the budget of all queries, and frees everything
-// when the query ends. A fraction of the budget is reserved for small allocations and for queries that have already
-// sent rows, because these can no longer be restarted when memory is short.
+// QueryArena: the memory of one query. It allocates shared memory within a budget that all queries share, and frees
+// everything when the query ends. A fraction of the budget is reserved for small allocations and for queries that have
+// already sent rows, because such queries cannot be restarted when memory is short.
 
 import { ResourceError } from '../../base/errors.js'
 import { pageRowsMax } from '../../base/limits.js'

@@ -1,8 +1,9 @@
-// The rows of a table as morsels (Morsel): blocks of memtables and pages of parts. A morsel is the unit of scans and of
-// parallel work. It provides columns, zone-map statistics and a time range, and may contain rows that were replaced.
+// Represents the rows of a table as morsels (Morsel), the units of scans and of parallel work: a morsel is a block of a
+// memtable or a page of a part. It provides its columns, zone-map statistics and time range. Its rows may include some
+// that later rows have replaced (by deduplication).
 //
-// A run is the list of morsels of one part or one memtable generation, in commit order. runsOf() lists the runs of a
-// snapshot in commit order.
+// A run is the list of morsels of one part or one memtable generation (a memtable is replaced by a new generation when
+// it is flushed), in commit order. runsOf() lists the runs of a snapshot, also in commit order.
 
 import { pageRowsMax } from '../../base/limits.js'
 import {

@@ -1,6 +1,6 @@
-// Cuts a table into chunks by time, for parallel scans in timestamp order. Rows with equal timestamps stay in one
-// chunk, and each row belongs to exactly one chunk, even where morsels overlap. So the ordered chunks, concatenated,
-// are the ordered table.
+// Cuts a table into time ranges (chunks), so that several threads can scan it in timestamp order. Rows with equal
+// timestamps are in one chunk, and each row belongs to exactly one chunk, even where morsels overlap in time. So the
+// sorted rows of the chunks, one chunk after the other, are the sorted table.
 
 import type { Plan, TimeRange } from '../../sql/plan/plan.js'
 import { rowCount, type ScanMorsel, timeMax, timeMin } from './morsels.js'

@@ -1,5 +1,5 @@
-// Window functions that return the value of one row: lag, lead, first_value, last_value and nth_value. With IGNORE
-// NULLS, rows without a value are not counted.
+// Window functions that return the value of one other row of the window: lag, lead, first_value, last_value and
+// nth_value. With IGNORE NULLS, rows whose value is NULL are not counted.
 
 import { noRow } from '../../kernels/join.js'
 import type { WindowCall } from '../../sql/plan/plan.js'

@@ -1,4 +1,5 @@
-// Operator: window functions. Each call computes a result column by row number; rows are returned in input order.
+// Operator: window functions. Each call computes a result column; rows are returned in input order with these columns
+// added. The work is divided among these files:
 //
 //   window-calls.ts     chooses the implementation of each call over buffered rows
 //   window-stream.ts    calls that look back a bounded number of rows: only these are buffered
