@@ -1,5 +1,6 @@
-// Converts values of line protocol to every column type, and determines the types of new columns. There is one
-// function per protocol type; an unsupported combination is a cast error, a value out of range a bounds error.
+// Converts a value of line protocol to the type of its column, and determines the types of new columns. There is one
+// function for each type of the protocol. It returns a cast error if it cannot convert to the column's type, and a
+// bounds error if the value is out of range.
 
 import { assert } from '../base/assert.js'
 import { int64Max, int64Min } from '../base/int64.js'

@@ -6,9 +6,9 @@
 //   block() may pause: the rows must then be stored and released before goOn() decodes the rest of the block
 //
 // An atomic request stops at the first bad line, or continues to report all of them, and its caller discards
-// everything. A partial request skips the bad lines, and the others are stored together. A request that is not atomic
-// keeps the rows before a bad line and continues after it if bad lines are to be skipped; it pauses when sparse rows
-// fill the budget.
+// everything. A partial request (`accept_partial` over HTTP) skips the bad lines, and stores the others together. A
+// request that is not atomic (line protocol over TCP) keeps the rows before a bad line, and continues after it only if
+// bad lines are to be skipped. It pauses when its rows fill their memory budget.
 //
 // A rejected request leaves its new symbols in the dictionary (see dictionary.ts) and nothing else.
 

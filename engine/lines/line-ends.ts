@@ -1,7 +1,7 @@
 // Finds the ends of lines of line protocol. A newline ends a line unless it is part of a value:
 //
 //   - after an odd number of backslashes (symbols that span lines);
-//   - within a quoted value, which a `"` after the `=` of a field opens and the next unescaped `"` closes;
+//   - within a quoted value: from a `"` right after the `=` of a field to the next unescaped `"`;
 //   - within a binary value of protocol version 2 or 3:
 //
 //       double   '=' '=' 0x10 | 8 bytes

@@ -1,7 +1,7 @@
 // General parser of line protocol: parses one line in any form of the protocol into a ParsedLine. It is the reference
 // for the template kernel and handles the lines that fit no template.
 //
-// It does not depend on tables. Clients match its error messages, so they are fixed.
+// It does not look at tables. The texts of its errors must not change, because clients compare them.
 
 import { assert } from '../base/assert.js'
 import { lineBytesMax } from '../base/limits.js'

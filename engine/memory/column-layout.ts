@@ -1,5 +1,6 @@
 // Layouts and accessors of the memtables and symbol dictionaries in shared memory, which the writer thread fills and
-// query threads read. The writer publishes counts last, so readers see a consistent prefix without locks.
+// query threads read. The writer stores the number of rows or strings after their contents. So a reader that first
+// reads the number finds everything complete up to it, without a lock.
 //
 // SYMBOL DICTIONARY: offsets are in dictionary-layout.ts.
 //

@@ -1,8 +1,9 @@
 // Object storage as the engine sees it: immutable objects under keys, in a bucket of an S3-compatible service or in a
 // folder. Asynchronous, so it is used from threads with an event loop and never from a worker loop.
 //
-// Two interfaces. An ObjectDriver makes one attempt at an operation and reports what it saw. An ObjectStore adds retries
-// and resolves ambiguous outcomes (reliable-store.ts); everything but the drivers uses the store.
+// Two interfaces. An ObjectDriver makes one attempt at an operation and returns its result or error. An ObjectStore
+// adds retries, and finds out whether a write with a lost or unclear response succeeded (reliable-store.ts). All other
+// code uses an ObjectStore.
 //
 // Invariants:
 //   1. Conditional writes are decided by the service, never by a look before the write.

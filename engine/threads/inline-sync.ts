@@ -1,9 +1,9 @@
 // Inline fsync: decides whether the writer syncs its log itself instead of asking the log thread. If a single client
 // waits for each of its commits, two hand-overs between threads take longer than the rest of the writer's work. If
-// other work is waiting, the writer decodes it during the sync, so the log thread is asked. If a message arrives during
-// an inline sync, the writer uses the log thread for a number of syncs, which doubles each time.
+// other requests are waiting, the log thread does the sync, and the writer decodes them meanwhile. If a message arrives
+// during an inline sync, the writer uses the log thread for a number of syncs, which doubles each time.
 //
-// Invariant: syncs happen in log order. Until the log thread has reported all its requests, it gets the next one, too.
+// Invariant: syncs happen in log order. While the log thread has unfinished requests, it also gets the next one.
 
 /** Number of syncs by the log thread after an inline sync during which a message arrived: initially, and at most. */
 const waitMin = 8

@@ -1,5 +1,6 @@
-// The main thread's side of line protocol: passes requests to the writer through the ingest ring, in order and block by
-// block. A full ring is the backpressure: `taken` resolves when the request's last byte has been copied to the ring.
+// The main thread's side of line protocol: copies requests, in order and block by block, to the ingest ring, a ring
+// buffer in shared memory that the writer reads. Callers wait for `taken`, which resolves when the request's last byte
+// is in the ring, so a full ring slows clients down.
 
 import type { LineRequest, LineTicket } from '../api/ingest.js'
 import { assert } from '../base/assert.js'

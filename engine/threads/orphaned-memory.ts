@@ -1,5 +1,5 @@
-// Frees the memory of terminated query threads. That is delayed until no one uses it: other threads must have left the
-// queries that the dead thread coordinated or worked for, and readers must have read its result blocks.
+// Frees the memory of terminated query threads. It is freed only when nobody uses it any more: other threads must have
+// left the queries that the dead thread coordinated or worked for, and readers must have read its result blocks.
 
 import { Ledger } from '../memory/ledger.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

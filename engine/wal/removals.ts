@@ -1,5 +1,6 @@
-// The queue of trimmed segments to remove, oldest first, by requests to the log thread. One request is in progress at a
-// time, so after a failure the same file is tried first again, and the remaining segments have no gaps.
+// The queue of log segments that are no longer needed. The log thread is asked to remove them one at a time, the oldest
+// first. If a removal fails, the same file is tried again before any other, so that there is never a gap between the
+// remaining segments.
 
 import { assert } from '../base/assert.js'
 import type { LogReport, LogRequest } from './types.js'

@@ -1,5 +1,5 @@
-// Tracks the syncs that were requested from the log thread and not yet reported, and keeps their file descriptors open
-// until then.
+// Tracks the syncs that the writer has requested and the log thread has not yet reported, and keeps the file
+// descriptors open until the reports arrive.
 
 import { assert } from '../base/assert.js'
 import type { File } from '../base/files.js'

@@ -1,5 +1,6 @@
-// The low-level writer of the code generator: emits the instructions of a WebAssembly function in order, and encodes
-// modules. opcodes.ts has the instruction set; assembler.ts is the interface that code generators use.
+// The low-level writer of the code generator: appends the instructions of a WebAssembly function as bytes, and encodes
+// finished functions as a module. opcodes.ts has the instruction set; assembler.ts is the interface that code
+// generators use.
 
 import { unsupported } from './fragment.js'
 import {

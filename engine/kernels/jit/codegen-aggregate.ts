@@ -1,5 +1,5 @@
-// Generates the WebAssembly module of an aggregation fragment (filter, keys and aggregates in one loop) with three
-// functions:
+// Generates the WebAssembly module for a query's aggregation: filter, GROUP BY keys and aggregates in one loop over the
+// rows. It has three functions:
 //
 //   run(block, rows, state, groups, stride, firstRow f64)   adds rows to the state
 //   init(state, records)                                    sets records to the neutral element

@@ -1,5 +1,5 @@
-// Layout of the chunk cache in shared memory: the hash table of slots, its creation and its counters. chunk-cache.ts
-// implements lookup, pinning and eviction on it.
+// Layout of the chunk cache, the buffer pool for decoded pages, in shared memory: a hash table with one slot for each
+// cached page (chunk), and counters. This file also creates it; chunk-cache.ts implements lookup, pinning and eviction.
 //
 // Structure (address from createChunkCache), u32 words:
 //

@@ -6,8 +6,8 @@
 //   - There is a part with an id that the manifest has not reserved. Ids are durably reserved before parts are written.
 //   - The log starts after the position that the manifest names. The manifest is updated before the log is trimmed.
 //
-// Folders of tables that the manifest knows are only searched when there are no marks, as at the first start of a root
-// from an earlier version, because that takes long for many tables.
+// For the first check, the folders of tables that the manifest contains are searched only if there is no file of marks,
+// as at the first start after an upgrade, because with many tables a search takes long.
 
 import { posix } from 'node:path'
 import { CorruptionError, FileError } from '../../base/errors.js'

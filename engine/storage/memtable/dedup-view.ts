@@ -6,7 +6,8 @@
 // page overlaps later pieces, a hash table is built over its keys and probed with their rows, when the reader first
 // asks which of its rows are superseded.
 //
-// Invariant: runs are listed in commit order, so of several rows with equal keys that of the last run is current.
+// Invariant: the pieces (Run[]) are in commit order, so of several rows with equal keys the row of the last piece is
+// the current one.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { isVariable, widthOf } from '../../types/column-types.js'

@@ -1,5 +1,5 @@
-// The file of a symbol dictionary: stores the strings of one SYMBOL column by id, append-only. It makes the symbols
-// durable beyond the log, which is trimmed.
+// The file of a symbol dictionary: stores the strings of one SYMBOL column in the order of their ids, append-only. The
+// strings are in the log first, but old segments of the log are removed, so they must be stored here before.
 //
 // Layout, little-endian:
 //

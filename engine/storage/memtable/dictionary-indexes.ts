@@ -9,7 +9,8 @@
 // and the memtables' budget is fragmented.
 //
 // Dictionaries that grew during the current request are not released, because its next line may need them. A dictionary
-// without its hash table reports "full" for the next string, known or not; growing it then rebuilds the table.
+// without its hash table reports "full" at the next lookup of a string; the writer then grows it as usual, which
+// rebuilds the table.
 
 import { assert } from '../../base/assert.js'
 import { type Allocator, type Budget, budgets } from '../../memory/budgets.js'

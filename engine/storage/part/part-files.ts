@@ -1,5 +1,5 @@
-// An LRU cache of a thread's open part files. A scan reads hundreds of pages of a part, and opening the file for each
-// would cost a tenth of a cached read.
+// An LRU cache of a thread's open Parquet files (parts). A scan reads hundreds of pages of a part, and opening the file
+// for each would cost a tenth of a cached read.
 //
 // The files are closed when the thread becomes idle (closeAll), because a removed file keeps its disk space while it is
 // open. Readers pin a version that references the part, so its path cannot be reused while it is open.

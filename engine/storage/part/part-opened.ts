@@ -1,5 +1,5 @@
-// An open part: its index in memory, with the derived facts that readers need (time ranges of pages, null counts,
-// types). Also checks that the file is the part that the manifest names.
+// Opens a part (Parquet file): loads its index into memory and derives what readers need from it (time ranges of pages,
+// counts of NULL, types). Also checks that the file is the one that the manifest names.
 
 import { CorruptionError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'

@@ -1,5 +1,5 @@
-// Access to pages as stored in part files, without decoding. An export to Parquet copies most pages in this form.
-// Checksums are verified.
+// Reads pages of parts, the Parquet files of tables, as they are stored, without decoding; checksums are verified. An
+// export to Parquet copies most pages in this form, which is much faster than encoding them again.
 
 import type { DataType } from '../../types/column-types.js'
 import { type DecodeTools, type PageInFile, type RawPage, readBody, readPage } from './part-decode.js'

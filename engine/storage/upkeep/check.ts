@@ -1,12 +1,12 @@
 // Verifies a database directory for `penstock check`: reads all data and verifies every checksum.
 //
-//   manifest   its frames, as a start reads them
+//   manifest   the list of parts (Parquet files) and tables: all that the server reads at a start
 //   parts      index, pages, dictionary pages and symbol ids of each part that the manifest names, and all other bytes
-//   symbols    the entries that the manifest counts
+//   symbols    the files of symbol dictionaries, up to the number of strings that the manifest has
 //   log        every frame. A torn tail is no damage, but a log that ends before the high-water marks has lost its end.
 //              Ranges that a start has set aside (wal/side-files.ts) are reported until their files are removed
 //   users      the file of users
-//   padding    bytes between records, which no one reads: a disk that changes them may have changed others, too
+//   padding    bytes between records, which the server does not read: a disk that changes them may have changed others, too
 //
 // Nothing is written. Findings may be transient if a server is running on the directory; the caller reports that.
 

@@ -4,10 +4,11 @@
 //   planRepair    reads everything and returns what has to be done; writes nothing
 //   applyRepair   moves files that cannot be used to `<root>/orphans`, then writes a manifest that names the others
 //
-// A part that the manifest does not know is registered if all its checksums are right and its rows are not duplicates.
-// They are if the log still contains them, since a start replays it, or if another part covers the same transactions of
-// its partition (after an unfinished compaction or rewrite). The schema of an unknown table comes from the log, or else
-// from the columns of its parts. A table that the log drops is not restored.
+// A part that the manifest does not know (a Parquet file) is added to its table if all its checksums are right and its
+// rows are not in the database already. They are if the log still contains them, because the next start of the server
+// replays it, or if another part covers the same transactions of its partition (after an unfinished compaction or
+// rewrite). The schema of an unknown table comes from the log, or else from the columns of its parts. A table is not
+// restored if the log contains its DROP.
 //
 // Nothing is deleted: parts, symbols and manifests that are not used are kept in `orphans` under their old paths.
 

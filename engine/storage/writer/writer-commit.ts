@@ -1,7 +1,8 @@
 // Commits one transaction: appends its staged rows to the memtables, not yet visible, and then to the log as one frame.
 //
-// Memtables come first because they may run out of memory. Then nothing has happened, and the transaction is retried
-// after a flush. If the log refuses the frame, the rows are removed from the memtables again.
+// The memtables come first because they may run out of memory. In that case nothing is in the log yet, and the
+// transaction is tried again after a flush has freed memory. If the log refuses the frame, the rows are removed from
+// the memtables again.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'

@@ -1,8 +1,10 @@
-// Takes requests of line protocol and QWP from the ingest ring, decodes and commits them. An atomic request is committed
-// when its last block is decoded. Other requests are committed block by block, so their size is not limited by memory.
+// Takes requests of line protocol and QWP from the ingest ring, the ring buffer through which the main thread passes
+// them, decodes and commits them. An atomic request is committed when its last block is decoded. Other requests are
+// committed block by block, so their size is not limited by memory.
 //
-// A message stays in the ring until its rows are committed, because staged strings point into it. Between the blocks of
-// an atomic request the strings are copied.
+// A message stays in the ring until its rows are committed, because the strings of decoded rows are addresses into it.
+// Of an atomic request with several blocks, the strings of a block are copied before the next block is read, so that
+// its space in the ring becomes free.
 
 import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, ResourceError } from '../../base/errors.js'

@@ -1,4 +1,5 @@
-// Checkpoints for backups (CHECKPOINT CREATE and RELEASE): keeps a version of all tables on disk while it is copied.
+// Checkpoints for backups (CHECKPOINT CREATE and RELEASE): keeps the files of all tables unchanged on disk, as of one
+// moment, while a backup copies them.
 //
 //   cut        all generations are frozen; rows that arrive later are not flushed until the snapshot is written
 //   snapshot   a manifest in backup/ names the parts, which contain exactly the rows before the cut

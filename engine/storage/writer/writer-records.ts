@@ -1,5 +1,5 @@
-// Writes a table's metadata for the manifest: symbols to their dictionary files, and the records for schema and
-// symbols.
+// Prepares what the manifest says about a table: writes new symbols to their dictionary files, and returns the manifest
+// records of the table's schema and of its numbers of symbols.
 
 import { assert } from '../../base/assert.js'
 import type { Files } from '../../base/files.js'

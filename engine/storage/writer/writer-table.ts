@@ -1,5 +1,5 @@
-// The writer's view of a table: the newest schema, published or not, with its dictionaries, memtable generations and
-// parts. Creates the immutable versions that readers use.
+// What the writer knows of a table: the newest schema, even if readers do not see it yet, the symbol dictionaries,
+// memtables (generations) and parts (Parquet files). It creates versions: immutable lists of these, which readers use.
 //
 // Invariants:
 //   1. `transaction` counts the table's transactions in the log; a generation contains a contiguous range of them.

@@ -1,5 +1,6 @@
-// ALTER COLUMN .. TYPE: casts the column's values into a new column, which then takes the old one's place in the
-// schema. Several columns may be cast at once, together with other changes of the statement.
+// ALTER COLUMN .. TYPE: rewrites the table's parts (Parquet files) with a new column that has the old column's values,
+// cast to the new type. The new column then takes the old one's place in the schema. Several columns may be cast at
+// once, together with other changes of the statement.
 //
 //   reserve   a log frame adds the new columns to the schema as dropped ones, which reserves their ids permanently
 //   round     parts without the columns are rewritten with them; rows that arrive meanwhile belong to the next round
