@@ -224,7 +224,7 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
   if (counted !== undefined) return noted(context, 'metadata', counted)
   const all = (): Operator => buildGroups(context, plan, shape)
   const ends = shape === null ? undefined : endRowsOperator(context, plan, shape, all)
-  return ends === undefined ? all() : noted(context, 'rows at the ends', ends)
+  return ends === undefined ? all() : noted(context, 'first and last rows', ends)
 }
 
 function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: ScanShape | null): Operator {
@@ -251,7 +251,7 @@ function isInOrder(context: ExecContext, scan: Plan, shape: ScanShape): boolean 
 /** DISTINCT. `all` builds the operator that reads all rows. */
 function distinctOf(context: ExecContext, plan: PlanOf<'distinct'>, all: () => Operator): Operator {
   const symbols = distinctSymbols(context, plan, all)
-  return symbols === undefined ? all() : noted(context, 'symbols of the parts', symbols)
+  return symbols === undefined ? all() : noted(context, 'symbol dictionaries of the parts', symbols)
 }
 
 function eachOnce(context: ExecContext, { input, columns }: PlanOf<'distinct'>): Operator {

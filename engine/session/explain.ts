@@ -58,6 +58,6 @@ function nodeDetails(plan: Plan, estimates: Estimates, profile: NodeProfile | un
   }
   if (profile !== undefined && profile.kernel !== '') parts.push(`kernel: ${profile.kernel}`)
   if (analyze && profile !== undefined) parts.push(`actual rows: ${profile.rows} time: ${profile.ms.toFixed(3)} ms`)
-  if (analyze && profile === undefined) parts.push('within the node above')
+  if (analyze && profile === undefined) parts.push('executed by the node above')
   return ` (${parts.join(', ')})`
 }

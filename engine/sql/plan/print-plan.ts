@@ -64,7 +64,7 @@ function nodeText(plan: Plan, tableName: (table: number) => string): string {
     case 'recursive':
       return `Recursive Union${plan.all ? ' All' : ''}`
     case 'working':
-      return 'Rows of the round before'
+      return 'Rows of the previous iteration'
     case 'join':
       return joinText(plan)
     case 'window':
