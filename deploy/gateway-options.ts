@@ -57,7 +57,7 @@ export function lineTcpOptions(settings: Settings): LineTcpOptions {
     connectionsPerAddressMax: settings['net.connection.limit.per.address'],
     badLine: settings['line.tcp.bad.line'],
     authRequired: lineAuthCause(settings) !== null,
-    closed: lineClosedBy(settings) === null ? null : `no rows are taken [setting=${lineClosedBy(settings)}]`,
+    closed: lineClosedBy(settings) === null ? null : `rows are not accepted [setting=${lineClosedBy(settings)}]`,
   }
 }
 

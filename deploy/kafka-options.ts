@@ -89,7 +89,7 @@ function mappingOptions(settings: KafkaSettings, wrong: Wrong): MappingOptions {
 function csvColumn(text: string, wrong: Wrong): CsvColumn {
   const [name = '', typeName = 'string'] = text.split(':').map((part) => part.trim())
   const type = csvTypes.find((known) => known === typeName)
-  if (type === undefined || name === '') throw wrong(`value.csv.columns: '${text}' is no name:type`)
+  if (type === undefined || name === '') throw wrong(`value.csv.columns: '${text}' is not name:type`)
   return { name, type }
 }
 

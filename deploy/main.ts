@@ -212,7 +212,7 @@ async function recoverUnfinished(engine: Engine, log: Log): Promise<void> {
     await recoverImports({ engine, session: internalSession('admin') })
   } catch (thrown) {
     if (!(thrown instanceof ResourceError)) throw thrown
-    log('W', 'import', `what is left of unfinished imports stays until the next start: ${thrown.message}`)
+    log('W', 'import', `files of unfinished imports remain until the next start: ${thrown.message}`)
   }
 }
 

@@ -105,7 +105,7 @@ function objectStoreOptions(settings: Settings): ObjectStoreOptions | null {
   const accessKeyId = settings['object.store.access.key.id']
   const secretAccessKey = settings['object.store.secret.access.key']
   if ((accessKeyId === '') !== (secretAccessKey === '')) {
-    throw new SettingsError('object.store.access.key.id and object.store.secret.access.key are set together')
+    throw new SettingsError('object.store.access.key.id and object.store.secret.access.key must be set together')
   }
   if (settings['object.store.credentials'] === 'setting' && accessKeyId === '') {
     throw new SettingsError('object.store.credentials is setting, but object.store.access.key.id is not set')

@@ -102,7 +102,7 @@ function watchSignals(server: Server, logging: ServerLog, unlock: () => void): v
   const stop = (signal: string): void => {
     if (!Number.isNaN(firstMs)) {
       if (performance.now() - firstMs < sameSignalMs) return
-      logging.log('W', 'server', `${signal} again: ending at once`)
+      logging.log('W', 'server', `${signal} again: exiting immediately`)
       logging.flush()
       process.exit(130)
     }
@@ -145,8 +145,8 @@ async function shutDown(server: Server, { log, flush }: ServerLog, unlock: () =>
 }
 
 function endAtOnce({ log, flush }: ServerLog, error: Error): void {
-  log('C', 'server', `the engine cannot go on: ${error.stack ?? error.message}`)
+  log('C', 'server', `the engine cannot continue: ${error.stack ?? error.message}`)
   flush()
-  process.stderr.write(`penstock: the engine cannot go on: ${error.message}\n`)
+  process.stderr.write(`penstock: the engine cannot continue: ${error.message}\n`)
   setTimeout(() => process.exit(1), fatalExitMs)
 }

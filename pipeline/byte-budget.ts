@@ -33,7 +33,7 @@ export class ByteBudget {
   /** Reserves more at once or throws ResourceError. */
   grow(bytes: number): void {
     if (this.#used + bytes > this.#bytesMax) {
-      throw new ResourceError(`too many bytes of requests wait in memory [bytesMax=${this.#bytesMax}]`)
+      throw new ResourceError(`too many bytes of requests are buffered in memory [bytesMax=${this.#bytesMax}]`)
     }
     this.#used += bytes
   }

@@ -37,7 +37,7 @@ const wholeResult = {
   explain: false,
 } as const
 
-const queryWanted = 'COPY takes a query that gives rows'
+const queryWanted = 'COPY needs a query that returns rows'
 
 type CopyEngine = Pick<Engine, 'csv' | 'execute' | 'load' | 'rejects' | 'rows' | 'table' | 'validate'>
 type Requested = Pick<ExecuteOptions, 'session' | 'signal' | 'timeoutMs'>
@@ -133,7 +133,7 @@ async function readRows(
       signal,
       timeoutMs: 0,
     })
-    if (rows.kind !== 'rows') throw new SqlError('COPY FROM takes a query of rows', filePosition)
+    if (rows.kind !== 'rows') throw new SqlError('COPY FROM needs a query that returns rows', filePosition)
     const marked = columns.length === 1 ? new NullLines() : null
     for await (const block of rows.blocks) {
       const bytes = Buffer.from(block)

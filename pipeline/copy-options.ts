@@ -53,13 +53,13 @@ class Options {
     const value = this.take(name)?.toLowerCase()
     if (value === undefined) return initial
     if (['true', 'on', '1'].includes(value)) return true
-    return ['false', 'off', '0'].includes(value) ? false : this.refuse(`${name} takes true or false`)
+    return ['false', 'off', '0'].includes(value) ? false : this.refuse(`${name} expects true or false`)
   }
 
   whole(name: string, initial: number): number {
     const value = this.take(name)
     if (value === null) return initial
-    return /^[1-9]\d{0,9}$/.test(value) ? Number(value) : this.refuse(`${name} takes a positive number`)
+    return /^[1-9]\d{0,9}$/.test(value) ? Number(value) : this.refuse(`${name} expects a positive number`)
   }
 
   delimiter(): string | null {
@@ -68,7 +68,7 @@ class Options {
     const character = value === '\\t' ? '\t' : value
     return character.length === 1 && !/["\r\n0-9A-Za-z]/.test(character)
       ? character
-      : this.refuse('delimiter takes one character of punctuation, a blank or a tab')
+      : this.refuse('delimiter expects one punctuation character, a space or a tab')
   }
 
   end(): void {
@@ -87,7 +87,7 @@ export function importOptions(request: CopyRequest): CopyImport {
   if (parquet && (options.has('header') || options.has('delimiter')))
     options.refuse('HEADER and DELIMITER are for CSV files')
   const onError = (options.take('on error') ?? 'abort').toLowerCase()
-  if (!['abort', 'skip_row'].includes(onError)) options.refuse('ON ERROR takes ABORT or SKIP_ROW')
+  if (!['abort', 'skip_row'].includes(onError)) options.refuse('ON ERROR expects ABORT or SKIP_ROW')
   const partitionBy = options.take('partition by')?.toUpperCase() ?? null
   if (partitionBy !== null && !partitionUnits.has(partitionBy)) options.refuse('invalid partitionBy')
   const header = options.has('header') ? options.truth('header', true) : null
@@ -122,7 +122,7 @@ function csvOptions(options: Options): CopyExport {
 
 function bloomOptions(options: Options): ParquetEncoding['bloom'] {
   const falseShare = Number(options.take('bloom_filter_fpp') ?? falseShareDefault)
-  if (!(falseShare > 0 && falseShare < 1)) return options.refuse('bloom_filter_fpp takes a number between 0 and 1')
+  if (!(falseShare > 0 && falseShare < 1)) return options.refuse('bloom_filter_fpp expects a number between 0 and 1')
   const columns = options.take('bloom_filter_columns')
   return columns === null ? null : { columns: columns.split(',').map((name) => name.trim()), falseShare }
 }
@@ -136,7 +136,7 @@ function parquetOptions(options: Options): CopyExport {
   const codec = parquetCodec(named, fail)
   const level = options.has('compression_level') ? options.whole('compression_level', 0) : null
   const version = options.whole('parquet_version', 1)
-  if (version !== 1 && version !== 2) return options.refuse('parquet_version takes 1 or 2')
+  if (version !== 1 && version !== 2) return options.refuse('parquet_version expects 1 or 2')
   return {
     encoding: {
       kind: 'parquet',

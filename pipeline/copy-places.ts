@@ -55,9 +55,9 @@ export function filesNamed(
   )
   const names = new Set<string>()
   const first = found.filter(({ name }) => !names.has(name) && names.add(name))
-  if (first.length === 0) throw new SqlError(`no file has such a name [file=${file}]`, filePosition)
+  if (first.length === 0) throw new SqlError(`no file matches the name [file=${file}]`, filePosition)
   if (first.length > filesMax)
-    throw new SqlError(`more than ${filesMax} files have such a name [file=${file}]`, filePosition)
+    throw new SqlError(`more than ${filesMax} files match the name [file=${file}]`, filePosition)
   return first.sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 

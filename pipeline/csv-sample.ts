@@ -49,7 +49,7 @@ function refuseForeign(bytes: Buffer): void {
   if (mark === 0xfeff || mark === 0xfffe) throw new ImportError('the file is UTF-16, expected UTF-8')
   if (bytes.includes(0x0a) || !bytes.includes(0x0d)) return
   const unquoted = bytes.toString('latin1').replace(/"[^"]*"/g, '')
-  if (/\r[^\r]/.test(unquoted)) throw new ImportError('lines end with CR alone, expected LF or CRLF')
+  if (/\r[^\r]/.test(unquoted)) throw new ImportError('lines end with CR, expected LF or CRLF')
 }
 
 /** `whole`: the sample is the whole file; otherwise its last line may be cut. */

@@ -51,7 +51,7 @@ async function* gunzipped(file: AsyncIterable<Buffer>, bytesMax: number): AsyncG
     for await (const chunk of expanded) yield chunk as Buffer
   } catch (error) {
     if (!isZlibError(error)) throw error
-    throw new ImportError(`the file is not whole, or no valid gzip: ${error.message}`)
+    throw new ImportError(`the file is incomplete or not valid gzip: ${error.message}`)
   }
 }
 

@@ -112,7 +112,7 @@ class Spool {
   #count(bytes: number): void {
     if (heldBytes + bytes > heldBytesMax) {
       throw new FileError(
-        `the disk is full: there is no room for the file of this result [folder=${this.#directory}]`,
+        `the disk is full: no space for the file of this result [folder=${this.#directory}]`,
         'ENOSPC',
       )
     }

@@ -138,7 +138,7 @@ function unclearDays({ detected, words }: PlanRequest, columns: readonly Planned
   return detected.unclearDays.flatMap((index) => {
     const column = columns[index]
     if (column?.guessed !== true || column.type.name !== 'VARCHAR') return []
-    return [`column ${column.name} is text: its days can be dd/MM/yyyy or MM/dd/yyyy, and ${words.pattern} tells which`]
+    return [`column ${column.name} is text: its days can be dd/MM/yyyy or MM/dd/yyyy, and ${words.pattern} says which`]
   })
 }
 
@@ -180,7 +180,9 @@ function planExisting(request: PlanRequest, table: TableShape, own: readonly Pla
   }
   if (table.timestamp === null) checkUnit(request, null)
   if (table.timestamp !== null && !columns.some(({ name }) => name === table.timestamp)) {
-    throw new ImportError(`the file lacks the designated timestamp [column=${table.timestamp}, table=${table.name}]`)
+    throw new ImportError(
+      `the file has no column for the designated timestamp [column=${table.timestamp}, table=${table.name}]`,
+    )
   }
   return { columns, timestamp: table.timestamp, partitionBy: table.partitionBy, warnings }
 }

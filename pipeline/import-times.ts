@@ -97,6 +97,6 @@ function notTimes({ name }: CsvColumn, field: SampleField | null, words: OptionW
 /** Suggests the option with which the value would be a timestamp. */
 export function timeFormatHint(value: string, words: OptionWords): string {
   return /^\s*[+-]?[0-9]+(?:\.[0-9]*)?\s*$/.test(value)
-    ? `${words.unit} tells what numbers count`
-    : `${words.pattern} tells how times are written`
+    ? `${words.unit} sets the unit of numbers`
+    : `${words.pattern} sets the format of timestamps`
 }

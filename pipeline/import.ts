@@ -90,7 +90,7 @@ export class ImportSession {
     this.#schema = schema
     if (this.#plan === null || schema.length === 0) return
     if (this.#retained !== null) return this.#again(false)
-    if (this.#spool === null) throw new ImportError('the schema has to come before so large a file')
+    if (this.#spool === null) throw new ImportError('the schema must come before a file of this size')
     await this.#reload(this.#spool)
   }
 
@@ -235,7 +235,7 @@ export class ImportSession {
 
   /** Loads the whole file again with the types known now. */
   async #reload(spool: ReplayFile | null): Promise<void> {
-    if (spool === null) throw new ResourceError('the disk has no room for a file that must be read again')
+    if (spool === null) throw new ResourceError('the disk has no space for a file that must be read twice')
     await spool.flush()
     do {
       await this.#load?.close()
@@ -262,7 +262,7 @@ export class ImportSession {
   /** Null: more bytes are needed, or there are no lines. */
   #takeSample(last: boolean): Sample | null {
     if (!last && this.#retainedBytes < this.#sampleBytesMin) return null
-    if (this.#retainedBytes > retainedBytesMax) throw new ImportError('the file begins with blank lines alone')
+    if (this.#retainedBytes > retainedBytesMax) throw new ImportError('the file starts with too many blank lines')
     // If the sample is too short, it is parsed again at twice the size.
     this.#sampleBytesMin = Math.min(this.#retainedBytes * 2, longSampleBytesMax)
     const bytes = this.#withoutDelimiterLine(Buffer.concat(this.#retained ?? []))
@@ -387,7 +387,7 @@ export class ImportSession {
   /** Adds the option that would help to the message. */
   #explained({ column, reason, extra, retained = false }: CsvReject): string {
     const { words = requestWords, timestamp } = this.#options
-    if (extra && words.extra !== null) return `${reason}: ${words.extra} passes over those behind the last column`
+    if (extra && words.extra !== null) return `${reason}: ${words.extra} skips the fields after the last column`
     const planned = this.#plan?.columns[column]
     if (planned === undefined || retained || !isTimestamp(planned)) return reason
     if (!reason.startsWith('not a value')) {
@@ -416,7 +416,7 @@ export class ImportSession {
     } else if (overwrite && existing !== undefined) await dropTable(this.#options, name)
     if (staged || overwrite || existing === undefined) await run(this.#options, createStatement(target, plan))
     const table = engine.table(target)
-    if (table === undefined) throw new ResourceError(`the table was dropped meanwhile [table=${target}]`)
+    if (table === undefined) throw new ResourceError(`the table was dropped in the meantime [table=${target}]`)
     this.#target = table
     this.#plan = {
       ...plan,

@@ -93,5 +93,5 @@ function blockList(block: LineBlock | null): LineBlock[] {
 }
 
 function unfinished(bytes: number): RowError {
-  return new RowError(`connection closed inside a line, which is dropped [bytes=${bytes}]`, 0)
+  return new RowError(`connection closed within a line, which was discarded [bytes=${bytes}]`, 0)
 }

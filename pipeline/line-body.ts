@@ -78,7 +78,7 @@ export async function lineBody(source: Readable, options: LineBodyOptions): Prom
     return { blocks, bytes, release }
   } catch (error) {
     release()
-    throw isZlibError(error) ? new NetworkError('request body is no valid gzip data', { cause: error }) : error
+    throw isZlibError(error) ? new NetworkError('request body is not valid gzip data', { cause: error }) : error
   }
 }
 

@@ -94,7 +94,10 @@ export class RemoteFiles {
       throw new SqlError('no object storage is configured [setting=object.store.url]', position)
     }
     if (!buckets.includes('*') && !buckets.includes(bucket)) {
-      throw new SqlError(`the bucket may not be read [bucket=${bucket}, setting=object.store.read.buckets]`, position)
+      throw new SqlError(
+        `reading the bucket is not allowed [bucket=${bucket}, setting=object.store.read.buckets]`,
+        position,
+      )
     }
     return { bucket, key }
   }
@@ -125,7 +128,7 @@ export class RemoteFiles {
     if (client === null) return []
     const store = client.bucket(bucket)
     const objects = await objectsNamed(store, key)
-    if (objects.length === 0) throw new SqlError(`no object has such a name [file=${url}]`, 0)
+    if (objects.length === 0) throw new SqlError(`no object matches the name [file=${url}]`, 0)
     const bytes = objects.reduce((sum, object) => sum + object.bytes, 0)
     if (bytes > bytesMax) {
       throw new ResourceError(
@@ -194,7 +197,7 @@ async function objectsNamed(
   const found: { readonly key: string; readonly bytes: number; readonly etag: string }[] = []
   for await (const object of store.list(prefix)) {
     if (matchesGlob(object.key, key)) found.push(object)
-    if (found.length > filesMax) throw new SqlError(`more than ${filesMax} objects have such a name [key=${key}]`, 0)
+    if (found.length > filesMax) throw new SqlError(`more than ${filesMax} objects match the name [key=${key}]`, 0)
   }
   return found
 }

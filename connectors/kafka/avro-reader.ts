@@ -99,9 +99,10 @@ export class AvroReader {
 
   /** Reads one value whose schema is prepared; parameters as in JsonReader.read. */
   read(bytes: Uint8Array, prefix: string, fallback: string): void {
-    if (bytes.length < headerBytes || bytes[0] !== 0) throw new BadRecordError('no Avro: the magic byte is missing')
+    if (bytes.length < headerBytes || bytes[0] !== 0)
+      throw new BadRecordError('invalid Avro: the magic byte is missing')
     const type = this.#types.get(schemaId(bytes))
-    if (type === undefined) throw new BadRecordError('no Avro: the schema is unknown')
+    if (type === undefined) throw new BadRecordError('invalid Avro: the schema is unknown')
     if (type instanceof BadRecordError) throw type
     const value = decode(type, bytes)
     if (type.typeName === 'record') readRecord(this.#mapper, type, value, prefix, 0)
@@ -153,7 +154,7 @@ function decode(type: Type, bytes: Uint8Array): unknown {
   try {
     return type.fromBuffer(buffer)
   } catch (error) {
-    throw new BadRecordError(`no Avro: ${error instanceof Error ? error.message : String(error)}`)
+    throw new BadRecordError(`invalid Avro: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 

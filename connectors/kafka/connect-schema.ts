@@ -111,7 +111,7 @@ function decimalOf(text: string, scale: number): number {
   const isBase64 = text.length % 4 === 0 && bytes.toString('base64') === text
   if (!isBase64) {
     if (/^-?[0-9]+(\.[0-9]+)?$/.test(text)) return Number(text)
-    throw new BadRecordError(`no decimal: '${text.slice(0, 40)}'`)
+    throw new BadRecordError(`not a decimal: '${text.slice(0, 40)}'`)
   }
   const hex = bytes.toString('hex')
   const unscaled = hex === '' ? 0n : BigInt.asIntN(bytes.length * 8, BigInt(`0x${hex}`))

@@ -230,7 +230,10 @@ export class KafkaConnector {
       bury: (place, bad) => this.#bury(place, bad, signal),
       again: (reason) => this.#again(reason, signal),
       restart: (place, stored) => {
-        this.#log('W', `another offset is stored than expected [${place.topic}-${place.partition}, stored=${stored}]`)
+        this.#log(
+          'W',
+          `the stored offset differs from the expected one [${place.topic}-${place.partition}, stored=${stored}]`,
+        )
         if (stored >= 0) this.#consumer?.seek(place, stored + 1)
       },
       progress: (rows, records, bytes) => {
@@ -251,7 +254,7 @@ export class KafkaConnector {
         await this.#deadLetters.bury(place, bad)
         return
       } catch (error) {
-        await this.#again(`dead letters were not taken: ${messageOf(error)}`, signal)
+        await this.#again(`dead letters were not accepted: ${messageOf(error)}`, signal)
       }
     }
   }
@@ -276,7 +279,10 @@ export class KafkaConnector {
   #isAhead(stream: PartitionStream, { topic, partition, fetchedOffset }: FetchedBatch): boolean {
     if (fetchedOffset <= stream.next) return false
     if (stream.sought === stream.next) {
-      this.#log('W', `records are gone [${topic}-${partition}, from=${stream.next}, to=${fetchedOffset - 1}]`)
+      this.#log(
+        'W',
+        `records have been deleted from the partition [${topic}-${partition}, from=${stream.next}, to=${fetchedOffset - 1}]`,
+      )
       return false
     }
     stream.sought = stream.next
@@ -289,14 +295,14 @@ export class KafkaConnector {
     const first = records[0]
     if (first === undefined || Number(first.offset) >= stream.next) return 0
     if (highWatermark < stream.next && stream.idle) {
-      this.#log('W', `the partition is shorter than what is stored of it, it is read anew [${topic}-${partition}]`)
+      this.#log('W', `the partition ends before the stored offset; reading it from its start [${topic}-${partition}]`)
       return 0
     }
     const index = records.findIndex(({ offset }) => Number(offset) >= stream.next)
     return index < 0 ? records.length : index
   }
 
-  /** Returns false when the connector stops. Waits for a schema registry that does not respond. */
+  /** Returns false when the connector is stopping. Waits for a schema registry that does not respond. */
   async #prepare(
     records: readonly FetchedRecord[],
     heartbeat: () => Promise<void>,
@@ -376,17 +382,17 @@ export class KafkaConnector {
   }
 
   /**
-   * Waits with exponential backoff, at most a minute. Rejects when the connector stops or the retries are used up.
+   * Waits with exponential backoff, at most a minute. Rejects when the connector is stopping or the retries are used up.
    */
   async #again(reason: string, signal: AbortSignal): Promise<void> {
     const { maxRetries, retryBackoffMs } = this.#options
     this.#note(reason)
     if (maxRetries >= 0 && this.#attempts >= maxRetries) {
       this.#state = 'failed'
-      this.#log('E', `given up after ${this.#attempts} attempts: ${reason}`)
+      this.#log('E', `gave up after ${this.#attempts} attempts: ${reason}`)
       this.#stop.abort()
     }
-    if (signal.aborted) throw new Error('the connector stops')
+    if (signal.aborted) throw new Error('the connector is stopping')
     this.#state = 'retrying'
     this.#attempts++
     this.#retries++
@@ -395,12 +401,12 @@ export class KafkaConnector {
       Math.max(backoffMsMax, retryBackoffMs),
     )
     await pauseFor(waitMs, signal)
-    if (signal.aborted) throw new Error('the connector stops')
+    if (signal.aborted) throw new Error('the connector is stopping')
   }
 
   /** Logs the same reason once until another one occurs or something succeeds. */
   #note(reason: string): void {
-    if (this.#attempts === 0 || reason !== this.#lastError) this.#log('W', `tried again later: ${reason}`)
+    if (this.#attempts === 0 || reason !== this.#lastError) this.#log('W', `retrying later: ${reason}`)
     this.#lastError = reason
     this.#lastErrorMicros = this.#services.clock.nowMicros()
   }

@@ -15,7 +15,7 @@ export function csvRows(bytes: Uint8Array, delimiter: string): (string | null)[]
   try {
     text = utf8.decode(bytes)
   } catch {
-    throw new BadRecordError('a text that is not UTF-8')
+    throw new BadRecordError('a string is not UTF-8')
   }
   const rows: (string | null)[][] = []
   let row: (string | null)[] = []
@@ -43,12 +43,12 @@ function fieldAt(text: string, start: number, delimiter: string): { text: string
   let value = ''
   for (let at = start + 1; ; ) {
     const quote = text.indexOf('"', at)
-    if (quote < 0) throw new BadRecordError(`no CSV: a quote without end [offset=${start}]`)
+    if (quote < 0) throw new BadRecordError(`invalid CSV: unterminated quote [offset=${start}]`)
     value += text.slice(at, quote)
     if (text[quote + 1] !== '"') {
       const next = text[quote + 1]
       if (next !== undefined && next !== delimiter && next !== '\n' && !text.startsWith('\r\n', quote + 1)) {
-        throw new BadRecordError(`no CSV: text behind a quote [offset=${quote + 1}]`)
+        throw new BadRecordError(`invalid CSV: characters after a closing quote [offset=${quote + 1}]`)
       }
       return { text: value, end: quote + 1 }
     }
@@ -61,7 +61,7 @@ function fieldAt(text: string, start: number, delimiter: string): { text: string
 export function readCsvRow(mapper: RowMapper, row: readonly (string | null)[], options: MappingOptions): void {
   const { csvColumns, valuePrefix } = options
   if (row.length > csvColumns.length) {
-    throw new BadRecordError(`the row has ${row.length} fields, the connector knows ${csvColumns.length} columns`)
+    throw new BadRecordError(`the row has ${row.length} fields, the connector has ${csvColumns.length} columns`)
   }
   csvColumns.forEach(({ name, type }, index) => {
     const path = valuePrefix === '' ? name : `${valuePrefix}_${name}`
@@ -72,7 +72,7 @@ export function readCsvRow(mapper: RowMapper, row: readonly (string | null)[], o
 }
 
 function readField(mapper: RowMapper, path: string, type: string, text: string): void {
-  const wrong = (): BadRecordError => new BadRecordError(`no ${type}: '${text}' [field=${path}]`)
+  const wrong = (): BadRecordError => new BadRecordError(`not a ${type}: '${text}' [field=${path}]`)
   switch (type) {
     case 'long':
       if (!longText.test(text)) throw wrong()

@@ -36,7 +36,7 @@ export class DeadLetters {
 
   async #send(topic: string, place: TopicPartition, bad: readonly BadRecord[]): Promise<void> {
     const consumer = this.#consumer()
-    if (consumer === null) throw new Error('the brokers are away')
+    if (consumer === null) throw new Error('the brokers cannot be reached')
     const records = bad.map(({ record, reason }) => ({
       key: record.key,
       value: record.value,

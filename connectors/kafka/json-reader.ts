@@ -61,7 +61,7 @@ export class JsonReader {
     else if (this.#text[this.#at] === '{') this.#object(prefix, 0, this.#learner?.root ?? 0)
     else this.#value(prefix === '' ? fallback : prefix, 0, 0)
     this.#blanks()
-    if (this.#at < this.#text.length) throw this.#error('text behind the value')
+    if (this.#at < this.#text.length) throw this.#error('characters after the value')
     return isThere
   }
 
@@ -268,16 +268,16 @@ export class JsonReader {
       const code = this.#text.charCodeAt(this.#at)
       if (code === 34) return this.#decoded(start, this.#at++)
       if (code === 92) return this.#escaped(start)
-      if (code < 32) throw this.#error('a control character within a text')
+      if (code < 32) throw this.#error('a control character in a string')
     }
-    throw this.#error('a text without end')
+    throw this.#error('an unterminated string')
   }
 
   #decoded(start: number, end: number): string {
     try {
       return utf8.decode(this.#bytes.subarray(start, end))
     } catch {
-      throw this.#error('a text that is not UTF-8')
+      throw this.#error('a string is not UTF-8')
     }
   }
 
@@ -296,7 +296,8 @@ export class JsonReader {
       }
       const from = this.#at
       while (isPlain(this.#text.charCodeAt(this.#at))) this.#at++
-      if (this.#at === from) throw this.#error(character === undefined ? 'a text without end' : 'a control character')
+      if (this.#at === from)
+        throw this.#error(character === undefined ? 'an unterminated string' : 'a control character')
       text += this.#decoded(from, this.#at)
     }
   }
@@ -337,7 +338,7 @@ export class JsonReader {
   }
 
   #error(problem: string): BadRecordError {
-    return new BadRecordError(`no JSON: ${problem} [offset=${this.#at}]`)
+    return new BadRecordError(`invalid JSON: ${problem} [offset=${this.#at}]`)
   }
 }
 

@@ -134,7 +134,8 @@ class KafkaJsConsumer implements Consumer {
   async bounds(place: TopicPartition): Promise<Bounds> {
     await this.#fetchBounds([place.topic])
     const found = this.knownBounds(place)
-    if (found === undefined) throw new Error(`the brokers know no such partition [${place.topic}-${place.partition}]`)
+    if (found === undefined)
+      throw new Error(`the brokers do not have the partition [${place.topic}-${place.partition}]`)
     return found
   }
 

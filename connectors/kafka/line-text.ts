@@ -172,5 +172,5 @@ function escapeText(text: string): string {
 
 function nonFiniteText(text: string): string {
   if (text === 'NaN' || text === 'Infinity' || text === '-Infinity') return text
-  throw new BadRecordError(`no number: ${text}`)
+  throw new BadRecordError(`not a number: ${text}`)
 }

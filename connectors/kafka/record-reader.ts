@@ -232,7 +232,7 @@ export class RecordReader {
 
 function numberKey(key: Uint8Array, format: 'int' | 'long' | 'double'): bigint | number {
   const bytes = format === 'int' ? 4 : 8
-  if (key.length !== bytes) throw new BadRecordError(`the key is no ${format} [bytes=${key.length}]`)
+  if (key.length !== bytes) throw new BadRecordError(`the key is not of format ${format} [bytes=${key.length}]`)
   const view = new DataView(key.buffer, key.byteOffset)
   if (format === 'int') return view.getInt32(0)
   return format === 'long' ? view.getBigInt64(0) : view.getFloat64(0)
@@ -242,7 +242,7 @@ function textOf(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes)
   } catch {
-    throw new BadRecordError('a text that is not UTF-8')
+    throw new BadRecordError('a string is not UTF-8')
   }
 }
 

@@ -101,7 +101,7 @@ export class RowMapper {
 
   boolean(path: string, value: boolean): void {
     const { action, column } = this.field(path)
-    if (action === 'timestamp') throw new BadRecordError(`no timestamp: ${value} [field=${path}]`)
+    if (action === 'timestamp') throw new BadRecordError(`not a timestamp: ${value} [field=${path}]`)
     if (action === 'part') this.#part(path, String(value))
     else if (action === 'symbol') this.#lines.symbol(column, String(value))
     else this.#lines.boolean(column, value)

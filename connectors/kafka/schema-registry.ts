@@ -56,7 +56,7 @@ async function gather(
   seen: Set<string>,
 ): Promise<void> {
   if (answer.schemaType !== undefined && answer.schemaType !== 'AVRO') {
-    throw new BadRecordError(`the schema is no Avro schema [type=${answer.schemaType}]`)
+    throw new BadRecordError(`the schema is not an Avro schema [type=${answer.schemaType}]`)
   }
   for (const { subject, version } of answer.references ?? []) {
     const path = `/subjects/${encodeURIComponent(subject)}/versions/${version}`
@@ -84,7 +84,7 @@ async function requestSchema(url: string, headers: Record<string, string>): Prom
     const answer = JSON.parse(text) as Answer
     if (typeof answer.schema === 'string') return answer
   } catch (error) {
-    throw new RegistryError(`the answer of the schema registry is no JSON [url=${url}]`, { cause: error })
+    throw new RegistryError(`the response of the schema registry is not JSON [url=${url}]`, { cause: error })
   }
-  throw new RegistryError(`the answer of the schema registry has no schema [url=${url}]`)
+  throw new RegistryError(`the response of the schema registry has no schema [url=${url}]`)
 }

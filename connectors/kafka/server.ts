@@ -118,7 +118,7 @@ class ConnectorHost implements KafkaConnectorHandle {
     this.#answered('paused')
     this.#answered('stopped')
     if (this.#wanted === 'stopped') return
-    this.#services.log('E', `kafka.${this.options.name}`, `the thread died and is replaced: ${failure}`)
+    this.#services.log('E', `kafka.${this.options.name}`, `the thread failed and is being replaced: ${failure}`)
     const lastErrorMicros = this.#services.clock.nowMicros()
     this.statistics = { ...this.statistics, state: 'retrying', lastError: failure, lastErrorMicros }
     this.#restart = setTimeout(() => {

@@ -18,7 +18,7 @@ const guessed = [
 /** Converts decimal text to nanoseconds with the suffix n. Truncates fractions of a nanosecond. */
 export function timestampOfNumber(text: string, units: TimestampUnits): string {
   const match = /^(-?)([0-9]+)(?:\.([0-9]+))?$/.exec(text) ?? exponential(text)
-  if (match === null) throw new BadRecordError(`no timestamp: ${text}`)
+  if (match === null) throw new BadRecordError(`not a timestamp: ${text}`)
   const [, sign = '', whole = '', fraction = ''] = match
   const digits = whole.replace(/^0+(?=.)/, '')
   const unit = units === 'auto' ? unitOf(digits) : units
@@ -42,5 +42,5 @@ function exponential(text: string): RegExpExecArray | null {
 export function timestampOfText(text: string, pattern: string): bigint {
   const micros = pattern === '' ? parseFileTimestamp(text, 'TIMESTAMP') : parseByPattern(text, 'TIMESTAMP', pattern)
   if (micros !== null) return micros
-  throw new BadRecordError(`no timestamp: '${text}' [format=${pattern === '' ? 'ISO 8601' : pattern}]`)
+  throw new BadRecordError(`not a timestamp: '${text}' [format=${pattern === '' ? 'ISO 8601' : pattern}]`)
 }

@@ -130,7 +130,7 @@ export class DumpDecoder {
       return
     }
     if (/^delete\s+from\s+"?sqlite_/i.test(text)) return
-    this.report(line, '', `a statement that is not taken: ${text.slice(0, 60).replace(/\s+/g, ' ')}`, 0)
+    this.report(line, '', `unsupported statement: ${text.slice(0, 60).replace(/\s+/g, ' ')}`, 0)
   }
 
   private create(text: string, line: number): void {
@@ -146,7 +146,7 @@ export class DumpDecoder {
         this.indexes.push({ line, table: statement.table, columns: statement.columns })
         return
       case 'other':
-        this.report(line, '', `CREATE ${statement.what.toUpperCase()} is not taken`, 0)
+        this.report(line, '', `CREATE ${statement.what.toUpperCase()} is not supported`, 0)
     }
   }
 
@@ -240,7 +240,7 @@ export class DumpDecoder {
   }
 
   private unknownTable(name: string, line: number): void {
-    if (/^sqlite_(schema|master)$/i.test(name)) this.report(line, '', 'a virtual table is not taken', 0)
+    if (/^sqlite_(schema|master)$/i.test(name)) this.report(line, '', 'virtual tables are not supported', 0)
     else if (this.takes(name)) this.report(line, name, 'rows of a table whose CREATE TABLE is missing', 0)
   }
 
@@ -250,7 +250,7 @@ export class DumpDecoder {
     this.report(
       line,
       '',
-      `an INSERT without VALUES is not taken: ${bytes.toString('utf8', from, Math.min(end, from + 60))}`,
+      `INSERT without VALUES is not supported: ${bytes.toString('utf8', from, Math.min(end, from + 60))}`,
       0,
     )
     return end
@@ -273,7 +273,7 @@ export class DumpDecoder {
       if (this.inRows === 'separator') {
         if (byte === 0x2c) this.inRows = 'row'
         else if (byte === 0x3b) this.inRows = 'no'
-        else return this.badRow(bytes, next, 'a comma or a semicolon is missing behind a row', last)
+        else return this.badRow(bytes, next, 'a comma or a semicolon is missing after a row', last)
         at = next + 1
         if (byte === 0x3b) return at
         continue

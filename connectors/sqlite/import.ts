@@ -205,7 +205,10 @@ export class DumpImport {
     if ('refused' in shape) return this.#refuse(proposal, shape.refused)
     const foreign = shape.columns.find(({ type }) => !takesType(type))
     if (foreign !== undefined) {
-      return this.#refuse(proposal, `no value of SQLite becomes ${typeText(foreign.type)} [column=${foreign.name}]`)
+      return this.#refuse(
+        proposal,
+        `values of SQLite cannot be converted to ${typeText(foreign.type)} [column=${foreign.name}]`,
+      )
     }
     const staging = stagingName()
     await runStatement(this.#options, createStatement(staging, shape))
@@ -243,7 +246,7 @@ export class DumpImport {
 
   async #hold({ table, rows }: Extract<DumpEvent, { kind: 'rows' }>): Promise<void> {
     const target = this.#targets[table]
-    if (target === undefined || target.refused) throw new Error('rows of a table that was not made')
+    if (target === undefined || target.refused) throw new Error('rows of a table that was not created')
     target.held.push(rows)
     target.heldBytes += bytesOf(rows)
     target.rows += rows.rows
@@ -280,7 +283,7 @@ export class DumpImport {
       await runStatement(this.#options, sql)
       return true
     } catch (error) {
-      this.#note({ line, table, reason: `not taken: ${error instanceof Error ? error.message : String(error)}` }, 0)
+      this.#note({ line, table, reason: `rejected: ${error instanceof Error ? error.message : String(error)}` }, 0)
       return false
     }
   }

@@ -154,7 +154,7 @@ function expressionEnd(bytes: Buffer, from: number): number {
       if (at < 0) return -1
       continue
     }
-    if (byte === 0x3b && depth === 0) throw new ScanError('a row does not end', at)
+    if (byte === 0x3b && depth === 0) throw new ScanError('a row is not terminated', at)
     if (byte === 0x28) depth++
     if (depth === 0 && (byte === 0x2c || byte === 0x29)) return at
     if (byte === 0x29) depth--

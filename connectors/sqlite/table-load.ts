@@ -122,7 +122,7 @@ export class TableLoad {
       target.columnId = columnId
       target.type = type
       const builder = columnBuilder(type, this.options.unit ?? target.sample.timeUnit)
-      if (builder === undefined) throw new RangeError(`no values of a dump become ${typeText(type)}`)
+      if (builder === undefined) throw new RangeError(`values of a dump cannot be converted to ${typeText(type)}`)
       target.builder = builder
     }
     this.timestamp = resolved.timestamp

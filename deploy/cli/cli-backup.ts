@@ -93,10 +93,10 @@ export async function runBackup(target: string, flags: BackupFlags): Promise<voi
   const root = resolve(flags.dir)
   const source = join(root, 'db').replaceAll('\\', '/')
   if (resolve(target) === root || resolve(target).startsWith(`${source}/`)) {
-    throw new ToolError('the backup needs a folder of its own', exitCodes.usage)
+    throw new ToolError('the backup needs a separate folder', exitCodes.usage)
   }
   if (!(await isServed(root))) {
-    throw new ToolError(`no server uses the folder ${root}: start it, or give its folder with --dir`)
+    throw new ToolError(`no server uses the folder ${root}: start it, or name its folder with --dir`)
   }
   const client = openClient(flags)
   try {

@@ -68,16 +68,16 @@ async function save(reply: Reply, output: string | undefined): Promise<string | 
     await pipeline(reply.body, summing, target, { end: partial !== null })
     const given = headerOf(reply, 'x-checksum-crc32')
     if (given !== null && Number.parseInt(given, 16) !== checksum >>> 0) {
-      throw new ToolError('what arrived is not what the server sent: the checksum differs')
+      throw new ToolError('the export was damaged in transfer: the checksum differs')
     }
     if (given === null && partial !== null && headerOf(reply, 'trailer') !== null)
-      throw new ToolError('the export is not whole')
+      throw new ToolError('the export is incomplete')
     if (partial !== null) await rename(partial, output as string)
     return headerOf(reply, 'x-row-count')
   } catch (error) {
     if (partial !== null) await rm(partial, { force: true })
     if (error instanceof ToolError) throw error
-    throw new ToolError(`the export broke off: ${error instanceof Error ? error.message : String(error)}`)
+    throw new ToolError(`the export was interrupted: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 

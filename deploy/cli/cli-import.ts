@@ -65,7 +65,10 @@ function formatOf(file: string, given: string | undefined): Format {
   if (given !== undefined) throw new ToolError(`--format is one of ${importFormats.join(', ')}`, exitCodes.usage)
   const guessed = endings[extname(file.replace(/\.gz$/, '')).toLowerCase()]
   if (guessed === undefined) {
-    throw new ToolError(`the name does not tell the format, give --format ${importFormats.join('|')}`, exitCodes.usage)
+    throw new ToolError(
+      `the file name does not show the format: set --format ${importFormats.join('|')}`,
+      exitCodes.usage,
+    )
   }
   return guessed
 }

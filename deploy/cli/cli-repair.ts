@@ -41,9 +41,7 @@ export async function runRepair({ dir, apply, json }: RepairFlags): Promise<void
 
 function reportPlan(plan: RepairPlan, root: string): void {
   const { adopted, orphans, missing, manifest } = plan
-  process.stdout.write(
-    manifest === null ? 'the manifest is whole\n' : `the manifest is to be written anew: ${manifest}\n`,
-  )
+  process.stdout.write(manifest === null ? 'the manifest is intact\n' : `the manifest must be rewritten: ${manifest}\n`)
   for (const item of adopted) reportItem('adopt', item)
   for (const item of orphans) reportItem('move aside', item)
   for (const item of missing) reportItem('strike off', item)
@@ -61,7 +59,7 @@ export async function runUserReset({ dir }: RepairFlags): Promise<void> {
     const suffix = new Date().toISOString().replaceAll(/[:.]/g, '-')
     const aside = resetUsers(nodeFiles(), directory, suffix)
     if (aside !== undefined) process.stdout.write(`the file of before is kept: ${aside}\n`)
-    process.stdout.write('there are no users now, but those of the settings (http.user, pg.user)\n')
+    process.stdout.write('now the only users are those of the settings (http.user, pg.user)\n')
   })
 }
 

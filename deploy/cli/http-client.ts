@@ -107,7 +107,7 @@ function baseUrl(text: string): URL {
     throw new ToolError(`not an address of a server: ${text}`, exitCodes.usage)
   }
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw new ToolError(`the address begins with http:// or https:// [url=${text}]`, exitCodes.usage)
+    throw new ToolError(`the address must begin with http:// or https:// [url=${text}]`, exitCodes.usage)
   }
   if (!url.pathname.endsWith('/')) url.pathname += '/'
   return url
@@ -130,7 +130,7 @@ function unreachable({ origin }: URL, error: unknown): ToolError {
 export async function refusalText(reply: Reply): Promise<string> {
   const text = (await reply.body.text()).trim()
   if (reply.status === 401 || reply.status === 403) {
-    return `the server refuses these credentials or rights [status=${reply.status}]${text === '' ? '' : `: ${messageOf(text)}`}`
+    return `the server rejects these credentials, or they lack the right [status=${reply.status}]${text === '' ? '' : `: ${messageOf(text)}`}`
   }
   return text === '' ? `the server answered with status ${reply.status}` : messageOf(text)
 }

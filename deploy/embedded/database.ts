@@ -76,7 +76,7 @@ async function openIn({ path, lock, live, logging }: OpenedRoot, version: string
   let failed: Error | null = null
   const fatal = (error: Error): void => {
     failed ??= error
-    log('C', 'server', `the engine cannot go on: ${error.stack ?? error.message}`)
+    log('C', 'server', `the engine cannot continue: ${error.stack ?? error.message}`)
     flush()
   }
   const leave = (): void => {
@@ -183,8 +183,8 @@ class EmbeddedDatabase implements Database {
 
   #parse(sql: string): ParsedStatement {
     const [statement, second] = this.#engine.parse(sql)
-    if (statement === undefined) throw new SqlError('the text has no statement', 0)
-    if (second !== undefined) throw new SqlError('one statement at a time', second.start)
+    if (statement === undefined) throw new SqlError('there is no statement', 0)
+    if (second !== undefined) throw new SqlError('only one statement is allowed', second.start)
     return statement
   }
 
@@ -302,7 +302,7 @@ class QueryResult implements Result {
   }
 
   async *batches(): AsyncGenerator<Batch> {
-    if (this.#isTaken) throw new DatabaseError('SQL', 'the rows of a result can be read once')
+    if (this.#isTaken) throw new DatabaseError('SQL', 'the rows of a result can be read only once')
     this.#isTaken = true
     const names = this.columns.map(({ name }) => name)
     try {

@@ -49,7 +49,7 @@ function typedObject(input: Date | Uint8Array | NestedNumbers, what: string): Pa
     return { value: BigInt(milliseconds) * 1000n, type: dataType('TIMESTAMP') }
   }
   if (input instanceof Uint8Array) return { value: input, type: dataType('BINARY') }
-  if (!Array.isArray(input)) throw new DatabaseError('SQL', `${what} is of no type that a column can have`)
+  if (!Array.isArray(input)) throw new DatabaseError('SQL', `${what} has no type that a column can have`)
   const value = arrayValue(input, what)
   return { value, type: dataType('ARRAY', value.shape.length) }
 }
@@ -61,7 +61,7 @@ function arrayValue(nested: NestedNumbers, what: string): ArrayValue {
   const gather = (part: unknown, depth: number): void => {
     if (Array.isArray(part) && part.length === shape[depth]) for (const next of part) gather(next, depth + 1)
     else if (depth === shape.length && (part === null || typeof part === 'number')) data.push(part ?? Number.NaN)
-    else throw new DatabaseError('SQL', `${what} is no array of numbers with levels of equal length`)
+    else throw new DatabaseError('SQL', `${what} is not a rectangular array of numbers`)
   }
   gather(nested, 0)
   return { shape, data: Float64Array.from(data) }

@@ -55,7 +55,7 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: 'the file system is read-only',
   ENOSPC: 'the file system is full',
   EDQUOT: 'the quota of the file system is used up',
-  ENOTDIR: 'a part of the path is no folder',
+  ENOTDIR: 'a part of the path is not a folder',
   ELOOP: 'links lead in a circle',
   ENAMETOOLONG: 'the path is too long',
 }
@@ -88,7 +88,7 @@ function demandFolder(root: string, folder: string): void {
   const existing = nearestExisting(root, folder)
   const system = kernelFileSystems.get(fileSystemOf(existing))
   if (system !== undefined) throw refused(root, `${existing} is in a file system of the kernel (${system})`)
-  if (!statSync(existing).isDirectory()) throw refused(root, `${existing} is no folder`)
+  if (!statSync(existing).isDirectory()) throw refused(root, `${existing} is not a folder`)
   if (existing === folder) return
   try {
     makeDirectories(folder)

@@ -302,7 +302,9 @@ class Heartbeat {
       else if (found.holder?.token === this.#own.token) utimesSync(path, new Date(), new Date())
       else if (found.holder !== null && found.number >= this.#number) {
         this.end()
-        this.lost(new FolderInUse(`another process has taken the folder ${this.#root} ${holderText(found.holder)}`))
+        this.lost(
+          new FolderInUse(`another process has taken over the folder ${this.#root} ${holderText(found.holder)}`),
+        )
       }
     } catch {
       // Modules that write data report disk errors.

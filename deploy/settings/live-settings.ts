@@ -52,14 +52,14 @@ export class LiveSettings {
       const row: SettingRow = settingsTable[key]
       if (read.texts[key].text === before.texts[key].text) continue
       if (row.reload !== true) {
-        this.#log('W', 'settings', `${key} takes a restart to change`)
+        this.#log('W', 'settings', `${key} requires a restart to change`)
         continue
       }
       values[key] = read.values[key]
       texts[key] = read.texts[key]
       changed.push(key)
     }
-    for (const key of familyChanges(before, read)) this.#log('W', 'settings', `${key} takes a restart to change`)
+    for (const key of familyChanges(before, read)) this.#log('W', 'settings', `${key} requires a restart to change`)
     this.#log('I', 'settings', `reloaded [changed=${changed.join(', ') || 'nothing'}]`)
     if (changed.length === 0) return
     const { families } = before

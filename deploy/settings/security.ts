@@ -120,18 +120,18 @@ export function exposures(settings: Settings): string[] {
 export function sideEffects(settings: Settings): string[] {
   if (!settings['line.tcp.enabled']) return []
   const closedBy = lineClosedBy(settings)
-  if (closedBy !== null) return [`line protocol over TCP takes no rows [setting=${closedBy}]`]
+  if (closedBy !== null) return [`line protocol over TCP accepts no rows [setting=${closedBy}]`]
   const cause = lineAuthCause(settings)
   if (cause === null || cause.startsWith('line.tcp.')) return []
   return [
-    `line protocol over TCP takes rows of senders with a key alone [setting=${cause}, line.tcp.auth.required=auto]: ALTER USER .. CREATE TOKEN TYPE JWK makes a key, line.tcp.auth.required=false lets everybody write`,
+    `line protocol over TCP accepts rows only from senders with a key [setting=${cause}, line.tcp.auth.required=auto]: ALTER USER .. CREATE TOKEN TYPE JWK makes a key, line.tcp.auth.required=false lets everybody write`,
   ]
 }
 
 /** Throws SettingsError for insecure settings under security.strict, or incomplete ones. */
 export function checkSecurity(settings: Settings): void {
   if ((settings['http.user'] === '') !== (settings['http.password'] === '')) {
-    throw new SettingsError('http.user and http.password need each other')
+    throw new SettingsError('http.user and http.password must be set together')
   }
   if (settings['pg.security.required'] && !settings['pg.security.enabled']) {
     throw new SettingsError('pg.security.required needs pg.security.enabled')
@@ -143,19 +143,19 @@ export function checkSecurity(settings: Settings): void {
   const exposed = exposures(settings)
   if (settings['security.strict'] && exposed.length > 0) {
     throw new SettingsError(
-      `security.strict: the server does not start while it is open to other machines: ${exposed.join('; ')}`,
+      `security.strict: the server does not start while other machines have access: ${exposed.join('; ')}`,
     )
   }
 }
 
 /** Throws SettingsError when two endpoints have the same path. */
 function checkPaths(settings: Settings): void {
-  const taken = new Map(fixedPaths.map((path) => [path, 'it has an answer of its own']))
+  const taken = new Map(fixedPaths.map((path) => [path, 'the server']))
   for (const key of ['http.context.execute', 'http.context.export', 'http.context.import'] as const) {
     const path = settings[key]
-    const by = path.startsWith('/console/') ? 'it is of the console' : taken.get(path)
-    if (by !== undefined) throw new SettingsError(`${key}: the path is taken, ${by} [path=${path}]`)
-    taken.set(path, `by ${key}`)
+    const by = path.startsWith('/console/') ? 'the console' : taken.get(path)
+    if (by !== undefined) throw new SettingsError(`${key}: the path is already used by ${by} [path=${path}]`)
+    taken.set(path, key)
   }
 }
 

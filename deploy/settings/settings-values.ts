@@ -38,9 +38,9 @@ export function expectation(row: SettingRow): string {
     case 'text':
     case 'words':
     case 'secret':
-      return row.pattern === undefined ? 'a text' : `a text such as ${row.initial}`
+      return row.pattern === undefined ? 'a string' : `a string such as ${row.initial}`
     case 'list':
-      return 'texts separated by commas'
+      return 'strings separated by commas'
   }
 }
 

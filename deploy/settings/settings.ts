@@ -85,7 +85,7 @@ export function loadTable<Table extends SettingsTable>(table: Table, sources: Se
   ]
   for (const entry of entries) {
     if (removedSettings.has(entry.key)) {
-      warnings.push(`${entry.key} is no setting any more and has no effect${entry.place}`)
+      warnings.push(`${entry.key} is no longer a setting and has no effect${entry.place}`)
       continue
     }
     const { key, row, value } = resolve(table, entry)

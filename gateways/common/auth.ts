@@ -164,7 +164,7 @@ export class Authenticator {
   }
 
   async #check(verifier: PasswordVerifier, password: string): Promise<boolean> {
-    if (this.#checksWaiting >= checksWaitingMax) throw new ResourceError('too many passwords wait for their check')
+    if (this.#checksWaiting >= checksWaitingMax) throw new ResourceError('too many passwords are waiting to be checked')
     this.#checksWaiting++
     const checked = this.#checks.then(() => checkPassword(verifier, password))
     this.#checks = checked.catch(() => {})

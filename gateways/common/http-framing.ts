@@ -18,7 +18,7 @@ export function framingFault({ rawHeaders, headers, httpVersionMinor }: Incoming
   const hosts = countOf(rawHeaders, 'host')
   if (hosts > 1) return { status: 400, message: 'the request has several Host headers' }
   if (headers.host !== undefined && !hostText.test(headers.host))
-    return { status: 400, message: 'the Host header is no host and port' }
+    return { status: 400, message: 'the Host header is not a host and port' }
   const coding = headers['transfer-encoding']
   if (coding === undefined) return null
   if (httpVersionMinor === 0) return { status: 400, message: 'HTTP/1.0 has no Transfer-Encoding' }

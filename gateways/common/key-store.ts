@@ -43,7 +43,7 @@ export function keyStoreFiles(path: string): string[] {
   const [first = ''] = listed
   if (listed.length > 1 || !isFolder(first)) return listed
   const pair = folderNames.find((names) => names.every((name) => exists(join(first, name))))
-  if (pair === undefined) throw new NetworkError(`the folder holds no tls.crt and tls.key [path=${path}]`)
+  if (pair === undefined) throw new NetworkError(`the folder contains no tls.crt and tls.key [path=${path}]`)
   return pair.map((name) => join(first, name))
 }
 
@@ -72,8 +72,8 @@ function materialOf(first: Buffer, contents: readonly Buffer[], password: string
   const text = contents.map((content) => content.toString('latin1')).join('\n')
   const cert = blocks(text, /CERTIFICATE/)
   const key = blocks(text, /PRIVATE KEY/)
-  if (cert === '') throw new Error('there is no certificate in it')
-  if (key === '') throw new Error('there is no private key in it')
+  if (cert === '') throw new Error('it contains no certificate')
+  if (key === '') throw new Error('it contains no private key')
   const privateKey = createPrivateKey({ key, passphrase: password })
   if (!new X509Certificate(cert).checkPrivateKey(privateKey)) throw new Error('its key belongs to another certificate')
   return { cert, key, passphrase: password }
@@ -97,7 +97,7 @@ function oldPkcs12(pfx: Buffer, password: string): Entries {
     return toPem(pfx, password)
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    throw new Error('its ciphers are old and an entry has no name: export it again, with a name or newer ciphers', {
+    throw new Error('it uses old ciphers and an entry has no name: export it again with a name or newer ciphers', {
       cause: error,
     })
   }
@@ -106,7 +106,7 @@ function oldPkcs12(pfx: Buffer, password: string): Entries {
 /** Uses the first entry that has a key. */
 function fromEntries(entries: Entries): TlsMaterial {
   const entry = Object.values(entries).find(({ cert, key }) => cert !== undefined && key !== undefined)
-  if (entry?.cert === undefined || entry.key === undefined) throw new Error('there is no private key in it')
+  if (entry?.cert === undefined || entry.key === undefined) throw new Error('it contains no private key')
   return { cert: entry.cert, key: entry.key }
 }
 

@@ -62,9 +62,9 @@ class KeyFile {
     this.#seen = now
     try {
       this.#keys = readKeys(this.#path)
-      this.#log('I', 'ilp', `the keys were read again [path=${this.#path}]`)
+      this.#log('I', 'ilp', `the keys were reloaded [path=${this.#path}]`)
     } catch (error) {
-      this.#log('E', 'ilp', `the old keys stay in use: ${error instanceof Error ? error.message : String(error)}`)
+      this.#log('E', 'ilp', `the old keys remain in use: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
 }
@@ -87,7 +87,7 @@ function publicKey(x: string, y: string, path: string, line: number): KeyObject 
   try {
     return createPublicKey({ key: { kty: 'EC', crv: 'P-256', x, y }, format: 'jwk' })
   } catch (error) {
-    throw new NetworkError(`this is no key on the curve P-256 [file=${path}, line=${line}]`, { cause: error })
+    throw new NetworkError(`not a key on the curve P-256 [file=${path}, line=${line}]`, { cause: error })
   }
 }
 

@@ -61,7 +61,7 @@ export function challenge(verifier: PasswordVerifier, clientFirst: string, bindi
 function checkFlag(flag: string, { endPoint, chosen }: ChannelBinding): void {
   if (chosen !== flag.startsWith('p=')) throw new NetworkError('malformed SCRAM message')
   if (flag === 'y' && endPoint !== null)
-    throw new NetworkError('the client thinks that the server has no SCRAM channel binding, but it has')
+    throw new NetworkError('the client assumes that the server does not support SCRAM channel binding, but it does')
 }
 
 interface Conversation {

@@ -52,10 +52,10 @@ export function openTlsKeys(options: TlsKeysOptions): TlsKeys {
       current = load()
       context = createSecureContext(current)
     } catch (error) {
-      log('E', name, `the old certificate stays in use: ${error instanceof Error ? error.message : String(error)}`)
+      log('E', name, `the old certificate remains in use: ${error instanceof Error ? error.message : String(error)}`)
       return false
     }
-    log('I', name, `the certificate was read again [path=${keyStorePath}]`)
+    log('I', name, `the certificate was reloaded [path=${keyStorePath}]`)
     warnOfExpiry(current, options)
     for (const listener of listeners) listener(current)
     return true
@@ -109,5 +109,5 @@ function warnOfExpiry(options: TlsMaterial, { name, log, nowMs }: TlsKeysOptions
   const certificate = certificateOf(options)
   if (certificate === null) return
   const leftMs = Date.parse(certificate.validTo) - nowMs()
-  if (leftMs < expiryWarningMs) log('W', name, `the certificate is good until ${certificate.validTo} only`)
+  if (leftMs < expiryWarningMs) log('W', name, `the certificate expires on ${certificate.validTo}`)
 }

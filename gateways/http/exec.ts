@@ -208,10 +208,10 @@ function parseJson(body: string, query: string): ExecBody {
     throw new ExecRequestError('the body is not JSON', null)
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
-    throw new ExecRequestError('the body is no JSON object', null)
+    throw new ExecRequestError('the body is not a JSON object', null)
   }
   const { params = [], ...members } = parsed as Readonly<Record<string, unknown>>
-  if (!Array.isArray(params)) throw new ExecRequestError('params is no array', null)
+  if (!Array.isArray(params)) throw new ExecRequestError('params is not an array', null)
   const encoded = new URLSearchParams()
   for (const [name, value] of Object.entries(members)) {
     if (value !== null && typeof value !== 'object') encoded.set(name, String(value))
@@ -231,6 +231,6 @@ function bindParameter(value: unknown): BindParameters[number] {
         : { value, type: dataType('DOUBLE') }
     default:
       if (value === null) return { value: null, type: dataType('VARCHAR') }
-      throw new ExecRequestError('params holds something else than numbers, texts, booleans and null', null)
+      throw new ExecRequestError('params may contain only numbers, strings, booleans and null', null)
   }
 }

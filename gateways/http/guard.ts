@@ -63,7 +63,7 @@ export function refuseStranger(
 export function refuseHost(context: HttpContext, request: IncomingMessage, response: ServerResponse): boolean {
   if (!isStrangeHost(context, request)) return false
   const { refusals } = context
-  const message = 'the server is not called by this name [setting=http.host.names]'
+  const message = 'the Host header does not name this server [setting=http.host.names]'
   refusals.note(request.socket, message)
   refuseUnread(response, 403, { code: 'forbidden', message, error: message, position: 0 })
   return true

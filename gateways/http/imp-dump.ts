@@ -29,7 +29,8 @@ export async function importDump(
   const { parameters } = parseQueryString(query)
   const from = parameters.get('from') ?? ''
   const { openDump } = context
-  if (from !== 'sqlite' || openDump === null) throw new ImportError(`imports are taken from sqlite [from=${from}]`)
+  if (from !== 'sqlite' || openDump === null)
+    throw new ImportError(`unsupported import source, expected sqlite [from=${from}]`)
   const session = openDump({
     ...parseDumpRequest(query, parameters),
     session: importing(own),
@@ -43,10 +44,10 @@ export async function importDump(
       {
         isFile: (part) => part === 'data',
         onField: (part) => {
-          throw new ImportError(`a dump comes in the part data [part=${part}]`)
+          throw new ImportError(`a dump must be in the part data [part=${part}]`)
         },
         onFile: async (_part, _filename, stream) => {
-          if (++files > 1) throw new ImportError('one dump an import, please')
+          if (++files > 1) throw new ImportError('an import accepts one dump only')
           for await (const chunk of stream) await session.write(chunk as Buffer)
         },
       },

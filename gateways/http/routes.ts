@@ -75,7 +75,7 @@ export function route(table: Routes, context: HttpContext, path: string, exchang
 /** A path of a WebSocket protocol, without the request to change to it. */
 function handleNoUpgrade(_context: HttpContext, { response }: Exchange): void {
   response.setHeader('Upgrade', 'websocket')
-  replyText(response, 426, 'this path takes WebSocket connections\r\n')
+  replyText(response, 426, 'this path accepts WebSocket connections only\r\n')
 }
 
 // GET /chk: whether a table exists.

@@ -85,7 +85,7 @@ export class SettingsStore {
     this.#log(
       'E',
       'http',
-      `preferences cannot be read, there are none until they can [file=${this.#path}, error=${trouble}]`,
+      `preferences cannot be read; none are in effect until the file is repaired [file=${this.#path}, error=${trouble}]`,
     )
   }
 }
@@ -95,7 +95,7 @@ function preferencesOf(value: unknown): Preferences {
   const { version, values } = (value ?? {}) as Partial<Preferences>
   const isVersion = typeof version === 'number' && Number.isSafeInteger(version) && version >= 0
   if (!isVersion || typeof values !== 'object' || values === null || Array.isArray(values)) {
-    throw new Error('the file holds no preferences')
+    throw new Error('the file contains no preferences')
   }
   return { version, values }
 }

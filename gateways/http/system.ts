@@ -74,7 +74,7 @@ export async function handleSettingsChange(context: HttpContext, exchange: Excha
     if (!/^\d{1,15}$/.test(expected)) throw new ExecRequestError(`invalid version [version=${expected}]`, null)
     const values: unknown = jsonOf(await readBody(request))
     if (typeof values !== 'object' || values === null || Array.isArray(values)) {
-      throw new ExecRequestError('the body is no JSON object', null)
+      throw new ExecRequestError('the body is not a JSON object', null)
     }
     const merge = request.method === 'POST'
     await context.settings.change(Number(expected), values as Readonly<Record<string, unknown>>, merge)

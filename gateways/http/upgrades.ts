@@ -70,7 +70,7 @@ export function serveUpgrades(
   })
   const recheck = (): void => {
     for (const { socket, principal } of open) {
-      if (!mayWrite(context, principal)) socket.close(closeCodes.policy, 'the right to write was taken away')
+      if (!mayWrite(context, principal)) socket.close(closeCodes.policy, 'the right to write was revoked')
     }
   }
   context.engine.users.onChange(recheck)
@@ -102,7 +102,7 @@ async function takeUpgrade(
   }
   const fault = framingFault(request)
   if (fault !== null) return refuse(fault.status, fault.message)
-  if (isStrangeHost(context, request)) return refuse(403, 'the server is not called by this name')
+  if (isStrangeHost(context, request)) return refuse(403, 'the Host header does not name this server')
   const principal = await admit(context, request, pathOf(request))
   connection.principal = principal?.user ?? null
   if (principal === null) return refuse(401, 'credentials are missing or wrong', [challenge])

@@ -46,7 +46,7 @@ export async function handleWrite(context: HttpContext, exchange: Exchange): Pro
     refuse(context, exchange, {
       status: 503,
       code: 'not accepting writes',
-      message: 'too many requests run now',
+      message: 'too many requests are running',
       line: 0,
     })
     return

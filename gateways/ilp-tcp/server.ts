@@ -188,7 +188,7 @@ function dismiss({ senders, options, services }: Gateway): void {
         ? known === null && !options.authRequired
         : hasRight({ ...principal, readOnly: false }, 'write')
     if (options.closed !== null) socket.destroy(new AccessError(options.closed, 0))
-    else if (!may) socket.destroy(new AccessError('the right to write was taken away', 0))
+    else if (!may) socket.destroy(new AccessError('the right to write was revoked', 0))
   }
 }
 
@@ -303,13 +303,13 @@ const printableCount = 0x5f
 /** Returns the principal, or why the sender is rejected. */
 async function challengeSender(socket: Socket, keys: LineKeys): Promise<Principal | { readonly refused: string }> {
   const keyId = await readLine(socket, keyIdBytesMax, answerMs)
-  if (keyId === null) return refused('no key was named')
+  if (keyId === null) return refused('the client sent no key id')
   const known = keys.find(Buffer.from(keyId, 'latin1').toString())
-  if (known === undefined && rowText.test(keyId)) return refused('the sender began with a row')
+  if (known === undefined && rowText.test(keyId)) return refused('the client sent a row instead of a key id')
   const challenge = randomBytes(challengeBytes).map((byte) => firstPrintable + (byte % printableCount))
   socket.write(Buffer.concat([challenge, Buffer.from('\n')]))
   const signature = await readLine(socket, signatureBytesMax, answerMs)
-  if (signature === null) return refused('the challenge was not answered')
+  if (signature === null) return refused('the client did not answer the challenge')
   if (known === undefined || !isSigned(known.key, challenge, Buffer.from(signature, 'base64')))
     return refused('the key or its signature is wrong')
   if (!hasRight({ ...known.principal, readOnly: false }, 'write'))

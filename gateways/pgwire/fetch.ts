@@ -180,7 +180,7 @@ class GatheredRows implements RowTarget {
 
   put(rows: Uint8Array): void {
     this.#bytes += rows.length
-    if (this.#bytes > gatheredBytesMax) throw new PgError('54000', 'too many rows are wanted backward at once')
+    if (this.#bytes > gatheredBytesMax) throw new PgError('54000', 'too many rows in one backward fetch')
     this.blocks.push(Buffer.from(rows))
   }
 

@@ -266,7 +266,7 @@ async function converse(
   }
   refuseCrowd(place.refusal())
   if (gateway.options.tlsRequired && endPoint === undefined)
-    throw new PgError('28000', 'this server takes encrypted connections only')
+    throw new PgError('28000', 'this server accepts encrypted connections only')
   const principal = await authenticate(gateway, wanted.user, { inbound, out, endPoint: endPoint ?? null })
   if (principal === null) return
   refuseCrowd(place.work())

@@ -127,7 +127,7 @@ async function again(pg: PgSession, message: Message, ready: Promise<void>): Pro
 
 /** Rejects FunctionCall, which drivers use for large objects. It is its own unit: no Sync follows. */
 function refuseCall(pg: PgSession): null {
-  fail(pg, new PgError('0A000', 'calls of functions by their numbers are not supported: SELECT calls them by name'))
+  fail(pg, new PgError('0A000', 'function calls by OID are not supported: call functions by name in SELECT'))
   pg.out.put(readyForQuery(pg.status))
   return null
 }

@@ -82,7 +82,7 @@ test('batches have typed arrays, and the values that rows have', async () => {
     count += rows
   }
   expect([count, sum]).toEqual([100_000, 2_500_025_000])
-  expect(await refusal(result.rows())).toBe('SQL undefined the rows of a result can be read once')
+  expect(await refusal(result.rows())).toBe('SQL undefined the rows of a result can be read only once')
 })
 
 test('parameters have the types that the statement wants', async () => {
@@ -145,8 +145,8 @@ test('statements that are wrong, slow or cancelled', async () => {
   expect(await refusal(db.query('select nothing from long_sequence(1)'))).toBe('SQL 7 Invalid column: nothing')
   expect(await refusal(db.query('create table made (a int)'))).toBe('SQL 0 the statement has no rows; use execute()')
   expect(await refusal(db.query('select * from made'))).toMatch(/^SQL 14 table does not exist/)
-  expect(await refusal(db.execute('select 1; select 2'))).toBe('SQL 10 one statement at a time')
-  expect(await refusal(db.execute(''))).toBe('SQL 0 the text has no statement')
+  expect(await refusal(db.execute('select 1; select 2'))).toBe('SQL 10 only one statement is allowed')
+  expect(await refusal(db.execute(''))).toBe('SQL 0 there is no statement')
   const endless = 'select count() from long_sequence(1_000_000) a cross join long_sequence(1_000_000) b'
   const all = (options: object): Promise<unknown> => db.query(endless, [], options).then((result) => result.rows())
   expect(await refusal(all({ timeoutSeconds: 0.2 }))).toMatch(/^TIMEOUT /)

@@ -82,10 +82,10 @@ test.each([
   [`${basic}kafka.plant.value.converter = x.Y`, "bad value of kafka.plant.value.converter: 'x.Y'"],
   [`${basic}kafka.plant.value.converter = csv`, 'kafka.plant: value.csv.columns is missing'],
   [`${basic}kafka.plant.value.converter = avro`, 'kafka.plant: value.converter.schema.registry.url is missing'],
-  [`${basic}kafka.plant.value.csv.columns = a:int`, "kafka.plant: value.csv.columns: 'a:int' is no name:type"],
+  [`${basic}kafka.plant.value.csv.columns = a:int`, "kafka.plant: value.csv.columns: 'a:int' is not name:type"],
   [`${basic}kafka.plant.sasl.username = a`, 'kafka.plant: sasl.username needs security.protocol'],
   [`${basic}kafka.plant.ssl.ca.location = a`, 'kafka.plant: ssl.ca.location needs security.protocol'],
-  [`${basic}kafka.plant.symbols = a,,b`, 'expected texts separated by commas'],
+  [`${basic}kafka.plant.symbols = a,,b`, 'expected strings separated by commas'],
   [
     `${basic}kafka.plant.timestamp.field.name = a\nkafka.plant.timestamp.kafka.native = true`,
     'timestamp.field.name and timestamp.kafka.native exclude each other',

@@ -178,7 +178,7 @@ describe.each([
       const [last] = await run(
         "select event, reason from sys.connection_log where protocol = 'ilp' order by ts desc limit 1",
       )
-      expect(last).toEqual(['REJECT', 'no rows are taken [setting=security.readonly]'])
+      expect(last).toEqual(['REJECT', 'rows are not accepted [setting=security.readonly]'])
     } else expect(await sendSigned('writer', key, 'm a=66i\n')).toBe('taken')
     const wanted = isClosed ? before : before + 1
     await until(async () => Number((await run('select count() from m'))[0]?.[0]) === wanted)

@@ -358,7 +358,7 @@ describe('imports', () => {
     const cut = await imported(`a,b\n1,2\n3,4\n${','.repeat(3_000_000)}\n`, { name: 'cut' })
     expect([cut.status, cut.body.status]).toEqual([
       400,
-      'line 4: the line has more values than the file has columns: skipLev=true passes over those behind the last column',
+      'line 4: the line has more values than the file has columns: skipLev=true skips the fields after the last column',
     ])
     const open = await imported(`"${','.repeat(3_000_000)}`, { name: 'quoted' })
     expect([open.status, open.body.status]).toEqual([400, 'line 1: a quote is not closed'])
@@ -390,7 +390,7 @@ describe('imports', () => {
       return String(body.status)
     }
     expect(await refusal(Buffer.from('\ufeffk,t\n1,x\n', 'utf16le'))).toBe('the file is UTF-16, expected UTF-8')
-    expect(await refusal(Buffer.from('k,t\r1,x\r'))).toBe('lines end with CR alone, expected LF or CRLF')
+    expect(await refusal(Buffer.from('k,t\r1,x\r'))).toBe('lines end with CR, expected LF or CRLF')
     expect(await refusal(Buffer.from('k,t\n1,\xe9\n2,b\n', 'latin1'))).toMatch(/the text is not valid UTF-8$/)
   })
 

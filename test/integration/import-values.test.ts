@@ -102,7 +102,7 @@ describe('times', () => {
     const refused = await imported(small, { timestamp: 'ts' })
     expect([refused.http, refused.status]).toEqual([
       400,
-      "not a timestamp 'ts' [line=2, value=86400]: unit=s, ms, us or ns tells what numbers count",
+      "not a timestamp 'ts' [line=2, value=86400]: unit=s, ms, us or ns sets the unit of numbers",
     ])
     const second = await imported(small, { timestamp: 'ts', unit: 's' })
     const milli = await imported(small, {}, [{ name: 'ts', type: 'TIMESTAMP', pattern: 'epoch_ms' }])
@@ -420,7 +420,7 @@ describe('files', () => {
     const answer = await fetch(`http://${server.address('http')}/imp?fmt=json`, { method: 'POST', body: form })
     expect(await answer.json()).toMatchObject({ location: 'zipped.csv', rowsImported: 1, timestamp: 'ts' })
     const cut = await imported(gzipSync('ts,v\n2024-01-31,1.5\n').subarray(0, -9))
-    expect([cut.http, cut.status]).toEqual([400, 'the file is not whole, or no valid gzip: unexpected end of file'])
+    expect([cut.http, cut.status]).toEqual([400, 'the file is incomplete or not valid gzip: unexpected end of file'])
   })
 
   test('a format that no answer has is refused', async () => {

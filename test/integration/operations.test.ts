@@ -61,7 +61,7 @@ test('settings reload by reload_config() and by SIGHUP; mistakes change nothing'
   const source =
     "select value, value_source, reloadable from (show parameters) where property_path = 'http.json.query.max.response.rows'"
   expect(await server.rows(source)).toEqual([['7', 'conf', true]])
-  expect(log()).toContain('query.threads takes a restart to change')
+  expect(log()).toContain('query.threads requires a restart to change')
   writeFileSync(conf, 'http.json.query.max.response.rows = many\n')
   expect(await scalar('select reload_config()')).toBe(false)
   expect((await server.exec('select x from long_sequence(20)')).body.count).toBe(7)

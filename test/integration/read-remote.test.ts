@@ -82,9 +82,9 @@ test('an object is fetched once, and again when it was replaced', async () => {
 })
 
 test.each([
-  ["read_parquet('s3://history/data/none.parquet')", 400, /no object has such a name/],
-  ["read_parquet('s3://history/none/*')", 400, /no object has such a name/],
-  ["read_parquet('s3://other/x.parquet')", 400, /the bucket may not be read \[bucket=other/],
+  ["read_parquet('s3://history/data/none.parquet')", 400, /no object matches the name/],
+  ["read_parquet('s3://history/none/*')", 400, /no object matches the name/],
+  ["read_parquet('s3://other/x.parquet')", 400, /reading the bucket is not allowed \[bucket=other/],
   ["read_parquet('s3://history')", 400, /expected s3:\/\/bucket\/key/],
 ])('%s', async (source, status, words) => {
   const answer = await server.exec(`select * from ${source}`)

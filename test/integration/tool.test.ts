@@ -57,7 +57,7 @@ test('a dump becomes tables, by file, by standard input, and once more into the 
   expect(first.code).toBe(0)
   expect(first.out).toContain('readings: 30000 rows, timestamp at, partition by DAY')
   expect(first.out).toContain('view hot')
-  expect(first.out).toMatch(/line 30005, odd: not taken: /)
+  expect(first.out).toMatch(/line 30005, odd: rejected: /)
   const second = await tool(['import', '--from-sqlite', '-', '--json'], dump(30_000, 1000))
   expect(JSON.parse(second.out)).toMatchObject({ status: 'OK', rowsImported: 1000, rowsRejected: 0 })
   expect(
@@ -163,7 +163,7 @@ test('CSV with times of every kind, and options of the designated timestamp', as
   expect(JSON.parse(named.out)).toMatchObject({ rowsImported: 2, timestamp: 'ts' })
   const small = file('small.csv', 'ts,v\n5,1\n7,2\n')
   expect((await tool(['import', small, '--timestamp', 'ts'])).err).toContain(
-    'unit=s, ms, us or ns tells what numbers count',
+    'unit=s, ms, us or ns sets the unit of numbers',
   )
   const unit = await tool(['import', small, '--timestamp', 'ts', '--unit', 's', '--json'])
   expect(JSON.parse(unit.out)).toMatchObject({ rowsImported: 2, timestamp: 'ts' })

@@ -46,7 +46,7 @@ function isRefusal(thrown: unknown): boolean {
 
 function tableOf(state: WriterState, tableId: number): WriterTable {
   const table = state.catalog.byId.get(tableId)
-  if (table === undefined) throw new SqlError('the table was dropped meanwhile', 0)
+  if (table === undefined) throw new SqlError('the table was dropped in the meantime', 0)
   return table
 }
 
@@ -83,7 +83,7 @@ export function registerParts(state: WriterState, { requestId, tableId, columnId
   }
   const table = state.catalog.byId.get(tableId)
   if (table === undefined) {
-    refuse(errorRecord(new SqlError('the table was dropped meanwhile', 0)))
+    refuse(errorRecord(new SqlError('the table was dropped in the meantime', 0)))
     return
   }
   const register = (): void => {

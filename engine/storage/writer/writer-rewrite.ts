@@ -134,7 +134,7 @@ export function rewriteDone(state: WriterState, table: WriterTable, result: JobR
   }
 }
 
-/** Handles a failed job. If the table was dropped meanwhile, missing files are the expected reason. */
+/** Handles a failed job. If the table was dropped in the meantime, missing files are the expected reason. */
 export function rewriteFailed(state: WriterState, table: WriterTable, error: ErrorRecord): void {
   state.rewriting.get(table)?.failed(table.dropped ? tableDropped() : error)
 }

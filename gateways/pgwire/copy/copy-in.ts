@@ -112,14 +112,14 @@ async function receiveUntil({ inbound, out }: PgSession, sink: Sink, stopped: ()
     const error = stopped()
     if (error !== null) throw error
     if (message === null) {
-      if (inbound.ended) throw new PgError('08006', 'the connection ended within COPY')
+      if (inbound.ended) throw new PgError('08006', 'the connection ended during COPY')
       await inbound.wait()
       continue
     }
     if (message.type === codes.done) break
     if (message.type === codes.fail) throw failed(new MessageReader(message, out.encoding))
     if (message.type === codes.flush || message.type === codes.sync) continue
-    if (message.type !== codes.data) throw new PgError('08P01', 'unexpected message within COPY')
+    if (message.type !== codes.data) throw new PgError('08P01', 'unexpected message during COPY')
     if (failure !== null) continue
     try {
       const taken = sink.take(message.bytes.subarray(message.start, message.end))

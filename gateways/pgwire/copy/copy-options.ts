@@ -51,7 +51,7 @@ export function copyOptions({ options, direction }: Copy, clientEncoding: CopyEn
   const header = given.get('header')
   const encoding = given.get('encoding')
   if (format === 'binary' && clientEncoding !== null)
-    throw new PgError('0A000', 'texts of binary COPY are UTF-8: client_encoding is another one')
+    throw new PgError('0A000', 'strings of binary COPY are UTF-8, but client_encoding is another encoding')
   const quote = textOf('quote', '"')
   const made: CopyOptions = {
     ...{ format, quote, header: headerOf(header), matches: /^match$/i.test(header?.value ?? '') },

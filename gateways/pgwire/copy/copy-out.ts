@@ -37,7 +37,7 @@ export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement:
     ...{ parameters: [], skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false, columns: null },
     ...{ timeoutMs: timeoutOf(pg), signal: running, explain: false },
   })
-  if (result.kind !== 'rows') throw new PgError('42601', 'COPY takes a query')
+  if (result.kind !== 'rows') throw new PgError('42601', 'COPY TO needs a query')
   result.summary.catch(() => {})
   pg.counters.queries.select++
   const binary = format === 'binary'

@@ -69,7 +69,7 @@ export function recodedBound(
 function isText(isBinary: boolean, oid: number): boolean {
   if (!isBinary) return true
   if (!textArrayOids.has(oid)) return textOids.has(oid)
-  throw new PgError('0A000', 'arrays of texts in binary form are UTF-8: client_encoding is another one')
+  throw new PgError('0A000', 'binary arrays of strings are UTF-8, but client_encoding is another encoding')
 }
 
 // OUTPUT

@@ -53,7 +53,7 @@ export class MessageReader {
       return ''
     }
     const zero = this.source.indexOf(0, this.at)
-    if (zero < 0 || zero >= this.end) throw new NetworkError('a text of the message is not terminated')
+    if (zero < 0 || zero >= this.end) throw new NetworkError('a string of the message is not terminated')
     const { at, source } = this
     this.at = zero + 1
     if (this.#encoding !== null) return this.#encoding.reader()(source.subarray(at, zero)).toString()

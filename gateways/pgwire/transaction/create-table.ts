@@ -19,7 +19,7 @@ const keysNotEnforced =
 const ignored = {
   key: keysNotEnforced,
   'foreign key': 'foreign keys are ignored: nothing sees to the rows that they name',
-  check: 'checks are ignored: values are stored as they come',
+  check: 'CHECK constraints are ignored: values are not checked',
 } as const
 const nothingToDrop = 'no key has that name, and other constraints are not kept: there is none to drop'
 const uniqueIgnored = 'unique indexes are ignored: rows are not unique; DEDUP UPSERT KEYS makes them so'

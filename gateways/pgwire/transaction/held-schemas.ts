@@ -87,7 +87,7 @@ function mayWait(pg: PgSession): boolean {
   if (!isRegistered && pg.held.length < heldMax) return true
   if (pg.status === 'I') return false
   if (!isRegistered) throw new PgError('54000', `too many changes in one transaction [max=${heldMax}]`)
-  throw new PgError('0A000', 'schemas cannot be changed behind so many rows of one transaction: commit these first')
+  throw new PgError('0A000', 'the transaction has too many rows to change schemas now: commit the rows first')
 }
 
 async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Rows | string> {

@@ -52,7 +52,7 @@ export function demandNoDraft(pg: PgSession): void {
   if (!hasDraft(pg)) return
   throw new PgError(
     '0A000',
-    'the statement needs what the transaction has changed to be stored, and it has changed schemas: commit these first',
+    'the statement requires that the changes of the transaction are stored, but the transaction has changed schemas: commit the schema changes first',
   )
 }
 

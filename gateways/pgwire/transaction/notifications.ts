@@ -69,7 +69,7 @@ export function checkNoted({ noted, channels }: PgSession): void {
 
 function overfull({ connection, inbox }: Listener): PgError {
   const where = `process=${connection.id}, bytes=${inbox.bytes}, max=${inboxBytesMax}`
-  return new PgError('54000', `too many notifications wait for a session that does not take them [${where}]`)
+  return new PgError('54000', `too many notifications are queued for a session that does not read them [${where}]`)
 }
 
 /** After a successful transaction: changes the subscriptions, then delivers the notifications. */

@@ -73,7 +73,7 @@ export async function runInEngine(
     await cursor.close()
     throw stalePlan()
   }
-  if (result.kind === 'plan') throw new PgError('XX000', 'a plan was not asked for')
+  if (result.kind === 'plan') throw new PgError('XX000', 'unexpected plan as the result')
   if (pg.status === 'T' && parsed.statement.kind !== 'no operation') {
     pg.tookEffect = true
     leaveSnapshot(pg)

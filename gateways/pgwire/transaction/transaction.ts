@@ -127,7 +127,10 @@ async function outgrown(pg: PgSession): Promise<void> {
   if (hasDraft(pg) && pg.status === 'I') return settleHeld(pg)
   if (hasDraft(pg)) {
     const bytes = `[bytes=${transaction.bytes}, max=${frameBytesMax}]`
-    throw new PgError('54000', `the transaction is too large for its schema changes: commit these first ${bytes}`)
+    throw new PgError(
+      '54000',
+      `the transaction is too large for one with schema changes: commit the schema changes first ${bytes}`,
+    )
   }
   if (pg.status === 'T') {
     throw new PgError(
@@ -207,7 +210,7 @@ export async function runTransaction(pg: PgSession, statement: Transaction): Pro
     case 'rollback':
       if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
       if (pg.isSplit) warn(pg, '01000', 'what of the transaction was stored before stays')
-      if (pg.tookEffect) warn(pg, '01000', 'statements of the transaction that took effect at once are not taken back')
+      if (pg.tookEffect) warn(pg, '01000', 'statements of the transaction that took effect at once are not rolled back')
       await end(pg, false, statement)
       forgetRows(pg)
       return 'ROLLBACK'
@@ -299,7 +302,7 @@ async function storeAll(pg: PgSession): Promise<void> {
     const rows = connection.rowsCommitted - rowsBefore
     if (done === 0 && rows === 0) throw error
     const what = `changes=${done} of ${changes}, rows=${rows}`
-    throw new PgError('40003', `the transaction is stored in part [${what}]: ${noticeOf(error).message}`)
+    throw new PgError('40003', `the transaction was stored in part [${what}]: ${noticeOf(error).message}`)
   }
 }
 
@@ -327,8 +330,8 @@ function demandBlock(pg: PgSession, what: string): void {
 function savepointIndex({ savepoints, isSplit, lostSavepoints }: PgSession, name: string): number {
   const index = savepoints.findLastIndex((savepoint) => savepoint.name === name)
   if (index >= 0) return index
-  if (isSplit) throw new ResourceError(`the rows behind the savepoint are stored already [savepoint=${name}]`)
-  if (lostSavepoints) throw new ResourceError(`too many rows came behind the savepoint [savepoint=${name}]`)
+  if (isSplit) throw new ResourceError(`the rows after the savepoint are already stored [savepoint=${name}]`)
+  if (lostSavepoints) throw new ResourceError(`too many rows follow the savepoint [savepoint=${name}]`)
   throw new PgError('3B001', `savepoint "${name}" does not exist`)
 }
 
@@ -372,7 +375,7 @@ async function storeSchemas(pg: PgSession): Promise<void> {
   try {
     await runDeferred(pg, deferred)
   } catch (error) {
-    const message = `the transaction is stored but for what it does to tables of many rows: ${noticeOf(error).message}`
+    const message = `the transaction was stored, except for its changes of large tables: ${noticeOf(error).message}`
     throw new PgError('40003', message)
   }
 }
@@ -425,7 +428,7 @@ function demandCommuting(pg: PgSession, deferred: readonly HeldChange[]): void {
     if (both === undefined) continue
     throw new PgError(
       '0A000',
-      `a table of many rows is changed and then changed otherwise by a transaction that changes schemas: commit in between [table=${both}]`,
+      `a transaction that changes schemas changes a large table twice in different ways: commit between the two changes [table=${both}]`,
     )
   }
 }

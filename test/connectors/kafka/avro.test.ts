@@ -109,10 +109,10 @@ test('bytes are unsupported, or left out', async () => {
 })
 
 test.each([
-  [Buffer.from('{"v":1}'), 'no Avro: the magic byte is missing'],
-  [Buffer.from([0, 0, 0, 0, 1, 2]), 'no Avro: truncated buffer'],
+  [Buffer.from('{"v":1}'), 'invalid Avro: the magic byte is missing'],
+  [Buffer.from([0, 0, 0, 0, 1, 2]), 'invalid Avro: truncated buffer'],
   [Buffer.from([0, 0, 0, 0, 9, 2]), 'the schema registry does not have the schema'],
-  [Buffer.from([0, 0, 0, 0, 8, 2]), 'the schema is no Avro schema [type=PROTOBUF]'],
+  [Buffer.from([0, 0, 0, 0, 8, 2]), 'the schema is not an Avro schema [type=PROTOBUF]'],
 ])('bad record %#', async (value, reason) => {
   const { bad, text } = await read([value, encoded(2, { raw: Buffer.alloc(0), v: 1 })], {
     ...{ skipUnsupported: true, timestampFields: [] },

@@ -125,7 +125,7 @@ test('a batch that begins too late is asked for again', async () => {
   expect(running.seeks.at(-1)).toBe('0:12')
   await running.deliver(0, 20, 22)
   await until(() => expect(values(engine)).toEqual([...range(5, 12), 20, 21]))
-  expect(logged.at(-1)).toContain('records are gone [ticks-0, from=12, to=19]')
+  expect(logged.at(-1)).toContain('records have been deleted from the partition [ticks-0, from=12, to=19]')
 })
 
 test('a partition that was made anew is read anew', async () => {
@@ -160,7 +160,7 @@ test('bad records go to the dead letters before the block around them is stored'
   await running.deliver(0, 10, 12)
   await until(() => expect(values(engine)).toEqual([0, 1, 2, 4, 7, 8, 9, 10, 11]))
   expect(engine.noted.map(({ offset, reason, table }) => [offset, reason, table])).toEqual([
-    [3, 'no JSON: no value [offset=5]', ''],
+    [3, 'invalid JSON: no value [offset=5]', ''],
     [5, 'it is bad', 'ticks'],
     [6, 'it is bad', 'ticks'],
   ])
@@ -284,7 +284,7 @@ test('gives up after so many attempts, and begins again when asked', async () =>
   })
   await until(() => expect(connector.statistics().state).toBe('failed'))
   expect(consumers.length).toBe(3)
-  expect(logged.at(-1)).toBe('E given up after 2 attempts: no route')
+  expect(logged.at(-1)).toBe('E gave up after 2 attempts: no route')
   connector.start()
   await until(() => expect(consumers.length).toBe(4))
 })

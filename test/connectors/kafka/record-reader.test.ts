@@ -85,19 +85,19 @@ describe('JSON', () => {
   })
 
   test.each([
-    ['', 'no JSON: no value [offset=0]'],
-    ['{"a":1', 'no JSON: expected , [offset=6]'],
-    ['{"a":01}', 'no JSON: expected , [offset=6]'],
-    ['{"a":1}x', 'no JSON: text behind the value [offset=7]'],
-    ['{a:1}', 'no JSON: expected " [offset=1]'],
-    ['{"a":"x}', 'no JSON: a text without end [offset=8]'],
-    ['{"a":"\u0001"}', 'no JSON: a control character within a text [offset=6]'],
-    ['{"a":"\\x"}', 'no JSON: a bad escape [offset=8]'],
-    ['{"a":tru}', 'no JSON: no value [offset=5]'],
-    ['{"a":1,}', 'no JSON: expected " [offset=7]'],
+    ['', 'invalid JSON: no value [offset=0]'],
+    ['{"a":1', 'invalid JSON: expected , [offset=6]'],
+    ['{"a":01}', 'invalid JSON: expected , [offset=6]'],
+    ['{"a":1}x', 'invalid JSON: characters after the value [offset=7]'],
+    ['{a:1}', 'invalid JSON: expected " [offset=1]'],
+    ['{"a":"x}', 'invalid JSON: an unterminated string [offset=8]'],
+    ['{"a":"\u0001"}', 'invalid JSON: a control character in a string [offset=6]'],
+    ['{"a":"\\x"}', 'invalid JSON: a bad escape [offset=8]'],
+    ['{"a":tru}', 'invalid JSON: no value [offset=5]'],
+    ['{"a":1,}', 'invalid JSON: expected " [offset=7]'],
     ['{}', 'the record has no column'],
     ['{"a":null}', 'the record has no column'],
-    [`${'{"a":'.repeat(70)}1${'}'.repeat(70)}`, 'no JSON: objects are nested too deeply [offset=325]'],
+    [`${'{"a":'.repeat(70)}1${'}'.repeat(70)}`, 'invalid JSON: objects are nested too deeply [offset=325]'],
   ])('%s is a bad record', (text, reason) => {
     expect(line(text)).toBe(reason)
   })
@@ -186,10 +186,10 @@ describe('timestamps', () => {
 
   test.each([
     ['-5', 'timestamp before 1970-01-01: -5'],
-    ['true', 'no timestamp: true [field=ts]'],
+    ['true', 'not a timestamp: true [field=ts]'],
     ['null', 'the timestamp is null [field=ts]'],
-    ['"2023-02-29T00:00:00Z"', "no timestamp: '2023-02-29T00:00:00Z' [format=ISO 8601]"],
-    ['"soon"', "no timestamp: 'soon' [format=ISO 8601]"],
+    ['"2023-02-29T00:00:00Z"', "not a timestamp: '2023-02-29T00:00:00Z' [format=ISO 8601]"],
+    ['"soon"', "not a timestamp: 'soon' [format=ISO 8601]"],
     ['99999999999999999999', 'timestamp is too large: 99999999999999999999'],
   ])('%s is none', (text, reason) => {
     expect(line(`{"ts":${text},"v":1}`, { timestampFields })).toBe(reason)
@@ -222,8 +222,8 @@ describe('keys and tables', () => {
     expect(line(keyed('k'), { includeKey: false })).toBe('machine-data v=1i\n')
     expect(line(keyed('k'), { keyFormat: 'none' })).toBe('machine-data v=1i\n')
     expect(line(keyed('\u0000\u0000\u0000\u0007'), { keyFormat: 'int' })).toBe('machine-data key=7i,v=1i\n')
-    expect(line(keyed('123'), { keyFormat: 'long' })).toBe('the key is no long [bytes=3]')
-    expect(line(keyed(Buffer.from([0xff])))).toBe('a text that is not UTF-8')
+    expect(line(keyed('123'), { keyFormat: 'long' })).toBe('the key is not of format long [bytes=3]')
+    expect(line(keyed(Buffer.from([0xff])))).toBe('a string is not UTF-8')
   })
 
   test('a key that is an object has columns with the prefix', () => {
@@ -279,8 +279,8 @@ describe('other formats', () => {
         'machine-data,id=k2 n=8i,ok=f 1700000000001000000n\n',
     )
     expect(line('1700000000000,k1,x', changes)).toBe("no double: 'x' [field=t]")
-    expect(line('1,2,3,4,true,6,7', changes)).toBe('the row has 7 fields, the connector knows 6 columns')
-    expect(line('1,"x', changes)).toBe('no CSV: a quote without end [offset=2]')
+    expect(line('1,2,3,4,true,6,7', changes)).toBe('the row has 7 fields, the connector has 6 columns')
+    expect(line('1,"x', changes)).toBe('invalid CSV: unterminated quote [offset=2]')
   })
 
   test('a text is one column', () => {
@@ -294,7 +294,7 @@ test('records around a bad one, and tombstones', () => {
   for (const useKernel of [true, false]) {
     const { lines, bad, counts } = read(records, {}, useKernel)
     expect(lines.split('\n').length).toBe(5)
-    expect(bad).toEqual([[1, 'no JSON: no value [offset=5]']])
+    expect(bad).toEqual([[1, 'invalid JSON: no value [offset=5]']])
     expect(counts).toEqual([1, 0, 0, 1, 1, 1])
   }
 })

@@ -126,7 +126,7 @@ const wanted: Decoded = {
       [8n, 'd'],
     ],
   },
-  reports: ['4 log data: the column "a.b" becomes "a_b"', '17 : CREATE TRIGGER is not taken'],
+  reports: ['4 log data: the column "a.b" becomes "a_b"', '17 : CREATE TRIGGER is not supported'],
   others: [
     { kind: 'view', name: 'v', query: "SELECT ';' AS semi FROM gen", line: 16 },
     { kind: 'index', line: 15, table: 1, column: 'c' },
@@ -202,8 +202,8 @@ INSERT INTO t VALUES(13,`
     '10006 t: no DOUBLE for the column b [value=sqrt(2)]',
     '10007 t: a row of 1 values for 2 columns',
     '10008 nowhere: rows of a table whose CREATE TABLE is missing',
-    '10009 : an INSERT without VALUES is not taken: INSERT INTO t SELECT 1,2;',
-    '10010 : a statement that is not taken: UPDATE t SET a=1;',
+    '10009 : INSERT without VALUES is not supported: INSERT INTO t SELECT 1,2;',
+    '10010 : unsupported statement: UPDATE t SET a=1;',
     '10012 : the dump is incomplete: SQLite could not read the whole database (ROLLBACK)',
     '10013 t: the dump ends within a row',
   ])

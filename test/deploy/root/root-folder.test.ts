@@ -38,11 +38,11 @@ test.runIf(isLinux)('a file system that takes no folders is not asked for ever',
 test('a file in the place of a folder', () => {
   const file = join(newFolder(), 'file')
   writeFileSync(file, '')
-  expect(() => locateRoot(file)).toThrow(`${file} is no folder`)
-  expect(() => locateRoot(join(file, 'root'))).toThrow(`${file} is no folder`)
+  expect(() => locateRoot(file)).toThrow(`${file} is not a folder`)
+  expect(() => locateRoot(join(file, 'root'))).toThrow(`${file} is not a folder`)
   const root = newFolder()
   writeFileSync(join(root, 'db'), '')
-  expect(() => locateRoot(root)).toThrow(`${join(root, 'db')} is no folder`)
+  expect(() => locateRoot(root)).toThrow(`${join(root, 'db')} is not a folder`)
 })
 
 test('a link to nowhere, and links in a circle', () => {

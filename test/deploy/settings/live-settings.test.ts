@@ -63,7 +63,7 @@ test.each(rows)('%s', (key, row) => {
   } else {
     expect(after.text).toBe(before)
     expect(heard).toEqual([])
-    expect(logged.some((line) => line === `W ${key} takes a restart to change`)).toBe(true)
+    expect(logged.some((line) => line === `W ${key} requires a restart to change`)).toBe(true)
   }
 })
 

@@ -48,9 +48,9 @@ test.each([
 })
 
 test.each([
-  ['http.context.execute=/exp', 'the path is taken, by http.context.execute [path=/exp]'],
-  ['http.context.import=/write', 'the path is taken, it has an answer of its own [path=/write]'],
-  ['http.context.export=/console/x', 'the path is taken, it is of the console'],
+  ['http.context.execute=/exp', 'the path is already used by http.context.execute [path=/exp]'],
+  ['http.context.import=/write', 'the path is already used by the server [path=/write]'],
+  ['http.context.export=/console/x', 'the path is already used by the console'],
 ])('%s is a mistake', (assignment, message) => {
   expect(() => checkSecurity(settings(assignment))).toThrow(message)
 })

@@ -58,8 +58,8 @@ test('a setting that was removed is a warning, wherever it is set', () => {
   const environment = { PENSTOCK_HTTP_NET_BUSY_POLL_ENABLED: 'true' }
   expect(loadSettings({ file, environment, assignments }).warnings).toEqual([
     'no setting has the environment variable PENSTOCK_HTTP_NET_BUSY_POLL_ENABLED',
-    'http.net.busy.poll.enabled is no setting any more and has no effect [file=c, line=1]',
-    'http.net.busy.poll.enabled is no setting any more and has no effect [--set http.net.busy.poll.enabled]',
+    'http.net.busy.poll.enabled is no longer a setting and has no effect [file=c, line=1]',
+    'http.net.busy.poll.enabled is no longer a setting and has no effect [--set http.net.busy.poll.enabled]',
   ])
 })
 

@@ -57,11 +57,11 @@ test.each([
   [join(keys, 'modern.p12'), 'nope', 'its password is another one'],
   [join(keys, 'legacy.p12'), 'nope', 'its password is another one'],
   [join(keys, 'java.jks'), 'nope', 'its password is another one'],
-  [join(keys, 'cert.pem'), '', 'there is no private key in it'],
-  [join(keys, 'key.pem'), '', 'there is no certificate in it'],
+  [join(keys, 'cert.pem'), '', 'it contains no private key'],
+  [join(keys, 'key.pem'), '', 'it contains no certificate'],
   [`${join(keys, 'cert.pem')},${join(keys, 'rsa-key.pem')}`, '', 'its key belongs to another certificate'],
   [join(keys, 'missing.p12'), '', 'cannot be read'],
-  [join(repositoryRoot, 'package.json'), '', 'there is no certificate in it'],
+  [join(repositoryRoot, 'package.json'), '', 'it contains no certificate'],
 ])('%s is refused', (path, password, reason) => {
   expect(() => readKeyStore(path, password)).toThrow(reason)
 })
@@ -88,7 +88,7 @@ test('a changed key store is taken over; a broken one is not', async () => {
   const after = await shown(opened.options)
   expect(after).not.toBe(before)
   writeFileSync(join(path, 'tls.key'), 'nonsense')
-  await until(() => logged.some((line) => line.startsWith('E test the old certificate stays in use')))
+  await until(() => logged.some((line) => line.startsWith('E test the old certificate remains in use')))
   expect(await shown(opened.options)).toBe(after)
   opened.close()
 })
@@ -98,5 +98,5 @@ test('a certificate that ends soon is told', () => {
   const options = { keyStorePath: pair(''), keyStorePassword: '', name: 'test' }
   const log = (level: string, _name: string, message: string): void => void logged.push(`${level} ${message}`)
   openTlsKeys({ ...options, log, nowMs: () => Date.parse('2126-10-27') }).close()
-  expect(logged.join()).toMatch(/^W the certificate is good until .* 2126/)
+  expect(logged.join()).toMatch(/^W the certificate expires on .* 2126/)
 })

@@ -162,7 +162,7 @@ describe('refused', () => {
   test('data that is not compressed as it says, and the connection goes on', async () => {
     const { status, json } = await write('a v=1i\n', '/write', { 'Content-Encoding': 'gzip' })
     expect(status).toBe(400)
-    expect(json.message).toBe('request body is no valid gzip data')
+    expect(json.message).toBe('request body is not valid gzip data')
     expect((await write('a v=1i\n')).status).toBe(204)
   })
 

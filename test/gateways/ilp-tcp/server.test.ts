@@ -154,10 +154,10 @@ test('where keys are wanted a sender without one is refused at once, recorded wi
   const rejected = gateway.registry.events().filter(({ event }) => event === 'REJECT')
   expect(rejected.length).toBe(5)
   expect(rejected[0]?.reason).toBe(
-    'authentication failed: the sender began with a row [setting=line.tcp.auth.required]',
+    'authentication failed: the client sent a row instead of a key id [setting=line.tcp.auth.required]',
   )
   expect(gateway.logged.filter((line) => line.includes('refused'))).toEqual([
-    'W ilp refused: authentication failed: the sender began with a row [setting=line.tcp.auth.required] [from=127.0.0.1]',
+    'W ilp refused: authentication failed: the client sent a row instead of a key id [setting=line.tcp.auth.required] [from=127.0.0.1]',
   ])
   expect(gateway.engine.stored).toEqual([])
 })
@@ -167,7 +167,7 @@ test('a closed server takes nothing, and ends those that are there when it close
   const early = await connectTo(gateway.port)
   early.write('a v=1i\n')
   await until(() => gateway.engine.stored.length === 1)
-  line().reconfigure({ ...lineTcpDefaults, closed: 'no rows are taken [setting=security.readonly]' })
+  line().reconfigure({ ...lineTcpDefaults, closed: 'rows are not accepted [setting=security.readonly]' })
   await until(() => early.destroyed || early.readableEnded)
   const late = await connectTo(gateway.port)
   late.resume()
@@ -176,7 +176,7 @@ test('a closed server takes nothing, and ends those that are there when it close
   expect(gateway.engine.stored).toEqual(['a v=1i'])
   expect(gateway.registry.events().at(-1)).toMatchObject({
     event: 'REJECT',
-    reason: 'no rows are taken [setting=security.readonly]',
+    reason: 'rows are not accepted [setting=security.readonly]',
   })
 })
 

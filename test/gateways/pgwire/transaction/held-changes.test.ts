@@ -135,7 +135,7 @@ test('what takes effect at once has changes carried out before, and says so', as
   await client.query('update h set v = k.v + 1 from k where h.id = k.id and h.id = 2')
   expect(warnings).toEqual([expect.stringContaining('ROLLBACK cannot take them back')])
   await client.query('rollback')
-  expect(warnings.slice(1)).toEqual([expect.stringContaining('stays'), expect.stringContaining('not taken back')])
+  expect(warnings.slice(1)).toEqual([expect.stringContaining('stays'), expect.stringContaining('not rolled back')])
   expect(await values(other)).toEqual([0, 21, 30])
   await client.query('begin; drop table h; create table h (ts timestamp, v int) timestamp(ts); commit')
   expect(await values(other)).toEqual([])
@@ -308,7 +308,7 @@ test('a COMMIT that fails says what is stored: nothing, if a change cannot be ca
   await other.query('drop table k')
   await expect(client.query('commit')).rejects.toMatchObject({
     code: '40003',
-    message: expect.stringMatching(/^the transaction is stored in part \[changes=1 of 1, rows=0\]: /),
+    message: expect.stringMatching(/^the transaction was stored in part \[changes=1 of 1, rows=0\]: /),
   })
   expect(await values(client)).toEqual([5, 20, 30])
 })

@@ -184,7 +184,9 @@ test('a listener that takes nothing is named to who would overfill its queue, an
     }
     return ''
   }
-  expect(await fill()).toMatch(`too many notifications wait for a session that does not take them [process=${pid}`)
+  expect(await fill()).toMatch(
+    `too many notifications are queued for a session that does not read them [process=${pid}`,
+  )
   await sender.query(`select pg_terminate_backend(${pid})`)
   await expect(stuck.query('select 1')).rejects.toThrow()
   await sender.query("notify c, 'free'")
