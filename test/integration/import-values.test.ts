@@ -170,7 +170,7 @@ describe('times', () => {
     const { http, status } = await imported('ts,v\n31.01.2024 10:11,1\n30.01.2024 10:11,2\n', { timestamp: 'ts' })
     expect(http).toBe(400)
     expect(status).toMatch(
-      /^not a timestamp 'ts' \[line=2, value=31.01.2024 10:11\]: a pattern in the schema part .* tells how/,
+      /^not a timestamp 'ts' \[line=2, value=31.01.2024 10:11\]: a pattern in the schema part .* sets the/,
     )
   })
 

@@ -88,7 +88,7 @@ test('a store that ignores conditions, and one that is away', async () => {
 test.each([
   ['object.store.url=gs://bucket', 'expected s3://bucket/prefix or file:///path'],
   ['object.store.s3.endpoint=minio:9000', 'expected http://host:port'],
-  ['object.store.access.key.id=AK', 'are set together'],
+  ['object.store.access.key.id=AK', 'must be set together'],
 ])('%s is refused', async (setting, words) => {
   const base = setting.startsWith('object.store.url') ? [] : ['object.store.url=s3://bucket']
   const server = new TestServer([...base, setting])

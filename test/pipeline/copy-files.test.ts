@@ -91,7 +91,7 @@ test('times of a file, as imports over HTTP read them', async () => {
   )
   writeFileSync(join(directories.importRoot, 'small.csv'), 'ts,v\n86400,1\n5,2\n')
   await expect(run("copy small from 'small.csv' with timestamp 'ts'")).rejects.toThrow(
-    /FORMAT 'epoch_ms'.* tells what numbers/,
+    /FORMAT 'epoch_ms'.* sets the unit of numbers/,
   )
   expect(await run("copy small from 'small.csv' with timestamp 'ts' format 'epoch_s'")).toBe('COPY 2')
   expect(await run('select ts from small where v = 1')).toBe('["1970-01-02T00:00:00.000000Z"]')

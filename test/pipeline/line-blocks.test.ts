@@ -135,7 +135,7 @@ describe('lines', () => {
   test('without their end are dropped and reported', async () => {
     const { blocks, refusals } = await gather([Buffer.from('m v=1i\nm v=12')], 1024)
     expect(Buffer.concat(blocks).toString()).toBe('m v=1i\n')
-    expect(refusals[0]?.message).toContain('connection closed inside a line')
+    expect(refusals[0]?.message).toContain('connection closed within a line')
   })
 })
 

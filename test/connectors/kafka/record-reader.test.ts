@@ -278,7 +278,7 @@ describe('other formats', () => {
       'machine-data,id=k1 t=5,n=7i,ok=t,note="a \\"b\\", c" 1700000000000000000n\n' +
         'machine-data,id=k2 n=8i,ok=f 1700000000001000000n\n',
     )
-    expect(line('1700000000000,k1,x', changes)).toBe("no double: 'x' [field=t]")
+    expect(line('1700000000000,k1,x', changes)).toBe("not a double: 'x' [field=t]")
     expect(line('1,2,3,4,true,6,7', changes)).toBe('the row has 7 fields, the connector has 6 columns')
     expect(line('1,"x', changes)).toBe('invalid CSV: unterminated quote [offset=2]')
   })

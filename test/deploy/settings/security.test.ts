@@ -39,8 +39,8 @@ test.each([
 })
 
 test.each([
-  ['http.user=u', 'need each other'],
-  ['http.password=p', 'need each other'],
+  ['http.user=u', 'must be set together'],
+  ['http.password=p', 'must be set together'],
   ['pg.security.required=true', 'needs pg.security.enabled'],
   ['http.cors.enabled=true', 'needs http.cors.allow.origin'],
 ])('%s alone is a mistake', (assignment, message) => {

@@ -101,7 +101,7 @@ const post = (headers: string, body = '3\r\na b\r\n0\r\n\r\n'): string =>
 test.each([
   ['two hosts', asks('/ping', 'Host: y\r\n'), 400, 'several Host headers'],
   ['two hosts that are equal', asks('/ping', 'Host: x\r\n'), 400, 'several Host headers'],
-  ['a host that is none', 'GET /ping HTTP/1.1\r\nHost: a/b\r\n\r\n', 400, 'no host and port'],
+  ['a host that is none', 'GET /ping HTTP/1.1\r\nHost: a/b\r\n\r\n', 400, 'not a host and port'],
   ['no host', 'GET /ping HTTP/1.1\r\n\r\n', 400, ''],
   ['gzip, chunked', post('Host: x\r\nTransfer-Encoding: gzip, chunked\r\n'), 501, '\\"gzip\\"'],
   ['two lines', post('Host: x\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n'), 501, '\\"gzip\\"'],

@@ -110,7 +110,7 @@ test('a line that the end of the connection cut is not stored', async () => {
   socket.end('a v=1i\nb v=12')
   await until(() => gateway.registry.counts.ilp.closed === 1)
   expect(gateway.engine.stored).toEqual(['a v=1i'])
-  expect(gateway.registry.events().at(-1)?.reason).toContain('connection closed inside a line')
+  expect(gateway.registry.events().at(-1)?.reason).toContain('connection closed within a line')
 })
 
 test('connections beyond the limit are turned away and recorded', async () => {

@@ -155,7 +155,7 @@ test('constraints are not enforced, with a notice of each kind', async () => {
   const [keys, foreign, checks] = [
     'keys are shown to clients and not enforced',
     'foreign keys are ignored',
-    'checks are ignored',
+    'CHECK constraints are ignored',
   ]
   expect(
     await taken(`create table k (
