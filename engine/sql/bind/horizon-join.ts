@@ -1,7 +1,8 @@
-// Binds HORIZON JOIN: each row of the left side occurs once for every offset, joined with the last row of the right
-// side at its time plus the offset. Offset and shifted time are columns under the join's alias.
+// Binds HORIZON JOIN, which returns each row of the left side once for every offset in a list, such as -1m, 0 and 1m,
+// joined with the last row of the right side at or before the left row's time plus that offset. The offset and the
+// shifted time can be read as columns of the join's alias.
 //
-// The plan is an ASOF join. The left rows are cross-joined with the offsets, the shifted time is computed as a column,
+// The plan is an ASOF join: the left rows are cross-joined with the offsets, the shifted time is computed as a column,
 // and the rows are sorted by it.
 
 import { SqlError } from '../../base/errors.js'

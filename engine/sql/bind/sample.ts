@@ -1,5 +1,5 @@
-// Binds SAMPLE BY, aggregation by time buckets, with FROM/TO, FILL and ALIGN TO. Outside of aggregates the designated
-// timestamp means the start of the bucket.
+// Binds SAMPLE BY, which groups rows by time buckets of a given length, with its clauses FROM .. TO, FILL and ALIGN TO.
+// In the select list, outside of aggregates, the designated timestamp means the start of the bucket.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, typeText } from '../../types/column-types.js'

@@ -1,4 +1,5 @@
-// Binds SHOW to a plan of constant rows, which are computed from the catalog while planning.
+// Binds SHOW, such as SHOW TABLES, to a plan of constant rows, which are read from the catalog and the session while
+// planning.
 
 import { SqlError } from '../../base/errors.js'
 import type { TableVersion } from '../../storage/schema/schema.js'

@@ -1,5 +1,5 @@
-// Element-wise combination of arrays of doubles, shared by array_elem_sum() and the like as scalar functions and as
-// aggregates. Arrays of different shapes combine to the largest size of each dimension.
+// Combines several arrays of doubles element by element, for functions such as array_elem_sum(), which exist as scalar
+// functions and as aggregates. If the arrays differ in shape, the result has the largest size of each dimension.
 
 import type { ArrayValue, Value } from '../../types/value.js'
 

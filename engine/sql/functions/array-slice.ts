@@ -1,5 +1,6 @@
-// SQL functions: slices of arrays, `a[2:4]`, `a[2:, 1]`. Bounds count from 1 and exclude the end; negative ones count
-// from the end of the array. A slice keeps its dimension, an index drops it.
+// SQL functions that slice arrays, `a[2:4]`, `a[2:, 1]`. Bounds count from 1, and the upper bound is excluded; negative
+// bounds count from the end of the array. A dimension that is given as a slice remains in the result; one that is given
+// as a single index does not.
 
 import { dataType } from '../../types/column-types.js'
 import type { ArrayValue, Value } from '../../types/value.js'

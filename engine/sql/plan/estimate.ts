@@ -1,5 +1,6 @@
-// Estimates the number of rows that each node of a plan returns, which EXPLAIN shows. Scans use the statistics of the
-// partitions that their time ranges overlap; other nodes use rules of thumb.
+// Estimates how many rows each node of a plan returns, for the output of EXPLAIN. Estimates for scans use statistics of
+// the partitions that their time ranges overlap; those for other nodes are fixed rules of thumb. For a plan that reads
+// a whole table, also gives the exact row count.
 
 import type { PartitionStatistics, TableStatistics } from '../catalog.js'
 import { conjuncts } from '../typing/walk-expression.js'
