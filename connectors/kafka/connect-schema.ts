@@ -1,6 +1,6 @@
-// Parses the schema of a Kafka Connect envelope `{"schema": .., "payload": ..}` for types that JSON lacks: which
-// numbers and strings are timestamps or decimals. Kafka Connect's converter and Debezium write such envelopes and
-// name the types.
+// Parses the schema in a Kafka Connect envelope `{"schema": .., "payload": ..}`, which Kafka Connect's converter and
+// Debezium write. Returns the types that JSON itself cannot express: which numbers and strings of the payload are
+// timestamps or decimals.
 
 import { BadRecordError } from './bad-record.js'
 import type { RowMapper } from './row-mapper.js'

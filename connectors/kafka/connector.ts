@@ -1,7 +1,7 @@
 // Runs a Kafka connector: a consumer whose record batches become blocks of lines; the engine stores their offsets
 // with the rows.
 //
-//   consumer ─ batch ─> PartitionStream ─ block ─> engine ─ receipt ─> position, offset committed to the group
+//   consumer ─ batch ─> PartitionStream ─ block ─> engine ─ receipt (stored or not) ─> offset committed to the group
 //
 // The stored offsets are authoritative: after every assignment each partition is fetched from its stored offset,
 // whatever the group has committed. When too many lines wait for the engine, partitions are paused until half of them

@@ -1,7 +1,7 @@
 // Runs one seed of the deterministic simulation: the engine runs, crashes and recovers on a simulated disk, and a model
 // checks:
 //
-//   acknowledged   a request whose receipt says so is stored once, with exactly its values, from then on
+//   acknowledged   a request that the engine has confirmed is stored once, with exactly its values, from then on
 //   atomic         an unanswered transaction is stored entirely or not at all, over all its tables and columns; and the
 //                  state results from some sequence of the requests in order
 //   shown          what a read has returned does not disappear

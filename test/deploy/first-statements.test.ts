@@ -1,5 +1,5 @@
-// Goal: the statements that a starting server runs to load and compile its code succeed. (A running server ignores
-// their errors, so only this test would notice.)
+// Goal: the statements that a starting server runs to load and compile its code succeed. (The server ignores their
+// errors, so only this test would notice.)
 
 import { expect, test } from 'vitest'
 import { firstStatements, runFirstStatements } from '../../deploy/first-statements.js'

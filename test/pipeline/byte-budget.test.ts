@@ -1,5 +1,5 @@
-// Goal: the budget of request bodies is enforced and served in order, and requests that leave the queue free their
-// place.
+// Goal: the limit for the bytes of all request bodies in memory is enforced, waiting requests get memory in the order
+// of their arrival, and a request that gives up waiting does not block those behind it.
 
 import { expect, test } from 'vitest'
 import { ByteBudget } from '../../pipeline/byte-budget.js'

@@ -1,5 +1,5 @@
-// Goal: everything that was acknowledged is stored, at once and after a restart: lines, inserts, schema changes,
-// flushes, with exhausted memory and failing disks.
+// Goal: everything that the writer acknowledged can be read at once and after a restart: rows by line protocol and
+// INSERT, schema changes, flushed rows; also when memory is exhausted or disks fail.
 
 import { describe, expect, test } from 'vitest'
 import type { TableSchema } from '../../../engine/storage/schema/schema.js'

@@ -1,5 +1,6 @@
-// Goal: a connection is closed soon after its last response, even if the client keeps it open, but not before a client
-// that still sends can read it; idle connections do not block others; ambiguous messages are refused.
+// Goal: after its last response the server closes a connection soon, even if the client keeps it open, but leaves a
+// client that is still sending its request time to finish and read the response; idle connections do not block others;
+// ambiguous requests are refused.
 
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'

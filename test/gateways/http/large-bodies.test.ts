@@ -1,5 +1,5 @@
-// Goal: a client that reads the response only after it has sent everything gets the response to a body that is refused
-// at its beginning, and its connection stays open unless it must be closed.
+// Goal: when the server rejects a large request after its beginning, a client that reads only after it has sent
+// everything still gets the response, and its connection stays open unless it must be closed.
 
 import type { Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: no byte of a database can change unnoticed. Method: a database with every kind of file. Each byte of a part,
-// and many bytes of the other files, are flipped in turn, and the check must name the file.
+// Goal: `penstock check` finds any changed byte of a database. Method: a database with every kind of file. Each byte
+// of a data file (part), and many bytes of the other files, are flipped in turn, and the check must name the file.
 
 import { beforeAll, expect, test } from 'vitest'
 import type { Files } from '../../../../engine/base/files.js'

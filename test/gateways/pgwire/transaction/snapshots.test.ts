@@ -1,5 +1,6 @@
 // Goal: a REPEATABLE READ transaction sees a snapshot of all tables from its first query, plus its own rows and
-// changes; others may share the snapshot; ingestion continues, and nothing stays pinned.
+// changes; other sessions may share the snapshot; ingestion continues meanwhile, and the snapshot is released at the
+// end.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
