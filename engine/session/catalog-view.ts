@@ -52,7 +52,9 @@ export class CatalogView {
   readers = 0
   /** Number of snapshots that were garbage-collected without being released. */
   leaks = 0
+  #closed = false
   readonly #forgotten = new FinalizationRegistry<() => void>((release) => {
+    if (this.#closed) return
     this.leaks++
     release()
   })
@@ -61,6 +63,11 @@ export class CatalogView {
     this.#clock = clock
     this.#memory = memory
     this.#released = released
+  }
+
+  /** Snapshots that nobody has released stay as they are from now on: their memory may serve another engine. */
+  close(): void {
+    this.#closed = true
   }
 
   publish(versions: readonly TableVersion[], dropped: readonly number[]): void {

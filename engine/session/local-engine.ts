@@ -336,6 +336,7 @@ export class LocalEngine implements Engine {
     this.#lines.close()
     await this.#requests.send((requestId) => ({ kind: 'close', requestId }))
     await this.#options.endThreads()
+    this.#options.view.close()
   }
 
   #query(

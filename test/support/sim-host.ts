@@ -42,6 +42,8 @@ const rubbish = new Uint8Array(MIB).fill(0xa5)
 export interface SimMemory {
   readonly memory: SharedMemory
   readonly kernels: Kernels
+  /** That of the latest life. */
+  catalog?: CatalogView
 }
 
 export function createSimMemory(): SimMemory {
@@ -107,6 +109,9 @@ export class SimHost {
       (tableId, below, held) => this.toWriter.push({ kind: 'released', tableId, below, held }),
       this.clock,
     )
+    // Snapshots that the life before lost in its crash must not be released into the memory of this one.
+    options.sim.catalog?.close()
+    options.sim.catalog = this.catalog
     this.parts = reader(0)
     this.logLoop = createLogLoop({
       files: options.files,
