@@ -1,4 +1,5 @@
-// Options of LocalEngine: its threads, shared memory, catalog view, settings, and callbacks to the server.
+// The options with which LocalEngine (the engine on the main thread) is created: its threads, shared memory, view of
+// the tables, settings, and callbacks to the server.
 
 import type { EngineObserver } from '../api/engine.js'
 import type { Clock } from '../base/clock.js'

@@ -1,4 +1,5 @@
-// The function storage_policies(): tables with a storage policy, its stages, and how far they have been carried out.
+// The SQL function storage_policies(): a row for each table with a storage policy (a rule by which old partitions are
+// uploaded to object storage), with its stages and how far each has been carried out.
 
 import type { VirtualRelation } from '../api/statements.js'
 import { systemClock } from '../base/clock.js'

@@ -1,5 +1,5 @@
-// The functions reader_pool() and writer_pool(): the tables that statements are reading, and the tables with unflushed
-// rows.
+// The SQL functions reader_pool(), which lists the tables that statements are reading, and writer_pool(), which lists
+// the tables with rows in memory that have not been written to parts yet.
 
 import type { VirtualRelation } from '../api/statements.js'
 import { lastWriteMicros } from '../memory/column-layout.js'

@@ -1,5 +1,6 @@
-// Formats and parses numbers. A double is printed with the fewest digits that parse back to it, at least one decimal,
-// and an exponent outside of 0.001 to 10,000,000 (`1.0E10`), which clients of this dialect expect.
+// Formats and parses numbers. A DOUBLE is printed with as few digits as parse back to the same value, but with at least
+// one decimal. Absolute values below 0.001 (except 0) and from 10,000,000 on are printed with an exponent (`1.0E10`),
+// as clients of this SQL dialect expect.
 
 export const intMin = -2_147_483_648
 export const longMin = -9_223_372_036_854_775_808n

@@ -1,5 +1,6 @@
-// Accumulators: the accumulators of all aggregate calls of an operator. Evaluates their arguments, each once per batch
-// even if several calls share it, and combines their partial states.
+// Accumulators: the accumulators of all aggregate calls in one operator. It evaluates the arguments of the calls for
+// each batch, an argument that several calls share only once, and adds them to the accumulators; it also saves and
+// merges their partial states.
 
 import { assert } from '../../base/assert.js'
 import type { AggregateCall } from '../../sql/plan/plan.js'

@@ -1,6 +1,7 @@
-// The time buckets of SAMPLE BY: computes the bucket of a timestamp, and the next bucket. With calendar alignment,
-// buckets follow the local time of a time zone, shifted by an offset. FROM sets the start of the grid; alignment to the
-// first observation starts it at the first row.
+// Computes the time buckets of SAMPLE BY: the bucket of a timestamp, and the bucket after a given one. With ALIGN TO
+// CALENDAR, buckets begin at round local times of a time zone, shifted by an offset; with ALIGN TO FIRST OBSERVATION,
+// the first bucket begins at the first row. With FROM, a bucket begins at the given time, and the others are aligned to
+// it.
 //
 // Around changes of the UTC offset, buckets shorter than a day behave like PostgreSQL's date_trunc(unit, timestamp,
 // zone): a repeated hour has buckets of its own. Buckets of a day or more are identified by their local date.

@@ -1,5 +1,6 @@
-// Accumulators that update a fixed-size state (GroupCells) row by row: statistics that need a few doubles, such as
-// variance and correlation, bitwise AND, OR and XOR, and first and last values.
+// Accumulators that need only a state of a few bytes for each group, which is updated row by row: statistics such as
+// variance and correlation, bitwise AND, OR and XOR, and first and last values. The states are stored in GroupCells
+// (group-cells.ts).
 
 import type { DoublesState, NumberRows } from '../../sql/functions/function-types.js'
 import { type DataType, widthOf } from '../../types/column-types.js'

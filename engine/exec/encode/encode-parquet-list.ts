@@ -1,7 +1,8 @@
-// Encodes a column of arrays in an exported Parquet file as nested lists of doubles.
+// Encodes a column of arrays in an exported Parquet file as nested lists of doubles, with the levels of the Parquet
+// format, for arrays of d dimensions:
 //
-// Levels of a value with d dimensions: definition level 0 is a NULL array, 1 + k an array whose dimension k is empty, 1
-// + d a double. Repetition level 0 begins a row, k + 1 the next element of dimension k.
+//   definition level   0: the array is NULL; 1 + k: the array is empty in dimension k; 1 + d: a double
+//   repetition level   0: a new row begins; k + 1: the next element of dimension k
 
 import { encodings } from '../../storage/part/parquet-types.js'
 import type { ArrayValue } from '../../types/value.js'

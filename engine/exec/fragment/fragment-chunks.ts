@@ -1,5 +1,6 @@
-// A thread's work for fused aggregation (fragment-aggregate.ts): aggregates the morsels of a chunk with generated
-// kernels. Each time bucket has an accumulator array of its own (a slot); without buckets there is one slot.
+// What one thread does in an aggregation by generated code (fragment-aggregate.ts): aggregates the rows of a chunk into
+// an array of accumulators, indexed by group, and writes it to shared memory as the chunk's result. With time buckets
+// there is one such array for each bucket (a slot), else a single one.
 //
 // Layout of a result:
 //
@@ -7,9 +8,10 @@
 //   slot (32 bytes)         start i64 | end i64 | address of the accumulators u32
 //   fresh group (16 bytes)  group u32 | 0 | its first row f64, counted over all morsels
 //
-// A fresh group is one that this thread had not seen in earlier chunks. Threads take chunks in ascending order, so the
-// minimum of a group's first rows over all results is its first row. A chunk that is processed again, out of order,
-// reports all its groups as fresh.
+// Results list the first row of each group, by which the coordinator sorts the groups in order of first appearance. To
+// save work, a thread lists only fresh groups, which it has not seen in its earlier chunks. As it takes chunks in
+// ascending order, the minimum over all results is still the group's first row. A chunk that is processed again, out of
+// order, lists all its groups.
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { AggregateFragment } from '../../kernels/jit/jit.js'
