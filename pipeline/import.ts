@@ -10,8 +10,9 @@
 // way: its rows go to a staging table that is copied at the end or, when bad rows are skipped, directly to the table
 // in bounded transactions.
 //
-// A large file with detected types is also copied to a temporary file: if a type proves too narrow late, or the schema
-// arrives after the rows, the whole file is decoded again from the copy. If the disk is too full for the copy, the
+// A large file with detected types is also copied to a temporary file. The whole file is decoded again from the copy if
+// a type proves too narrow late, or if the multipart request brings its `schema` part (names and types of columns) only
+// after the part with the rows. If the disk is too full for the copy, the
 // import continues without it.
 
 import { ResourceError } from '../engine/base/errors.js'

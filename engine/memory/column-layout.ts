@@ -5,7 +5,8 @@
 // SYMBOL DICTIONARY: offsets are in dictionary-layout.ts.
 //
 //   Id i is in chunk k = 31 - clz32((i >>> 8) + 1), at index i - 256 * ((1 << k) - 1) of the chunk.
-//   At least 16 readable bytes follow each string. Only TypeScript grows the table, never a kernel.
+//   At least 16 readable bytes follow each string. Kernels look strings up in the dictionary's hash table, but only
+//   TypeScript enlarges that table.
 //
 // GENERATION (64 bytes, 64-byte aligned): one memtable. Its rows are in blocks, in commit order:
 //

@@ -9,8 +9,9 @@
 //      clients out.
 //   2. All connections together are at most `max + spare`. Above that, the oldest leaving or waiting connection is
 //      evicted; if there is none, the new connection is closed at once.
-//   3. Connections that have waited longer than `graceMs` hold at most half of the slots, and none above `max`: the
-//      oldest are evicted. The grace period serves clients that open many connections first and use them later.
+//   3. Of the connections that have waited longer than `graceMs`, the oldest are evicted while more than `max / 2` are
+//      waiting, and while there are more than `max` connections altogether. The grace period serves clients that open
+//      many connections first and use them later.
 //   4. A working connection that has been idle for `idleMsMin` is evicted in favour of an active one, if its protocol
 //      can tell that it is idle (HTTP between two requests); otherwise connections stay as long as they like.
 //

@@ -4,9 +4,9 @@
 //
 // Method: a kind opens its sockets, sends its bytes, and keeps them open; the kinds run one after the other. A probe of
 // the same port must be answered within two seconds (more on a busy machine), at once and again after the grace period
-// of idle connections, when at most half of the connections may still be theirs. Kinds: no bytes, garbage, a slow
-// request head, wrong credentials, an unfinished TLS handshake, PostgreSQL logins that stop at each step, cancel
-// requests, an unanswered challenge of line protocol.
+// for idle connections. By then the server must have closed so many of the idle sockets that they hold at most half of
+// the allowed connections. Kinds: no bytes, garbage, a slow request head, wrong credentials, an unfinished TLS
+// handshake, PostgreSQL logins that stop at each step, cancel requests, an unanswered challenge of line protocol.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
