@@ -84,7 +84,7 @@ test('a changed key store is taken over; a broken one is not', async () => {
   const before = await shown(opened.options)
   await new Promise((resolve) => setTimeout(resolve, 30))
   put('rsa-')
-  await until(() => changed.length > 0 && logged.some((line) => line.includes('read again')))
+  await until(() => changed.length > 0 && logged.some((line) => line.includes('was reloaded')))
   const after = await shown(opened.options)
   expect(after).not.toBe(before)
   writeFileSync(join(path, 'tls.key'), 'nonsense')
