@@ -8,7 +8,7 @@ import type * as ast from '../ast/ast.js'
 import { joinPlan } from '../plan/join-plan.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { sourcesOf } from '../plan/walk-plan.js'
-import { callOf, integerAt, nameAt, queryOf, querySource, selectBody, starItem } from '../rewrite/make-query.js'
+import { integerAt, nameAt, numbersTo, queryOf, querySource, selectBody, starItem } from '../rewrite/make-query.js'
 import { type BindContext, countSources, nested, trialOf } from '../scope/bind-context.js'
 import { hasAggregate, hasNode, mapNodes } from '../scope/map-syntax.js'
 import { type Relation, type Scope, type ScopeColumn, scopeOf } from '../scope/scope.js'
@@ -382,7 +382,7 @@ function valuesAsSelect({ rows, position }: ast.Values): ast.Select {
     const values = rows.flatMap((row) => row.values.slice(index, index + 1))
     return { position, expression: chosen(values, position), alias: nameAt(`column${index + 1}`, position) }
   })
-  return selectBody(rows.length === 1 ? null : numbers(rows.length, position), items, null, position)
+  return selectBody(rows.length === 1 ? null : numbersTo(rows.length, numberName, position), items, null, position)
 }
 
 /** The n-th value, for row number n. */
@@ -392,11 +392,4 @@ function chosen(values: readonly ast.Expression[], position: number): ast.Expres
   const operand: ast.Expression = { kind: 'column', position, path: [numberName, numberName], quoted: true }
   const branches = values.map((result, index) => ({ when: integerAt(index + 1, position), result }))
   return { kind: 'case', position, operand, branches, otherwise: null }
-}
-
-function numbers(count: number, position: number): ast.TableFunction {
-  const call = callOf('generate_series', [integerAt(1, position), integerAt(count, position)], position)
-  const name = nameAt(numberName, position)
-  const source = { position, alias: name, columnAliases: [name], timestamp: null } as const
-  return { kind: 'table function', schema: null, call, ordinality: false, ...source }
 }

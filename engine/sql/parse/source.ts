@@ -13,7 +13,7 @@ import type {
   TableSource,
   WindowJoinRange,
 } from '../ast/ast.js'
-import { callOf, nameAt, queryOf, querySource, selectBody, starItem } from '../rewrite/make-query.js'
+import { callOf, crossJoin, nameAt, queryOf, querySource, selectBody, starItem } from '../rewrite/make-query.js'
 import { parseCall } from './call.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import {
@@ -231,7 +231,7 @@ export function parseJoins(cursor: Cursor): Join[] {
     if (takeCommas(cursor)) {
       // A trailing comma after the last table is tolerated.
       if (atEnd(cursor)) return joins
-      joins.push(commaJoin(position, parseTableSource(cursor)))
+      joins.push(crossJoin(parseTableSource(cursor), position))
       continue
     }
     const natural = cursor.word === 'natural' && take(cursor, 'natural')
@@ -241,11 +241,6 @@ export function parseJoins(cursor: Cursor): Join[] {
       throw new SqlError('horizon join cannot be combined with other joins', position)
     joins.push(parseJoin(cursor, position, kind, natural))
   }
-}
-
-function commaJoin(position: number, source: TableSource): Join {
-  const plain = { natural: false, on: null, using: [], merges: false, tolerance: null, window: null, horizon: null }
-  return { position, kind: 'cross', source, ...plain }
 }
 
 /** Moves past `left outer join` and the like. Null, without moving, if no join begins here. */

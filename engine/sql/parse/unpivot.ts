@@ -4,12 +4,13 @@
 // generate_series(1, 2)`.
 
 import { SqlError } from '../../base/errors.js'
-import type { Expression, Join, Name, SelectItem, TableFunction, TableSource } from '../ast/ast.js'
+import type { Expression, Join, Name, SelectItem, TableSource } from '../ast/ast.js'
 import {
-  callOf,
   columnAt,
+  crossJoin,
   integerAt,
   nameAt,
+  numbersTo,
   queryOf,
   querySource,
   selectBody,
@@ -51,7 +52,9 @@ export function parseUnpivot(cursor: Cursor, from: TableSource, joins: readonly 
   ]
   const where: Expression | null = withNulls ? null : { kind: 'is null', negated: true, operand: chosenValue, position }
   const body = selectBody(from, items, where, position)
-  return querySource(queryOf({ ...body, joins: [...joins, crossJoin(numbers(columns.length, position))] }))
+  return querySource(
+    queryOf({ ...body, joins: [...joins, crossJoin(numbersTo(columns.length, numberName, position), position)] }),
+  )
 }
 
 function parseUnpivotedColumn(cursor: Cursor): UnpivotedColumn {
@@ -78,16 +81,4 @@ function asText(operand: Expression): Expression {
 function chosenBy(values: readonly Expression[], position: number): Expression {
   const branches = values.map((result, index) => ({ when: integerAt(index + 1, position), result }))
   return { kind: 'case', position, operand: columnAt(numberName, position), branches, otherwise: null }
-}
-
-function numbers(count: number, position: number): TableFunction {
-  const call = callOf('generate_series', [integerAt(1, position), integerAt(count, position)], position)
-  const name = nameAt(numberName, position)
-  const tail = { alias: name, columnAliases: [name], timestamp: null } as const
-  return { kind: 'table function', position, schema: null, call, ordinality: false, ...tail }
-}
-
-function crossJoin(source: TableSource): Join {
-  const plain = { natural: false, on: null, using: [], merges: false, tolerance: null, window: null, horizon: null }
-  return { position: source.position, kind: 'cross', source, ...plain }
 }

@@ -4,12 +4,14 @@
 import type {
   Call,
   Expression,
+  Join,
   Name,
   Query,
   QueryBody,
   QuerySource,
   Select,
   SelectItem,
+  TableFunction,
   TableSource,
 } from '../ast/ast.js'
 
@@ -58,4 +60,20 @@ export function queryOf(body: QueryBody): Query {
 /** `query` as a source of FROM. */
 export function querySource(query: Query, alias: Name | null = null, lateral = false): QuerySource {
   return { kind: 'query source', position: query.position, query, lateral, alias, columnAliases: [], timestamp: null }
+}
+
+/** The numbers from 1 to `count` as a source; table and column have the same name. */
+export function numbersTo(count: number, name: string, position: number): TableFunction {
+  const call = callOf('generate_series', [integerAt(1, position), integerAt(count, position)], position)
+  const alias = nameAt(name, position)
+  return {
+    ...{ kind: 'table function', position, schema: null, call, ordinality: false },
+    ...{ alias, columnAliases: [alias], timestamp: null },
+  }
+}
+
+/** `position`: of the comma or the word that joins. */
+export function crossJoin(source: TableSource, position: number): Join {
+  const plain = { natural: false, on: null, using: [], merges: false, tolerance: null, window: null, horizon: null }
+  return { position, kind: 'cross', source, ...plain }
 }
