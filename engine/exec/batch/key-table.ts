@@ -10,10 +10,11 @@ import type { Vector } from './vector.js'
 export type KeyWidth = 0 | 8 | 16
 
 const slotsFirst = 256
-/** Smaller tables grow fourfold, to rehash seldom, if the memory has room for so many of them. */
+/**
+ * Smaller tables grow fourfold, to rehash seldom, if all tables of the query could. Otherwise tables double and are
+ * fuller.
+ */
 const slotsLarge = 65_536
-/** Hundreds of columns may have a table each. If the memory has no room for so many, tables double and are fuller. */
-const roomyTables = 512
 const heapBytesFirst = 4 * 1024
 /** A dictionary with more codes than this for each row of the batch is not worth a table of ids by code. */
 const codesPerRow = 32
@@ -38,6 +39,7 @@ export class KeyTable {
     this.#context = context
     this.#width = width
     this.#table = arena.keep(tableBytes)
+    arena.addGrowingTable()
     const countMax = slotsFirst / 2
     const keys = this.#newSlots(countMax)
     const heap = width === 0 ? arena.take(heapBytesFirst) : 0
@@ -139,7 +141,7 @@ export class KeyTable {
       return
     }
     const roomyCount = this.#slotCount * (this.#slotCount < slotsLarge ? 4 : 2)
-    const roomy = roomyCount * (this.#slotBytes + this.#keyBytes / 2) * roomyTables <= arena.left
+    const roomy = roomyCount * (this.#slotBytes + this.#keyBytes / 2) <= arena.leftForTable
     const slotCount = roomy ? roomyCount : this.#slotCount * 2
     const countMax = roomy ? slotCount / 2 : (slotCount / 4) * 3
     const [oldSlots, oldKeys] = [this.#slots, memory.u32[word + 4]!]

@@ -34,6 +34,7 @@ interface Account {
   /** Whether rows have been sent. */
   begun: boolean
   bytesMax: number
+  growingTables: number
 }
 
 export class QueryArena {
@@ -50,6 +51,7 @@ export class QueryArena {
   #chunkEnd = 0
   #chunkBytes = chunkBytesFirst
   #scratch = 0
+  #growingTables = 0
 
   /**
    * `bytesMax`: a query that needs more fails with a ResourceError, and is queued until no other query waits for
@@ -59,7 +61,7 @@ export class QueryArena {
     memory: SharedMemory,
     allocator: Allocator,
     bytesMax = Number.POSITIVE_INFINITY,
-    account: Account = { bytes: 0, begun: false, bytesMax },
+    account: Account = { bytes: 0, begun: false, bytesMax, growingTables: 0 },
     parent: QueryArena | null = null,
   ) {
     this.memory = memory
@@ -85,6 +87,17 @@ export class QueryArena {
   /** Bytes that are free in the budget of queries. */
   get left(): number {
     return Math.max(0, this.limit - this.#allocator.used(budgets.queries))
+  }
+
+  /** Notes a table that may grow with each row. There may be hundreds: one for each column or aggregate. */
+  addGrowingTable(): void {
+    this.#growingTables++
+    this.#account.growingTables++
+  }
+
+  /** Free bytes for each of the query's growing tables. Other threads and buffers need most of the memory. */
+  get leftForTable(): number {
+    return this.left / (4 * Math.max(1, this.#account.growingTables))
   }
 
   /** Allocates at least this many bytes, aligned to 64, with undefined contents. Throws ResourceError. */
@@ -182,6 +195,8 @@ export class QueryArena {
     for (const child of this.#children) child.freeAll()
     if (this.#parent !== null) this.#parent.#children.delete(this)
     for (const address of [...this.#taken.keys()]) this.give(address)
+    this.#account.growingTables -= this.#growingTables
+    this.#growingTables = 0
     this.#nulls.clear()
     this.#chunkNext = 0
     this.#chunkEnd = 0
