@@ -2,8 +2,8 @@
 // are small, and V8 by default lets a small heap grow only little before it marks all of it. Buffers read from sockets
 // count as heap growth, so line protocol would trigger a full marking every few megabytes.
 //
-// V8 reads the flags at each collection. They are set after all threads have started, because V8 rejects the code
-// cache of its own modules if the flags differ from those with which it was created.
+// V8 reads the flag at each collection. It is set after all threads have started, because V8 rejects the code
+// cache of its own modules if flags differ from those with which it was created.
 
 import { setFlagsFromString } from 'node:v8'
 
@@ -12,5 +12,4 @@ const growthPercent = 300
 
 export function relaxCollector(): void {
   setFlagsFromString(`--heap-growing-percent=${growthPercent}`)
-  setFlagsFromString('--no-parallel-scavenge')
 }
