@@ -1,9 +1,9 @@
 // `penstock start`: runs the server in the foreground, as one process, until a signal ends it.
 
+import { setFlagsFromString } from 'node:v8'
 import type { Log } from '../engine/base/log.js'
 import type { Engine, EngineOptions } from '../engine/engine.js'
 import { type BindAddress, bindAddressText } from '../gateways/common/bind-address.js'
-import { relaxCollector } from './collector.js'
 import type { ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
 import { openRoot } from './opened-root.js'
@@ -22,6 +22,9 @@ const sameSignalMs = 500
 const fatalExitMs = 500
 /** Interval in ms at which a server that npm started checks whether npm still runs. */
 const launcherMs = 200
+
+/** Percentage by which a heap may grow before it is marked. */
+const growthPercent = 300
 
 /** Process id of npm's shell, or of whatever started this process. */
 const launcher = process.ppid
@@ -149,4 +152,16 @@ function endAtOnce({ log, flush }: ServerLog, error: Error): void {
   flush()
   process.stderr.write(`penstock: the engine cannot continue: ${error.message}\n`)
   setTimeout(() => process.exit(1), fatalExitMs)
+}
+
+/**
+ * Tunes V8's garbage collector for this process. Rows, pages and results are in shared memory, so the JavaScript heaps
+ * are small, and V8 by default lets a small heap grow only little before it marks all of it. Buffers read from sockets
+ * count as heap growth, so line protocol would trigger a full marking every few megabytes.
+ *
+ * V8 reads the flag at each collection. It is set after all threads have started, because V8 rejects the code
+ * cache of its own modules if flags differ from those with which it was created.
+ */
+function relaxCollector(): void {
+  setFlagsFromString(`--heap-growing-percent=${growthPercent}`)
 }

@@ -15,7 +15,6 @@ import type { WriterCatalog } from '../storage/writer/writer-catalog.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
 import { type ColumnDecoding, decodeColumn } from './columns.js'
 import { ConnectionSymbols, SymbolBudget } from './dictionary.js'
-import { dropRows } from './drop-rows.js'
 import { messageFlags, readHeader, readTable, type TableBlock, WireReader } from './message.js'
 import { planTable, type TablePlan, type TableSettings } from './plan.js'
 import { QwpTarget } from './target.js'
@@ -279,4 +278,23 @@ export class QwpDecoder implements RowDecoder {
 function isRefusal(thrown: unknown): boolean {
   const refusals = [RowError, NetworkError, GapError, ResourceError]
   return refusals.some((kind) => thrown instanceof kind)
+}
+
+/**
+ * Removes rows from a chunk by moving the remaining values of every column together. All columns must have a value for
+ * each row.
+ */
+function dropRows({ u8 }: SharedMemory, chunk: RowChunk, dropped: ReadonlySet<number>): void {
+  const kept: number[] = []
+  for (let row = 0; row < chunk.rows; row++) if (!dropped.has(row)) kept.push(row)
+  for (const column of chunk.columns.values()) {
+    const { address, width, filled } = column
+    if (filled === 0) continue
+    assert(filled === chunk.rows, 'R1: every column of a chunk has a value for each row')
+    kept.forEach((row, to) => {
+      if (row !== to) u8.copyWithin(address + to * width, address + row * width, address + (row + 1) * width)
+    })
+    column.filled = kept.length
+  }
+  chunk.rows = kept.length
 }

@@ -1,8 +1,10 @@
-// The list of connectors (such as the one for Kafka) by name, in which the statements that pause and resume a connector
-// find it.
+// What the engine knows of connectors, such as the one for Kafka: their names, by which statements pause and resume
+// them, and how far each has stored its source.
 
 import type { Connector } from '../api/engine.js'
 import { SqlError } from '../base/errors.js'
+import type { Receipt } from '../storage/jobs/messages.js'
+import { type KafkaOrigin as KafkaPosition, keyConnector } from '../wal/origin.js'
 import type { Planned } from './plan-helpers.js'
 
 export class Connectors {
@@ -16,5 +18,29 @@ export class Connectors {
     const connector = this.#byName.get(name)
     if (connector === undefined) throw new SqlError(`connector does not exist [connector=${name}]`, position)
     await (action === 'pause' ? connector.pause() : connector.resume())
+  }
+}
+
+/**
+ * How far each connector has stored its source, such as the stored offset of each Kafka partition, so that it can
+ * continue there. The writer reports the positions of the log at its start; after that, each acknowledged request
+ * advances one.
+ */
+export class Positions {
+  readonly #connectors = new Map<string, Map<string, KafkaPosition>>()
+
+  note({ connector, topic, partition, offset }: KafkaPosition): void {
+    const streams = this.#connectors.get(connector) ?? new Map<string, KafkaPosition>()
+    this.#connectors.set(connector, streams)
+    streams.set(`${partition} ${topic}`, { connector, topic, partition, offset })
+  }
+
+  /** Records the position of a request that was acknowledged. */
+  noteReceipt(origin: KafkaPosition, { error, existed }: Pick<Receipt, 'error' | 'existed'>): void {
+    if (error === null && !existed && origin.connector !== keyConnector) this.note(origin)
+  }
+
+  of(connector: string): KafkaPosition[] {
+    return [...(this.#connectors.get(connector)?.values() ?? [])]
   }
 }

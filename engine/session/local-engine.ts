@@ -39,7 +39,7 @@ import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import { actedRows } from './acting-rows.js'
 import type { HeldSnapshots } from './catalog-view.js'
 import { Checkpoints } from './checkpoints.js'
-import { Connectors } from './connectors.js'
+import { Connectors, Positions } from './connectors.js'
 import { DraftStatements } from './draft-statements.js'
 import { engineMetrics } from './engine-metrics.js'
 import { explainedOf, explainLines } from './explain.js'
@@ -66,14 +66,13 @@ import {
   setOption,
 } from './plan-helpers.js'
 import { Planner } from './planner.js'
-import { poolRelations } from './pool-relations.js'
-import { Positions } from './positions.js'
 import { Rejects } from './rejects.js'
 import { type BeginList, previewChange } from './rewrite-returning.js'
 import { openTransaction } from './row-transaction.js'
 import { entryExists, seenById, seenTable } from './seen-tables.js'
 import { sleepBefore } from './sleep.js'
 import { type Requested, Stoppable } from './stoppable.js'
+import { tableRelations } from './table-relations.js'
 import { UserCatalog } from './user-catalog.js'
 
 export class LocalEngine implements Engine {
@@ -129,7 +128,7 @@ export class LocalEngine implements Engine {
       planOptions: (requested) => this.#planner.options(requested),
       inserts: (sql, requested) => this.#inserts(sql, requested),
     })
-    const own = [this.#rejects.relation, this.#checkpoints.relation, ...poolRelations(view, memory)]
+    const own = [this.#rejects.relation, this.#checkpoints.relation, ...tableRelations(view, memory)]
     for (const relation of own) this.relation(relation)
   }
 

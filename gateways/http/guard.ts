@@ -6,7 +6,6 @@ import { patience, watchRemainder } from '../common/linger.js'
 import type { Principal } from '../common/users.js'
 import { isAllowedOrigin } from './access.js'
 import type { HttpContext } from './context.js'
-import { isKnownHost } from './host-names.js'
 import { addHeaders, replyJson } from './replies.js'
 import { headerText } from './request-body.js'
 import { resumeLater } from './sockets.js'
@@ -18,6 +17,9 @@ const exposedHeaders = 'X-Row-Count, X-Checksum-CRC32, X-Influxdb-Version, Retry
 
 /** Paths that load balancers probe. */
 const healthPaths: ReadonlySet<string> = new Set(['/', '/ping'])
+
+/** Names of the local machine and of private networks; a name without a dot cannot be registered. */
+const ownNames = /^[^.]+\.?$|\.(localhost|local|internal|lan|home\.arpa|test)\.?$/
 
 /**
  * Returns the authenticated principal; null when the credentials are missing or wrong. Throws or rejects with
@@ -107,4 +109,21 @@ export function crossOriginHeaders({ options }: HttpContext, request: IncomingMe
     }
   }
   addHeaders(response, headers)
+}
+
+/**
+ * Checks the Host header against DNS rebinding. A malicious page can make its own name resolve to this server, and the
+ * browser then treats this server as part of that page's site. Only the name in the Host header reveals it. IP addresses
+ * and names that nobody else can register are always accepted; `known` holds further names from the settings, in lower
+ * case.
+ */
+export function isKnownHost(host: string | undefined, known: readonly string[]): boolean {
+  // Browsers always send a Host header.
+  if (host === undefined || host === '') return true
+  const name = host.replace(/:\d*$/, '').toLowerCase()
+  return isAddress(name) || ownNames.test(name) || known.includes(name)
+}
+
+function isAddress(name: string): boolean {
+  return /^\[[0-9a-f:.%]+\]$/.test(name) || /^\d{1,3}(\.\d{1,3}){3}$/.test(name)
 }

@@ -10,6 +10,7 @@ import { brokenStatus, type FramingFault, framingFault } from '../common/http-fr
 import { isLingering } from '../common/linger.js'
 import { closeServer, limitSettings, listen, type TakenPort } from '../common/listen.js'
 import { Refusals } from '../common/refusals.js'
+import type { TlsKeys } from '../common/tls.js'
 import { sessionOf } from './access.js'
 import type { Exchange, HttpContext, HttpOptions, HttpServices } from './context.js'
 import { admit, crossOriginHeaders, nobody, readOn, refuseHost, refuseStranger, refuseUnread } from './guard.js'
@@ -34,7 +35,11 @@ const receiveBytesMax = 256 * 1024
 /** How often a closing server looks for connections that have become idle. */
 const sweepMs = 20
 
-export { takeHttpPort } from './starting.js'
+/** Limits while the server starts. */
+const startingConnectionsMax = 256
+const startingRequestMs = 10_000
+/** Grace period for responses in flight when the server becomes ready. */
+const farewellMs = 1000
 
 export interface HttpGateway {
   readonly address: BindAddress
@@ -218,4 +223,23 @@ async function close(server: Server, timeoutMs: number): Promise<void> {
   await closed
   clearTimeout(impatience)
   clearInterval(sweep)
+}
+
+/** Binds the port and responds with 503 and Retry-After to every request while the server starts. */
+export async function takeHttpPort(bindTo: BindAddress, tls: TlsKeys | null): Promise<TakenPort> {
+  const server = createHttpServer({ requestTimeout: 0, keepAliveTimeout: startingRequestMs }, tls)
+  server.maxConnections = startingConnectionsMax
+  server.setTimeout(startingRequestMs)
+  server.on('request', (request, response) => {
+    // The body is read to its end, so that the client reads the response.
+    request.resume()
+    replyBusy(response, 'the server is starting')
+  })
+  server.on('clientError', (_error, socket) => socket.destroy())
+  const address = await listen(server, bindTo)
+  const handOver = (): void => {
+    server.closeIdleConnections()
+    setTimeout(() => server.closeAllConnections(), farewellMs).unref()
+  }
+  return { server, address, handOver }
 }

@@ -23,8 +23,6 @@ import { Refusals } from '../common/refusals.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { Principal } from '../common/users.js'
 
-export { takeLinePort } from './starting.js'
-
 export interface LineTcpOptions {
   readonly connectionsMax: number
   /** 0 or less: no limit. */
@@ -333,4 +331,10 @@ function isSigned(key: KeyObject, challenge: Uint8Array, signature: Buffer): boo
       return false
     }
   })
+}
+
+/** Binds the port and closes connections while the server starts, so that senders keep their lines and retry. */
+export async function takeLinePort(bindTo: BindAddress): Promise<TakenPort> {
+  const server = createServer((socket) => socket.destroy())
+  return { server, address: await listen(server, bindTo), handOver: () => {} }
 }

@@ -6,18 +6,19 @@
 // Constant and dictionary-encoded arguments are handled here for all accumulators (dictionary-arguments.ts).
 
 import { assert } from '../../base/assert.js'
-import type { AggregateFunction, ColumnAccumulator } from '../../sql/functions/function-types.js'
-import { aggregateOf } from '../../sql/functions/registry/evaluate.js'
+import type { AggregateFunction, CallSite, ColumnAccumulator } from '../../sql/functions/function-types.js'
+import { aggregateOf, callSite } from '../../sql/functions/registry/evaluate.js'
 import type { AggregateCall, Expression } from '../../sql/plan/plan.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
+import { type ValueReader, valueReader } from '../batch/values.js'
+import type { Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
 import { BitAccumulator, DoublesAccumulator, EndAccumulator } from './cell-accumulators.js'
 import { ChosenAccumulator } from './chosen-accumulator.js'
 import { NumberCollector } from './collecting-accumulators.js'
 import { OncePerCode, symbolsBehind } from './dictionary-arguments.js'
 import { DistinctAccumulator } from './distinct-accumulator.js'
-import { InterpretedAccumulator } from './interpreted-accumulator.js'
 import { ExtremeAccumulator, RowCountAccumulator, SumAccumulator } from './number-accumulators.js'
 import { StringExtremeAccumulator, SymbolExtremeAccumulator } from './string-extremes.js'
 
@@ -83,4 +84,51 @@ function columnAccumulator(context: ExecContext, row: AggregateFunction, bound: 
 
 function constantOf(argument: Expression): Value | undefined {
   return argument.kind === 'constant' ? argument.value : undefined
+}
+
+/**
+ * Accumulator for any aggregate that has no vectorised one: calls the interpreter in the definition of the aggregate
+ * function for each value. It is slow, but works for all types.
+ */
+class InterpretedAccumulator implements Accumulator {
+  readonly #context: ExecContext
+  readonly #interpreter: AggregateFunction['accumulator']
+  readonly #site: CallSite
+  /** Only the first or last row of a group matters; null: all rows do. */
+  readonly #end: 'first' | 'last' | null
+  #states: unknown[] = []
+
+  constructor(context: ExecContext, call: AggregateCall, { accumulator, column }: AggregateFunction) {
+    this.#context = context
+    this.#interpreter = accumulator
+    this.#site = callSite(call.type, call.args, call.position, context.evaluation)
+    this.#end = column?.kind === 'end' ? column.end : null
+  }
+
+  add(columns: readonly Vector[], rows: number, ids: number): void {
+    const { memory, strings } = this.#context
+    const { init, add } = this.#interpreter
+    const states = this.#states
+    const readers = columns.map((column) => valueReader(memory, strings, column))
+    const values: Value[] = []
+    for (let row = this.#end === 'last' && ids === 0 ? rows - 1 : 0; row < rows; row++) {
+      const group = ids === 0 ? 0 : memory.u32[(ids >>> 2) + row]!
+      if (this.#end === 'first' && states[group] !== undefined) {
+        if (ids === 0) return
+        continue
+      }
+      states[group] ??= init()
+      for (let at = 0; at < readers.length; at++) values[at] = (readers[at] as ValueReader)(row)
+      add(states[group], values, this.#site)
+    }
+  }
+
+  result(group: number): Value {
+    const { init, result } = this.#interpreter
+    return result(this.#states[group] ?? init(), this.#site)
+  }
+
+  reset(): void {
+    this.#states = []
+  }
 }

@@ -5,7 +5,6 @@
 // aggregation per algorithm, and their results are joined by the keys (join-groupings.ts).
 
 import { dataType } from '../../types/column-types.js'
-import { countOfDistinct, isDistinctCount } from './count-distinct.js'
 import { endValue } from './end-values.js'
 import { type AggregatePlan, joinGroupings } from './join-groupings.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'
@@ -105,3 +104,31 @@ function isMode({ name, args }: AggregateCall): boolean {
 }
 
 const others: ReadonlySet<string> = new Set(['ARRAY', 'BINARY', 'CHAR', 'INTERVAL'])
+
+/**
+ * Rewrites an aggregation whose only aggregate is count_distinct(x) or approx_count_distinct(x): a DISTINCT of the group
+ * keys and x below it, then a plain count of the rows of each group.
+ */
+function countOfDistinct(plan: Extract<Plan, { kind: 'aggregate' }>): Plan {
+  const [call] = plan.aggregates
+  const [counted] = call?.args ?? []
+  if (call === undefined || counted === undefined) return plan
+  const expressions = [...plan.keys, counted]
+  const columns: PlanColumn[] = expressions.map(({ type }, index) => ({ name: `c${index}`, type }))
+  const column = (index: number): Expression => {
+    const { type, position } = expressions[index] as Expression
+    return { kind: 'column', index, type, position }
+  }
+  const input: Plan = {
+    kind: 'distinct',
+    columns,
+    input: { kind: 'project', columns, input: plan.input, expressions },
+  }
+  const count = { ...call, name: 'count', args: [column(plan.keys.length)] }
+  return { ...plan, input, keys: plan.keys.map((_, index) => column(index)), aggregates: [count] }
+}
+
+/** approx_count_distinct() is counted exactly too; its precision argument is ignored. */
+function isDistinctCount({ name, args }: AggregateCall): boolean {
+  return name === 'approx_count_distinct' || (name === 'count_distinct' && args.length === 1)
+}

@@ -4,10 +4,11 @@
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
+import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { ArrayValue, Value } from '../../types/value.js'
-import type { RowsInput } from '../jobs/messages.js'
+import type { PackedColumn, PackedRows, RowsInput } from '../jobs/messages.js'
 import { readBlock } from '../memtable/packed-block.js'
 import {
   BatchHeap,
@@ -20,7 +21,6 @@ import {
   settleColumn,
 } from './writer-batch.js'
 import type { StagedTable } from './writer-commit.js'
-import { stagePacked } from './writer-packed.js'
 import type { WriterOptions } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 import { newSlot, setArrayValue, setBytes, setInteger, setNumber, storeSlot, type ValueSlot } from './writer-values.js'
@@ -158,4 +158,75 @@ function noteTimes({ i32, u32 }: SharedMemory, word: number, chunk: RowChunk): b
   chunk.minTs = BigInt(min)
   chunk.maxTs = BigInt(max)
   return true
+}
+
+type PackedResources = Resources & { readonly kernels: Pick<Kernels, 'rows'> }
+
+/**
+ * Copies a batch that arrives in columns (from SQL or CSV). Each batch numbers its symbols on its own, so each distinct
+ * string is looked up once in the table's dictionary.
+ */
+function stagePacked(resources: PackedResources, table: WriterTable, rows: PackedRows, chunk: RowChunk): void {
+  for (const { columnId, type, values } of rows.columns) {
+    const column = chunkColumn(resources.allocator, chunk, columnId, type)
+    stageColumn(resources, table, column, values, rows.rows)
+    column.filled = rows.rows
+  }
+  chunk.rows = rows.rows
+}
+
+function stageColumn(
+  { memory, heap, kernels }: PackedResources,
+  table: WriterTable,
+  column: ChunkColumn,
+  values: PackedColumn,
+  rows: number,
+): void {
+  switch (values.kind) {
+    case 'fixed':
+      assert(values.bytes.length === rows * column.width, 'R1: every row has a value')
+      memory.put(values.bytes, column.address)
+      return
+    case 'texts': {
+      const { lengths, bytes } = values
+      assert(lengths.length === rows, 'R1: every row has a length')
+      const lengthsAt = heap.put(new Uint8Array(lengths.buffer, lengths.byteOffset, lengths.byteLength))
+      kernels.rows.entriesOf(lengthsAt, lengths.length, heap.put(bytes), column.address)
+      return
+    }
+    case 'symbols':
+      assert(values.ids.length === rows, 'R1: every row has a code')
+      stageSymbols(memory, heap, table, column, values)
+  }
+}
+
+function stageSymbols(
+  { i32, u32 }: SharedMemory,
+  heap: BatchHeap,
+  table: WriterTable,
+  { id, address }: ChunkColumn,
+  { ids, texts, count }: Extract<PackedColumn, { kind: 'symbols' }>,
+): void {
+  const dictionary = table.dictionary(id)
+  const known = new Int32Array(count)
+  let at = heap.put(texts)
+  for (let index = 0; index < count; index++) {
+    const bytes = unaligned(u32, at)
+    const code = dictionary.intern(at + 4, bytes)
+    if (code === undefined) throw new SqlError('a symbol is not valid UTF-8', 0)
+    known[index] = code
+    at += 4 + bytes
+  }
+  for (let row = 0; row < ids.length; row++) {
+    const local = ids[row]!
+    i32[(address >>> 2) + row] = local < 0 ? -1 : known[local]!
+  }
+}
+
+/** Reads a u32 from an unaligned address. */
+function unaligned(u32: Uint32Array, address: number): number {
+  const shift = (address & 3) * 8
+  const low = u32[address >>> 2]!
+  if (shift === 0) return low
+  return ((low >>> shift) | (u32[(address >>> 2) + 1]! << (32 - shift))) >>> 0
 }

@@ -14,7 +14,6 @@ import { hasDraft } from '../transaction/held-state.js'
 import { declaredTimeout } from '../transaction/run-engine.js'
 import { boundRows } from '../transaction/transaction.js'
 import { type CsvForm, CsvToText } from './copy-csv.js'
-import { EndMark } from './copy-end.js'
 import { type CopyOptions, chosenColumns, copyOptions } from './copy-options.js'
 
 type Copy = Extract<ParsedStatement['statement'], { kind: 'copy' }>
@@ -22,6 +21,10 @@ type Copy = Extract<ParsedStatement['statement'], { kind: 'copy' }>
 const blockBytes = 512 * 1024
 /** Smaller inputs go through the write-ahead log. */
 const loadBytesMin = 16 * 1024 * 1024
+const endMarks = ['\\', '\\.', '\\.\r', '\\.\n', '\\.\r\n']
+const wholeEndMark = /^\\\.(?:\r\n|\r|\n)?$/
+const endMarkBytesMax = 4
+const lf = 10
 const codes = { data: 100, done: 99, fail: 102, flush: 72, sync: 83 } as const
 
 /** Accepts chunks of any size; `end` returns the number of rows. */
@@ -408,5 +411,34 @@ class HeaderMatch {
       const words = `got "${field}", expected "${name}"`
       throw new PgError('22P04', `column name mismatch in header line field ${index + 1}: ${words}`)
     }
+  }
+}
+
+/**
+ * Drops the end-of-data marker of old clients (psql 15 and earlier): a final line `\\.` after the rows of a CSV.
+ * Anywhere else such a line is an ordinary row.
+ */
+class EndMark {
+  /** Bytes that may be the marker or its beginning. */
+  #held: Buffer = noBytes
+  #isLineStart = true
+
+  /** Returns the bytes that cannot be part of the marker; `last`: nothing follows. */
+  pass(chunk: Buffer, last: boolean): Buffer {
+    const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
+    const end = bytes.length - this.#markBytes(bytes)
+    this.#held = Buffer.from(bytes.subarray(end))
+    if (end > 0) this.#isLineStart = bytes[end - 1] === lf
+    return last && !wholeEndMark.test(this.#held.toString('latin1')) ? bytes : bytes.subarray(0, end)
+  }
+
+  /** Size of the marker, or of its beginning, at the end of the bytes. */
+  #markBytes(bytes: Buffer): number {
+    for (let count = Math.min(endMarkBytesMax, bytes.length); count > 0; count--) {
+      const start = bytes.length - count
+      if (start === 0 ? !this.#isLineStart : bytes[start - 1] !== lf) continue
+      if (endMarks.includes(bytes.toString('latin1', start))) return count
+    }
+    return 0
   }
 }

@@ -6,7 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { allRights, readRights } from '../../../engine/base/rights.js'
 import { isForeign } from '../../../gateways/http/access.js'
-import { isKnownHost } from '../../../gateways/http/host-names.js'
+import { isKnownHost } from '../../../gateways/http/guard.js'
 import { connectTo, type TestGateway, testHttp, until } from '../../support/gateway.js'
 
 const browser = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36'

@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest'
 import type { File } from '../../../../engine/base/files.js'
-import { BlockOutput } from '../../../../engine/storage/part/block-output.js'
+import { BlockOutput } from '../../../../engine/storage/part/part-writer.js'
 
 const mib = 1024 * 1024
 
