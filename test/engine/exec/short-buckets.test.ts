@@ -5,6 +5,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import { firstDifference } from '../../support/differences.js'
 import { emptyEngine, type InlineEngine } from '../../support/inline-engine.js'
+import { runs } from '../../support/runs.js'
 
 let engine: InlineEngine
 
@@ -23,7 +24,7 @@ beforeAll(async () => {
 
 const aggregates = 'first(x) f, last(x) l, min(x) a, max(n) b, count() c, count(x) k, sum(n) s, stddev(x) d, avg(x) m'
 
-describe.each(['1s', '10s', '1m', '20m'])('buckets of %s', (step) => {
+describe.each(['10s', '20m', '1s', '1m'].slice(0, runs(4, 2)))('buckets of %s', (step) => {
   test.each(['true', "host = 'h3'", 'n < 40 and x > 3'])('where %s', async (condition) => {
     const grouped = await engine.rows(
       `select timestamp_floor('${step}', ts) t, ${aggregates} from t where ${condition} group by t order by t`,

@@ -10,6 +10,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Encoding, Engine } from '../../../engine/engine.js'
 import { parquetDefaults } from '../../../engine/exec/encode/parquet-encoding.js'
+import { runs } from '../../support/runs.js'
 import { executeOptions, openTestEngine } from '../../support/test-engine.js'
 
 const MIB = 1024 * 1024
@@ -62,18 +63,18 @@ const parquet: Encoding = { ...parquetDefaults, rowGroupRows: 20_000 }
 
 const cases: readonly (readonly [string, string, Encoding])[] = [
   ['a whole table as CSV', 't', csv],
-  ['an interval as JSON', `select l, ts, v from t where ts < '2024-01-04'`, { kind: 'ndjson' }],
-  ['a whole table as Arrow', 'select * from t', { kind: 'arrow' }],
   ['a whole table over the wire', 'select * from t', pg],
   ['a whole table as Parquet', 'select * from t', parquet],
-  ['filtered rows as Parquet', 'select * from t where l % 7 > 0', parquet],
-  ['filtered and computed rows', 'select ts, l + i a, d * 2 b, upper(v) c, s e, i f from t where l % 3 = 0', csv],
   ['the newest rows first', 'select * from t order by ts desc', csv],
+  ['filtered and computed rows', 'select ts, l + i a, d * 2 b, upper(v) c, s e, i f from t where l % 3 = 0', csv],
+  ['an interval as JSON', `select l, ts, v from t where ts < '2024-01-04'`, { kind: 'ndjson' }],
+  ['a whole table as Arrow', 'select * from t', { kind: 'arrow' }],
+  ['filtered rows as Parquet', 'select * from t where l % 7 > 0', parquet],
   ['the newest rows first, over the wire', 'select * from t order by ts desc', pg],
 ]
 
 describe('a reader that stops', () => {
-  test.each(cases)('%s', async (_, sql, encoding) => {
+  test.each(cases.slice(0, runs(cases.length, 5)))('%s', async (_, sql, encoding) => {
     const idle = engine.metrics().memory.queries.used
     const bytesMax = heldBytesMax + (encoding.kind === 'parquet' ? morselBytesMax : 0)
     calmBytes = idle + bytesMax

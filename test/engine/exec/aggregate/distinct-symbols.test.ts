@@ -5,8 +5,9 @@
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'
+import { runs } from '../../../support/runs.js'
 
-const partRows = 100_000
+const partRows = runs(100_000, 30_000)
 const parts = 12
 const base = 1_704_067_200_000_000
 
@@ -17,7 +18,7 @@ interface Case {
   readonly symbolOf: SymbolOf
 }
 
-/** A column k0, k1, .. of each case; rows x from 1, a million and more; those of `stored` parts lie in parts. */
+/** A column k0, k1, .. of each case; rows x from 1; those of `stored` parts lie in parts. */
 async function filled(columns: readonly Case[], stored: number, options = ''): Promise<InlineEngine> {
   const engine = await emptyEngine({ noCompactions: true })
   const symbols = columns.map((_, index) => `k${index} symbol`).join()
@@ -43,24 +44,24 @@ function different(symbolOf: SymbolOf, chosen: (x: number) => boolean = () => tr
 const cases: Readonly<Record<string, Case>> = {
   'the same in all parts': { sql: "'k' || (X % 7)", symbolOf: (x) => `k${x % 7}` },
   'other ones in each part': {
-    sql: "'k' || (X / 60000) || (X % 3)",
-    symbolOf: (x) => `k${Math.floor(x / 60_000)}${x % 3}`,
+    sql: `'k' || (X / ${partRows * 0.6}) || (X % 3)`,
+    symbolOf: (x) => `k${Math.floor(x / (partRows * 0.6))}${x % 3}`,
   },
   'NULL at first': {
     sql: "case when X < 300 then null else 'k' || (X % 5) end",
     symbolOf: (x) => (x < 300 ? null : `k${x % 5}`),
   },
   'NULL once, late': {
-    sql: "case when X = 950000 then null else 'k' || (X % 5) end",
-    symbolOf: (x) => (x === 950_000 ? null : `k${x % 5}`),
+    sql: `case when X = ${partRows * 9.5} then null else 'k' || (X % 5) end`,
+    symbolOf: (x) => (x === partRows * 9.5 ? null : `k${x % 5}`),
   },
   'a rare one': {
-    sql: "case when X = 1100000 then 'rare' else 'k' || (X % 5) end",
-    symbolOf: (x) => (x === 1_100_000 ? 'rare' : `k${x % 5}`),
+    sql: `case when X = ${partRows * 11} then 'rare' else 'k' || (X % 5) end`,
+    symbolOf: (x) => (x === partRows * 11 ? 'rare' : `k${x % 5}`),
   },
   'rare ones, so that all rows are read': {
-    sql: "case when X % 100000 = 99999 then 'r' || X else 'k' end",
-    symbolOf: (x) => (x % 100_000 === 99_999 ? `r${x}` : 'k'),
+    sql: `case when X % ${partRows} = ${partRows - 1} then 'r' || X else 'k' end`,
+    symbolOf: (x) => (x % partRows === partRows - 1 ? `r${x}` : 'k'),
   },
   'nothing but NULL': { sql: 'null', symbolOf: () => null },
 }
@@ -79,8 +80,8 @@ test.each([parts - 2, 0])('of %i parts and rows in memory', async (stored) => {
     expect(await column(`select distinct ${k} from t order by ${k}`), name).toEqual(
       all.toSorted((a, b) => (a === null ? -1 : b === null ? 1 : a < b ? -1 : 1)),
     )
-    const some = different(symbolOf, (x) => x % 2 === 0 && x > 400_000 && x <= 1_050_000)
-    const where = `where n % 2 = 0 and ts > ${base + 40_000_000}::timestamp and ts <= ${base + 105_000_000}::timestamp`
+    const some = different(symbolOf, (x) => x % 2 === 0 && x > 4 * partRows && x <= 10.5 * partRows)
+    const where = `where n % 2 = 0 and ts > ${base + 400 * partRows}::timestamp and ts <= ${base + 1050 * partRows}::timestamp`
     expect((await column(`select distinct ${k} from t ${where}`)).toSorted(), name).toEqual(some.toSorted())
     expect(await engine.rows(`select count(distinct ${k}) from t ${where}`), name).toEqual([
       [BigInt(some.filter((symbol) => symbol !== null).length)],
@@ -92,12 +93,14 @@ test.each([parts - 2, 0])('of %i parts and rows in memory', async (stored) => {
 test('rows that later ones have replaced do not count', async () => {
   const { 'other ones in each part': given } = cases
   const engine = await filled([given as Case], parts, 'dedup upsert keys(ts)')
-  await engine.run(`insert into t select (${base} + x * 100)::timestamp, x::int, 'new' from long_sequence(150000)`)
-  const known = different((given as Case).symbolOf, (x) => x > 150_000)
+  await engine.run(
+    `insert into t select (${base} + x * 100)::timestamp, x::int, 'new' from long_sequence(${1.5 * partRows})`,
+  )
+  const known = different((given as Case).symbolOf, (x) => x > 1.5 * partRows)
   const rows = await engine.rows('select distinct k0 from t')
   expect(rows.map(([symbol]) => symbol as string).toSorted()).toEqual([...known, 'new'].toSorted())
-  await engine.run('delete from t where n < 500000')
-  const left = different((given as Case).symbolOf, (x) => x >= 500_000)
+  await engine.run(`delete from t where n < ${5 * partRows}`)
+  const left = different((given as Case).symbolOf, (x) => x >= 5 * partRows)
   const remaining = await engine.rows('select distinct k0 from t')
   expect(remaining.map(([symbol]) => symbol as string).toSorted()).toEqual(left.toSorted())
 })

@@ -33,7 +33,7 @@ describe('generated kernels', () => {
         const shape = { columns: types, predicate, output }
         compare(select(shape, data, tables), () => passing(predicate, data, tables))
       }),
-      { numRuns: runs(2000, 700), seed },
+      { numRuns: runs(2000, 300), seed },
     )
     expect(taken).toBeGreaterThan(refused * 4)
   })
@@ -50,7 +50,7 @@ describe('generated kernels', () => {
         const shape = { columns: types, expressions: list }
         compare(project(shape, data, tables), () => projected(shape, data, tables))
       }),
-      { numRuns: runs(2000, 700), seed },
+      { numRuns: runs(2000, 300), seed },
     )
     expect(taken).toBeGreaterThan(refused * 4)
   })
