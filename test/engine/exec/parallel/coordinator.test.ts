@@ -26,7 +26,7 @@ const columns = [
 ]
 
 /** .ci/run takes more. */
-const seeds = Number(process.env['SHARE_SEEDS'] ?? 2)
+const seeds = Number(process.env['SHARE_SEEDS'] ?? 1)
 const bench = createBench(256)
 const database = makeDatabase(bench, [
   { name: 't', columns, generations: randomRows(createRandom(11), 45_000), timestampId: 0 },
