@@ -2,7 +2,7 @@
 // package commander.
 
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError, Option } from 'commander'
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { launchAhead } from '../engine/threads/launch.js'
 import type { BackupFlags, CheckFlags } from './cli/cli-backup.js'
 import { type ExportFlags, exportFormats } from './cli/cli-export.js'
@@ -200,8 +200,14 @@ function addRestore(program: Command): void {
 
 /** The root folder option. Its default is in the user's home; without one the option is mandatory. */
 function rootOption(flags: string, description: string): Option {
-  const option = new Option(flags, description)
+  const option = new Option(flags, description).argParser(namedFolder)
   return defaultRoot === undefined ? option.makeOptionMandatory() : option.default(defaultRoot)
+}
+
+/** Rejects the empty path of a variable that is not set, which would be the current folder. */
+function namedFolder(path: string): string {
+  if (path === '') throw new InvalidArgumentError('the path is empty')
+  return path
 }
 
 function addRepair(program: Command): void {

@@ -10,7 +10,8 @@
 //   intervalValues         ts - ts is a number                         ts - ts is an interval, text casts to interval
 //   exactTimeParts         extract() truncates                         extract(epoch ..) keeps fractions; to_timestamp($1)
 //                                                                      takes seconds
-//   unboundedNumeric       DECIMAL has fixed digits                    NUMERIC keeps all digits; quotients have 18 places
+//   unboundedNumeric       DECIMAL has fixed digits, x / 0 is NULL     NUMERIC keeps all digits; quotients have 18 places;
+//                                                                      a divisor of zero is an error
 //   strictCasts            BYTE and SHORT wrap, infinity is NULL       an error
 //   roundsFractions        integer columns truncate fractions          integer columns round them
 //   storesNumbersAsText    an error                                    a text column accepts numbers, timestamps and the like
@@ -36,7 +37,7 @@ export interface Dialect {
   readonly exactTimeParts: boolean
   /**
    * NUMERIC and DECIMAL without declared digits hold any number, casts round to the declared scale, quotients keep 18
-   * places.
+   * places, and their divisor must not be zero.
    */
   readonly unboundedNumeric: boolean
   /** A cast of a number beyond BYTE or SHORT, or of 'infinity' to a timestamp, is an error. */

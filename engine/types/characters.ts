@@ -11,7 +11,7 @@ function charactersOf(text: string): string | readonly string[] {
   return paired.test(text) ? Array.from(text) : text
 }
 
-function characterCount(text: string): number {
+export function characterCount(text: string): number {
   return charactersOf(text).length
 }
 

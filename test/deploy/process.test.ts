@@ -102,6 +102,15 @@ test.skipIf(process.platform === 'win32')('it ends when npm, which started it, w
   expect(log).toMatch(/ server ended$/m)
 })
 
+test.each(['start', 'check', 'repair'])(
+  '%s rejects an empty path, which a variable that is not set gives',
+  async (name) => {
+    const { ended, output } = run([name, '-d', ''])
+    expect(await ended).toBe(2)
+    expect(output()).toContain('the path is empty')
+  },
+)
+
 test('a bad setting ends the start with its place', async () => {
   const root = newRoot()
   const first = run(['start', '-d', root, '--set', 'no.such=1'])

@@ -2,6 +2,7 @@
 // function has `eval`, which evaluates one row and defines the result. Faster implementations are optional, must return
 // the same, and may leave rows to `eval`. column/column-function.ts describes how to add a function.
 
+import { SqlError } from '../../base/errors.js'
 import type { ColumnType, DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { SessionSettings } from '../pg-catalog/session-options.js'
@@ -56,6 +57,10 @@ export interface BoundArgument {
 /** Whether the argument is NULL, rather than a parameter without a value. */
 export function isNullConstant(argument: BoundArgument | undefined): boolean {
   return argument?.constant === null && argument.described !== true
+}
+
+export function divisionByZero(operator: string, position: number): SqlError {
+  return new SqlError(`'${operator}' operation failed: Division by zero`, position)
 }
 
 export interface ScalarFunction {

@@ -10,7 +10,13 @@ import { divideHalfEven, intOrNull, longMax, longOrNull, scaleInteger } from '..
 import type { ArrayValue, Value } from '../../types/value.js'
 import { addressOperators } from './addresses.js'
 import { overNumbers } from './column/numbers.js'
-import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
+import {
+  type BoundArgument,
+  type CallSite,
+  divisionByZero,
+  isNullConstant,
+  type ScalarFunction,
+} from './function-types.js'
 
 const word = (value: bigint): bigint => BigInt.asIntN(64, value)
 
@@ -155,12 +161,14 @@ function decimalArithmetic(name: string, left: bigint, right: bigint, { argTypes
   return withinPrecision(scaleInteger(name === '+' ? a + b : a - b, type.b - scale), type)
 }
 
-/** Division by zero is NULL for a column, but an error for a literal. */
+/**
+ * A literal zero as divisor is an error. Zeros in columns give NULL, except in PostgreSQL's dialect, in which
+ * make-call.ts chooses the forms that report them.
+ */
 function checkDivisor(name: string, [dividend, divisor]: readonly BoundArgument[], position: number): void {
   if (isNullConstant(dividend)) return
   const isZero = divisor?.constant === 0n || divisor?.constant === 0
-  if (isZero && (name === '/' || name === '%'))
-    throw new SqlError(`'${name}' operation failed: Division by zero`, position)
+  if (isZero && (name === '/' || name === '%')) throw divisionByZero(name, position)
 }
 
 function withinPrecision(value: bigint, type: DataType): bigint | null {

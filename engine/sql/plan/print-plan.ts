@@ -162,10 +162,14 @@ function expressionShown(expression: Expression, columns: readonly PlanColumn[])
   }
 }
 
+/** How the operators are written whose forms report a divisor of zero. */
+const written: Readonly<Record<string, string>> = { divide: '/', remainder: '%' }
+
 function callShown(
-  { name, args, type }: Extract<Expression, { kind: 'call' }>,
+  { name: form, args, type }: Extract<Expression, { kind: 'call' }>,
   columns: readonly PlanColumn[],
 ): string {
+  const name = written[form] ?? form
   const shown = args.map((argument) => expressionShown(argument, columns))
   if (name === 'cast' || name === 'convert' || name === 'narrow')
     return `${shown[0] ?? ''}::${typeText(type).toLowerCase()}`

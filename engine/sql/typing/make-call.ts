@@ -71,6 +71,9 @@ function inOneUnit(args: readonly Expression[]): readonly Expression[] {
   return args.map((argument) => (isCoarse(argument) ? convertTo(argument, dataType('TIMESTAMP_NS')) : argument))
 }
 
+/** The forms of operators that report a divisor of zero: PostgreSQL's clients expect it of NUMERIC. */
+const zeroRefusing: Readonly<Record<string, string>> = { '/': 'divide', '%': 'remainder' }
+
 /** Minimum scale of a quotient for clients of PostgreSQL, so that 1m / 3m is not 0. */
 const quotientPlaces = 18
 
@@ -79,8 +82,7 @@ const quotientPlaces = 18
  * both sides, and DECIMAL / integer is DOUBLE.
  */
 function asDividends(args: readonly Expression[], { dialect }: BindContext): readonly Expression[] {
-  if (!dialect.unboundedNumeric || !args.some(({ type }) => type.name === 'DECIMAL')) return args
-  if (!args.every(({ type }) => type.name === 'DECIMAL' || integerNames.has(type.name))) return args
+  if (!dialect.unboundedNumeric || !args.some(isDecimal) || !args.every(isExact)) return args
   const [dividend, divisor] = args.map((argument) => {
     const type = dataType('DECIMAL', integerDigits(argument.type))
     return argument.type.name === 'DECIMAL' ? argument : convertTo(argument, ownDigits(argument, type) ?? type)
@@ -109,6 +111,15 @@ export function convertArguments(row: Takes, args: readonly Expression[]): Expre
 }
 
 const integerNames: ReadonlySet<ColumnType> = new Set(['BYTE', 'SHORT', 'INT', 'LONG'])
+
+function isDecimal({ type }: Expression): boolean {
+  return type.name === 'DECIMAL'
+}
+
+/** DECIMALs and the integers that may stand beside them. */
+function isExact({ type }: Expression): boolean {
+  return type.name === 'DECIMAL' || integerNames.has(type.name)
+}
 
 /** An integer literal that becomes a DECIMAL has as many digits as are written. */
 function ownDigits(argument: Expression, target: DataType): DataType | null {
@@ -143,7 +154,9 @@ export function scalarCall(
 ): Expression {
   if (name === 'exists') return { kind: 'call', name, args: given, type: dataType('BOOLEAN'), position }
   const args = ofOneUnit.has(name) ? inOneUnit(given) : name === '/' ? asDividends(given, context) : given
-  const row = bestOverload(scalarsNamed(name), args.map(resolvedArgument))
+  const isNumeric = context.dialect.unboundedNumeric && args.every(isExact)
+  // mod() has no overload for DECIMALs.
+  const row = bestOverload(scalarsNamed(isNumeric && name === 'mod' ? '%' : name), args.map(resolvedArgument))
   if (row === undefined) throw noMatch(shown, args, position)
   // The first argument of dateadd() selects an overload, so a longer string is an error.
   if (name === 'dateadd' && isWord(args[0])) throw noMatch(shown, args, position)
@@ -151,7 +164,7 @@ export function scalarCall(
   row.check?.(converted.map(boundArgument), position)
   const call: Expression = {
     kind: 'call',
-    name: row.name,
+    name: (isNumeric && converted.some(isDecimal) && zeroRefusing[row.name]) || row.name,
     args: converted,
     type: kindRetained(resultType(row.gives, converted), row.name, converted),
     position,

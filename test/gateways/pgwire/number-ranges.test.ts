@@ -221,3 +221,36 @@ test('parts of times have their fraction, those of HTTP are whole', async () => 
   )
   expect(body.dataset).toEqual([[1704067201, 1, 1, 1]])
 })
+
+/** A DECIMAL on one side, and a column, a literal or a parameter of zero on the other. */
+const byZero = ['1 / m', 'm / m', 'm / i', 'l / m', 'm % m', 's % m', 'mod(m, m)', '1::numeric / i', 'm / (i - i)']
+
+test.each(byZero)('%s is an error where the divisor is zero', async (expression) => {
+  await client.query('create table zero (i int, s smallint, l bigint, d float8, m numeric(18, 3))')
+  try {
+    await client.query('insert into zero values (0, 0, 0, 0, 0), (null, null, null, null, null)')
+    expect(await codeOf(client.query(`select ${expression} from zero`))).toBe('22012')
+    expect(await codeOf(client.query(`select sum(${expression}) from zero`))).toBe('22012')
+    expect(await codeOf(client.query(`select 1 from zero where ${expression} > 0`))).toBe('22012')
+    expect(await codeOf(client.query(`update zero set m = ${expression}`))).toBe('22012')
+    // A condition keeps zeros away, and nothing is divided by NULL.
+    const guarded = `case when m <> 0 then ${expression} end`
+    expect(await rowsOf(`select ${guarded} from zero`)).toEqual([[null], [null]])
+    expect(await rowsOf(`select 1 from zero where m <> 0 and ${expression} > 0`)).toEqual([])
+    expect((await server.exec(`select ${expression} from zero`)).status).toBe(200)
+  } finally {
+    await client.query('drop table zero')
+  }
+})
+
+test('a parameter of zero divides no DECIMAL; integers and doubles divided by zero are NULL', async () => {
+  expect(await codeOf(client.query('select 1m / $1::numeric', ['0.00']))).toBe('22012')
+  expect(await codeOf(client.query('select 1m % $1::int', [0]))).toBe('22012')
+  expect(await codeOf(client.query('select n / 0 from nr'))).toBe('22012')
+  expect(await rowsOf('select 1 / (1 - 1), 1.5 / (1 - 1), mod(1, 1 - 1), null::numeric / 0')).toEqual([
+    [null, null, null, null],
+  ])
+  expect(await rowsOf('select mod(7.5::numeric, 2), 7.5::numeric % 2, 7::numeric / 2')).toEqual([
+    ['1.5', '1.5', '3.500000000000000000'],
+  ])
+})

@@ -5,6 +5,7 @@
 //   cast     explicit cast of the argument to the call's type; a value that cannot be converted is NULL
 //   convert  the same, but a value that cannot be converted is an error
 //   narrow   explicit cast to BYTE or SHORT; a number out of range is an error
+//   divide, remainder  `/` and `%` of DECIMALs; a divisor of zero is an error
 //   in_list  [value, constants or a sub-query with the mode 'list']: whether they contain the value
 //   exists   [sub-query with the mode 'exists']: whether it returned a row
 // `and`, `or`, `case` and `coalesce` evaluate only the arguments that they need.
@@ -21,7 +22,14 @@ import type { Expression } from '../../plan/plan.js'
 import { castColumn } from '../column/casts.js'
 import { inListColumn } from '../column/members.js'
 import { hasValue, type WholeNumbers } from '../column/whole-numbers.js'
-import type { Accumulator, AggregateFunction, CallSite, EvaluationContext, ScalarFunction } from '../function-types.js'
+import {
+  type Accumulator,
+  type AggregateFunction,
+  type CallSite,
+  divisionByZero,
+  type EvaluationContext,
+  type ScalarFunction,
+} from '../function-types.js'
 import { severalRowsText } from '../single-row.js'
 import { aggregatesNamed, scalarsNamed } from './all.js'
 import { bestOverload } from './resolve.js'
@@ -89,6 +97,8 @@ const specialForms: Readonly<Record<string, Form>> = {
   cast: { total: true, column: castColumn },
   convert: {},
   narrow: {},
+  divide: {},
+  remainder: {},
   in_list: { total: true, column: inListColumn },
   exists: {},
 }
@@ -131,6 +141,10 @@ function compileCall(call: Call, evaluation: Evaluation): Evaluator {
     case 'convert':
     case 'narrow':
       return compileCast(call, evaluation)
+    case 'divide':
+      return compileDivision({ ...call, name: '/' }, evaluation)
+    case 'remainder':
+      return compileDivision({ ...call, name: '%' }, evaluation)
     case 'in_list':
       return compileInList(call, evaluation)
     case 'in':
@@ -168,6 +182,19 @@ function compileCast(call: Call, evaluation: Evaluation): Evaluator {
     const converted = convert(value, from, type)
     if (converted === undefined) throw new SqlError(inconvertibleText(value, from, type), position)
     return converted
+  }
+}
+
+/** `/` or `%` of DECIMALs, for which a divisor of zero is an error. */
+function compileDivision(call: Call, evaluation: Evaluation): Evaluator {
+  const parts = call.args.map((argument) => compileExpression(argument, evaluation))
+  const ofColumns = call.args.map((argument, index): Expression => ({ ...argument, kind: 'column', index }))
+  const divide = compileScalar({ ...call, args: ofColumns }, evaluation)
+  return (row) => {
+    const args = parts.map((part) => part(row))
+    const [dividend, divisor] = args
+    if (Number(divisor) === 0 && divisor !== null && dividend !== null) throw divisionByZero(call.name, call.position)
+    return divide(args)
   }
 }
 

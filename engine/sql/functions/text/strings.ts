@@ -168,18 +168,18 @@ const trims: ScalarFunction[] = [
 ]
 
 const lengths: ScalarFunction[] = [
-  ...names(['length', 'char_length', 'character_length'], (name) => ({
+  {
     ...row(
-      name,
+      'length',
       ['TEXT'],
       'INT',
-      'Number of characters; -1 for NULL.',
-      [`${name}('abc')`, '3'],
+      'Length in UTF-16 units: an emoji counts as two. -1 for NULL.',
+      ["length('abc')", '3'],
       ([a]) => (a === null ? -1 : text(a).length),
       lengthColumn,
     ),
     seesNull: true,
-  })),
+  },
   {
     ...row('length', ['BINARY'], 'LONG', 'Number of bytes; -1 for NULL.', null, ([a]) =>
       BigInt(a instanceof Uint8Array ? a.length : -1),

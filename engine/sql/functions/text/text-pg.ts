@@ -3,6 +3,7 @@
 
 import { SqlError } from '../../../base/errors.js'
 import { valueBytesMax } from '../../../base/limits.js'
+import { characterCount } from '../../../types/characters.js'
 import type { DataType } from '../../../types/column-types.js'
 import { displayText } from '../../../types/convert.js'
 import type { Value } from '../../../types/value.js'
@@ -185,6 +186,18 @@ function joined([separator, ...values]: readonly Value[], { argTypes, position }
 }
 
 const characters: readonly ScalarFunction[] = [
+  ...['char_length', 'character_length'].map(
+    (name): ScalarFunction => ({
+      name,
+      takes: ['TEXT'],
+      gives: 'INT',
+      description: 'Number of characters; -1 for NULL.',
+      example: [`${name}('a😀')`, '2'],
+      seesNull: true,
+      total: true,
+      eval: ([text = null]) => (text === null ? -1 : characterCount(String(text))),
+    }),
+  ),
   {
     name: 'concat_ws',
     takes: ['TEXT', 'ANY'],
