@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs'
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { launchAhead } from '../engine/threads/launch.js'
 import type { BackupFlags, CheckFlags } from './cli/cli-backup.js'
+import type { DemoFlags } from './cli/cli-demo.js'
 import { type ExportFlags, exportFormats } from './cli/cli-export.js'
 import { type ImportFlags, importFormats } from './cli/cli-import.js'
 import type { RepairFlags } from './cli/cli-repair.js'
@@ -35,6 +36,7 @@ async function main(): Promise<void> {
   addImport(program)
   addExport(program)
   addSql(program)
+  addDemo(program)
   addCheck(program)
   addBackup(program)
   addRestore(program)
@@ -147,6 +149,23 @@ function addSql(program: Command): void {
     .action(async (flags: SqlFlags) => {
       const { runSql } = await import('./cli/cli-sql.js')
       await runSql(flags)
+    })
+}
+
+function addDemo(program: Command): void {
+  remote(program, 'demo', 'create the tables that the examples of the documentation query')
+    .option('--replace', 'load them again if they exist')
+    .option('--remove', 'only remove them')
+    .addHelpText(
+      'after',
+      `
+Creates sensors, readings and doors: a week of a wholesaler's cold rooms, with gaps, late rows and faults.
+A table of yours with one of these names is never changed.
+${exitHelp}`,
+    )
+    .action(async (flags: DemoFlags) => {
+      const { runDemo } = await import('./cli/cli-demo.js')
+      await runDemo(flags)
     })
 }
 

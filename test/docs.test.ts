@@ -1,16 +1,16 @@
 // Goal: documents stay up to date with the code: generated documents are current, every file that a document names
-// exists, and every setting that a document names exists.
+// exists, every link leads to a heading of a document, and every setting that a document names exists.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
 import { expect, test } from 'vitest'
 import { settingsTable } from '../deploy/settings/settings-table.js'
 import { settingsDocument } from '../deploy/settings/settings-text.js'
-import { repositoryRoot } from './support/source-tree.js'
+import { filesBelow, repositoryRoot } from './support/source-tree.js'
 
 const documents = [
   ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md'],
-  ...readdirSync(join(repositoryRoot, 'docs')).map((name) => `docs/${name}`),
+  ...filesBelow('docs'),
 ].filter((path) => path.endsWith('.md'))
 
 function textOf(path: string): string {
@@ -31,6 +31,49 @@ test('every file that a document names exists', () => {
       .map((path) => `${document} names ${path}`),
   )
   expect(missing).toEqual([])
+})
+
+/** Anchors of the headings of a page, as GitHub makes them. */
+function anchorsOf(path: string): Set<string> {
+  const headings = textOf(path)
+    .replace(/^```[\s\S]*?^```/gm, '')
+    .matchAll(/^#+ (.*)$/gm)
+  return new Set(
+    [...headings].map(([, title = '']) =>
+      title
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  )
+}
+
+test('every link of a document leads to a file, and to a heading', () => {
+  const broken = documents.flatMap((document) =>
+    [
+      ...textOf(document)
+        .replace(/`[^`]*`/g, '')
+        .matchAll(/\]\(([^)\s]+)\)/g),
+    ]
+      .map(([, target = '']) => target)
+      .filter((target) => !/^[a-z]+:/.test(target))
+      .filter((target) => {
+        const [path = '', anchor] = target.split('#')
+        const file = path === '' ? document : posix.join(posix.dirname(document), path)
+        if (!existsSync(join(repositoryRoot, file))) return true
+        return anchor !== undefined && file.endsWith('.md') && !anchorsOf(file).has(anchor)
+      })
+      .map((target) => `${document} links ${target}`),
+  )
+  expect(broken).toEqual([])
+})
+
+test('every document can be found from the list of documents', () => {
+  const listed = ['docs/README.md', 'docs/sql/README.md'].flatMap((path) =>
+    [...textOf(path).matchAll(/\]\(([^)#\s]+)/g)].map(([, target = '']) => posix.join(posix.dirname(path), target)),
+  )
+  const unlisted = documents.filter((path) => path.startsWith('docs/') && !/README/.test(path))
+  expect(unlisted.filter((path) => !listed.includes(path))).toEqual([])
 })
 
 test('every setting that a document names is one', () => {

@@ -3,6 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { answerOf, csvText, cutText, doneText, tableText } from './answer-text.js'
 import { type Client, exitCodes, openClient, refusalText, type ServerFlags, ToolError } from './http-client.js'
 
 export interface SqlFlags extends ServerFlags {
@@ -15,18 +16,6 @@ export interface SqlFlags extends ServerFlags {
 
 export const sqlFormats = ['table', 'csv', 'json'] as const
 type Format = (typeof sqlFormats)[number]
-
-interface Answer {
-  readonly columns?: readonly { readonly name: string; readonly type: string }[]
-  readonly dataset?: readonly (readonly unknown[])[]
-  readonly count?: number
-  /** The server's row limit truncated the result. */
-  readonly capped?: boolean
-  readonly inserted?: number
-  readonly updated?: number
-  readonly deleted?: number
-  readonly timings?: { readonly compiler: number; readonly execute: number }
-}
 
 const help = `\\q            leave
 \\format NAME  table, csv or json
@@ -123,7 +112,7 @@ async function runOne(client: Client, statement: string, format: Format, flags: 
   const text = await reply.body.text()
   const failure = reply.trailers['x-error']
   if (failure !== undefined) throw new ToolError(decodeURIComponent(failure))
-  const answer = JSON.parse(exactNumbers(text)) as Answer
+  const answer = answerOf(text)
   if (format === 'json') process.stdout.write(`${text.trimEnd()}\n`)
   else if (answer.columns === undefined) process.stdout.write(format === 'table' ? doneText(answer) : '')
   else process.stdout.write(format === 'csv' ? csvText(answer) : tableText(answer))
@@ -132,83 +121,6 @@ async function runOne(client: Client, statement: string, format: Format, flags: 
     const { compiler, execute } = answer.timings
     process.stderr.write(`compiled in ${compiler} ms, run in ${execute} ms\n`)
   }
-}
-
-/** Quotes integers that exceed the precision of a JavaScript number; strings and other numbers stay unchanged. */
-function exactNumbers(json: string): string {
-  return json.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
-    /^-?\d{16,}$/.test(token) ? `"${token}"` : token,
-  )
-}
-
-function doneText({ inserted, updated, deleted }: Answer): string {
-  const [rows, done] =
-    inserted !== undefined
-      ? [inserted, 'inserted']
-      : updated !== undefined
-        ? [updated, 'updated']
-        : [deleted, 'deleted']
-  return rows === undefined ? 'OK\n' : `OK, ${rows} ${rows === 1 ? 'row' : 'rows'} ${done}\n`
-}
-
-function cutText({ count, dataset = [] }: Answer): string {
-  const rows = (count ?? dataset.length).toLocaleString('en-US')
-  return `first ${rows} rows; there are more: penstock export writes all of them`
-}
-
-function csvText({ columns = [], dataset = [] }: Answer): string {
-  const lines = [columns.map(({ name }) => csvField(name)), ...dataset.map((row) => row.map(csvField))]
-  return lines.map((fields) => `${fields.join(',')}\n`).join('')
-}
-
-function csvField(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
-
-function tableText(answer: Answer): string {
-  const { columns = [], dataset = [], count, capped } = answer
-  const cells = dataset.map((row) => row.map(cellText))
-  const widths = columns.map(({ name }, index) =>
-    cells.reduce((most, row) => Math.max(most, width(row[index] ?? '')), width(name)),
-  )
-  const line = (row: readonly string[], right: boolean): string =>
-    row
-      .map((text, index) => padded(text, widths[index] ?? 0, right && isNumeric(columns[index]?.type)))
-      .join(' | ')
-      .trimEnd()
-  const rows = [
-    line(
-      columns.map(({ name }) => name),
-      false,
-    ),
-    widths.map((size) => '-'.repeat(size)).join('-+-'),
-  ]
-  for (const row of cells) rows.push(line(row, true))
-  const total = count ?? dataset.length
-  const summary = capped === true ? cutText(answer) : `${total} ${total === 1 ? 'row' : 'rows'}`
-  return `${rows.join('\n')}\n(${summary})\n`
-}
-
-function cellText(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  // Control characters are escaped, because a terminal would interpret them.
-  return text.replace(/\p{Cc}/gu, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
-}
-
-function width(text: string): number {
-  return [...text].length
-}
-
-function padded(text: string, size: number, right: boolean): string {
-  const blanks = ' '.repeat(Math.max(0, size - width(text)))
-  return right ? blanks + text : text + blanks
-}
-
-function isNumeric(type: string | undefined): boolean {
-  return /^(BYTE|SHORT|INT|LONG|FLOAT|DOUBLE|DECIMAL)/.test(type ?? '')
 }
 
 function isEmpty(statement: string): boolean {

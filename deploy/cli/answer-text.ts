@@ -1,0 +1,107 @@
+// Formats responses of /exec for people: a result as a table or CSV, and what a statement without a result has done.
+
+export interface Answer {
+  readonly columns?: readonly { readonly name: string; readonly type: string }[]
+  readonly dataset?: readonly (readonly unknown[])[]
+  readonly count?: number
+  /** The server's row limit truncated the result. */
+  readonly capped?: boolean
+  readonly inserted?: number
+  readonly updated?: number
+  readonly deleted?: number
+  readonly timings?: { readonly compiler: number; readonly execute: number }
+}
+
+/** A response of /exec in which integers keep every digit. */
+export function answerOf(json: string): Answer {
+  return JSON.parse(exactNumbers(json)) as Answer
+}
+
+/** Quotes integers that exceed the precision of a JavaScript number; strings and other numbers stay unchanged. */
+function exactNumbers(json: string): string {
+  return json.replace(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
+    /^-?\d{16,}$/.test(token) ? `"${token}"` : token,
+  )
+}
+
+export function doneText({ inserted, updated, deleted }: Answer): string {
+  const [rows, done] =
+    inserted !== undefined
+      ? [inserted, 'inserted']
+      : updated !== undefined
+        ? [updated, 'updated']
+        : [deleted, 'deleted']
+  return rows === undefined ? 'OK\n' : `OK, ${rows} ${rows === 1 ? 'row' : 'rows'} ${done}\n`
+}
+
+export function cutText({ count, dataset = [] }: Answer): string {
+  const rows = (count ?? dataset.length).toLocaleString('en-US')
+  return `first ${rows} rows; there are more: penstock export writes all of them`
+}
+
+export function csvText({ columns = [], dataset = [] }: Answer): string {
+  const lines = [columns.map(({ name }) => csvField(name)), ...dataset.map((row) => row.map(csvField))]
+  return lines.map((fields) => `${fields.join(',')}\n`).join('')
+}
+
+function csvField(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+export function tableText(answer: Answer): string {
+  const { columns = [], dataset = [], count, capped } = answer
+  const cells = dataset.map((row) => row.map(cellText))
+  const widths = columns.map(({ name }, index) =>
+    cells.reduce((most, row) => Math.max(most, ...(row[index] ?? '').split('\n').map(width)), width(name)),
+  )
+  const line = (row: readonly string[], right: boolean): string =>
+    row
+      .map((text, index) => padded(text, widths[index] ?? 0, right && isNumeric(columns[index]?.type)))
+      .join(' | ')
+      .trimEnd()
+  const rows = [
+    line(
+      columns.map(({ name }) => name),
+      false,
+    ),
+    widths.map((size) => '-'.repeat(size)).join('-+-'),
+  ]
+  for (const row of cells) {
+    const split = row.map((text) => text.split('\n'))
+    const height = Math.max(1, ...split.map(({ length }) => length))
+    for (let n = 0; n < height; n++)
+      rows.push(
+        line(
+          split.map((parts) => parts[n] ?? ''),
+          true,
+        ),
+      )
+  }
+  const total = count ?? dataset.length
+  const summary = capped === true ? cutText(answer) : `${total} ${total === 1 ? 'row' : 'rows'}`
+  return `${rows.join('\n')}\n(${summary})\n`
+}
+
+function cellText(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  // A cell may have several lines. Other control characters are escaped, because a terminal would interpret them.
+  return text
+    .replaceAll('\t', '    ')
+    .replace(/(?!\n)\p{Cc}/gu, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
+}
+
+function width(text: string): number {
+  return [...text].length
+}
+
+function padded(text: string, size: number, right: boolean): string {
+  const blanks = ' '.repeat(Math.max(0, size - width(text)))
+  return right ? blanks + text : text + blanks
+}
+
+function isNumeric(type: string | undefined): boolean {
+  return /^(BYTE|SHORT|INT|LONG|FLOAT|DOUBLE|DECIMAL)/.test(type ?? '')
+}

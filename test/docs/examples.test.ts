@@ -1,0 +1,128 @@
+// Goal: the examples of the documents work, and print what the documents say.
+//
+// One server with the tables of `penstock demo` runs all pages. A page that creates tables loses them at its end, and no
+// page may change the demo's tables. `DOCS_COMPLETE=1 npx vitest run test/docs` writes the actual results into the
+// pages; the diff is for reviewers. test/support/doc-blocks.ts describes the blocks.
+
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { answerOf, doneText, tableText } from '../../deploy/cli/answer-text.js'
+import { splitStatements } from '../../deploy/cli/cli-sql.js'
+import { type DocBlock, runnableBlocks, withResults } from '../support/doc-blocks.js'
+import { command, TestServer } from '../support/server.js'
+import { filesBelow, repositoryRoot } from '../support/source-tree.js'
+
+/** A Python with pandas and pyarrow: `.ci/run` has one. */
+const python = process.env['DOCS_PYTHON']
+const complete = process.env['DOCS_COMPLETE'] === '1'
+const run = promisify(execFile)
+const folder = mkdtempSync(join(tmpdir(), 'penstock-docs-'))
+const server = new TestServer([
+  ...['memory.bytes=512m', 'query.threads=1', 'telemetry.enabled=false'],
+  ...[`copy.import.root=${folder}`, `copy.export.root=${folder}`],
+])
+const demoCounts = `SELECT (SELECT count() FROM sensors) a, (SELECT count() FROM readings) b, (SELECT count() FROM doors) c,
+  (SELECT sum(temperature) FROM readings) d`
+let untouched: readonly (readonly unknown[])[] = []
+
+const pages = ['README.md', ...filesBelow('docs').filter((path) => path.endsWith('.md'))]
+  .map((path) => ({ path, blocks: runnableBlocks(readFileSync(join(repositoryRoot, path), 'utf8')) }))
+  .filter(({ blocks }) => blocks.length > 0)
+
+beforeAll(async () => {
+  await server.start()
+  await shell('penstock demo')
+  untouched = await server.rows(demoCounts)
+})
+
+afterAll(async () => {
+  await server.remove()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+test.each(pages)('$path', async ({ path, blocks }) => {
+  const results: (readonly [DocBlock, string])[] = []
+  const session = new PgSession()
+  for (const block of blocks)
+    if (block.kind !== 'python' || python !== undefined) results.push([block, await resultOf(block, session)])
+  await removeOthers()
+  expect(await server.rows(demoCounts), 'the page changes the tables of the demo').toEqual(untouched)
+  if (complete) {
+    const file = join(repositoryRoot, path)
+    writeFileSync(file, withResults(readFileSync(file, 'utf8'), results))
+  }
+  const wrong = results.filter(([{ mustFail }, result]) => mustFail !== result.startsWith('error: '))
+  expect(wrong.map(([{ line, text }, result]) => `${path}:${line} ${result}\n${text}`)).toEqual([])
+  if (complete) return
+  for (const [{ line, text, expected }, result] of results)
+    if (expected !== null) expect(result, `${path}:${line}\n${text}`).toBe(expected)
+})
+
+async function resultOf({ kind, text }: DocBlock, session: PgSession): Promise<string> {
+  if (kind === 'sh') return shell(text)
+  if (kind === 'python') return shell(`'${python}' - <<'END'\n${text}\nEND`)
+  const { statements, rest } = splitStatements(text)
+  const all = [...statements, rest].filter((each) => each.replace(/--[^\n]*/g, '').trim() !== '')
+  let result = ''
+  for (const [index, statement] of all.entries()) {
+    result = kind === 'sql' ? await overHttp(statement) : await session.run(statement)
+    if (result.startsWith('error: ') && index < all.length - 1) return `${result}\n${statement}`
+  }
+  return result
+}
+
+/** As `penstock sql` prints it. */
+async function overHttp(statement: string): Promise<string> {
+  const { text } = await server.exec(statement)
+  const answer = answerOf(text) as ReturnType<typeof answerOf> & { error?: string; position?: number }
+  if (answer.error !== undefined) return `error: ${answer.error} [position=${answer.position}]`
+  return (answer.columns === undefined ? doneText(answer) : tableText(answer)).trimEnd()
+}
+
+/** Connects at the first statement of a page. */
+class PgSession {
+  #client: pg.Client | null = null
+
+  async run(statement: string): Promise<string> {
+    this.#client ??= await server.connect({ types: { getTypeParser: () => String } })
+    try {
+      const { fields, rows, command, rowCount } = await this.#client.query<unknown[]>({
+        text: statement,
+        rowMode: 'array',
+      })
+      if (fields.length === 0) return rowCount === null ? command : `${command} ${rowCount}`
+      return tableText({ columns: fields.map(({ name }) => ({ name, type: '' })), dataset: rows }).trimEnd()
+    } catch (error) {
+      return `error: ${error instanceof Error ? error.message : String(error)}`
+    }
+  }
+}
+
+/** The output of commands, errors included, with the addresses that the documents use. */
+async function shell(commands: string): Promise<string> {
+  const http = server.address('http')
+  const functions = `set -eo pipefail; penstock() { '${process.execPath}' '${command}' "$@"; }`
+  const own = commands.replaceAll(/(localhost|127\.0\.0\.1):9000/g, http)
+  const env = { ...process.env, PENSTOCK_URL: `http://${http}` }
+  try {
+    const { stdout, stderr } = await run('bash', ['-c', `${functions}\n{ ${own}\n} 2>&1`], { cwd: folder, env })
+    return (stdout + stderr).trimEnd()
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string }
+    return `error: ${(stdout + stderr).trim()}`
+  }
+}
+
+/** Drops what the page has created. */
+async function removeOthers(): Promise<void> {
+  for (const [name] of await server.rows('SELECT view_name FROM views()'))
+    await server.exec(`DROP VIEW '${String(name)}'`)
+  const demo = "'sensors', 'readings', 'doors'"
+  const tables = await server.rows(`SELECT table_name FROM tables() WHERE table_name NOT IN (${demo})`)
+  for (const [name] of tables) await server.exec(`DROP TABLE '${String(name)}'`)
+}
