@@ -111,8 +111,8 @@ export class EventTable {
 function packColumn(type: EventTableOptions['columns'][number][1], values: readonly EventValue[]): PackedColumn {
   if (type === 'SYMBOL') return packSymbols(values.map(String))
   if (type === 'VARCHAR') {
-    const texts = values.map((value) => Buffer.from(String(value)))
-    return { kind: 'texts', lengths: Int32Array.from(texts, ({ length }) => length), bytes: Buffer.concat(texts) }
+    const strings = values.map((value) => Buffer.from(String(value)))
+    return { kind: 'strings', lengths: Int32Array.from(strings, ({ length }) => length), bytes: Buffer.concat(strings) }
   }
   const numbers = BigInt64Array.from(values, (value) => BigInt(Math.round(Number(value))))
   return { kind: 'fixed', bytes: new Uint8Array(numbers.buffer) }
@@ -125,11 +125,11 @@ function packSymbols(values: readonly string[]): PackedColumn {
     known.set(value, id)
     return id
   })
-  const texts = [...known.keys()].flatMap((text) => {
+  const strings = [...known.keys()].flatMap((text) => {
     const bytes = Buffer.from(text)
     const length = Buffer.alloc(4)
     length.writeUInt32LE(bytes.length)
     return [length, bytes]
   })
-  return { kind: 'symbols', ids, texts: Buffer.concat(texts), count: known.size }
+  return { kind: 'symbols', ids, strings: Buffer.concat(strings), count: known.size }
 }

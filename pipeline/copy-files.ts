@@ -124,8 +124,8 @@ async function readRows(
   { session, signal }: Requested,
 ): Promise<void> {
   try {
-    const texts = textColumns(engine.table(table))
-    const list = columns.map(({ name, type }) => copiedColumn(name, type, texts))
+    const strings = textColumns(engine.table(table))
+    const list = columns.map(({ name, type }) => copiedColumn(name, type, strings))
     await importing.schema(columns.map(({ name, type }) => ({ name, type, pattern: null })))
     const rows = await engine.execute(`select ${list.join()} from ${sourceOf(file)}`, {
       ...wholeResult,
@@ -196,17 +196,17 @@ class NullLines {
   }
 }
 
-function copiedColumn(name: string, { name: type }: DataType, texts: ReadonlySet<string>): string {
+function copiedColumn(name: string, { name: type }: DataType, strings: ReadonlySet<string>): string {
   const quoted = `"${name.replaceAll('"', '""')}"`
   if (type !== 'BINARY') return quoted
-  if (texts.has(name.toLowerCase())) return `convert_from(${quoted}, 'UTF8') ${quoted}`
+  if (strings.has(name.toLowerCase())) return `convert_from(${quoted}, 'UTF8') ${quoted}`
   return `case when ${quoted} is not null then '\\x' || encode(${quoted}, 'hex') end ${quoted}`
 }
 
 /** Text columns of an existing table, which take binary values as text. */
 function textColumns(table: TableShape | undefined): ReadonlySet<string> {
-  const texts = table?.columns.filter(({ type }) => ['VARCHAR', 'STRING', 'SYMBOL'].includes(type.name)) ?? []
-  return new Set(texts.map(({ name }) => name.toLowerCase()))
+  const strings = table?.columns.filter(({ type }) => ['VARCHAR', 'STRING', 'SYMBOL'].includes(type.name)) ?? []
+  return new Set(strings.map(({ name }) => name.toLowerCase()))
 }
 
 // Export ------------------------------------------------------------------------------------------------------------

@@ -164,10 +164,10 @@ function histogram(records: readonly (readonly string[])[], width: number): read
   return Array.from({ length: width }, (_, column) => statisticsOf(records.map((record) => record[column] ?? '')))
 }
 
-function statisticsOf(texts: readonly string[]): ColumnStatistics {
+function statisticsOf(strings: readonly string[]): ColumnStatistics {
   const counts = probes.map(() => 0)
   const statistics = { counts, blanks: 0, wholes: 0, beyond: 0, inexact: 0 }
-  for (const text of texts) {
+  for (const text of strings) {
     if (text === '') {
       statistics.blanks++
       continue
@@ -210,14 +210,14 @@ function choose(columns: readonly ColumnStatistics[], rows: number): Types {
  * Converts header fields to valid column names: `a b` becomes `aB`, ` a` becomes `A`. An empty name becomes `f` and
  * the index, with underscores appended until it is unique. Two columns of the same name are an error.
  */
-function columnNames(width: number, texts: readonly string[]): string[] {
-  const written = Array.from({ length: width }, (_, index) => columnName(texts[index] ?? ''))
+function columnNames(width: number, strings: readonly string[]): string[] {
+  const written = Array.from({ length: width }, (_, index) => columnName(strings[index] ?? ''))
   const used = new Map<string, number>()
   for (const [index, name] of written.entries()) {
     const other = used.get(name.toLowerCase())
     if (name !== '' && other !== undefined)
       throw new ImportError(
-        `duplicate column name found [no=${index},name=${name}]: ${sameNames(texts[other] ?? '', texts[index] ?? '', name)}`,
+        `duplicate column name found [no=${index},name=${name}]: ${sameNames(strings[other] ?? '', strings[index] ?? '', name)}`,
       )
     used.set(name.toLowerCase(), index)
   }

@@ -73,10 +73,10 @@ function recordsOf(text: string, delimiter: string): { records: string[][]; line
       ...{ delimiter, quote: '"', record_delimiter: ['\r\n', '\n'] },
       ...{ relax_column_count: true, relax_quotes: true, skip_empty_lines: true, to: recordsMax },
       on_record: (record: string[], { lines: last }: { readonly lines: number }) => {
-        const texts = record.join(' ')
+        const strings = record.join(' ')
         // The parser counts a CRLF within quotes as two lines.
-        twice += texts.split('\r\n').length - 1
-        lines.push(last - twice - (texts.split('\n').length - 1))
+        twice += strings.split('\r\n').length - 1
+        lines.push(last - twice - (strings.split('\n').length - 1))
         return record
       },
     })

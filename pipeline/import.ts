@@ -472,8 +472,8 @@ function bytesOf({ columns }: CsvBatch): number {
   let bytes = 0
   for (const column of columns) {
     if (column.kind === 'fixed') bytes += column.bytes.length
-    else if (column.kind === 'texts') bytes += column.lengths.length * 8 + column.bytes.length
-    else bytes += column.ids.length * 4 + column.texts.length
+    else if (column.kind === 'strings') bytes += column.lengths.length * 8 + column.bytes.length
+    else bytes += column.ids.length * 4 + column.strings.length
   }
   return bytes
 }

@@ -7,7 +7,7 @@
 import avsc, { type types as avroTypes, type Type } from 'avsc'
 import { BadRecordError } from './bad-record.js'
 import type { RowMapper } from './row-mapper.js'
-import type { SchemaRegistry, SchemaTexts } from './schema-registry.js'
+import type { SchemaDefinitions, SchemaRegistry } from './schema-registry.js'
 
 const { types } = avsc
 const headerBytes = 5
@@ -123,10 +123,10 @@ function schemaId(value: Uint8Array): number {
   return new DataView(value.buffer, value.byteOffset).getUint32(1)
 }
 
-function typeOf(texts: SchemaTexts): Type {
+function typeOf(definitions: SchemaDefinitions): Type {
   const options = { registry: {}, logicalTypes: logicalTypes as never, wrapUnions: true, typeHook: longHook() }
   try {
-    const parsed = texts.map((text) => avsc.Type.forSchema(JSON.parse(text), options))
+    const parsed = definitions.map((text) => avsc.Type.forSchema(JSON.parse(text), options))
     return parsed.at(-1) as Type
   } catch (error) {
     throw new BadRecordError(`the schema cannot be used: ${error instanceof Error ? error.message : String(error)}`)

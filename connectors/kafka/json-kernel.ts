@@ -25,7 +25,7 @@ import type { FieldAction, RowMapper } from './row-mapper.js'
 const KIB = 1024
 const sliceRecordsMax = 512
 const fieldsMax = 1024
-const textsBytes = 256 * KIB
+const stringsBytes = 256 * KIB
 const scratchBytes = 512 * KIB
 const valuesBytes = 1024 * KIB
 /** Room for the table's name and the padding of a record. */
@@ -34,8 +34,8 @@ const linesBytes = 1536 * KIB
 
 const stateAt = recordHeapBase
 const fieldsAt = stateAt + recordStateBytes
-const textsAt = fieldsAt + fieldsMax * recordFieldBytes
-const scratchAt = textsAt + textsBytes
+const stringsAt = fieldsAt + fieldsMax * recordFieldBytes
+const scratchAt = stringsAt + stringsBytes
 const recordsAt = scratchAt + scratchBytes
 const valuesAt = recordsAt + sliceRecordsMax * recordBytes
 const linesAt = valuesAt + valuesBytes
@@ -56,7 +56,7 @@ export class JsonKernel {
   readonly #encoder: RecordEncoder
   readonly #mapper: RowMapper
   readonly #known = new Map<string, number>()
-  #texts = textsAt
+  #strings = stringsAt
   #fields = 1
   /** Number of records in memory. */
   #count = 0
@@ -100,7 +100,7 @@ export class JsonKernel {
     const name = this.#putText(Buffer.from(`${escapeWord(column)}=`))
     u32[word + 13] = action === 'symbol' ? 2 : 1
     u32[word + 14] = name
-    u32[word + 15] = this.#texts - name
+    u32[word + 15] = this.#strings - name
     this.keyed = action === 'value' || action === 'symbol' || action === 'double'
   }
 
@@ -177,7 +177,7 @@ export class JsonKernel {
     if (known !== undefined) return known
     const { column, action } = this.#mapper.field(path)
     const name = Buffer.from(`${escapeWord(column)}=`)
-    const full = this.#texts + key.length + name.length + 2 * recordPadding > scratchAt
+    const full = this.#strings + key.length + name.length + 2 * recordPadding > scratchAt
     if (full || this.#fields === fieldsMax) return 0
     const address = fieldsAt + this.#fields * recordFieldBytes
     const keyAt = this.#putText(key)
@@ -192,9 +192,9 @@ export class JsonKernel {
   }
 
   #putText(bytes: Uint8Array): number {
-    const at = this.#texts
+    const at = this.#strings
     this.#encoder.memory.u8.set(bytes, at)
-    this.#texts += bytes.length
+    this.#strings += bytes.length
     return at
   }
 

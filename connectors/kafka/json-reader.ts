@@ -348,7 +348,7 @@ function isPlain(code: number): boolean {
 }
 
 function kindOf(first: string): string {
-  if (first === '"') return 'texts'
+  if (first === '"') return 'strings'
   if (first === '{') return 'objects'
   return first === 'n' ? 'nulls' : 'other values'
 }

@@ -165,12 +165,12 @@ export class RowMapper {
 
   #composed(): string {
     const { timestampFields } = this.#options
-    const texts = timestampFields.map((name, index) => {
+    const strings = timestampFields.map((name, index) => {
       const text = this.#parts[index]
       if (text === undefined) throw new BadRecordError(`a part of the timestamp is missing [field=${name}]`)
       return text
     })
-    return `${timestampOfText(texts.join(''), this.#format)}t`
+    return `${timestampOfText(strings.join(''), this.#format)}t`
   }
 }
 

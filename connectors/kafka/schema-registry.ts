@@ -22,11 +22,11 @@ export class RegistryError extends Error {
 }
 
 /** JSON of Avro schemas, each after the ones that it references; the requested schema is the last one. */
-export type SchemaTexts = readonly string[]
+export type SchemaDefinitions = readonly string[]
 
 export interface SchemaRegistry {
   /** Rejects with RegistryError, or with BadRecordError when there is no such schema. */
-  schema(id: number): Promise<SchemaTexts>
+  schema(id: number): Promise<SchemaDefinitions>
 }
 
 interface Answer {
@@ -42,9 +42,9 @@ export function schemaRegistry({ url, credentials }: RegistryOptions): SchemaReg
   const ask = (path: string): Promise<Answer> => requestSchema(base + path, headers)
   return {
     schema: async (id) => {
-      const texts: string[] = []
-      await gather(ask, await ask(`/schemas/ids/${id}`), texts, new Set())
-      return texts
+      const definitions: string[] = []
+      await gather(ask, await ask(`/schemas/ids/${id}`), definitions, new Set())
+      return definitions
     },
   }
 }
@@ -52,7 +52,7 @@ export function schemaRegistry({ url, credentials }: RegistryOptions): SchemaReg
 async function gather(
   ask: (path: string) => Promise<Answer>,
   answer: Answer,
-  texts: string[],
+  definitions: string[],
   seen: Set<string>,
 ): Promise<void> {
   if (answer.schemaType !== undefined && answer.schemaType !== 'AVRO') {
@@ -63,9 +63,9 @@ async function gather(
     if (seen.has(path)) continue
     if (seen.size >= referencesMax) throw new BadRecordError('the schema refers to too many others')
     seen.add(path)
-    await gather(ask, await ask(path), texts, seen)
+    await gather(ask, await ask(path), definitions, seen)
   }
-  texts.push(answer.schema)
+  definitions.push(answer.schema)
 }
 
 async function requestSchema(url: string, headers: Record<string, string>): Promise<Answer> {

@@ -356,7 +356,7 @@ class TextBuilder implements ColumnBuilder {
 
   take(rows: number): PackedColumn {
     const column = {
-      kind: 'texts',
+      kind: 'strings',
       lengths: this.lengths.subarray(0, rows),
       bytes: this.heap.bytes.subarray(0, this.heap.used),
     } as const
@@ -419,8 +419,8 @@ class SymbolBuilder implements ColumnBuilder {
   }
 
   take(rows: number): PackedColumn {
-    const texts = this.heap.bytes.subarray(0, this.heap.used)
-    const column = { kind: 'symbols', ids: this.ids.subarray(0, rows), texts, count: this.known.size } as const
+    const strings = this.heap.bytes.subarray(0, this.heap.used)
+    const column = { kind: 'symbols', ids: this.ids.subarray(0, rows), strings, count: this.known.size } as const
     this.ids = new Int32Array(batchRows)
     this.known.clear()
     this.heap.bytes = Buffer.allocUnsafeSlow(64 * 1024)

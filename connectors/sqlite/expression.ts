@@ -114,12 +114,12 @@ function signed(sign: string, value: Computed): Computed {
 function call(name: string, values: readonly Computed[]): Computed {
   if (name === 'char') return values.map((value) => String.fromCodePoint(Number(value))).join('')
   if (values.includes(null)) return null
-  const texts = values.map((value) => textOf(value as Exclude<Computed, null>))
-  if (name === 'replace' && texts.length === 3) {
-    const [text = '', from = '', to = ''] = texts
+  const strings = values.map((value) => textOf(value as Exclude<Computed, null>))
+  if (name === 'replace' && strings.length === 3) {
+    const [text = '', from = '', to = ''] = strings
     return from === '' ? text : text.replaceAll(from, () => to)
   }
-  if (name === 'unistr' && texts.length === 1) return unistr(texts[0] as string)
+  if (name === 'unistr' && strings.length === 1) return unistr(strings[0] as string)
   throw new SyntaxError('unknown function')
 }
 

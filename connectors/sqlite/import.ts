@@ -319,8 +319,8 @@ function bytesOf({ columns }: PackedRows): number {
   let bytes = 0
   for (const { values } of columns) {
     if (values.kind === 'fixed') bytes += values.bytes.length
-    else if (values.kind === 'texts') bytes += values.lengths.length * 8 + values.bytes.length
-    else bytes += values.ids.length * 4 + values.texts.length
+    else if (values.kind === 'strings') bytes += values.lengths.length * 8 + values.bytes.length
+    else bytes += values.ids.length * 4 + values.strings.length
   }
   return bytes
 }

@@ -29,7 +29,7 @@ const timeName = /^(ts|t|time|timestamp|datetime|date|epoch|unix_?time)$|(_at|_t
 export class ColumnSample {
   private integers = 0
   private reals = 0
-  private texts = 0
+  private strings = 0
   private times = 0
   private blobs = 0
   private nulls = 0
@@ -51,7 +51,7 @@ export class ColumnSample {
         this.blobs++
         return
       default:
-        this.texts++
+        this.strings++
         if (!Number.isNaN(microsOfText(bytes, begin, end))) this.times++
         if (this.distinct.size <= symbolsMax) this.distinct.add(bytes.toString('latin1', begin, end))
     }
@@ -78,10 +78,10 @@ export class ColumnSample {
 
   /** Whether the column may become the designated timestamp without being named. */
   mayReport(column: SourceColumn, type: DataType): boolean {
-    if (!this.complete || this.integers + this.reals + this.texts === 0) return false
+    if (!this.complete || this.integers + this.reals + this.strings === 0) return false
     return (
       type.name === 'TIMESTAMP' ||
-      (this.blobs + this.texts === 0 && timeName.test(column.name) && this.timeUnit !== null)
+      (this.blobs + this.strings === 0 && timeName.test(column.name) && this.timeUnit !== null)
     )
   }
 
@@ -89,7 +89,7 @@ export class ColumnSample {
     const isTime = /DATE|TIME/.test(declared)
     const numbers = this.integers + this.reals
     if (this.blobs > 0) return dataType('BINARY')
-    if (this.texts > 0) return this.textType(isTime)
+    if (this.strings > 0) return this.textType(isTime)
     if (numbers === 0) return typeWithoutValues(declared, affinity)
     if (isTime && this.timeUnit !== null) return dataType('TIMESTAMP')
     if (/BOOL/.test(declared) && this.bits === numbers && this.complete) return dataType('BOOLEAN')
@@ -98,8 +98,8 @@ export class ColumnSample {
 
   private textType(isTime: boolean): DataType {
     const numbers = this.integers + this.reals
-    if (this.times === this.texts && (numbers === 0 || isTime)) return dataType('TIMESTAMP')
-    const few = this.distinct.size <= symbolsMax && this.texts >= this.distinct.size * symbolRepeats
+    if (this.times === this.strings && (numbers === 0 || isTime)) return dataType('TIMESTAMP')
+    const few = this.distinct.size <= symbolsMax && this.strings >= this.distinct.size * symbolRepeats
     return dataType(few && numbers === 0 ? 'SYMBOL' : 'VARCHAR')
   }
 }

@@ -100,7 +100,7 @@ function parsedTypes(text: string): readonly string[] | undefined {
 
 /** Splits the content of the outermost parentheses at commas. */
 function definitions(bytes: Buffer, from: number): string[] {
-  const texts: string[] = []
+  const strings: string[] = []
   let depth = 0
   let begin = from
   for (let at = from; at < bytes.length; ) {
@@ -108,7 +108,7 @@ function definitions(bytes: Buffer, from: number): string[] {
     const byte = bytes[at]
     if (byte === undefined) break
     if (depth === 0 && (byte === 0x2c || byte === 0x29)) {
-      texts.push(bytes.toString('utf8', begin, at))
+      strings.push(bytes.toString('utf8', begin, at))
       begin = at + 1
       if (byte === 0x29) break
     }
@@ -117,7 +117,7 @@ function definitions(bytes: Buffer, from: number): string[] {
     const name = readName(bytes, at)
     at = name === null || name === undefined ? at + 1 : name.end
   }
-  return texts
+  return strings
 }
 
 const tableConstraint = /^(constraint|primary|unique|check|foreign)$/i

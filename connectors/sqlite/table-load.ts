@@ -211,12 +211,12 @@ export class TableLoad {
 
   /** Rewrites the row in the table's order, with NULL for columns that the statement omits. */
   private reordered(bytes: Buffer, row: ScannedRow, order: Int32Array): Buffer {
-    const texts = this.targets.map(() => 'NULL')
+    const strings = this.targets.map(() => 'NULL')
     for (let index = 0; index < row.count; index++) {
       const place = order[index]!
-      if (place >= 0) texts[place] = literal(bytes, row, index)
+      if (place >= 0) strings[place] = literal(bytes, row, index)
     }
-    return Buffer.from(`(${texts.join(',')})`, 'latin1')
+    return Buffer.from(`(${strings.join(',')})`, 'latin1')
   }
 
   private decide(target: Target): void {

@@ -153,5 +153,5 @@ function packStrings({ u8, u32, i32 }: SharedMemory, entries: number, count: num
     if (length > 0) at += length
   }
   assert(at === all, 'R3: lengths of strings add up to their bytes')
-  return { kind: 'texts', lengths, bytes }
+  return { kind: 'strings', lengths, bytes }
 }

@@ -276,7 +276,7 @@ export function distinctSymbols(
   scratch: Scratch,
   entries: number,
   count: number,
-): { readonly ids: Int32Array; readonly texts: Uint8Array; readonly count: number } {
+): { readonly ids: Int32Array; readonly strings: Uint8Array; readonly count: number } {
   const { memory } = scratch
   const { parquet } = kernels
   const bits = scratch.room('bits', (count >>> 3) + 64)
@@ -294,8 +294,8 @@ export function distinctSymbols(
     ids[row] = bytes < 0 ? -1 : memory.i32[first + next++]!
   }
   assert(next === present, 'R2: every symbol that is present has a code')
-  const texts = memory.u8.slice(dictionary.values, dictionary.values + dictionary.bytes)
-  return { ids, texts, count: dictionary.count }
+  const strings = memory.u8.slice(dictionary.values, dictionary.values + dictionary.bytes)
+  return { ids, strings, count: dictionary.count }
 }
 
 /** nullKinds.entry of the kernel. */

@@ -71,7 +71,7 @@ export interface StagedGeneration {
   /** Allocations to free when the rows are in parts. */
   readonly allocations: readonly number[]
   /** By column id: symbols that are new since the previous generation, in code order. */
-  readonly symbols: readonly (readonly [columnId: number, texts: readonly string[]])[]
+  readonly symbols: readonly (readonly [columnId: number, strings: readonly string[]])[]
   /** Nothing follows. */
   readonly last: boolean
 }

@@ -170,7 +170,7 @@ export class CsvStager {
     const { u8, u32, i32 } = memory
     if (packed.kind === 'fixed') u8.set(packed.bytes, place)
     else if (packed.kind === 'symbols') {
-      this.#storeNumbers(place, packed.ids, packed.ids.length, this.#numbersOf(index, packed.texts, packed.count))
+      this.#storeNumbers(place, packed.ids, packed.ids.length, this.#numbersOf(index, packed.strings, packed.count))
     } else {
       let at = allocator.demand(packed.bytes.length + paddingBytes, budgets.memtables)
       this.#own(at, packed.bytes.length)
@@ -324,15 +324,15 @@ export class CsvStager {
   }
 
   #numberSymbols(index: number, entries: number, count: number, place: number): void {
-    const { ids, texts, count: distinct } = distinctSymbols(this.#tools, this.#scratch, entries, count)
-    this.#storeNumbers(place, ids, count, this.#numbersOf(index, texts, distinct))
+    const { ids, strings, count: distinct } = distinctSymbols(this.#tools, this.#scratch, entries, count)
+    this.#storeNumbers(place, ids, count, this.#numbersOf(index, strings, distinct))
   }
 
   /** Maps distinct strings, each stored after its length, to the file's codes. */
-  #numbersOf(index: number, texts: Uint8Array, distinct: number): Int32Array {
+  #numbersOf(index: number, strings: Uint8Array, distinct: number): Int32Array {
     const column = this.#symbols.get(index) as SymbolColumn
     const numbers = new Int32Array(distinct)
-    const bytes = Buffer.from(texts.buffer, texts.byteOffset, texts.length)
+    const bytes = Buffer.from(strings.buffer, strings.byteOffset, strings.length)
     for (let each = 0, at = 0; each < distinct; each++) {
       const length = bytes.readUInt32LE(at)
       const text = bytes.toString('utf8', at + 4, at + 4 + length)

@@ -93,7 +93,7 @@ export interface AggregateKernel {
   /**
    * The same for entries of strings {address u32, bytes i32}; NULL (bytes -1) is a key. Copies new keys to the heap.
    */
-  numberTexts(table: number, entries: number, mask: number, rows: number, ids: number): number
+  internStrings(table: number, entries: number, mask: number, rows: number, ids: number): number
   /**
    * The same for dictionary-encoded strings: codes (u32), `entries` by code, and `idsByCode` (u32), which caches the
    * number + 1 of each code (0 = not looked up yet).

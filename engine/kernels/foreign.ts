@@ -28,7 +28,7 @@ export interface ForeignKernel {
    */
   joinedTextBytes(prefixes: number, suffixes: number, count: number, bytes: number): number
   /** Writes the strings to `room` and their entries to `target`; joinedTextBytes() must have accepted the lengths. */
-  joinTexts(prefixes: number, suffixes: number, count: number, source: number, room: number, target: number): void
+  joinStrings(prefixes: number, suffixes: number, count: number, source: number, room: number, target: number): void
   /** Index of the first entry that is not valid UTF-8; `count` if all are. */
   firstNoText(entries: number, count: number): number
   /** Decodes BYTE_STREAM_SPLIT of any width. */
@@ -38,7 +38,7 @@ export interface ForeignKernel {
    * (8, 16, 32) bytes; returns the index of the first that does not fit, or `count`.
    */
   integersOfFixed(source: number, count: number, bytes: number, width: number, target: number): number
-  integersOfTexts(entries: number, count: number, width: number, target: number): number
+  integersOfStrings(entries: number, count: number, width: number, target: number): number
   /** Widens integers of 4 or 8 bytes to 8, 16 or 32. */
   widenIntegers(source: number, count: number, bytes: number, width: number, target: number): void
   /** Converts u32 to i64. */

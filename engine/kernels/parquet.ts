@@ -115,7 +115,7 @@ export interface ParquetKernel {
   /** Concatenates the strings of the entries. */
   textBytes(entries: number, count: number, target: number): void
   /** Writes the strings in PLAIN form, each preceded by its length; returns the bytes. */
-  plainTexts(entries: number, count: number, target: number): number
+  plainStrings(entries: number, count: number, target: number): number
   /**
    * Writes entries for strings that are concatenated from `base` on; 0, or -1 if the lengths do not add up to `bytes`.
    */

@@ -54,7 +54,7 @@ export interface RowsKernel extends Readonly<Record<FixedTake, TakeFixed>> {
   /** Finds the values of complete messages of the same form; returns the number of messages. */
   findBinds(state: number): number
   /** Concatenates strings in the heap, and writes their lengths (i32). */
-  takeTexts(starts: number, ends: number, stride: number, rows: number, lengths: number, heap: number): number
+  takeStrings(starts: number, ends: number, stride: number, rows: number, lengths: number, heap: number): number
   /** Writes the numbers (u32) of strings; new ones are added to SYMBOLS. */
   takeSymbols(state: number, starts: number, ends: number, stride: number, rows: number, ids: number): number
   /** Writes ENTRIES for strings that are concatenated from `heap` on, by their lengths (i32; -1: NULL). */
@@ -63,5 +63,5 @@ export interface RowsKernel extends Readonly<Record<FixedTake, TakeFixed>> {
    * Moves the strings of ENTRIES to a heap, each aligned to 8, while they fit; returns the number of rows. `state` is
    * {next u32, end u32} of the heap.
    */
-  moveTexts(entries: number, rows: number, state: number): number
+  moveStrings(entries: number, rows: number, state: number): number
 }

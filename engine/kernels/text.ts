@@ -23,7 +23,7 @@ export const textFlags = { anchoredStart: 1, anchoredEnd: 2, ignoreCase: 4, wild
 /** Matches any character in a literal of a pattern with wildcards. It does not occur in UTF-8. */
 export const anyByte = 255
 
-/** Results of matchTexts per row. NULL does not match. */
+/** Results of matchStrings per row. NULL does not match. */
 export const textAnswers = {
   no: 0,
   yes: 1,
@@ -31,36 +31,36 @@ export const textAnswers = {
   undecided: 2,
 } as const
 
-/** Bits of the relations that orderTexts accepts. */
+/** Bits of the relations that orderStrings accepts. */
 export const textOrders = { less: 1, equal: 2, greater: 4, missing: 8 } as const
 
-/** Bytes of an entry that sliceTexts and foldTexts leave to the caller, because the string is not ASCII. */
+/** Bytes of an entry that sliceStrings and foldStrings leave to the caller, because the string is not ASCII. */
 export const undecidedBytes = -2
 
 export interface TextKernel {
   /** One byte per row: whether the string matches. */
-  matchTexts(pattern: number, entries: number, rows: number, out: number): void
+  matchStrings(pattern: number, entries: number, rows: number, out: number): void
   /** One byte per row: whether the string is one of the members, which are entries as well. NULL equals NULL. */
-  memberTexts(entries: number, rows: number, members: number, count: number, out: number): void
+  memberStrings(entries: number, rows: number, members: number, count: number, out: number): void
   /** One byte per row: whether the string has one of the `wanted` relations (textOrders) to another one. */
-  orderTexts(entries: number, rows: number, text: number, bytes: number, wanted: number, out: number): void
+  orderStrings(entries: number, rows: number, text: number, bytes: number, wanted: number, out: number): void
   /** An i32 per row: length in UTF-16 code units; -1 for NULL. */
   textUnits(entries: number, rows: number, out: number): void
   /**
    * Entries of the characters [from, to) of each string, as in Array.slice, without copying. Returns the number of rows
    * that are left to the caller.
    */
-  sliceTexts(entries: number, rows: number, from: number, to: number, out: number): number
+  sliceStrings(entries: number, rows: number, from: number, to: number, out: number): number
   /** Converts the strings to lower or upper case in a heap. Returns the number of rows that are left to the caller. */
-  foldTexts(entries: number, rows: number, upper: number, heap: number, out: number): number
+  foldStrings(entries: number, rows: number, upper: number, heap: number, out: number): number
   /** An i32 per row: first position of a string within each, in characters from 1; 0 if none, the minimum for NULL. */
-  findTexts(entries: number, rows: number, text: number, bytes: number, out: number): void
+  findInStrings(entries: number, rows: number, text: number, bytes: number, out: number): void
   /** Entries without blanks at the start (1), the end (2) or both (3), without copying. */
-  trimTexts(entries: number, rows: number, sides: number, out: number): void
+  trimStrings(entries: number, rows: number, sides: number, out: number): void
   /** Concatenates the strings of all columns (u32 addresses of entries); NULL is skipped. */
-  joinTexts(columns: number, count: number, rows: number, heap: number, out: number): void
+  joinStrings(columns: number, count: number, rows: number, heap: number, out: number): void
   /** Entries with every occurrence of a non-empty string replaced by another one. */
-  replaceTexts(
+  replaceInStrings(
     entries: number,
     rows: number,
     from: number,
@@ -71,14 +71,14 @@ export interface TextKernel {
     out: number,
   ): void
   /** Size of all strings together. */
-  textsBytes(entries: number, rows: number): number
-  /** Number of bytes that moveTexts writes. */
+  stringsBytes(entries: number, rows: number): number
+  /** Number of bytes that moveStrings writes. */
   movedBytes(entries: number, rows: number): number
   /**
    * Copies the strings of all entries to the target, which is aligned to 8, each padded to 8. The entries get the
    * address of their copy minus `base`.
    */
-  moveTexts(entries: number, rows: number, target: number, base: number): void
+  moveStrings(entries: number, rows: number, target: number, base: number): void
   /**
    * Words whose signed order is that of the eight bytes from `from` on, zero padded; i64 a row, `missing` for NULL.
    */

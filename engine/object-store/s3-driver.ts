@@ -18,7 +18,7 @@ import {
 import type { Retrier } from './retry.js'
 import { errorOf, S3Client, type S3Options, type S3Response } from './s3-client.js'
 import type { CredentialsProvider } from './s3-credentials.js'
-import { elementText, elementTexts, escapeXml } from './s3-xml.js'
+import { elementStrings, elementText, escapeXml } from './s3-xml.js'
 
 const checksumHeader = 'x-amz-meta-crc32'
 const writeIdHeader = 'x-amz-meta-write-id'
@@ -83,7 +83,7 @@ export class S3Driver implements ObjectDriver {
     }
     const { content } = await this.#client.send({ method: 'GET', key: '', query })
     const xml = new TextDecoder().decode(content)
-    const objects = elementTexts(xml, 'Contents').flatMap((entry): ObjectInfo[] => {
+    const objects = elementStrings(xml, 'Contents').flatMap((entry): ObjectInfo[] => {
       const key = elementText(entry, 'Key') ?? ''
       if (!key.startsWith(this.#prefix) || key.endsWith('/')) return []
       const bytes = Number(elementText(entry, 'Size') ?? Number.NaN)

@@ -8,11 +8,11 @@ const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
 
 /** Text of the first element with that name; undefined if there is none. */
 export function elementText(xml: string, name: string): string | undefined {
-  return elementTexts(xml, name)[0]
+  return elementStrings(xml, name)[0]
 }
 
-/** Texts of all elements with that name, entities resolved; those of elements that hold others are their XML. */
-export function elementTexts(xml: string, name: string): string[] {
+/** Strings of all elements with that name, entities resolved; those of elements that hold others are their XML. */
+export function elementStrings(xml: string, name: string): string[] {
   const pattern = new RegExp(`<${name}(?:\\s[^>]*)?>([\\s\\S]*?)</${name}>`, 'g')
   return [...xml.matchAll(pattern)].map(([, text = '']) => (text.includes('<') ? text : unescapeXml(text)))
 }

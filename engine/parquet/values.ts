@@ -174,14 +174,14 @@ function decodeJoined(tools: ValueTools, column: ForeignColumn, values: EncodedV
   const rest = bytes - first - second
   const total = second < 0 ? -1 : foreign.joinedTextBytes(prefixes, suffixes, count, rest)
   if (total < 0 || total > joinedBytesMax) throw damagedLengths(tools, values)
-  const texts = scratch.room('texts', total)
+  const strings = scratch.room('strings', total)
   const entries = shared.room('entries', count * 8)
-  foreign.joinTexts(prefixes, suffixes, count, address + first + second, texts, entries)
+  foreign.joinStrings(prefixes, suffixes, count, address + first + second, strings, entries)
   if (column.physical === physical.bytes) return entries
   const { i32 } = scratch.memory
   for (let i = 0; i < count; i++)
     if (i32[(entries >>> 2) + i * 2 + 1] !== column.bytes) throw damagedLengths(tools, values)
-  return texts
+  return strings
 }
 
 /** Limit of decompressed strings: prefixes are stored once, so a page of a mebibyte may expand to terabytes. */
@@ -291,7 +291,7 @@ function decimals(
   const done =
     column.physical === physical.fixed
       ? foreign.integersOfFixed(raw, count, column.bytes, width, target)
-      : foreign.integersOfTexts(raw, count, width, target)
+      : foreign.integersOfStrings(raw, count, width, target)
   checked(tools, values, done, `is out of range for DECIMAL(${column.type.a},${column.type.b})`)
   return target
 }

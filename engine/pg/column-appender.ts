@@ -58,7 +58,7 @@ export class ColumnAppender {
   /** Exclusive bound of the column's integers, whose minimum is NULL; 0: not an integer column. */
   readonly #bound: number
   readonly #fixed: FixedBuilder | null
-  readonly #texts: TextBuilder | SymbolBuilder | null
+  readonly #strings: TextBuilder | SymbolBuilder | null
 
   constructor(column: AppenderColumn) {
     const { type } = column
@@ -69,51 +69,51 @@ export class ColumnAppender {
     this.#bound = integerBounds[type.name] ?? 0
     const variable = family === 'text' || type.name === 'BINARY' || type.name === 'ARRAY'
     this.#fixed = variable ? null : new FixedBuilder(type)
-    this.#texts = !variable ? null : type.name === 'SYMBOL' ? new SymbolBuilder() : new TextBuilder()
+    this.#strings = !variable ? null : type.name === 'SYMBOL' ? new SymbolBuilder() : new TextBuilder()
   }
 
   get rows(): number {
-    return (this.#fixed ?? (this.#texts as TextBuilder)).rows
+    return (this.#fixed ?? (this.#strings as TextBuilder)).rows
   }
 
   get bytes(): number {
-    return (this.#fixed ?? (this.#texts as TextBuilder)).bytes
+    return (this.#fixed ?? (this.#strings as TextBuilder)).bytes
   }
 
   /** Clears the column and keeps its capacity. */
   reset(): void {
     this.#fixed?.truncate(0)
-    this.#texts?.reset()
+    this.#strings?.reset()
   }
 
   truncate(rows: number): void {
     this.#fixed?.truncate(rows)
-    this.#texts?.truncate(rows)
+    this.#strings?.truncate(rows)
   }
 
   packed(): PackedColumn {
-    return (this.#fixed ?? (this.#texts as TextBuilder)).packed()
+    return (this.#fixed ?? (this.#strings as TextBuilder)).packed()
   }
 
   /** Like `packed`, but valid only until the next row. */
   lent(): PackedColumn {
-    return (this.#fixed ?? (this.#texts as TextBuilder)).lent()
+    return (this.#fixed ?? (this.#strings as TextBuilder)).lent()
   }
 
   /** Appends a default or NULL. Throws SqlError when the column requires a value. */
   missing(): void {
     if (this.column.required) throw new SqlError('designated timestamp column cannot be NULL', 0)
     this.#fixed?.missing()
-    this.#texts?.appendNull()
+    this.#strings?.appendNull()
   }
 
   /** Appends a value of the column's type. */
   value(value: Value): void {
-    const texts = this.#texts
+    const strings = this.#strings
     if (value === null) this.missing()
-    else if (texts !== null) {
+    else if (strings !== null) {
       const bytes = bytesOf(value)
-      texts.append(bytes, 0, bytes.length)
+      strings.append(bytes, 0, bytes.length)
     } else if (typeof value === 'bigint') this.#integer(value)
     else if (typeof value === 'string') this.#fixed?.number(value === '' ? 0 : value.charCodeAt(0))
     else this.#fixed?.number(Number(value))
@@ -207,10 +207,10 @@ export class ColumnAppender {
   // ----------------------------------------------
 
   #take(window: RowWindow, run: ColumnRun, { oid, type }: WireForm, binary: boolean): number {
-    const texts = this.#texts
-    if (texts !== null) {
+    const strings = this.#strings
+    if (strings !== null) {
       const isText = binary ? oid === oids.text || oid === oids.varchar : families[type.name] === 'text'
-      return isText && this.#family === 'text' ? texts.appendRun(window, run) : 0
+      return isText && this.#family === 'text' ? strings.appendRun(window, run) : 0
     }
     const take = binary ? binaryTakes[`${oid} ${this.column.type.name}`] : this.#textTake(type)
     return take === undefined ? 0 : (this.#fixed?.appendRun(window, run, take, this.column.required) ?? 0)
@@ -250,7 +250,7 @@ export class ColumnAppender {
 
   #bytes(bytes: Uint8Array, start: number, end: number): void {
     if (!isText(bytes, start, end)) throw new SqlError('invalid byte sequence for encoding "UTF8"', 0)
-    this.#texts?.append(bytes, start, end)
+    this.#strings?.append(bytes, start, end)
   }
 
   /** NaN: not a number. */
@@ -309,7 +309,7 @@ export class ColumnAppender {
         this.#fixed?.number(bytes[start] === 0 ? 0 : 1)
         return true
       default:
-        if (this.#family !== 'text' || (typeOfOid(oid)?.name ?? 'STRING') !== 'STRING' || binaryTexts.has(oid)) {
+        if (this.#family !== 'text' || (typeOfOid(oid)?.name ?? 'STRING') !== 'STRING' || binaryStrings.has(oid)) {
           return false
         }
         this.#bytes(bytes, start, end)
@@ -365,7 +365,7 @@ const textTakes: Partial<Record<ColumnType, FixedTake>> = {
 const textOnly = { type: dataType('STRING') }
 
 /** Types whose binary format is not just their text. */
-const binaryTexts: ReadonlySet<number> = new Set([
+const binaryStrings: ReadonlySet<number> = new Set([
   ...[oids.time, oids.timetz, oids.inet, oids.cidr, oids.jsonb, oids.byteaArray, oids.jsonArray, oids.jsonbArray],
   ...[oids.timeArray, oids.timetzArray, oids.inetArray, oids.cidrArray],
   ...[oids.int2Array, oids.int4Array, oids.int8Array, oids.textArray],

@@ -30,11 +30,11 @@ export function packedReader(type: DataType, values: PackedColumn): ValueReader 
   switch (values.kind) {
     case 'fixed':
       return vectorReader(type, values.bytes)
-    case 'texts':
+    case 'strings':
       return vectorReader(type, entries(values.lengths, values.bytes))
     case 'symbols': {
-      const texts = symbolStrings(values.texts, values.count)
-      return (row) => texts[values.ids[row]!] ?? null
+      const strings = symbolStrings(values.strings, values.count)
+      return (row) => strings[values.ids[row]!] ?? null
     }
   }
 }
@@ -71,11 +71,11 @@ function entries(lengths: Int32Array, bytes: Uint8Array): Uint8Array {
 function symbolStrings(bytes: Uint8Array, count: number): string[] {
   const source = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   let at = 0
-  const texts = Array.from({ length: count }, () => {
+  const strings = Array.from({ length: count }, () => {
     const start = at + 4
     at = start + source.readUInt32LE(at)
     return source.toString('utf8', start, at)
   })
   assert(at === bytes.length, 'R3: lengths of symbols add up to their bytes')
-  return texts
+  return strings
 }

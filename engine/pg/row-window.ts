@@ -140,8 +140,8 @@ export class RowWindow {
     return this.#memory.u8.subarray(places.values, places.values + rows * fixedTakes[take])
   }
 
-  texts(run: ColumnRun): { readonly lengths: Int32Array; readonly bytes: Uint8Array } {
-    const rows = this.#kernel.takeTexts(...this.#placesOf(run), places.values, places.heap)
+  strings(run: ColumnRun): { readonly lengths: Int32Array; readonly bytes: Uint8Array } {
+    const rows = this.#kernel.takeStrings(...this.#placesOf(run), places.values, places.heap)
     const lengths = this.#words(rows)
     let bytes = 0
     for (let row = 0; row < rows; row++) bytes += Math.max(0, lengths[row]!)
@@ -149,7 +149,7 @@ export class RowWindow {
   }
 
   /** Dictionary-encodes strings: codes, and the distinct strings in code order, each after its length u32. */
-  symbols(run: ColumnRun): { readonly ids: Int32Array; readonly texts: Buffer; readonly count: number } {
+  symbols(run: ColumnRun): { readonly ids: Int32Array; readonly strings: Buffer; readonly count: number } {
     const { u32, u8 } = this.#memory
     const slots = 2 ** Math.ceil(Math.log2((run.rows - run.from) * 2))
     assert(slots * symbolSlotBytes <= sizes.slots, 'K2: the hash table of symbols has its room')
@@ -158,8 +158,8 @@ export class RowWindow {
     for (const [index, value] of [places.slots, slots - 1, places.heap, 0, 0].entries()) u32[word + index] = value
     const rows = this.#kernel.takeSymbols(symbolsAt, ...this.#placesOf(run), places.values)
     assert(u32[word + 3]! <= rows, 'R2: there are no more distinct symbols than rows')
-    const texts = this.bytes.subarray(places.heap, places.heap + u32[word + 4]!)
-    return { ids: this.#words(rows), texts, count: u32[word + 3]! }
+    const strings = this.bytes.subarray(places.heap, places.heap + u32[word + 4]!)
+    return { ids: this.#words(rows), strings, count: u32[word + 3]! }
   }
 
   #placesOf({ column, width, from, rows }: ColumnRun): [starts: number, ends: number, stride: number, rows: number] {

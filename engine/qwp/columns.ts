@@ -46,7 +46,7 @@ export function decodeColumn(decoding: ColumnDecoding, planned: PlannedColumn): 
   if (wire.gorilla) expandTimestamps(decoding, wire)
   if (sameLayout[wire.type] === schema.type.name) storeFixed(decoding, wire, column)
   else if (wire.type === 'BOOLEAN' && schema.type.name === 'BOOLEAN') storeBooleans(decoding, wire, column)
-  else if (isText(wire.type, schema.type.name)) storeTexts(decoding, wire, column)
+  else if (isText(wire.type, schema.type.name)) storeStrings(decoding, wire, column)
   else if (wire.type === 'SYMBOL') storeSymbols(decoding, planned, column)
   else storeConverted(decoding, planned, column, noSymbols)
   column.filled = rows
@@ -110,7 +110,7 @@ function isNull(u8: Uint8Array, nulls: number, row: number): boolean {
   return nulls >= 0 && ((u8[nulls + (row >>> 3)]! >>> (row & 7)) & 1) === 1
 }
 
-function storeTexts({ memory, view, rows }: ColumnDecoding, wire: WireColumn, column: ChunkColumn): void {
+function storeStrings({ memory, view, rows }: ColumnDecoding, wire: WireColumn, column: ChunkColumn): void {
   const { u8, u32, i32 } = memory
   const { nulls, at, data } = wire
   let word = column.address >>> 2

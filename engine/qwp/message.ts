@@ -254,7 +254,7 @@ function readValues(reader: WireReader, column: WireColumn, rows: number, flags:
       return
     case 'VARCHAR':
     case 'BINARY':
-      readTexts(reader, column)
+      readStrings(reader, column)
       return
     case 'SYMBOL':
       readSymbols(reader, column, flags)
@@ -303,7 +303,7 @@ function readTimestamps(reader: WireReader, column: WireColumn, flags: number): 
   else reader.take(column.values * 8)
 }
 
-function readTexts(reader: WireReader, column: WireColumn): void {
+function readStrings(reader: WireReader, column: WireColumn): void {
   const { values } = column
   column.at = reader.take((values + 1) * 4)
   const { view } = reader
@@ -315,11 +315,11 @@ function readTexts(reader: WireReader, column: WireColumn): void {
     last = offset
   }
   column.data = reader.take(last)
-  if (column.type === 'VARCHAR') checkTexts(reader, column, last)
+  if (column.type === 'VARCHAR') checkStrings(reader, column, last)
 }
 
 /** Checks all strings at once, and then that none of them begins within a character. */
-function checkTexts(reader: WireReader, { at, data, values, name }: WireColumn, bytes: number): void {
+function checkStrings(reader: WireReader, { at, data, values, name }: WireColumn, bytes: number): void {
   const { u8, view } = reader
   if (!isUtf8(u8.subarray(data, data + bytes))) throw reader.error(`a string is not UTF-8 [column=${name}]`)
   for (let index = 1; index < values; index++) {

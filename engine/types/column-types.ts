@@ -96,7 +96,7 @@ export const longKinds = { span: 1 } as const
  * `b`. Drivers do not decode the last two as arrays: Node.js mappers parse their text themselves.
  */
 export const textKinds = {
-  ...{ numbers: 1, json: 2, jsonb: 3, texts: 4, ints: 5, longs: 6, void: 7, time: 8 },
+  ...{ numbers: 1, json: 2, jsonb: 3, strings: 4, ints: 5, longs: 6, void: 7, time: 8 },
   ...{ places: 9, oids: 10 },
   ...{ bools: 11, times: 12, zonedTimes: 13, days: 14, uuids: 15 },
   ...{ name: 16, names: 17, labels: 18 },
@@ -144,7 +144,7 @@ export function isCatalogName({ name, a }: DataType): boolean {
 /** A list that PostgreSQL clients see as an array. */
 export function isList({ name, a }: DataType): boolean {
   if (name !== 'STRING') return false
-  return (a >= textKinds.texts && a <= textKinds.longs) || isNamedList(a) || listElements[a] !== undefined
+  return (a >= textKinds.strings && a <= textKinds.longs) || isNamedList(a) || listElements[a] !== undefined
 }
 
 function isNamedList(kind: number): boolean {
@@ -170,7 +170,7 @@ export function listTypeOf(type: DataType): DataType {
   if (isZoned(type)) return dataType('STRING', textKinds.zonedTimes)
   if (isDay(type)) return dataType('STRING', textKinds.days)
   if (isCatalogName(type)) return dataType('STRING', textKinds.names)
-  return dataType('STRING', isSpan(type) ? textKinds.texts : (listKinds[name] ?? textKinds.texts))
+  return dataType('STRING', isSpan(type) ? textKinds.strings : (listKinds[name] ?? textKinds.strings))
 }
 
 const listKinds: Partial<Record<ColumnType, number>> = {
@@ -240,7 +240,7 @@ const oidTypeOid = 26
 const textOids: Readonly<Record<number, number>> = {
   [textKinds.json]: 114,
   [textKinds.jsonb]: 3802,
-  [textKinds.texts]: 1009,
+  [textKinds.strings]: 1009,
   [textKinds.ints]: 1007,
   [textKinds.longs]: 1016,
   [textKinds.time]: 1083,

@@ -124,7 +124,7 @@ function dayOfDigits(text: string, unit: TimestampUnit): bigint | null {
   return ticksOfDays(daysFromCivil(year, month, day), unit)
 }
 
-// Texts -------------------------------------------------------------------------------------------------------------
+// Strings -------------------------------------------------------------------------------------------------------------
 
 /** Rewrites forms that SQL does not support to ones that it does. */
 function timeOfOtherForm(text: string, unit: TimestampUnit): bigint | null {

@@ -181,10 +181,10 @@ function arrayBytes({ shape, data }: ArrayValue, type: DataType): Buffer {
 const listText: TextForm = (value, type) => {
   const element = elementType(type)
   const form = textForm(element)
-  const texts = textElements(String(value))
-  if (texts === null) return String(value)
+  const strings = textElements(String(value))
+  if (strings === null) return String(value)
   return textArray(
-    texts.map((text) => {
+    strings.map((text) => {
       const found = listValue(text, element)
       return found === null || found === undefined ? null : form(found, element)
     }),
@@ -203,8 +203,8 @@ const listBytes: BinaryForm = (value, type) => {
   // SHORT has no NULL; it is an element type on the wire only.
   const element = type.a === textKinds.places ? dataType('SHORT') : elementType(type)
   const form = binaryForm(element) ?? ((text) => Buffer.from(String(text), 'utf8'))
-  const texts = isVector(type) ? elementsOf(value) : (textElements(String(value)) ?? [String(value)])
-  const elements = texts.map((text): Uint8Array | null => {
+  const strings = isVector(type) ? elementsOf(value) : (textElements(String(value)) ?? [String(value)])
+  const elements = strings.map((text): Uint8Array | null => {
     const found = listValue(text, element)
     return found === null || found === undefined ? null : (form(found, element) as Uint8Array)
   })

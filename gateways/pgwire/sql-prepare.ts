@@ -35,13 +35,13 @@ export function boundBySql(pg: PgSession, { name, args }: ExecuteStatement): Bou
   if (args.length !== types.length) {
     throw new PgError('42601', `wrong number of parameters for prepared statement "${name}"`)
   }
-  return { parsed: prepared.statement, bound: boundTexts(args.map(argumentText)), types }
+  return { parsed: prepared.statement, bound: boundStrings(args.map(argumentText)), types }
 }
 
-function boundTexts(texts: readonly (string | null)[]): BoundParameters {
-  const parts = texts.map((text) => (text === null ? null : Buffer.from(text, 'utf8')))
-  const starts = new Int32Array(texts.length)
-  const ends = new Int32Array(texts.length)
+function boundStrings(strings: readonly (string | null)[]): BoundParameters {
+  const parts = strings.map((text) => (text === null ? null : Buffer.from(text, 'utf8')))
+  const starts = new Int32Array(strings.length)
+  const ends = new Int32Array(strings.length)
   let at = 0
   for (const [index, part] of parts.entries()) {
     starts[index] = at
@@ -49,7 +49,7 @@ function boundTexts(texts: readonly (string | null)[]): BoundParameters {
     ends[index] = part === null ? -1 : at
   }
   const bytes = Buffer.concat(parts.map((part) => part ?? Buffer.alloc(0)))
-  return { count: texts.length, bytes, starts, ends, isBinary: () => false }
+  return { count: strings.length, bytes, starts, ends, isBinary: () => false }
 }
 
 function argumentText(argument: Argument): string | null {

@@ -189,8 +189,8 @@ async function warm(file: string): Promise<void> {
 async function makeRows(file: string, rows: number): Promise<void> {
   const instance = await DuckDBInstance.create(':memory:', { threads: '2' })
   const connection = await instance.connect()
-  const one = (...texts: readonly string[]): string =>
-    `['${texts.join("','")}'][1 + (random() * ${texts.length})::int % ${texts.length}]`
+  const one = (...strings: readonly string[]): string =>
+    `['${strings.join("','")}'][1 + (random() * ${strings.length})::int % ${strings.length}]`
   await connection.run('select setseed(0.5)')
   await connection.run(`copy (select
       strftime(timestamp '2024-01-01' + to_microseconds(row * 100000), '%Y-%m-%dT%H:%M:%S.%fZ') ts,

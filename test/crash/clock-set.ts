@@ -130,10 +130,10 @@ async function expectDeadline(shiftMs: number): Promise<void> {
 
 function steps(): number {
   // Each day has a file of its own.
-  const texts = readdirSync(join(root, 'log'))
+  const strings = readdirSync(join(root, 'log'))
     .filter((file) => file.startsWith('stdout-'))
     .map((file) => readFileSync(join(root, 'log', file), 'utf8'))
-  return texts.join('').split("the machine's clock was set").length - 1
+  return strings.join('').split("the machine's clock was set").length - 1
 }
 
 async function main(): Promise<void> {

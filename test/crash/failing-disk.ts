@@ -114,8 +114,8 @@ async function fill(): Promise<void> {
 }
 
 function logOf(of: string): string {
-  const texts = readdirSync(join(of, 'log')).filter((name) => name.startsWith('stdout-'))
-  return texts.map((name) => readFileSync(join(of, 'log', name), 'utf8')).join('')
+  const strings = readdirSync(join(of, 'log')).filter((name) => name.startsWith('stdout-'))
+  return strings.map((name) => readFileSync(join(of, 'log', name), 'utf8')).join('')
 }
 
 async function failAt(call: number): Promise<Outcome> {

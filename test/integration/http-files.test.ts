@@ -323,8 +323,8 @@ describe('imports', () => {
     const said = await imported('a,b\n1,2\n', { name: 'said' }, '[{"name":"b","type":"SHORT"}]')
     expect(said.body).toMatchObject({ header: true, rowsImported: 1 })
     // Names that may be values are read as such.
-    const texts = await imported('a,b\nx,y\nz,w\n', { name: 'texts' }, '[{"name":"b","type":"SYMBOL"}]')
-    expect(texts.body).toMatchObject({ header: false, rowsImported: 3 })
+    const strings = await imported('a,b\nx,y\nz,w\n', { name: 'texts' }, '[{"name":"b","type":"SYMBOL"}]')
+    expect(strings.body).toMatchObject({ header: false, rowsImported: 3 })
   })
 
   test('names of a header are made names of columns, and two of one name are refused', async () => {

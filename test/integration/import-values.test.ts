@@ -122,11 +122,11 @@ describe('times', () => {
   })
 
   test('nanoseconds keep their digits', async () => {
-    const texts = await imported('ts,v\n2024-01-31 10:11:12,1\n2024-01-31 10:11:12.123456789,2\n')
+    const strings = await imported('ts,v\n2024-01-31 10:11:12,1\n2024-01-31 10:11:12.123456789,2\n')
     const numbers = await imported('ts,v\n1706695872000000001,1\n1706695873000000002,2\n', { timestamp: 'ts' })
     const rows = Array.from({ length: 2000 }, (_, index) => `2024-01-31T10:11:12.${index + 1000}Z,1\n`).join('')
     const late = await imported(`ts,v\n${rows}2024-01-31T10:11:12.000000001Z,2\n`)
-    for (const { types } of [texts, numbers, late]) expect(types[0]).toBe('ts TIMESTAMP_NS')
+    for (const { types } of [strings, numbers, late]) expect(types[0]).toBe('ts TIMESTAMP_NS')
     expect(await rowsOf(`select ts from ${late.table} where v = 2`)).toEqual([['2024-01-31T10:11:12.000000001Z']])
   })
 

@@ -142,10 +142,10 @@ function settings(broker: KafkaBroker, registry: string): string[] {
   )
 }
 
-async function send(client: KafkaClient, topic: string, texts: readonly (string | Buffer)[], more: object = {}) {
+async function send(client: KafkaClient, topic: string, strings: readonly (string | Buffer)[], more: object = {}) {
   const producer = client.producer()
   await producer.connect()
-  const messages = texts.map((value, index) => ({ key: `k${index}`, value, partition: 0 }))
+  const messages = strings.map((value, index) => ({ key: `k${index}`, value, partition: 0 }))
   await producer.send({ topic, messages, ...more })
   await producer.disconnect()
 }
@@ -164,8 +164,11 @@ async function compressions(client: KafkaClient, server: TestServer): Promise<vo
   ]
   await createTopic(client, 'json-a', 1)
   for (const [index, compression] of types.entries()) {
-    const texts = Array.from({ length: 200 }, (_, n) => `{"device":"d${n % 5}","v":${index * 200 + n},"ts":1700000000}`)
-    await send(client, 'json-a', texts, { compression })
+    const strings = Array.from(
+      { length: 200 },
+      (_, n) => `{"device":"d${n % 5}","v":${index * 200 + n},"ts":1700000000}`,
+    )
+    await send(client, 'json-a', strings, { compression })
   }
   const sql = 'select count(), sum(v), count_distinct(key), count_distinct(device) from readings_0'
   await server.untilRows(sql, [[1000, 499_500, 200, 5]], 60_000)

@@ -422,26 +422,26 @@ test('sizes that cannot be are not believed', async () => {
 })
 
 test('a checksum, a dictionary and a text that do not fit', async () => {
-  const texts: WrittenColumn = {
+  const strings: WrittenColumn = {
     ...{ name: 's', physical: 6, element: { converted_type: types.ConvertedType.UTF8 }, encoding: 8 },
     values: ['aa', 'bb', 'aa', 'cc'].map((value) => Buffer.from(value)),
   }
-  const summed = parquetFile([texts], { ...plainForm, checksums: true })
+  const summed = parquetFile([strings], { ...plainForm, checksums: true })
   summed[summed.indexOf('bb')] = 0x63
   await expectDamage(
     'sum.parquet',
     summed,
     'the checksum of a page does not match [file=sum.parquet, column=s, row group=0, offset=4]',
   )
-  const encoded = parquetFile([texts], plainForm)
+  const encoded = parquetFile([strings], plainForm)
   const indexes = encoded.indexOf(Buffer.from('0203', 'hex'))
   expect(indexes).toBeGreaterThan(0)
   encoded[indexes + 2] = 0xff
   await expectDamage('code.parquet', encoded, /invalid indexes into its dictionary of 3 values/)
-  const plain = parquetFile([{ ...texts, encoding: 0 }], plainForm)
+  const plain = parquetFile([{ ...strings, encoding: 0 }], plainForm)
   plain[plain.indexOf('bb')] = 0xff
   await expectDamage('utf8.parquet', plain, 'value 2 of a page is not valid UTF-8')
-  const longer = parquetFile([{ ...texts, encoding: 0 }], plainForm)
+  const longer = parquetFile([{ ...strings, encoding: 0 }], plainForm)
   longer[longer.indexOf('bb') - 1] = 0x7f
   await expectDamage('lengths.parquet', longer, 'the lengths of values exceed their page')
 })

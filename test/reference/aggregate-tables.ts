@@ -11,7 +11,7 @@ type TableKernel = Pick<
   | 'fillWithin'
   | 'numberKeys8'
   | 'numberKeys16'
-  | 'numberTexts'
+  | 'internStrings'
   | 'numberCodes'
   | 'rehashKeys'
 >
@@ -43,7 +43,7 @@ export function tableTwin(memory: SharedMemory): TableKernel {
       numberKeys(memory, table, mask, rows, ids, (r) => ({ at: keys + r * 8, bytes: 8, entry: 0 }), 8),
     numberKeys16: (table, keys, mask, rows, ids) =>
       numberKeys(memory, table, mask, rows, ids, (r) => ({ at: keys + r * 16, bytes: 16, entry: 0 }), 16),
-    numberTexts: (table, entries, mask, rows, ids) =>
+    internStrings: (table, entries, mask, rows, ids) =>
       numberKeys(memory, table, mask, rows, ids, (r) => textAt(memory, entries + r * 8), 0),
     numberCodes: (table, codes, entries, _idsByCode, mask, rows, ids) => {
       const entryOf = (row: number): number => entries + memory.u32[(codes >>> 2) + row]! * 8

@@ -58,7 +58,7 @@ export function foreignReference(memory: SharedMemory): ForeignKernel {
       }
       return read === bytes ? total : -1
     },
-    joinTexts: (prefixes, suffixes, count, source, room, target) => {
+    joinStrings: (prefixes, suffixes, count, source, room, target) => {
       let [before, to, from] = [room, room, source]
       for (let i = 0; i < count; i++) {
         const [prefix, suffix] = [i32(prefixes + i * 4), i32(suffixes + i * 4)]
@@ -85,7 +85,7 @@ export function foreignReference(memory: SharedMemory): ForeignKernel {
       for (let i = 0; i < count; i++) if (!integer(source + i * bytes, bytes, width, target + i * width)) return i
       return count
     },
-    integersOfTexts: (entries, count, width, target) => {
+    integersOfStrings: (entries, count, width, target) => {
       for (let i = 0; i < count; i++)
         if (!integer(u32(entries + i * 8), i32(entries + i * 8 + 4), width, target + i * width)) return i
       return count

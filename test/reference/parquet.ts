@@ -169,7 +169,7 @@ function smallAt(view: DataView, values: number, index: number, kind: number): n
 
 function textReference(
   view: DataView,
-): Pick<ParquetKernel, 'textLengths' | 'textBytes' | 'plainTexts' | 'textEntries' | 'plainTextEntries'> {
+): Pick<ParquetKernel, 'textLengths' | 'textBytes' | 'plainStrings' | 'textEntries' | 'plainTextEntries'> {
   const u8 = new Uint8Array(view.buffer)
   return {
     textLengths: (entries, count, target) => {
@@ -190,7 +190,7 @@ function textReference(
         out += length
       }
     },
-    plainTexts: (entries, count, target) => {
+    plainStrings: (entries, count, target) => {
       let out = target
       for (let i = 0; i < count; i++) {
         const from = view.getUint32(entries + i * 8, true)

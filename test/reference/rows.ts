@@ -49,7 +49,7 @@ export function rowsReference(memory: SharedMemory): RowsKernel {
     }),
     takeDecimals: doubles((start, end) => simple(scanDecimal(u8, start, end))),
     ...textTakes(memory),
-    ...entryTexts(memory),
+    ...entryStrings(memory),
   }
 }
 
@@ -70,7 +70,7 @@ function taking<Value>({ u8, i32 }: SharedMemory, put: (at: number, value: Value
     }
 }
 
-function textTakes({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'takeTexts' | 'takeSymbols'> {
+function textTakes({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'takeStrings' | 'takeSymbols'> {
   /** -1: NULL; undefined: no text. */
   const textAt = (starts: number, ends: number): Uint8Array | -1 | undefined => {
     const end = i32[ends >>> 2]!
@@ -79,7 +79,7 @@ function textTakes({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'takeTexts'
     return bytes.includes(0) || !isUtf8(bytes) ? undefined : bytes
   }
   return {
-    takeTexts: (starts, ends, stride, rows, lengths, heap) => {
+    takeStrings: (starts, ends, stride, rows, lengths, heap) => {
       let at = heap
       for (let row = 0; row < rows; row++) {
         const text = textAt(starts + row * stride, ends + row * stride)
@@ -92,7 +92,7 @@ function textTakes({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'takeTexts'
       return rows
     },
     takeSymbols: (state, starts, ends, stride, rows, ids) => {
-      const known = knownTexts({ u8, u32 }, state)
+      const known = knownStrings({ u8, u32 }, state)
       for (let row = 0; row < rows; row++) {
         const text = textAt(starts + row * stride, ends + row * stride)
         if (text === undefined) return row
@@ -104,7 +104,7 @@ function textTakes({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'takeTexts'
 }
 
 /** The number of a text. This implementation keeps no slots: it reads what is there. */
-function knownTexts({ u8, u32 }: Pick<SharedMemory, 'u8' | 'u32'>, state: number): (text: Uint8Array) => number {
+function knownStrings({ u8, u32 }: Pick<SharedMemory, 'u8' | 'u32'>, state: number): (text: Uint8Array) => number {
   const word = state >>> 2
   const heap = u32[word + 2]!
   const numbers = new Map<string, number>()
@@ -126,7 +126,7 @@ function knownTexts({ u8, u32 }: Pick<SharedMemory, 'u8' | 'u32'>, state: number
   }
 }
 
-function entryTexts({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'entriesOf' | 'moveTexts'> {
+function entryStrings({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'entriesOf' | 'moveStrings'> {
   return {
     entriesOf: (lengths, rows, heap, entries) => {
       let at = heap
@@ -137,7 +137,7 @@ function entryTexts({ u8, i32, u32 }: SharedMemory): Pick<RowsKernel, 'entriesOf
         at += Math.max(0, length)
       }
     },
-    moveTexts: (entries, rows, state) => {
+    moveStrings: (entries, rows, state) => {
       let next = u32[state >>> 2]!
       let row = 0
       for (; row < rows; row++) {

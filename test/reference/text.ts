@@ -101,7 +101,7 @@ export function textReference(memory: SharedMemory): TextKernel {
   return {
     ...bytesReference(memory),
 
-    matchTexts(pattern, entries, rows, out) {
+    matchStrings(pattern, entries, rows, out) {
       for (let row = 0; row < rows; row++) {
         const start = startOf(entries, row)
         const bytes = bytesOf(entries, row)
@@ -109,14 +109,14 @@ export function textReference(memory: SharedMemory): TextKernel {
       }
     },
 
-    memberTexts(entries, rows, members, count, out) {
+    memberStrings(entries, rows, members, count, out) {
       const wanted = new Set<string | null>()
       const at = (list: number, row: number): string | null => (bytesOf(list, row) < 0 ? null : textOf(list, row))
       for (let index = 0; index < count; index++) wanted.add(at(members, index))
       for (let row = 0; row < rows; row++) u8[out + row] = wanted.has(at(entries, row)) ? 1 : 0
     },
 
-    orderTexts(entries, rows, text, textBytes, wanted, out) {
+    orderStrings(entries, rows, text, textBytes, wanted, out) {
       for (let row = 0; row < rows; row++) {
         const bytes = bytesOf(entries, row)
         const order = bytes < 0 ? 3 : orderOf(startOf(entries, row), bytes, text, textBytes)
@@ -129,7 +129,7 @@ export function textReference(memory: SharedMemory): TextKernel {
         i32[(out >>> 2) + row] = bytesOf(entries, row) < 0 ? -1 : textOf(entries, row).length
     },
 
-    sliceTexts(entries, rows, from, to, out) {
+    sliceStrings(entries, rows, from, to, out) {
       return eachAscii(entries, rows, out, (row) => {
         const bytes = bytesOf(entries, row)
         const [first, last] = [from, to].map((place) =>
@@ -139,7 +139,7 @@ export function textReference(memory: SharedMemory): TextKernel {
       })
     },
 
-    foldTexts(entries, rows, upper, heap, out) {
+    foldStrings(entries, rows, upper, heap, out) {
       let target = heap
       return eachAscii(entries, rows, out, (row) => {
         const text = textOf(entries, row)
@@ -147,13 +147,13 @@ export function textReference(memory: SharedMemory): TextKernel {
       })
     },
 
-    findTexts(entries, rows, text, bytes, out) {
+    findInStrings(entries, rows, text, bytes, out) {
       const wanted = Buffer.from(u8.slice(text, text + bytes)).toString()
       for (let row = 0; row < rows; row++)
         i32[(out >>> 2) + row] = bytesOf(entries, row) < 0 ? intMin : placeOf(textOf(entries, row), wanted)
     },
 
-    trimTexts(entries, rows, sides, out) {
+    trimStrings(entries, rows, sides, out) {
       for (let row = 0; row < rows; row++) {
         let start = startOf(entries, row)
         const bytes = bytesOf(entries, row)
@@ -164,16 +164,16 @@ export function textReference(memory: SharedMemory): TextKernel {
       }
     },
 
-    joinTexts(columns, count, rows, heap, out) {
+    joinStrings(columns, count, rows, heap, out) {
       const lists = [...u32.subarray(columns >>> 2, (columns >>> 2) + count)]
       let target = heap
       for (let row = 0; row < rows; row++) {
-        const texts = lists.map((list) => (bytesOf(list, row) < 0 ? '' : textOf(list, row)))
-        target = putText(out, row, target, texts.join(''))
+        const strings = lists.map((list) => (bytesOf(list, row) < 0 ? '' : textOf(list, row)))
+        target = putText(out, row, target, strings.join(''))
       }
     },
 
-    replaceTexts(entries, rows, from, fromBytes, to, toBytes, heap, out) {
+    replaceInStrings(entries, rows, from, fromBytes, to, toBytes, heap, out) {
       const [wanted, other] = [u8.slice(from, from + fromBytes), u8.slice(to, to + toBytes)].map((bytes) =>
         Buffer.from(bytes).toString(),
       ) as [string, string]
@@ -186,14 +186,14 @@ export function textReference(memory: SharedMemory): TextKernel {
   }
 }
 
-type BytesKernel = Pick<TextKernel, 'textsBytes' | 'movedBytes' | 'moveTexts' | 'textWords'>
+type BytesKernel = Pick<TextKernel, 'stringsBytes' | 'movedBytes' | 'moveStrings' | 'textWords'>
 
 /** What looks at bytes, whatever characters they are. */
 function bytesReference(memory: SharedMemory): BytesKernel {
   const { u8, u32, i64 } = memory
   const { startOf, bytesOf } = entryReaders(memory)
   return {
-    textsBytes(entries, rows) {
+    stringsBytes(entries, rows) {
       let sum = 0
       for (let row = 0; row < rows; row++) sum += Math.max(0, bytesOf(entries, row))
       return sum
@@ -205,7 +205,7 @@ function bytesReference(memory: SharedMemory): BytesKernel {
       return sum
     },
 
-    moveTexts(entries, rows, target, base) {
+    moveStrings(entries, rows, target, base) {
       let to = target
       for (let row = 0; row < rows; row++) {
         const bytes = bytesOf(entries, row)

@@ -48,9 +48,9 @@ function readBatch(
   const columns = forms.map((form): ((row: number) => ArrowValue) => {
     const valid = buffer()
     const values = buffer()
-    const texts = form === 'text' ? buffer() : values
+    const strings = form === 'text' ? buffer() : values
     const read = (row: number): ArrowValue => {
-      if (form === 'text') return texts.toString('utf8', values.readInt32LE(row * 4), values.readInt32LE(row * 4 + 4))
+      if (form === 'text') return strings.toString('utf8', values.readInt32LE(row * 4), values.readInt32LE(row * 4 + 4))
       if (form === 'f64') return values.readDoubleLE(row * 8)
       return form === 'i32' ? values.readInt32LE(row * 4) : values.readBigInt64LE(row * 8)
     }

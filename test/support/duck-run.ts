@@ -63,11 +63,11 @@ async function ask(
   run: RunOurs,
   duck: RunDuck<readonly (readonly unknown[])[]>,
 ): Promise<string | null> {
-  const texts = `\n  ours: ${query.ours}\n  duck: ${query.duck}\n      `
+  const strings = `\n  ours: ${query.ours}\n  duck: ${query.duck}\n      `
   const [mine, theirs] = await Promise.all([attempt(() => run(query.ours)), attempt(() => duck(query.duck))])
   if ('error' in mine || 'error' in theirs) {
     if ('error' in mine && 'error' in theirs) return 'refused'
-    return `${texts}${'error' in mine ? `we: ${mine.error}` : `DuckDB: ${'error' in theirs ? theirs.error : ''}`}`
+    return `${strings}${'error' in mine ? `we: ${mine.error}` : `DuckDB: ${'error' in theirs ? theirs.error : ''}`}`
   }
   const ours = cellsOfRows(mine.value).map((row) => row.map(ourCell))
   const difference = rowsDiffer(
@@ -75,7 +75,7 @@ async function ask(
     theirs.value.map((row) => row.map(duckCell)),
     query.ordered,
   )
-  return difference === null ? null : `${texts}${difference}`
+  return difference === null ? null : `${strings}${difference}`
 }
 
 async function attempt<T>(work: () => Promise<T>): Promise<{ readonly value: T } | { readonly error: string }> {

@@ -27,7 +27,7 @@ export const duckColumns: readonly DuckColumn[] = [
   { name: 'seen', type: 'time', ours: 'TIMESTAMP', duck: 'TIMESTAMP' },
 ]
 
-const texts = [
+const strings = [
   "'alpha'",
   "'Beta'",
   "'gamma ray'",
@@ -54,7 +54,7 @@ function randomRow(seconds: number, random: Random): string[] {
   return [
     time(seconds, random.below(1_000_000)),
     or(`'s${random.below(5)}'`),
-    or(random.pick(texts)),
+    or(random.pick(strings)),
     or(String(random.between(-20, 20))),
     or(String(random.between(-3000, 3000) * (random.chance(0.1) ? 1_000_000 : 1))),
     or(String(random.between(-400, 400) / 8)),

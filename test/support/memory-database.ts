@@ -317,7 +317,7 @@ function statisticsOf({ schema, rows, txn }: MemoryTable): TableStatistics {
     storageWork: [],
     partitions: all,
     symbolCounts: new Map(
-      schema.columns.filter(({ type }) => type.name === 'SYMBOL').map(({ id }) => [id, distinctTexts(rows, id)]),
+      schema.columns.filter(({ type }) => type.name === 'SYMBOL').map(({ id }) => [id, distinctStrings(rows, id)]),
     ),
     nullSymbols: new Set(
       schema.columns
@@ -328,7 +328,7 @@ function statisticsOf({ schema, rows, txn }: MemoryTable): TableStatistics {
   }
 }
 
-function distinctTexts(rows: readonly ReadonlyMap<number, Value>[], id: number): number {
+function distinctStrings(rows: readonly ReadonlyMap<number, Value>[], id: number): number {
   return new Set(rows.map((row) => row.get(id)).filter((value) => typeof value === 'string')).size
 }
 

@@ -21,7 +21,7 @@ export function valuesIn(encoding: number, physical: number, values: readonly Ra
     case 6:
       return deltaLengths(values as readonly Buffer[])
     case 7:
-      return deltaTexts(values as readonly Buffer[])
+      return deltaStrings(values as readonly Buffer[])
     case 9:
       return streams(physical, values)
     default:
@@ -133,7 +133,7 @@ function deltaLengths(values: readonly Buffer[]): Buffer {
   ])
 }
 
-function deltaTexts(values: readonly Buffer[]): Buffer {
+function deltaStrings(values: readonly Buffer[]): Buffer {
   const prefixes = values.map((value, index) => {
     const before = values[index - 1] ?? Buffer.alloc(0)
     let same = 0

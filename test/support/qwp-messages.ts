@@ -23,7 +23,7 @@ export interface TableSpec {
 export interface MessageSpec {
   readonly defer?: boolean
   readonly gorilla?: boolean
-  readonly delta?: { readonly first: number; readonly texts: readonly string[] }
+  readonly delta?: { readonly first: number; readonly strings: readonly string[] }
   readonly version?: number
 }
 
@@ -80,8 +80,8 @@ export function qwpMessage(tables: readonly TableSpec[], spec: MessageSpec = {})
   const payload = new ByteWriter()
   const { delta } = spec
   if (delta !== undefined) {
-    payload.varint(delta.first).varint(delta.texts.length)
-    for (const text of delta.texts) payload.text(text)
+    payload.varint(delta.first).varint(delta.strings.length)
+    for (const text of delta.strings) payload.text(text)
   }
   for (const table of tables) writeTable(payload, table, spec)
   const flags =
@@ -111,7 +111,7 @@ function writeColumn(out: ByteWriter, column: ColumnSpec, spec: MessageSpec): vo
       return
     case 'VARCHAR':
     case 'BINARY':
-      writeTexts(out, present)
+      writeStrings(out, present)
       return
     case 'SYMBOL':
       writeSymbols(out, column, present)
@@ -141,7 +141,7 @@ function writeColumn(out: ByteWriter, column: ColumnSpec, spec: MessageSpec): vo
   }
 }
 
-function writeTexts(out: ByteWriter, values: readonly WireValue[]): void {
+function writeStrings(out: ByteWriter, values: readonly WireValue[]): void {
   const encoded = values.map((value) => (value instanceof Uint8Array ? value : new TextEncoder().encode(String(value))))
   let end = 0
   out.integer(0, 4)

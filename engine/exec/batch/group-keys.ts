@@ -117,7 +117,7 @@ export class GroupKeys implements Grouping {
   #assignOwn(vector: Vector, rows: number, mask: number): void {
     const { type } = vector
     if (storageOf(type) === 'entry') {
-      this.#last.numberTexts(vector, mask, rows, this.ids)
+      this.#last.internStrings(vector, mask, rows, this.ids)
       return
     }
     if (type.name === 'DOUBLE') plainDoubles(this.#context, vector.address, rows, this.#pairs)

@@ -50,7 +50,7 @@ export function keyNumbers(context: ExecContext, type: DataType): KeyNumbers {
             table.number(address, mask, rows, out),
       )
     case 'entry':
-      return numbered(0, (table) => (vector, mask, rows, out) => table.numberTexts(vector, mask, rows, out))
+      return numbered(0, (table) => (vector, mask, rows, out) => table.internStrings(vector, mask, rows, out))
     default:
       return { code: plainCoder(context, type), count: null }
   }

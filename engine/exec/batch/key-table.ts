@@ -61,7 +61,7 @@ export class KeyTable {
   number(keys: number, mask: number, rows: number, ids: number): void {
     const { aggregate } = this.#context.kernels
     const kernel =
-      this.#width === 8 ? aggregate.numberKeys8 : this.#width === 16 ? aggregate.numberKeys16 : aggregate.numberTexts
+      this.#width === 8 ? aggregate.numberKeys8 : this.#width === 16 ? aggregate.numberKeys16 : aggregate.internStrings
     for (let done = 0; done < rows; ) {
       const from = keys + done * this.#keyBytes
       done += kernel(this.#table, from, mask === 0 ? 0 : mask + done, rows - done, ids + done * 4)
@@ -70,7 +70,7 @@ export class KeyTable {
   }
 
   /** Maps strings to ids. Each distinct string of a dictionary is looked up once only. */
-  numberTexts(vector: Vector, mask: number, rows: number, ids: number): void {
+  internStrings(vector: Vector, mask: number, rows: number, ids: number): void {
     const strings = dictionaryStrings(vector)
     if (strings === undefined || !this.#knows(strings, rows)) {
       this.number(vector.address, mask, rows, ids)

@@ -197,7 +197,7 @@ export function copyStrings({ kernels }: Pick<Home, 'kernels'>, heap: StringHeap
       step = Math.ceil(count / 2)
       continue
     }
-    if (bytes > 0) text.moveTexts(entries, count, heap.reserve(bytes), 0)
+    if (bytes > 0) text.moveStrings(entries, count, heap.reserve(bytes), 0)
     row += count
   }
 }

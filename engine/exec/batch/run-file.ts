@@ -84,7 +84,7 @@ export class RunFile {
       const width = widthOf(type)
       const source = (vectors[index] as Vector).address + from * width
       memory.u8.copyWithin(at, source, source + rows * width)
-      if (isVariable(type)) kernels.text.moveTexts(at, rows, text, block)
+      if (isVariable(type)) kernels.text.moveStrings(at, rows, text, block)
       text += strings[index] as number
       at += padded(rows * width)
     })

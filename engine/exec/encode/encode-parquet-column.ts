@@ -266,7 +266,7 @@ export class FlatColumn implements ExportedColumn {
     const count = prepared.present
     const bytes = bodyBytesMax(page.mapping, prepared.rows) + count * 4 + gather.textBytes
     const plain = scratch.room('bloomValues', bytes)
-    if (gather.holdsStrings) this.tools.kernel.plainTexts(prepared.values, count, plain)
+    if (gather.holdsStrings) this.tools.kernel.plainStrings(prepared.values, count, plain)
     else writeBody(page, 'plain', prepared, plain)
     const hashes = scratch.room('bloomHashes', count * 8)
     this.tools.kernel.hashPlain(plain, count, gather.holdsStrings ? 0 : page.mapping.diskBytes, hashes)
@@ -308,7 +308,7 @@ export class FlatColumn implements ExportedColumn {
     if (this.tools.encoding.version === 2) {
       return { encoding: encodings.deltaLength, bytes: writeBody(this.page, 'deltaLength', prepared, target) }
     }
-    const bytes = this.tools.kernel.plainTexts(prepared.values, prepared.present, target)
+    const bytes = this.tools.kernel.plainStrings(prepared.values, prepared.present, target)
     return { encoding: encodings.plain, bytes }
   }
 

@@ -223,11 +223,11 @@ class TextGather implements Gather {
     const count = Math.min(to - from, sliceRows, pageRowsMax - this.rows)
     this.reserve(this.options.own, this.rows + count)
     if (this.form === 'made') this.takeMade(vector, from, count)
-    else this.takeTexts(vector.address + from * 8, count)
+    else this.takeStrings(vector.address + from * 8, count)
     return count
   }
 
-  private takeTexts(values: number, count: number): void {
+  private takeStrings(values: number, count: number): void {
     const { tools, own } = this.options
     const { kernel, scratch } = tools
     const bits = scratch.room('bits', (count >>> 3) + 64)
@@ -269,14 +269,14 @@ class TextGather implements Gather {
   private roomForStrings(own: Scratch, bytes: number): number {
     const { textBytes } = this
     const size = 2 ** Math.ceil(Math.log2(Math.max(textRoomMin, textBytes + bytes)))
-    return own.room('texts', size, textBytes) + textBytes
+    return own.room('strings', size, textBytes) + textBytes
   }
 
   prepare({ kernel, scratch, mapping }: PageTools): PreparedPage {
     const { rows, present, textBytes, options } = this
     const bits = scratch.room('bits', (rows >>> 3) + 64)
     kernel.packBooleans(this.flags, rows, bits)
-    const strings = options.own.room('texts', textBytes, textBytes)
+    const strings = options.own.room('strings', textBytes, textBytes)
     if (mapping.physical === 'FIXED') return { rows, present, values: strings, bits }
     const values = scratch.room('packed', present * 8 + 64)
     kernel.textEntries(this.lengths, present, strings, textBytes, values)

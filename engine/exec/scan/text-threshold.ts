@@ -69,7 +69,7 @@ export class TextThreshold {
   #selectPlain({ address }: Vector, rows: number, last: Uint8Array | null, out: number): number {
     const { memory, kernels, arena } = this.#context
     const mask = arena.scratch()
-    kernels.text.orderTexts(address, rows, this.#placeOf(last), last?.length ?? 0, this.#wanted(last), mask)
+    kernels.text.orderStrings(address, rows, this.#placeOf(last), last?.length ?? 0, this.#wanted(last), mask)
     return selectRows(memory, mask, rows, out)
   }
 
@@ -81,7 +81,7 @@ export class TextThreshold {
     return this.#placed.address
   }
 
-  /** The outcomes of a comparison that may be in the result, as flags of orderTexts. */
+  /** The outcomes of a comparison that may be in the result, as flags of orderStrings. */
   #wanted(last: Uint8Array | null): number {
     const { less, equal, greater, missing } = textOrders
     const { nullsFirst, descending } = this.#key

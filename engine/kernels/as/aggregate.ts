@@ -559,7 +559,7 @@ function keepText(table: usize, entry: usize, p: usize, bytes: i32): bool {
 }
 
 /** Writes the hashes of the next strings to ids, and prefetches what each will be compared with. */
-function hashTexts(slots: usize, slotMask: u32, entries: usize, rows: u32, ids: usize): u32 {
+function hashStrings(slots: usize, slotMask: u32, entries: usize, rows: u32, ids: usize): u32 {
   let sink: u32 = 0
   for (let r: usize = 0; r < rows; r++) {
     const entry = entries + (r << 3)
@@ -576,7 +576,7 @@ function hashTexts(slots: usize, slotMask: u32, entries: usize, rows: u32, ids: 
 }
 
 /** Slots: {hash u32, id + 1 u32, address u32, bytes i32}. */
-export function numberTexts(table: usize, entries: usize, mask: usize, rows: u32, ids: usize): u32 {
+export function internStrings(table: usize, entries: usize, mask: usize, rows: u32, ids: usize): u32 {
   const slots = <usize>load<u32>(table)
   const slotMask = load<u32>(table, 4)
   const distinct = <usize>load<u32>(table, 16)
@@ -586,7 +586,7 @@ export function numberTexts(table: usize, entries: usize, mask: usize, rows: u32
   for (; r < rows; r++) {
     const row = <usize>r
     if ((r & (touchRows - 1)) == 0)
-      touched = hashTexts(slots, slotMask, entries + (row << 3), min(touchRows, rows - r), ids + (row << 2))
+      touched = hashStrings(slots, slotMask, entries + (row << 3), min(touchRows, rows - r), ids + (row << 2))
     if (mask != 0 && load<u8>(mask + row) == 0) {
       store<u32>(ids + (row << 2), none)
       continue

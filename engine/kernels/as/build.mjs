@@ -23,16 +23,16 @@ export const modules = ['ilp', 'sort', 'parquet', 'encode', 'aggregate', 'number
 /** The module's source followed by its imports, each file once, in order of first use. */
 export function moduleSource(name) {
   const seen = new Set()
-  const texts = []
+  const strings = []
   const visit = (path) => {
     if (seen.has(path)) return
     seen.add(path)
     const text = readFileSync(path, 'utf8')
-    texts.push(text)
+    strings.push(text)
     for (const [, target] of text.matchAll(/from '(\.[^']*)'/g)) visit(join(dirname(path), `${target}.ts`))
   }
   visit(join(here, `${name}.ts`))
-  return texts.join('\n')
+  return strings.join('\n')
 }
 
 export function sourceHash(name) {

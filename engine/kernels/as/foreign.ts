@@ -210,7 +210,7 @@ export function joinedTextBytes(prefixes: usize, suffixes: usize, count: i32, by
   return read == <i64>bytes ? <f64>total : -1
 }
 
-export function joinTexts(prefixes: usize, suffixes: usize, count: i32, source: usize, room: usize, target: usize): void {
+export function joinStrings(prefixes: usize, suffixes: usize, count: i32, source: usize, room: usize, target: usize): void {
   let before = room
   for (let i: usize = 0; i < <usize>count; i++) {
     const prefix = <usize>load<u32>(prefixes + (i << 2))
@@ -268,7 +268,7 @@ export function integersOfFixed(source: usize, count: i32, bytes: i32, width: i3
   return count
 }
 
-export function integersOfTexts(entries: usize, count: i32, width: i32, target: usize): i32 {
+export function integersOfStrings(entries: usize, count: i32, width: i32, target: usize): i32 {
   for (let i = 0; i < count; i++) {
     const entry = entries + (<usize>i << 3)
     if (!bigEndian(<usize>load<u32>(entry), load<i32>(entry, 4), width, target + <usize>i * <usize>width)) return i

@@ -503,7 +503,7 @@ export function textBytes(entries: usize, count: i32, target: usize): void {
   }
 }
 
-export function plainTexts(entries: usize, count: i32, target: usize): i32 {
+export function plainStrings(entries: usize, count: i32, target: usize): i32 {
   let at = target
   for (let i: usize = 0; i < <usize>count; i++) {
     const from = <usize>load<u32>(entries + (i << 3))

@@ -423,7 +423,7 @@ function isText(at: usize, bytes: usize): bool {
   return i8x16.bitmask(high) == 0 || validUtf8(at, <i32>bytes)
 }
 
-export function takeTexts(starts: usize, ends: usize, stride: usize, rows: u32, lengths: usize, heap: usize): u32 {
+export function takeStrings(starts: usize, ends: usize, stride: usize, rows: u32, lengths: usize, heap: usize): u32 {
   let row: u32 = 0
   for (; row < rows; row++, starts += stride, ends += stride, lengths += 4) {
     if (load<i32>(ends) < 0) {
@@ -509,7 +509,7 @@ export function entriesOf(lengths: usize, rows: u32, heap: usize, entries: usize
 }
 
 /** Moves the strings of entries to a heap, each aligned to 8, while they fit; returns the number of rows. */
-export function moveTexts(entries: usize, rows: u32, state: usize): u32 {
+export function moveStrings(entries: usize, rows: u32, state: usize): u32 {
   let heap = <usize>load<u32>(state)
   const heapEnd = <usize>load<u32>(state, 4)
   // Strings at the very end of the memory are copied without reading beyond it.

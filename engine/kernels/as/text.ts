@@ -113,7 +113,7 @@ function answer(pattern: usize, start: usize, end: usize): u8 {
   return yes
 }
 
-export function matchTexts(pattern: usize, entries: usize, rows: u32, out: usize): void {
+export function matchStrings(pattern: usize, entries: usize, rows: u32, out: usize): void {
   for (let row: usize = 0; row < <usize>rows; row++) {
     const start: usize = load<u32>(entries + (row << 3))
     const bytes = load<i32>(entries + (row << 3), 4)
@@ -131,7 +131,7 @@ function isEqual(a: usize, b: usize, bytes: usize): bool {
   return true
 }
 
-export function memberTexts(entries: usize, rows: u32, members: usize, count: u32, out: usize): void {
+export function memberStrings(entries: usize, rows: u32, members: usize, count: u32, out: usize): void {
   for (let row: usize = 0; row < <usize>rows; row++) {
     const text: usize = load<u32>(entries + (row << 3))
     const bytes = load<i32>(entries + (row << 3), 4)
@@ -164,7 +164,7 @@ function orderOf(a: usize, aBytes: usize, b: usize, bBytes: usize): u32 {
   return aBytes == bBytes ? 1 : aBytes < bBytes ? 0 : 2
 }
 
-export function orderTexts(entries: usize, rows: u32, text: usize, textBytes: u32, wanted: u32, out: usize): void {
+export function orderStrings(entries: usize, rows: u32, text: usize, textBytes: u32, wanted: u32, out: usize): void {
   for (let row: usize = 0; row < <usize>rows; row++) {
     const start: usize = load<u32>(entries + (row << 3))
     const bytes = load<i32>(entries + (row << 3), 4)
@@ -206,7 +206,7 @@ function placeIn(place: i32, bytes: i32): i32 {
   return place + bytes > 0 ? place + bytes : 0
 }
 
-export function sliceTexts(entries: usize, rows: u32, from: i32, to: i32, out: usize): u32 {
+export function sliceStrings(entries: usize, rows: u32, from: i32, to: i32, out: usize): u32 {
   let left: u32 = 0
   for (let row: usize = 0; row < <usize>rows; row++) {
     const start: usize = load<u32>(entries + (row << 3))
@@ -221,7 +221,7 @@ export function sliceTexts(entries: usize, rows: u32, from: i32, to: i32, out: u
   return left
 }
 
-export function foldTexts(entries: usize, rows: u32, upper: u32, heap: usize, out: usize): u32 {
+export function foldStrings(entries: usize, rows: u32, upper: u32, heap: usize, out: usize): u32 {
   const first: u8 = upper != 0 ? 97 : 65
   let left: u32 = 0
   let target = heap
@@ -244,7 +244,7 @@ export function foldTexts(entries: usize, rows: u32, upper: u32, heap: usize, ou
 }
 
 /** The result may exceed the memory, since entries may share bytes. */
-export function textsBytes(entries: usize, rows: u32): f64 {
+export function stringsBytes(entries: usize, rows: u32): f64 {
   let sum: u64 = 0
   for (let row: usize = 0; row < <usize>rows; row++) {
     const bytes = load<i32>(entries + (row << 3), 4)
@@ -267,7 +267,7 @@ export function movedBytes(entries: usize, rows: u32): f64 {
 /** Shorter strings are copied in whole words, with up to seven bytes too many. */
 const wordsMax: usize = 64
 
-export function moveTexts(entries: usize, rows: u32, target: usize, base: u32): void {
+export function moveStrings(entries: usize, rows: u32, target: usize, base: u32): void {
   let to = target
   for (let entry = entries, end = entries + (<usize>rows << 3); entry < end; entry += 8) {
     const padded: usize = paddedBytes(load<i32>(entry, 4))
@@ -300,7 +300,7 @@ function charactersOf(start: usize, end: usize): i32 {
 }
 
 /** The first position of a string within each, in characters from 1; 0 if there is none. */
-export function findTexts(entries: usize, rows: u32, text: usize, textBytes: u32, out: usize): void {
+export function findInStrings(entries: usize, rows: u32, text: usize, textBytes: u32, out: usize): void {
   for (let row: usize = 0; row < <usize>rows; row++) {
     const start: usize = load<u32>(entries + (row << 3))
     const bytes = load<i32>(entries + (row << 3), 4)
@@ -313,7 +313,7 @@ export function findTexts(entries: usize, rows: u32, text: usize, textBytes: u32
   }
 }
 
-export function trimTexts(entries: usize, rows: u32, sides: u32, out: usize): void {
+export function trimStrings(entries: usize, rows: u32, sides: u32, out: usize): void {
   for (let row: usize = 0; row < <usize>rows; row++) {
     let start: usize = load<u32>(entries + (row << 3))
     const bytes = load<i32>(entries + (row << 3), 4)
@@ -334,7 +334,7 @@ function copyBytes(target: usize, source: usize, bytes: usize): void {
   for (; at < bytes; at++) store<u8>(target + at, load<u8>(source + at))
 }
 
-export function joinTexts(columns: usize, count: u32, rows: u32, heap: usize, out: usize): void {
+export function joinStrings(columns: usize, count: u32, rows: u32, heap: usize, out: usize): void {
   let target = heap
   for (let row: usize = 0; row < <usize>rows; row++) {
     const start = target
@@ -350,7 +350,7 @@ export function joinTexts(columns: usize, count: u32, rows: u32, heap: usize, ou
   }
 }
 
-export function replaceTexts(
+export function replaceInStrings(
   entries: usize,
   rows: u32,
   from: usize,

@@ -37,8 +37,8 @@ export function planProject({ columns, expressions }: ProjectShape): RowsPlan {
   const nodes = expressions.map((expression) => lower(expression, parameters))
   if (nodes.some(({ kind, type }) => kind === 'entry' || type === 'SYMBOL')) return unsupported('text as a result')
   const block = blockLayout(parameters, { outputs: nodes.length })
-  const texts = nodes.map(({ type, text }) => `${type}:${text}`).join(';')
-  return { parameters, nodes, block, text: `project|${columnsText(parameters)}|${texts}` }
+  const strings = nodes.map(({ type, text }) => `${type}:${text}`).join(';')
+  return { parameters, nodes, block, text: `project|${columnsText(parameters)}|${strings}` }
 }
 
 interface Body {

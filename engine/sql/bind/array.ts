@@ -84,7 +84,7 @@ export function elementOfArray(
 function commonList(elements: readonly Expression[]): DataType {
   const [first, ...more] = elements.filter((element) => !isUntypedNull(element)).map(({ type }) => listTypeOf(type))
   const isCommon = first !== undefined && more.every(({ a }) => a === first.a)
-  return isCommon ? first : dataType('STRING', textKinds.texts)
+  return isCommon ? first : dataType('STRING', textKinds.strings)
 }
 
 /**
@@ -144,11 +144,11 @@ export function bindTextList(
   elements: readonly Expression[],
   position: number,
   { context }: ExpressionScope,
-  type = dataType('STRING', textKinds.texts),
+  type = dataType('STRING', textKinds.strings),
 ): Expression {
   if (elements.every(isConstant)) {
-    const texts = elements.map(({ value, type }) => (value === null ? null : displayText(value, type)))
-    return constantOf(textArray(texts), type, position)
+    const strings = elements.map(({ value, type }) => (value === null ? null : displayText(value, type)))
+    return constantOf(textArray(strings), type, position)
   }
   return { ...scalarCall('text_list', elements, position, context), type }
 }

@@ -56,7 +56,7 @@ const rowFunctions: ReadonlySet<string> = new Set([
 ])
 
 /** Functions that format their arguments as text. */
-const takesTexts: ReadonlySet<string> = new Set(['concat', 'concat_ws', 'format', 'quote_ident', 'quote_literal'])
+const takesStrings: ReadonlySet<string> = new Set(['concat', 'concat_ws', 'format', 'quote_ident', 'quote_literal'])
 
 /** Functions whose arguments all have one type. */
 const unifying = new Set(['coalesce', 'greatest', 'least', 'nullif'])
@@ -106,7 +106,7 @@ function bindScalar(call: ast.Call, name: string, args: readonly Expression[], s
   if (isSeconds(call, args, scope.context)) return scalarCall('to_timestamp_of', args, call.position, scope.context)
   const ofSpan = spanCall(name, args, call.position, scope.context)
   if (ofSpan !== null) return ofSpan
-  const taken = takesTexts.has(name) ? shownArguments(args, scope.context) : besideLists(name, args, scope.context)
+  const taken = takesStrings.has(name) ? shownArguments(args, scope.context) : besideLists(name, args, scope.context)
   return scalarCall(name, taken, call.position, scope.context, call.name)
 }
 

@@ -174,7 +174,7 @@ function castToLabel({ type, position }: ast.CastExpression, value: Expression, 
   const { catalog } = scope.context
   const found = isTypeName(type.name) ? undefined : catalog.enumeration?.(type.text)
   if (found === undefined) return null
-  if (type.dimensions > 0) return convertTo(value, dataType('STRING', textKinds.texts))
+  if (type.dimensions > 0) return convertTo(value, dataType('STRING', textKinds.strings))
   scope.context.cacheable = false
   const text = isUntypedNull(value) || isText(value.type) ? value : castTo(value, dataType('STRING'))
   const [name, labels] = [found.name, textArray(found.labels)].map((known) =>
@@ -207,7 +207,7 @@ function learnOid(value: Expression, written: string): void {
   value.parameter.oid ??= other.oid
 }
 
-const madeOfTexts: ReadonlySet<ColumnType> = new Set(['BINARY', 'INTERVAL'])
+const madeOfStrings: ReadonlySet<ColumnType> = new Set(['BINARY', 'INTERVAL'])
 
 type Types = ReadonlySet<ColumnType>
 const types = (...names: ColumnType[]): Types => new Set(names)
@@ -243,9 +243,9 @@ const becomesOnly: Partial<Record<ColumnType, Types>> = {
 function checkSource(value: Expression, type: DataType, { position, type: written }: ast.CastExpression, sql: string) {
   const from = value.type.name
   if (from === type.name || isText(value.type) || isUntypedNull(value) || isParameter(value)) return
-  const isOfTexts = madeOfTexts.has(type.name)
-  if (isOfTexts && !sql.startsWith('::', position)) throw new SqlError('unsupported cast', written.position)
-  const isRefused = isOfTexts || notMadeOf[type.name]?.has(from) || becomesOnly[from]?.has(type.name) === false
+  const isOfStrings = madeOfStrings.has(type.name)
+  if (isOfStrings && !sql.startsWith('::', position)) throw new SqlError('unsupported cast', written.position)
+  const isRefused = isOfStrings || notMadeOf[type.name]?.has(from) || becomesOnly[from]?.has(type.name) === false
   if (!isRefused) return
   const pair = `${typeName(value.type)}, ${typeName(type)}`
   throw new SqlError(`there is no matching function \`cast\` with the argument types: (${pair})`, position)
@@ -278,7 +278,7 @@ function castConstant({ value, type: from }: Constant, to: DataType): Value {
  */
 function castGiven(given: Constant, to: DataType): Value {
   const { value, type: from, position } = given
-  if (typeof value !== 'string' || isText(to) || madeOfTexts.has(to.name)) return castConstant(given, to)
+  if (typeof value !== 'string' || isText(to) || madeOfStrings.has(to.name)) return castConstant(given, to)
   const read = convertValue(value, from, to)
   if (read === undefined) throw new SqlError(inconvertibleText(value, from, to), position)
   return read

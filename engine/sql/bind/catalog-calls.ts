@@ -16,7 +16,7 @@ import type { Expression } from '../plan/plan.js'
 import { type Counters, counterOf, sequenceMissing } from '../relations/counters.js'
 import { columnCounters, ownEntries, relationNames, relationOid, rowTypeOid } from '../relations/entries.js'
 import { enumerationNames, enumerationOid, labelsNames } from '../relations/enumeration-rows.js'
-import { constraintTexts, indexTexts } from '../relations/key-rows.js'
+import { constraintDefinitions, indexDefinitions } from '../relations/key-rows.js'
 import { schemasOf } from '../relations/namespaces.js'
 import { roleNames, roleOid } from '../relations/roles.js'
 import { type BindContext, isDescribed } from '../scope/bind-context.js'
@@ -235,22 +235,27 @@ const databaseSize: CatalogCall = (_args, call, context) => {
 
 const viewText: CatalogCall = ([view], _call, context) => {
   // pg_dump strips the last character, which in PostgreSQL is a semicolon.
-  const texts = new Map(
+  const strings = new Map(
     ownEntries(context).flatMap(({ oid, sql }) => (sql === null ? [] : [[oid, `${sql};`] as const])),
   )
   const oid = castToNamed(view as Expression, 'regclass', context)
-  return lookedUp('catalog_text', plainNumber(oid), texts, context)
+  return lookedUp('catalog_text', plainNumber(oid), strings, context)
 }
 
 const constraintText: CatalogCall = ([constraint], _call, context) =>
-  lookedUp('catalog_text', plainNumber(constraint as Expression), new Map(constraintTexts(context)), context)
+  lookedUp('catalog_text', plainNumber(constraint as Expression), new Map(constraintDefinitions(context)), context)
 
 /** Definition of an index, or of one of its columns by number. */
 const indexText: CatalogCall = ([index, place], { position }, context) => {
   const oid = plainNumber(castToNamed(index as Expression, 'regclass', context))
   const text = dataType('STRING')
   const parts = [oid, constantOf(' ', text, position), place ?? constantOf(0, dataType('INT'), position)]
-  return lookedUp('catalog_text', scalarCall('concat', parts, position, context), new Map(indexTexts(context)), context)
+  return lookedUp(
+    'catalog_text',
+    scalarCall('concat', parts, position, context),
+    new Map(indexDefinitions(context)),
+    context,
+  )
 }
 
 // The session ---------------------------------------------------------------------------------------------------------

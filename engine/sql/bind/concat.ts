@@ -105,5 +105,5 @@ export function withoutParts(
 }
 
 function isNames({ name, a }: DataType): boolean {
-  return name === 'STRING' && a === textKinds.texts
+  return name === 'STRING' && a === textKinds.strings
 }

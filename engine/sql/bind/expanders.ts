@@ -6,7 +6,7 @@ import { type DataType, dataType, elementType, textKinds } from '../../types/col
 import { isNumber, isText } from '../../types/convert.js'
 import { textArray } from '../../types/text-lists.js'
 import type * as ast from '../ast/ast.js'
-import { textsType } from '../functions/text-lists.js'
+import { textArrayType } from '../functions/text-lists.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { scalarCall } from '../typing/make-call.js'
@@ -84,7 +84,7 @@ const textExpanders: Readonly<Record<string, Expander>> = {
   ...jsonExpanders('jsonb'),
   string_to_table: ofList('string_to_array'),
   regexp_split_to_table: ofList('regexp_split_to_array'),
-  regexp_matches: ofList('regexp_matches_list', textsType),
+  regexp_matches: ofList('regexp_matches_list', textArrayType),
 }
 
 const intType = dataType('INT')
@@ -133,7 +133,7 @@ export const expanders: Readonly<Record<string, Expander>> = {
   },
   pg_listening_channels: (_args, call, context) => {
     context.cacheable = false
-    const list = constantOf(textArray(context.channels()), textsType, call.position)
+    const list = constantOf(textArray(context.channels()), textArrayType, call.position)
     const value = (place: Expression): Expression => elementOf(list, place, context)
     return { count: lengthOf(list, call, context), columns: [{ name: 'pg_listening_channels', value }] }
   },

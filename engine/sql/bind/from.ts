@@ -291,14 +291,14 @@ function bindTableFunction(source: ast.TableFunction, context: BindContext): Rel
     const isArray = call.name.toLowerCase() === 'unnest' && source.alias !== null
     return ofFunction(isArray ? withColumnNames(named(rows, alias), [source.alias]) : named(rows, alias))
   }
-  const texts = args.map((argument) => {
+  const strings = args.map((argument) => {
     if (argument.kind !== 'constant' || argument.value === null || !isText(argument.type)) return undefined
     return String(argument.value)
   })
-  if (!texts.includes(undefined)) {
+  if (!strings.includes(undefined)) {
     const position = call.args[0]?.position ?? call.position
     const relation = systemSource(
-      { schema, name: call.name, args: texts as string[], called: true, position, alias },
+      { schema, name: call.name, args: strings as string[], called: true, position, alias },
       context,
     )
     if (relation !== undefined) return relation

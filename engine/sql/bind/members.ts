@@ -293,9 +293,9 @@ function quantifiedElements(
     value.parameter.isList = true
     return []
   }
-  const texts = isConstant(value) && typeof value.value === 'string' ? textElements(value.value) : null
-  if (texts === null) return null
-  return texts.map((text) => {
+  const strings = isConstant(value) && typeof value.value === 'string' ? textElements(value.value) : null
+  if (strings === null) return null
+  return strings.map((text) => {
     const { position } = right
     if (text === null) return { kind: 'null', position }
     const element: ast.Expression = { kind: 'string', position, value: text }

@@ -63,9 +63,9 @@ export class ShownPlaces {
   }
 }
 
-function firstPlaces(texts: readonly (string | null)[]): Map<string, number> {
+function firstPlaces(strings: readonly (string | null)[]): Map<string, number> {
   const places = new Map<string, number>()
-  for (const [index, text] of texts.entries()) if (text !== null && !places.has(text)) places.set(text, index)
+  for (const [index, text] of strings.entries()) if (text !== null && !places.has(text)) places.set(text, index)
   return places
 }
 

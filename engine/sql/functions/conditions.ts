@@ -3,7 +3,7 @@
 import { dataType } from '../../types/column-types.js'
 import { compareValues, equalValues } from '../../types/compare.js'
 import type { Value } from '../../types/value.js'
-import { caseOfTexts } from './column/choices.js'
+import { caseOfStrings } from './column/choices.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 import { onlyRow } from './single-row.js'
 
@@ -37,7 +37,7 @@ export const conditionFunctions: readonly ScalarFunction[] = [
     seesNull: true,
     total: true,
     lazy: true,
-    column: caseOfTexts,
+    column: caseOfStrings,
     eval: (args) => {
       for (let index = 0; index + 1 < args.length; index += 2) if (args[index] === true) return args[index + 1] ?? null
       return args.length % 2 === 1 ? (args[args.length - 1] ?? null) : null

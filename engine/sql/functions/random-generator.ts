@@ -1,6 +1,9 @@
 // The pseudo-random generator of the rnd_* functions: xorshift128+ over two 64-bit words. The algorithm is fixed,
 // because scripts for this dialect expect the same rows from the same seeds.
 
+import { SqlError } from '../../base/errors.js'
+import { valueBytesMax } from '../../base/limits.js'
+
 export interface Random {
   nextLong(): bigint
   nextInt(): number
@@ -89,4 +92,21 @@ class Xorshift implements Random {
     drawn[0] = sum
     drawn[1] = freshHigh + lastHigh + (sum >= 2 ** 32 ? 1 : 0)
   }
+}
+
+export function randomLong256(random: Random): bigint {
+  let value = 0n
+  for (let word = 0n; word < 4n; word++) value |= BigInt.asUintN(64, random.nextLong()) << (word * 64n)
+  return value
+}
+
+export function randomUuid(random: Random): bigint {
+  const high = (BigInt.asUintN(64, random.nextLong()) & ~0xf000n) | 0x4000n
+  const low = (BigInt.asUintN(64, random.nextLong()) & 0x3fff_ffff_ffff_ffffn) | 0x8000_0000_0000_0000n
+  return (high << 64n) | low
+}
+
+export function randomBytes(random: Random, length: number): Uint8Array {
+  if (!(length <= valueBytesMax)) throw new SqlError(`binary value is too long [bytes=${length}]`, 0)
+  return Uint8Array.from({ length }, () => random.nextInt() & 255)
 }

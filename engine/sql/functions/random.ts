@@ -7,7 +7,7 @@ import { type ColumnType, dataType } from '../../types/column-types.js'
 import { geohashFromCoordinates, parseSubnet } from '../../types/text.js'
 import type { Value } from '../../types/value.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
-import type { Random } from './random-generator.js'
+import { type Random, randomBytes, randomLong256, randomUuid } from './random-generator.js'
 
 type Draw = (random: Random, args: readonly Value[]) => Value
 
@@ -200,7 +200,7 @@ function poolRow(name: string, gives: ColumnType): ScalarFunction {
   }
 }
 
-const texts: ScalarFunction[] = [
+const strings: ScalarFunction[] = [
   row('rnd_char', [], 'CHAR', 'An upper-case letter.', (random) => String.fromCharCode(randomChar(random))),
   row('rnd_str', [], 'STRING', 'A random string.', (random) => (skips(random, 0) ? null : randomText(random, 3, 10))),
   listRow('rnd_str', 'STRING'),
@@ -334,23 +334,6 @@ function geohashOf(args: readonly BoundArgument[]): ReturnType<typeof dataType> 
   return dataType('GEOHASH', typeof args[0]?.constant === 'number' ? args[0].constant : 60)
 }
 
-function randomLong256(random: Parameters<typeof randomUuid>[0]): bigint {
-  let value = 0n
-  for (let word = 0n; word < 4n; word++) value |= BigInt.asUintN(64, random.nextLong()) << (word * 64n)
-  return value
-}
-
-function randomUuid(random: Random): bigint {
-  const high = (BigInt.asUintN(64, random.nextLong()) & ~0xf000n) | 0x4000n
-  const low = (BigInt.asUintN(64, random.nextLong()) & 0x3fff_ffff_ffff_ffffn) | 0x8000_0000_0000_0000n
-  return (high << 64n) | low
-}
-
-function randomBytes(random: Random, length: number): Uint8Array {
-  if (!(length <= valueBytesMax)) throw new SqlError(`binary value is too long [bytes=${length}]`, 0)
-  return Uint8Array.from({ length }, () => random.nextInt() & 255)
-}
-
 /** Cumulative weights for a pair of arguments. */
 interface Zipf {
   readonly count: Value | undefined
@@ -382,14 +365,14 @@ function firstAbove(sums: Float64Array, value: number): number {
 }
 
 /** One of the strings, chosen with the given weights. */
-function pick(random: Random, texts: readonly Value[], weights: readonly number[]): Value {
+function pick(random: Random, strings: readonly Value[], weights: readonly number[]): Value {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   let left = random.nextDouble() * total
   for (const [index, weight] of weights.entries()) {
     left -= weight
-    if (left < 0) return texts[index] ?? null
+    if (left < 0) return strings[index] ?? null
   }
-  return texts[texts.length - 1] ?? null
+  return strings[strings.length - 1] ?? null
 }
 
 const weighted: ScalarFunction[] = [
@@ -432,11 +415,11 @@ const weighted: ScalarFunction[] = [
       'SYMBOL',
       'One of the strings, the k-th with weight 1/k^a; the last argument is a.',
       (random, args) => {
-        const texts = args.slice(0, -1)
+        const strings = args.slice(0, -1)
         return pick(
           random,
-          texts,
-          texts.map((_, index) => (index + 1) ** -Number(args[args.length - 1])),
+          strings,
+          strings.map((_, index) => (index + 1) ** -Number(args[args.length - 1])),
         )
       },
     ),
@@ -496,4 +479,10 @@ function decimalOf([precision, scale]: readonly BoundArgument[]): ReturnType<typ
   return dataType('DECIMAL', Number(precision?.constant), Number(scale?.constant))
 }
 
-export const randomFunctions: readonly ScalarFunction[] = [...integers, ...fractions, ...texts, ...others, ...weighted]
+export const randomFunctions: readonly ScalarFunction[] = [
+  ...integers,
+  ...fractions,
+  ...strings,
+  ...others,
+  ...weighted,
+]

@@ -21,10 +21,10 @@ function row(
 const textType = dataType('STRING')
 
 /** The type of a list of strings. */
-export const textsType = dataType('STRING', textKinds.texts)
-const texts: ScalarFunction['gives'] = () => textsType
+export const textArrayType = dataType('STRING', textKinds.strings)
+const strings: ScalarFunction['gives'] = () => textArrayType
 /** The type of the argument that is a list. */
-const sameList: ScalarFunction['gives'] = (args) => args.find(({ type }) => isList(type))?.type ?? textsType
+const sameList: ScalarFunction['gives'] = (args) => args.find(({ type }) => isList(type))?.type ?? textArrayType
 
 /** Index of the first element: vectors of the catalog count from 0. */
 function firstIndex(list: Value | undefined): number {
@@ -53,7 +53,7 @@ export const textListFunctions: readonly ScalarFunction[] = [
     name: 'text_list',
     takes: ['ANY'],
     more: 'ANY',
-    gives: texts,
+    gives: strings,
     description: "A list of strings; written `ARRAY['a', 'b']`.",
     example: ["ARRAY['a', 'b c']", '{a,"b c"}'],
     seesNull: true,
@@ -70,14 +70,14 @@ export const textListFunctions: readonly ScalarFunction[] = [
     eval: ([value = null], { argTypes }) =>
       value === null ? null : `'${displayText(value, argTypes[0] ?? textType).replaceAll("'", "''")}'`,
   }),
-  row('current_schemas', ['BOOLEAN'], texts, 'The schemas of the search path; with true, including the catalog.', {
+  row('current_schemas', ['BOOLEAN'], strings, 'The schemas of the search path; with true, including the catalog.', {
     example: ['current_schemas(true)', '{pg_catalog,public}'],
     eval: ([implicit]) => textArray(implicit === true ? ['pg_catalog', 'public'] : ['public']),
   }),
   row(
     'string_to_array',
     ['TEXT', 'TEXT'],
-    texts,
+    strings,
     'The parts of a string between separators, as a list; single characters if the separator is NULL.',
     {
       example: ["string_to_array('a,b', ',')", '{a,b}'],
@@ -88,7 +88,7 @@ export const textListFunctions: readonly ScalarFunction[] = [
   row(
     'string_to_array',
     ['TEXT', 'TEXT', 'TEXT'],
-    texts,
+    strings,
     'The same, with NULL for parts that equal the last argument.',
     {
       example: ["string_to_array('a,-,b', ',', '-')", '{a,NULL,b}'],
@@ -142,7 +142,7 @@ export const textListFunctions: readonly ScalarFunction[] = [
     example: ["list_has('{a,b}', 'b')", 'true'],
     eval: ([list, element]) => elementsOf(list).includes(String(element)),
   }),
-  row('parse_ident', ['TEXT'], texts, 'The parts of a name, as a list.', {
+  row('parse_ident', ['TEXT'], strings, 'The parts of a name, as a list.', {
     example: [`parse_ident('a."B c"')`, '{a,"B c"}'],
     eval: ([name]) => textArray(nameParts(String(name))),
   }),

@@ -89,7 +89,7 @@ function typeOfColumn(pgType: string): DataType {
     case '_name':
       return dataType('STRING', textKinds.names)
     case '_text':
-      return dataType('STRING', textKinds.texts)
+      return dataType('STRING', textKinds.strings)
     default:
       return dataType('STRING')
   }

@@ -97,7 +97,7 @@ function indexText({ entry, key, columns }: Place): string {
   return `CREATE UNIQUE INDEX ${quoteIdent(key.name)} ON ${table} USING btree ${columnList(columns)}${nulls}`
 }
 
-const constraintTextsOf = perEntry((entry) =>
+const constraintDefinitionsOf = perEntry((entry) =>
   placesOf(entry).map(({ key: { oid, primary, nullsEqual }, columns }) => {
     const words = primary ? 'PRIMARY KEY' : nullsEqual ? 'UNIQUE NULLS NOT DISTINCT' : 'UNIQUE'
     return [oid, `${words} ${columnList(columns)}`] as const
@@ -105,11 +105,11 @@ const constraintTextsOf = perEntry((entry) =>
 )
 
 /** Results of pg_get_constraintdef(), by the constraint's oid. */
-export function constraintTexts(context: BindContext): (readonly [number, string])[] {
-  return constraintTextsOf(ownEntries(context)).flat()
+export function constraintDefinitions(context: BindContext): (readonly [number, string])[] {
+  return constraintDefinitionsOf(ownEntries(context)).flat()
 }
 
-const indexTextsOf = perEntry((entry) =>
+const indexDefinitionsOf = perEntry((entry) =>
   placesOf(entry).flatMap((place) => [
     [`${place.key.oid} 0`, indexText(place)] as const,
     ...place.columns.map(({ name }, index) => [`${place.key.oid} ${index + 1}`, quoteIdent(name)] as const),
@@ -117,8 +117,8 @@ const indexTextsOf = perEntry((entry) =>
 )
 
 /** Results of pg_get_indexdef(), by index oid and column number; column 0 is the whole definition. */
-export function indexTexts(context: BindContext): (readonly [string, string])[] {
-  return indexTextsOf(ownEntries(context)).flat()
+export function indexDefinitions(context: BindContext): (readonly [string, string])[] {
+  return indexDefinitionsOf(ownEntries(context)).flat()
 }
 
 // information_schema ------------------------------------------------------------------------------------------------

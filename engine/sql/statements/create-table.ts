@@ -121,7 +121,7 @@ export function storedType(
 /** SYMBOL for an enumeration, a list of strings for an array of it; undefined for any other type. */
 function typeOfEnumeration(written: ast.TypeName, catalog: BindContext['catalog']): DataType | undefined {
   if (enumerationOf(written, catalog) === undefined) return undefined
-  return written.dimensions > 0 ? dataType('STRING', textKinds.texts) : dataType('SYMBOL')
+  return written.dimensions > 0 ? dataType('STRING', textKinds.strings) : dataType('SYMBOL')
 }
 
 /** The schema of a column of CREATE TABLE or ADD COLUMN. */

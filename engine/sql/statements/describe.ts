@@ -42,7 +42,7 @@ function described(validation: Validation, slots: readonly ParameterSlot[], oids
 
 /** Lists of enumeration labels are described as lists of text, which all clients know. */
 function requested(type: DataType): DataType {
-  return isLabels(type) ? dataType('STRING', textKinds.texts) : type
+  return isLabels(type) ? dataType('STRING', textKinds.strings) : type
 }
 
 /**

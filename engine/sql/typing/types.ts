@@ -125,7 +125,7 @@ function isFloating(element: ColumnType): boolean {
 export function listType(element: ColumnType, kind = 0): DataType {
   if (element === 'STRING' && kind === textKinds.name) return dataType('STRING', textKinds.names)
   const isShort = element === 'INT' || element === 'SHORT' || element === 'BYTE'
-  return dataType('STRING', isShort ? textKinds.ints : element === 'LONG' ? textKinds.longs : textKinds.texts)
+  return dataType('STRING', isShort ? textKinds.ints : element === 'LONG' ? textKinds.longs : textKinds.strings)
 }
 
 function geohashType({ parameters, unit, position, name }: TypeName): DataType {
@@ -224,7 +224,7 @@ export function convertTo(expression: Expression, type: DataType): Expression {
  * NULL.
  */
 export function chosenAs(expression: Expression, type: DataType): Expression {
-  const isRead = expression.kind !== 'constant' && longTexts.has(expression.type.name) && isName(type)
+  const isRead = expression.kind !== 'constant' && stringTypes.has(expression.type.name) && isName(type)
   return isRead ? castTo(expression, type) : convertTo(expression, type)
 }
 
@@ -298,11 +298,11 @@ const readable: ReadonlySet<ColumnType> = new Set(['UUID', 'IPv4', 'DATE'])
 function readText(type: DataType, expression: Expression): DataType | null {
   const literal = expression.kind === 'constant' && expression.type.name === 'STRING'
   if (literal && (isSpan(type) || isTime(type) || readable.has(type.name))) return type
-  if (isName(type) && longTexts.has(expression.type.name)) return type
-  return isName(expression.type) && longTexts.has(type.name) ? expression.type : null
+  if (isName(type) && stringTypes.has(expression.type.name)) return type
+  return isName(expression.type) && stringTypes.has(type.name) ? expression.type : null
 }
 
-const longTexts: ReadonlySet<ColumnType> = new Set(['STRING', 'VARCHAR'])
+const stringTypes: ReadonlySet<ColumnType> = new Set(['STRING', 'VARCHAR'])
 
 function isName({ name }: DataType): boolean {
   return name === 'UUID' || name === 'IPv4'

@@ -111,9 +111,9 @@ export type PackedColumn =
   /** In memory layout. */
   | { readonly kind: 'fixed'; readonly bytes: Uint8Array }
   /** Strings and arrays: lengths (-1 NULL), and the bytes concatenated. */
-  | { readonly kind: 'texts'; readonly lengths: Int32Array; readonly bytes: Uint8Array }
+  | { readonly kind: 'strings'; readonly lengths: Int32Array; readonly bytes: Uint8Array }
   /** SYMBOL: indexes (-1 NULL) into a list of strings, each preceded by its length u32. */
-  | { readonly kind: 'symbols'; readonly ids: Int32Array; readonly texts: Uint8Array; readonly count: number }
+  | { readonly kind: 'symbols'; readonly ids: Int32Array; readonly strings: Uint8Array; readonly count: number }
 
 /** A batch of some thousand rows in columnar form. */
 export interface PackedRows {
@@ -192,7 +192,7 @@ export type ToWriter =
       readonly kind: 'stage'
       readonly requestId: number
       readonly tableId: number
-      readonly symbols: readonly (readonly [columnId: number, texts: readonly string[]])[]
+      readonly symbols: readonly (readonly [columnId: number, strings: readonly string[]])[]
     }
   /** Registers staged parts with the table, as one transaction. */
   | {

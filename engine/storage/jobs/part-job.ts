@@ -99,10 +99,10 @@ const MIB = 1024 * 1024
 /** Estimate of the bytes that writing a part of that many rows takes, for strings of usual length. */
 export function writerBytes(schema: TableSchema, rows: number): number {
   const page = Math.min(rows, 65_536)
-  const texts = schema.columns.some(({ type }) => ['STRING', 'VARCHAR', 'BINARY', 'ARRAY'].includes(type.name))
+  const strings = schema.columns.some(({ type }) => ['STRING', 'VARCHAR', 'BINARY', 'ARRAY'].includes(type.name))
   const pages = page * 32 * 6
   const dictionary = Math.min(rows, 2 ** 20) * (8 + 8 + 4) + rows * 4
-  return 1 * MIB + pages + dictionary + rows / 8 + (texts ? Math.min(24 * MIB, rows * 256 + MIB) : 0)
+  return 1 * MIB + pages + dictionary + rows / 8 + (strings ? Math.min(24 * MIB, rows * 256 + MIB) : 0)
 }
 
 /** Looks up the strings of the table's symbols by column id and symbol id. */

@@ -40,7 +40,7 @@ export function dictionaryFilePath(directory: string, { tableId, columnId }: Dic
 
 /** The entries of the file in the order of their ids, as views of one buffer. */
 export interface LoadedSymbols {
-  readonly texts: readonly Uint8Array[]
+  readonly strings: readonly Uint8Array[]
   /** Offset of the end of the last record. */
   readonly end: number
   /** Offset of a byte between records that is not zero. */
@@ -49,21 +49,21 @@ export interface LoadedSymbols {
 
 /** Reads the first `count` entries. Throws CorruptionError if there are fewer. */
 export function readDictionaryFile(files: Files, path: string, id: DictionaryFileId, count: number): LoadedSymbols {
-  const texts: Uint8Array[] = []
-  if (count === 0) return { texts, end: 0 }
+  const strings: Uint8Array[] = []
+  if (count === 0) return { strings, end: 0 }
   if (!files.exists(path)) throw new CorruptionError('the symbol dictionary is missing', path, 0)
   const content = readAll(files, path)
   demandFormat(content, path)
   const view = new DataView(content.buffer)
-  let end = headerMatches(content, view, id) ? readRecord(content, view, headerBytes, texts) : 0
+  let end = headerMatches(content, view, id) ? readRecord(content, view, headerBytes, strings) : 0
   let changed: number | undefined
-  for (let next = end; next > 0 && texts.length < count; ) {
+  for (let next = end; next > 0 && strings.length < count; ) {
     changed ??= nonZeroAt(content, end, alignUp(end))
-    next = readRecord(content, view, alignUp(end), texts)
+    next = readRecord(content, view, alignUp(end), strings)
     if (next > 0) end = next
   }
-  if (texts.length < count) throw new CorruptionError('the symbol dictionary is damaged', path, end)
-  return { texts, end, changedPadding: changed }
+  if (strings.length < count) throw new CorruptionError('the symbol dictionary is damaged', path, end)
+  return { strings, end, changedPadding: changed }
 }
 
 /**
@@ -132,18 +132,18 @@ function headerMatches(content: Uint8Array, view: DataView, { tableId, columnId 
   return view.getUint32(4, true) === tableId && view.getUint32(8, true) === columnId
 }
 
-/** Reads a record into `texts`. Returns its end, or 0 if it is invalid. */
-function readRecord(content: Uint8Array, view: DataView, at: number, texts: Uint8Array[]): number {
+/** Reads a record into `strings`. Returns its end, or 0 if it is invalid. */
+function readRecord(content: Uint8Array, view: DataView, at: number, strings: Uint8Array[]): number {
   const body = at + recordHeaderBytes
   if (body > content.length) return 0
   const count = view.getUint32(at + 4, true)
   const end = body + count * 4 + view.getUint32(at + 8, true)
-  if (view.getUint32(at, true) !== texts.length || count === 0 || end > content.length) return 0
+  if (view.getUint32(at, true) !== strings.length || count === 0 || end > content.length) return 0
   const crc = crc32(content.subarray(body, end), crc32(content.subarray(at, at + 12)))
   if (crc !== view.getUint32(at + 12, true)) return 0
   for (let index = 0, text = body + count * 4; index < count; index++) {
     const bytes = view.getInt32(body + index * 4, true)
-    texts.push(content.subarray(text, text + bytes))
+    strings.push(content.subarray(text, text + bytes))
     text += bytes
   }
   return end

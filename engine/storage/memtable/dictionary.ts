@@ -182,9 +182,9 @@ export class SymbolDictionary implements IndexedDictionary {
   private readAgain(): void {
     const { count } = this
     try {
-      const texts = this.source.read(count)
-      assert(texts.length === count, 'R2: a dictionary that is read again has all its symbols')
-      texts.forEach((text, id) => this.put(id, text))
+      const strings = this.source.read(count)
+      assert(strings.length === count, 'R2: a dictionary that is read again has all its symbols')
+      strings.forEach((text, id) => this.put(id, text))
     } catch (thrown) {
       this.freeStrings()
       throw thrown

@@ -241,7 +241,7 @@ export class Memtable {
   private copyStrings(column: number, at: number, count: number): boolean {
     const end = at + count
     for (let from = at; ; ) {
-      from += this.kernels.rows.moveTexts(column + from * 8, end - from, this.heap)
+      from += this.kernels.rows.moveStrings(column + from * 8, end - from, this.heap)
       assert(from <= end, 'K3: a kernel moves no more strings than it was given')
       if (from === end) return true
       if (!this.addHeap(this.memory.i32[(column >>> 2) + from * 2 + 1]!)) return false

@@ -17,7 +17,7 @@ import { columnTypes, dataType, typeByTag } from '../../types/column-types.js'
 import type { PackedColumn, PackedRows } from '../jobs/messages.js'
 
 const columnWords = 6
-const kinds = ['fixed', 'texts', 'symbols'] as const
+const kinds = ['fixed', 'strings', 'symbols'] as const
 const noBytes = new Uint8Array(0)
 
 const aligned = (bytes: number): number => (bytes + 7) & ~7
@@ -25,8 +25,8 @@ const aligned = (bytes: number): number => (bytes + 7) & ~7
 /** The two byte ranges that follow the words of a column. */
 function partsOf(values: PackedColumn): readonly [first: Uint8Array, second: Uint8Array] {
   if (values.kind === 'fixed') return [values.bytes, noBytes]
-  if (values.kind === 'texts') return [bytesOf(values.lengths), values.bytes]
-  return [bytesOf(values.ids), values.texts]
+  if (values.kind === 'strings') return [bytesOf(values.lengths), values.bytes]
+  return [bytesOf(values.ids), values.strings]
 }
 
 function bytesOf({ buffer, byteOffset, byteLength }: Int32Array): Uint8Array {
@@ -107,9 +107,9 @@ function valuesAt(buffer: SharedArrayBuffer, words: Uint32Array, first: number, 
   const [, , kind = 0, count = 0, firstBytes = 0, secondBytes = 0] = words
   if (kind === 0) return { kind: 'fixed', bytes: new Uint8Array(buffer, first, firstBytes) }
   const numbers = new Int32Array(buffer, first, firstBytes >>> 2)
-  const texts = new Uint8Array(buffer, second, secondBytes)
-  if (kind === 1) return { kind: 'texts', lengths: numbers, bytes: texts }
-  return { kind: 'symbols', ids: numbers, texts, count }
+  const strings = new Uint8Array(buffer, second, secondBytes)
+  if (kind === 1) return { kind: 'strings', lengths: numbers, bytes: strings }
+  return { kind: 'symbols', ids: numbers, strings, count }
 }
 
 const pooledBytes = 256 * 1024

@@ -61,7 +61,7 @@ export class TextBuilder {
 
   /** Appends the rows of a run up to the first value that the kernel does not convert; returns their number. */
   appendRun(window: RowWindow, run: ColumnRun): number {
-    const { lengths, bytes } = window.texts(run)
+    const { lengths, bytes } = window.strings(run)
     while (this.rows + lengths.length > this.#lengths.length) this.#lengths = grown(this.#lengths)
     this.#lengths.set(lengths, this.rows)
     this.rows += lengths.length
@@ -96,7 +96,7 @@ export class TextBuilder {
   /** Like `packed`, but the memory is valid only until the next row. */
   lent(): PackedColumn {
     const { bytes, length } = this.#run
-    return { kind: 'texts', lengths: this.#lengths.subarray(0, this.rows), bytes: bytes.subarray(0, length) }
+    return { kind: 'strings', lengths: this.#lengths.subarray(0, this.rows), bytes: bytes.subarray(0, length) }
   }
 
   #length(length: number): void {
@@ -127,15 +127,15 @@ export class SymbolBuilder {
 
   /** Appends the rows of a run up to the first value that the kernel does not convert; returns their number. */
   appendRun(window: RowWindow, run: ColumnRun): number {
-    const { ids, texts, count } = window.symbols(run)
+    const { ids, strings, count } = window.symbols(run)
     const known = new Int32Array(count)
     let read = 0
     for (let index = 0; index < count; index++) {
-      const end = read + 4 + texts.readUInt32LE(read)
-      known[index] = this.#intern(texts, read + 4, end)
+      const end = read + 4 + strings.readUInt32LE(read)
+      known[index] = this.#intern(strings, read + 4, end)
       read = end
     }
-    assert(read === texts.length, 'R3: lengths of symbols add up to their bytes')
+    assert(read === strings.length, 'R3: lengths of symbols add up to their bytes')
     while (this.rows + ids.length > this.#ids.length) this.#ids = grown(this.#ids)
     const target = this.#ids
     let at = this.rows
@@ -170,8 +170,8 @@ export class SymbolBuilder {
   /** Like `packed`, but the memory is valid only until the next row. */
   lent(): PackedColumn {
     const { bytes, length } = this.#run
-    const texts = bytes.subarray(0, length)
-    return { kind: 'symbols', ids: this.#ids.subarray(0, this.rows), texts, count: this.#count }
+    const strings = bytes.subarray(0, length)
+    return { kind: 'symbols', ids: this.#ids.subarray(0, this.rows), strings, count: this.#count }
   }
 
   #id(id: number): void {

@@ -60,8 +60,8 @@ export function foundSymbols(
   } finally {
     scratch.release()
   }
-  const texts = Array.from({ length: count }, (_, id) => found.get(id))
-  return texts.every((text) => text !== undefined) ? texts : undefined
+  const strings = Array.from({ length: count }, (_, id) => found.get(id))
+  return strings.every((text) => text !== undefined) ? strings : undefined
 }
 
 function symbolsIn(
@@ -77,8 +77,8 @@ function symbolsIn(
   if (column === undefined) return []
   const file = files.open(path, 'read')
   try {
-    const texts = textsOf(tools, file, column)
-    return idsOf(file, column).map((id, index) => [id, texts[index] ?? Buffer.alloc(0)] as const)
+    const strings = stringsOf(tools, file, column)
+    return idsOf(file, column).map((id, index) => [id, strings[index] ?? Buffer.alloc(0)] as const)
   } finally {
     file.close()
   }
@@ -93,19 +93,20 @@ function idsOf(file: File, { symbols }: PartColumn): number[] {
 }
 
 /** Decodes the PLAIN dictionary page: each string is preceded by its length. */
-function textsOf(tools: DecodeTools, file: File, { metadata: { dictionary, codec } }: PartColumn): Buffer[] {
+function stringsOf(tools: DecodeTools, file: File, { metadata: { dictionary, codec } }: PartColumn): Buffer[] {
   if (dictionary === null) return []
   const place = { ...dictionary, file, codec, encoding: encodings.plain }
   const { address, bytes } = readPage(tools, place)
   const page = Buffer.from(tools.scratch.memory.u8.slice(address, address + bytes))
-  const texts: Buffer[] = []
+  const strings: Buffer[] = []
   for (let at = 0; at + 4 <= bytes; ) {
     const end = at + 4 + page.readUInt32LE(at)
-    texts.push(page.subarray(at + 4, end))
+    strings.push(page.subarray(at + 4, end))
     at = end
   }
-  if (texts.length !== dictionary.count) throw damaged(place, 'the strings of a dictionary do not match their lengths')
-  return texts
+  if (strings.length !== dictionary.count)
+    throw damaged(place, 'the strings of a dictionary do not match their lengths')
+  return strings
 }
 
 /** Reads the log lazily, at the first call, and only once. */
@@ -124,12 +125,12 @@ function symbolsOfLog({ files, directory }: WriterOptions): Map<string, FoundSym
     if (kind !== frameKinds.rows && kind !== frameKinds.carry) return
     for (const { tableId, symbols } of decodeRows(payload).tables) {
       for (const { columnId, firstId, count, lengths, bytes } of symbols) {
-        const texts = found.get(`${tableId} ${columnId}`) ?? []
-        found.set(`${tableId} ${columnId}`, texts)
+        const strings = found.get(`${tableId} ${columnId}`) ?? []
+        found.set(`${tableId} ${columnId}`, strings)
         const view = new DataView(lengths.buffer, lengths.byteOffset)
         for (let index = 0, at = 0; index < count; index++) {
           const end = at + view.getInt32(index * 4, true)
-          texts.push([firstId + index, Buffer.from(bytes.slice(at, end))])
+          strings.push([firstId + index, Buffer.from(bytes.slice(at, end))])
           at = end
         }
       }

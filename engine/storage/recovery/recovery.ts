@@ -253,9 +253,9 @@ function loadDictionaries(
   for (const [columnId, dictionary] of table.dictionaries) {
     const id = { tableId: table.id, columnId }
     const path = dictionaryFilePath(`${options.directory}/symbols`, id)
-    const { texts, end } = readSymbols(options, table, { path, id, logged, count: counts.get(columnId) ?? 0 })
-    if (end > 0 && !fits(options, texts)) dictionary.initEvicted(texts.length)
-    else for (const text of texts) dictionary.append(text)
+    const { strings, end } = readSymbols(options, table, { path, id, logged, count: counts.get(columnId) ?? 0 })
+    if (end > 0 && !fits(options, strings)) dictionary.initEvicted(strings.length)
+    else for (const text of strings) dictionary.append(text)
     // Without a valid record the file is written again.
     table.symbolFiles.set(columnId, { count: end === 0 ? 0 : dictionary.count, end })
     table.loggedSymbols.set(columnId, dictionary.count)
@@ -265,8 +265,8 @@ function loadDictionaries(
 }
 
 /** Whether the symbols fit into memory beside rows of the log; if not, they stay in the file until they are needed. */
-function fits({ allocator }: WriterOptions, texts: readonly Uint8Array[]): boolean {
-  const bytes = texts.reduce((sum, { length }) => sum + length, texts.length * 16)
+function fits({ allocator }: WriterOptions, strings: readonly Uint8Array[]): boolean {
+  const bytes = strings.reduce((sum, { length }) => sum + length, strings.length * 16)
   return allocator.used(budgets.memtables) + bytes < allocator.limit(budgets.memtables) * loadedShare
 }
 
@@ -287,11 +287,11 @@ function readSymbols(
     return readDictionaryFile(options.files, path, id, count)
   } catch (thrown) {
     if (!(thrown instanceof CorruptionError) || thrown.isOtherFormat) throw thrown
-    const texts = foundSymbols(options, { ...id, count, logged, parts: [...parts, ...(schema.detached ?? [])] })
-    if (texts === undefined) throw thrown
+    const strings = foundSymbols(options, { ...id, count, logged, parts: [...parts, ...(schema.detached ?? [])] })
+    if (strings === undefined) throw thrown
     const message = `${thrown.message}: its symbols were found in the data files and the log [table=${schema.name}]`
     options.log('W', 'writer', message)
-    return { texts, end: 0 }
+    return { strings, end: 0 }
   }
 }
 

@@ -233,7 +233,7 @@ export class Replay {
 
   /** Whether symbols of the table wait for earlier ids. */
   private hasGaps(table: WriterTable): boolean {
-    return [...this.waiting.values()].some((waiting) => waiting.table === table && waiting.texts.size > 0)
+    return [...this.waiting.values()].some((waiting) => waiting.table === table && waiting.strings.size > 0)
   }
 
   private openGeneration(table: WriterTable): Generation {
@@ -269,10 +269,10 @@ export class Replay {
   private waitingOf(table: WriterTable, columnId: number): Map<number, Uint8Array> {
     const key = `${table.id} ${columnId}`
     const known = this.waiting.get(key)
-    if (known !== undefined) return known.texts
-    const texts = new Map<number, Uint8Array>()
-    this.waiting.set(key, { table, columnId, texts })
-    return texts
+    if (known !== undefined) return known.strings
+    const strings = new Map<number, Uint8Array>()
+    this.waiting.set(key, { table, columnId, strings })
+    return strings
   }
 
   /** Adds the waiting strings that directly follow the dictionary's last entry. */
@@ -289,12 +289,12 @@ export class Replay {
   /** Fills gaps that remain, which damaged frames have left, with placeholders, so that later ids stay correct. */
   private fillGaps(): void {
     const encoder = new TextEncoder()
-    for (const { table, columnId, texts } of this.waiting.values()) {
+    for (const { table, columnId, strings } of this.waiting.values()) {
       if (table.dropped) continue
       const dictionary = table.dictionary(columnId)
-      while (texts.size > 0) {
-        if (!texts.has(dictionary.count)) this.addSymbol(dictionary, encoder.encode(`?${dictionary.count}`))
-        this.takeWaiting(table, columnId, texts)
+      while (strings.size > 0) {
+        if (!strings.has(dictionary.count)) this.addSymbol(dictionary, encoder.encode(`?${dictionary.count}`))
+        this.takeWaiting(table, columnId, strings)
       }
       table.loggedSymbols.set(columnId, dictionary.count)
     }
@@ -339,7 +339,7 @@ interface WaitingSymbols {
   readonly table: WriterTable
   readonly columnId: number
   /** Strings by id. */
-  readonly texts: Map<number, Uint8Array>
+  readonly strings: Map<number, Uint8Array>
 }
 
 /** Reads one column of a frame in slices of rows. */

@@ -93,7 +93,7 @@ export function dayColumns(schema: TableSchema): readonly number[] {
 function kindOf(declared: string): number | undefined {
   if (declared === 'json' || declared === 'jsonb' || declared === 'time') return textKinds[declared]
   if (!declared.startsWith('_')) return undefined
-  return listKinds[declared] ?? textKinds.texts
+  return listKinds[declared] ?? textKinds.strings
 }
 
 const listKinds: Readonly<Record<string, number>> = {

@@ -30,7 +30,7 @@ type RegisterParts = Extract<ToWriter, { kind: 'registerParts' }>
 export function stageParts(state: WriterState, { requestId, tableId, symbols }: Stage): void {
   try {
     const table = tableOf(state, tableId)
-    const symbolIds = symbols.map(([columnId, texts]) => [columnId, intern(state, table, columnId, texts)] as const)
+    const symbolIds = symbols.map(([columnId, strings]) => [columnId, intern(state, table, columnId, strings)] as const)
     const firstPartId = takePartIds(state, partIdsPerFlush)
     const staged = { firstPartId, symbolIds, version: table.describeSettled() }
     answerNow(state, receiptOf(requestId, { staged }))
@@ -54,12 +54,12 @@ function tableOf(state: WriterState, tableId: number): WriterTable {
  * Adds strings to the dictionary. The next log frame of the table contains them, and the record of the parts counts
  * them.
  */
-function intern(state: WriterState, table: WriterTable, columnId: number, texts: readonly string[]): Int32Array {
+function intern(state: WriterState, table: WriterTable, columnId: number, strings: readonly string[]): Int32Array {
   const column = table.schema.columns[columnId]
   if (column === undefined || column.dropped) throw changed()
   const heap = new BatchHeap(state.options.memory, state.options.allocator)
   try {
-    return Int32Array.from(texts, (text) => {
+    return Int32Array.from(strings, (text) => {
       const bytes = new TextEncoder().encode(text)
       const id = table.dictionary(columnId).intern(heap.put(bytes), bytes.length)
       assert(id !== undefined, 'R2: encoded text is UTF-8')

@@ -147,8 +147,8 @@ function tableDropped(): ErrorRecord {
 function internSymbols(state: WriterState, table: WriterTable, symbols: NonNullable<JobResult['newSymbols']>): void {
   const heap = new BatchHeap(state.options.memory, state.options.allocator)
   try {
-    for (const [columnId, texts] of symbols) {
-      for (const text of texts) {
+    for (const [columnId, strings] of symbols) {
+      for (const text of strings) {
         const bytes = new TextEncoder().encode(text)
         table.dictionary(columnId).intern(heap.put(bytes), bytes.length)
         heap.reset()

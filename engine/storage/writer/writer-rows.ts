@@ -187,7 +187,7 @@ function stageColumn(
       assert(values.bytes.length === rows * column.width, 'R1: every row has a value')
       memory.put(values.bytes, column.address)
       return
-    case 'texts': {
+    case 'strings': {
       const { lengths, bytes } = values
       assert(lengths.length === rows, 'R1: every row has a length')
       const lengthsAt = heap.put(new Uint8Array(lengths.buffer, lengths.byteOffset, lengths.byteLength))
@@ -205,11 +205,11 @@ function stageSymbols(
   heap: BatchHeap,
   table: WriterTable,
   { id, address }: ChunkColumn,
-  { ids, texts, count }: Extract<PackedColumn, { kind: 'symbols' }>,
+  { ids, strings, count }: Extract<PackedColumn, { kind: 'symbols' }>,
 ): void {
   const dictionary = table.dictionary(id)
   const known = new Int32Array(count)
-  let at = heap.put(texts)
+  let at = heap.put(strings)
   for (let index = 0; index < count; index++) {
     const bytes = unaligned(u32, at)
     const code = dictionary.intern(at + 4, bytes)

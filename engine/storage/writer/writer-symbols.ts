@@ -21,7 +21,7 @@ export function symbolReader({ files, directory, log }: WriterOptions) {
   return (id: DictionaryFileId, count: number): readonly Uint8Array[] => {
     const path = dictionaryFilePath(`${directory}/symbols`, id)
     try {
-      return readDictionaryFile(files, path, id, count).texts
+      return readDictionaryFile(files, path, id, count).strings
     } catch (thrown) {
       if (!(thrown instanceof CorruptionError || thrown instanceof FileError)) throw thrown
       log('E', 'writer', `symbols cannot be reloaded [file=${path}, error=${thrown.message}]`)

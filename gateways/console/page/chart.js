@@ -5,7 +5,7 @@ import uPlot from './uplot.js'
 
 const numeric = new Set(['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE'])
 const times = new Set(['TIMESTAMP', 'TIMESTAMP_NS', 'DATE'])
-const texts = new Set(['SYMBOL', 'STRING', 'VARCHAR', 'CHAR'])
+const strings = new Set(['SYMBOL', 'STRING', 'VARCHAR', 'CHAR'])
 const colours = [
   '#1f8a80',
   '#d1602b',
@@ -42,7 +42,7 @@ export function chartRows(columns, dataset) {
     axes.map(({ name }) => name),
   )
   xChoice.value = (axes.find(({ type }) => times.has(type)) ?? axes[0])?.name ?? ''
-  const groups = columns.filter(({ type }) => texts.has(type)).map(({ name }) => name)
+  const groups = columns.filter(({ type }) => strings.has(type)).map(({ name }) => name)
   fill(byChoice, ['', ...groups])
   byChoice.value = groups[0] ?? ''
   show(byChoice.parentElement, groups.length > 0)

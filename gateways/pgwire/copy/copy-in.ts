@@ -190,8 +190,8 @@ function adapted({ encoding, matches, format }: CopyOptions, form: CsvForm | nul
   if (reader === null && rows === null && header === null && mark === null) return sink
   const pass = (chunk: Buffer | null): Buffer => {
     const read = reader === null ? (chunk ?? noBytes) : reader(chunk)
-    const texts = mark === null ? read : mark.pass(read, chunk === null)
-    const lines = rows === null ? texts : rows.push(texts)
+    const strings = mark === null ? read : mark.pass(read, chunk === null)
+    const lines = rows === null ? strings : rows.push(strings)
     const whole = rows === null || chunk !== null ? lines : Buffer.concat([lines, rows.end()])
     return header === null ? whole : header.pass(whole, chunk === null)
   }
@@ -308,8 +308,8 @@ function bytesOf(columns: CsvBatch['columns']): number {
   let bytes = 0
   for (const column of columns) {
     if (column.kind === 'fixed') bytes += column.bytes.length
-    else if (column.kind === 'texts') bytes += column.lengths.length * 8 + column.bytes.length
-    else bytes += column.ids.length * 4 + column.texts.length
+    else if (column.kind === 'strings') bytes += column.lengths.length * 8 + column.bytes.length
+    else bytes += column.ids.length * 4 + column.strings.length
   }
   return bytes
 }

@@ -83,7 +83,7 @@ export function recodedRows(
   encoding: ClientEncoding,
 ): Buffer {
   const source = Buffer.from(block.buffer, block.byteOffset, block.length)
-  const texts = columns.map(({ type }, index) =>
+  const strings = columns.map(({ type }, index) =>
     isText((binary.length === 1 ? binary[0] : binary[index]) === true, pgOidOf(type)),
   )
   const parts: Uint8Array[] = []
@@ -91,16 +91,16 @@ export function recodedRows(
     const end = at + 1 + source.readInt32BE(at + 1)
     const row = source.subarray(at, end)
     if (isAscii(row)) parts.push(row)
-    else parts.push(...recodedRow(row, texts, encoding))
+    else parts.push(...recodedRow(row, strings, encoding))
     at = end
   }
   return Buffer.concat(parts)
 }
 
-function recodedRow(row: Buffer, texts: readonly boolean[], { write }: ClientEncoding): Uint8Array[] {
+function recodedRow(row: Buffer, strings: readonly boolean[], { write }: ClientEncoding): Uint8Array[] {
   const parts: Uint8Array[] = []
   let at = rowHeaderBytes
-  for (const text of texts) {
+  for (const text of strings) {
     const length = row.readInt32BE(at)
     const value = row.subarray(at + 4, at + 4 + Math.max(0, length))
     const recoded = text && !isAscii(value) ? write(value) : value

@@ -37,8 +37,8 @@ function message(type: string, body: number, write: (buffer: Buffer, at: number)
   return buffer
 }
 
-function textMessage(type: string, ...texts: readonly string[]): Buffer {
-  const body = Buffer.from(texts.map((text) => `${text}\0`).join(''), 'utf8')
+function textMessage(type: string, ...strings: readonly string[]): Buffer {
+  const body = Buffer.from(strings.map((text) => `${text}\0`).join(''), 'utf8')
   return message(type, body.length, (buffer, at) => void body.copy(buffer, at))
 }
 
@@ -59,10 +59,10 @@ export function parameterStatus(name: string, value: string): Buffer {
 
 /** NotificationResponse => 'A' length process:int32 channel payload */
 export function notificationResponse(process: number, channel: string, payload: string): Buffer {
-  const texts = Buffer.from(`${channel}\0${payload}\0`, 'utf8')
-  return message('A', 4 + texts.length, (buffer, at) => {
+  const strings = Buffer.from(`${channel}\0${payload}\0`, 'utf8')
+  return message('A', 4 + strings.length, (buffer, at) => {
     buffer.writeInt32BE(process, at)
-    texts.copy(buffer, at + 4)
+    strings.copy(buffer, at + 4)
   })
 }
 
@@ -154,11 +154,11 @@ export function noticeResponse(fields: NoticeFields): Buffer {
 }
 
 function noticeMessage(type: string, { severity, code, message, position, hint, routine }: NoticeFields): Buffer {
-  const texts = [`S${severity}`, `V${severity}`, `C${code}`, `M${message.replaceAll('\0', '')}`]
-  if (hint !== undefined) texts.push(`H${hint}`)
-  if (position > 0) texts.push(`P${position}`)
-  if (routine !== undefined) texts.push(`R${routine}`)
-  return textMessage(type, ...texts, '')
+  const strings = [`S${severity}`, `V${severity}`, `C${code}`, `M${message.replaceAll('\0', '')}`]
+  if (hint !== undefined) strings.push(`H${hint}`)
+  if (position > 0) strings.push(`P${position}`)
+  if (routine !== undefined) strings.push(`R${routine}`)
+  return textMessage(type, ...strings, '')
 }
 
 /** CopyInResponse => 'G', CopyOutResponse => 'H': length format:byte count:int16 format:int16* */

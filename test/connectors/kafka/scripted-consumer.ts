@@ -139,14 +139,14 @@ export class ScriptedEngine implements EngineClient {
   #take({ partition, previous, offset, lines }: StoreRequest): StoreResult {
     const stored = this.offsets.get(partition) ?? -1
     if (stored !== previous) return { kind: 'astray', stored }
-    const texts = Buffer.from(lines).toString().split('\n').slice(0, -1)
-    const bad = texts.flatMap((text, index) =>
+    const strings = Buffer.from(lines).toString().split('\n').slice(0, -1)
+    const bad = strings.flatMap((text, index) =>
       text.includes('bad') ? [{ line: index + 1, message: 'it is bad', table: 'ticks' }] : [],
     )
     if (bad.length > 0) return { kind: 'bad', lines: bad }
-    this.lines.push(...texts)
+    this.lines.push(...strings)
     this.offsets.set(partition, offset)
-    return { kind: 'stored', rows: texts.length }
+    return { kind: 'stored', rows: strings.length }
   }
 
   rejects(rejects: readonly Reject[]): void {

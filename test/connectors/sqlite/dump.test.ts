@@ -74,7 +74,7 @@ function valuesOf({ name }: DataType, values: PackedColumn, rows: number): unkno
     })
   }
   let at = 0
-  if (values.kind === 'texts') {
+  if (values.kind === 'strings') {
     return [...values.lengths].map((length) => {
       if (length < 0) return null
       const text = Buffer.from(values.bytes.subarray(at, at + length))
@@ -82,14 +82,14 @@ function valuesOf({ name }: DataType, values: PackedColumn, rows: number): unkno
       return name === 'BINARY' ? text.toString('hex') : text.toString('utf8')
     })
   }
-  const texts: string[] = []
-  const buffer = Buffer.from(values.texts)
+  const strings: string[] = []
+  const buffer = Buffer.from(values.strings)
   for (let index = 0; index < values.count; index++) {
     const bytes = buffer.readUInt32LE(at)
-    texts.push(buffer.toString('utf8', at + 4, at + 4 + bytes))
+    strings.push(buffer.toString('utf8', at + 4, at + 4 + bytes))
     at += 4 + bytes
   }
-  return [...values.ids].map((id) => (id < 0 ? null : texts[id]))
+  return [...values.ids].map((id) => (id < 0 ? null : strings[id]))
 }
 
 const dump = `PRAGMA foreign_keys=OFF;

@@ -46,8 +46,8 @@ describe.each(libraries)('$name', ({ library }) => {
     const random = createRandom(seed)
     const noise = new Uint8Array(300_000)
     random.fill(noise)
-    const texts = [Buffer.alloc(0), Buffer.from('a'), Buffer.from('some text '.repeat(100_000)), Buffer.from(noise)]
-    for (const text of texts) {
+    const strings = [Buffer.alloc(0), Buffer.from('a'), Buffer.from('some text '.repeat(100_000)), Buffer.from(noise)]
+    for (const text of strings) {
       for (const level of [1, 3, 19]) {
         const packed = packer.compress(text, level)
         expect(Buffer.from(packer.decompress(packed, text.length)).equals(text)).toBe(true)
@@ -55,8 +55,8 @@ describe.each(libraries)('$name', ({ library }) => {
       }
     }
     const skipped = Buffer.from('502a4d1803000000aabbcc', 'hex')
-    const frames = texts.flatMap((text) => [skipped, packer.compress(text, 1)])
-    expect(Buffer.from(packer.decompress(Buffer.concat(frames), 10 * MIB)).equals(Buffer.concat(texts))).toBe(true)
+    const frames = strings.flatMap((text) => [skipped, packer.compress(text, 1)])
+    expect(Buffer.from(packer.decompress(Buffer.concat(frames), 10 * MIB)).equals(Buffer.concat(strings))).toBe(true)
   })
 
   test('frames that do not declare a size', () => {

@@ -29,12 +29,17 @@ const shape = {
 type Row = readonly [l: bigint | null, t: string | null, s: string | null, d: number | null]
 
 function rowsOf({ rows, columns }: CsvBatch): Row[] {
-  const [longs, texts, symbols, doubles] = columns
-  if (longs?.kind !== 'fixed' || texts?.kind !== 'texts' || symbols?.kind !== 'symbols' || doubles?.kind !== 'fixed') {
+  const [longs, strings, symbols, doubles] = columns
+  if (
+    longs?.kind !== 'fixed' ||
+    strings?.kind !== 'strings' ||
+    symbols?.kind !== 'symbols' ||
+    doubles?.kind !== 'fixed'
+  ) {
     throw new Error('other kinds of columns')
   }
-  const own = textsOf(texts.lengths, texts.bytes)
-  const known = symbolStrings(symbols.texts)
+  const own = stringsOf(strings.lengths, strings.bytes)
+  const known = symbolStrings(symbols.strings)
   const long = new BigInt64Array(longs.bytes.buffer, longs.bytes.byteOffset, rows)
   const double = new Float64Array(doubles.bytes.buffer, doubles.bytes.byteOffset, rows)
   return Array.from({ length: rows }, (_, row): Row => {
@@ -50,7 +55,7 @@ function rowsOf({ rows, columns }: CsvBatch): Row[] {
   })
 }
 
-function textsOf(lengths: Int32Array, bytes: Uint8Array): (string | null)[] {
+function stringsOf(lengths: Int32Array, bytes: Uint8Array): (string | null)[] {
   let at = 0
   return Array.from(lengths, (length) => {
     if (length < 0) return null
@@ -60,14 +65,14 @@ function textsOf(lengths: Int32Array, bytes: Uint8Array): (string | null)[] {
 }
 
 function symbolStrings(bytes: Uint8Array): string[] {
-  const texts: string[] = []
+  const strings: string[] = []
   const buffer = Buffer.from(bytes)
   for (let at = 0; at < buffer.length; ) {
     const length = buffer.readUInt32LE(at)
-    texts.push(buffer.toString('utf8', at + 4, at + 4 + length))
+    strings.push(buffer.toString('utf8', at + 4, at + 4 + length))
     at += 4 + length
   }
-  return texts
+  return strings
 }
 
 function decodeAll(file: Buffer, cuts: readonly number[]): { rows: Row[]; rejects: number[] } {

@@ -25,7 +25,7 @@ interface Operand {
   readonly type: DataType
   /** How SQL declares and casts it. */
   readonly name: string
-  /** Texts of literals, NULL among them. */
+  /** Strings of literals, NULL among them. */
   readonly values: readonly string[]
 }
 

@@ -107,8 +107,8 @@ describe('hundreds of aggregates and windows with tables of their own', () => {
       { length: 300 },
       (_, index) => `select upper(sy || '${index}')::symbol k from own limit 2`,
     )
-    const [texts] = await valuesOf(`select count(), count_distinct(k) from ((${symbols.join(') union all (')}))`)
-    expect(texts).toEqual([600n, 600n])
+    const [strings] = await valuesOf(`select count(), count_distinct(k) from ((${symbols.join(') union all (')}))`)
+    expect(strings).toEqual([600n, 600n])
   })
 })
 

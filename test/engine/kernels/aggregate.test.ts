@@ -166,9 +166,9 @@ describe('aggregate kernel', () => {
   })
 
   test('hashes texts and wide values like the reference, and zeros and NaN alike', () => {
-    const texts = fc.array(fc.option(fc.string({ maxLength: 20 })), { maxLength: 60, size: 'max' })
+    const strings = fc.array(fc.option(fc.string({ maxLength: 20 })), { maxLength: 60, size: 'max' })
     fc.assert(
-      fc.property(texts, fc.infiniteStream(fc.nat(255)), (list, bytes) => {
+      fc.property(strings, fc.infiniteStream(fc.nat(255)), (list, bytes) => {
         const noise = Uint8Array.from({ length: 64 * 32 }, () => bytes.next().value as number)
         for (const { memory, kernels } of pair) {
           memory.u8.set(noise, maskAt)
@@ -231,7 +231,7 @@ describe('aggregate kernel', () => {
               if (width === 8) return kernels.aggregate.numberKeys8(tableAt, ...from)
               return width === 16
                 ? kernels.aggregate.numberKeys16(tableAt, ...from)
-                : kernels.aggregate.numberTexts(tableAt, ...from)
+                : kernels.aggregate.internStrings(tableAt, ...from)
             }
             writeKeyTable(memory, tableAt, {
               slots: slotsAt,
@@ -261,11 +261,11 @@ describe('aggregate kernel', () => {
   })
 
   test('numbers coded texts as it numbers the texts, like the reference, and goes on where there was no room', () => {
-    const texts = fc.array(fc.integer({ min: 0, max: 12 }), { minLength: 1, maxLength: 20 })
+    const strings = fc.array(fc.integer({ min: 0, max: 12 }), { minLength: 1, maxLength: 20 })
     const rowsOf = fc.array(fc.nat(1000), { maxLength: 120, size: 'max' })
     const [entriesAt, codesAt, knownAt] = [outAt, outAt + 1024, outAt + 4096]
     fc.assert(
-      fc.property(texts, rowsOf, masks, fc.integer({ min: 1, max: 30 }), (list, picks, mask, countMax) => {
+      fc.property(strings, rowsOf, masks, fc.integer({ min: 1, max: 30 }), (list, picks, mask, countMax) => {
         const codes = picks.map((pick) => pick % list.length)
         const rows = codes.length
         const at = mask === null ? 0 : maskAt
@@ -294,7 +294,7 @@ describe('aggregate kernel', () => {
                     ...([tableAt, codesAt + first * 4, entriesAt, knownAt, rest] as const),
                     ...([rows - first, ids + first * 4] as const),
                   )
-                : kernels.aggregate.numberTexts(tableAt, valuesAt + first * 8, rest, rows - first, ids + first * 4)
+                : kernels.aggregate.internStrings(tableAt, valuesAt + first * 8, rest, rows - first, ids + first * 4)
             }
             const first = number(0)
             memory.u32[(tableAt + 4) >>> 2] = 511

@@ -13,7 +13,7 @@ const both = [wasm, reference]
 const columns = 3
 const rowsMax = 64
 
-const texts = [
+const strings = [
   'a',
   'longer text of a field',
   '1',
@@ -27,7 +27,7 @@ const texts = [
   '" "',
   'é',
 ]
-const oddTexts = ['a"b', '"x"y', '"open', '"a"b"', 'x\r', '"""', '\r']
+const oddStrings = ['a"b', '"x"y', '"open', '"a"b"', 'x\r', '"""', '\r']
 const ends = ['\n', '\n', '\n', '\r\n', '\n\n', '\r\n\r\n']
 
 function file(random: Random, odd: boolean): string {
@@ -35,7 +35,7 @@ function file(random: Random, odd: boolean): string {
   for (let record = 0; record < 120; record++) {
     const width = odd && random.below(10) === 0 ? random.below(5) + 1 : columns
     const fields = Array.from({ length: width }, () => {
-      const own = odd && random.below(15) === 0 ? oddTexts : texts
+      const own = odd && random.below(15) === 0 ? oddStrings : strings
       return own[random.below(own.length)] as string
     })
     text += fields.join(',') + (ends[random.below(ends.length)] as string)

@@ -57,7 +57,7 @@ const doubles = fc.oneof(
   ),
   fc.integer({ min: -1e9, max: 1e9 }).map((i) => i / 1000),
 )
-const texts = fc.oneof(
+const strings = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 40 }),
   fc.string({ unit: 'binary-ascii', maxLength: 60 }),
   fc.constantFrom('', '"', '""', 'x'.repeat(1500), '"\\\n'.repeat(700), 'sixteen bytes ok', 'fifteen bytes"x"'),
@@ -83,7 +83,7 @@ const numbersOf = (width: number, values: fc.Arbitrary<bigint>) =>
           }),
     )
 const int32 = fc.oneof(fc.constantFrom(-0x80000000n, 0n, -1n), fc.bigInt({ min: -(1n << 31n), max: (1n << 31n) - 1n }))
-const textList = fc.array(fc.option(texts), { minLength: rows, maxLength: rows, size: 'max' })
+const textList = fc.array(fc.option(strings), { minLength: rows, maxLength: rows, size: 'max' })
 let heap = heapAt
 const bytesInHeap = ({ memory }: Bench, bytes: Uint8Array, from: number) => {
   memory.u8.set(bytes, from)

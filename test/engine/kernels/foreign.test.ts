@@ -153,9 +153,9 @@ test('texts of prefixes and suffixes', () => {
       put(Buffer.from(Array.from({ length: bytes }, (_, index) => 97 + (index % 26))))
       const total = alike(0, (kernel) => kernel.joinedTextBytes(work, extra, list.length, bytes))
       if (total < 0) return
-      alike(total, (kernel) => kernel.joinTexts(work, extra, list.length, source, target, work + MIB))
+      alike(total, (kernel) => kernel.joinStrings(work, extra, list.length, source, target, work + MIB))
       const room = work + 2 * MIB
-      alike(list.length * 8, (kernel) => kernel.joinTexts(work, extra, list.length, source, room, target))
+      alike(list.length * 8, (kernel) => kernel.joinStrings(work, extra, list.length, source, room, target))
     }),
     { numRuns: 300 },
   )
@@ -173,7 +173,7 @@ test('values in other forms', () => {
         // Behind the first value without room nothing is written.
         const fixed = wasm.integersOfFixed(source, many, width, wide, target)
         alike(fixed * wide, (kernel) => kernel.integersOfFixed(source, many, width, wide, target))
-        alike(fixed * wide, (kernel) => kernel.integersOfTexts(work, many, wide, target))
+        alike(fixed * wide, (kernel) => kernel.integersOfStrings(work, many, wide, target))
       }
       expect(wasm.firstNoText(work, many)).toBe(reference.firstNoText(work, many))
       const [halves, words, longs, days] = [2, 4, 8, 12].map((size) => Math.floor(bytes.length / size)) as number[]

@@ -187,11 +187,11 @@ describe('join kernel', () => {
   })
 
   test('keeps pairs of equal values', () => {
-    const texts = fc.array(fc.constantFrom(null, '', 'a', 'b', 'a longer one', 'a longer 1'), { minLength: 1 })
+    const strings = fc.array(fc.constantFrom(null, '', 'a', 'b', 'a longer one', 'a longer 1'), { minLength: 1 })
     const rows = fc.array(fc.tuple(fc.nat(5), fc.oneof(fc.nat(5), fc.constant(noRow))), { maxLength: 60 })
     const kinds = fc.constantFrom('i32', 'i64', 'f64', 'entry', 'b16', 'b32')
     fc.assert(
-      fc.property(texts, rows, kinds as fc.Arbitrary<keyof typeof hashKinds>, (values, pairs, kind) => {
+      fc.property(strings, rows, kinds as fc.Arbitrary<keyof typeof hashKinds>, (values, pairs, kind) => {
         clear()
         for (const { memory } of pair) {
           for (const [side, at] of [area(1), area(2)].entries()) {

@@ -116,9 +116,9 @@ const fieldText = fc.oneof(
 /** What follows a text: at once the next one, or a byte behind which the kernel reads it in place. */
 const endings = ['', ',', '"', '\n', ';', '\t', '|', '\r']
 
-function putTexts({ memory }: Bench, texts: readonly (string | null)[]): void {
+function putStrings({ memory }: Bench, strings: readonly (string | null)[]): void {
   let at = textAt
-  texts.forEach((text, i) => {
+  strings.forEach((text, i) => {
     const bytes = Buffer.from(text ?? '', 'latin1')
     memory.u8.set(bytes, at)
     memory.u32[(entriesAt >>> 2) + i * 2] = at
@@ -175,9 +175,9 @@ describe('number kernel', () => {
         kinds,
         fc.array(fc.option(fieldText), { minLength: rows, maxLength: rows, size: 'max' }),
         fc.integer({ min: 0, max: 4 }),
-        (kind, texts, scale) => {
+        (kind, strings, scale) => {
           const open = pair.map((bench) => {
-            putTexts(bench, texts)
+            putStrings(bench, strings)
             const scaled = encodeKinds[kind] + (isTime(kind) ? 256 * scale : 0)
             return bench.kernels.number.parseColumn(scaled, entriesAt, rows, outAt, statusAt, scratchAt)
           })
@@ -185,12 +185,12 @@ describe('number kernel', () => {
           if (!same)
             expect({
               kind,
-              texts,
+              strings,
               a: bytesAt(both.wasm.memory, outAt, rows * 8),
               sa: bytesAt(both.wasm.memory, statusAt, rows),
             }).toEqual({
               kind,
-              texts,
+              strings,
               a: bytesAt(both.reference.memory, outAt, rows * 8),
               sa: bytesAt(both.reference.memory, statusAt, rows),
             })

@@ -288,11 +288,11 @@ test('dictionaries keep values in the order of first use, and stop when full', (
   )
 })
 
-const texts = fc.array(fc.oneof(fc.string({ maxLength: 40 }), fc.constantFrom('', 'a', 'usa-west', 'x'.repeat(17))), {
+const strings = fc.array(fc.oneof(fc.string({ maxLength: 40 }), fc.constantFrom('', 'a', 'usa-west', 'x'.repeat(17))), {
   maxLength: 200,
 })
 
-function storeTexts(values: readonly string[]): number {
+function storeStrings(values: readonly string[]): number {
   let at = work
   values.forEach((value, i) => {
     const bytes = Buffer.from(value)
@@ -306,8 +306,8 @@ function storeTexts(values: readonly string[]): number {
 
 test('text: lengths, bytes, entries and dictionaries', () => {
   fc.assert(
-    fc.property(texts, fc.integer({ min: 0, max: 3000 }), (values, bytesMax) => {
-      const total = storeTexts(values)
+    fc.property(strings, fc.integer({ min: 0, max: 3000 }), (values, bytesMax) => {
+      const total = storeStrings(values)
       const n = values.length
       expect(
         alike(
@@ -328,7 +328,7 @@ test('text: lengths, bytes, entries and dictionaries', () => {
       alike(
         outA,
         () => total + n * 4,
-        (kernel) => kernel.plainTexts(source, n, outA),
+        (kernel) => kernel.plainStrings(source, n, outA),
       )
       const rebuild = (kernel: typeof wasm) => kernel.textEntries(extra, n, work, total, outB)
       expect(alike(outB, () => n * 8, rebuild)).toBe(0)
@@ -401,12 +401,12 @@ test('XXH64 gives the known hashes, and the same on both sides', () => {
   ]
   for (const [text, hash] of known) expect(xxh64(Buffer.from(text))).toBe(hash)
   fc.assert(
-    fc.property(fc.array(fc.uint8Array({ maxLength: 90 }), { minLength: 1, maxLength: 20 }), (texts) => {
-      const lengths = texts.map(({ length }) => Buffer.from(Uint32Array.of(length).buffer))
-      memory.u8.set(Buffer.concat(texts.flatMap((text, index) => [lengths[index] as Buffer, text])), source)
+    fc.property(fc.array(fc.uint8Array({ maxLength: 90 }), { minLength: 1, maxLength: 20 }), (strings) => {
+      const lengths = strings.map(({ length }) => Buffer.from(Uint32Array.of(length).buffer))
+      memory.u8.set(Buffer.concat(strings.flatMap((text, index) => [lengths[index] as Buffer, text])), source)
       for (const kernel of [wasm, reference]) {
-        kernel.hashPlain(source, texts.length, 0, work)
-        texts.forEach((text, index) => expect(memory.u64[(work >>> 3) + index]).toBe(xxh64(text)))
+        kernel.hashPlain(source, strings.length, 0, work)
+        strings.forEach((text, index) => expect(memory.u64[(work >>> 3) + index]).toBe(xxh64(text)))
         kernel.hashPlain(source, 1, 4, work)
         expect(memory.u64[work >>> 3]).toBe(xxh64(memory.u8.slice(source, source + 4)))
       }

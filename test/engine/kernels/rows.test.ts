@@ -7,25 +7,25 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { kernelsAndReferences, sameBytes, testBase } from './kernel-support.js'
 
-const places = { state: testBase, lengths: testBase + 64, entries: testBase + 4096, texts: testBase + 16_384 }
+const places = { state: testBase, lengths: testBase + 64, entries: testBase + 4096, strings: testBase + 16_384 }
 const heap = testBase + 65_536
 
 test('texts become entries and move, as long as there is room', () => {
   const { wasm, reference } = kernelsAndReferences()
-  const texts = fc.array(fc.option(fc.uint8Array({ maxLength: 90 })), { maxLength: 50 })
+  const strings = fc.array(fc.option(fc.uint8Array({ maxLength: 90 })), { maxLength: 50 })
   fc.assert(
-    fc.property(texts, fc.integer({ min: 0, max: 3000 }), (rows, room) => {
+    fc.property(strings, fc.integer({ min: 0, max: 3000 }), (rows, room) => {
       const moved = [wasm, reference].map(({ memory, kernels }) => {
         memory.u8.fill(0, heap, heap + 8192)
-        let at = places.texts
+        let at = places.strings
         for (const [row, text] of rows.entries()) {
           memory.i32[(places.lengths >>> 2) + row] = text === null ? -1 : text.length
           if (text !== null) memory.u8.set(text, at)
           at += text?.length ?? 0
         }
-        kernels.rows.entriesOf(places.lengths, rows.length, places.texts, places.entries)
+        kernels.rows.entriesOf(places.lengths, rows.length, places.strings, places.entries)
         memory.u32.set([heap, heap + room], places.state >>> 2)
-        const count = kernels.rows.moveTexts(places.entries, rows.length, places.state)
+        const count = kernels.rows.moveStrings(places.entries, rows.length, places.state)
         const found = Array.from({ length: count }, (_, row) => {
           const [address = 0, length = 0] = memory.i32.subarray((places.entries >>> 2) + row * 2)
           return length < 0 ? null : Buffer.from(memory.u8.slice(address, address + length)).toString('hex')

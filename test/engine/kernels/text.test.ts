@@ -22,7 +22,7 @@ function placeOf(text: string, wanted: string): number {
 
 const both = kernelsAndReferences(16)
 const entries = testBase + 4096
-const texts = testBase + 8192
+const strings = testBase + 8192
 const out = testBase + 65_536
 
 const letters = fc.constantFrom('a', 'b', 'A', 'é', '%', 'ab')
@@ -40,7 +40,7 @@ const rows = fc.array(fc.option(fc.array(letters, { maxLength: 60 }).map((parts)
 function laidOut(pattern: TextPattern, values: readonly (string | null)[]): void {
   for (const { memory } of [both.wasm, both.reference]) {
     writeTextPattern(memory, testBase, pattern)
-    let at = texts
+    let at = strings
     values.forEach((value, row) => {
       const bytes = Buffer.from(value ?? '')
       memory.u32[(entries >>> 2) + row * 2] = at
@@ -77,7 +77,7 @@ test('patterns of literals match as regular expressions do', () => {
         (ignoreCase ? textFlags.ignoreCase : 0)
       laidOut({ literals: shown.map((text) => new Uint8Array(Buffer.from(text))), flags }, values)
       for (const { memory, kernels } of [both.wasm, both.reference]) {
-        kernels.text.matchTexts(testBase, entries, values.length, out)
+        kernels.text.matchStrings(testBase, entries, values.length, out)
         const answers = [...memory.u8.subarray(out, out + values.length)]
         expect(answers).toEqual(values.map((text) => wanted(text, literals, anchored.start, anchored.end, ignoreCase)))
       }
@@ -119,12 +119,12 @@ test('comparisons with constants are those of UTF-8', () => {
         laidMembers(wanted)
         const other = Buffer.from(wanted[0] ?? '')
         for (const { memory, kernels } of [both.wasm, both.reference]) {
-          kernels.text.memberTexts(entries, values.length, members, wanted.length, out)
+          kernels.text.memberStrings(entries, values.length, members, wanted.length, out)
           expect([...memory.u8.subarray(out, out + values.length)]).toEqual(
             values.map((v) => (wanted.includes(v) ? 1 : 0)),
           )
           for (const order of [textOrders.less, textOrders.equal | textOrders.greater | textOrders.missing]) {
-            kernels.text.orderTexts(entries, values.length, constants, other.length, order, out)
+            kernels.text.orderStrings(entries, values.length, constants, other.length, order, out)
             const holds = (v: string): boolean => ((order >> (Buffer.compare(Buffer.from(v), other) + 1)) & 1) === 1
             const expected = values.map((v) => ((v === null ? order >= textOrders.missing : holds(v)) ? 1 : 0))
             expect([...memory.u8.subarray(out, out + values.length)]).toEqual(expected)
@@ -156,12 +156,12 @@ test('characters are those of UTF-16, and texts that are not ASCII are left', ()
         expect([...memory.i32.subarray(out >>> 2, (out >>> 2) + values.length)]).toEqual(
           values.map((v) => v?.length ?? -1),
         )
-        expect(kernels.text.sliceTexts(entries, values.length, from, to, out)).toBe(left)
+        expect(kernels.text.sliceStrings(entries, values.length, from, to, out)).toBe(left)
         expect(results()).toEqual(decided((v) => v.slice(from, to)))
-        expect(kernels.text.foldTexts(entries, values.length, upper ? 1 : 0, heap, out)).toBe(left)
+        expect(kernels.text.foldStrings(entries, values.length, upper ? 1 : 0, heap, out)).toBe(left)
         expect(results()).toEqual(decided((v) => (upper ? v.toUpperCase() : v.toLowerCase())))
         const bytes = values.reduce((sum, v) => sum + Buffer.byteLength(v ?? ''), 0)
-        expect(kernels.text.textsBytes(entries, values.length)).toBe(bytes)
+        expect(kernels.text.stringsBytes(entries, values.length)).toBe(bytes)
       }
     }),
     { numRuns: 1000 },
@@ -185,7 +185,7 @@ test('_ is any character of ASCII, and other texts are left', () => {
         return regex.test(text) ? textAnswers.yes : textAnswers.no
       })
       for (const { memory, kernels } of [both.wasm, both.reference]) {
-        kernels.text.matchTexts(testBase, entries, values.length, out)
+        kernels.text.matchStrings(testBase, entries, values.length, out)
         expect([...memory.u8.subarray(out, out + values.length)]).toEqual(expected)
       }
     }),
@@ -215,17 +215,17 @@ test('texts are found, trimmed, joined and replaced as JavaScript does', () => {
               const bytes = memory.i32[(out >>> 2) + row * 2 + 1]!
               return bytes < 0 ? null : Buffer.from(memory.u8.slice(start, start + bytes)).toString()
             })
-          text.findTexts(entries, values.length, constants, from.length, out)
+          text.findInStrings(entries, values.length, constants, from.length, out)
           const places = [...memory.i32.subarray(out >>> 2, (out >>> 2) + values.length)]
           expect(places).toEqual(values.map((v) => (v === null ? intMin : placeOf(v, needle))))
-          text.trimTexts(entries, values.length, 3, out)
+          text.trimStrings(entries, values.length, 3, out)
           expect(results()).toEqual(values.map((v) => v?.replace(/^ +| +$/g, '') ?? null))
-          text.trimTexts(entries, values.length, 1, out)
+          text.trimStrings(entries, values.length, 1, out)
           expect(results()).toEqual(values.map((v) => v?.replace(/^ +/, '') ?? null))
           memory.u32.set([entries, members], (testBase + 2048) >>> 2)
-          text.joinTexts(testBase + 2048, 2, values.length, heap, out)
+          text.joinStrings(testBase + 2048, 2, values.length, heap, out)
           expect(results()).toEqual(values.map((v, row) => (v ?? '') + (others[row] ?? '')))
-          text.replaceTexts(
+          text.replaceInStrings(
             entries,
             values.length,
             constants,
@@ -266,8 +266,8 @@ test('texts are moved behind each other, and their words have the order of their
         expect([...memory.i64.subarray(out >>> 3, (out >>> 3) + size)]).toEqual(words)
         const moved = bytes.reduce((sum, value) => sum + Math.ceil((value?.length ?? 0) / 8) * 8, 0)
         expect(text.movedBytes(entries, size)).toBe(moved)
-        text.moveTexts(entries, size, heap, heap - 8)
-        memory.u8.fill(1, texts, texts + 4096)
+        text.moveStrings(entries, size, heap, heap - 8)
+        memory.u8.fill(1, strings, strings + 4096)
         const copies = values.map((_, row) => {
           const length = memory.i32[(entries >>> 2) + row * 2 + 1]!
           const start = memory.u32[(entries >>> 2) + row * 2]! + heap - 8

@@ -28,7 +28,7 @@ const binary = (bytes: number, write: (target: Buffer, value: number) => void, v
     write(target, value)
     return target
   })
-const text = (...texts: readonly string[]) => fc.constantFrom(...texts).map((value) => Buffer.from(value))
+const text = (...strings: readonly string[]) => fc.constantFrom(...strings).map((value) => Buffer.from(value))
 
 const ints = binary(
   4,
@@ -203,19 +203,19 @@ test.each([false, true])('runs of Bind messages, by the kernel or its reference 
 /** As the next rows of a collector do with what it has lent. */
 function spoil(values: ReturnType<ColumnAppender['packed']>): void {
   if (values.kind === 'symbols') values.ids.fill(-2)
-  if (values.kind === 'texts') values.lengths.fill(-2)
-  if (values.kind === 'symbols') values.texts.fill(255)
+  if (values.kind === 'strings') values.lengths.fill(-2)
+  if (values.kind === 'symbols') values.strings.fill(255)
   else values.bytes.fill(255)
 }
 
 /** Symbols as texts: a dictionary may hold texts of refused rows. */
 function normal(values: ReturnType<ColumnAppender['packed']>): unknown {
   if (values.kind === 'fixed') return Buffer.from(values.bytes).toString('hex')
-  if (values.kind === 'texts') return [Array.from(values.lengths), Buffer.from(values.bytes).toString('hex')]
-  const texts: string[] = []
-  const bytes = Buffer.from(values.texts)
+  if (values.kind === 'strings') return [Array.from(values.lengths), Buffer.from(values.bytes).toString('hex')]
+  const strings: string[] = []
+  const bytes = Buffer.from(values.strings)
   for (let at = 0; at < bytes.length; at += 4 + bytes.readUInt32LE(at)) {
-    texts.push(bytes.toString('hex', at + 4, at + 4 + bytes.readUInt32LE(at)))
+    strings.push(bytes.toString('hex', at + 4, at + 4 + bytes.readUInt32LE(at)))
   }
-  return Array.from(values.ids, (id) => (id < 0 ? null : texts[id]))
+  return Array.from(values.ids, (id) => (id < 0 ? null : strings[id]))
 }

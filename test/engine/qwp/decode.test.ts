@@ -188,9 +188,9 @@ describe('timestamps', () => {
 
 describe('symbols of the connection', () => {
   const symbols = (ids: number[]): ColumnSpec => ({ name: 's', type: 'SYMBOL', values: ids.map(String), ids })
-  const message = (first: number, texts: string[], ids: number[]): Uint8Array =>
+  const message = (first: number, strings: string[], ids: number[]): Uint8Array =>
     qwpMessage(ids.length === 0 ? [] : [{ name: 't', columns: [symbols(ids), times(ids.length)] }], {
-      delta: { first, texts },
+      delta: { first, strings },
     })
   const stored = (writer: WriterHost): unknown[] => writer.rows('t').map(({ s }) => s)
 
@@ -206,7 +206,7 @@ describe('symbols of the connection', () => {
     const writer = host()
     writer.qwp([message(0, ['a'], [0])])
     const bad = { name: 't', columns: [symbols([1]), { name: 'timestamp', type: 'UUID', values: [1n] } as ColumnSpec] }
-    expect(writer.qwp([qwpMessage([bad], { delta: { first: 1, texts: ['b'] } })]).error?.name).toBe('RowError')
+    expect(writer.qwp([qwpMessage([bad], { delta: { first: 1, strings: ['b'] } })]).error?.name).toBe('RowError')
     expect(writer.qwp([message(2, [], [1])])).toMatchObject({ rows: 1, error: null })
     expect(stored(writer)).toEqual(['a', 'b'])
   })
@@ -243,8 +243,8 @@ describe('symbols of the connection', () => {
 
   test('share one budget of memory', () => {
     const writer = host({ settings: { symbolBytesMax: 64 * 1024 } })
-    const texts = Array.from({ length: 2000 }, (_, index) => `symbol ${index} ${'x'.repeat(40)}`)
-    const { error } = writer.qwp([message(0, texts, [0])])
+    const strings = Array.from({ length: 2000 }, (_, index) => `symbol ${index} ${'x'.repeat(40)}`)
+    const { error } = writer.qwp([message(0, strings, [0])])
     expect(error).toMatchObject({ name: 'ResourceError', message: expect.stringContaining('qwp.symbols.bytes.max') })
     writer.writer.receive({ kind: 'forgetConnection', connectionId: 1 })
     expect(writer.qwp([message(0, ['a'], [0])], { connectionId: 2 }).error).toBeNull()
@@ -338,7 +338,7 @@ describe('requests', () => {
   })
 
   test('a message of symbols alone is acknowledged', () => {
-    expect(host().qwp([qwpMessage([], { delta: { first: 0, texts: ['a'] }, defer: true })])).toMatchObject({
+    expect(host().qwp([qwpMessage([], { delta: { first: 0, strings: ['a'] }, defer: true })])).toMatchObject({
       rows: 0,
       error: null,
       tables: [],

@@ -34,9 +34,9 @@ const ids: ColumnSpec[] = [
 const samples = [
   qwpMessage([{ name: 'x', columns }], { gorilla: true }),
   qwpMessage([{ name: 'x', columns }]),
-  qwpMessage([{ name: 'y', columns: ids }], { delta: { first: 0, texts: ['p', 'q'] }, gorilla: true }),
+  qwpMessage([{ name: 'y', columns: ids }], { delta: { first: 0, strings: ['p', 'q'] }, gorilla: true }),
 ]
-const good = qwpMessage([{ name: 'good', columns: ids }], { delta: { first: 0, texts: ['p', 'q'] } })
+const good = qwpMessage([{ name: 'good', columns: ids }], { delta: { first: 0, strings: ['p', 'q'] } })
 
 /** Sends the bytes, and then a good message of another connection. */
 function survives(writer: WriterHost, bytes: Uint8Array, name: string): void {

@@ -29,19 +29,19 @@ const statements: Readonly<Record<Exclude<Behaviour, 'copyStatements'>, readonly
   repeatedDeclarations: ['alter table t alter column i type int'],
 }
 
-function resultOf(dialect: Dialect, texts: readonly string[]): unknown {
+function resultOf(dialect: Dialect, strings: readonly string[]): unknown {
   const database = new MemoryDatabase()
   database.dialect = dialect
   for (const sql of prepared) database.run(sql)
   try {
-    return texts.map((sql) => database.run(sql))
+    return strings.map((sql) => database.run(sql))
   } catch (error) {
     return String(error)
   }
 }
 
-test.each(Object.entries(statements))('%s', (member, texts) => {
-  const native = resultOf(nativeDialect, texts)
-  expect(resultOf({ ...nativeDialect }, texts)).toEqual(native)
-  expect(resultOf({ ...nativeDialect, [member]: true }, texts)).not.toEqual(native)
+test.each(Object.entries(statements))('%s', (member, strings) => {
+  const native = resultOf(nativeDialect, strings)
+  expect(resultOf({ ...nativeDialect }, strings)).toEqual(native)
+  expect(resultOf({ ...nativeDialect, [member]: true }, strings)).not.toEqual(native)
 })

@@ -52,7 +52,7 @@ async function check(engine: InlineEngine, table: number, rows = perColumn): Pro
   ])
 }
 
-/** Texts and entries of a table take 1 MB, its hash tables up to 4 MB. */
+/** Strings and entries of a table take 1 MB, its hash tables up to 4 MB. */
 const little: Omit<InlineOptions, 'files'> = { memtableBytes: 5 * MIB, walBytesMax: 64 * MIB }
 const large: Omit<InlineOptions, 'files'> = { memtableBytes: 48 * MIB, walBytesMax: 64 * MIB }
 

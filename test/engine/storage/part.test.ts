@@ -94,11 +94,11 @@ test('several pages, cut where texts exceed a page; null pages; columns left out
   const next = random(11)
   const ts = Array.from({ length: rows }, (_, i) => new Uint8Array(BigInt64Array.of(BigInt(i) * 3n).buffer))
   const big = new Uint8Array(3_000_000).fill(97)
-  const texts = Array.from({ length: rows }, (_, i) => (i === 5 || (i > 100 && i < 108) ? big : new Uint8Array([98])))
+  const strings = Array.from({ length: rows }, (_, i) => (i === 5 || (i > 100 && i < 108) ? big : new Uint8Array([98])))
   const doubles = Array.from({ length: rows }, (_, i) =>
     i < 63_000 ? randomCell(types[2] as DataType, next, 1) : null,
   )
-  const part = write(bed, schema, [ts, texts, doubles])
+  const part = write(bed, schema, [ts, strings, doubles])
   expect(part.columnIds).toEqual([0, 1, 2])
   expect([part.minTs, part.maxTs]).toEqual([0n, 3n * 69_999n])
   const handle = bed.access.open(part, versionOf(schema))
@@ -107,7 +107,7 @@ test('several pages, cut where texts exceed a page; null pages; columns left out
   expect(handle.maxTs.at(-1)).toBe(part.maxTs)
   expect(bed.access.pin(handle, 3, 0)).toBe(0)
   expect(bed.access.statistics(handle, 2, handle.pageCount - 1)?.bounds).toBeUndefined()
-  expect(readColumn(bed, schema, part, 1)).toEqual(texts.map((cell) => hexOfCell(types[1] as DataType, cell)))
+  expect(readColumn(bed, schema, part, 1)).toEqual(strings.map((cell) => hexOfCell(types[1] as DataType, cell)))
   expect(readColumn(bed, schema, part, 2)).toEqual(doubles.map((cell) => hexOfCell(types[2] as DataType, cell)))
 })
 

@@ -73,10 +73,10 @@ describe.each(forever)('%s', (_, sql) => {
 })
 
 test('hundreds of long texts in one row leave the main thread to others', async () => {
-  const texts = Array.from({ length: 300 }, (_, index) => `length(md5(rpad('x', 8000000, '${index}')))`)
+  const strings = Array.from({ length: 300 }, (_, index) => `length(md5(rpad('x', 8000000, '${index}')))`)
   let turns = 0
   const turn = setInterval(() => turns++, 5)
-  await expect(run(`select ${texts.join('+')}`, { timeoutMs: 400 })).rejects.toThrow('timeout')
+  await expect(run(`select ${strings.join('+')}`, { timeoutMs: 400 })).rejects.toThrow('timeout')
   clearInterval(turn)
   // The whole takes seconds; on the main thread nothing else would have its turn in them.
   expect(turns).toBeGreaterThan(10)

@@ -38,16 +38,16 @@ function randomBytes(random: Random, bytes: number): Uint8Array {
   return random.fill(new Uint8Array(bytes))
 }
 
-function randomTable(random: Random): { table: TableRows; texts: Map<number, (Uint8Array | null)[]> } {
+function randomTable(random: Random): { table: TableRows; strings: Map<number, (Uint8Array | null)[]> } {
   const rowCount = random.pick([0, 1, 2, 7, 300])
-  const texts = new Map<number, (Uint8Array | null)[]>()
+  const strings = new Map<number, (Uint8Array | null)[]>()
   const columns = storedTypes
     .filter(() => random.chance(0.6))
     .map((name, id) => {
       const type = typeOf(name, random)
       if (!isVariable(type)) return { id, type, values: fixedValues(random, rowCount * widthOf(type), widthOf(type)) }
       const column = Array.from({ length: rowCount }, () => randomText(random))
-      texts.set(id, column)
+      strings.set(id, column)
       return { id, type, values: entriesValues(random, column) }
     })
   const symbols = [
@@ -59,7 +59,7 @@ function randomTable(random: Random): { table: TableRows; texts: Map<number, (Ui
     transaction: random.below(2 ** 50),
   }
   const table = { ...numbers, rowCount, minTimestamp: -(2n ** 63n), maxTimestamp: 2n ** 63n - 1n, symbols, columns }
-  return { table, texts }
+  return { table, strings }
 }
 
 function randomText(random: Random): Uint8Array | null {
@@ -74,19 +74,19 @@ function fixedValues(random: Random, bytes: number, width: number): ColumnValues
 }
 
 /** Values in shared memory, next to each other or with gaps; the entries in one piece or two. */
-function entriesValues(random: Random, texts: readonly (Uint8Array | null)[]): ColumnValues {
-  const total = texts.reduce((sum, text) => sum + (text?.length ?? 0) + 8, 8)
+function entriesValues(random: Random, strings: readonly (Uint8Array | null)[]): ColumnValues {
+  const total = strings.reduce((sum, text) => sum + (text?.length ?? 0) + 8, 8)
   const memory = new Uint8Array(new SharedArrayBuffer(total))
-  const entries = new Int32Array(texts.length * 2)
+  const entries = new Int32Array(strings.length * 2)
   let at = random.below(8)
-  for (const [row, text] of texts.entries()) {
+  for (const [row, text] of strings.entries()) {
     entries[row * 2] = text === null ? 0 : at
     entries[row * 2 + 1] = text?.length ?? -1
     if (text !== null) memory.set(text, at)
     at += (text?.length ?? 0) + (random.chance(0.3) ? random.below(8) : 0)
   }
   const bytes = new Uint8Array(entries.buffer)
-  const cut = 8 * random.below(texts.length + 1)
+  const cut = 8 * random.below(strings.length + 1)
   return { kind: 'entries', chunks: [bytes.subarray(0, cut), bytes.subarray(cut)], memory }
 }
 
@@ -95,9 +95,9 @@ function int32s(values: number[]): Uint8Array {
 }
 
 /** What decoding must yield: everything in one piece, texts packed. */
-function decodedForm(table: TableRows, texts: Map<number, (Uint8Array | null)[]>): TableRows {
+function decodedForm(table: TableRows, strings: Map<number, (Uint8Array | null)[]>): TableRows {
   const columns = table.columns.map((column) => {
-    const column_ = texts.get(column.id)
+    const column_ = strings.get(column.id)
     if (column.values.kind === 'fixed')
       return { ...column, values: { ...column.values, chunks: [concat(column.values.chunks)] } }
     const lengths = int32s((column_ ?? []).map((text) => text?.length ?? -1))
@@ -140,7 +140,7 @@ test('what is encoded is decoded', () => {
         encodeKafkaOrigin({ connector: '', topic: 'tägliches', partition: -1, offset: 2 ** 52 }),
       ])
       const payload = concat(encodeRows({ origin, ddl, tables: tables.map(({ table }) => table) }))
-      const expected = { origin, ddl, tables: tables.map(({ table, texts }) => decodedForm(table, texts)) }
+      const expected = { origin, ddl, tables: tables.map(({ table, strings }) => decodedForm(table, strings)) }
       expect(plain(decodeRows(payload))).toBe(plain(expected))
     }),
     { numRuns: 150 },

@@ -179,14 +179,14 @@ describe('CORS', () => {
 })
 
 /** Sends text, gives what comes back until the other side closes or `done` is in it. */
-async function talk(texts: readonly string[], done = '\u0000'): Promise<string> {
+async function talk(strings: readonly string[], done = '\u0000'): Promise<string> {
   const socket = await connectTo((gateway as TestGateway).port)
   let answer = ''
   socket.setEncoding('latin1')
   socket.on('data', (chunk) => {
     answer += chunk
   })
-  for (const text of texts) socket.write(text)
+  for (const text of strings) socket.write(text)
   await until(() => socket.destroyed || socket.readableEnded || answer.includes(done))
   socket.destroy()
   return answer
@@ -283,9 +283,9 @@ describe('limits', () => {
     ['half of its headers', ['GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ']],
     ['half of its body', ['POST /write HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc']],
     ['half of a statement', ['POST /exec HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nabc']],
-  ])('a client that sends %s is closed', async (_name, texts) => {
+  ])('a client that sends %s is closed', async (_name, strings) => {
     gateway = await testHttp({ keepAliveMs: 300 })
-    await talk(texts)
+    await talk(strings)
   })
 
   test('a statement that takes long is left alone', async () => {

@@ -75,7 +75,7 @@ function readFrame(frame: Buffer): Frame {
 
 const row = (defer = false) =>
   qwpMessage([{ name: 't', columns: [{ name: 'v', type: 'LONG', values: [1n] }] }], { defer })
-const symbols = () => qwpMessage([], { defer: true, delta: { first: 0, texts: ['a'] } })
+const symbols = () => qwpMessage([], { defer: true, delta: { first: 0, strings: ['a'] } })
 
 /** The response to a handshake that is refused. */
 function refusal(path: string, headers: Record<string, string> = {}): Promise<{ status: number; body: string }> {

@@ -66,8 +66,8 @@ describe('stored', () => {
   })
 })
 
-function parts(...texts: readonly string[]): [string, Record<string, string>] {
-  const bodies = texts.map(
+function parts(...strings: readonly string[]): [string, Record<string, string>] {
+  const bodies = strings.map(
     (text, index) => `--cut\r\nContent-Disposition: form-data; name="p${index}"\r\n\r\n${text}\r\n`,
   )
   return [`${bodies.join('')}--cut--\r\n`, { 'Content-Type': 'multipart/form-data; boundary=cut' }]

@@ -11,12 +11,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
 const server = new TestServer(['query.threads=1', 'wal.commit.mode=nosync'])
-const asTexts = { getTypeParser: () => (value: unknown) => value } as pg.CustomTypesConfig
+const asStrings = { getTypeParser: () => (value: unknown) => value } as pg.CustomTypesConfig
 let client: pg.Client
 
 beforeAll(async () => {
   await server.start()
-  client = await server.connect({ types: asTexts })
+  client = await server.connect({ types: asStrings })
   await client.query('create table t (ts timestamp, d date, n int) timestamp(ts) partition by day')
   await client.query('create table k (n int primary key, d date default now())')
   await client.query('create table iv (ts timestamp, d date, n int)')

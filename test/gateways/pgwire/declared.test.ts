@@ -218,8 +218,8 @@ test('times of day are told as such, and so are parameters for them', async () =
   )
   expect(await oidsOf('select d, t, max(d), min(t), coalesce(d, d) from days')).toEqual([1082, 1083, 1082, 1083, 1082])
   const all = 'select d, t from days where n > $1 order by n'
-  const texts = await client.query({ text: all, values: [0], rowMode: 'array', types })
-  expect(texts.rows).toEqual([
+  const strings = await client.query({ text: all, values: [0], rowMode: 'array', types })
+  expect(strings.rows).toEqual([
     ['2024-02-29', '10:11:12.5'],
     ['1969-12-31', '00:00:00'],
     [null, null],
@@ -241,7 +241,7 @@ test('columns of oid are shown as such', async () => {
   expect(await columnsOf('large')).toEqual(['o oid - YES', 'n int4 - YES'])
 })
 
-/** Texts as they come. */
+/** Strings as they come. */
 const types = { getTypeParser: () => (value: string) => value }
 
 test('what an UPDATE of the transaction has set is described as before', async () => {

@@ -47,7 +47,7 @@ const row = {
 }
 
 /** Values as texts, as the server sends them. */
-const asTexts = { getTypeParser: () => (text: string | Buffer) => text } as unknown as pg.CustomTypesConfig
+const asStrings = { getTypeParser: () => (text: string | Buffer) => text } as unknown as pg.CustomTypesConfig
 
 test('every type goes in as text and comes out as text', async () => {
   const names = Object.keys(row)
@@ -57,7 +57,7 @@ test('every type goes in as text and comes out as text', async () => {
     Object.values(row),
   )
   expect(inserted).toMatchObject({ command: 'INSERT', rowCount: 1 })
-  const { rows } = await client.query({ text: 'select * from every', types: asTexts })
+  const { rows } = await client.query({ text: 'select * from every', types: asStrings })
   // Six digits of a second, as PostgreSQL has them.
   expect(rows).toEqual([{ ...row, tn: '2024-02-03 04:05:06.789012' }])
 })
@@ -122,8 +122,8 @@ test('nulls are nulls; types of parameters are found', async () => {
   expect(rows).toEqual([{ a: null, b: 2.5, c: null }])
   const limited = await client.query('select x from long_sequence($1) where x > $2 limit $3', [10, 3, 2])
   expect(limited.rows).toEqual([{ x: '4' }, { x: '5' }])
-  const texts = await client.query('select s from every where s = any($1) and ts > $2', [['sym', 'b'], '2024-01-01'])
-  expect(texts.rows).toEqual([{ s: 'sym' }])
+  const strings = await client.query('select s from every where s = any($1) and ts > $2', [['sym', 'b'], '2024-01-01'])
+  expect(strings.rows).toEqual([{ s: 'sym' }])
 })
 
 test('functions are called as tables, as drivers do; over HTTP that is a mistake', async () => {

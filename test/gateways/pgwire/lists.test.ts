@@ -36,11 +36,11 @@ async function oidsOf(text: string): Promise<number[]> {
   return (await client.query(text)).fields.map(({ dataTypeID }) => dataTypeID)
 }
 
-const texts = ['a', 'b c', null, 'q"u\\', 'NULL', '', 'ü,{}']
+const strings = ['a', 'b c', null, 'q"u\\', 'NULL', '', 'ü,{}']
 
 test('values come back as they went in, by every way', async () => {
   const insert = { name: 'insert', text: 'insert into kept values ($1, $2, $3, $4, $5, $6)' }
-  const values = [texts, [1, null, -3], ['9007199254740993'], [1.5], '{"k": 1}']
+  const values = [strings, [1, null, -3], ['9007199254740993'], [1.5], '{"k": 1}']
   for (let id = 1; id <= 3; id++) await client.query({ ...insert, values: [id, ...values] })
   await client.query(`insert into kept values
     (4, '{a, "b c" ,NULL,"q\\"u\\\\","NULL","",ü\\,\\{\\}}', array[1, null, -3], '{9007199254740993}', '{1.5}', '{"k": 1}')`)
@@ -52,7 +52,9 @@ test('values come back as they went in, by every way', async () => {
     await pipeline(Readable.from([bytes]), client.query(copyFrom(`copy kept from stdin (format ${form})`)))
   }
   const found = await rowsOf('select t, n, b, f, j from kept')
-  expect(found).toEqual(Array.from({ length: 12 }, () => [texts, [1, null, -3], ['9007199254740993'], [1.5], { k: 1 }]))
+  expect(found).toEqual(
+    Array.from({ length: 12 }, () => [strings, [1, null, -3], ['9007199254740993'], [1.5], { k: 1 }]),
+  )
   expect(await oidsOf('select * from kept')).toEqual([23, 1009, 1007, 1016, 1022, 3802])
 })
 
@@ -75,8 +77,10 @@ test('lists and jsonb have the binary form of PostgreSQL', async () => {
 })
 
 test('equal lists are equal however they were written', async () => {
-  expect(await rowsOf('select distinct t, n from kept')).toEqual([[texts, [1, null, -3]]])
-  expect(await rowsOf('select count(*)::int from kept where t = $1 and n = $2', [texts, [1, null, -3]])).toEqual([[12]])
+  expect(await rowsOf('select distinct t, n from kept')).toEqual([[strings, [1, null, -3]]])
+  expect(await rowsOf('select count(*)::int from kept where t = $1 and n = $2', [strings, [1, null, -3]])).toEqual([
+    [12],
+  ])
   await expect(client.query("insert into kept (t) values ('a')")).rejects.toThrow('malformed array literal: "a"')
   await expect(client.query('insert into kept (t) values ($1)', ['a'])).rejects.toThrow('malformed array literal')
 })
@@ -251,8 +255,8 @@ test('lists of booleans, times, days and UUIDs are such arrays', async () => {
   const [found] = await rowsOf(list)
   expect(found?.[0]).toEqual([true, false])
   expect(found?.slice(3, 5)).toEqual([[true, null], ['11111111-1111-1111-1111-111111111111']])
-  const texts = { text: list, rowMode: 'array' as const, types: { getTypeParser: () => (value: string) => value } }
-  const [written] = (await client.query(texts as unknown as pg.QueryArrayConfig)).rows
+  const strings = { text: list, rowMode: 'array' as const, types: { getTypeParser: () => (value: string) => value } }
+  const [written] = (await client.query(strings as unknown as pg.QueryArrayConfig)).rows
   expect(written?.slice(1, 3)).toEqual(['{"2024-01-02 03:04:05.600000",NULL}', '{2024-01-02,NULL}'])
   expect(written?.[5]).toBe('{"2024-01-01 00:00:00.000000+00"}')
   const bytes = await buffer(

@@ -86,25 +86,25 @@ const plainNames: Readonly<Record<string, string>> = {
 function serverLine({ type, body }: ServerMessage): string {
   const plain = plainNames[type]
   if (plain !== undefined) return plain
-  const texts = body.toString('utf8').split('\0')
+  const strings = body.toString('utf8').split('\0')
   switch (type) {
     case 'Z':
       return `ReadyForQuery ${body.toString()}`
     case 'C':
-      return `CommandComplete ${texts[0]}`
+      return `CommandComplete ${strings[0]}`
     case 'A':
       return `NotificationResponse ${body.toString('utf8', 4).split('\0').slice(0, 2).join(' ')}`
     case 'S':
-      return `ParameterStatus ${texts[0]} ${texts[1]}`
+      return `ParameterStatus ${strings[0]} ${strings[1]}`
     case 'E':
     case 'N': {
-      const fields = texts.filter((text) => /^[CP]/.test(text)).map((text) => `${text[0]}=${text.slice(1)}`)
+      const fields = strings.filter((text) => /^[CP]/.test(text)).map((text) => `${text[0]}=${text.slice(1)}`)
       return `${type === 'E' ? 'ErrorResponse' : 'NoticeResponse'} ${fields.join(' ')}`
     }
     case 'T':
       return `RowDescription ${fieldNames(body).join(' ')}`
     case 'D':
-      return `DataRow ${rowTexts(body).join(' ')}`
+      return `DataRow ${rowStrings(body).join(' ')}`
     case 't': {
       const oids = Array.from({ length: body.readInt16BE(0) }, (_, index) => body.readInt32BE(2 + index * 4))
       return `ParameterDescription ${oids.join(' ')}`
@@ -130,16 +130,16 @@ function fieldNames(body: Buffer): string[] {
   return names
 }
 
-function rowTexts(body: Buffer): string[] {
-  const texts: string[] = []
+function rowStrings(body: Buffer): string[] {
+  const strings: string[] = []
   let at = 2
   for (let field = 0; field < body.readInt16BE(0); field++) {
     const bytes = body.readInt32BE(at)
     at += 4
-    texts.push(bytes < 0 ? 'NULL' : body.toString('utf8', at, at + bytes))
+    strings.push(bytes < 0 ? 'NULL' : body.toString('utf8', at, at + bytes))
     at += Math.max(0, bytes)
   }
-  return texts
+  return strings
 }
 
 test.each(['basics', 'mistakes', 'transactions'])('transcript: %s', async (name) => {
@@ -237,7 +237,7 @@ test('nonsense harms nobody else', async () => {
     if (round % 10 !== 0) continue
     steady.send('Q', 'select 42 a\0')
     const row = await steady.until('D')
-    expect(row === null ? null : rowTexts(row.body), `round ${round}, seed ${seed}`).toEqual(['42'])
+    expect(row === null ? null : rowStrings(row.body), `round ${round}, seed ${seed}`).toEqual(['42'])
     await steady.until('Z')
   }
   const metrics = await (await fetch(`http://${server.address('http')}/metrics`)).text()

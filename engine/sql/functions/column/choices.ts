@@ -6,7 +6,7 @@ import { dataType } from '../../../types/column-types.js'
 import type { Expression } from '../../plan/plan.js'
 import { type ColumnFunction, isText } from './column-function.js'
 
-export const caseOfTexts: ColumnFunction = (call) => {
+export const caseOfStrings: ColumnFunction = (call) => {
   const { type, position } = call
   if (!isText(type)) return undefined
   const codes = new Map<string | null, number>([[null, 0]])

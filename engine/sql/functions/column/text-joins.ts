@@ -24,10 +24,10 @@ export function concatColumn(textOf: (constant: Extract<Expression, { kind: 'con
         let bytes = 0
         vectors.forEach((entries, index) => {
           u32[(columns >>> 2) + index] = entries
-          bytes += kernels.text.textsBytes(entries, rows)
+          bytes += kernels.text.stringsBytes(entries, rows)
         })
         if (bytes > valueBytesMax) return rows
-        kernels.text.joinTexts(columns, vectors.length, rows, reserve(bytes), out)
+        kernels.text.joinStrings(columns, vectors.length, rows, reserve(bytes), out)
         return 0
       },
       isLeft: everyRow,
@@ -43,12 +43,12 @@ export const replaceColumn: ColumnFunction = ({ args: [text, from, to] }, contex
   const growth = Math.max(1, replacement.bytes / target.bytes)
   return {
     args: [text],
-    run: (rows, [texts = 0], out) => {
-      const bytes = Math.ceil(kernels.text.textsBytes(texts, rows) * growth)
+    run: (rows, [strings = 0], out) => {
+      const bytes = Math.ceil(kernels.text.stringsBytes(strings, rows) * growth)
       if (bytes > valueBytesMax) return rows
       const heap = reserve(bytes)
       const { address, bytes: length } = target
-      kernels.text.replaceTexts(texts, rows, address, length, replacement.address, replacement.bytes, heap, out)
+      kernels.text.replaceInStrings(strings, rows, address, length, replacement.address, replacement.bytes, heap, out)
       return 0
     },
     isLeft: everyRow,

@@ -15,8 +15,8 @@ export const lengthColumn: ColumnFunction = ({ args: [text] }, { kernels }) => {
   if (!isTextVector(text)) return undefined
   return {
     args: [text],
-    run: (rows, [texts = 0], out) => {
-      kernels.text.textUnits(texts, rows, out)
+    run: (rows, [strings = 0], out) => {
+      kernels.text.textUnits(strings, rows, out)
       return 0
     },
   }
@@ -27,8 +27,8 @@ export const positionColumn: ColumnFunction = ({ args: [text, wanted] }, context
   const { address, bytes } = constantBytes(wanted.value, context)
   return {
     args: [text],
-    run: (rows, [texts = 0], out) => {
-      context.kernels.text.findTexts(texts, rows, address, bytes, out)
+    run: (rows, [strings = 0], out) => {
+      context.kernels.text.findInStrings(strings, rows, address, bytes, out)
       return 0
     },
   }
@@ -40,8 +40,8 @@ export function trimColumn(sides: 1 | 2 | 3): ColumnFunction {
     if (!isTextVector(text)) return undefined
     return {
       args: [text],
-      run: (rows, [texts = 0], out) => {
-        kernels.text.trimTexts(texts, rows, sides, out)
+      run: (rows, [strings = 0], out) => {
+        kernels.text.trimStrings(strings, rows, sides, out)
         return 0
       },
     }
@@ -52,8 +52,14 @@ export function caseColumn(to: 'lower' | 'upper'): ColumnFunction {
   return ({ args: [text] }, context) => {
     const { text: kernel } = context.kernels
     if (!isTextVector(text)) return undefined
-    return leavingOthers(context, text, (texts, rows, out) =>
-      kernel.foldTexts(texts, rows, to === 'upper' ? 1 : 0, context.reserve(kernel.textsBytes(texts, rows)), out),
+    return leavingOthers(context, text, (strings, rows, out) =>
+      kernel.foldStrings(
+        strings,
+        rows,
+        to === 'upper' ? 1 : 0,
+        context.reserve(kernel.stringsBytes(strings, rows)),
+        out,
+      ),
     )
   }
 }
@@ -86,8 +92,8 @@ function sliceColumn(sliceOf: (first: number, count?: number) => Slice | undefin
     const slice = typeof count === 'number' ? sliceOf(first, count) : sliceOf(first)
     if (slice === undefined) return undefined
     const [from, to] = slice
-    return leavingOthers(context, text, (texts, rows, out) =>
-      context.kernels.text.sliceTexts(texts, rows, from, to, out),
+    return leavingOthers(context, text, (strings, rows, out) =>
+      context.kernels.text.sliceStrings(strings, rows, from, to, out),
     )
   }
 }
@@ -96,11 +102,11 @@ function sliceColumn(sliceOf: (first: number, count?: number) => Slice | undefin
 function leavingOthers(
   { memory }: ColumnContext,
   text: Expression,
-  run: (texts: number, rows: number, out: number) => number,
+  run: (strings: number, rows: number, out: number) => number,
 ): ColumnPlan {
   return {
     args: [text],
-    run: (rows, [texts = 0], out) => run(texts, rows, out),
+    run: (rows, [strings = 0], out) => run(strings, rows, out),
     isLeft: (out, row) => memory.i32[(out >>> 2) + row * 2 + 1] === undecidedBytes,
   }
 }

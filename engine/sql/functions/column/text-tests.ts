@@ -55,8 +55,8 @@ function patternColumn(patternOf: (value: string) => SearchedPattern | undefined
     const leaves = rough || (pattern.flags & (textFlags.ignoreCase | textFlags.wildcards)) !== 0
     return {
       args: [text],
-      run: (rows, [texts = 0], out) => {
-        kernels.text.matchTexts(address, texts, rows, out)
+      run: (rows, [strings = 0], out) => {
+        kernels.text.matchStrings(address, strings, rows, out)
         return leaves ? rows : 0
       },
       isLeft: (out, row) =>
@@ -125,8 +125,8 @@ export function compareStrings({ name, args: [left, right] }: Call, context: Col
   const { address, bytes } = constantBytes(value, context)
   return {
     args: [text],
-    run: (rows, [texts = 0], out) => {
-      context.kernels.text.orderTexts(texts, rows, address, bytes, order, out)
+    run: (rows, [strings = 0], out) => {
+      context.kernels.text.orderStrings(strings, rows, address, bytes, order, out)
       return 0
     },
   }
@@ -153,8 +153,8 @@ function amongStrings(
   const members = vector(dataType('VARCHAR'), values)
   return {
     args: [text],
-    run: (rows, [texts = 0], out) => {
-      kernels.text.memberTexts(texts, rows, members, values.length, out)
+    run: (rows, [strings = 0], out) => {
+      kernels.text.memberStrings(strings, rows, members, values.length, out)
       if (isOpposite) {
         const { u8 } = memory
         for (let row = out; row < out + rows; row++) u8[row] = u8[row]! ^ 1

@@ -40,8 +40,8 @@ function printed(tree: JsonTree, form: Form): string {
   if (isArray(tree)) return `[${tree.map((element) => printed(element, form)).join(form.comma)}]`
   if (!isObject(tree)) return tree
   const members = form.sorted ? [...tree].sort(byName) : [...tree]
-  const texts = members.map(([name, value]) => `${JSON.stringify(name)}${form.colon}${printed(value, form)}`)
-  return `{${texts.join(form.comma)}}`
+  const strings = members.map(([name, value]) => `${JSON.stringify(name)}${form.colon}${printed(value, form)}`)
+  return `{${strings.join(form.comma)}}`
 }
 
 /** JSON formatted as jsonb; a string that is not JSON is returned unchanged. */
@@ -52,7 +52,7 @@ export function jsonbText(text: string): string {
 
 function pretty(tree: JsonTree, indent: string): string {
   const inner = `${indent}    `
-  const lines = (texts: readonly string[]): string => texts.map((text) => `${inner}${text}`).join(',\n')
+  const lines = (strings: readonly string[]): string => strings.map((text) => `${inner}${text}`).join(',\n')
   if (isArray(tree)) return block('[', lines(tree.map((element) => pretty(element, inner))), `${indent}]`)
   if (!isObject(tree)) return tree
   const members = [...tree].sort(byName).map(([name, value]) => `${JSON.stringify(name)}: ${pretty(value, inner)}`)
@@ -299,7 +299,7 @@ const changers: readonly ScalarFunction[] = [
       'Removes a member, or those of a list, from a JSON object, or such strings from an array; written `json - name`.',
     example: ['jsonb_delete(\'{"a":1,"b":2}\', \'a\')', '{"b": 2}'],
     eval: ([text, names], { argTypes }) => {
-      const isNames = argTypes[1]?.name === 'STRING' && argTypes[1].a === textKinds.texts
+      const isNames = argTypes[1]?.name === 'STRING' && argTypes[1].a === textKinds.strings
       return without(text, isNames ? elementsOf(names) : [String(names)])
     },
   },

@@ -135,7 +135,7 @@ export function textOfJson(raw: string | null): string | null {
   return raw.startsWith('"') ? readString({ text: raw, at: 0 }) : raw
 }
 
-/** Texts of the elements of a JSON array; null for any other text. */
+/** Strings of the elements of a JSON array; null for any other text. */
 export function elementsOfJson(text: string): string[] | null {
   const scanner: Scanner = { text, at: 0 }
   const elements: string[] = []

@@ -116,15 +116,15 @@ export const jsonMakers: readonly ScalarFunction[] = [
 
 interface Elements {
   /** A set for DISTINCT. */
-  texts: string[] | Set<string>
+  strings: string[] | Set<string>
   bytes: number
 }
 
 function addTo(state: Elements, text: string): void {
-  if (state.texts instanceof Set) {
-    if (state.texts.has(text)) return
-    state.texts.add(text)
-  } else state.texts.push(text)
+  if (state.strings instanceof Set) {
+    if (state.strings.has(text)) return
+    state.strings.add(text)
+  } else state.strings.push(text)
   state.bytes += text.length
 }
 
@@ -136,16 +136,16 @@ function collecting(
   distinct = false,
 ): AggregateFunction['accumulator'] {
   return accumulator<Elements>({
-    init: () => ({ texts: distinct ? new Set<string>() : [], bytes: 0 }),
+    init: () => ({ strings: distinct ? new Set<string>() : [], bytes: 0 }),
     add: (state, args, site) => {
       addTo(state, element(args, site))
       if (state.bytes > valueBytesMax) throw new SqlError('aggregated text is too long', 0)
     },
     merge: (state, other) => {
-      for (const text of other.texts) addTo(state, text)
+      for (const text of other.strings) addTo(state, text)
     },
-    result: ({ texts }) => {
-      const retained = [...texts]
+    result: ({ strings }) => {
+      const retained = [...strings]
       return retained.length === 0 ? null : shownAs(name, `${open}${retained.join(', ')}${close}`)
     },
   })

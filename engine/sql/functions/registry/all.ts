@@ -7,7 +7,7 @@ import { proceduresOf } from '../../pg-catalog/procedures.js'
 import { basicAggregates } from '../aggregates/aggregates.js'
 import { seriesAggregates } from '../aggregates/aggregates-series.js'
 import { statisticAggregates } from '../aggregates/aggregates-statistics.js'
-import { collectingAggregates, filtered } from '../aggregates/aggregates-texts.js'
+import { collectingAggregates, filtered } from '../aggregates/aggregates-strings.js'
 import { sliceFunctions } from '../array-slice.js'
 import { arrayFunctions } from '../arrays.js'
 import { pgArrays } from '../arrays-pg.js'
@@ -34,7 +34,7 @@ import { regexParts } from '../text/regex-parts.js'
 import { rowFunctions } from '../text/row-text.js'
 import { stringFunctions } from '../text/strings.js'
 import { textFormatFunctions } from '../text/text-format.js'
-import { pgTexts } from '../text/text-pg.js'
+import { pgStrings } from '../text/text-pg.js'
 import { textListFunctions } from '../text-lists.js'
 import { timeFunctions } from '../times.js'
 import { exactTimeParts } from '../times-exact.js'
@@ -59,7 +59,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...chartFunctions,
   ...pgMath,
   ...stringFunctions,
-  ...pgTexts,
+  ...pgStrings,
   ...timeFunctions,
   ...exactTimeParts,
   ...timeMakers,

@@ -6,10 +6,10 @@ import type { ColumnType, DataType } from '../../../types/column-types.js'
 
 const numbers = ['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE'] as const
 const times = ['TIMESTAMP', 'TIMESTAMP_NS'] as const
-const texts = ['STRING', 'VARCHAR', 'SYMBOL'] as const
+const strings = ['STRING', 'VARCHAR', 'SYMBOL'] as const
 /** A string is parsed as the column's type. BOOLEAN and CHAR: clients of PostgreSQL write 't' and '1'. */
 const ofText = [
-  ...texts,
+  ...strings,
   ...numbers,
   ...times,
   'BOOLEAN',
@@ -22,7 +22,7 @@ const ofText = [
   'ARRAY',
   'DECIMAL',
 ] as const
-const ofSymbol = [...texts, ...times, 'UUID', 'GEOHASH', 'ARRAY', 'DECIMAL'] as const
+const ofSymbol = [...strings, ...times, 'UUID', 'GEOHASH', 'ARRAY', 'DECIMAL'] as const
 
 const targets: Readonly<Record<ColumnType, readonly ColumnType[]>> = {
   BOOLEAN: ['BOOLEAN'],
@@ -37,7 +37,7 @@ const targets: Readonly<Record<ColumnType, readonly ColumnType[]>> = {
   INTERVAL: [],
   BYTE: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],
   SHORT: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],
-  CHAR: [...texts, ...numbers, ...times, 'BOOLEAN', 'CHAR', 'DATE', 'DECIMAL', 'GEOHASH'],
+  CHAR: [...strings, ...numbers, ...times, 'BOOLEAN', 'CHAR', 'DATE', 'DECIMAL', 'GEOHASH'],
   INT: [...numbers, ...times, 'DATE', 'DECIMAL'],
   LONG: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],
   FLOAT: [...numbers, ...times, 'CHAR', 'DATE', 'DECIMAL'],
@@ -51,7 +51,7 @@ const targets: Readonly<Record<ColumnType, readonly ColumnType[]>> = {
 
 /** Types that PostgreSQL's clients may store in a string column as text, since PostgreSQL has assignment casts. */
 const ofAnyText: ReadonlySet<ColumnType> = new Set([
-  ...texts,
+  ...strings,
   ...numbers,
   ...times,
   'BOOLEAN',
@@ -61,7 +61,7 @@ const ofAnyText: ReadonlySet<ColumnType> = new Set([
 ])
 
 export function isAssignedAsText(from: DataType, to: DataType): boolean {
-  return ofAnyText.has(from.name) && (texts as readonly ColumnType[]).includes(to.name)
+  return ofAnyText.has(from.name) && (strings as readonly ColumnType[]).includes(to.name)
 }
 
 /** Geohashes may lose precision but not gain it; arrays keep their number of dimensions. */

@@ -4,7 +4,7 @@
 import { basicAggregates } from '../aggregates/aggregates.js'
 import { seriesAggregates } from '../aggregates/aggregates-series.js'
 import { statisticAggregates } from '../aggregates/aggregates-statistics.js'
-import { collectingAggregates, filtered } from '../aggregates/aggregates-texts.js'
+import { collectingAggregates, filtered } from '../aggregates/aggregates-strings.js'
 import { sliceFunctions } from '../array-slice.js'
 import { arrayFunctions } from '../arrays.js'
 import { pgArrays } from '../arrays-pg.js'
@@ -30,7 +30,7 @@ import { regexParts } from '../text/regex-parts.js'
 import { rowFunctions } from '../text/row-text.js'
 import { stringFunctions } from '../text/strings.js'
 import { textFormatFunctions } from '../text/text-format.js'
-import { pgTexts } from '../text/text-pg.js'
+import { pgStrings } from '../text/text-pg.js'
 import { textListFunctions } from '../text-lists.js'
 import { timeFunctions } from '../times.js'
 import { exactTimeParts } from '../times-exact.js'
@@ -49,7 +49,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   ['Conditions', '', conditionFunctions],
   ['Numbers', '', [...mathFunctions, ...pgMath]],
   ['Charts', 'Charts in a line of text.', [...chartFunctions, ...chartAggregates]],
-  ['Text', '', [...stringFunctions, ...pgTexts]],
+  ['Text', '', [...stringFunctions, ...pgStrings]],
   [
     'JSON',
     'Aggregates read `long_sequence(5)` in their examples.',

@@ -11,10 +11,10 @@ import type { DataType } from '../../../types/column-types.js'
 import { textArray } from '../../../types/text-lists.js'
 import type { Value } from '../../../types/value.js'
 import type { ScalarFunction, TypePattern } from '../function-types.js'
-import { textsType } from '../text-lists.js'
+import { textArrayType } from '../text-lists.js'
 import { compileRegex, type Match, type Matcher, RegexError } from './regex.js'
 
-const texts = (): DataType => textsType
+const strings = (): DataType => textArrayType
 
 interface Options {
   readonly global: boolean
@@ -232,7 +232,7 @@ export const regexParts: readonly ScalarFunction[] = [
   ...forms(
     {
       name: 'regexp_match',
-      gives: texts,
+      gives: strings,
       description:
         'Groups of the first match as a list, or the match itself if the pattern has no groups. Options as for regexp_replace.',
       example: ["regexp_match('a1b2', '([a-z])([0-9])')", '{a,1}'],
@@ -244,7 +244,7 @@ export const regexParts: readonly ScalarFunction[] = [
   ...forms(
     {
       name: 'regexp_matches_list',
-      gives: texts,
+      gives: strings,
       description:
         'Groups of the first match, or with option g of all matches, as a list of lists; implements `regexp_matches`.',
       example: ["regexp_matches_list('a1b2', '[0-9]', 'g')", '{"{1}","{2}"}'],
@@ -256,7 +256,7 @@ export const regexParts: readonly ScalarFunction[] = [
   ...forms(
     {
       name: 'regexp_split_to_array',
-      gives: texts,
+      gives: strings,
       description: 'The parts of a string between matches, as a list.',
       example: ["regexp_split_to_array('a1b22c', '[0-9]+')", '{a,b,c}'],
       eval: partsBetween,

@@ -45,8 +45,8 @@ function searchedText([first, second, third]: readonly BoundArgument[]): DataTyp
 
 /** VARCHAR if all strings are. */
 function commonText(args: readonly BoundArgument[]): DataType {
-  const texts = args.filter(({ type }) => type.name !== 'INT')
-  return dataType(texts.every(({ type }) => type.name === 'VARCHAR') ? 'VARCHAR' : 'STRING')
+  const strings = args.filter(({ type }) => type.name !== 'INT')
+  return dataType(strings.every(({ type }) => type.name === 'VARCHAR') ? 'VARCHAR' : 'STRING')
 }
 
 type Apply = (args: readonly Value[], site: CallSite) => Value

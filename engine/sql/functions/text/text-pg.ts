@@ -177,10 +177,10 @@ function trimmed(text: string, characters: string): string {
 
 function joined([separator, ...values]: readonly Value[], { argTypes, position }: CallSite): Value {
   if (separator === null || separator === undefined) return null
-  const texts = values.flatMap((value, index) =>
+  const strings = values.flatMap((value, index) =>
     value === null ? [] : [displayText(value, argTypes[index + 1] as DataType)],
   )
-  const text = texts.join(String(separator))
+  const text = strings.join(String(separator))
   if (text.length > valueBytesMax) throw new SqlError(`joined text is too long [max=${valueBytesMax}]`, position)
   return text
 }
@@ -262,4 +262,4 @@ const characters: readonly ScalarFunction[] = [
   ),
 ]
 
-export const pgTexts: readonly ScalarFunction[] = [...characters, ...bytes]
+export const pgStrings: readonly ScalarFunction[] = [...characters, ...bytes]

@@ -11,10 +11,10 @@ const bytes = fc.uint8Array({ maxLength: 300 })
 const numbers = fc.int32Array({ maxLength: 40 })
 const values: fc.Arbitrary<PackedColumn> = fc.oneof(
   bytes.map((bytes) => ({ kind: 'fixed', bytes }) as const),
-  fc.tuple(numbers, bytes).map(([lengths, bytes]) => ({ kind: 'texts', lengths, bytes }) as const),
+  fc.tuple(numbers, bytes).map(([lengths, bytes]) => ({ kind: 'strings', lengths, bytes }) as const),
   fc
     .tuple(numbers, bytes, fc.nat(1000))
-    .map(([ids, texts, count]) => ({ kind: 'symbols', ids, texts, count }) as const),
+    .map(([ids, strings, count]) => ({ kind: 'symbols', ids, strings, count }) as const),
 )
 const type = fc.constantFrom(
   ...[

@@ -37,7 +37,7 @@ function newTable() {
   const place = { files, directory: '/db' }
   const id = { tableId: 1, columnId: 0 }
   const stored = (count: number): string[] =>
-    readDictionaryFile(files, dictionaryFilePath('/db/symbols', id), id, count).texts.map((text) =>
+    readDictionaryFile(files, dictionaryFilePath('/db/symbols', id), id, count).strings.map((text) =>
       Buffer.from(text).toString(),
     )
   return { table, place, stored }

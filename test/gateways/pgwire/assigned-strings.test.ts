@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => server.remove())
 
-async function textsOf(table: string): Promise<string> {
+async function stringsOf(table: string): Promise<string> {
   const { rows } = await client.query({ text: `select v from ${table} order by n`, rowMode: 'array' })
   return rows.flat().join(' ')
 }
@@ -26,7 +26,7 @@ test('INSERT and UPDATE, as constants, as columns and as parameters', async () =
   await client.query('create table t (v text, n int, d double, s symbol)')
   await client.query("insert into t (n, v) values (1, 1), (2, -1.5), (3, true), (4, timestamp '2024-01-01 10:00')")
   await client.query("insert into t (n, v) values (5, date '2024-01-02'), (6, 1.50::numeric(10, 2))")
-  expect(await textsOf('t')).toBe('1 -1.5 true 2024-01-01T10:00:00.000000Z 2024-01-02 1.50')
+  expect(await stringsOf('t')).toBe('1 -1.5 true 2024-01-01T10:00:00.000000Z 2024-01-02 1.50')
   await client.query('insert into t (n, v, s) select n + 10, n, n from t where n = 1')
   await client.query('insert into t (n, v) select n + 10, n > 1 from t where n = 2')
   await client.query('update t set v = n where n = 1')
@@ -38,7 +38,7 @@ test('INSERT and UPDATE, as constants, as columns and as parameters', async () =
   await client.query('execute p (8, 2.5, false)')
   await client.query('prepare q (int) as update t set v = $1 where n = 4')
   await client.query('execute q (9)')
-  expect(await textsOf('t')).toBe('1 7 false 9 2024-01-02 1.50 1 true 8 2.5 false')
+  expect(await stringsOf('t')).toBe('1 7 false 9 2024-01-02 1.50 1 true 8 2.5 false')
 })
 
 test('HTTP, lists and times of day refuse them', async () => {

@@ -7,25 +7,25 @@ import { displayText } from '../../../types/convert.js'
 import { textArray } from '../../../types/text-lists.js'
 import { type Accumulator, type AggregateFunction, accumulator, type BoundArgument } from '../function-types.js'
 import { singleRows } from '../single-row.js'
-import { textsType } from '../text-lists.js'
+import { textArrayType } from '../text-lists.js'
 
 /**
  * Collected strings; a set for DISTINCT. Their length is counted, so that the limit is enforced before a result is
  * built.
  */
-interface Texts<Text = string> {
+interface Strings<Text = string> {
   readonly values: Text[] | Set<Text>
   characters: number
 }
 
-interface JoinedStrings extends Texts {
+interface JoinedStrings extends Strings {
   /** null until a row has provided one. */
   delimiter: string | null
 }
 
-const noTexts = <Text>(distinct: boolean): Texts<Text> => ({ values: distinct ? new Set() : [], characters: 0 })
+const noStrings = <Text>(distinct: boolean): Strings<Text> => ({ values: distinct ? new Set() : [], characters: 0 })
 
-function keep<Text extends string | null>(state: Texts<Text>, text: Text): void {
+function keep<Text extends string | null>(state: Strings<Text>, text: Text): void {
   const { values } = state
   if (values instanceof Set) {
     if (values.has(text)) return
@@ -37,7 +37,7 @@ function keep<Text extends string | null>(state: Texts<Text>, text: Text): void 
 
 function collecting(distinct: boolean): Accumulator<unknown> {
   return accumulator<JoinedStrings>({
-    init: () => ({ ...noTexts(distinct), delimiter: null }),
+    init: () => ({ ...noStrings(distinct), delimiter: null }),
     add: (state, [value, delimiter]) => {
       if (typeof delimiter === 'string') state.delimiter = delimiter
       if (typeof value === 'string') keep(state, value)
@@ -47,9 +47,9 @@ function collecting(distinct: boolean): Accumulator<unknown> {
       state.delimiter = other.delimiter ?? state.delimiter
     },
     result: ({ values, delimiter }) => {
-      const texts = [...values]
-      if (texts.length === 0) return null
-      const text = texts.join(delimiter ?? ',')
+      const strings = [...values]
+      if (strings.length === 0) return null
+      const text = strings.join(delimiter ?? ',')
       if (text.length > valueBytesMax) throw new SqlError('aggregated text is too long', 0)
       return text
     },
@@ -63,7 +63,7 @@ function checkCount(values: number): void {
 const joinedText = ([first]: readonly BoundArgument[]): DataType =>
   dataType(first?.type.name === 'VARCHAR' ? 'VARCHAR' : 'STRING')
 
-const texts: AggregateFunction[] = [
+const strings: AggregateFunction[] = [
   {
     name: 'string_agg',
     takes: ['TEXT', 'TEXT'],
@@ -127,8 +127,8 @@ const distinctArray: AggregateFunction = {
 
 /** Collects values of other types as a list of strings. */
 function listing(distinct: boolean): Accumulator<unknown> {
-  return accumulator<Texts<string | null>>({
-    init: () => noTexts(distinct),
+  return accumulator<Strings<string | null>>({
+    init: () => noStrings(distinct),
     add: (state, [value = null], { argTypes }) => {
       keep(state, value === null ? null : displayText(value, argTypes[0] ?? dataType('STRING')))
     },
@@ -136,15 +136,15 @@ function listing(distinct: boolean): Accumulator<unknown> {
       for (const value of other.values) keep(state, value)
     },
     result: ({ values }) => {
-      const texts = [...values]
-      return texts.length === 0 ? null : textArray(texts)
+      const strings = [...values]
+      return strings.length === 0 ? null : textArray(strings)
     },
   })
 }
 
 /** Clients of PostgreSQL get a list of the values' type. */
 const listOf = ([first]: readonly BoundArgument[]): DataType =>
-  first === undefined ? textsType : listTypeOf(first.type)
+  first === undefined ? textArrayType : listTypeOf(first.type)
 
 const lists: AggregateFunction[] = (['TEXT', 'TIME', 'DATE', 'BOOLEAN'] as const).flatMap((type) =>
   [false, true].map(
@@ -194,11 +194,11 @@ export function filtered(row: AggregateFunction): AggregateFunction {
 }
 
 export const collectingAggregates: readonly AggregateFunction[] = [
-  ...texts,
+  ...strings,
   distinctArray,
   ...lists,
   listOfAny,
-  ...[...texts, distinctArray, ...lists].filter(({ name }) => name.startsWith('array_')).map(filtered),
+  ...[...strings, distinctArray, ...lists].filter(({ name }) => name.startsWith('array_')).map(filtered),
   filtered(listOfAny),
   ...singleRows.map(filtered),
 ]
