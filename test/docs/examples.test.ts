@@ -13,6 +13,8 @@ import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answerOf, doneText, tableText } from '../../deploy/cli/answer-text.js'
 import { splitStatements } from '../../deploy/cli/cli-sql.js'
+import { aggregateFunctions, scalarFunctions } from '../../engine/sql/functions/registry/all.js'
+import { sessionUsage, usage, windowUsage } from '../../engine/sql/functions/registry/usage.js'
 import { type DocBlock, runnableBlocks, withResults } from '../support/doc-blocks.js'
 import { command, TestServer } from '../support/server.js'
 import { filesBelow, repositoryRoot } from '../support/source-tree.js'
@@ -61,6 +63,36 @@ test.each(pages)('$path', async ({ path, blocks }) => {
   if (complete) return
   for (const [{ line, text, expected }, result] of results)
     if (expected !== null) expect(result, `${path}:${line}\n${text}`).toBe(expected)
+})
+
+test('example calls of functions', async () => {
+  await server.exec('CREATE SEQUENCE doc_numbers')
+  const aggregates = new Set(aggregateFunctions.map(({ name }) => name))
+  const scalars = new Set(scalarFunctions.map(({ name }) => name))
+  const wrong: string[] = []
+  for (const [key, [call, result]] of Object.entries(usage)) {
+    const name = key.replace(/^.*: /, '')
+    if (sessionUsage.has(name)) continue
+    const isAggregate = aggregates.has(name) && (!scalars.has(name) || key.startsWith('Series'))
+    const { body, text } = await server.exec(`SELECT ${call} x ${isAggregate ? 'FROM long_sequence(5)' : ''}`)
+    const value = body.dataset?.[0]?.[0]
+    const shown = value === null ? 'NULL' : typeof value === 'object' ? JSON.stringify(value) : String(value)
+    if (body.error !== undefined || (result !== null && shown !== result)) wrong.push(`${call}: ${text}`)
+  }
+  expect(wrong).toEqual([])
+  for (const { example } of windowUsage) {
+    const values = await server.rows(`SELECT ${example[0]} FROM long_sequence(4)`)
+    expect(values.map(([value]) => value ?? 'NULL').join(', '), example[0]).toBe(example[1])
+  }
+})
+
+test('example calls of functions that need a session', async () => {
+  const session = new PgSession()
+  const calls = [...sessionUsage].map((name) => `SELECT ${usage[name]?.[0]} FROM sensors LIMIT 1`)
+  const results: string[] = []
+  for (const statement of ['BEGIN', "SELECT nextval('doc_numbers')", ...calls, 'ROLLBACK', 'DROP SEQUENCE doc_numbers'])
+    results.push(await session.run(statement))
+  expect(results.filter((result) => result.startsWith('error: '))).toEqual([])
 })
 
 async function resultOf({ kind, text }: DocBlock, session: PgSession): Promise<string> {

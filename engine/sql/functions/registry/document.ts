@@ -37,7 +37,8 @@ import { exactTimeParts } from '../times-exact.js'
 import { timeMakers } from '../times-make.js'
 import { spanFunctions } from '../times-spans.js'
 import { timeTextFunctions } from '../times-text.js'
-import { pgFunctions, signatureText, windowFunctionNames } from './all.js'
+import { pgFunctions } from './all.js'
+import { usage, windowUsage } from './usage.js'
 
 type Row = Pick<ScalarFunction | AggregateFunction, 'name' | 'takes' | 'gives' | 'description' | 'example'> & {
   readonly more?: TypePattern
@@ -88,26 +89,95 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
 
 const introduction = `# Functions
 
-\`select * from functions()\` lists the same functions. Types in signatures: TEXT is STRING, VARCHAR, SYMBOL or CHAR; TIME is
-TIMESTAMP or TIMESTAMP_NS; ANY is any type; \`...\` stands for further arguments. Narrower numbers are widened.
-Unless the description says otherwise, a NULL argument makes the result NULL. Names ignore case.
+One row for each function, by family. \`select * from functions()\` lists every signature.
+
+Types: NUMBER is any number, INTEGER one without a fraction; TEXT is STRING, VARCHAR, SYMBOL or CHAR; TIME is TIMESTAMP or
+TIMESTAMP_NS; ANY is any type; \`...\` stands for further arguments. Narrower numbers are widened. Unless the description
+says otherwise, a NULL argument makes the result NULL. Names ignore case. Every example is run by the tests.
 
 This page is generated from the tables in engine/sql/functions by \`npm run docs\`.
 `
 
-export function functionsDocument(): string {
-  const windows = [...windowFunctionNames].map((name) => `\`${name}\``).join(', ')
-  const parts = families.map(([title, note, rows]) => familyText(title, note, rows))
-  const last = `## Window functions\n\nThese need OVER: ${windows}.\n`
-  return [introduction, ...parts, last].join('\n')
+/** Functions that stand for operators and clauses: they are written in another way, and documented there. */
+const unwritten = /_where$|^(in_values|in_ranges|present_time|single_row|single_value|jsonb_concat)$/
+
+/** All overloads of a function in a family. */
+interface Entry {
+  readonly name: string
+  readonly rows: readonly Row[]
+  readonly usage: readonly [string, string | null] | null
 }
 
-function familyText(title: string, note: string, rows: readonly Row[]): string {
-  const lines = rows.map(
-    (row) => `| ${code(signatureText(row))} | ${givesText(row)} | ${row.description} | ${exampleText(row)} |`,
+export function functionsDocument(): string {
+  const parts = families.map(([title, note, rows]) => familyText(title, note, entriesOf(title, rows)))
+  return [introduction, ...parts, windowsText()].join('\n')
+}
+
+function entriesOf(title: string, rows: readonly Row[]): Entry[] {
+  const byName = new Map<string, Row[]>()
+  for (const row of rows) if (!unwritten.test(row.name)) byName.set(row.name, [...(byName.get(row.name) ?? []), row])
+  return [...byName].map(([name, overloads]) => ({
+    name,
+    rows: overloads,
+    usage: usage[`${title}: ${name}`] ?? usage[name] ?? null,
+  }))
+}
+
+function familyText(title: string, note: string, entries: readonly Entry[]): string {
+  const lines = entries.map(
+    (entry) =>
+      `| ${code(entry.name)} | ${argumentsText(entry)} | ${resultText(entry)} | ${descriptionText(entry)} | ${exampleText(entry)} |`,
   )
-  const head = ['| signature | result | description | example |', '|---|---|---|---|']
+  const head = ['| function | arguments | result | description | example |', '|---|---|---|---|---|']
   return [`## ${title}`, '', ...(note === '' ? [] : [note, '']), ...head, ...lines, ''].join('\n')
+}
+
+function windowsText(): string {
+  const lines = windowUsage.map(
+    ({ name, takes, gives, description, example: [call, values] }) =>
+      `| ${code(name)} | ${code(`(${takes})`)} | ${gives} | ${description} | ${code(call)} is ${code(values)} |`,
+  )
+  const note = 'These need OVER. Examples read `long_sequence(4)`. Aggregates are window functions with OVER, too.'
+  const head = ['| function | arguments | result | description | example |', '|---|---|---|---|---|']
+  return ['## Window functions', '', note, '', ...head, ...lines, ''].join('\n')
+}
+
+/** One list of arguments for each number of arguments, with the types of all overloads at each place. */
+function argumentsText({ rows }: Entry): string {
+  const byCount = new Map<string, Row[]>()
+  for (const row of rows) {
+    const key = `${row.takes.length} ${row.more !== undefined}`
+    byCount.set(key, [...(byCount.get(key) ?? []), row])
+  }
+  const lists = [...byCount.values()].map((alike) => {
+    const places = (alike[0]?.takes ?? []).map((_, place) =>
+      typesText(alike.flatMap(({ takes }) => takes[place] ?? [])),
+    )
+    const more = alike.flatMap(({ more }) => more ?? [])
+    return code(`(${[...places, ...(more.length === 0 ? [] : [`${typesText(more)}...`])].join(', ')})`)
+  })
+  return lists.join(' ')
+}
+
+const integers: ReadonlySet<string> = new Set(['BYTE', 'SHORT', 'INT', 'LONG'])
+const numbers: ReadonlySet<string> = new Set([...integers, 'FLOAT', 'DOUBLE', 'DECIMAL'])
+
+function typesText(types: readonly TypePattern[]): string {
+  const distinct = [...new Set<string>(types)]
+  if (distinct.includes('ANY')) return 'ANY'
+  const numeric = distinct.filter((type) => numbers.has(type))
+  if (numeric.length < 2) return distinct.join(' or ')
+  const group = numeric.every((type) => integers.has(type)) ? 'INTEGER' : 'NUMBER'
+  return [group, ...distinct.filter((type) => !numbers.has(type))].join(' or ')
+}
+
+function resultText({ rows }: Entry): string {
+  const [first = '', ...others] = new Set(rows.map(givesText))
+  return others.length === 0 ? first : 'by its arguments'
+}
+
+function descriptionText({ rows }: Entry): string {
+  return [...new Set(rows.map(({ description }) => description))].join(' ').replaceAll('|', '\\|')
 }
 
 function givesText({ gives }: Row): string {
@@ -115,8 +185,12 @@ function givesText({ gives }: Row): string {
   return gives === 'FIRST' ? 'type of the first' : gives
 }
 
-function exampleText({ example }: Row): string {
-  return example === null ? '' : `${code(example[0])} is ${example[1] === '' ? 'empty' : code(example[1])}`
+function exampleText({ rows, usage }: Entry): string {
+  const [example = usage] = rows.flatMap(({ example }) => (example === null ? [] : [example]))
+  if (example === null) return ''
+  const [call, result] = example
+  if (result === null) return code(call)
+  return `${code(call)} is ${result === '' ? 'empty' : code(result)}`
 }
 
 /** In Markdown tables bars end cells even within backticks. */
