@@ -56,6 +56,9 @@ const parsers: ReadonlyMap<string, StatementParser> = new Map<string, StatementP
   ['revoke', parseGrant],
 ])
 
+/** First words of statements, in lower case; each has a place in the documents. */
+export const statementWords: ReadonlySet<string> = new Set([...parsers.keys(), ...sessionWords])
+
 export function parseOneStatement(cursor: Cursor): Statement {
   cursor.terms = 0
   if (cursor.kind === 'word' && !isTableOnly(cursor)) {
