@@ -48,6 +48,7 @@ export type {
 } from './api/statements.js'
 export { isNullWord, parseField } from './csv/convert.js'
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
+export { batchRoomBytes } from './exec/encode/encode-qwp.js'
 export {
   falseShareDefault,
   type ParquetCodec,
@@ -67,6 +68,7 @@ export { packedReader } from './pg/own-rows.js'
 export type { Mark } from './pg/row-collector.js'
 export type { BindRun } from './pg/row-window.js'
 export { deferral } from './qwp/message.js'
+export { type QueryRequest, RequestError, readWireRequest, type WireRequest } from './qwp/query-request.js'
 export { packedValues } from './session/insert-new.js'
 export type { EngineHooks } from './session/local-options.js'
 export { type EngineOptions, openEngine } from './session/open-engine.js'

@@ -74,6 +74,11 @@ export type WireType = keyof typeof wireTypes
 const typesByCode = new Map<number, WireType>()
 for (const name of Object.keys(wireTypes)) if (isWireType(name)) typesByCode.set(wireTypes[name], name)
 
+/** Undefined: there is no type with that number. */
+export function wireTypeOf(code: number): WireType | undefined {
+  return typesByCode.get(code)
+}
+
 function isWireType(name: string): name is WireType {
   return name in wireTypes
 }
@@ -221,14 +226,14 @@ export function readTable(reader: WireReader, flags: number, { rowsMax }: TableL
     names.add(lower)
     columns.push(column)
   }
-  for (const column of columns) readValues(reader, column, rows, flags)
+  for (const column of columns) readWireValues(reader, column, rows, flags)
   return { name, rows, columns }
 }
 
 function readDefinition(reader: WireReader): WireColumn {
   const name = reader.name()
   const code = reader.byte()
-  const type = typesByCode.get(code)
+  const type = wireTypeOf(code)
   if (type === undefined) throw reader.error(`unknown column type [column=${name}, type=${code}]`)
   if (name === emptyText && type !== 'TIMESTAMP' && type !== 'TIMESTAMP_NANOS') {
     throw reader.error(`a column without a name is no timestamp [type=${type}]`)
@@ -236,12 +241,12 @@ function readDefinition(reader: WireReader): WireColumn {
   return newWireColumn(name, type)
 }
 
-function newWireColumn(name: string, type: WireType): WireColumn {
+export function newWireColumn(name: string, type: WireType): WireColumn {
   return { name, type, values: 0, nulls: -1, at: 0, data: 0, parameter: 0, gorilla: false, entriesAt: -1, entries: 0 }
 }
 
 /** Notes where the values are, and checks that they are all there. */
-function readValues(reader: WireReader, column: WireColumn, rows: number, flags: number): void {
+export function readWireValues(reader: WireReader, column: WireColumn, rows: number, flags: number): void {
   readNulls(reader, column, rows)
   const { type, values } = column
   switch (type) {

@@ -73,7 +73,8 @@ export function isKnown(error: Error): boolean {
   return statusOf(error) !== statuses.internalError
 }
 
-function cutText(text: string): Buffer {
+/** The UTF-8 of a message, cut to what clients accept. */
+export function cutText(text: string): Buffer {
   const bytes = Buffer.from(text)
   if (bytes.length <= messageBytesMax) return bytes
   let end = messageBytesMax - Buffer.byteLength(cutSign)

@@ -10,16 +10,18 @@ import type { Duplex } from 'node:stream'
 import { framingFault } from '../common/http-framing.js'
 import { limitSettings } from '../common/listen.js'
 import type { Principal } from '../common/users.js'
-import { refusalOfWrite, sessionOf } from './access.js'
+import { isForeign, refusalOfWrite, sessionOf } from './access.js'
 import type { HttpContext } from './context.js'
 import { admit, isStrangeHost } from './guard.js'
+import { mayRead, readOptionsOf, serveReader } from './qwp-read.js'
 import { mayWrite, serveWriter } from './qwp-write.js'
 import { headerText } from './request-body.js'
 import type { HttpConnection } from './sockets.js'
 import { acceptWebSocket, closeCodes, type MessageSocket, pathOf } from './web-sockets.js'
 
 const writePaths = ['/write/v4', '/api/v4/write'] as const
-export const upgradePaths: ReadonlySet<string> = new Set(writePaths)
+const readPath = '/read/v1'
+export const upgradePaths: ReadonlySet<string> = new Set([...writePaths, readPath])
 
 /** The only version of the protocol. */
 const version = 1
@@ -30,12 +32,13 @@ const messageBytesMax = 16 * 1024 ** 2 - 4096
 
 interface Open {
   readonly socket: MessageSocket
-  readonly principal: Principal
   readonly served: Promise<void>
+  /** Whether the user still has the right to the connection. */
+  readonly isPermitted: () => boolean
 }
 
 export interface Upgrades {
-  /** Closes connections of users that have lost the right to write. */
+  /** Closes connections of users that have lost the right to them. */
   recheck(): void
   /** Takes no more messages, and resolves when those that came are answered. */
   close(): Promise<void>
@@ -56,21 +59,18 @@ export function serveUpgrades(
       return
     }
     context.registry.touch(held.connection)
-    const upgrade = { request, duplex, head, held }
-    takeUpgrade(context, upgrade, (principal, socket) => {
-      const wantsDurable = asksDurable(context, request)
-      const served = serveWriter(context, { held, principal, socket, wantsDurable }, leaving.signal)
-      const entry = { socket, principal, served }
+    const upgrade = { request, duplex, head, held, leaving: leaving.signal }
+    takeUpgrade(context, upgrade, (entry) => {
       open.add(entry)
-      void served.finally(() => open.delete(entry))
+      void entry.served.finally(() => open.delete(entry))
     }).catch((error: Error) => {
       context.log('E', 'qwp', `upgrade failed: ${error.stack}`)
       duplex.destroy()
     })
   })
   const recheck = (): void => {
-    for (const { socket, principal } of open) {
-      if (!mayWrite(context, principal)) socket.close(closeCodes.policy, 'the right to write was revoked')
+    for (const { socket, isPermitted } of open) {
+      if (!isPermitted()) socket.close(closeCodes.policy, 'the right to this connection was revoked')
     }
   }
   context.engine.users.onChange(recheck)
@@ -88,42 +88,99 @@ interface Upgrade {
   readonly duplex: Duplex
   readonly head: Buffer
   readonly held: HttpConnection
+  readonly leaving: AbortSignal
 }
 
-async function takeUpgrade(
-  context: HttpContext,
-  { request, duplex, head, held }: Upgrade,
-  opened: (principal: Principal, socket: MessageSocket) => void,
-): Promise<void> {
-  const { connection } = held
-  const refuse = (status: number, message: string, headers: readonly string[] = []): void => {
-    context.refusals.note(request.socket, message)
-    refuseUpgrade(duplex, status, message, headers)
-  }
-  const fault = framingFault(request)
-  if (fault !== null) return refuse(fault.status, fault.message)
-  if (isStrangeHost(context, request)) return refuse(403, 'the Host header does not name this server')
-  const principal = await admit(context, request, pathOf(request))
-  connection.principal = principal?.user ?? null
-  if (principal === null) return refuse(401, 'credentials are missing or wrong', [challenge])
-  const session = sessionOf(principal, request.headers, context.options, connection.trace)
-  const refusal = refusalOfWrite({ session })
-  if (refusal !== null) return refuse(403, refusal)
-  const asked = headerText(request, 'x-qwp-max-version') ?? '1'
-  if (!/^[1-9][0-9]{0,8}$/.test(asked))
-    return refuse(400, `invalid X-QWP-Max-Version, expected a number [value=${asked}]`)
+interface Refusal {
+  readonly status: number
+  readonly message: string
+  readonly headers?: readonly string[]
+}
+
+/** How an accepted request is served. */
+interface Service {
+  readonly headers: readonly string[]
+  readonly answersPings: boolean
+  readonly isPermitted: () => boolean
+  readonly serve: (socket: MessageSocket) => Promise<void>
+}
+
+async function takeUpgrade(context: HttpContext, upgrade: Upgrade, opened: (open: Open) => void): Promise<void> {
+  const { request, duplex, head, held } = upgrade
+  const principal = await principalOf(context, request)
+  if ('status' in principal) return refuse(context, upgrade, principal)
+  held.connection.principal = principal.user
+  const service =
+    pathOf(request) === readPath ? readService(context, upgrade, principal) : writeService(context, upgrade, principal)
+  if ('status' in service) return refuse(context, upgrade, service)
   const limit = held.place.work()
-  if (limit !== null)
-    return refuse(503, `too many connections [setting=${limitSettings('http')[limit]}]`, ['Retry-After: 1'])
+  if (limit !== null) {
+    const message = `too many connections [setting=${limitSettings('http')[limit]}]`
+    return refuse(context, upgrade, { status: 503, message, headers: ['Retry-After: 1'] })
+  }
   const client = headerText(request, 'x-qwp-client-id') ?? ''
-  connection.application = () => client
+  held.connection.application = () => client
   // Without a request the connection counts as busy.
   held.exchange = null
-  const bytesMax = Math.min(context.options.receiveBufferBytes - frameHeaderBytes, messageBytesMax)
-  const headers = [`X-QWP-Version: ${version}`, `X-QWP-Max-Batch-Size: ${bytesMax}`]
-  if (asksDurable(context, request)) headers.push('X-QWP-Durable-Ack: enabled')
-  const handshake = { request, socket: duplex, head, headers, messageBytesMax: bytesMax }
-  acceptWebSocket(handshake, (socket) => opened(principal, socket))
+  const { isPermitted, answersPings } = service
+  const headers = [`X-QWP-Version: ${version}`, ...service.headers]
+  const bounds = { messageBytesMax: bytesMaxOf(context), answersPings }
+  acceptWebSocket({ request, socket: duplex, head, headers, ...bounds }, (socket) =>
+    opened({ socket, isPermitted, served: service.serve(socket) }),
+  )
+}
+
+async function principalOf(context: HttpContext, request: IncomingMessage): Promise<Principal | Refusal> {
+  const fault = framingFault(request)
+  if (fault !== null) return fault
+  if (isStrangeHost(context, request)) return { status: 403, message: 'the Host header does not name this server' }
+  const principal = await admit(context, request, pathOf(request))
+  if (principal === null) return { status: 401, message: 'credentials are missing or wrong', headers: [challenge] }
+  const asked = headerText(request, 'x-qwp-max-version') ?? '1'
+  if (/^[1-9][0-9]{0,8}$/.test(asked)) return principal
+  return { status: 400, message: `invalid X-QWP-Max-Version, expected a number [value=${asked}]` }
+}
+
+function writeService(
+  context: HttpContext,
+  { request, held, leaving }: Upgrade,
+  principal: Principal,
+): Service | Refusal {
+  const session = sessionOf(principal, request.headers, context.options, held.connection.trace)
+  const refusal = refusalOfWrite({ session })
+  if (refusal !== null) return { status: 403, message: refusal }
+  const wantsDurable = asksDurable(context, request)
+  const durable = wantsDurable ? ['X-QWP-Durable-Ack: enabled'] : []
+  return {
+    headers: [`X-QWP-Max-Batch-Size: ${bytesMaxOf(context)}`, ...durable],
+    answersPings: true,
+    isPermitted: () => mayWrite(context, principal),
+    serve: (socket) => serveWriter(context, { held, principal, socket, wantsDurable }, leaving),
+  }
+}
+
+function readService(
+  context: HttpContext,
+  { request, held, leaving }: Upgrade,
+  principal: Principal,
+): Service | Refusal {
+  const { headers } = request
+  // Browsers let any page open a WebSocket and read from it.
+  if (isForeign(headers, context.options.corsOrigins)) {
+    return { status: 403, message: 'a page of another site may not read here [docs=security.md]' }
+  }
+  const options = readOptionsOf(headers)
+  if (typeof options === 'string') return { status: 400, message: options }
+  return {
+    headers: options.zstdLevel === 0 ? [] : ['X-QWP-Content-Encoding: zstd'],
+    answersPings: false,
+    isPermitted: () => mayRead(context, principal),
+    serve: (socket) => serveReader(context, { held, principal, socket, headers, options }, leaving),
+  }
+}
+
+function bytesMaxOf({ options }: HttpContext): number {
+  return Math.min(options.receiveBufferBytes - frameHeaderBytes, messageBytesMax)
 }
 
 const challenge = 'WWW-Authenticate: Basic realm="penstock", charset="UTF-8"'
@@ -132,7 +189,9 @@ function asksDurable({ options }: HttpContext, request: IncomingMessage): boolea
   return options.qwpDurable && headerText(request, 'x-qwp-request-durable-ack')?.toLowerCase() === 'true'
 }
 
-function refuseUpgrade(socket: Duplex, status: number, message: string, headers: readonly string[]): void {
+function refuse({ refusals }: HttpContext, { request, duplex }: Upgrade, refusal: Refusal): void {
+  const { status, message, headers = [] } = refusal
+  refusals.note(request.socket, message)
   const body = Buffer.from(JSON.stringify({ error: message, message }))
   const lines = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
@@ -141,5 +200,5 @@ function refuseUpgrade(socket: Duplex, status: number, message: string, headers:
     `Content-Length: ${body.length}`,
     ...headers,
   ]
-  socket.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]))
+  duplex.end(Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), body]))
 }

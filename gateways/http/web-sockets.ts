@@ -1,11 +1,14 @@
 // Wraps WebSocket connections, which begin as an HTTP request; the only module that uses the package ws. Messages are
-// not compressed. Pings keep connections alive, and connections whose client does not respond to them are closed.
+// not compressed. Pings keep connections alive. Connections whose client does not respond to them are closed, unless it
+// is a client that only reads while it waits for a result.
 
 import { IncomingMessage } from 'node:http'
 import { type Duplex, Readable } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 
-export const closeCodes = { normal: 1000, goingAway: 1001, unsupported: 1003, policy: 1008, internal: 1011 } as const
+export const closeCodes = {
+  ...{ normal: 1000, goingAway: 1001, protocol: 1002, unsupported: 1003, policy: 1008, internal: 1011 },
+} as const
 
 const pingMs = 30_000
 /** How long a closing client may take to close its side. */
@@ -42,7 +45,7 @@ export interface MessageSocket {
   readonly messages: Readable
   /** Bytes that the client has not taken yet. */
   readonly waitingBytes: number
-  /** Calls back when the bytes are on their way. */
+  /** Calls back when the bytes are on their way, or the connection is closed. */
   send(bytes: Uint8Array, sent?: () => void): void
   close(code: number, reason: string): void
   /** Resolves when the connection is closed. */
@@ -55,11 +58,13 @@ export interface Handshake {
   readonly head: Buffer
   readonly headers: readonly string[]
   readonly messageBytesMax: number
+  /** Whether the client reads at any time. */
+  readonly answersPings: boolean
 }
 
 /** Completes the handshake. A request that is no valid handshake is answered with a 400. */
 export function acceptWebSocket(handshake: Handshake, opened: (socket: MessageSocket) => void): void {
-  const { request, socket, head, headers, messageBytesMax } = handshake
+  const { request, socket, head, headers, messageBytesMax, answersPings } = handshake
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -68,10 +73,10 @@ export function acceptWebSocket(handshake: Handshake, opened: (socket: MessageSo
     maxPayload: messageBytesMax,
   })
   server.on('headers', (lines) => lines.push(...headers))
-  server.handleUpgrade(request, socket, head, (accepted) => opened(messageSocket(accepted)))
+  server.handleUpgrade(request, socket, head, (accepted) => opened(messageSocket(accepted, answersPings)))
 }
 
-function messageSocket(socket: WebSocket): MessageSocket {
+function messageSocket(socket: WebSocket, answersPings: boolean): MessageSocket {
   const messages = new Readable({ objectMode: true, highWaterMark: 2, read: () => socket.resume() })
   socket.on('message', (data, isBinary) => {
     if (!isBinary) socket.close(closeCodes.unsupported, 'messages are binary')
@@ -85,7 +90,7 @@ function messageSocket(socket: WebSocket): MessageSocket {
       resolve()
     })
   })
-  keepAlive(socket)
+  keepAlive(socket, answersPings)
   return {
     messages,
     closed,
@@ -94,6 +99,7 @@ function messageSocket(socket: WebSocket): MessageSocket {
     },
     send: (bytes, sent) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(bytes, { binary: true }, () => sent?.())
+      else sent?.()
     },
     close: (code, reason) => {
       socket.resume()
@@ -103,15 +109,16 @@ function messageSocket(socket: WebSocket): MessageSocket {
   }
 }
 
-function keepAlive(socket: WebSocket): void {
+function keepAlive(socket: WebSocket, answersPings: boolean): void {
   let isAlive = true
   socket.on('pong', () => {
     isAlive = true
   })
   const timer = setInterval(() => {
     // A client that is held back is not heard.
-    if (socket.isPaused) {
+    if (socket.isPaused || !answersPings) {
       isAlive = true
+      if (!answersPings && socket.bufferedAmount === 0) socket.ping()
       return
     }
     if (!isAlive) socket.terminate()

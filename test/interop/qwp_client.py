@@ -1,5 +1,7 @@
 # Goal: what the official Python client sends by QWP is what /exec returns: rows of every type, data frames, several
-# tables, NULLs, symbols over many messages; and a refusal reaches the caller with its reason.
+# tables, NULLs, symbols over many messages; and a refusal reaches the caller with its reason. What it reads by QWP is
+# what was written: every type, data frames, parameters; statements report what they changed, errors and cancellation
+# reach the caller, and the connection goes on.
 #
 #   qwp_client.py http://127.0.0.1:9000
 
@@ -97,8 +99,87 @@ def refusal():
     raise AssertionError('a value that does not fit was accepted')
 
 
-with questdb.connect(f'ws::addr={ADDRESS};lazy_connect=true;') as client:
+def fails(code, work):
+    try:
+        work()
+    except questdb.QuestDBError as error:
+        assert error.code == code, f'expected {code}, found {error.code}: {error}'
+        return str(error)
+    raise AssertionError(f'expected {code}')
+
+
+def every_type_back(client):
+    frame = client.query('select b,i,f,s,k,t,u,ip,bin,c,day,l,d,a,timestamp from every').to_arrow()
+    check('rows read', frame.num_rows, 2)
+    first = {name: frame.column(name)[0].as_py() for name in frame.column_names}
+    utc = datetime.timezone.utc
+    expected = {
+        'b': True, 'i': 42, 'f': 2.5, 's': 'größe', 'k': 'one', 't': FIRST, 'bin': b'\x01\x00\xff', 'c': ord('x'),
+        'day': FIRST, 'd': Decimal('123.456'), 'a': [[1.0, 2.0], [3.0, 4.0]], 'timestamp': FIRST,
+        'u': uuid.UUID('11111111-2222-3333-4444-555555555555'), 'ip': int(ipaddress.IPv4Address('10.0.0.1')),
+        'l': (2**200).to_bytes(32, 'little'),
+    }
+    for name, value in expected.items():
+        found = first[name]
+        if isinstance(found, datetime.datetime):
+            found = found.astimezone(utc) if found.tzinfo else found.replace(tzinfo=utc)
+        check(f'column {name}', found, value)
+    second = {name: frame.column(name)[1].as_py() for name in ('k', 'f', 's', 'u', 'd', 'a')}
+    check('NULLs', list(second.values()), [None] * 6)
+
+
+def frames_back(client):
+    frame = client.query('select * from frame').to_pandas()
+    count = 100_000
+    check('a data frame read', [len(frame), int(frame['i'].sum()), float(frame['f'].sum())],
+          [count, sum(range(count)), sum(range(count)) / 4])
+    check('its symbols', sorted(frame['sym'].unique()), [f's{number}' for number in range(7)])
+    batches = list(client.query('select i from frame').iter_arrow())
+    check('in batches', sum(batch.num_rows for batch in batches), count)
+    for zstd in ('', 'compression=zstd;'):
+        with questdb.connect(f'ws::addr={ADDRESS};{zstd}') as other:
+            check(f'a sum over all [{zstd}]', int(other.query('select i from frame').to_pandas()['i'].sum()),
+                  sum(range(count)))
+
+
+def parameters(client):
+    values = [None, True, 42, 2.5, 'größe', FIRST, TimestampMicros(5), TimestampNanos(7), datetime.date(2024, 5, 6),
+              Decimal('12.345'), uuid.UUID('11111111-2222-3333-4444-555555555555')]
+    columns = ', '.join(f'${index + 1} c{index}' for index in range(len(values)))
+    row = client.query(f'select {columns}', values).to_arrow()
+    found = [row.column(index)[0].as_py() for index in range(row.num_columns)]
+    check('parameters', found[:5] + found[9:], values[:5] + values[9:])
+    check('a filter', client.query('select count() c from frame where i < $1 and sym = $2', [700, 's3']).to_pandas()['c'][0], 100)
+
+
+def statements(client):
+    client.execute('drop table if exists made')
+    client.execute('create table made (x long, k symbol, ts timestamp) timestamp(ts) partition by day')
+    check('rows inserted', client.execute("insert into made select x, 'k' || x, x::timestamp from long_sequence(10)").rows_affected, 10)
+    check('rows updated', client.execute('update made set x = x + $1 where x > 5', [100]).rows_affected, 5)
+    check('rows read back', int(client.query('select sum(x) s from made').to_pandas()['s'][0]), 555)
+    client.execute('drop table made')
+
+
+def errors(client):
+    codes = questdb.QuestDBErrorCode
+    check('an error with its reason', 'nowhere' in fails(codes.ServerParseError, lambda: client.query('select * from nowhere').to_pandas()), True)
+    slow = 'select count() from long_sequence(1000000000000) where x % 7 = 3'
+    fails(codes.QueryTimeout, lambda: client.query(slow, timeout=200).to_pandas())
+    result = client.query('select x from long_sequence(1000000000)')
+    check('a first batch', next(result.iter_arrow()).num_rows > 0, True)
+    result.cancel()
+    result.close()
+    check('after a cancelled statement', client.query('select 1 one').to_pandas()['one'][0], 1)
+
+
+with questdb.connect(f'ws::addr={ADDRESS};') as client:
     rows_of_every_type(client)
     many_symbols(client)
     frames(client)
+    every_type_back(client)
+    frames_back(client)
+    parameters(client)
+    statements(client)
+    errors(client)
 refusal()

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { systemClock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
 import { allRights } from '../../engine/base/rights.js'
+import type { Engine } from '../../engine/engine.js'
 import { Authenticator, type ConfiguredAccess } from '../../gateways/common/auth.js'
 import { ConnectionRegistry } from '../../gateways/common/connections.js'
 import type { LineKeys } from '../../gateways/common/line-keys.js'
@@ -90,17 +91,19 @@ export function surroundings() {
 /** Nobody has to say who he is. */
 const openAccess: ConfiguredAccess = { configured: [], anonymous: { user: 'admin', rights: allRights } }
 
+/** `real`: an engine instead of the fake one. */
 export async function testHttp(
   changes: Partial<HttpOptions> = {},
-  { access = openAccess, tls = null as TlsKeys | null, pages = noPages } = {},
+  { access = openAccess, tls = null as TlsKeys | null, pages = noPages, real = null as Engine | null } = {},
 ): Promise<TestGateway> {
   const around = surroundings()
-  const auth = new Authenticator({ ...access, users: around.engine.users })
+  const engine = real ?? around.engine
+  const auth = new Authenticator({ ...access, users: engine.users })
   const metrics = metricsSource(gatewayMetrics(around.counters, around.registry), 'svc_')
   const gateway = await openHttpGateway(
     here,
     { ...httpDefaults, ...changes },
-    { ...around, metrics, auth, tls, pages, openDump: null, warnings: () => [] },
+    { ...around, engine, metrics, auth, tls, pages, openDump: null, warnings: () => [] },
   )
   const { port } = gateway.address
   return { ...around, port, url: `http://127.0.0.1:${port}`, close: () => gateway.close(100) }

@@ -203,3 +203,36 @@ function gorillaCodes(values: readonly bigint[]): boolean[] | null {
   }
   return bits
 }
+
+// Messages to the query endpoint.
+
+export interface QuerySpec {
+  readonly credit?: number | bigint
+  readonly binds?: readonly { readonly type: WireType; readonly value: WireValue; readonly parameter?: number }[]
+  readonly timeoutMs?: number
+}
+
+export function queryRequest(
+  id: bigint,
+  sql: string,
+  { credit = 0, binds = [], timeoutMs }: QuerySpec = {},
+): Uint8Array {
+  const out = new ByteWriter().bytes([0x10]).integer(id, 8).text(sql).varint(Number(credit)).varint(binds.length)
+  for (const { type, value, parameter } of binds) {
+    out.bytes([wireTypes[type]])
+    if (value === null && (type === 'VARCHAR' || type === 'SYMBOL')) out.bytes([1, 1])
+    else writeColumn(out, { name: '', type, values: [value], ...(parameter === undefined ? {} : { parameter }) }, {})
+  }
+  return (timeoutMs === undefined ? out : out.varint(2).varint(timeoutMs)).done()
+}
+
+export function cancelRequest(id: bigint): Uint8Array {
+  return new ByteWriter().bytes([0x14]).integer(id, 8).done()
+}
+
+export function creditRequest(id: bigint, bytes: number | bigint): Uint8Array {
+  const out = new ByteWriter().bytes([0x15]).integer(id, 8)
+  let rest = BigInt(bytes)
+  for (; rest >= 0x80n; rest >>= 7n) out.bytes([Number(rest & 0x7fn) | 0x80])
+  return out.bytes([Number(rest)]).done()
+}

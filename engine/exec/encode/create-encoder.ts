@@ -12,8 +12,9 @@ import { ParquetFile } from './encode-parquet.js'
 import { parquetFormat } from './encode-parquet-group.js'
 import { pgEncoder } from './encode-pg.js'
 import { pgCopyEncoder } from './encode-pg-copy.js'
+import { hasSymbols, type QwpEncoding, QwpRows } from './encode-qwp.js'
 import { textFormOf } from './encode-text.js'
-import type { Encoder, EncoderOptions } from './encoder.js'
+import type { BatchEncoder, Encoder, EncoderOptions } from './encoder.js'
 import type { MorselFormat } from './morsel-format.js'
 import { parallelEncode } from './parallel-encode.js'
 import { batchEncoder, type RowForm, RowMorsel, rowFormat, rowFormOf } from './row-format.js'
@@ -34,6 +35,8 @@ export function createEncoder(encoding: Encoding, options: EncoderOptions): Enco
       return new ParquetFile(encoding, options)
     case 'arrow':
       return rowEncoder(options, 'arrow', arrowSchema(columns), arrowEnd)
+    case 'qwp':
+      return qwpEncoder(options, encoding)
     case 'pg':
       return pgEncoder(encoding, options)
     case 'pgCopy':
@@ -54,6 +57,7 @@ export function morselFormatOf(
   columns: readonly PlanColumn[],
 ): MorselFormat | undefined {
   if (encoding.kind === 'parquet') return parquetFormat(encoding, context, columns)
+  if (encoding.kind === 'qwp' && hasSymbols(columns)) return undefined
   const form = rowFormOf(encoding)
   return form === undefined ? undefined : rowFormat(form, columns.length, context.arena.limit)
 }
@@ -66,9 +70,9 @@ function rowEncoder(
   form: RowForm,
   head: Uint8Array = nothing,
   tail: Uint8Array = nothing,
+  encoded: BatchEncoder = batchEncoder(options, form),
 ): Encoder {
   const { writer, context, columns } = options
-  const encoded = batchEncoder(options, form)
   let headed = false
   const writeHead = (): void => {
     if (!headed) writer.bytes(head)
@@ -101,6 +105,18 @@ function rowEncoder(
         },
       }),
   }
+}
+
+/** Symbols are numbered in the order of the batches, so several threads encode only results without symbols. */
+function qwpEncoder(options: EncoderOptions, encoding: QwpEncoding): Encoder {
+  const encoded = new QwpRows(options, encoding, false)
+  const encoder = rowEncoder(options, encoding, nothing, nothing, encoded)
+  const { begin, rows } = encoder
+  const end = (): void => {
+    encoded.end()
+    encoder.end()
+  }
+  return hasSymbols(options.columns) ? { begin, rows, end } : { ...encoder, end }
 }
 
 function csvHeader(columns: readonly PlanColumn[], delimiter: number): Uint8Array {

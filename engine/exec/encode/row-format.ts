@@ -1,4 +1,4 @@
-// Parallel encoding of results as CSV, JSON, NDJSON or Arrow record batches: formats in which separately encoded runs
+// Parallel encoding of results as CSV, JSON, NDJSON, Arrow record batches or QWP batches: formats in which separately encoded runs
 // of rows can simply be concatenated. The beginning and end of the output, such as the CSV header line, are added by
 // create-encoder.ts.
 //
@@ -10,12 +10,13 @@ import { ByteWriter } from '../batch/byte-writer.js'
 import { type Batch, isBatch } from '../batch/vector.js'
 import type { Encoding } from '../run/messages.js'
 import { ArrowRows } from './encode-arrow.js'
+import { type QwpEncoding, QwpRows } from './encode-qwp.js'
 import { isTextEncoding, type TextForm, TextRows, textFormOf } from './encode-text.js'
 import type { BatchEncoder, BatchOptions } from './encoder.js'
 import type { EncodedBlock, EncodedMorsel, MorselEncoder, MorselFormat } from './morsel-format.js'
 import type { MorselSource } from './morsel-source.js'
 
-export type RowForm = TextForm | 'arrow'
+export type RowForm = TextForm | QwpEncoding | 'arrow'
 
 const heldMax = 3
 const morselBytes = 8 * 1024 * 1024
@@ -30,12 +31,19 @@ const textBytesPerMs = 1_000_000
 
 export function rowFormOf(encoding: Encoding): RowForm | undefined {
   if (encoding.kind === 'arrow') return 'arrow'
+  if (encoding.kind === 'qwp') return encoding
   return isTextEncoding(encoding) ? textFormOf(encoding) : undefined
 }
 
 /** `any`: whether rows precede. */
 export function batchEncoder(options: BatchOptions, form: RowForm, any = false): BatchEncoder {
-  return form === 'arrow' ? new ArrowRows(options) : new TextRows(options, form, any)
+  if (form === 'arrow') return new ArrowRows(options)
+  return 'kind' in form ? new QwpRows(options, form, any) : new TextRows(options, form, any)
+}
+
+/** Whether the first row is encoded differently: separators of JSON precede other rows, QWP defines its columns. */
+function hasFirstRow(form: RowForm): boolean {
+  return form !== 'arrow' && ('kind' in form || form.flags !== 0)
 }
 
 /** `memoryMax`: the limit of the query memory. */
@@ -52,8 +60,8 @@ export function rowFormat(form: RowForm, columnCount: number, memoryMax: number)
       // With a single worker, encoding in parallel would compete with this thread and the main thread for processors.
       // It pays off only if rows take longer to produce than to encode.
       if (computed !== null && parallelism.workers === 1 && headMs * textBytesPerMs <= headBytes) return null
-      // JSON morsels begin with a separator, as if rows preceded.
-      if (headRows === 0 && form !== 'arrow' && form.flags !== 0) return null
+      // Morsels are encoded as if rows preceded.
+      if (headRows === 0 && hasFirstRow(form)) return null
       const rowBytes = headRows === 0 ? columnCount * valueBytesMin : headBytes / headRows
       return Math.max(1, Math.min(pageRowsMax, parallelism.chunkRowsMin, Math.floor(bytesMax / Math.max(1, rowBytes))))
     },

@@ -49,7 +49,7 @@ export interface InlineResult {
 }
 
 const inlineEncodings: ReadonlySet<Encoding['kind']> = new Set([
-  ...(['json', 'csv', 'ndjson', 'pg', 'count', 'values', 'packed'] as const),
+  ...(['json', 'csv', 'ndjson', 'qwp', 'pg', 'count', 'values', 'packed'] as const),
 ])
 
 /** Thrown where an attempt cannot go on. */

@@ -9,6 +9,7 @@ import type { Query } from '../../sql/plan/plan.js'
 import type { PackedRows } from '../../storage/jobs/messages.js'
 import type { TableSnapshot } from '../../storage/schema/schema.js'
 import type { DataType } from '../../types/column-types.js'
+import type { QwpEncoding } from '../encode/encode-qwp.js'
 import type { ParquetEncoding } from '../encode/parquet-encoding.js'
 import type { FragmentDetails } from '../parallel/coordinator.js'
 import type { NodeProfile, ProfileMode } from './profile.js'
@@ -58,6 +59,8 @@ export type Encoding =
   | { readonly kind: 'ndjson' }
   /** An Arrow IPC stream. */
   | { readonly kind: 'arrow' }
+  /** Batches of QWP. */
+  | QwpEncoding
   /** A Parquet file. */
   | ParquetEncoding
   | PgEncoding
