@@ -74,6 +74,8 @@ export interface TableShape {
     /** Sequence name of an auto-increment column, for nextval(). */
     readonly counter: string | null
   }[]
+  /** Of a materialized view, which takes no rows. */
+  readonly materialized: boolean
   /** Name of the designated timestamp; null: none. */
   readonly timestamp: string | null
   readonly partitionBy: PartitionUnit

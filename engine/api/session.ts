@@ -60,8 +60,16 @@ export interface Session {
   readonly transaction?: OwnRows
   /** Uncommitted changes that precede those rows, oldest first, visible to the session's statements only. */
   readonly pending?: readonly PendingChange[]
+  /** Set for the statements of a refresh: they may write the view, and read it as its query over the ranges. */
+  readonly refreshes?: ViewRefresh
   /** The snapshot that its queries read; absent: the current data. */
   readonly snapshot?: ReadSnapshot
+}
+
+/** Whole buckets of a materialized view that are stored again, as ranges of the designated timestamp. */
+export interface ViewRefresh {
+  readonly viewId: number
+  readonly ranges: readonly { readonly lo: bigint; readonly hi: bigint }[]
 }
 
 /** A session for the server's own statements. */

@@ -104,6 +104,7 @@ function refuseNewTable(name: string, settings: LineSettings): string {
 }
 
 function refuseTable({ schema }: WriterTable): string {
+  if (schema.materialized !== undefined) return 'cannot modify materialized view'
   const takesLines = !schema.bypassWal && schema.timestampId >= 0 && schema.partitionBy !== 'NONE'
   return takesLines ? '' : 'cannot insert in non-WAL table'
 }

@@ -64,6 +64,8 @@ export function planTable(
   nowMicros: number,
 ): TablePlan {
   const known = catalog.find(block.name)
+  if (known?.schema.materialized !== undefined)
+    throw new RowError(`cannot modify materialized view [view=${block.name}]`, 0)
   if (known === undefined) checkNewTable(block.name, settings)
   const timestamp = timestampOf(block, known, settings)
   const fields = block.columns.filter((column) => column !== timestamp)

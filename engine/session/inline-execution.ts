@@ -8,11 +8,13 @@ import type { ReadyRows } from '../api/statements.js'
 import type { InlineExecutor, InlineResult } from '../exec/run/inline-executor.js'
 import type { RunQuery } from '../exec/run/messages.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import type { Query } from '../sql/plan/plan.js'
 import type { PackedBatch } from '../storage/jobs/messages.js'
 import type { TableSnapshot } from '../storage/schema/schema.js'
 import { HeldSymbols } from '../threads/held-symbols.js'
 import type { QueryPool, QuerySummary, RunningQuery } from '../threads/query-pool.js'
 import type { Value } from '../types/value.js'
+import { withViewSides } from '../views/view-sides.js'
 import type { CatalogView } from './catalog-view.js'
 
 export interface InlineExecutionOptions {
@@ -33,12 +35,13 @@ export class InlineExecution {
     const { inline, view } = this.#options
     // EXPLAIN ANALYZE reports execution on query threads.
     if (request.profile !== undefined) return null
-    const { query, encoding } = request
-    const snapshots = view.glance(query.tables, snapshot)
+    const { encoding } = request
+    const snapshots = view.glance(request.query.tables, snapshot)
+    const query = withViewSides(request.query, snapshots, this.#options.memory)
     if (!inline.isSmall(query, encoding, snapshots)) return null
     const symbols = new HeldSymbols(this.#options.memory, snapshots)
     try {
-      return symbols.evicted.length > 0 ? null : this.#run(inline, request, snapshots)
+      return symbols.evicted.length > 0 ? null : this.#run(inline, query, request, snapshots)
     } finally {
       symbols.release()
     }
@@ -46,11 +49,12 @@ export class InlineExecution {
 
   #run(
     inline: InlineExecutor,
-    request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots'>,
+    query: Query,
+    request: Omit<RunQuery, 'kind' | 'queryId' | 'snapshots' | 'query'>,
     snapshots: readonly TableSnapshot[],
   ): RunningQuery | null {
     const { queries } = this.#options
-    const { query, encoding, skip, rowsMax, countAll, nowMicros, timeoutMs, jit, windowBytes } = request
+    const { encoding, skip, rowsMax, countAll, nowMicros, timeoutMs, jit, windowBytes } = request
     const queryId = queries.nextQueryId
     // Members are listed one by one: spreading the object takes a noticeable part of a small query's time.
     const result = inline.run({

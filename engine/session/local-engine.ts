@@ -35,6 +35,7 @@ import { QueryRows } from '../threads/query-rows.js'
 import { demandRoom, guardWrite } from '../threads/write-guard.js'
 import { WriterRequests } from '../threads/writer-requests.js'
 import { dataType } from '../types/column-types.js'
+import type { ViewRefresher } from '../views/view-refresher.js'
 import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
 import { actedRows } from './acting-rows.js'
 import type { HeldSnapshots } from './catalog-view.js'
@@ -47,6 +48,7 @@ import { type InsertOperations, insertRows, returningRows } from './inserts.js'
 import { type CatalogOf, isHidden, localCatalog } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { lostNotes } from './lost-values.js'
+import { internalStatement, openRefresher } from './open-refresher.js'
 import {
   activityOf,
   allRows,
@@ -75,6 +77,8 @@ import { type Requested, Stoppable } from './stoppable.js'
 import { tableRelations } from './table-relations.js'
 import { UserCatalog } from './user-catalog.js'
 
+type WithoutRows = 'checkpoint' | 'refresh' | 'connector' | 'set' | 'cancelQuery' | 'none'
+
 export class LocalEngine implements Engine {
   readonly users: UserCatalog
   readonly #options: LocalEngineOptions
@@ -86,6 +90,7 @@ export class LocalEngine implements Engine {
   readonly #changes: Stoppable
   readonly #checkpoints: Checkpoints
   readonly #drafts: DraftStatements
+  readonly #views: ViewRefresher
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #connectors = new Connectors()
   readonly #files: { copier: Copier | null } = { copier: null }
@@ -128,8 +133,11 @@ export class LocalEngine implements Engine {
       planOptions: (requested) => this.#planner.options(requested),
       inserts: (sql, requested) => this.#inserts(sql, requested),
     })
-    const own = [this.#rejects.relation, this.#checkpoints.relation, ...tableRelations(view, memory)]
-    for (const relation of own) this.relation(relation)
+    this.#views = openRefresher(options, this.#catalog, this.#requests, (sql, session, signal) =>
+      this.execute(sql, { ...internalStatement, session, signal }),
+    )
+    for (const { relation } of [this.#rejects, this.#checkpoints, this.#views]) this.relation(relation)
+    for (const relation of tableRelations(view, memory)) this.relation(relation)
   }
 
   lines(request: LineRequest): LineTicket {
@@ -288,17 +296,9 @@ export class LocalEngine implements Engine {
 
   // Schema changes within transactions ------------------------------------------------------------------------------
 
-  draft(...requested: Parameters<Engine['draft']>): ReturnType<Engine['draft']> {
-    return this.#drafts.draft(...requested)
-  }
-
-  isLarge(name: string, session: Session): boolean {
-    return this.#drafts.isLarge(name, session)
-  }
-
-  commitDraft(...requested: Parameters<Engine['commitDraft']>): ReturnType<Engine['commitDraft']> {
-    return this.#drafts.commit(...requested)
-  }
+  draft: Engine['draft'] = (...requested) => this.#drafts.draft(...requested)
+  isLarge: Engine['isLarge'] = (name, session) => this.#drafts.isLarge(name, session)
+  commitDraft: Engine['commitDraft'] = (...requested) => this.#drafts.commit(...requested)
 
   // Registrations of the layers above -------------------------------------------------------------------------------
 
@@ -333,6 +333,7 @@ export class LocalEngine implements Engine {
 
   async #close(): Promise<void> {
     this.#lines.close()
+    await this.#views.close()
     await this.#requests.send((requestId) => ({ kind: 'close', requestId }))
     await this.#options.endThreads()
     this.#options.view.close()
@@ -403,23 +404,22 @@ export class LocalEngine implements Engine {
           tag: planned.tag,
           rows: await insertRows(sql, planned, options, this.#inserts(sql, options, nowMicros)),
         }
-      case 'checkpoint':
-        await this.#checkpoints.run(planned.action)
-        return { tag: planned.tag, rows: 0 }
-      case 'cancelQuery':
-        cancelQuery(planned, options.session, this.#activity, [this.#options.queries, this.#changes])
-        return { tag: planned.tag, rows: 0 }
-      case 'set':
-        setOption(options.session, planned)
-        return { tag: planned.tag, rows: 0 }
-      case 'connector':
-        await this.#connectors.alter(planned)
-        return { tag: planned.tag, rows: 0 }
       case 'copy':
         return { tag: planned.tag, rows: await copyFile(this.#files.copier, planned.request, options) }
-      case 'none':
+      default:
+        await this.#command(planned, options)
         return { tag: planned.tag, rows: 0 }
     }
+  }
+
+  /** Statements without rows. */
+  async #command(planned: Planned<WithoutRows>, { session, signal }: ExecuteOptions): Promise<void> {
+    if (planned.kind === 'checkpoint') await this.#checkpoints.run(planned.action)
+    else if (planned.kind === 'refresh') await this.#views.refresh(planned, signal)
+    else if (planned.kind === 'connector') await this.#connectors.alter(planned)
+    else if (planned.kind === 'set') setOption(session, planned)
+    else if (planned.kind === 'cancelQuery')
+      cancelQuery(planned, session, this.#activity, [this.#options.queries, this.#changes])
   }
 
   /** A generated secret is returned as a row, because it is shown only once. */
@@ -461,7 +461,7 @@ export class LocalEngine implements Engine {
       planOptions: (requested) => this.#planner.options(requested, nowMicros),
       run: (text, query, requested) => this.#run(text, query, requested, () => {}, nowMicros),
       begin: () => this.begin(),
-      store: (rows) => this.#insert(rows),
+      store: (rows) => this.#insert(options.session.refreshes === undefined ? rows : { ...rows, refreshes: true }),
       change: (change) => this.#changeFor(options.session, change),
       lister: this.#lister(sql, options, compilerMs),
     }

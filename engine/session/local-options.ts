@@ -39,4 +39,6 @@ export interface LocalEngineOptions extends EngineHooks {
   readonly jit: boolean
   readonly clock: Clock
   readonly log: Log
+  /** Whether the log syncs commits before they are acknowledged. */
+  readonly durable?: boolean
 }

@@ -263,6 +263,7 @@ class EngineThreads {
       clock: options.clock,
       log: options.log,
       cacheAddress,
+      durable: options.commitMode === 'sync',
       ...hooksOf(options),
     })
     const { objectStore, directory, clock, log } = options

@@ -29,7 +29,7 @@ import { draftedCatalog } from '../sql/scope/drafted-catalog.js'
 import { bindContext } from '../sql/statements/new-context.js'
 import type { PackedRows, Receipt, RowsInput } from '../storage/jobs/messages.js'
 import type { Draft } from '../storage/schema/draft.js'
-import type { TableVersion } from '../storage/schema/schema.js'
+import { demandTable, type TableVersion } from '../storage/schema/schema.js'
 import { writeRefusal } from '../threads/write-guard.js'
 import { decodeParameter } from '../types/pg-decode-value.js'
 import type { Value } from '../types/value.js'
@@ -84,6 +84,7 @@ export function openTransaction(
     table: ({ table }, sql, draft, session) => {
       const drafted = draftedCatalog(catalogOf(session), draft)
       const version = table.schema === null ? drafted.table(table.name) : undefined
+      if (version !== undefined) demandTable(version.schema, table.position)
       return version ?? tableOf(table, { ...contextOf(sql, []), catalog: drafted })
     },
     context: ({ text }, session, parameters) => rowlessScope(contextOf(text, parameters, session)),

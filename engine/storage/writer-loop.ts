@@ -18,6 +18,7 @@ import type { LogReport } from '../wal/types.js'
 import type { ToWriter } from './jobs/messages.js'
 import { hasUsers, readUsers, type UserRecord, writeUsers } from './manifest/users.js'
 import { recoverWriter } from './recovery/recovery.js'
+import { demandTable } from './schema/schema.js'
 import { applyChange } from './writer/writer-changes.js'
 import { type CommitExtra, commitRows } from './writer/writer-commit.js'
 import { discardParts, flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer/writer-flush.js'
@@ -263,7 +264,7 @@ export class WriterLoop {
         registerParts(this.state, command)
         return
       case 'checkpoint':
-        this.checkpoint(command.requestId)
+        this.checkpoint(command.requestId, command.tableId)
         return
       case 'pin':
         pinVersion(this.state, command.requestId)
@@ -304,6 +305,7 @@ export class WriterLoop {
       const inputs = tables.map((input) => {
         const table = state.catalog.byId.get(input.tableId)
         if (table === undefined) throw new SqlError(`table does not exist [id=${input.tableId}]`, 0)
+        if (input.refreshes !== true) demandTable(table.schema)
         return { table, input }
       })
       const rows = tables.reduce((sum, input) => sum + input.rows, 0)
@@ -352,14 +354,15 @@ export class WriterLoop {
   }
 
   /** Flushes all tables. Responds when their parts are in the manifest, or when the disk refuses. */
-  private checkpoint(requestId: number): void {
+  private checkpoint(requestId: number, tableId?: number): void {
     const { state } = this
     const refuse = (error: ErrorRecord) => answerNow(state, refusal(requestId, error))
     if (state.wal.state === 'poisoned') {
       refuse(errorRecord(new ResourceError('the log cannot be written now [state=poisoned]')))
       return
     }
-    const generations = [...state.catalog.byId.values()].flatMap((table) => flushTable(state, table))
+    const tables = [...state.catalog.byId.values()].filter(({ id }) => tableId === undefined || id === tableId)
+    const generations = tables.flatMap((table) => flushTable(state, table))
     const done = () => enqueue(state, { receipts: [receiptOf(requestId, {})] })
     whenFlushed(state, generations, done, refuse)
   }

@@ -107,6 +107,7 @@ export function shapeOf(version: TableVersion | undefined): TableShape | undefin
   return {
     id: schema.id,
     name: schema.name,
+    materialized: schema.materialized !== undefined,
     columns,
     timestamp,
     partitionBy: schema.partitionBy,

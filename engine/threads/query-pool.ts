@@ -28,6 +28,7 @@ import { createAllocator } from '../memory/allocator.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { resumeWork, stopWork } from '../memory/stop-words.js'
 import type { Job, JobResult, StageWork } from '../storage/jobs/messages.js'
+import { withViewSides } from '../views/view-sides.js'
 import { CsvClient } from './csv-client.js'
 import type { LoadServices } from './load-client.js'
 import { MemoryQueue, type Starved } from './memory-queue.js'
@@ -186,11 +187,13 @@ export class QueryPool {
 
   /** Runs a query when `ready` resolves. `ended` is called once, after the last block or the error. */
   run(
-    request: Omit<RunQuery, 'kind' | 'queryId'>,
+    requested: Omit<RunQuery, 'kind' | 'queryId'>,
     ended: () => void,
     ready: Promise<void> | null = null,
   ): RunningQuery {
     this.#options.used?.()
+    const query = withViewSides(requested.query, requested.snapshots, this.#options.memory)
+    const request = query === requested.query ? requested : { ...requested, query }
     const queryId = this.nextQueryId++
     const startedMs = performance.now()
     const post = (note: ToQueryHost): void => this.#postCoordinator(task, note)

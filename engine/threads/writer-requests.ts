@@ -70,11 +70,11 @@ export class WriterRequests {
     }
   }
 
-  #packedInput({ tableId, rows, columns, packed }: RowsInput): RowsInput {
-    if (packed === undefined) return { tableId, rows, columns }
+  #packedInput({ packed, ...input }: RowsInput): RowsInput {
+    if (packed === undefined) return input
     const block = this.#pool.take(blockBytes(packed))
     writeBlock(block, packed)
-    return { tableId, rows, columns, block }
+    return { ...input, block }
   }
 
   answer(receipt: Receipt): void {

@@ -51,7 +51,7 @@ export interface BucketGrid {
   readonly count: number
 }
 
-export function createBuckets(plan: SamplePlan, unit: TimestampUnit): Buckets {
+export function createBuckets(plan: Pick<SamplePlan, 'align' | 'interval' | 'from'>, unit: TimestampUnit): Buckets {
   const { align, interval, from } = plan
   if (align.kind === 'first') return anchoredBuckets(null, interval, unit)
   const zone = align.zone === null ? null : timeZone(align.zone)

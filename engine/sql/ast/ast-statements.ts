@@ -15,9 +15,10 @@ import type { ChannelStatement } from './ast-channel.js'
 import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption, Lasting } from './ast-constraints.js'
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { Insert } from './ast-insert.js'
+import type { MaterializedStatement } from './ast-mat-view.js'
 import type { RetentionAction, StoragePolicyClause, TimeToLive } from './ast-policy.js'
 import type { AlterSequence, Counted, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
-import type { AlterIndex, Checkpoint, CreateIndex, Reindex, Remark, Vacuum } from './ast-upkeep.js'
+import type { AlterIndex, Checkpoint, CreateIndex, Empty, Reindex, Remark, Vacuum } from './ast-upkeep.js'
 import type { UserStatement } from './ast-users.js'
 
 export type Statement =
@@ -28,6 +29,7 @@ export type Statement =
   | Delete
   | CreateTable
   | CreateView
+  | MaterializedStatement
   | CreateIndex
   | AlterIndex
   | DropTable
@@ -215,6 +217,7 @@ export interface DropTable {
   readonly position: number
   readonly ifExists: boolean
   readonly tables: readonly TableName[]
+  readonly cascade: boolean
   /** Position of the first comma; null for a single table. */
   readonly listAt: number | null
 }
@@ -489,10 +492,4 @@ export interface CopyOption {
   readonly name: string
   readonly value: string
   readonly values: readonly string[]
-}
-
-/** An empty statement: blanks and comments. (SHOW is a query body, so that its result is streamed.) */
-interface Empty {
-  readonly kind: 'empty'
-  readonly position: number
 }

@@ -61,3 +61,9 @@ export interface NoOperation {
   /** Tables that must exist, for LOCK and ANALYZE. */
   readonly tables?: readonly TableName[]
 }
+
+/** An empty statement: blanks and comments. (SHOW is a query body, so that its result is streamed.) */
+export interface Empty {
+  readonly kind: 'empty'
+  readonly position: number
+}

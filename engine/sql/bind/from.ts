@@ -4,6 +4,7 @@
 import type { VirtualRelation } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'
 import { relationOfFiles } from '../../parquet/read-columns.js'
+import type { MaterializedSchema } from '../../storage/schema/materialized.js'
 import { type ColumnSchema, liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema/schema.js'
 import { type DataType, dataType, isDay } from '../../types/column-types.js'
 import { isText, isTime } from '../../types/convert.js'
@@ -20,6 +21,7 @@ import { nameColumns } from '../scope/catalog-names.js'
 import { withStep } from '../scope/interval-shift.js'
 import { bindRowFunction } from '../scope/row-functions.js'
 import { type Relation, scopeOf } from '../scope/scope.js'
+import { bothSides, hasColumnsOf, withinRanges } from '../scope/stored-view.js'
 import { overriddenBy } from '../scope/substitute.js'
 import { scalarCall } from '../typing/make-call.js'
 import { hasForm, noMatch } from '../typing/mismatch.js'
@@ -109,6 +111,9 @@ function bindTable(table: ast.TableName, alias: string, context: BindContext): R
   if (common !== undefined) return named(common, alias)
   if (table.schema === null) {
     const version = context.catalog.table(table.name)
+    const { materialized } = version?.schema ?? {}
+    if (version !== undefined && materialized !== undefined)
+      return { ...materializedView(version, materialized, table.position, alias, context), ofTable: true }
     if (version !== undefined) return { ...ownTable(version, alias, context), ofTable: true }
     const view = context.catalog.view(table.name)
     if (view !== undefined) return named(inView(view, table.position, context), alias)
@@ -198,6 +203,31 @@ function commonTable(name: string, context: BindContext): Relation | undefined {
   }
 }
 
+/**
+ * A materialized view: its query, and where the statement may use them its stored buckets in place of those that would
+ * be computed. The transaction's own changes are not in stored buckets.
+ */
+function materializedView(
+  version: TableVersion,
+  { sql, baseId }: MaterializedSchema,
+  position: number,
+  alias: string,
+  context: BindContext,
+): Relation {
+  const { id, name } = version.schema
+  const computed = named(
+    atView({ name }, position, () => boundView(viewQuery(sql), sql, context)),
+    alias,
+  )
+  const base = context.tables.findIndex(({ schema }) => schema.id === baseId)
+  const { refreshes, readsStored, pending, own } = context
+  if (refreshes?.viewId === id) return withinRanges(computed, base, refreshes.ranges)
+  const isPlain = readsStored && pending.length === 0 && own === null && version.schema.stored !== undefined
+  if (!isPlain || base < 0 || !hasColumnsOf(version, computed.plan)) return computed
+  const stored = tableRelation(version, alias, context)
+  return bothSides(stored, computed, tableIndex(context, version), base, alias)
+}
+
 function inView(view: StoredView, position: number, context: BindContext): Relation {
   const query = atView(view, position, () => viewQuery(view.sql))
   const overridden = overriddenBy(context.declared, query)
@@ -205,7 +235,7 @@ function inView(view: StoredView, position: number, context: BindContext): Relat
 }
 
 /** Reports an error in a view's text at the view's name, since its position is not one in the statement. */
-function atView<Made>(view: StoredView, position: number, make: () => Made): Made {
+function atView<Made>(view: Pick<StoredView, 'name'>, position: number, make: () => Made): Made {
   try {
     return make()
   } catch (thrown) {

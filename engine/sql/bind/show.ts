@@ -2,14 +2,14 @@
 // planning.
 
 import { SqlError } from '../../base/errors.js'
-import type { TableVersion } from '../../storage/schema/schema.js'
+import { demandTable, type TableVersion } from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Name, Show, TableName } from '../ast/ast.js'
 import { allOptions, sessionOption } from '../pg-catalog/session-options.js'
 import type { Plan } from '../plan/plan.js'
 import type { SystemRelation } from '../relations/relation-columns.js'
 import { columnList } from '../relations/relation-columns.js'
-import { createTableText } from '../relations/show-create.js'
+import { createMaterializedText, createTableText } from '../relations/show-create.js'
 import { columnsRelation, partitionsRelation } from '../relations/table-relations.js'
 import { tableNamesRelation } from '../relations/tables-relations.js'
 import { userRelation, usersRelation } from '../relations/user-relations.js'
@@ -44,7 +44,7 @@ function showRelation(show: Show, context: BindContext): SystemRelation {
     case 'create view':
       return createView(show.table, context)
     case 'create materialized view':
-      throw materializedMissing(show.table, 'table', context)
+      return single('ddl', 'VARCHAR', createMaterializedText(materializedOf(show.table, context, 'table').schema))
     case 'option':
       return namedTable(show.option, context) ?? option(show.option, context)
   }
@@ -55,6 +55,16 @@ export function tableOf(table: TableName, { catalog }: Pick<BindContext, 'catalo
   if (version === undefined && table.schema === null && catalog.view(table.name) !== undefined)
     throw new SqlError(`cannot modify view [view=${table.name}]`, table.position)
   if (version === undefined) throw SqlError.tableMissing(table.name, table.position)
+  return version
+}
+
+/** The table, to change it or its rows. Only a refresh changes a materialized view. */
+export function writableTable(
+  table: TableName,
+  context: Pick<BindContext, 'catalog'> & Partial<Pick<BindContext, 'refreshes'>>,
+): TableVersion {
+  const version = tableOf(table, context)
+  if (context.refreshes?.viewId !== version.schema.id) demandTable(version.schema, table.position)
   return version
 }
 
@@ -72,11 +82,15 @@ function createView(table: TableName, { catalog }: BindContext): SystemRelation 
   return single('ddl', 'VARCHAR', `CREATE VIEW '${view.name}' AS ( \n${view.sql}\n);`)
 }
 
-/**
- * The error about a materialized view, a kind that does not exist here: the name is unknown or means something else.
- */
-export function materializedMissing({ name, position }: TableName, others: string, { catalog }: BindContext): SqlError {
-  return catalog.table(name) === undefined && catalog.view(name) === undefined
+/** The materialized view of that name. `others`: what the name may mean instead, for the error. */
+export function materializedOf(
+  { name, position, schema }: TableName,
+  { catalog }: Pick<BindContext, 'catalog'>,
+  others = 'table or view',
+): TableVersion {
+  const version = schema === null ? catalog.table(name) : undefined
+  if (version?.schema.materialized !== undefined) return version
+  throw version === undefined && catalog.view(name) === undefined
     ? new SqlError(`materialized view does not exist [view=${name}]`, position)
     : new SqlError(`materialized view name expected, got ${others} name`, position)
 }

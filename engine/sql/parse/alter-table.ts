@@ -43,6 +43,7 @@ import {
   takeTwo,
 } from './expect.js'
 import { parseExpression } from './expression.js'
+import { parseAlterMaterialized } from './mat-view.js'
 import { parseAlterSequence } from './sequence.js'
 import { parsePolicyAction } from './storage-policy.js'
 import { parseTableOption, parseTimeToLive, takeFormat } from './table-options.js'
@@ -58,11 +59,7 @@ export function parseAlter(cursor: Cursor): Statement {
     demand(cursor, 'as')
     return { kind: 'alter view', position, view, ...parseViewQuery(cursor) }
   }
-  if (take(cursor, 'materialized')) {
-    demand(cursor, 'view', "'view' expected", atEnd(cursor) ? cursor.start : undefined)
-    const { name, position: at } = parseTableName(cursor, 'view name expected')
-    throw new SqlError(`materialized view does not exist [view=${name}]`, at)
-  }
+  if (take(cursor, 'materialized')) return parseAlterMaterialized(cursor, position, parseAction)
   if (take(cursor, 'sequence')) return parseAlterSequence(cursor, position)
   if (take(cursor, 'schema')) return parseAlterSchema(cursor, position)
   if (take(cursor, 'type')) return parseAlterType(cursor, position)

@@ -35,6 +35,7 @@ import {
   take,
   unexpectedToken,
 } from './expect.js'
+import { parseCreateMaterialized } from './mat-view.js'
 import { parseCreateExtension, refuseOther } from './other-objects.js'
 import { parseQuery, parseQueryInParentheses } from './query.js'
 import { refuseReserved } from './reserved.js'
@@ -43,7 +44,6 @@ import { parseCreateSequence } from './sequence.js'
 import { parseStoragePolicy } from './storage-policy.js'
 import { parseTableOption, parseTimeToLive, partitionUnitOf, takeFormat } from './table-options.js'
 import { takeIfNotExists } from './tables.js'
-import { expressionText } from './text.js'
 
 /** The cursor is on `create`. */
 export function parseCreate(cursor: Cursor): Statement {
@@ -52,7 +52,7 @@ export function parseCreate(cursor: Cursor): Statement {
   const orReplace = cursor.word === 'or' && take(cursor, 'or')
   if (orReplace) demand(cursor, 'replace')
   if (cursor.word === 'view') return parseCreateView(cursor, position, orReplace)
-  if (cursor.word === 'materialized') return refuseMaterialized(cursor)
+  if (cursor.word === 'materialized') return parseCreateMaterialized(cursor, position, parseViewQuery)
   const atomic = take(cursor, 'atomic')
   const { batch } = parseBatch(cursor)
   if (atomic && cursor.word !== 'table') throw new SqlError("'table' expected", cursor.start)
@@ -374,28 +374,6 @@ function parseVolume(cursor: Cursor): NonNullable<CreateTable['volume']> {
   return cursor.kind === 'string'
     ? parseString(cursor, 'path for volume expected')
     : parseNameOrString(cursor, 'path for volume expected')
-}
-
-/** The query is parsed first, so that its own errors are reported. */
-function refuseMaterialized(cursor: Cursor): never {
-  const { start } = cursor
-  advance(cursor)
-  demand(cursor, 'view')
-  takeIfNotExists(cursor)
-  parseTableName(cursor, atEnd(cursor) ? "view name or 'if' expected" : 'view name expected')
-  if (atEnd(cursor)) throw new SqlError("'as' or 'with' or 'refresh' expected", cursor.start)
-  if (take(cursor, 'as')) {
-    const { body } = parseViewQuery(cursor).query
-    for (const { expression, alias } of body.kind === 'select' ? body.items : []) {
-      if (alias !== null || expression.kind === 'column' || expression.kind === 'star') continue
-      const text = expressionText(expression)
-      throw new SqlError(
-        `column '${text}' requires an explicit alias. Use: ${text} AS your_column_name`,
-        expression.position,
-      )
-    }
-  }
-  throw new SqlError('materialized views are not supported', start)
 }
 
 function parseCreateView(cursor: Cursor, position: number, orReplace: boolean): CreateView {

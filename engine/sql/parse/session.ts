@@ -26,6 +26,7 @@ import {
   take,
   unexpectedToken,
 } from './expect.js'
+import { parseRefreshMaterialized } from './mat-view.js'
 import { parseQuery } from './query.js'
 import { parseOptionName } from './show.js'
 
@@ -136,18 +137,9 @@ function parseAnalyze(cursor: Cursor, position: number): Statement {
 
 /** Skips all tokens up to the end of the statement. */
 function parseNoOperation(cursor: Cursor, position: number, command: string): Statement {
-  if (command === 'refresh') refuseRefresh(cursor)
+  if (command === 'refresh') return parseRefreshMaterialized(cursor, position)
   while (!atEnd(cursor)) advance(cursor)
   return { kind: 'no operation', position, command }
-}
-
-/** Refuses REFRESH, since there are no materialized views. */
-function refuseRefresh(cursor: Cursor): never {
-  demand(cursor, 'materialized')
-  demand(cursor, 'view')
-  take(cursor, 'concurrently')
-  const { name, position } = parseTableName(cursor, 'materialized view name expected')
-  throw new SqlError(`materialized view does not exist [view=${name}]`, position)
 }
 
 function parseNameOrAll(cursor: Cursor, missing: string): string | null {

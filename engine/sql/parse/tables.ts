@@ -73,8 +73,8 @@ export function parseDrop(cursor: Cursor): Statement {
   const first = parseTableName(cursor)
   const listAt = cursor.word === ',' ? cursor.start : null
   const more = take(cursor, ',') ? parseList(cursor, (inner) => parseTableName(inner)) : []
-  takeDropBehaviour(cursor)
-  return { kind: 'drop table', position, ifExists, tables: [first, ...more], listAt }
+  const cascade = takeDropBehaviour(cursor)
+  return { kind: 'drop table', position, ifExists, tables: [first, ...more], cascade, listAt }
 }
 
 /** The cursor is after `drop schema`. */
@@ -104,9 +104,11 @@ function parseDropIndex(cursor: Cursor, position: number): Statement {
   return { kind: 'no operation', position, command: 'drop index' }
 }
 
-/** Skips CASCADE or RESTRICT. Views refer to tables by name, so they stay in either case. */
-export function takeDropBehaviour(cursor: Cursor): void {
-  if (!take(cursor, 'cascade')) take(cursor, 'restrict')
+/** Whether CASCADE follows; RESTRICT is the default. Plain views refer to tables by name and stay in either case. */
+export function takeDropBehaviour(cursor: Cursor): boolean {
+  const cascade = take(cursor, 'cascade')
+  if (!cascade) take(cursor, 'restrict')
+  return cascade
 }
 
 const droppedNames: Readonly<Record<string, string>> = {

@@ -104,6 +104,19 @@ export interface DeferredRanges {
   readonly conditions: readonly Expression[]
 }
 
+/**
+ * A scan that reads one side of a materialized view: 'stored' rows of the view's table, or rows of its base from which
+ * the other buckets are 'computed'.
+ */
+export interface ViewSide {
+  readonly side: 'stored' | 'computed'
+  /** Indexes into Query.tables. */
+  readonly view: number
+  readonly base: number
+  readonly interval: SampleInterval
+  readonly align: { readonly zone: string | null; readonly offsetMicros: bigint }
+}
+
 export interface SortKey {
   readonly index: number
   readonly descending: boolean
@@ -139,6 +152,8 @@ export type Plan =
       readonly filter: Expression | null
       /** In a cached plan: conditions with deferred constants that restrict `ranges` further. */
       readonly deferredRanges?: DeferredRanges
+      /** Further restricted when the snapshot of the query is known (engine/views/view-sides.ts). */
+      readonly viewSide?: ViewSide
       /** 'any': order does not matter above. Else timestamp order, ties in commit order; 'descending' reverses both. */
       readonly order: 'any' | 'ascending' | 'descending'
     }

@@ -72,12 +72,15 @@ function nodeText(plan: Plan, tableName: (table: number) => string): string {
   }
 }
 
-function scanText({ ranges, order, columns }: Extract<Plan, { kind: 'scan' }>, table: string): string {
+function scanText({ ranges, order, columns, viewSide }: Extract<Plan, { kind: 'scan' }>, table: string): string {
   const direction =
     order === 'descending' ? 'Frame backward scan' : order === 'ascending' ? 'Frame forward scan' : 'Row scan'
   const intervals = ranges === null ? '' : ` intervals: [${ranges.map(rangeText).join(',')}]`
-  return `${direction} on: ${table} columns: [${columns.map(({ name }) => name).join(',')}]${intervals}`
+  const side = viewSide === undefined ? '' : viewSides[viewSide.side]
+  return `${direction} on: ${table}${side} columns: [${columns.map(({ name }) => name).join(',')}]${intervals}`
 }
+
+const viewSides = { stored: ' (stored buckets)', computed: ' (buckets that are not stored)' } as const
 
 function rangeText({ lo, hi }: { readonly lo: bigint; readonly hi: bigint }): string {
   const bound = (value: bigint): string =>

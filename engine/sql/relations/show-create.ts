@@ -1,13 +1,39 @@
 // Formats a table schema as a CREATE TABLE statement, for SHOW CREATE TABLE. Column names are not quoted, because
 // existing clients compare the text with an expected one.
 
+import type { RefreshStrategy } from '../../storage/schema/materialized.js'
 import { type ColumnSchema, liveColumns, type PartitionAge, type TableSchema } from '../../storage/schema/schema.js'
 import { typeText } from '../../types/column-types.js'
+import { formatTimestamp } from '../../types/timestamp.js'
 import { defaultIndexCapacity } from './table-relations.js'
 
 export function createTableText(schema: TableSchema): string {
   const columns = liveColumns(schema).map(columnText).join(',\n\t')
   return `CREATE TABLE '${schema.name}' ( \n\t${columns}\n)${tableTail(schema)};`
+}
+
+export function createMaterializedText({ name, materialized, partitionBy }: TableSchema): string {
+  if (materialized === undefined) return ''
+  const { sql, baseName, refresh } = materialized
+  return `CREATE MATERIALIZED VIEW '${name}' WITH BASE '${baseName}' REFRESH ${refreshText(refresh)} AS (\n${sql}\n) PARTITION BY ${partitionBy};`
+}
+
+function refreshText({ kind, deferred, every, startMicros, timeZone, period }: RefreshStrategy): string {
+  const words = [kind === 'timer' ? `EVERY ${lengthText(every)}` : kind.toUpperCase()]
+  if (startMicros !== null) words.push(`START '${formatTimestamp(BigInt(startMicros), 'TIMESTAMP')}'`)
+  if (timeZone !== null) words.push(`TIME ZONE '${timeZone}'`)
+  if (deferred) words.push('DEFERRED')
+  if (period !== null && period.length === null) words.push('PERIOD (SAMPLE BY INTERVAL)')
+  if (period !== null && period.length !== null) {
+    const zone = period.timeZone === null ? '' : ` TIME ZONE '${period.timeZone}'`
+    const delay = period.delay === null ? '' : ` DELAY ${lengthText(period.delay)}`
+    words.push(`PERIOD (LENGTH ${lengthText(period.length)}${zone}${delay})`)
+  }
+  return words.join(' ')
+}
+
+function lengthText(length: RefreshStrategy['every']): string {
+  return length === null ? '' : `${length.count}${length.unit}`
 }
 
 function policyText({ policy }: TableSchema): string {

@@ -1,7 +1,7 @@
 // State that is shared while one statement is bound: the catalog, the session, parameters, the tables and sub-queries
 // found so far, and the limits on their number.
 
-import type { OwnRows, PendingChange, Session } from '../../api/session.js'
+import type { OwnRows, PendingChange, Session, ViewRefresh } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax, sqlSourcesMax } from '../../base/limits.js'
 import type { TableVersion } from '../../storage/schema/schema.js'
@@ -75,6 +75,10 @@ export interface BindContext {
     context: BindContext,
     scan: (stored: TableVersion) => Relation,
   ) => Relation
+  /** Whether stored buckets of materialized views may be read: the statement's snapshot is taken when it starts. */
+  readsStored: boolean
+  /** Set while a refresh of a materialized view is bound: the view then is its query over these ranges of the base. */
+  readonly refreshes: ViewRefresh | null
   /** Set in INSERT .. RETURNING: the inserted rows, which its table name refers to. */
   returned: ReturnedRows | null
   depth: number

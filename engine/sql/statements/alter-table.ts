@@ -19,7 +19,7 @@ import { formatTimestamp } from '../../types/timestamp.js'
 import { parseByPattern } from '../../types/timestamp-pattern.js'
 import type * as ast from '../ast/ast.js'
 import { bindCondition } from '../bind/expression.js'
-import { tableOf } from '../bind/show.js'
+import { writableTable } from '../bind/show.js'
 import { compileExpression } from '../functions/registry/evaluate.js'
 import { keyNamed, keysOfColumns, newKeys, renamedKey } from '../relations/keys.js'
 import { optionOf } from '../relations/table-options.js'
@@ -57,7 +57,7 @@ export function planAlterTable(statement: ast.AlterTable, context: BindContext):
   if (action?.kind === 'set owner' && isCounter(table, context)) return changed([])
   if (action?.kind === 'rename' && isCounter(table, context)) return renamedSequence(statement, action.newName, context)
   if (statement.ifExists && context.catalog.table(table.name) === undefined) return changed([])
-  const version = tableOf(table, context)
+  const version = writableTable(table, context)
   const changesFor = (one: ast.AlterAction, now: TableVersion) => changesOf(one, now, context, table.position)
   return changed(together(actions, version, changesFor, (types) => castProgram(version, types, context)))
 }
@@ -76,7 +76,7 @@ function changed(changes: readonly SchemaChange[]): PlannedStatement {
   return { kind: 'change', changes, tag: 'ALTER TABLE' }
 }
 
-function changesOf(
+export function changesOf(
   action: ast.AlterAction,
   version: TableVersion,
   context: BindContext,

@@ -316,11 +316,11 @@ function likeSchema(
 
 // CREATE TABLE AS ---------------------------------------------------------------------------------------------------
 
-function planCreateAs(
+export function planCreateAs(
   statement: ast.CreateTable,
   { query, casts, batch }: ast.CreateAs,
   context: BindContext,
-): PlannedStatement {
+): Extract<PlannedStatement, { kind: 'createTableAs' }> {
   const relation = bindQuery(query, context)
   const untyped = relation.plan.columns.find((_, index) => isNullColumn(relation.plan, index))
   const definitions = relation.plan.columns.map(({ name, type }) => ({

@@ -10,7 +10,7 @@ import type { Value } from '../../types/value.js'
 import type * as ast from '../ast/ast.js'
 import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { bindQuery } from '../bind/query.js'
-import { tableOf } from '../bind/show.js'
+import { writableTable } from '../bind/show.js'
 import { rowWidthError } from '../parse/rows.js'
 import type { BindContext } from '../scope/bind-context.js'
 import type { Relation } from '../scope/scope.js'
@@ -34,7 +34,7 @@ import { insertValue, isNullColumn, targetColumns, targetProjection } from './ta
 type PlannedInsert = Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' }>
 
 export function planInsert(statement: ast.Insert, context: BindContext): PlannedStatement {
-  const version = tableOf(statement.table, context)
+  const version = writableTable(statement.table, context)
   const { returning, table: name } = statement
   const tableId = version.schema.id
   const all = planRows(statement, version, context)

@@ -7,7 +7,7 @@ import { isText, nullOf } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
 import { ownTable } from '../bind/from.js'
 import { columnExpression } from '../bind/order.js'
-import { tableOf } from '../bind/show.js'
+import { writableTable } from '../bind/show.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { scalarCall } from '../typing/make-call.js'
@@ -25,7 +25,7 @@ export function withLosses(
   if (planned.kind !== 'change') return planned
   const types = planned.changes.flatMap((change) => (change.kind === 'changeTypes' ? change.types : []))
   if (types.length === 0) return planned
-  const version = tableOf(table, context)
+  const version = writableTable(table, context)
   const losses = types.flatMap(({ columnId, type }): LostValues[] => {
     const column = version.schema.columns[columnId]
     if (column === undefined || !mayLose(column.type, type)) return []

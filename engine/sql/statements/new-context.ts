@@ -38,6 +38,7 @@ export interface BindOptions {
   readonly named?: Session['named'] | undefined
   readonly numbers?: Session['numbers'] | undefined
   readonly describes?: boolean | undefined
+  readonly refreshes?: Session['refreshes'] | undefined
   /** Absent if the caller has checked the rights. */
   readonly rights?: Session['rights'] | undefined
   readonly readOnly?: boolean | undefined
@@ -82,6 +83,8 @@ export function bindContext({
     own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,
     pending,
     asChanged: withPending,
+    readsStored: false,
+    refreshes: rest.refreshes ?? null,
     returned: null,
     tables: [],
     wideScopes: new Map(),

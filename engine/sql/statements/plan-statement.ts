@@ -11,7 +11,7 @@ import type * as ast from '../ast/ast.js'
 import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { ownTable } from '../bind/from.js'
 import { bindQuery, plainRelation } from '../bind/query.js'
-import { tableOf } from '../bind/show.js'
+import { tableOf, writableTable } from '../bind/show.js'
 import { postgresDialect } from '../dialect.js'
 import { meantStatement } from '../parse/misspelt.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
@@ -30,6 +30,7 @@ import { planAlterType, planCreateType, planDropType } from './enumerations.js'
 import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
 import { withLosses } from './lost-values.js'
+import { planAlterMaterialized, planCreateMaterialized, planRefresh, viewsOver } from './materialized.js'
 import { type BindOptions, bindContext } from './new-context.js'
 import type { PlannedStatement, Returning } from './planned.js'
 import { planRelation, queryOf } from './query-statement.js'
@@ -163,6 +164,9 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
   'create view': planCreateView,
   'alter view': planAlterView,
   'drop view': planDropView,
+  'create materialized view': planCreateMaterialized,
+  'alter materialized view': planAlterMaterialized,
+  'refresh materialized view': planRefresh,
   'create sequence': planCreateSequence,
   'alter sequence': planAlterSequence,
   'drop sequence': planDropSequence,
@@ -220,7 +224,11 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
   },
 }
 
+/** Statements whose queries run by the engine's own snapshot. UPDATE and DELETE read their table as the writer has it. */
+const readingStored: ReadonlySet<ast.Statement['kind']> = new Set(['query', 'insert', 'create table', 'copy'])
+
 function plan(statement: ast.Statement, context: BindContext): PlannedStatement {
+  context.readsStored = readingStored.has(statement.kind)
   const planner = planners[statement.kind] as Plans<ast.Statement['kind']> | undefined
   if (planner === undefined)
     throw new SqlError(`${statement.kind.toUpperCase()} is not supported yet`, statement.position)
@@ -261,13 +269,24 @@ function dropped(tableIds: readonly number[]): PlannedStatement {
 }
 
 /** Lists are accepted in the dialect of PostgreSQL only. */
-function planDrop({ tables, ifExists, listAt }: ast.DropTable, context: BindContext): PlannedStatement {
+function planDrop({ tables, ifExists, cascade, listAt }: ast.DropTable, context: BindContext): PlannedStatement {
   if (listAt !== null && !context.dialect.repeatedDeclarations) throw new SqlError('unexpected token [,]', listAt)
   const ids = tables.flatMap((table) => {
     if (context.catalog.view(table.name) !== undefined)
       throw new SqlError('table name expected, got view or materialized view name', table.position)
-    const isMissing = ifExists && context.catalog.table(table.name) === undefined
-    return isMissing ? [] : [tableOf(table, context).schema.id]
+    const known = context.catalog.table(table.name)
+    if (known?.schema.materialized !== undefined)
+      throw new SqlError('table name expected, got view or materialized view name', table.position)
+    if (ifExists && known === undefined) return []
+    const { id } = tableOf(table, context).schema
+    const views = viewsOver(id, context)
+    const [view] = views
+    if (view !== undefined && !cascade)
+      throw new SqlError(
+        `table has materialized views, CASCADE drops them, too [table=${table.name}, view=${view.name}]`,
+        table.position,
+      )
+    return [...views.map((dependent) => dependent.id), id]
   })
   return dropped([...new Set(ids)])
 }
@@ -293,7 +312,8 @@ function planDropSchema({ schemas, cascade }: ast.DropSchema, context: BindConte
   const changes = schemas.flatMap(({ name, position }) => {
     if (Object.hasOwn(namespaces, name.toLowerCase()))
       throw new SqlError(`schema cannot be dropped [schema=${name}]`, position)
-    const within = known.filter((entry) => entry.name.toLowerCase().startsWith(`${name.toLowerCase()}.`))
+    const inside = known.filter((entry) => entry.name.toLowerCase().startsWith(`${name.toLowerCase()}.`))
+    const within = [...new Set([...inside.flatMap(({ id }) => viewsOver(id, context)), ...inside])]
     if (within.length > 0 && !cascade)
       throw new SqlError(`schema is not empty, CASCADE drops its tables [schema=${name}]`, position)
     return within.map(({ id }) => ({ kind: 'dropTable', tableId: id }) as const)
@@ -302,12 +322,14 @@ function planDropSchema({ schemas, cascade }: ast.DropSchema, context: BindConte
 }
 
 function planRename({ table, newName }: ast.RenameTable, context: BindContext): PlannedStatement {
-  return { kind: 'change', changes: renameTable(tableOf(table, context), newName, context), tag: 'RENAME TABLE' }
+  return { kind: 'change', changes: renameTable(writableTable(table, context), newName, context), tag: 'RENAME TABLE' }
 }
 
 function planTruncate({ tables, ifExists }: ast.TruncateTable, context: BindContext): PlannedStatement {
   const known = tables.filter((table) => !ifExists || context.catalog.table(table.name) !== undefined)
-  const changes = known.map((table) => ({ kind: 'truncateTable', tableId: tableOf(table, context).schema.id }) as const)
+  const changes = known.map(
+    (table) => ({ kind: 'truncateTable', tableId: writableTable(table, context).schema.id }) as const,
+  )
   return { kind: 'change', changes, tag: 'TRUNCATE TABLE' }
 }
 

@@ -140,6 +140,14 @@ export type PlannedStatement =
       readonly returning: Returning | null
       readonly tag: 'UPDATE' | 'DELETE'
     }
+  /** REFRESH MATERIALIZED VIEW. `range`: the timestamps to store again; null for all. */
+  | {
+      readonly kind: 'refresh'
+      readonly viewId: number
+      readonly mode: 'full' | 'incremental' | 'range'
+      readonly range: { readonly lo: bigint; readonly hi: bigint } | null
+      readonly tag: 'REFRESH MATERIALIZED VIEW'
+    }
   | { readonly kind: 'checkpoint'; readonly action: 'flush' | 'create' | 'release'; readonly tag: 'CHECKPOINT' }
   | { readonly kind: 'copy'; readonly request: CopyRequest; readonly tag: 'COPY' }
   | { readonly kind: 'set'; readonly name: string; readonly values: readonly string[]; readonly tag: 'SET' }

@@ -13,7 +13,7 @@ import { conditions, conditionsOf, holdsQuery } from '../bind/correlated-conditi
 import { bindCondition, bindExpression, type ExpressionScope } from '../bind/expression.js'
 import { tableRelation } from '../bind/from.js'
 import { bindJoin } from '../bind/join.js'
-import { tableOf } from '../bind/show.js'
+import { writableTable } from '../bind/show.js'
 import { nativeDialect } from '../dialect.js'
 import { ownName } from '../parse/expect.js'
 import type { Expression, Plan } from '../plan/plan.js'
@@ -64,7 +64,7 @@ function begun<Change extends ast.Update | ast.Delete>(
   const { table, alias, from, joins, where } = statement
   context.declared = declaredWithin(written, context.declared)
   context.commonTables.push(...statement.commonTables)
-  const version = tableOf(table, context)
+  const version = writableTable(table, context)
   const target = targetRelation(version, alias?.name ?? ownName(table), context)
   if (from === null) return { statement, version, rows: { relation: target }, where }
   // With several joins, WHERE may refer to all of them, so it is applied after them, as are conditions with

@@ -5,7 +5,7 @@
 import type { TableVersion } from '../../storage/schema/schema.js'
 import type * as ast from '../ast/ast.js'
 import { ownTable } from '../bind/from.js'
-import { tableOf } from '../bind/show.js'
+import { writableTable } from '../bind/show.js'
 import { ownName } from '../parse/expect.js'
 import type { BindContext } from '../scope/bind-context.js'
 import type { PlannedStatement, Returning } from './planned.js'
@@ -24,7 +24,7 @@ export interface TouchedRows {
 /** For statements that involve one table. */
 export function planTouched(statement: ast.Update | ast.Delete, context: BindContext): TouchedRows {
   const { table, alias, where, returning } = statement
-  const version = tableOf(table, context)
+  const version = writableTable(table, context)
   const relation = ownTable(version, alias?.name ?? ownName(table), context)
   const rows = { relation }
   const scope = scopeOf(rows, context)

@@ -5,7 +5,7 @@ import { SqlError } from '../../base/errors.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'
 import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
-import { materializedMissing } from '../bind/show.js'
+import { materializedOf } from '../bind/show.js'
 import { nativeDialect } from '../dialect.js'
 import { parseStatement } from '../parse/parse.js'
 import { viewSchema } from '../relations/view-table.js'
@@ -52,11 +52,12 @@ export function planAlterView({ view, query, queryText }: ast.AlterView, context
 
 export function planDropView(statement: ast.DropView, context: BindContext): PlannedStatement {
   const { view, materialized, ifExists } = statement
-  if (materialized) {
-    if (ifExists) return changed([], 'DROP VIEW')
-    throw materializedMissing(view, 'table or view', context)
-  }
   const { catalog } = context
+  if (materialized) {
+    const isMissing = catalog.table(view.name) === undefined && catalog.view(view.name) === undefined
+    if (ifExists && isMissing) return changed([], 'DROP MATERIALIZED VIEW')
+    return changed([{ kind: 'dropTable', tableId: materializedOf(view, context).schema.id }], 'DROP MATERIALIZED VIEW')
+  }
   const isNowhere = catalog.view(view.name) === undefined && catalog.table(view.name) === undefined
   if (ifExists && isNowhere) return changed([], 'DROP VIEW')
   return changed(

@@ -53,6 +53,8 @@ export type SchemaChange =
           | 'sequence'
           | 'labels'
           | 'comment'
+          | 'materialized'
+          | 'stored'
         >
       >
     }
@@ -132,6 +134,8 @@ export interface RowsInput {
   readonly tableId: number
   readonly rows: number
   readonly columns: readonly { readonly columnId: number; readonly type: DataType; readonly values: readonly Value[] }[]
+  /** Rows of a refresh, which alone may be stored in a materialized view. */
+  readonly refreshes?: true
   /** Instead of `columns`: the rows in packed batches. */
   readonly packed?: readonly PackedRows[]
   /** The packed batches as one shared block, while they are sent to the writer: packed-block.ts. */
@@ -213,8 +217,8 @@ export type ToWriter =
       readonly tableId: number
       readonly dictionaries: readonly number[]
     }
-  /** Flushes every table. The receipt is sent when the parts are durable and in the manifest. */
-  | { readonly kind: 'checkpoint'; readonly requestId: number }
+  /** Flushes one table, or every table. The receipt is sent when the parts are durable and in the manifest. */
+  | { readonly kind: 'checkpoint'; readonly requestId: number; readonly tableId?: number }
   /** Replaces the file of users. */
   | { readonly kind: 'users'; readonly requestId: number; readonly bytes: Uint8Array }
   /** Pins a version of all tables for a backup. The receipt is sent when backup/ names it. */

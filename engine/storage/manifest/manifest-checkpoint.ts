@@ -53,7 +53,7 @@ export function writeCheckpoint(place: CheckpointPlace, number: number, state: M
 
 function checkpointChunks(number: number, state: ManifestState): readonly Uint8Array[] {
   const records = snapshotRecords(state)
-  const chunks = [fileHeader(number)]
+  const chunks = [fileHeader(number, state.format)]
   for (let first = 0; first < records.length; first += recordsPerFrame) {
     const last = first + recordsPerFrame >= records.length
     const kind = last ? frameKinds.checkpointEnd : frameKinds.checkpoint

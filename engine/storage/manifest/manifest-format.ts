@@ -47,12 +47,16 @@ export type ManifestRecord =
   | { readonly kind: 'log'; readonly lsn: number }
   /** The log starts here; everything before this position was trimmed. */
   | { readonly kind: 'trimmed'; readonly lsn: number }
+  /** The format of this file and of those after it, if it is not the plain one. */
+  | { readonly kind: 'format'; readonly format: number }
   /** Whether a file of users exists; if it is then missing, a start is refused. */
   | { readonly kind: 'users'; readonly exist: boolean }
   /** The stored source position of a stream, recorded before the log frames that contain it are trimmed. */
   | ({ readonly kind: 'origin' } & KafkaOrigin)
 
 export interface ManifestState {
+  /** The format in which the next file is written; it never falls. */
+  format: number
   readonly tables: Map<number, ManifestTable>
   ids: ManifestIds
   lsn: number
@@ -82,10 +86,12 @@ const frameHeaderBytes = 24
 const blockBytes = 4096
 /**
  * Version 2 added records of kind `users` and `trimmed`, and the high-water marks. Servers that know only version 1
- * refuse the file, because they would ignore both. This server reads both versions.
+ * refuse the file, because they would ignore both. Version 3 is written from the first materialized view on, since
+ * servers that know only version 2 would take it for a table, show its stored rows alone and accept others. This server
+ * reads all versions.
  */
-const formatVersion = 2
-const oldestVersion = 1
+export const formats = { oldest: 1, plain: 2, materializedViews: 3 } as const
+const newestFormat = formats.materializedViews
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */
@@ -93,6 +99,7 @@ const payloadBytesMax = 256 * 1024 * 1024
 
 export function emptyManifestState(): ManifestState {
   return {
+    format: formats.plain,
     tables: new Map(),
     ids: { table: 1, part: 1, generation: 1 },
     lsn: 0,
@@ -127,6 +134,9 @@ export function applyRecord(state: ManifestState, record: ManifestRecord): void 
       return
     case 'trimmed':
       state.trimmedLsn = record.lsn
+      return
+    case 'format':
+      state.format = Math.max(state.format, record.format)
       return
     case 'users':
       state.usersExist = record.exist
@@ -164,6 +174,7 @@ function changedTable(state: ManifestState, record: ManifestRecord & { kind: 'pa
 /** Records that produce this state from the empty one; at least one. */
 export function snapshotRecords(state: ManifestState): ManifestRecord[] {
   const records: ManifestRecord[] = [
+    ...(state.format === formats.plain ? [] : [{ kind: 'format', format: state.format } as const]),
     { kind: 'ids', ...state.ids },
     { kind: 'log', lsn: state.lsn },
     { kind: 'users', exist: state.usersExist },
@@ -177,10 +188,10 @@ export function snapshotRecords(state: ManifestState): ManifestRecord[] {
   return records
 }
 
-export function fileHeader(number: number): Uint8Array {
+export function fileHeader(number: number, format: number): Uint8Array {
   const header = Buffer.alloc(headerBytes)
   header.writeUInt32LE(fileMagic, 0)
-  header.writeUInt32LE(formatVersion, 4)
+  header.writeUInt32LE(format, 4)
   header.writeUInt32LE(number, 8)
   return header
 }
@@ -223,6 +234,7 @@ export interface ManifestScan {
   readonly frames: readonly ManifestFrame[]
   /** Offset of the torn tail. */
   readonly end: number
+  readonly format: number
   /** Offset of a damaged byte in the padding between frames, which no checksum covers. */
   readonly changedPadding?: number | undefined
 }
@@ -230,10 +242,10 @@ export interface ManifestScan {
 /** Throws CorruptionError for a bad frame that was durable; with `salvage` it returns the frames before that. */
 export function scanFrames(path: string, content: Uint8Array, salvage = false): ManifestScan {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.length)
-  if (bytes.length < headerBytes || bytes.readUInt32LE(0) !== fileMagic) return { frames: [], end: 0 }
+  if (bytes.length < headerBytes || bytes.readUInt32LE(0) !== fileMagic)
+    return { frames: [], end: 0, format: formats.plain }
   const version = bytes.readUInt32LE(4)
-  if (version < oldestVersion || version > formatVersion)
-    throw CorruptionError.ofFormat(version, formatVersion, path, 4)
+  if (version < formats.oldest || version > newestFormat) throw CorruptionError.ofFormat(version, newestFormat, path, 4)
   const frames: ManifestFrame[] = []
   let end = headerBytes
   let changed: number | undefined
@@ -245,7 +257,7 @@ export function scanFrames(path: string, content: Uint8Array, salvage = false): 
     end = frame.end
   }
   if (!salvage && durableBehind(bytes, end) > end) throw new CorruptionError('the manifest is damaged', path, end)
-  return { frames, end, changedPadding: changed }
+  return { frames, end, format: version, changedPadding: changed }
 }
 
 /** The next block boundary: a write there does not touch the block of the byte before the position. */

@@ -4,7 +4,7 @@
 //
 // Layout of `manifest-<number, 10 digits>.log`, little-endian:
 //
-//   header   magic "PMF1" (4) | format version u32 = 2 | number u32 | reserved u32
+//   header   magic "PMF1" (4) | format version u32 = 2 or 3 | number u32 | reserved u32
 //   frame    magic "PMFR" (4) | length u32 | crc32 u32 | kind u32 | durable u64 | payload (length bytes) | zeros to 8
 //
 //   Frames are padded with zeros to a multiple of 8. A frame that follows a synced one begins at a multiple of 4096
@@ -244,6 +244,14 @@ export class Manifest {
     this.guarded(() => this.replaceFile())
   }
 
+  /** Durably raises the format to this one, if it is lower. Throws FileError. */
+  demandFormat(format: number): void {
+    if (this.state.format >= format) return
+    if (this.waiting.length > 0) this.sync()
+    this.state.format = format
+    this.checkpoint()
+  }
+
   /** Writes the live state into another folder, for a copy of the files that it names. Throws FileError. */
   snapshot(directory: string, origins: readonly KafkaOrigin[]): void {
     const named = new Map(origins.map((origin) => [originKey(origin), origin]))
@@ -319,7 +327,7 @@ export interface ReadManifest extends ManifestState {
 }
 
 function changedByte({ path, number, scan, content }: CurrentFile): ReadManifest['changedPadding'] {
-  const inHeader = fileHeader(number).findIndex((byte, at) => byte !== content[at])
+  const inHeader = fileHeader(number, scan.format).findIndex((byte, at) => byte !== content[at])
   const offset = inHeader >= 0 ? inHeader : scan.changedPadding
   return offset === undefined ? undefined : { file: path, offset }
 }

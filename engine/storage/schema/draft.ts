@@ -70,6 +70,8 @@ function draftTable({ tables }: Draft, id: number, { stored }: Pick<DraftSource,
 }
 
 function created(draft: Draft, { schema }: Extract<SchemaChange, { kind: 'createTable' }>, id: number): Draft {
+  if (schema.materialized !== undefined)
+    throw new SqlError('CREATE MATERIALIZED VIEW cannot run within a transaction', 0)
   const whole: TableSchema = { ...schema, id, version: 1 }
   const version: TableVersion = { version: 0, schema: whole, parts: [], generations: [], dictionaries: [] }
   return withTable(draft, id, { version, base: null, emptied: false, rebuilt: false, retyped: new Map() })

@@ -2,7 +2,9 @@
 // that readers use. These are plain objects that are sent between threads by structured clone, and are stored as JSON
 // in log and manifest.
 
+import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, dateKinds, isDay, longKinds, textKinds, timeKinds } from '../../types/column-types.js'
+import type { MaterializedSchema, StoredBuckets } from './materialized.js'
 
 const partitionUnits = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const
 export type PartitionUnit = (typeof partitionUnits)[number]
@@ -132,6 +134,10 @@ export interface TableSchema {
   readonly detached?: readonly DetachedPart[]
   /** SQL text of a view's query. A view is a catalog entry with the names and ids of tables, and without rows. */
   readonly view?: string
+  /** Set for a materialized view, whose rows are those of its buckets that are stored. */
+  readonly materialized?: MaterializedSchema
+  /** Of a materialized view; absent: no bucket is stored. */
+  readonly stored?: StoredBuckets
   /** Set for a sequence, which is a catalog entry without rows. */
   readonly sequence?: SequenceSchema
   /** Labels of an enumeration, which is a catalog entry without rows. */
@@ -178,6 +184,11 @@ export interface StoredSequence {
 /** Whether the entry is a table with rows, and not a view, sequence or enumeration. */
 export function isTable({ view, sequence, labels }: Pick<TableSchema, 'view' | 'sequence' | 'labels'>): boolean {
   return view === undefined && sequence === undefined && labels === undefined
+}
+
+/** Throws SqlError for a materialized view, whose rows only a refresh changes. */
+export function demandTable({ name, materialized }: Pick<TableSchema, 'name' | 'materialized'>, position = 0): void {
+  if (materialized !== undefined) throw new SqlError(`cannot modify materialized view [view=${name}]`, position)
 }
 
 /** The columns that exist, in the order of SELECT *. */
@@ -230,8 +241,10 @@ interface GenerationRef {
  * Number of statements that changed the schema. A change of a column's type counts once, although it adds a column
  * first.
  */
-export function schemaStatements({ version, columns }: TableSchema): number {
-  return version - 1 - columns.filter(({ id, place }) => place !== undefined && place < id).length
+export function schemaStatements({ version, columns, stored }: TableSchema): number {
+  return (
+    version - 1 - (stored?.changes ?? 0) - columns.filter(({ id, place }) => place !== undefined && place < id).length
+  )
 }
 
 /** A table version: all that a reader needs of a table except row counts. Immutable; replaced as a whole. */

@@ -6,6 +6,7 @@ import { errorRecord, ResourceError, SqlError } from '../../base/errors.js'
 import type { Lsn } from '../../wal/types.js'
 import type { SchemaChange } from '../jobs/messages.js'
 import type { Manifest, ManifestRecord } from '../manifest/manifest.js'
+import { formats } from '../manifest/manifest-format.js'
 import { losesKeys } from '../schema/draft.js'
 import { isTableName } from '../schema/names.js'
 import type { PartDescriptor, TableSchema } from '../schema/schema.js'
@@ -16,7 +17,7 @@ import { removeTableFiles } from './recovery-orphans.js'
 import { noteSchemaChange } from './writer-commit.js'
 import { discardParts, freeGeneration } from './writer-flush.js'
 import { whenIdle } from './writer-jobs.js'
-import { whenPaid } from './writer-manifest.js'
+import { demandFormat, whenPaid } from './writer-manifest.js'
 import { changePartitions } from './writer-partitions.js'
 import { whenUnpinned } from './writer-pin.js'
 import { rewriteParts, whenUntouched } from './writer-rewrite.js'
@@ -102,6 +103,7 @@ function createTable(
   }
   if (!isTableName(schema.name)) throw new SqlError(`invalid table name [name=${schema.name}]`, 0)
   const whole: TableSchema = { ...schema, id: state.catalog.nextTableId, version: 1 }
+  if (schema.materialized !== undefined) demandFormat(state, formats.materializedViews)
   const firstLsn = state.wal.headLsn
   const endLsn = logChange(state, { kind: 'schema', schema: whole })
   const table = state.catalog.add(whole)

@@ -29,6 +29,20 @@ export function commitManifest(state: WriterState, records: readonly ManifestRec
   }
 }
 
+/**
+ * Makes sure that the manifest durably has this format, so that servers that do not know it refuse the root. Throws
+ * ResourceError if the disk refuses that.
+ */
+export function demandFormat(state: WriterState, format: number): void {
+  try {
+    usable(state).demandFormat(format)
+  } catch (thrown) {
+    state.manifestBroken = true
+    if (!(thrown instanceof FileError)) throw thrown
+    throw new ResourceError(`the manifest cannot be written [error=${thrown.message}]`)
+  }
+}
+
 /** Durably reserved part ids; returns the first. Throws FileError. */
 export function takePartIds(state: WriterState, count: number): number {
   if (state.nextPartId + count > state.partIdsEnd) {

@@ -87,6 +87,10 @@ export function registerParts(state: WriterState, { requestId, tableId, columnId
     return
   }
   const register = (): void => {
+    if (table.schema.materialized !== undefined) {
+      refuse(errorRecord(new SqlError(`cannot modify materialized view [view=${table.schema.name}]`, 0)))
+      return
+    }
     const gone = columnIds.some((id) => table.schema.columns[id]?.dropped !== false)
     if (table.dropped || gone || table.schema.dedupKeys.length > 0) {
       refuse(errorRecord(changed()))

@@ -1,0 +1,116 @@
+// Decides which queries a materialized view may have: a SAMPLE BY over one table, each bucket of which is a function of
+// the table's rows within the bucket. Everything else is refused with its reason and its position.
+
+import { SqlError } from '../../base/errors.js'
+import type { TableSchema } from '../../storage/schema/schema.js'
+import type * as ast from '../ast/ast.js'
+import { bindQuery } from '../bind/query.js'
+import { scalarsNamed } from '../functions/registry/all.js'
+import type { Plan } from '../plan/plan.js'
+import { isStablePlan } from '../plan/volatile.js'
+import { type BindContext, describing } from '../scope/bind-context.js'
+import { sampleOf } from '../scope/stored-view.js'
+
+export interface CheckedQuery {
+  /** The base table. */
+  readonly base: TableSchema
+  readonly sample: Extract<Plan, { kind: 'sample' }>
+}
+
+export function checkedQuery(statement: ast.CreateMaterialized, context: BindContext): CheckedQuery {
+  const { query } = statement
+  const select = selectOf(query)
+  checkClauses(query, select)
+  const base = baseOf(select, statement.base, context)
+  checkNodes(query)
+  const trial: BindContext = { ...describing(context), tables: [], subqueries: [], commonTables: [], cacheable: true }
+  const { plan, timestampIndex } = bindQuery(query, trial)
+  if (!trial.cacheable || !isStablePlan(plan))
+    throw new SqlError('the query of a materialized view must depend on nothing but its table', query.position)
+  const sample = sampleOf(plan)
+  if (sample === undefined) throw samplingMissing(query.position)
+  if (timestampIndex < 0)
+    throw new SqlError('TIMESTAMP column is not present in select list', select.items[0]?.position ?? query.position)
+  return { base, sample }
+}
+
+function samplingMissing(position: number): SqlError {
+  return new SqlError('materialized view query requires a sampling interval: SAMPLE BY is missing', position)
+}
+
+function selectOf({ body }: ast.Query): ast.Select {
+  if (body.kind === 'select') return body
+  throw new SqlError('the query of a materialized view must be a single SELECT', body.position)
+}
+
+function baseOf({ from, joins }: ast.Select, written: ast.TableName | null, { catalog }: BindContext): TableSchema {
+  const [join] = joins
+  if (join !== undefined) throw new SqlError('JOIN is not supported in materialized views yet', join.source.position)
+  if (from === null || from.kind !== 'table')
+    throw new SqlError('a materialized view reads a table, which FROM must name', from?.position ?? 0)
+  const { name, position, schema } = from.table
+  const version = schema === null ? catalog.table(name) : undefined
+  if (version === undefined) {
+    if (schema === null && catalog.view(name) !== undefined)
+      throw new SqlError('a materialized view over a view is not supported: name the table', position)
+    throw SqlError.tableMissing(name, position)
+  }
+  if (version.schema.materialized !== undefined)
+    throw new SqlError('a materialized view over a materialized view is not supported yet', position)
+  if (from.timestamp !== null)
+    throw new SqlError('a materialized view needs the designated timestamp of its table', from.timestamp.position)
+  if (written !== null && written.name.toLowerCase() !== name.toLowerCase())
+    throw new SqlError(`base table is not referenced in materialized view query: ${written.name}`, written.position)
+  return version.schema
+}
+
+/** Clauses whose result in a bucket depends on other buckets, or on which bucket is the first or last one. */
+function checkClauses(query: ast.Query, select: ast.Select): void {
+  const { limit, orderBy, commonTables, declarations } = query
+  const refuse = (text: string, position: number): never => {
+    throw new SqlError(`${text} is not supported in materialized views`, position)
+  }
+  const [common] = commonTables
+  if (common !== undefined) refuse('WITH', common.position)
+  const [declared] = declarations
+  if (declared !== undefined) refuse('DECLARE', declared.position)
+  if (limit !== null) refuse('LIMIT', limit.position)
+  const [order] = orderBy
+  if (order !== undefined) refuse('ORDER BY', order.position)
+  if (select.latestOn !== null) refuse('LATEST ON', select.latestOn.position)
+  if (select.distinct) refuse('DISTINCT', select.position)
+  if (select.pivot !== null) refuse('PIVOT', select.position)
+  if (select.qualify !== undefined) refuse('QUALIFY', select.position)
+  const { sampleBy } = select
+  const [group] = select.groupBy
+  if (sampleBy === null && group !== undefined)
+    throw new SqlError('GROUP BY is not supported in materialized views yet: use SAMPLE BY', group.position)
+  if (sampleBy === null) throw samplingMissing(select.position)
+  const bound = sampleBy.from ?? sampleBy.to
+  if (bound !== null) refuse('FROM-TO', bound.position)
+  const [fill] = sampleBy.fill
+  if (fill !== undefined) refuse('FILL', fill.position)
+  if (sampleBy.align?.kind === 'first observation') refuse('ALIGN TO FIRST OBSERVATION', sampleBy.align.position)
+}
+
+/** Parts of expressions that are refused wherever they are written. */
+function checkNodes(tree: unknown): void {
+  if (typeof tree !== 'object' || tree === null) return
+  const at = 'position' in tree && typeof tree.position === 'number' ? tree.position : 0
+  const kind = 'kind' in tree ? tree.kind : ''
+  if (kind === 'subquery' || kind === 'exists')
+    throw new SqlError('sub-queries are not supported in materialized views', at)
+  if (kind === 'parameter') throw new SqlError('a materialized view takes no parameters', at)
+  if (isCall(tree)) checkCall(tree)
+  for (const member of Object.values(tree)) checkNodes(member)
+}
+
+function isCall(node: object): node is ast.Call {
+  return 'kind' in node && node.kind === 'call'
+}
+
+function checkCall({ name, over, position }: ast.Call): void {
+  if (over !== null) throw new SqlError('window functions are not supported in materialized views', position)
+  if (scalarsNamed(name.toLowerCase()).some(({ volatility }) => volatility !== undefined))
+    throw new SqlError(`non-deterministic function cannot be used in materialized view: ${name}`, position)
+}

@@ -1,0 +1,162 @@
+// Plans CREATE, ALTER and REFRESH MATERIALIZED VIEW. A materialized view is a table whose schema has the view's query.
+// materialized-query.ts says which queries a view may have.
+
+import { SqlError } from '../../base/errors.js'
+import type { SchemaChange } from '../../storage/jobs/messages.js'
+import type { MaterializedSchema, RefreshStrategy } from '../../storage/schema/materialized.js'
+import type { TableSchema } from '../../storage/schema/schema.js'
+import { parseTimestamp } from '../../types/timestamp.js'
+import { intervalTicks } from '../../types/timestamp-floor.js'
+import { timeZone } from '../../types/timestamp-zone.js'
+import type * as ast from '../ast/ast.js'
+import { materializedOf } from '../bind/show.js'
+import type { SampleInterval } from '../plan/plan.js'
+import type { BindContext } from '../scope/bind-context.js'
+import { changesOf } from './alter-table.js'
+import { checkTableName, planCreateAs } from './create-table.js'
+import { checkedQuery } from './materialized-query.js'
+import type { PlannedStatement } from './planned.js'
+
+/** The materialized views that read the table, and those that read these. */
+export function viewsOver(tableId: number, { catalog }: Pick<BindContext, 'catalog'>): TableSchema[] {
+  const direct = catalog
+    .tables()
+    .map(({ schema }) => schema)
+    .filter(({ materialized }) => materialized?.baseId === tableId)
+  return direct.flatMap((schema) => [...viewsOver(schema.id, { catalog }), schema])
+}
+
+export function planCreateMaterialized(statement: ast.CreateMaterialized, context: BindContext): PlannedStatement {
+  const { view, ifNotExists, timestamp, ttl } = statement
+  const tag = 'CREATE MATERIALIZED VIEW'
+  checkTableName(view.name, view.position, 'Could not create materialized view, ')
+  const known = context.catalog.table(view.name)
+  if (known?.schema.materialized !== undefined) {
+    if (ifNotExists) return { kind: 'change', changes: [], tag }
+    throw new SqlError('materialized view already exists', view.position)
+  }
+  if (known !== undefined || context.catalog.view(view.name) !== undefined)
+    throw new SqlError('table or view with the requested name already exists', view.position)
+  if (ttl !== null && ttl.count > 0) throw ttlMissing(ttl.position)
+  const { base, sample } = checkedQuery(statement, context)
+  const refresh = refreshOf(statement.refresh)
+  const made = planCreateAs(asTable(statement, sample.interval), sourceOf(statement), context)
+  const { schema } = made.change
+  const name = schema.columns[schema.timestampId]?.name
+  if (timestamp !== null && name?.toLowerCase() !== timestamp.name.toLowerCase())
+    throw new SqlError(`TIMESTAMP must name the column of the bucket [column=${name ?? ''}]`, timestamp.position)
+  const materialized: MaterializedSchema = {
+    sql: statement.queryText,
+    baseId: base.id,
+    baseName: base.name,
+    ...(statement.base === null ? {} : { withBase: true }),
+    refresh,
+    limit: null,
+  }
+  const whole = { ...schema, materialized, dedupKeys: [] }
+  return { kind: 'change', changes: [{ kind: 'createTable', schema: whole, ifNotExists }], tag }
+}
+
+function ttlMissing(position: number): SqlError {
+  return new SqlError(
+    'TTL of a materialized view is not supported yet: buckets that it has dropped would be computed again',
+    position,
+  )
+}
+
+/** CREATE TABLE .. AS the query, from which the view's table takes its columns. */
+function asTable(statement: ast.CreateMaterialized, interval: SampleInterval): ast.CreateTable {
+  const { position, view, ifNotExists, partitionBy } = statement
+  return {
+    ...{ kind: 'create table', position, ifNotExists, table: view, source: sourceOf(statement), timestamp: null },
+    partitionBy: partitionBy ?? { position, unit: defaultPartition(interval) },
+    ...{ wal: null, ttl: null, policy: null, dedupKeys: null, options: [], indexes: [], volume: null },
+  }
+}
+
+function sourceOf({ query }: ast.CreateMaterialized): ast.CreateAs {
+  return { kind: 'as', query, casts: [], batch: null }
+}
+
+const microsPerMinute = 60_000_000n
+
+function defaultPartition(interval: SampleInterval): ast.PartitionUnit {
+  const micros = intervalTicks(interval, 'TIMESTAMP')
+  if (micros === null || micros > microsPerMinute * 60n) return 'year'
+  return micros > microsPerMinute ? 'month' : 'day'
+}
+
+// When buckets are stored -------------------------------------------------------------------------------------------
+
+function refreshOf({ kind, deferred, every, start, timeZone: zone, period }: ast.RefreshClause): RefreshStrategy {
+  if (every !== null && every.unit === 's')
+    throw new SqlError('the shortest interval of EVERY is 1m: REFRESH IMMEDIATE refreshes sooner', every.position)
+  return {
+    ...{ kind, deferred, every: every === null ? null : { count: every.count, unit: every.unit } },
+    startMicros: start === null ? null : Number(timestampOf(start, 'TIMESTAMP')),
+    timeZone: zoneOf(zone),
+    period:
+      period === null
+        ? null
+        : { length: lengthOf(period.length), timeZone: zoneOf(period.timeZone), delay: lengthOf(period.delay) },
+  }
+}
+
+function lengthOf(length: ast.TimeLength | null): RefreshStrategy['every'] {
+  return length === null ? null : { count: length.count, unit: length.unit }
+}
+
+function zoneOf(written: { readonly position: number; readonly name: string } | null): string | null {
+  if (written === null) return null
+  if (timeZone(written.name) === null) throw new SqlError(`invalid timezone: ${written.name}`, written.position)
+  return written.name
+}
+
+function timestampOf(
+  { name, position }: { readonly position: number; readonly name: string },
+  unit: 'TIMESTAMP' | 'TIMESTAMP_NS',
+): bigint {
+  const value = parseTimestamp(name, unit)
+  if (value === null) throw new SqlError(`invalid timestamp value [${name}]`, position)
+  return value
+}
+
+const limitUnits = { hour: 'HOUR', day: 'DAY', week: 'WEEK', month: 'MONTH', year: 'YEAR' } as const
+
+// ALTER and REFRESH -------------------------------------------------------------------------------------------------
+
+export function planAlterMaterialized({ view, action }: ast.AlterMaterialized, context: BindContext): PlannedStatement {
+  const version = materializedOf(view, context)
+  const { id: tableId, materialized } = version.schema
+  const changed = (changes: readonly SchemaChange[]): PlannedStatement => ({
+    ...{ kind: 'change', changes, tag: 'ALTER MATERIALIZED VIEW' },
+  })
+  if (materialized === undefined) return changed([])
+  const alter = (members: Partial<MaterializedSchema>): PlannedStatement =>
+    changed([{ kind: 'alterTable', tableId, changes: { materialized: { ...materialized, ...members } } }])
+  switch (action.kind) {
+    case 'set refresh':
+      return alter({ refresh: refreshOf(action.refresh) })
+    case 'set refresh limit': {
+      const { count, unit } = action.limit
+      return alter({ limit: count === 0 ? null : { value: count, unit: limitUnits[unit] } })
+    }
+    case 'table action': {
+      const { kind, position } = action.action
+      if (kind === 'set ttl') throw ttlMissing(position)
+      if (kind !== 'add index' && kind !== 'drop index' && kind !== 'resume wal')
+        throw new SqlError("'set refresh', 'set refresh limit', 'alter column' or 'resume wal' expected", position)
+      return changed(changesOf(action.action, version, context, view.position))
+    }
+  }
+}
+
+export function planRefresh({ view, mode, range }: ast.RefreshMaterialized, context: BindContext): PlannedStatement {
+  const { schema } = materializedOf(view, context)
+  const unit = schema.columns[schema.timestampId]?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+  const planned = { kind: 'refresh', viewId: schema.id, mode, tag: 'REFRESH MATERIALIZED VIEW' } as const
+  if (range === null) return { ...planned, range: null }
+  const [lo, end] = [timestampOf(range.from, unit), timestampOf(range.to, unit)]
+  if (lo >= end) throw new SqlError('FROM must be before TO', range.to.position)
+  return { ...planned, range: { lo, hi: end - 1n } }
+}

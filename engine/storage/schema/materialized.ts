@@ -1,0 +1,66 @@
+// What a table's schema stores if the table is a materialized view: its definition, and which of its buckets are stored.
+//
+// A stored bucket is one whose rows in the view's table are the result of the view's query over exactly the listed
+// parts of the base table. Parts are immutable and their ids are never reused. So a reader finds out by itself, from the
+// two table versions of its snapshot, which stored buckets are still right: those that no part touches that was added or
+// removed since, and no row of the base's memtables. It computes the others from the base. No writer of the base has to
+// report anything.
+//
+// Invariants:
+//   1. A bucket is stored only if no memtable of the base had rows in it in the snapshot that it was computed from. A row
+//      in a memtable may disappear without a trace in parts (TRUNCATE).
+//   2. Rows of the view are replaced only in buckets that are not stored. So a crash in between leaves buckets that
+//      readers compute, whatever rows the view has there.
+//   3. A change of `columns` makes all buckets not stored: the base's columns mean something else.
+
+export interface MaterializedSchema {
+  /** Text of the view's query. */
+  readonly sql: string
+  readonly baseId: number
+  readonly baseName: string
+  /** WITH BASE was written. */
+  readonly withBase?: true
+  readonly refresh: RefreshStrategy
+  /** Automatic and incremental refreshes leave older buckets alone; null for no limit. */
+  readonly limit: { readonly value: number; readonly unit: 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR' } | null
+}
+
+interface TimeLength {
+  readonly count: number
+  readonly unit: 's' | 'm' | 'h' | 'd' | 'w' | 'M' | 'y'
+}
+
+/** When buckets are stored. It never decides what a query returns. */
+export interface RefreshStrategy {
+  readonly kind: 'immediate' | 'manual' | 'timer'
+  /** The first refresh is not made at CREATE. */
+  readonly deferred: boolean
+  /** Of a timer; null otherwise. */
+  readonly every: TimeLength | null
+  /** Microseconds since the epoch at which the timer begins; null for the epoch. */
+  readonly startMicros: number | null
+  readonly timeZone: string | null
+  /** Only buckets of periods that are over are stored. `length: null`: the period is the view's own bucket. */
+  readonly period: {
+    readonly length: TimeLength | null
+    readonly timeZone: string | null
+    readonly delay: TimeLength | null
+  } | null
+}
+
+/** Numbers of 64 bits are strings, because schemas are stored as JSON. */
+export interface StoredBuckets {
+  /** Number of changes of this object, which count as versions of the schema but not as statements. */
+  readonly changes: number
+  /** When the last refresh began and ended, in microseconds since the epoch. */
+  readonly startMicros: number
+  readonly finishMicros: number
+  /** Set if the log does not sync commits: what is listed is valid in this process only. */
+  readonly process?: string
+  /** What the view's query reads of the base's schema: see engine/views/view-sides.ts. */
+  readonly columns: string
+  /** Time ranges [first, last] of whole buckets. */
+  readonly ranges: readonly (readonly [string, string])[]
+  /** The parts of the base: [id, smallest timestamp, largest timestamp]. */
+  readonly parts: readonly (readonly [number, string, string])[]
+}

@@ -1,0 +1,68 @@
+// The rows of materialized_views(): one for each materialized view, with its strategy and the state of its refreshes.
+
+import type { VirtualRelation } from '../api/statements.js'
+import { columnList, rowOf } from '../sql/relations/relation-columns.js'
+import type { MaterializedSchema, RefreshStrategy } from '../storage/schema/materialized.js'
+import type { TableSchema } from '../storage/schema/schema.js'
+import type { Value } from '../types/value.js'
+
+const columns = columnList(
+  `view_name STRING, refresh_type STRING, base_table_name STRING, last_refresh_start_timestamp TIMESTAMP,
+  last_refresh_finish_timestamp TIMESTAMP, view_sql STRING, view_table_dir_name STRING, invalidation_reason STRING,
+  view_status STRING, refresh_period_hi TIMESTAMP, refresh_base_table_txn LONG, base_table_txn LONG, refresh_limit INT,
+  refresh_limit_unit STRING, timer_time_zone STRING, timer_start TIMESTAMP, timer_interval INT,
+  timer_interval_unit STRING, period_length INT, period_length_unit STRING, period_delay INT, period_delay_unit STRING`,
+)
+
+export const materializedColumns: VirtualRelation['columns'] = columns.map(({ name, type }) => ({
+  name,
+  type: type.name,
+}))
+
+export interface ViewStatus {
+  readonly failure: string | null
+  readonly refreshing: boolean
+  /** End of the last period that is over; null without PERIOD. */
+  readonly periodHi: bigint | null
+  /** Transactions of the base: at the last refresh since the start, and now. */
+  readonly refreshed: number | null
+  readonly current: number | null
+}
+
+const unitNames = { s: 'SECOND', m: 'MINUTE', h: 'HOUR', d: 'DAY', w: 'WEEK', M: 'MONTH', y: 'YEAR' } as const
+
+export function materializedRow(
+  { id, name, stored }: TableSchema,
+  { sql, baseName, refresh, limit }: MaterializedSchema,
+  { failure, refreshing, periodHi, refreshed, current }: ViewStatus,
+): Value[] {
+  const { kind, every, startMicros, timeZone, period } = refresh
+  const micros = (value: number | undefined): Value => (value === undefined ? null : BigInt(Math.floor(value)))
+  const unit = (length: RefreshStrategy['every']): Value => (length === null ? null : unitNames[length.unit])
+  const [length, delay] = [period?.length ?? null, period?.delay ?? null]
+  const known: Record<string, Value> = {
+    view_name: name,
+    refresh_type: kind,
+    base_table_name: baseName,
+    last_refresh_start_timestamp: micros(stored?.startMicros),
+    last_refresh_finish_timestamp: micros(stored?.finishMicros),
+    view_sql: sql,
+    view_table_dir_name: `${name}~${id}`,
+    invalidation_reason: failure,
+    view_status: failure !== null ? 'invalid' : refreshing ? 'refreshing' : 'valid',
+    refresh_period_hi: periodHi,
+    refresh_base_table_txn: refreshed === null ? null : BigInt(refreshed),
+    base_table_txn: current === null ? null : BigInt(current),
+    refresh_limit: limit?.value ?? 0,
+    refresh_limit_unit: limit?.unit ?? null,
+    timer_time_zone: timeZone,
+    timer_start: startMicros === null ? null : BigInt(startMicros),
+    timer_interval: every?.count ?? 0,
+    timer_interval_unit: unit(every),
+    period_length: length?.count ?? 0,
+    period_length_unit: unit(length),
+    period_delay: delay?.count ?? 0,
+    period_delay_unit: unit(delay),
+  }
+  return rowOf(columns, known)
+}

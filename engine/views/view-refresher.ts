@@ -1,0 +1,271 @@
+// Refreshes materialized views when their strategies say so, and on request (REFRESH MATERIALIZED VIEW), one refresh at
+// a time. What a query returns never depends on it: buckets that are not stored are computed from the base table.
+//
+//   IMMEDIATE  after the base table has changed, at most once a second and for at most a fifth of the time
+//   EVERY      at the times of its timer, if the base has changed
+//   MANUAL     once after CREATE, unless DEFERRED; then on request only
+//   PERIOD     leaves periods alone that are not over
+//
+// An error stops one view until the next attempt, and materialized_views() shows it. It never affects the base table.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { StopSignal, VirtualRelation } from '../api/statements.js'
+import type { Log } from '../base/log.js'
+import { createBuckets } from '../exec/aggregate/buckets.js'
+import { viewRelation } from '../sql/bind/from.js'
+import type { TimeRange } from '../sql/plan/plan.js'
+import { sampleOf } from '../sql/scope/stored-view.js'
+import { bindContext } from '../sql/statements/new-context.js'
+import type { PlannedStatement } from '../sql/statements/planned.js'
+import type { MaterializedSchema, RefreshStrategy } from '../storage/schema/materialized.js'
+import type { TableVersion } from '../storage/schema/schema.js'
+import { allOfTime } from '../types/interval.js'
+import { ticksPerMicro } from '../types/timestamp-calendar.js'
+import { addUnits } from '../types/timestamp-floor.js'
+import type { Value } from '../types/value.js'
+import { materializedColumns, materializedRow } from './materialized-views.js'
+import { type RefreshOperations, refreshView } from './refresh-view.js'
+
+const lookMs = 250
+const pauseMs = 1000
+/** Of the time that a refresh takes. */
+const pauseFactor = 4
+const failedPauseMs = 10_000
+
+export interface RefresherOptions extends RefreshOperations {
+  readonly log: Log
+  /** All tables and views. */
+  readonly tables: () => readonly TableVersion[]
+  readonly monotonicMs: () => number
+  /** The last visible transaction of a table. */
+  readonly transaction: (version: TableVersion) => number
+  /** Flushes the memtables of a table. */
+  readonly flush: (tableId: number) => Promise<unknown>
+}
+
+interface ViewState {
+  /** The version of the base that the last automatic refresh has seen. */
+  seen: TableVersion | null
+  /** No automatic refresh before this monotonic time. */
+  pausedUntilMs: number
+  /** Of a timer: microseconds since the epoch. */
+  nextMicros: number | null
+  strategy: RefreshStrategy | null
+  failure: string | null
+  /** The transaction of the base that the last refresh has seen. */
+  transaction: number | null
+}
+
+export class ViewRefresher {
+  readonly #options: RefresherOptions
+  readonly #states = new Map<number, ViewState>()
+  readonly #timer: NodeJS.Timeout
+  /** Stops the automatic refresh that is running. */
+  #stop = new AbortController()
+  #closed = false
+  /** The refresh that is running, and those that wait for it. */
+  #last: Promise<unknown> = Promise.resolve()
+  #running: number | null = null
+  #looking = false
+
+  constructor(options: RefresherOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => void this.#look(), lookMs).unref()
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    this.#closed = true
+    this.#stop.abort('the server is closing')
+    await this.#last
+  }
+
+  /** REFRESH MATERIALIZED VIEW; rows in memtables are flushed first, so that they are stored, too. */
+  async refresh({ viewId, mode, range }: Planned, signal: StopSignal | null): Promise<void> {
+    const { byId, flush } = this.#options
+    const version = byId(viewId)
+    const { materialized } = version?.schema ?? {}
+    if (version === undefined || materialized === undefined) return
+    await flush(materialized.baseId)
+    const within = mode === 'incremental' ? this.#bounds(version, materialized) : (range ?? allOfTime)
+    await this.#queued(version, { again: mode !== 'incremental', within, signal })
+  }
+
+  #queued(version: TableVersion, request: Omit<Parameters<typeof refreshView>[1], 'viewId'>): Promise<void> {
+    const { id, materialized } = version.schema
+    const state = this.#state(id)
+    const work = async (): Promise<void> => {
+      this.#running = id
+      const base = this.#options.byId(materialized?.baseId ?? -1)
+      const startMs = this.#options.monotonicMs()
+      try {
+        let more = await refreshView(this.#options, { ...request, viewId: id })
+        // Further ranges of a list that was too long.
+        while (more && !request.again && !this.#closed)
+          more = await refreshView(this.#options, { ...request, viewId: id })
+        state.failure = null
+        state.transaction = base === undefined ? null : this.#options.transaction(base)
+      } catch (error) {
+        state.failure = error instanceof Error ? error.message : String(error)
+        throw error
+      } finally {
+        this.#running = null
+        const endMs = this.#options.monotonicMs()
+        state.pausedUntilMs = endMs + Math.max(pauseMs, (endMs - startMs) * pauseFactor)
+        if (state.failure !== null) state.pausedUntilMs = endMs + failedPauseMs
+      }
+    }
+    const done = this.#last.then(work)
+    this.#last = done.catch(() => {})
+    return done
+  }
+
+  #state(id: number): ViewState {
+    const known = this.#states.get(id)
+    if (known !== undefined) return known
+    const state: ViewState = {
+      ...{ seen: null, pausedUntilMs: 0, nextMicros: null, strategy: null, failure: null, transaction: null },
+    }
+    this.#states.set(id, state)
+    return state
+  }
+
+  // Strategies --------------------------------------------------------------------------------------------------------
+
+  async #look(): Promise<void> {
+    if (this.#looking || this.#closed) return
+    this.#looking = true
+    try {
+      const views = this.#options.tables().filter(({ schema }) => schema.materialized !== undefined)
+      for (const id of this.#states.keys()) if (!views.some(({ schema }) => schema.id === id)) this.#states.delete(id)
+      for (const view of views) await this.#refreshDue(view)
+    } finally {
+      this.#looking = false
+    }
+  }
+
+  async #refreshDue(version: TableVersion): Promise<void> {
+    const { byId, log } = this.#options
+    const { id, name, materialized } = version.schema
+    const state = this.#state(id)
+    const base = byId(materialized?.baseId ?? -1)
+    if (materialized === undefined || base === undefined || this.#closed) return
+    if (!this.#isDue(version, materialized, base, state)) return
+    const before = state.failure
+    try {
+      state.seen = base
+      this.#stop = new AbortController()
+      await this.#queued(version, {
+        again: false,
+        within: this.#bounds(version, materialized),
+        signal: this.#stop.signal,
+      })
+    } catch (error) {
+      state.seen = null
+      const { failure } = state
+      if (failure !== before && !this.#closed)
+        log('W', 'view', `a materialized view could not be refreshed [view=${name}]: ${failure}`)
+      if (!(error instanceof Error)) throw error
+      // Other tables have their turn first.
+      await sleep(0)
+    }
+  }
+
+  #isDue({ schema }: TableVersion, materialized: MaterializedSchema, base: TableVersion, state: ViewState): boolean {
+    const { refresh } = materialized
+    const { monotonicMs, nowMicros } = this.#options
+    const isFirst = state.strategy === null
+    if (state.strategy === null || JSON.stringify(state.strategy) !== JSON.stringify(refresh)) {
+      state.strategy = refresh
+      state.nextMicros = refresh.every === null ? null : nextOf(refresh, nowMicros())
+      // What has changed before the first look is left to the next change.
+      if (isFirst && refresh.deferred && schema.stored === undefined) state.seen = base
+    }
+    if (monotonicMs() < state.pausedUntilMs) return false
+    const isInitial = !refresh.deferred && schema.stored === undefined
+    if (refresh.kind === 'manual') return isInitial && (state.seen === null || state.failure !== null)
+    if (state.seen === base) return false
+    if (refresh.kind === 'immediate') return true
+    if (isInitial && isFirst) return true
+    if (state.nextMicros === null || nowMicros() < state.nextMicros) return false
+    state.nextMicros = nextOf(refresh, nowMicros())
+    return true
+  }
+
+  /** The timestamps that automatic and incremental refreshes may store: REFRESH LIMIT and PERIOD. */
+  #bounds(version: TableVersion, { sql, limit, refresh }: MaterializedSchema): TimeRange {
+    const { catalog, nowMicros } = this.#options
+    const { schema } = version
+    const unit = schema.columns[schema.timestampId]?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+    const now = BigInt(Math.floor(nowMicros())) * ticksPerMicro(unit)
+    const lo =
+      limit === null || schema.stored === undefined
+        ? allOfTime.lo
+        : addUnits(now, limitUnits[limit.unit], -limit.value, unit)
+    const { period } = refresh
+    if (period === null) return { lo, hi: allOfTime.hi }
+    const ended = period.delay === null ? now : addUnits(now, period.delay.unit, -period.delay.count, unit)
+    if (period.length !== null) {
+      const align = { kind: 'calendar', zone: period.timeZone, offsetMicros: 0n } as const
+      return { lo, hi: createBuckets({ align, interval: period.length, from: null }, unit).of(ended).start - 1n }
+    }
+    const context = bindContext({ sql, catalog, parameters: [], nowMicros: nowMicros(), user: '', describes: true })
+    const sample = sampleOf(viewRelation(sql, context).plan)
+    return { lo, hi: sample === undefined ? allOfTime.hi : createBuckets(sample, unit).of(ended).start - 1n }
+  }
+
+  // materialized_views() ----------------------------------------------------------------------------------------------
+
+  get relation(): VirtualRelation {
+    return { name: 'materialized_views', columns: materializedColumns, rows: () => this.#rows() }
+  }
+
+  #rows(): Value[][] {
+    const { tables, byId, transaction } = this.#options
+    return tables().flatMap((version) => {
+      const { id, materialized } = version.schema
+      if (materialized === undefined) return []
+      const base = byId(materialized.baseId)
+      const state = this.#states.get(id)
+      const failure = this.#invalidReason(materialized, base) ?? state?.failure ?? null
+      return [
+        materializedRow(version.schema, materialized, {
+          ...{ failure, refreshing: this.#running === id },
+          periodHi:
+            materialized.refresh.period === null || failure !== null
+              ? null
+              : this.#bounds(version, materialized).hi + 1n,
+          refreshed: state?.transaction ?? null,
+          current: base === undefined ? null : transaction(base),
+        }),
+      ]
+    })
+  }
+
+  #invalidReason({ sql, baseId }: MaterializedSchema, base: TableVersion | undefined): string | null {
+    const { catalog, nowMicros } = this.#options
+    try {
+      const context = bindContext({ sql, catalog, parameters: [], nowMicros: nowMicros(), user: '', describes: true })
+      viewRelation(sql, context)
+      const isBase = context.tables.some(({ schema }) => schema.id === baseId)
+      return isBase && base !== undefined ? null : 'another table has taken the name of the base table'
+    } catch (error) {
+      if (error instanceof Error) return error.message
+      throw error
+    }
+  }
+}
+
+type Planned = Extract<PlannedStatement, { kind: 'refresh' }>
+
+const limitUnits = { HOUR: 'h', DAY: 'd', WEEK: 'w', MONTH: 'M', YEAR: 'y' } as const
+
+/** The next time of a timer, in microseconds. */
+function nextOf({ every, startMicros, timeZone }: RefreshStrategy, nowMicros: number): number {
+  if (every === null) return Number.POSITIVE_INFINITY
+  const from = startMicros === null ? null : BigInt(startMicros)
+  const now = BigInt(Math.floor(nowMicros))
+  if (from !== null && now < from) return Number(from)
+  const align = { kind: 'calendar', zone: timeZone, offsetMicros: 0n } as const
+  return Number(createBuckets({ align, interval: every, from }, 'TIMESTAMP').of(now).end)
+}
