@@ -8,6 +8,7 @@ import type { Encoding } from '../../../../engine/exec/run/messages.js'
 import { QueryLoop } from '../../../../engine/exec/run/query-loop.js'
 import { createAllocator } from '../../../../engine/memory/allocator.js'
 import { type Allocator, budgets } from '../../../../engine/memory/budgets.js'
+import { Ledger, ledgerBytes, recorded } from '../../../../engine/memory/ledger.js'
 import type { FromQueryHost, ToQueryHost } from '../../../../engine/threads/messages.js'
 import { QueryPool } from '../../../../engine/threads/query-pool.js'
 import { dataType } from '../../../../engine/types/column-types.js'
@@ -87,6 +88,15 @@ const statements = [
   "select concat(v, '!') x, i from t where sym <> 's1' order by i, v desc limit 300",
 ]
 
+/** Ledgers that no thread uses. */
+const ledgers = Array.from({ length: 8 }, newLedger)
+
+function newLedger(): number {
+  const address = bench.allocator.demand(ledgerBytes, budgets.queries)
+  new Ledger(bench.memory, address).clear()
+  return address
+}
+
 /** Threads in one process: each has an inbox, and does something only when the scheduler lets it. */
 class Threads {
   ms = 0
@@ -95,6 +105,8 @@ class Threads {
   readonly #inboxes = new Map<number, ToQueryHost[]>()
   readonly #loops = new Map<number, QueryLoop>()
   readonly #outbox: { readonly threadId: number; readonly message: FromQueryHost }[] = []
+  /** Lists of what each thread has allocated, to free it when the thread has died. */
+  readonly #ledgers = new Map<number, number>()
   readonly #count: number
   readonly #allocatorOf: (threadId: number) => Allocator
   joined = 0
@@ -103,7 +115,8 @@ class Threads {
     this.#count = count
     this.random = random
     this.#allocatorOf = allocatorOf
-    this.pool = new QueryPool({ memory: bench.memory, jobDone: () => {}, jobFailed: () => {} })
+    const threadSettled = (_: number, ledger: number) => ledgers.push(ledger)
+    this.pool = new QueryPool({ memory: bench.memory, jobDone: () => {}, jobFailed: () => {}, threadSettled })
     for (let index = 0; index < count; index++) this.start(3 + index)
   }
 
@@ -119,6 +132,8 @@ class Threads {
 
   start(threadId: number): void {
     const { memory, kernels } = bench
+    const ledger = ledgers.pop() ?? newLedger()
+    this.#ledgers.set(threadId, ledger)
     const inbox: ToQueryHost[] = []
     this.#inboxes.set(threadId, inbox)
     this.#loops.set(
@@ -126,7 +141,7 @@ class Threads {
       new QueryLoop({
         memory,
         kernels,
-        allocator: this.#allocatorOf(threadId),
+        allocator: recorded(this.#allocatorOf(threadId), new Ledger(memory, ledger)),
         partAccess: noParts,
         clock: { nowMicros: () => 1e15, monotonicMs: () => this.tick() },
         post: (message) => this.#outbox.push({ threadId, message: structuredClone(message) }),
@@ -149,8 +164,16 @@ class Threads {
   kill(threadId: number): void {
     this.#loops.delete(threadId)
     this.#inboxes.delete(threadId)
-    this.pool.threadEnded(threadId, new Error('the thread died'))
+    this.pool.threadEnded(threadId, new Error('the thread died'), 0, this.#ledgers.get(threadId))
     this.start(threadId)
+  }
+
+  /** Gives the ledgers of the living threads back. */
+  end(): void {
+    for (const ledger of this.#ledgers.values()) {
+      expect(new Ledger(bench.memory, ledger).addresses()).toEqual([])
+      ledgers.push(ledger)
+    }
   }
 
   /** One message in, or one step. */
@@ -253,6 +276,7 @@ async function runShared(sql: string, scenario: Scenario): Promise<Shared> {
   }
   await reading
   while (threads.hear() || threads.ids.some((id) => threads.turn(id)));
+  threads.end()
   return { rows, bytes: Buffer.concat(blocks), joined: threads.joined }
 }
 
@@ -316,8 +340,10 @@ describe.each(statements)('%s', (sql) => {
 
   test('helpers die', async () => {
     const expected = await alone(sql)
+    const before = used()
     for (let seed = 1; seed <= seeds; seed++) {
       expect((await runShared(sql, { threads: 3, seed, death: 0.002 })).rows, `seed ${seed}`).toEqual(expected)
+      expect(used()).toBe(before)
     }
   })
 
@@ -369,7 +395,7 @@ describe.each([
       expect(inOrder(rows), `seed ${seed}`).toEqual(expected)
       // Chunks were spread again for later passes.
       expect(spread.mock.calls.length).toBeGreaterThan(once * 1.5)
-      if (scenario.death === undefined) expect(used()).toBe(before)
+      expect(used()).toBe(before)
     }
     spread.mockRestore()
   })
@@ -393,7 +419,7 @@ describe.each(['select * from untimed', 'select v, d, sym from untimed'])('the P
       const { bytes, joined } = await runShared(sql, { ...scenario, seed, options })
       expect(bytes.equals(expected.bytes), `seed ${seed}`).toBe(true)
       expect(joined > 0).toBe(scenario.threads > 1)
-      if (scenario.death === undefined) expect(used()).toBe(before)
+      expect(used()).toBe(before)
     }
   })
 })
@@ -413,7 +439,7 @@ describe.each([
       const { bytes, joined } = await runShared(sql, { ...scenario, seed, options: { encoding: unnamed } })
       expect(bytes.equals(expected.bytes), `seed ${seed}`).toBe(true)
       expect(joined).toBeGreaterThan(0)
-      if (!('death' in scenario)) expect(used()).toBe(before)
+      expect(used()).toBe(before)
     }
   })
 })
@@ -482,7 +508,7 @@ describe.each([
       const read = readArrow(bytes, ['text', 'f64', 'text', 'i32', 'i64'])
       expect(read.join('\n') === rows.join('\n'), `seed ${seed}`).toBe(true)
       expect(joined).toBeGreaterThan(0)
-      if (!('death' in scenario)) expect(used()).toBe(before)
+      expect(used()).toBe(before)
     }
   })
 })
