@@ -27,7 +27,7 @@ const largeMachineBytes = 8 * GIB
 /** The unit of WebAssembly memory. */
 const pageBytes = 64 * 1024
 
-export interface EngineSurroundings {
+export interface EngineEnvironment {
   readonly root: string
   readonly loaded: LoadedSettings<typeof settingsTable>
   /** The current settings, which may have been reloaded since. */
@@ -46,7 +46,7 @@ export function copyDirectories(settings: Settings, root: string): CopyDirectori
   }
 }
 
-export function engineOptions({ root, loaded, current, hooks, log, clock, fatal }: EngineSurroundings): EngineOptions {
+export function engineOptions({ root, loaded, current, hooks, log, clock, fatal }: EngineEnvironment): EngineOptions {
   const settings: Settings = loaded.values
   return {
     directory: join(root, 'db'),
@@ -72,7 +72,7 @@ function writerOptions(settings: Settings): EngineOptions['writer'] {
     flushRows: settings['storage.flush.rows'],
     flushBytes: settings['storage.flush.bytes'],
     flushAgeMs: settings['storage.flush.age'],
-    carryBytesMax: settings['storage.carry.bytes.max'],
+    relocatedBytesMax: settings['storage.carry.bytes.max'],
     compactionPartsMin: settings['storage.merge.parts.min'],
     compactionRowsMax: settings['storage.merge.rows.max'],
     nameReplacement: settings['line.name.replacement'],

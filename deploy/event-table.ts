@@ -25,7 +25,7 @@ export class EventTable {
   readonly #engine: Engine
   #rows: (readonly EventValue[])[] = []
   #storing: Promise<void> = Promise.resolve()
-  #complained = false
+  #hasLogged = false
 
   constructor(engine: Engine, options: EventTableOptions) {
     this.#engine = engine
@@ -52,17 +52,17 @@ export class EventTable {
       const { id, packed } = this.#pack(await this.#table(), rows)
       const { error } = await this.#engine.rows(id, [packed])
       if (error !== null) throw new Error(error.message)
-      this.#complained = false
+      this.#hasLogged = false
     } catch (thrown) {
       this.dropped += rows.length
-      this.#complain(thrown instanceof Error ? thrown.message : String(thrown))
+      this.#logOnce(thrown instanceof Error ? thrown.message : String(thrown))
     }
   }
 
   /** Logs a failure, once for consecutive failures. */
-  #complain(reason: string): void {
-    if (!this.#complained) this.#options.log('W', 'events', `rows of ${this.#options.name} are dropped: ${reason}`)
-    this.#complained = true
+  #logOnce(reason: string): void {
+    if (!this.#hasLogged) this.#options.log('W', 'events', `rows of ${this.#options.name} are dropped: ${reason}`)
+    this.#hasLogged = true
   }
 
   /** The table, which is created if it does not exist or was dropped. */

@@ -13,9 +13,9 @@ export type {
 export type {
   CsvDecoding,
   CsvLoad,
-  LineOrigin,
   LinePrecision,
   LineRequest,
+  LineSourcePosition,
   LineTicket,
   LoadOptions,
   TableShape,
@@ -97,4 +97,4 @@ export {
   parseFileTime,
 } from './types/file-time.js'
 export { decodeParameter } from './types/pg-decode-value.js'
-export type { KafkaOrigin as KafkaPosition } from './wal/origin.js'
+export type { KafkaPosition } from './wal/source-position.js'

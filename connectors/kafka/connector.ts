@@ -25,7 +25,7 @@ import { type ConnectorState, type ConnectorStatistics, Rate } from './statistic
 /** Lines that may wait for the engine; partitions are paused above this and resumed below half of it. */
 const waitingBytesMax = 16 * 1024 * 1024
 /** How long to wait for a full engine before pausing partitions. */
-const patienceMs = 1000
+const timeoutMs = 1000
 const commitMs = 5000
 /** Interval of heartbeats to the group while waiting for something else. */
 const heartbeatMs = 1000
@@ -227,7 +227,7 @@ export class KafkaConnector {
       precision: precisionOf(this.#options),
       read: (place, records, start, left) => this.#reader.read(place, records, start, left),
       store: (request) => this.#services.engine.store(request),
-      bury: (place, bad) => this.#bury(place, bad, signal),
+      report: (place, bad) => this.#report(place, bad, signal),
       again: (reason) => this.#again(reason, signal),
       restart: (place, stored) => {
         this.#log(
@@ -248,10 +248,10 @@ export class KafkaConnector {
   }
 
   /** Retries dead letters until they are accepted: no record may vanish. */
-  async #bury(place: TopicPartition, bad: readonly BadRecord[], signal: AbortSignal): Promise<void> {
+  async #report(place: TopicPartition, bad: readonly BadRecord[], signal: AbortSignal): Promise<void> {
     for (;;) {
       try {
-        await this.#deadLetters.bury(place, bad)
+        await this.#deadLetters.report(place, bad)
         return
       } catch (error) {
         await this.#again(`dead letters were not accepted: ${messageOf(error)}`, signal)
@@ -278,14 +278,14 @@ export class KafkaConnector {
    */
   #isAhead(stream: PartitionStream, { topic, partition, fetchedOffset }: FetchedBatch): boolean {
     if (fetchedOffset <= stream.next) return false
-    if (stream.sought === stream.next) {
+    if (stream.lastSeekOffset === stream.next) {
       this.#log(
         'W',
         `records have been deleted from the partition [${topic}-${partition}, from=${stream.next}, to=${fetchedOffset - 1}]`,
       )
       return false
     }
-    stream.sought = stream.next
+    stream.lastSeekOffset = stream.next
     this.#consumer?.seek({ topic, partition }, stream.next)
     return true
   }
@@ -335,7 +335,7 @@ export class KafkaConnector {
 
   /** Waits for the engine for a while, then pauses the partition. */
   async #wait(place: TopicPartition, heartbeat: () => Promise<void>): Promise<void> {
-    const until = this.#services.clock.monotonicMs() + patienceMs
+    const until = this.#services.clock.monotonicMs() + timeoutMs
     while (this.#waitingBytes > waitingBytesMax) {
       if (this.#services.clock.monotonicMs() >= until) {
         this.#consumer?.pause([{ topic: place.topic, partition: place.partition }])
@@ -343,7 +343,7 @@ export class KafkaConnector {
         this.#state = 'waiting'
         return
       }
-      await this.#someRoom(patienceMs / 4)
+      await this.#someRoom(timeoutMs / 4)
       await heartbeat()
     }
   }

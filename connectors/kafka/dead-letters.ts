@@ -21,7 +21,7 @@ export class DeadLetters {
   }
 
   /** Rejects when the topic does not accept them; then none of them is reported in sys.rejects either. */
-  async bury(place: TopicPartition, bad: readonly BadRecord[]): Promise<void> {
+  async report(place: TopicPartition, bad: readonly BadRecord[]): Promise<void> {
     const { deadLetterTopic } = this.#options
     if (deadLetterTopic !== '') {
       for (let from = 0; from < bad.length; from += recordsPerSend) {

@@ -46,7 +46,7 @@ export interface StreamServices {
   read(place: TopicPartition, records: readonly FetchedRecord[], start: number, left: ReadonlySet<number>): RecordBlock
   store(request: StoreRequest): Promise<StoreResult>
   /** Resolves when the bad records are reported. */
-  bury(place: TopicPartition, bad: readonly BadRecord[]): Promise<void>
+  report(place: TopicPartition, bad: readonly BadRecord[]): Promise<void>
   /** Waits before a retry; rejects when there must be none. */
   again(reason: string): Promise<void>
   /** The stored offset differs from the expected one: fetch again from after it. */
@@ -62,7 +62,7 @@ export class PartitionStream {
   next: number
   highWatermark = -1
   /** The last offset from which a batch was requested again. */
-  sought = -1
+  lastSeekOffset = -1
   /** Bytes of lines that are not stored. */
   bytes = 0
   #blocks: Block[] = []
@@ -163,7 +163,7 @@ export class PartitionStream {
     this.#trouble = true
     if (result.kind === 'bad') this.#leaveOut(block, result.lines)
     else if (result.kind === 'refused') this.#refusal = result
-    else if (block === this.#blocks[0]) this.#astray(result.stored)
+    else if (block === this.#blocks[0]) this.#outOfSequence(result.stored)
   }
 
   /** Excludes the records of these lines from the block. */
@@ -191,7 +191,7 @@ export class PartitionStream {
   }
 
   /** Another writer has stored offsets of this partition, or stored ones have disappeared. */
-  #astray(stored: number): void {
+  #outOfSequence(stored: number): void {
     if (this.#blocks.some(({ offset, previous }) => offset === stored || previous === stored)) {
       while (this.#blocks[0] !== undefined && this.#blocks[0].previous !== stored) this.#blocks.shift()
       this.position = stored
@@ -217,7 +217,7 @@ export class PartitionStream {
       if (refusal?.tooLarge === true) this.#halve()
       const [first] = this.#blocks
       if (first !== undefined && first.bad.length > 0) {
-        await this.#services.bury(this.place, first.bad)
+        await this.#services.report(this.place, first.bad)
         first.bad = []
       }
     } catch {

@@ -29,7 +29,7 @@ export interface SchemaRegistry {
   schema(id: number): Promise<SchemaDefinitions>
 }
 
-interface Answer {
+interface RegistryResponse {
   readonly schema: string
   readonly schemaType?: string
   readonly references?: readonly { readonly name: string; readonly subject: string; readonly version: number }[]
@@ -39,7 +39,7 @@ export function schemaRegistry({ url, credentials }: RegistryOptions): SchemaReg
   const base = url.replace(/\/+$/, '')
   const headers: Record<string, string> = { accept: 'application/vnd.schemaregistry.v1+json, application/json' }
   if (credentials !== '') headers['authorization'] = `Basic ${Buffer.from(credentials).toString('base64')}`
-  const ask = (path: string): Promise<Answer> => requestSchema(base + path, headers)
+  const ask = (path: string): Promise<RegistryResponse> => requestSchema(base + path, headers)
   return {
     schema: async (id) => {
       const definitions: string[] = []
@@ -50,25 +50,25 @@ export function schemaRegistry({ url, credentials }: RegistryOptions): SchemaReg
 }
 
 async function gather(
-  ask: (path: string) => Promise<Answer>,
-  answer: Answer,
+  ask: (path: string) => Promise<RegistryResponse>,
+  registered: RegistryResponse,
   definitions: string[],
   seen: Set<string>,
 ): Promise<void> {
-  if (answer.schemaType !== undefined && answer.schemaType !== 'AVRO') {
-    throw new BadRecordError(`the schema is not an Avro schema [type=${answer.schemaType}]`)
+  if (registered.schemaType !== undefined && registered.schemaType !== 'AVRO') {
+    throw new BadRecordError(`the schema is not an Avro schema [type=${registered.schemaType}]`)
   }
-  for (const { subject, version } of answer.references ?? []) {
+  for (const { subject, version } of registered.references ?? []) {
     const path = `/subjects/${encodeURIComponent(subject)}/versions/${version}`
     if (seen.has(path)) continue
     if (seen.size >= referencesMax) throw new BadRecordError('the schema refers to too many others')
     seen.add(path)
     await gather(ask, await ask(path), definitions, seen)
   }
-  definitions.push(answer.schema)
+  definitions.push(registered.schema)
 }
 
-async function requestSchema(url: string, headers: Record<string, string>): Promise<Answer> {
+async function requestSchema(url: string, headers: Record<string, string>): Promise<RegistryResponse> {
   let status: number
   let text: string
   try {
@@ -81,8 +81,8 @@ async function requestSchema(url: string, headers: Record<string, string>): Prom
   if (status === 404) throw new BadRecordError(`the schema registry does not have the schema [url=${url}]`)
   if (status !== 200) throw new RegistryError(`the schema registry answered ${status} [url=${url}]`)
   try {
-    const answer = JSON.parse(text) as Answer
-    if (typeof answer.schema === 'string') return answer
+    const registered = JSON.parse(text) as RegistryResponse
+    if (typeof registered.schema === 'string') return registered
   } catch (error) {
     throw new RegistryError(`the response of the schema registry is not JSON [url=${url}]`, { cause: error })
   }

@@ -33,18 +33,18 @@ const waitingPositions = new Map<number, Deferred<readonly (TopicPartition & { r
 const engine: EngineClient = {
   positions: () => {
     const id = nextId++
-    const answer = deferred<readonly (TopicPartition & { readonly offset: number })[]>()
-    waitingPositions.set(id, answer)
+    const reply = deferred<readonly (TopicPartition & { readonly offset: number })[]>()
+    waitingPositions.set(id, reply)
     post({ kind: 'askPositions', id })
-    return answer.promise
+    return reply.promise
   },
   store: (request) => {
     const id = nextId++
-    const answer = deferred<StoreResult>()
-    waiting.set(id, answer)
+    const reply = deferred<StoreResult>()
+    waiting.set(id, reply)
     // Transfers the lines instead of copying them.
     post({ kind: 'store', id, request }, [request.lines.buffer as ArrayBuffer])
-    return answer.promise
+    return reply.promise
   },
   rejects: (rejects) => post({ kind: 'rejects', rejects }),
 }

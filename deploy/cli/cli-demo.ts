@@ -1,7 +1,7 @@
 // Implements `penstock demo`: creates the tables of the documentation's examples on a running server, or removes them.
 
 import { demoLines, demoTables, sensorsInsert } from '../demo/demo-data.js'
-import { answerOf } from './answer-text.js'
+import { parseResponse } from './exec-response.js'
 import { type Client, openClient, refusalText, type ServerFlags, ToolError } from './http-client.js'
 
 export interface DemoFlags extends ServerFlags {
@@ -68,5 +68,5 @@ async function load(client: Client): Promise<string> {
 async function exec(client: Client, query: string): Promise<readonly (readonly unknown[])[]> {
   const reply = await client.get('exec', { query })
   if (reply.status !== 200) throw new ToolError(await refusalText(reply))
-  return answerOf(await reply.body.text()).dataset ?? []
+  return parseResponse(await reply.body.text()).dataset ?? []
 }

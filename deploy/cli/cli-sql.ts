@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { answerOf, csvText, cutText, doneText, tableText } from './answer-text.js'
+import { csvText, cutText, doneText, parseResponse, tableText } from './exec-response.js'
 import { type Client, exitCodes, openClient, refusalText, type ServerFlags, ToolError } from './http-client.js'
 
 export interface SqlFlags extends ServerFlags {
@@ -112,13 +112,13 @@ async function runOne(client: Client, statement: string, format: Format, flags: 
   const text = await reply.body.text()
   const failure = reply.trailers['x-error']
   if (failure !== undefined) throw new ToolError(decodeURIComponent(failure))
-  const answer = answerOf(text)
+  const response = parseResponse(text)
   if (format === 'json') process.stdout.write(`${text.trimEnd()}\n`)
-  else if (answer.columns === undefined) process.stdout.write(format === 'table' ? doneText(answer) : '')
-  else process.stdout.write(format === 'csv' ? csvText(answer) : tableText(answer))
-  if (answer.capped === true && format !== 'table') process.stderr.write(`${cutText(answer)}\n`)
-  if (flags.timings === true && answer.timings !== undefined) {
-    const { compiler, execute } = answer.timings
+  else if (response.columns === undefined) process.stdout.write(format === 'table' ? doneText(response) : '')
+  else process.stdout.write(format === 'csv' ? csvText(response) : tableText(response))
+  if (response.capped === true && format !== 'table') process.stderr.write(`${cutText(response)}\n`)
+  if (flags.timings === true && response.timings !== undefined) {
+    const { compiler, execute } = response.timings
     process.stderr.write(`compiled in ${compiler} ms, run in ${execute} ms\n`)
   }
 }

@@ -36,7 +36,7 @@ export interface Holder {
 }
 
 /** 'unknown': the holder may be on another machine, or in another process namespace. */
-export type Judgement = 'alive' | 'dead' | 'unknown'
+export type Liveness = 'alive' | 'dead' | 'unknown'
 
 /** File systems that only one kernel at a time can mount, by the magic number of statfs. */
 const localFileSystems: ReadonlySet<number> = new Set([
@@ -91,7 +91,7 @@ export function judge(
   holder: Holder,
   own: Holder,
   { root, excluded, isSocketDeaf }: { root: string; excluded: boolean; isSocketDeaf: (inode: string) => boolean },
-): Judgement {
+): Liveness {
   if (own.boot === null) return judgeProcess(holder)
   const isLocal = isLocalFolder(root)
   // A local file system is mounted by one kernel at a time, so the other one is down.
@@ -105,7 +105,7 @@ export function judge(
 }
 
 /** Judges by the process table, which both processes share. */
-function judgeProcess({ pid, started }: Holder): Judgement {
+function judgeProcess({ pid, started }: Holder): Liveness {
   const found = processStart(pid)
   if (found === null) return 'dead'
   if (found.started === null || started === null) return 'unknown'

@@ -81,8 +81,8 @@ export async function lockRoot(root: string, options: LockOptions = {}): Promise
 /** Whether a process uses the root folder. */
 export async function isServed(root: string): Promise<boolean> {
   if (!existsSync(root)) return false
-  if (process.platform === 'linux' && (await answers(abstractName(statSync(root, { bigint: true }))))) return true
-  if (await atSocket(root, (path) => answers(path))) return true
+  if (process.platform === 'linux' && (await responds(abstractName(statSync(root, { bigint: true }))))) return true
+  if (await atSocket(root, (path) => responds(path))) return true
   const found = newest(root)
   if (found?.holder == null) return false
   const own = ownRecord(statSync(root, { bigint: true }), '', null)
@@ -93,7 +93,7 @@ async function acquire(root: string, options: LockOptions, closers: (() => void)
   const purpose = options.purpose ?? 'server'
   const stats = statSync(root, { bigint: true })
   for (const folder of [root, join(root, 'db')]) await takeKernelName(root, folder, closers)
-  if (await atSocket(root, (path) => answers(path))) throw inUse(root, newest(root)?.holder ?? null)
+  if (await atSocket(root, (path) => responds(path))) throw inUse(root, newest(root)?.holder ?? null)
   const socket = purpose === 'server' ? await listenInFolder(root, closers) : null
   const own = ownRecord(stats, purpose, socket?.inode ?? null)
   const number = await claim(root, own, options)
@@ -126,14 +126,14 @@ function inUse(root: string, holder: Holder | null): FolderInUse {
 async function takeKernelName(root: string, folder: string, closers: (() => void)[]): Promise<void> {
   if (process.platform !== 'linux' || !existsSync(folder)) return
   const name = abstractName(statSync(folder, { bigint: true }))
-  const patienceEnd = performance.now() + endingMs
+  const deadlineMs = performance.now() + endingMs
   for (;;) {
     const server = await listenOn(name)
     if (server !== null) {
       closers.push(() => server.close())
       return
     }
-    if (performance.now() > patienceEnd) throw inUse(root, newest(root)?.holder ?? null)
+    if (performance.now() > deadlineMs) throw inUse(root, newest(root)?.holder ?? null)
     await pause(endingLookMs)
   }
 }
@@ -231,7 +231,7 @@ interface LockFile {
 /** Returns when the holder is dead or has left; throws when it is alive. */
 async function awaitDeath(root: string, own: Holder, first: LockFile, options: LockOptions): Promise<void> {
   const { silentMs = silentMsDefault, waiting } = options
-  const patienceEnd = performance.now() + silentMs
+  const deadlineMs = performance.now() + silentMs
   let reported = false
   for (;;) {
     const now = newest(root)
@@ -239,7 +239,7 @@ async function awaitDeath(root: string, own: Holder, first: LockFile, options: L
     const judgement = now.holder === null ? 'unknown' : await judgeHolder(root, now.holder, own)
     if (judgement === 'dead') return
     if (judgement === 'alive' || now.sign !== first.sign) throw inUse(root, now.holder)
-    if (performance.now() > patienceEnd) return
+    if (performance.now() > deadlineMs) return
     if (!reported) waiting?.(`waits up to ${silentMs / 1000} s for a sign of ${lockPath(root, now.number)}'s holder`)
     reported = true
     await pause(lookMs)
@@ -247,8 +247,8 @@ async function awaitDeath(root: string, own: Holder, first: LockFile, options: L
 }
 
 async function judgeHolder(root: string, holder: Holder, own: Holder): Promise<ReturnType<typeof judge>> {
-  const isDeaf = !(await atSocket(root, (path) => answers(path)))
-  const isSocketDeaf = (inode: string): boolean => isDeaf && inodeOf(join(root, 'tmp', 'server.sock')) === inode
+  const isUnresponsive = !(await atSocket(root, (path) => responds(path)))
+  const isSocketDeaf = (inode: string): boolean => isUnresponsive && inodeOf(join(root, 'tmp', 'server.sock')) === inode
   return judge(holder, own, { root, excluded: process.platform === 'linux', isSocketDeaf })
 }
 
@@ -324,7 +324,7 @@ function listenOn(path: string): Promise<Server | null> {
   })
 }
 
-function answers(path: string): Promise<boolean> {
+function responds(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path)
     socket.once('error', () => resolve(false))

@@ -12,7 +12,7 @@ import type { BindRun } from '../pg/row-window.js'
 import type { CacheCounts } from '../storage/cache/chunk-slots.js'
 import type { LineReject, PackedRows, Receipt } from '../storage/jobs/messages.js'
 import type { Draft } from '../storage/schema/draft.js'
-import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
+import type { KafkaPosition } from '../wal/source-position.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from './ingest.js'
 import type { OwnRows, ReadSnapshot, Session, UserDirectory } from './session.js'
 import type {

@@ -5,7 +5,7 @@ import type { CsvBatch, CsvReject, CsvShape } from '../csv/shape.js'
 import type { PackedRows, Receipt } from '../storage/jobs/messages.js'
 import type { Enumeration, PartitionUnit } from '../storage/schema/schema.js'
 import type { DataType } from '../types/column-types.js'
-import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
+import type { KafkaPosition } from '../wal/source-position.js'
 
 /** Unit of the timestamps of a line-protocol request. */
 export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h'
@@ -16,10 +16,11 @@ export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h'
  * if `previous` equals the stream's stored offset (-1: none); otherwise nothing is stored and the receipt has
  * `existed`. A request without rows advances the offset, too. Engine.positions() returns the stored offsets.
  *
- * Path: packOrigin (storage/manifest/origins.ts) before the lines in the ingest ring, LineProgress.origin on the
- * writer, commitRows, wal/origin.ts in the frame, Origins during replay, a manifest record when the log is trimmed.
+ * Path: packSourcePosition (storage/manifest/source-positions.ts) before the lines in the ingest ring,
+ * LineProgress.origin on the writer, commitRows, wal/source-position.ts in the frame, SourcePositions during replay, a
+ * manifest record when the log is trimmed.
  */
-export interface LineOrigin extends KafkaPosition {
+export interface LineSourcePosition extends KafkaPosition {
   readonly previous: number
 }
 
@@ -44,7 +45,7 @@ export interface LineRequest {
   /** Shown in sys.connections and sys.rejects. */
   readonly connectionId: number
   /** Only with `atomic`. */
-  readonly origin?: LineOrigin
+  readonly origin?: LineSourcePosition
 }
 
 export interface LineTicket {

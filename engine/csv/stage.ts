@@ -36,11 +36,11 @@ const generationShare = 1 / 8
 const memoryMark = 0.8
 /** Limit of generations waiting to be flushed, and of blocks waiting to be filled. */
 const waitingMax = 2
-const lentBlocksMax = 3
+const borrowedBlocksMax = 3
 
 export interface StageEvents {
   /** Lends an input block to be filled. */
-  readonly lentBlocks: (address: number) => void
+  readonly borrowedBlocks: (address: number) => void
   readonly taken: (rows: number, rejects: readonly CsvReject[]) => void
   readonly closed: (generation: StagedGeneration) => void
 }
@@ -71,7 +71,7 @@ export class CsvStager {
   #places: number[] = []
   #tail = 0
   #headerSkipped: boolean
-  readonly #lentBlocks = new Set<number>()
+  readonly #borrowedBlocks = new Set<number>()
   #waiting = 0
   #failed = false
 
@@ -114,9 +114,9 @@ export class CsvStager {
 
   /** Decodes the filled block at `address`; `last`: nothing follows. */
   take(address: number, bytes: number, utf8: boolean, last: boolean): void {
-    assert(this.#lentBlocks.has(address), 'A2: a block of input was lent before it is taken')
+    assert(this.#borrowedBlocks.has(address), 'A2: a block of input was lent before it is taken')
     assert(bytes <= this.#blockBytes, 'A1: a block holds the bytes that were written to it')
-    this.#lentBlocks.delete(address)
+    this.#borrowedBlocks.delete(address)
     const { memory, allocator } = this.#tools
     if (this.#failed) {
       allocator.free(address)
@@ -146,8 +146,8 @@ export class CsvStager {
 
   /** Takes decoded rows instead of the bytes of the lent block. */
   takePacked(address: number, { rows, columns }: PackedRows): void {
-    assert(this.#lentBlocks.has(address), 'A2: a block of input was lent before it is taken')
-    this.#lentBlocks.delete(address)
+    assert(this.#borrowedBlocks.has(address), 'A2: a block of input was lent before it is taken')
+    this.#borrowedBlocks.delete(address)
     const { memory, allocator } = this.#tools
     allocator.free(address)
     if (this.#failed) return
@@ -201,8 +201,8 @@ export class CsvStager {
 
   close(): void {
     this.fail()
-    for (const address of this.#lentBlocks) this.#tools.allocator.free(address)
-    this.#lentBlocks.clear()
+    for (const address of this.#borrowedBlocks) this.#tools.allocator.free(address)
+    this.#borrowedBlocks.clear()
   }
 
   #own(address: number, bytes: number): void {
@@ -219,17 +219,17 @@ export class CsvStager {
   /** Lends blocks to fill, unless flushes must catch up first. */
   #lend(): void {
     const { allocator } = this.#tools
-    while (this.#lentBlocks.size < lentBlocksMax && this.#waiting < waitingMax) {
+    while (this.#borrowedBlocks.size < borrowedBlocksMax && this.#waiting < waitingMax) {
       const bytes = stageHeadroomBytes + this.#blockBytes + paddingBytes
       const address = allocator.allocate(bytes, budgets.memtables)
       if (address === 0) {
-        if (this.#lentBlocks.size > 0 || this.#waiting > 0) return
+        if (this.#borrowedBlocks.size > 0 || this.#waiting > 0) return
         if (this.#rows === 0) throw new ResourceError('out of memory for an import')
         this.#closeGeneration(false)
         return
       }
-      this.#lentBlocks.add(address)
-      this.#events.lentBlocks(address)
+      this.#borrowedBlocks.add(address)
+      this.#events.borrowedBlocks(address)
     }
   }
 

@@ -24,7 +24,7 @@ export const textFlags = { anchoredStart: 1, anchoredEnd: 2, ignoreCase: 4, wild
 export const anyByte = 255
 
 /** Results of matchStrings per row. NULL does not match. */
-export const textAnswers = {
+export const textResults = {
   no: 0,
   yes: 1,
   /** With ignoreCase or wildcards: the string is not ASCII, so the caller decides. */

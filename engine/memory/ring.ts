@@ -26,7 +26,7 @@ const headWord = ingestRingAddress >>> 2
 const tailWord = (ingestRingAddress + 64) >>> 2
 const headerBytes = 64
 const paddingBytes = 64
-const noOrigin = new Uint8Array(0)
+const noSourcePosition = new Uint8Array(0)
 
 export interface RingHeader {
   readonly kind: number
@@ -41,9 +41,9 @@ export interface RingMessage extends RingHeader {
   /** Address of the payload. */
   readonly address: number
   readonly bytes: number
-  /** The encoded source position of the rows (wal/origin.ts); 0 bytes if they have none. */
-  readonly originAddress: number
-  readonly originBytes: number
+  /** The encoded source position of the rows (wal/source-position.ts); 0 bytes if they have none. */
+  readonly sourcePositionAddress: number
+  readonly sourcePositionBytes: number
 }
 
 /** Prepares an empty ring over `capacity` bytes at `base`. Call once, before any thread uses it. */
@@ -65,8 +65,8 @@ function ringCapacity(memory: SharedMemory): number {
 }
 
 /** Size of the whole message in bytes. */
-function ringSpan(payloadBytes: number, originBytes = 0): number {
-  return (headerBytes + alignedTo8(originBytes) + payloadBytes + paddingBytes + 63) & ~63
+function ringSpan(payloadBytes: number, sourcePositionBytes = 0): number {
+  return (headerBytes + alignedTo8(sourcePositionBytes) + payloadBytes + paddingBytes + 63) & ~63
 }
 
 function alignedTo8(bytes: number): number {
@@ -83,7 +83,7 @@ export function ringWrite(
   memory: SharedMemory,
   header: RingHeader,
   payload: Uint8Array,
-  origin: Uint8Array = noOrigin,
+  origin: Uint8Array = noSourcePosition,
 ): boolean {
   const capacity = ringCapacity(memory)
   const span = ringSpan(payload.length, origin.length)
@@ -97,11 +97,11 @@ export function ringWrite(
       memory,
       ringBase(memory) + offset,
       { ...header, kind: ringKinds.skip },
-      { bytes: 0, originBytes: 0, span: skip },
+      { bytes: 0, sourcePositionBytes: 0, span: skip },
     )
   assert(((offset + skip) & (capacity - 1)) + span <= capacity, 'A3: a message of a ring is contiguous')
   const at = ringBase(memory) + ((offset + skip) & (capacity - 1))
-  writeHeader(memory, at, header, { bytes: payload.length, originBytes: origin.length, span })
+  writeHeader(memory, at, header, { bytes: payload.length, sourcePositionBytes: origin.length, span })
   if (origin.length > 0) memory.u8.set(origin, at + headerBytes)
   memory.put(payload, at + headerBytes + alignedTo8(origin.length))
   Atomics.store(memory.u32, headWord, (head + skip + span) >>> 0)
@@ -110,7 +110,7 @@ export function ringWrite(
 
 interface MessageSizes {
   readonly bytes: number
-  readonly originBytes: number
+  readonly sourcePositionBytes: number
   readonly span: number
 }
 
@@ -123,7 +123,7 @@ function writeHeader(memory: SharedMemory, at: number, header: RingHeader, sizes
   memory.u32[(at + 12) >>> 2] = header.connectionId
   memory.f64[(at + 16) >>> 3] = header.nowMicros
   memory.u32[(at + 24) >>> 2] = sizes.span
-  memory.u32[(at + 28) >>> 2] = sizes.originBytes
+  memory.u32[(at + 28) >>> 2] = sizes.sourcePositionBytes
 }
 
 /** Consumer: the oldest message, or null. It stays in place until ringRelease. */
@@ -139,7 +139,7 @@ export function ringPeek(memory: SharedMemory): RingMessage | null {
 }
 
 function readMessage(memory: SharedMemory, at: number): RingMessage {
-  const originBytes = memory.u32[(at + 28) >>> 2]!
+  const sourcePositionBytes = memory.u32[(at + 28) >>> 2]!
   return {
     kind: memory.u8[at + 4]!,
     flags: memory.u8[at + 5]!,
@@ -147,10 +147,10 @@ function readMessage(memory: SharedMemory, at: number): RingMessage {
     requestId: memory.u32[(at + 8) >>> 2]!,
     connectionId: memory.u32[(at + 12) >>> 2]!,
     nowMicros: memory.f64[(at + 16) >>> 3]!,
-    address: at + headerBytes + alignedTo8(originBytes),
+    address: at + headerBytes + alignedTo8(sourcePositionBytes),
     bytes: memory.u32[at >>> 2]!,
-    originAddress: at + headerBytes,
-    originBytes,
+    sourcePositionAddress: at + headerBytes,
+    sourcePositionBytes,
   }
 }
 

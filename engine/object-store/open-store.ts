@@ -21,7 +21,7 @@ export interface ObjectStoreOptions {
   readonly retryMs: number
 }
 
-interface StoreSurroundings {
+interface StoreContext {
   readonly clock: Clock
   readonly files: Files
   readonly environment: Readonly<Record<string, string | undefined>>
@@ -46,7 +46,7 @@ export function storePlace(url: string): StorePlace {
 
 export function openStore(
   options: ObjectStoreOptions,
-  { clock, files, environment }: StoreSurroundings = {
+  { clock, files, environment }: StoreContext = {
     clock: systemClock,
     files: nodeFiles(),
     environment: process.env,

@@ -117,7 +117,7 @@ export class CatalogView {
   }
 
   /** Like hold(), for callers that are done before control returns to the event loop. */
-  glance(tableIds: readonly number[], readSnapshot?: ReadSnapshot): readonly TableSnapshot[] {
+  readNow(tableIds: readonly number[], readSnapshot?: ReadSnapshot): readonly TableSnapshot[] {
     const current = this.#read(tableIds.map((tableId) => this.#state(tableId).current))
     return readSnapshot === undefined ? current : current.map((snapshot) => asOf(readSnapshot, snapshot))
   }
@@ -140,7 +140,7 @@ export class CatalogView {
   /** Without their symbol dictionaries. */
   #hold(tableIds: readonly number[], readSnapshot?: ReadSnapshot): Pick<HeldSnapshots, 'snapshots' | 'release'> {
     const states = tableIds.map((tableId) => this.#state(tableId))
-    const snapshots = this.glance(tableIds, readSnapshot)
+    const snapshots = this.readNow(tableIds, readSnapshot)
     const versions = snapshots.map(({ version }) => version)
     states.forEach((state, index) => count(state.holders, (versions[index] as TableVersion).version, 1))
     this.readers += states.length

@@ -4,7 +4,7 @@
 import type { Connector } from '../api/engine.js'
 import { SqlError } from '../base/errors.js'
 import type { Receipt } from '../storage/jobs/messages.js'
-import { type KafkaOrigin as KafkaPosition, keyConnector } from '../wal/origin.js'
+import { type KafkaPosition, keyConnector } from '../wal/source-position.js'
 import type { Planned } from './plan-helpers.js'
 
 export class Connectors {

@@ -36,7 +36,7 @@ export class InlineExecution {
     // EXPLAIN ANALYZE reports execution on query threads.
     if (request.profile !== undefined) return null
     const { encoding } = request
-    const snapshots = view.glance(request.query.tables, snapshot)
+    const snapshots = view.readNow(request.query.tables, snapshot)
     const query = withViewSides(request.query, snapshots, this.#options.memory)
     if (!inline.isSmall(query, encoding, snapshots)) return null
     const symbols = new HeldSymbols(this.#options.memory, snapshots)

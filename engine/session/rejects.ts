@@ -5,7 +5,7 @@ import type { LineRequest } from '../api/ingest.js'
 import type { VirtualRelation } from '../api/statements.js'
 import type { Receipt } from '../storage/jobs/messages.js'
 import type { Value } from '../types/value.js'
-import type { KafkaOrigin as KafkaPosition } from '../wal/origin.js'
+import type { KafkaPosition } from '../wal/source-position.js'
 
 const rejectsMax = 10_000
 

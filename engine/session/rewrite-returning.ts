@@ -3,8 +3,8 @@
 // this query also counts the rows for the response to the client.
 
 import type { ChangePreview, RowsResult } from '../api/statements.js'
+import type { AffectedRows } from '../sql/statements/affected-rows.js'
 import type { Returning } from '../sql/statements/planned.js'
-import type { TouchedRows } from '../sql/statements/touched.js'
 import { demandReturnable } from '../storage/jobs/rewrite-changes.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { RunningQuery } from '../threads/query-reader.js'
@@ -20,7 +20,7 @@ export interface PreviewWays {
 
 /** Counts the affected rows, and reads them if there is a list. */
 export async function previewChange(
-  { returning, version, tag }: TouchedRows,
+  { returning, version, tag }: AffectedRows,
   ways: PreviewWays,
 ): Promise<ChangePreview> {
   const running = ways.run(returning === null ? 'count' : 'values')

@@ -50,7 +50,7 @@ interface RowTransactionOptions {
   readonly engine: Pick<Engine, 'load'>
 }
 
-interface Surroundings {
+interface TransactionContext {
   readonly memory: SharedMemory
   /** The catalog epoch. */
   readonly view: { readonly epoch: number }
@@ -59,7 +59,7 @@ interface Surroundings {
 
 export function openTransaction(
   catalogOf: (session: Session | null) => Catalog,
-  { memory, clock, view }: Surroundings,
+  { memory, clock, view }: TransactionContext,
   sendRows: (tables: readonly RowsInput[]) => Promise<Receipt>,
   engine: Pick<Engine, 'load'>,
 ): RowTransaction {

@@ -12,8 +12,8 @@
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
 import { metricOf, writeRefusals } from '../memory/metrics.js'
 import { lineFlags, ringKinds, ringPeek, ringUsed } from '../memory/ring.js'
-import { noOrigin } from '../wal/origin.js'
 import { isFull } from '../wal/reserve.js'
+import { noSourcePosition } from '../wal/source-position.js'
 import type { LogReport } from '../wal/types.js'
 import type { ToWriter } from './jobs/messages.js'
 import { hasUsers, readUsers, type UserRecord, writeUsers } from './manifest/users.js'
@@ -32,10 +32,10 @@ import { noteUploaded } from './writer/writer-remote.js'
 import { applyRewrite } from './writer/writer-rewrite.js'
 import { type StagedRows, stageRows } from './writer/writer-rows.js'
 import {
-  answerNow,
   enqueue,
   receiptOf,
   refusal,
+  sendReceiptNow,
   settleCommits,
   type WriterOptions,
   type WriterState,
@@ -84,7 +84,7 @@ export class WriterLoop {
     this.progress = newLineProgress(this.state)
     const versions = [...this.state.catalog.byId.values()].map((table) => table.nextVersion())
     const users = openUsers(this.state)
-    options.post({ kind: 'ready', versions, positions: this.state.origins.positions, users })
+    options.post({ kind: 'ready', versions, positions: this.state.sourcePositions.positions, users })
   }
 
   /** True after the response to 'close': all files are closed. */
@@ -283,7 +283,7 @@ export class WriterLoop {
 
   private takeTableIds({ requestId, count }: Extract<Command, { kind: 'tableIds' }>): void {
     const firstTableId = this.state.catalog.takeIds(count)
-    answerNow(this.state, receiptOf(requestId, { firstTableId }))
+    sendReceiptNow(this.state, receiptOf(requestId, { firstTableId }))
   }
 
   private takeTransaction(command: TransactionCommand): void {
@@ -295,7 +295,7 @@ export class WriterLoop {
     } catch (thrown) {
       if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown
       state.catalog.undo()
-      answerNow(state, refusal(command.requestId, errorRecord(thrown)))
+      sendReceiptNow(state, refusal(command.requestId, errorRecord(thrown)))
     }
   }
 
@@ -314,7 +314,7 @@ export class WriterLoop {
     } catch (thrown) {
       if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown
       state.catalog.undo()
-      answerNow(state, refusal(requestId, errorRecord(thrown)))
+      sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
     }
   }
 
@@ -327,14 +327,14 @@ export class WriterLoop {
     const receipts = (lsn: number) => [receiptOf(requestId, { rows, lsn })]
     try {
       if (filled.length === 0 && extra === undefined) enqueue(state, { receipts: receipts(0) })
-      else if (!commitRows(state, filled, receipts, noOrigin, extra)) {
+      else if (!commitRows(state, filled, receipts, noSourcePosition, extra)) {
         if (!giveUp) return false
         throw new ResourceError('out of memory for rows')
       }
     } catch (thrown) {
       if (!(thrown instanceof ResourceError)) throw thrown
       state.catalog.undo()
-      answerNow(state, refusal(requestId, errorRecord(thrown)))
+      sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
     }
     staged.free()
     this.waitingRows = undefined
@@ -346,17 +346,17 @@ export class WriterLoop {
     try {
       writeUsers(files, directory, bytes)
       noteUsers(this.state)
-      answerNow(this.state, receiptOf(requestId, {}))
+      sendReceiptNow(this.state, receiptOf(requestId, {}))
     } catch (thrown) {
       if (!(thrown instanceof FileError)) throw thrown
-      answerNow(this.state, refusal(requestId, errorRecord(thrown)))
+      sendReceiptNow(this.state, refusal(requestId, errorRecord(thrown)))
     }
   }
 
   /** Flushes all tables. Responds when their parts are in the manifest, or when the disk refuses. */
   private checkpoint(requestId: number, tableId?: number): void {
     const { state } = this
-    const refuse = (error: ErrorRecord) => answerNow(state, refusal(requestId, error))
+    const refuse = (error: ErrorRecord) => sendReceiptNow(state, refusal(requestId, error))
     if (state.wal.state === 'poisoned') {
       refuse(errorRecord(new ResourceError('the log cannot be written now [state=poisoned]')))
       return

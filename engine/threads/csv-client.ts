@@ -13,11 +13,11 @@ import { Load, type LoadMessage, type LoadServices } from './load-client.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { Thread } from './thread.js'
 
-export type CsvAnswer = LoadMessage | Extract<FromQueryHost, { kind: 'csvBatches' | 'csvFailed' }>
+export type CsvReply = LoadMessage | Extract<FromQueryHost, { kind: 'csvBatches' | 'csvFailed' }>
 
 interface Waiting {
   readonly thread: Thread<ToQueryHost>
-  answer: Deferred<readonly CsvBatch[]> | null
+  reply: Deferred<readonly CsvBatch[]> | null
   /** The error after which nothing more can be decoded. */
   failure: Error | null
 }
@@ -29,17 +29,17 @@ export class CsvClient {
 
   open(thread: Thread<ToQueryHost>, shape: CsvShape): CsvDecoding {
     const csvId = this.#nextId++
-    const file: Waiting = { thread, answer: null, failure: null }
+    const file: Waiting = { thread, reply: null, failure: null }
     this.#files.set(csvId, file)
     thread.post({ kind: 'csvOpen', csvId, shape, stage: null })
     return {
       decode: (block, last) => {
-        assert(file.answer === null, 'one block is decoded at a time')
+        assert(file.reply === null, 'one block is decoded at a time')
         if (file.failure !== null) return Promise.reject(file.failure)
-        const answer = deferred<readonly CsvBatch[]>()
-        file.answer = answer
+        const reply = deferred<readonly CsvBatch[]>()
+        file.reply = reply
         thread.post({ kind: 'csvBlock', csvId, block, last })
-        return answer.promise
+        return reply.promise
       },
       close: () => {
         this.#files.delete(csvId)
@@ -60,7 +60,7 @@ export class CsvClient {
     return load
   }
 
-  receive(message: CsvAnswer): void {
+  receive(message: CsvReply): void {
     const load = this.#loads.get(message.csvId)?.load
     if (load !== undefined) {
       if (message.kind === 'csvFailed') load.fail(message.error)
@@ -71,9 +71,9 @@ export class CsvClient {
     if (file === undefined) return
     if (message.kind === 'csvFailed') fail(file, message.error)
     else if (message.kind === 'csvBatches') {
-      const { answer } = file
-      file.answer = null
-      answer?.resolve(message.batches)
+      const { reply } = file
+      file.reply = null
+      reply?.resolve(message.batches)
     }
   }
 
@@ -84,10 +84,10 @@ export class CsvClient {
 }
 
 function fail(file: Waiting, error: ErrorRecord): void {
-  const { answer } = file
+  const { reply } = file
   file.failure = errorFromRecord(error)
-  file.answer = null
-  answer?.reject(file.failure)
+  file.reply = null
+  reply?.reject(file.failure)
 }
 
 /** The columns that rows are decoded to; undefined if there is no such table. */

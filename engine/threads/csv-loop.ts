@@ -85,7 +85,7 @@ export class CsvLoop {
       return
     }
     const stager = new CsvStager(this.#tools, shape, stage, {
-      lentBlocks: (address) => this.#post({ kind: 'csvLent', csvId, address }),
+      borrowedBlocks: (address) => this.#post({ kind: 'csvLent', csvId, address }),
       taken: (rows, rejects) => this.#post({ kind: 'csvTaken', csvId, rows, rejects }),
       closed: (generation) => this.#post({ kind: 'csvGeneration', csvId, generation }),
     })

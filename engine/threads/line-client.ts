@@ -8,7 +8,7 @@ import { ResourceError } from '../base/errors.js'
 import { lineFlags, precisionCodes, type RingHeader, ringKinds, ringRoom, ringWrite } from '../memory/ring.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Receipt } from '../storage/jobs/messages.js'
-import { packOrigin } from '../storage/manifest/origins.js'
+import { packSourcePosition } from '../storage/manifest/source-positions.js'
 import { writeRefusal } from './write-guard.js'
 
 /** Interval in ms at which delayed lines check whether writes are accepted again. */
@@ -106,7 +106,12 @@ export class LineClient {
       connectionId: request.connectionId,
       nowMicros: nowMicros(),
     }
-    return ringWrite(memory, header, request.blocks[index] as Uint8Array, index === 0 ? originOf(request) : undefined)
+    return ringWrite(
+      memory,
+      header,
+      request.blocks[index] as Uint8Array,
+      index === 0 ? sourcePositionOf(request) : undefined,
+    )
   }
 
   async #serve(written: number): Promise<void> {
@@ -126,8 +131,8 @@ export class LineClient {
   }
 }
 
-function originOf({ origin }: LineRequest): Uint8Array | undefined {
-  return origin === undefined ? undefined : packOrigin(origin, origin.previous)
+function sourcePositionOf({ origin }: LineRequest): Uint8Array | undefined {
+  return origin === undefined ? undefined : packSourcePosition(origin, origin.previous)
 }
 
 function flagsOf(request: LineRequest, index: number): number {

@@ -35,7 +35,7 @@ export interface LoadServices {
   readonly ended: () => void
 }
 
-interface LoadSurroundings extends Pick<LoadServices, 'request' | 'postWriter'> {
+interface LoadContext extends Pick<LoadServices, 'request' | 'postWriter'> {
   readonly view: Pick<CatalogView, 'hold'>
   readonly symbolsOf: (held: HeldSnapshots) => Promise<void> | null
   readonly queries: {
@@ -44,15 +44,15 @@ interface LoadSurroundings extends Pick<LoadServices, 'request' | 'postWriter'> 
 }
 
 /** Opens a load. Its tables stay pinned until it has ended, because its jobs read their symbols. */
-export function openLoad(surroundings: LoadSurroundings, options: LoadOptions): CsvLoad {
-  const { view, queries, postWriter } = surroundings
+export function openLoad(context: LoadContext, options: LoadOptions): CsvLoad {
+  const { view, queries, postWriter } = context
   const held = view.hold([options.tableId])
-  const ready = surroundings.symbolsOf(held)
+  const ready = context.symbolsOf(held)
   // The error is reported to the first request.
   ready?.catch(() => {})
   const request: LoadServices['request'] = async (message) => {
     await ready
-    return surroundings.request(message)
+    return context.request(message)
   }
   return queries.load({ request, postWriter, ended: () => held.release() }, options)
 }
@@ -63,7 +63,7 @@ export class Load implements CsvLoad {
   readonly #services: LoadServices
   readonly #options: LoadOptions
   readonly #utf8 = new Utf8Check()
-  readonly #lentBlocks: number[] = []
+  readonly #borrowedBlocks: number[] = []
   #filling: { readonly address: number; bytes: number } | null = null
   #news: Deferred<void> | null = null
   #failure: Error | null = null
@@ -157,7 +157,7 @@ export class Load implements CsvLoad {
   receive(message: LoadMessage): void {
     switch (message.kind) {
       case 'csvLent':
-        this.#lentBlocks.push(message.address)
+        this.#borrowedBlocks.push(message.address)
         this.#news?.resolve()
         return
       case 'csvClosed':
@@ -184,7 +184,7 @@ export class Load implements CsvLoad {
   async #nextBlock(): Promise<{ readonly address: number; bytes: number }> {
     for (;;) {
       if (this.#failure !== null) throw this.#failure
-      const address = this.#lentBlocks.shift()
+      const address = this.#borrowedBlocks.shift()
       if (address !== undefined) {
         this.#filling = { address, bytes: 0 }
         return this.#filling

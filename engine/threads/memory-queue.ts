@@ -22,7 +22,7 @@ export interface Starved {
 /** The first turn begins when at most 1 / quietParts of the budget is in use, later ones at half as much each, */
 const quietParts = 4
 /** or after this time in ms, later ones after twice as much each. */
-const patienceMs = 2500
+const timeoutMs = 2500
 /** New queries may use 1 / shareParts of the budget while others wait. */
 const shareParts = 32
 /** A query that failed although it could use this share of the budget needs more than there is. */
@@ -83,7 +83,7 @@ export class MemoryQueue {
     const held = this.#allocator.used(budgets.queries) - this.#idleBytes
     const times = 2 ** first.query.turns
     const quiet = held <= this.#limit / quietParts / times
-    if (this.#turn !== null || !(quiet || now - first.sinceMs > patienceMs * times)) return
+    if (this.#turn !== null || !(quiet || now - first.sinceMs > timeoutMs * times)) return
     this.#waiting.shift()
     this.#turn = first.query
     first.query.turns++

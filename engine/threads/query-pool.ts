@@ -34,7 +34,7 @@ import type { LoadServices } from './load-client.js'
 import { MemoryQueue, type Starved } from './memory-queue.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import { OrphanedMemory, type Settled } from './orphaned-memory.js'
-import { type Answer, type QuerySummary, Running, type RunningQuery } from './query-reader.js'
+import { type QueryReply, type QuerySummary, Running, type RunningQuery } from './query-reader.js'
 import type { Overdue } from './query-watch.js'
 import { type Thread, tooDeepText } from './thread.js'
 import { threadIds } from './wake.js'
@@ -60,7 +60,7 @@ interface Task {
 /** One attempt to run a query: its workers, and what to do when they are gone. */
 interface ParallelAttempt {
   /** Whether other queries were running when the attempt began. */
-  readonly hadCompany: boolean
+  readonly ranWithOthers: boolean
   /** Number of this attempt among those of all queries. */
   readonly attempt: number
   readonly coordinator: Thread<ToQueryHost>
@@ -144,7 +144,7 @@ export class QueryPool {
     const concerned = [...this.#parallel].filter(
       ([, { coordinator, fragmentWorkers }]) => coordinator === worker.thread || fragmentWorkers.has(worker.thread),
     )
-    const lentBlocks = [...worker.readers].flatMap((running) => running.held)
+    const borrowedBlocks = [...worker.readers].flatMap((running) => running.held)
     for (const running of worker.queries) {
       const own = running.queryId === stuck ? errorRecord(this.#overdueError(running)) : record
       this.#finish({ kind: 'error', queryId: running.queryId, error: own })
@@ -153,7 +153,7 @@ export class QueryPool {
     for (const posted of worker.jobs.values()) this.#runAgain(posted, stuck === 0, record)
     for (const queryId of [...this.#parallel.keys()]) this.#workerGone(queryId, worker.thread)
     const waitsFor = concerned.map(([queryId]) => queryId).filter((queryId) => this.#parallel.has(queryId))
-    this.#orphans.add(threadId, ledger, waitsFor, lentBlocks)
+    this.#orphans.add(threadId, ledger, waitsFor, borrowedBlocks)
   }
 
   /** A message that was too deeply nested is lost. It may belong to any query of the thread, so all of them fail. */
@@ -227,9 +227,9 @@ export class QueryPool {
     const { queryId } = running
     const worker = this.#leastBusy()
     const message: RunQuery = { kind: 'run', queryId, ...request, ...bounds }
-    const hadCompany = this.#parallel.size > 0
+    const ranWithOthers = this.#parallel.size > 0
     this.#parallel.set(queryId, {
-      ...{ hadCompany, attempt: ++this.#attempts },
+      ...{ ranWithOthers, attempt: ++this.#attempts },
       ...{
         coordinator: worker.thread,
         request: message,
@@ -273,7 +273,7 @@ export class QueryPool {
     const jobs = [...this.#workers.values()].reduce((sum, worker) => sum + worker.jobs.size, 0)
     const others = this.#parallel.size - 1 + jobs
     // Others may have ended in the meantime, and their messages may have arrived first.
-    if (turns === 0) return others > 0 || parallel.hadCompany || parallel.attempt !== this.#attempts
+    if (turns === 0) return others > 0 || parallel.ranWithOthers || parallel.attempt !== this.#attempts
     return turns < turnsMax && (this.#besideUnbounded || this.#starved.crowdedBy(others))
   }
 
@@ -446,7 +446,7 @@ export class QueryPool {
     return this.#csv.open(thread, shape)
   }
 
-  #deliver(message: Answer): void {
+  #deliver(message: QueryReply): void {
     const task = this.#running.get(message.queryId)
     if (task === undefined) return
     const { running, worker } = task
@@ -455,7 +455,7 @@ export class QueryPool {
     else running.deliver(message)
   }
 
-  #finish(message: Extract<Answer, { kind: 'end' | 'error' }>): void {
+  #finish(message: Extract<QueryReply, { kind: 'end' | 'error' }>): void {
     const running = this.#running.get(message.queryId)?.running
     if (running === undefined) return
     this.#running.delete(running.queryId)

@@ -33,7 +33,7 @@ export interface RunningQuery {
 }
 
 /** Messages of the coordinator to the query's reader. */
-export type Answer = Exclude<FromQueryThread, { kind: 'offerFragment' | 'dismissed' }>
+export type QueryReply = Exclude<FromQueryThread, { kind: 'offerFragment' | 'dismissed' }>
 type Delivered = Extract<FromQueryThread, { kind: 'block' | 'rows' | 'packed' }>
 /** The last bytes of the result, which arrive with its end. */
 interface Tail {
@@ -54,7 +54,7 @@ export class Running implements RunningQuery {
   #tail: Tail | null = null
   #news: (() => void) | null = null
   /** Address of the block that the reader is using, 0 = none. */
-  #lentBlocks = 0
+  #borrowedBlocks = 0
   /** Whether anything has been passed to the reader. */
   begun = false
   /** Time and reason of a cancellation. */
@@ -69,7 +69,7 @@ export class Running implements RunningQuery {
     this.summary.catch(() => {})
   }
 
-  deliver(message: Answer): void {
+  deliver(message: QueryReply): void {
     switch (message.kind) {
       case 'block':
       case 'rows':
@@ -109,19 +109,19 @@ export class Running implements RunningQuery {
   /** Blocks that have not been returned. */
   get held(): number[] {
     const waiting = this.#waiting.flatMap((message) => (message.kind === 'block' ? [message.address] : []))
-    return this.#lentBlocks === 0 ? waiting : [...waiting, this.#lentBlocks]
+    return this.#borrowedBlocks === 0 ? waiting : [...waiting, this.#borrowedBlocks]
   }
 
   /** Whether the query has ended and no block is in use. */
   get settled(): boolean {
-    return this.#over !== 'no' && this.#lentBlocks === 0 && this.#waiting.length === 0
+    return this.#over !== 'no' && this.#borrowedBlocks === 0 && this.#waiting.length === 0
   }
 
   get blocks(): AsyncIterable<Uint8Array> {
     return this.#iterate((message) => {
       if (message.kind === 'tail') return message.bytes
       assert(message.kind === 'block', 'this encoding sends blocks')
-      this.#lentBlocks = message.address
+      this.#borrowedBlocks = message.address
       return this.#memory.u8.subarray(message.address, message.address + message.bytes)
     })
   }
@@ -182,9 +182,9 @@ export class Running implements RunningQuery {
   }
 
   #giveBack(): void {
-    if (this.#lentBlocks === 0) return
-    this.#post({ kind: 'release', queryId: this.queryId, address: this.#lentBlocks })
-    this.#lentBlocks = 0
+    if (this.#borrowedBlocks === 0) return
+    this.#post({ kind: 'release', queryId: this.queryId, address: this.#borrowedBlocks })
+    this.#borrowedBlocks = 0
   }
 
   #drain(): void {

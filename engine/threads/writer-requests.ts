@@ -31,9 +31,9 @@ export class WriterRequests {
   /** Sends a command; throws the error of its receipt. */
   async send(message: (requestId: number) => ToWriter): Promise<Receipt> {
     const requestId = this.nextId()
-    const answered = this.expect(requestId)
+    const reply = this.expect(requestId)
     this.#post(message(requestId))
-    const receipt = await answered
+    const receipt = await reply
     if (receipt.error !== null) throw errorFromRecord(receipt.error)
     return receipt
   }

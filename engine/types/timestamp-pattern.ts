@@ -74,7 +74,7 @@ const finest = [
  * The largest unit within which the printed text is constant; undefined when it prints fractions of a second or no
  * time.
  */
-export function steadyUnit(pattern: string): (typeof finest)[number][1] | undefined {
+export function constantUnit(pattern: string): (typeof finest)[number][1] | undefined {
   const letters = compile(pattern).flatMap((element) => (element.kind === 'field' ? [element.letter] : []))
   if (letters.some((letter) => 'SUN'.includes(letter))) return undefined
   return finest.find(([group]) => letters.some((letter) => group.includes(letter)))?.[1]

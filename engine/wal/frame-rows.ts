@@ -12,7 +12,7 @@
 //   column     column id u32 | type tag u8 | a u8 | b u8 | 0 u8 | data bytes u32 | 0 u32 | data
 //   data       fixed width: the values as in memory. Variable: lengths i32 each (-1 null), padded to 8, then the bytes.
 //
-//   origin     see origin.ts
+//   origin     see source-position.ts
 //
 // Encoding does not copy columns of fixed width; their chunks are views of the caller's memory. Decoding returns views
 // of the payload. A column that is missing in a table reads as NULL in all rows.
@@ -22,7 +22,7 @@ import { CorruptionError } from '../base/errors.js'
 import { columnTypes, type DataType, dataType, isVariable, typeByTag, widthOf } from '../types/column-types.js'
 import { ChunkWriter, copyEntries, entriesBytes } from './chunks.js'
 import { alignUp, getU64, setU64, utf8, viewOf } from './frame.js'
-import { describeOrigin, type Origin } from './origin.js'
+import { describeSourcePosition, type SourcePosition } from './source-position.js'
 import { frameKinds } from './types.js'
 
 /** The values of one column. */
@@ -65,7 +65,7 @@ export interface TableRows {
 }
 
 export interface RowsTransaction {
-  readonly origin: Origin
+  readonly origin: SourcePosition
   /** Schema changes that precede the rows, as plain JSON objects. */
   readonly ddl: readonly object[]
   readonly tables: readonly TableRows[]
@@ -272,12 +272,12 @@ export function describePayload(kind: number, payload: Uint8Array): string {
   if (kind === frameKinds.ddl || kind === frameKinds.commit) {
     return `${kind === frameKinds.ddl ? 'ddl' : 'commit'} ${utf8(payload.subarray(0, describedMax))}`
   }
-  if (kind !== frameKinds.rows && kind !== frameKinds.carry) return `frame of kind ${kind}`
-  const parts: string[] = [kind === frameKinds.rows ? 'rows' : 'carried rows']
+  if (kind !== frameKinds.rows && kind !== frameKinds.relocation) return `frame of kind ${kind}`
+  const parts: string[] = [kind === frameKinds.rows ? 'rows' : 'relocated rows']
   try {
     const reader = new PayloadReader(payload)
     const { origin, tableCount } = decodeHeader(reader)
-    parts.push(...describeOrigin(origin))
+    parts.push(...describeSourcePosition(origin))
     for (let index = 0; index < tableCount; index++) {
       const { tableId, transaction, rowCount } = decodeTable(reader)
       parts.push(`table ${tableId} transaction ${transaction} (${rowCount} rows)`)

@@ -5,7 +5,7 @@ import { assert } from '../base/assert.js'
 import type { File } from '../base/files.js'
 import type { Lsn } from './types.js'
 
-interface SyncOnItsWay {
+interface PendingSync {
   readonly sequence: number
   readonly endLsn: Lsn
 }
@@ -18,22 +18,22 @@ interface Closing {
 
 export class SyncRequests {
   #closing: Closing[] = []
-  readonly #onTheirWay: SyncOnItsWay[] = []
+  readonly #inFlight: PendingSync[] = []
 
   get isEmpty(): boolean {
-    return this.#onTheirWay.length === 0
+    return this.#inFlight.length === 0
   }
 
   requested(sequence: number, endLsn: Lsn): void {
-    assert(sequence > (this.#onTheirWay.at(-1)?.sequence ?? 0), 'L1: sync requests are numbered in their order')
-    this.#onTheirWay.push({ sequence, endLsn })
+    assert(sequence > (this.#inFlight.at(-1)?.sequence ?? 0), 'L1: sync requests are numbered in their order')
+    this.#inFlight.push({ sequence, endLsn })
   }
 
   /** Removes the requests up to the sequence; returns the log position that the last one covers. */
   reported(sequence: number): Lsn | undefined {
-    const index = this.#onTheirWay.findLastIndex((request) => request.sequence <= sequence)
-    const endLsn = this.#onTheirWay[index]?.endLsn
-    this.#onTheirWay.splice(0, index + 1)
+    const index = this.#inFlight.findLastIndex((request) => request.sequence <= sequence)
+    const endLsn = this.#inFlight[index]?.endLsn
+    this.#inFlight.splice(0, index + 1)
     this.#closeReported()
     return endLsn
   }
@@ -51,7 +51,7 @@ export class SyncRequests {
   }
 
   #closeReported(): void {
-    const next = this.#onTheirWay[0]?.sequence ?? Number.POSITIVE_INFINITY
+    const next = this.#inFlight[0]?.sequence ?? Number.POSITIVE_INFINITY
     this.#closing = this.#closing.filter(({ file, lastSequence }) => {
       if (lastSequence >= next) return true
       file.close()

@@ -32,7 +32,7 @@ export const frameKinds = {
   /** A schema change without rows; the payload is a JSON object. */
   ddl: 17,
   /** A relocation frame: rows of small tables, appended again with their transaction numbers; encoded like rows. */
-  carry: 18,
+  relocation: 18,
   /** Publishes staged parts of a transaction that did not fit into memory; the payload is JSON. */
   commit: 19,
 } as const

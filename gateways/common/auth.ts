@@ -121,12 +121,12 @@ export class Authenticator {
   }
 
   /** Checks the response to an MD5 challenge: `md5` and md5(md5(password + name) + salt) in hex. */
-  md5(name: string, salt: Uint8Array, answer: string): Principal | null {
+  md5(name: string, salt: Uint8Array, hash: string): Principal | null {
     const configured = this.#configured.get(name)
     const password = configured?.password ?? this.#secret.toString('hex')
     const inner = createHash('md5').update(`${password}${name}`).digest('hex')
     const wanted = `md5${createHash('md5').update(inner).update(salt).digest('hex')}`
-    return this.#equal(wanted, answer) && configured !== undefined ? configured : null
+    return this.#equal(wanted, hash) && configured !== undefined ? configured : null
   }
 
   #basic(text: string, credentials: string): Principal | null | Promise<Principal | null> {

@@ -3,7 +3,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { linger, patience } from './linger.js'
+import { linger, lingerLimits } from './linger.js'
 
 export interface FramingFault {
   readonly status: 400 | 501
@@ -47,11 +47,11 @@ export function brokenStatus(code: string | undefined): string {
 }
 
 /** Sends an error response to an invalid request, unless one was sent (null), and ends the connection. */
-export function answerBroken(socket: Socket, status: string | null): void {
+export function respondToBroken(socket: Socket, status: string | null): void {
   // Otherwise the parser would report an error for every further byte.
   socket.removeAllListeners('data')
   socket.on('data', () => {})
   socket.resume()
   if (status !== null) socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
-  linger(socket, patience.stranger)
+  linger(socket, lingerLimits.stranger)
 }

@@ -5,17 +5,17 @@
 
 import type { Socket } from 'node:net'
 
-export interface Patience {
+export interface LingerLimits {
   /** Bytes that must arrive within a second to extend the wait by another second. */
   readonly bytesMin: number
   readonly secondsMax: number
 }
 
 /** Limits for unauthenticated clients (a second per MiB) and for authenticated ones, which may be slow. */
-export const patience = {
+export const lingerLimits = {
   stranger: { bytesMin: 1024 * 1024, secondsMax: 10 },
   known: { bytesMin: 1, secondsMax: 30 },
-} as const satisfies Readonly<Record<string, Patience>>
+} as const satisfies Readonly<Record<string, LingerLimits>>
 
 const secondMs = 1000
 const lingering = new WeakSet<Socket>()
@@ -28,12 +28,12 @@ export function isLingering(socket: Socket): boolean {
  * Ends our side after pending writes, and destroys the socket when the client has ended its side or the time is
  * over.
  */
-export function linger(socket: Socket, patience: Patience): void {
+export function linger(socket: Socket, lingerLimits: LingerLimits): void {
   if (lingering.has(socket)) return
   lingering.add(socket)
   const closing = (): void => {
     if (socket.readableEnded) socket.destroy()
-    else watchRemainder(socket, patience)
+    else watchRemainder(socket, lingerLimits)
   }
   socket.once('end', () => {
     if (socket.writableFinished) socket.destroy()
@@ -45,7 +45,7 @@ export function linger(socket: Socket, patience: Patience): void {
 }
 
 /** Destroys the socket if the remaining input arrives too slowly; the returned function stops watching. */
-export function watchRemainder(socket: Socket, { bytesMin, secondsMax }: Patience): () => void {
+export function watchRemainder(socket: Socket, { bytesMin, secondsMax }: LingerLimits): () => void {
   let seconds = 0
   let before = socket.bytesRead
   const timer = setInterval(() => {

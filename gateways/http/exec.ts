@@ -12,7 +12,7 @@ import { brokenTail, doneBody, planBody, rowsHead, rowsTail, type Times } from '
 import { type ExecRequest, ExecRequestError, parseExecRequest } from './exec-request.js'
 import { announceTrailers, begin, contentTypes, reply, replyBusy, replyText } from './replies.js'
 import { bringsBody, headerText, readBody } from './request-body.js'
-import { answering, brokenAnswer, logStatement } from './statement.js'
+import { answering, errorReport, logStatement } from './statement.js'
 
 /** Trailer with the URL-encoded message of a query that failed after rows were sent. */
 const errorTrailer = 'X-Error'
@@ -38,7 +38,7 @@ export async function handleExec(context: HttpContext, exchange: Exchange): Prom
           timeoutMs: context.options.queryTimeoutMs,
         })
         sql = exec.sql
-        if (exchange.request.method === 'HEAD') return answerHead(context, exchange, sql)
+        if (exchange.request.method === 'HEAD') return respondToHead(context, exchange, sql)
         await runStatement(context, exchange, exec, parameters, gone)
       },
       () => sql,
@@ -54,7 +54,7 @@ async function parametersOf({ request, query }: Exchange): Promise<ExecBody> {
 }
 
 /** Answers HEAD: validates the statement without running it. */
-async function answerHead({ engine }: HttpContext, { response, session }: Exchange, sql: string): Promise<void> {
+async function respondToHead({ engine }: HttpContext, { response, session }: Exchange, sql: string): Promise<void> {
   await whenReady(() => engine.validate(sql, session))
   begin(response, 200, ['Content-Type', contentTypes.json]).end()
 }
@@ -160,7 +160,7 @@ async function sendRows(
     },
     through: coding === null ? null : compressor(coding),
     broken: (error) => {
-      const { message, place } = brokenAnswer(context, exec.sql, error)
+      const { message, place } = errorReport(context, exec.sql, error)
       response.addTrailers({ [errorTrailer]: encodeURIComponent(message) })
       return brokenTail(exec, message, place)
     },

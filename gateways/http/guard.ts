@@ -2,7 +2,7 @@
 // adds the CORS headers.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { patience, watchRemainder } from '../common/linger.js'
+import { lingerLimits, watchRemainder } from '../common/linger.js'
 import type { Principal } from '../common/users.js'
 import { isAllowedOrigin } from './access.js'
 import type { HttpContext } from './context.js'
@@ -82,10 +82,10 @@ export function refuseUnread(response: ServerResponse, status: number, body: unk
 }
 
 /** After the response, discards what the client still sends, for a limited time. */
-export function readOn(response: ServerResponse, who: keyof typeof patience): void {
+export function readOn(response: ServerResponse, who: keyof typeof lingerLimits): void {
   const { req: request } = response
   if (request.complete || request.destroyed) return
-  const watched = watchRemainder(request.socket, patience[who])
+  const watched = watchRemainder(request.socket, lingerLimits[who])
   request.once('close', watched)
   resumeLater(request)
 }
@@ -113,9 +113,9 @@ export function crossOriginHeaders({ options }: HttpContext, request: IncomingMe
 
 /**
  * Checks the Host header against DNS rebinding. A malicious page can make its own name resolve to this server, and the
- * browser then treats this server as part of that page's site. Only the name in the Host header reveals it. IP addresses
- * and names that nobody else can register are always accepted; `known` holds further names from the settings, in lower
- * case.
+ * browser then treats this server as part of that page's site. Only the name in the Host header reveals it. IP
+ * addresses and names that nobody else can register are always accepted; `known` holds further names from the
+ * settings, in lower case.
  */
 export function isKnownHost(host: string | undefined, known: readonly string[]): boolean {
   // Browsers always send a Host header.

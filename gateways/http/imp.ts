@@ -12,7 +12,7 @@ import {
   parseImportSchema,
   readMultipart,
 } from '../../pipeline/ingest.js'
-import { answerOf } from '../common/answers.js'
+import { errorReportOf } from '../common/error-reports.js'
 import { importing, refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
 import { readOn, refuseUnread } from './guard.js'
@@ -35,14 +35,14 @@ export async function handleImp(context: HttpContext, exchange: Exchange): Promi
   if (!context.imports.enter()) return replyBusy(response, 'too many imports run now')
   connection.state = 'writing'
   try {
-    await answer(context, exchange)
+    await respond(context, exchange)
   } finally {
     connection.state = 'idle'
     context.imports.leave()
   }
 }
 
-async function answer(context: HttpContext, exchange: Exchange): Promise<void> {
+async function respond(context: HttpContext, exchange: Exchange): Promise<void> {
   const { response } = exchange
   const { signal } = departure(response)
   try {
@@ -80,13 +80,13 @@ function countRows(
 
 function refusalOf({ log, counters }: HttpContext, error: unknown): [status: number, text: string] {
   if (error instanceof ImportError) return [400, error.message]
-  const { blame, message, place } = answerOf(error)
-  if (blame === 'internal') {
+  const { category, message, place } = errorReportOf(error)
+  if (category === 'internal') {
     counters.unhandledErrors++
     log('E', 'http', `import failed: ${error instanceof Error ? error.stack : message}`)
   }
   return [
-    statusOf(blame),
+    statusOf(category),
     place > 0 && error instanceof Error && error.name === 'RowError' ? `line ${place}: ${message}` : message,
   ]
 }

@@ -14,7 +14,7 @@
 
 import { AccessError, CancelledError, NetworkError, ResourceError, TimeoutError } from '../../engine/base/errors.js'
 import { batchRoomBytes } from '../../engine/engine.js'
-import { type Answer, answerOf } from '../common/answers.js'
+import { type ErrorReport, errorReportOf } from '../common/error-reports.js'
 import { cutText } from './qwp-frames.js'
 
 const kinds = { batch: 0x11, end: 0x12, error: 0x13, done: 0x16, reset: 0x17, serverInfo: 0x18 } as const
@@ -77,27 +77,27 @@ interface ErrorDetails {
 }
 
 export function errorFrame(requestId: bigint, error: unknown, details: ErrorDetails = {}): Buffer {
-  const answer = answerOf(error)
-  const text = cutText(error instanceof TimeoutError ? 'timeout, query aborted' : textOf(answer))
+  const report = errorReportOf(error)
+  const text = cutText(error instanceof TimeoutError ? 'timeout, query aborted' : textOf(report))
   const length = Buffer.alloc(2)
   length.writeUInt16LE(text.length, 0)
-  const status = statusOf(error, answer, details)
+  const status = statusOf(error, report, details)
   return message(ofRequest(kinds.error, requestId, Buffer.of(status), length, text))
 }
 
-function textOf({ blame, message: text, place, hint }: Answer): string {
-  if (blame === 'internal') return 'internal error'
+function textOf({ category, message: text, place, hint }: ErrorReport): string {
+  if (category === 'internal') return 'internal error'
   const hinted = hint === undefined ? text : `${text}; ${hint}`
   return place === 0 ? hinted : `${hinted} [position=${place}]`
 }
 
-function statusOf(error: unknown, { blame }: Answer, { isOfBinds, hasTimeout }: ErrorDetails): number {
+function statusOf(error: unknown, { category }: ErrorReport, { isOfBinds, hasTimeout }: ErrorDetails): number {
   if (isOfBinds === true) return statuses.schemaMismatch
   if (hasTimeout === true && error instanceof TimeoutError) return statuses.queryTimeout
   if (error instanceof AccessError) return statuses.securityError
   if (error instanceof CancelledError) return statuses.cancelled
   if (error instanceof TimeoutError || error instanceof ResourceError) return statuses.limitExceeded
-  if (error instanceof NetworkError || blame === 'request') return statuses.parseError
+  if (error instanceof NetworkError || category === 'request') return statuses.parseError
   return statuses.internalError
 }
 

@@ -15,7 +15,7 @@ import { sessionOf } from './access.js'
 import type { HttpContext } from './context.js'
 import { batchesOf, batchFrame, doneFrame, endFrame, errorFrame } from './qwp-read-frames.js'
 import type { HttpConnection } from './sockets.js'
-import { brokenAnswer, logStatement } from './statement.js'
+import { errorReport, logStatement } from './statement.js'
 import { closeCodes, type MessageSocket } from './web-sockets.js'
 
 /** What the client's handshake asks for. */
@@ -85,7 +85,7 @@ export class QwpStatement {
         context.queries.leave()
       }
     } catch (error) {
-      brokenAnswer(context, this.#request.sql, error)
+      errorReport(context, this.#request.sql, error)
       const details = { isOfBinds: this.#isOfBinds(session, error), hasTimeout: this.#request.timeoutMs > 0 }
       this.#reader.socket.send(errorFrame(this.requestId, error, details))
     } finally {

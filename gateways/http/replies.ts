@@ -2,7 +2,7 @@
 // ones.
 
 import type { ServerResponse } from 'node:http'
-import type { Blame } from '../common/answers.js'
+import type { ErrorCategory } from '../common/error-reports.js'
 
 export const contentTypes = {
   json: 'application/json; charset=utf-8',
@@ -17,10 +17,16 @@ export const contentTypes = {
  */
 const joinedBytesMax = 16 * 1024
 
-const statusOfBlame: Record<Blame, number> = { request: 400, oversize: 413, forbidden: 403, busy: 503, internal: 500 }
+const statusOfCategory: Record<ErrorCategory, number> = {
+  request: 400,
+  oversize: 413,
+  forbidden: 403,
+  busy: 503,
+  internal: 500,
+}
 
-export function statusOf(blame: Blame): number {
-  return statusOfBlame[blame]
+export function statusOf(category: ErrorCategory): number {
+  return statusOfCategory[category]
 }
 
 /** Headers of every response: no content sniffing, no framing, no referrer, no embedding by other sites. */

@@ -3,7 +3,7 @@
 
 import { whenReady } from '../../engine/base/errors.js'
 import { demandRight } from '../../engine/base/rights.js'
-import { answerOf } from '../common/answers.js'
+import { errorReportOf } from '../common/error-reports.js'
 import type { Page, Pages } from '../common/pages.js'
 import type { Exchange, Handler, HttpContext, HttpOptions } from './context.js'
 import { handleExec } from './exec.js'
@@ -121,7 +121,7 @@ async function handleValidate(context: HttpContext, { response, query, session }
     replyJson(response, 200, { query: sql, ...kind, ...rows })
   } catch (error) {
     if (error instanceof ExecRequestError) sql = error.sql
-    const { blame, message, place, hint } = answerOf(error)
-    reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place, hint))
+    const { category, message, place, hint } = errorReportOf(error)
+    reply(response, statusOf(category), contentTypes.json, errorBody(sql, message, place, hint))
   }
 }

@@ -4,8 +4,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ByteBudget } from '../../pipeline/ingest.js'
 import { Admission } from '../common/admission.js'
-import { answerOf } from '../common/answers.js'
 import type { BindAddress } from '../common/bind-address.js'
+import { errorReportOf } from '../common/error-reports.js'
 import { brokenStatus, type FramingFault, framingFault } from '../common/http-framing.js'
 import { isLingering } from '../common/linger.js'
 import { closeServer, limitSettings, listen, type TakenPort } from '../common/listen.js'
@@ -137,11 +137,11 @@ async function serve(
   const path = mark < 0 ? url : url.slice(0, mark)
   const begunMs = context.clock.monotonicMs()
   try {
-    await answer(table, context, path, { request, response, query: mark < 0 ? '' : url.slice(mark + 1), held })
+    await respond(table, context, path, { request, response, query: mark < 0 ? '' : url.slice(mark + 1), held })
   } catch (error) {
-    const { blame, message } = answerOf(error)
-    if (blame !== 'internal' && !response.headersSent) {
-      replyJson(response, statusOf(blame), { error: message, position: 0 })
+    const { category, message } = errorReportOf(error)
+    if (category !== 'internal' && !response.headersSent) {
+      replyJson(response, statusOf(category), { error: message, position: 0 })
       readOn(response, 'known')
     } else failed(context, response, path, error)
   }
@@ -150,7 +150,7 @@ async function serve(
   count(context, table.has(path) ? path : 'other', response.statusCode, tookMs)
 }
 
-async function answer(
+async function respond(
   table: Routes,
   context: HttpContext,
   path: string,

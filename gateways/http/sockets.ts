@@ -11,8 +11,8 @@ import { createServer as createTlsServer } from 'node:https'
 import { Socket } from 'node:net'
 import { assert } from '../../engine/base/assert.js'
 import type { Connection } from '../common/connections.js'
-import { answerBroken } from '../common/http-framing.js'
-import { linger, patience } from '../common/linger.js'
+import { respondToBroken } from '../common/http-framing.js'
+import { linger, lingerLimits } from '../common/linger.js'
 import { limitSettings, remoteAddress } from '../common/listen.js'
 import { type Place, Places } from '../common/places.js'
 import type { TlsKeys } from '../common/tls.js'
@@ -24,7 +24,7 @@ const headersMs = 60_000
 const handshakeMs = 10_000
 const checkEveryMs = 2000
 /** Every response starts with these bytes. */
-const answerBeginning = 'HTTP/1.1 '
+const responseBeginning = 'HTTP/1.1 '
 /**
  * When to probe a half-closed client to find out whether it has closed its socket: a closed socket answers the first
  * byte with a reset, and the next write reports that reset.
@@ -121,7 +121,7 @@ function serveConnection(
   const destroySoon = (): void => {
     held.place.depart()
     if (held.exchange?.request.complete === false) resumeLater(held.exchange.request)
-    linger(socket, connection.principal === null ? patience.stranger : patience.known)
+    linger(socket, connection.principal === null ? lingerLimits.stranger : lingerLimits.known)
   }
   Object.assign(socket, { destroySoon })
 }
@@ -155,14 +155,14 @@ function idleMs(held: HttpConnection | null, nowMicros: number): number {
  */
 export function endBroken(socket: Socket, held: HttpConnection | undefined, status: string): void {
   const response = held?.exchange?.response
-  const isAnswering = response?.headersSent === true && !response.writableEnded
-  if (held === undefined || isAnswering || !socket.writable) {
+  const isResponding = response?.headersSent === true && !response.writableEnded
+  if (held === undefined || isResponding || !socket.writable) {
     socket.destroy()
     return
   }
   held.place.depart()
-  const isAnswered = response?.headersSent === true && held.exchange?.request.complete === false
-  answerBroken(socket, isAnswered ? null : status)
+  const hasResponded = response?.headersSent === true && held.exchange?.request.complete === false
+  respondToBroken(socket, hasResponded ? null : status)
 }
 
 /**
@@ -176,7 +176,7 @@ function probe(response: ServerResponse): void {
       const { socket } = response
       if (socket === null || response.headersSent || response.destroyed) return
       if (sent === 0) beginBehind(socket, () => sent)
-      Socket.prototype.write.call(socket, answerBeginning.charAt(sent++))
+      Socket.prototype.write.call(socket, responseBeginning.charAt(sent++))
     }, ms)
     response.once('close', () => clearTimeout(timer))
   }
@@ -186,7 +186,7 @@ function probe(response: ServerResponse): void {
 function beginBehind(socket: Socket, characters: () => number): void {
   const write = (chunk: string, ...rest: []): boolean => {
     Reflect.deleteProperty(socket, 'write')
-    assert(chunk.startsWith(answerBeginning), 'an answer begins with its head')
+    assert(chunk.startsWith(responseBeginning), 'an answer begins with its head')
     return socket.write(chunk.slice(characters()), ...rest)
   }
   Object.assign(socket, { write })

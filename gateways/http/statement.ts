@@ -4,7 +4,7 @@
 import type { ServerResponse } from 'node:http'
 import { shownText } from '../../engine/base/secret-text.js'
 import type { StatementResult } from '../../engine/engine.js'
-import { type Answer, answerOf } from '../common/answers.js'
+import { type ErrorReport, errorReportOf } from '../common/error-reports.js'
 import { LazySignal } from '../common/lazy-signal.js'
 import type { Exchange, HttpContext } from './context.js'
 import { errorBody } from './exec-json.js'
@@ -25,13 +25,13 @@ export function departure(response: ServerResponse): LazySignal {
 export async function answering(
   context: HttpContext,
   { response, connection }: Exchange,
-  answer: (gone: LazySignal) => Promise<void>,
+  respond: (gone: LazySignal) => Promise<void>,
   sqlOf: () => string | null,
 ): Promise<void> {
   const gone = departure(response)
   connection.state = 'querying'
   try {
-    await answer(gone)
+    await respond(gone)
   } catch (error) {
     if (gone.aborted) return
     if (isDeparture(error)) cutOff(response)
@@ -47,26 +47,26 @@ function isDeparture(error: unknown): boolean {
 }
 
 /** Counts the error, logs it if it is internal, and returns what to report to the client. */
-export function brokenAnswer({ counters, log }: HttpContext, sql: string | null, error: unknown): Answer {
-  const answer = answerOf(error)
+export function errorReport({ counters, log }: HttpContext, sql: string | null, error: unknown): ErrorReport {
+  const report = errorReportOf(error)
   counters.queryErrors++
-  if (answer.blame === 'internal') {
+  if (report.category === 'internal') {
     counters.unhandledErrors++
     log(
       'E',
       'http',
-      `statement failed: ${error instanceof Error ? error.stack : answer.message} [sql=${shownText(sql ?? '')}]`,
+      `statement failed: ${error instanceof Error ? error.stack : report.message} [sql=${shownText(sql ?? '')}]`,
     )
   }
-  return answer
+  return report
 }
 
 /** Sends an error response, or cuts the response off if a part of it has been sent. */
 function refuse(context: HttpContext, response: ServerResponse, sql: string | null, error: unknown): void {
-  const { blame, message, place, hint } = brokenAnswer(context, sql, error)
+  const { category, message, place, hint } = errorReport(context, sql, error)
   if (response.headersSent) cutOff(response)
   else {
-    reply(response, statusOf(blame), contentTypes.json, errorBody(sql, message, place, hint))
+    reply(response, statusOf(category), contentTypes.json, errorBody(sql, message, place, hint))
     readOn(response, 'known')
   }
 }

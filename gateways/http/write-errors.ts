@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { errorFromRecord, RowError } from '../../engine/base/errors.js'
 import type { Receipt } from '../../engine/engine.js'
-import { answerOf, type Blame } from '../common/answers.js'
+import { type ErrorCategory, errorReportOf } from '../common/error-reports.js'
 import { statusOf } from './replies.js'
 
 export interface WriteRefusal {
@@ -15,7 +15,7 @@ export interface WriteRefusal {
 
 const prefix = 'failed to parse line protocol:errors encountered on line(s):'
 
-const codes: Record<Blame, WriteRefusal['code']> = {
+const codes: Record<ErrorCategory, WriteRefusal['code']> = {
   request: 'invalid',
   oversize: 'invalid',
   forbidden: 'not accepting writes',
@@ -81,8 +81,8 @@ export function refusalOfReceipt({ error, rejects }: Receipt, partial: boolean):
 }
 
 export function refusalOf(error: unknown): WriteRefusal {
-  const { blame, message, place } = answerOf(error)
+  const { category, message, place } = errorReportOf(error)
   const line = error instanceof RowError ? place : 0
   const text = line > 0 ? `${prefix}\nerror in line ${line}: ${message}` : message
-  return { status: statusOf(blame), code: codes[blame], message: text, line }
+  return { status: statusOf(category), code: codes[category], message: text, line }
 }

@@ -223,16 +223,16 @@ async function signIn(
   const leave = (): void => void socket.destroy()
   closing.addEventListener('abort', leave)
   const { remoteAddress } = socket
-  const answered = await challengeSender(socket, services.keys)
+  const signedIn = await challengeSender(socket, services.keys)
   closing.removeEventListener('abort', leave)
-  if ('refused' in answered) {
-    const reason = closing.aborted ? 'shutdown' : (held.dismissed ?? answered.refused)
+  if ('refused' in signedIn) {
+    const reason = closing.aborted ? 'shutdown' : (held.dismissed ?? signedIn.refused)
     if (!closing.aborted) refusals.note({ remoteAddress }, reason)
     services.registry.refuse(connection, reason)
     return false
   }
-  connection.principal = answered.user
-  senders.set(socket, answered)
+  connection.principal = signedIn.user
+  senders.set(socket, signedIn)
   held.place.work()
   return true
 }
@@ -292,7 +292,7 @@ async function close(server: Server, closing: AbortController, running: Readonly
 const challengeBytes = 512
 const keyIdBytesMax = 512
 const signatureBytesMax = 512
-const answerMs = 10_000
+const responseMs = 10_000
 /** Size of r and s. */
 const plainSignatureBytes = 64
 const firstPrintable = 0x20
@@ -300,13 +300,13 @@ const printableCount = 0x5f
 
 /** Returns the principal, or why the sender is rejected. */
 async function challengeSender(socket: Socket, keys: LineKeys): Promise<Principal | { readonly refused: string }> {
-  const keyId = await readLine(socket, keyIdBytesMax, answerMs)
+  const keyId = await readLine(socket, keyIdBytesMax, responseMs)
   if (keyId === null) return refused('the client sent no key id')
   const known = keys.find(Buffer.from(keyId, 'latin1').toString())
   if (known === undefined && rowText.test(keyId)) return refused('the client sent a row instead of a key id')
   const challenge = randomBytes(challengeBytes).map((byte) => firstPrintable + (byte % printableCount))
   socket.write(Buffer.concat([challenge, Buffer.from('\n')]))
-  const signature = await readLine(socket, signatureBytesMax, answerMs)
+  const signature = await readLine(socket, signatureBytesMax, responseMs)
   if (signature === null) return refused('the client did not answer the challenge')
   if (known === undefined || !isSigned(known.key, challenge, Buffer.from(signature, 'base64')))
     return refused('the key or its signature is wrong')

@@ -4,8 +4,8 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { answerBroken, brokenStatus, framingFault } from '../common/http-framing.js'
-import { isLingering, linger, patience } from '../common/linger.js'
+import { brokenStatus, framingFault, respondToBroken } from '../common/http-framing.js'
+import { isLingering, linger, lingerLimits } from '../common/linger.js'
 import { type Place, Places } from '../common/places.js'
 import type { TlsServerOptions } from '../common/tls.js'
 
@@ -46,22 +46,22 @@ export function healthServer(
     const place = known.get(request.socket)
     if (fault !== null) {
       response.setHeader('Connection', 'close')
-      answer(response, fault.status, 'text/plain', `${fault.message}\n`)
+      respond(response, fault.status, 'text/plain', `${fault.message}\n`)
     } else if (place !== undefined && place.work() !== null) {
       response.setHeader('Connection', 'close')
-      answerBusy(response, 'too many connections are open now\n')
+      respondBusy(response, 'too many connections are open now\n')
     } else if (request.url?.split('?')[0] !== '/metrics') {
-      answerHealth(response, Atomics.load(flag, healthWord))
+      respondHealth(response, Atomics.load(flag, healthWord))
     } else if (Atomics.load(flag, healthWord) === healthStates.starting) {
-      answerStarting(response)
+      respondStarting(response)
     } else if (metricsWaiting >= metricsWaitingMax) {
-      answerBusy(response, 'the server is busy\n')
+      respondBusy(response, 'the server is busy\n')
     } else {
       metricsWaiting++
       void requestMetrics().then((metrics) => {
         metricsWaiting--
-        if (metrics === null) answer(response, 404, 'text/plain', 'Not Found\r\n')
-        else answer(response, 200, metrics.contentType, metrics.text)
+        if (metrics === null) respond(response, 404, 'text/plain', 'Not Found\r\n')
+        else respond(response, 200, metrics.contentType, metrics.text)
       })
     }
   }
@@ -81,7 +81,7 @@ function watchSockets(server: Server, places: Places, known: WeakMap<Socket, Pla
     known.set(socket, place)
     const destroySoon = (): void => {
       place.depart()
-      linger(socket, patience.stranger)
+      linger(socket, lingerLimits.stranger)
     }
     Object.assign(socket, { destroySoon })
   }
@@ -111,27 +111,27 @@ function watchSockets(server: Server, places: Places, known: WeakMap<Socket, Pla
     if (place === undefined || !socket.writable || error.code === 'ECONNRESET') socket.destroy()
     else {
       place.depart()
-      answerBroken(socket, brokenStatus(error.code))
+      respondToBroken(socket, brokenStatus(error.code))
     }
   })
 }
 
-function answerHealth(response: ServerResponse, state: number): void {
-  if (state === healthStates.starting) answerStarting(response)
-  else if (state === healthStates.healthy) answer(response, 200, 'text/plain', 'OK')
-  else answer(response, 500, 'text/plain', 'unhandled errors occurred')
+function respondHealth(response: ServerResponse, state: number): void {
+  if (state === healthStates.starting) respondStarting(response)
+  else if (state === healthStates.healthy) respond(response, 200, 'text/plain', 'OK')
+  else respond(response, 500, 'text/plain', 'unhandled errors occurred')
 }
 
-function answerStarting(response: ServerResponse): void {
-  answerBusy(response, 'the server is starting\n')
+function respondStarting(response: ServerResponse): void {
+  respondBusy(response, 'the server is starting\n')
 }
 
-function answerBusy(response: ServerResponse, text: string): void {
+function respondBusy(response: ServerResponse, text: string): void {
   response.setHeader('Retry-After', '1')
-  answer(response, 503, 'text/plain', text)
+  respond(response, 503, 'text/plain', text)
 }
 
-function answer(response: ServerResponse, status: number, type: string, body: string): void {
+function respond(response: ServerResponse, status: number, type: string, body: string): void {
   response.writeHead(status, ['Content-Type', type, 'Content-Length', String(Buffer.byteLength(body))])
   response.end(body)
 }

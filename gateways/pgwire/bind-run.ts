@@ -9,10 +9,10 @@ import { bindComplete, commandComplete, noData, readyForQuery } from './protocol
 import { logStatement } from './statement-log.js'
 import type { Waiting } from './transaction/portals.js'
 import { isPlainInsert } from './transaction/run-engine.js'
-import { answerLater, boundRows } from './transaction/transaction.js'
+import { boundRows, respondLater } from './transaction/transaction.js'
 
 const bindType = 66
-const answersAtOnce = 64
+const responsesAtOnce = 64
 
 /** Number of VALUES rows of an INSERT whose parameters are exactly the values of its rows, in order; else 0. */
 function tuplesOf(parsed: ParsedStatement): number {
@@ -101,14 +101,14 @@ export function takeBinds(pg: PgSession): Waiting {
   pg.connection.rowsReceived += run.binds * shape.tuples
   pg.counters.queries.insert += run.binds
   if (pg.options.logQueries) logStatement(pg, lastBound.statement, begunMs)
-  putAnswers(pg, tag, run)
+  putResponses(pg, tag, run)
   return boundRows(pg)
 }
 
 /** A portal whose rows have been consumed. */
 const executed = { name: '', bound: noParameters, types: [], binary: [], cursor: null }
 
-interface Answers {
+interface Responses {
   readonly tag: string
   readonly described: boolean
   /** Whether the response to Sync is included. */
@@ -117,24 +117,24 @@ interface Answers {
   readonly many: Buffer
 }
 
-let known: Answers = { tag: '', described: false, ready: false, one: Buffer.alloc(0), many: Buffer.alloc(0) }
+let known: Responses = { tag: '', described: false, ready: false, one: Buffer.alloc(0), many: Buffer.alloc(0) }
 
-function answersOf(tag: string, described: boolean, ready: boolean): Answers {
+function responsesOf(tag: string, described: boolean, ready: boolean): Responses {
   if (known.tag !== tag || known.described !== described || known.ready !== ready) {
     const end = ready ? [readyForQuery('T')] : []
     const one = Buffer.concat([bindComplete, ...(described ? [noData] : []), commandComplete(tag), ...end])
-    known = { tag, described, ready, one, many: Buffer.concat(Array.from({ length: answersAtOnce }, () => one)) }
+    known = { tag, described, ready, one, many: Buffer.concat(Array.from({ length: responsesAtOnce }, () => one)) }
   }
   return known
 }
 
-function putAnswers(pg: PgSession, tag: string, { binds, described, synced }: BindRun): void {
-  const { one, many } = answersOf(tag, described, synced && pg.status === 'T')
+function putResponses(pg: PgSession, tag: string, { binds, described, synced }: BindRun): void {
+  const { one, many } = responsesOf(tag, described, synced && pg.status === 'T')
   if (synced && pg.status === 'I') {
-    answerLater(pg, binds, one)
+    respondLater(pg, binds, one)
     return
   }
   let left = binds
-  for (; left >= answersAtOnce; left -= answersAtOnce) pg.out.put(many)
+  for (; left >= responsesAtOnce; left -= responsesAtOnce) pg.out.put(many)
   for (; left > 0; left--) pg.out.put(one)
 }

@@ -134,7 +134,7 @@ export interface Prepared {
 }
 
 /** Consecutive Syncs with the same response that have not been answered. */
-interface UnansweredSyncs {
+interface PendingSyncs {
   readonly fill: (message: Uint8Array) => void
   readonly count: number
   /** Messages sent before each ReadyForQuery. */
@@ -203,7 +203,7 @@ export interface PgSession extends PgServices {
   savepoints: Savepoint[]
   /** Position in the pending rows at the last unanswered Sync; null: there is none. */
   synced: TransactionMark | null
-  readonly unanswered: UnansweredSyncs[]
+  readonly pendingSyncs: PendingSyncs[]
   readonly channels: Channels
   /** LISTEN and NOTIFY pending until the end of the transaction. */
   readonly noted: Map<string, Noted>

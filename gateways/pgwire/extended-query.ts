@@ -27,7 +27,7 @@ import { fail } from './transaction/failure.js'
 import { checkNoted, deliverNotifications, sendInbox } from './transaction/notifications.js'
 import { closeCursors, closePortals, type Waiting } from './transaction/portals.js'
 import { countedTag, type Rows } from './transaction/row-cursor.js'
-import { answerLater, settle } from './transaction/transaction.js'
+import { respondLater, settle } from './transaction/transaction.js'
 
 const statementsMax = 10_000
 const portalsMax = 10_000
@@ -287,7 +287,7 @@ export function sync(pg: PgSession): Waiting {
   pg.skipping = false
   const closed = pg.status === 'I' && pg.portals.size > 0 ? closePortals(pg) : null
   if (pg.status === 'I' && (pg.noted.size > 0 || pg.held.length > 0)) return endPipeline(pg, closed)
-  if (pg.status === 'I' && pg.transaction.rows > 0) answerLater(pg)
+  if (pg.status === 'I' && pg.transaction.rows > 0) respondLater(pg)
   else {
     sendInbox(pg)
     pg.out.put(readyForQuery(pg.status))

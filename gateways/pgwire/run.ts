@@ -97,7 +97,7 @@ export function demandSound(pg: PgSession, { statement }: ParsedStatement): void
  * Sends rows and their tag, or the tag. `describe`: sends the row description first, as the simple protocol
  * requires.
  */
-export async function answer(pg: PgSession, outcome: Outcome, describe: boolean): Promise<void> {
+export async function respond(pg: PgSession, outcome: Outcome, describe: boolean): Promise<void> {
   if (typeof outcome === 'string') {
     pg.out.put(commandComplete(outcome))
     return

@@ -10,7 +10,7 @@ import { demandRight } from '../../engine/base/rights.js'
 import { type NamedStatements, postgresDialect } from '../../engine/engine.js'
 import type { BindAddress } from '../common/bind-address.js'
 import type { Connection } from '../common/connections.js'
-import { linger, patience } from '../common/linger.js'
+import { linger, lingerLimits } from '../common/linger.js'
 import { closeServer, limitSettings, listen, remoteAddress, type TakenPort } from '../common/listen.js'
 import { type Limit, type Place, Places } from '../common/places.js'
 import { Refusals } from '../common/refusals.js'
@@ -184,7 +184,7 @@ async function talk(gateway: Gateway, guest: Guest, { accepted, socket, place, s
   const received = pipeline(socket, inbound.stage, { end: true }).catch(() => {})
   const stop = (): void => {
     inbound.close()
-    out.hurry()
+    out.closeSoon()
   }
   gateway.closing.addEventListener('abort', stop)
   let reason: string | null = null
@@ -226,7 +226,7 @@ async function end(
   } else if (!socket.destroyed) {
     place.depart()
     inbound.close()
-    linger(socket, patience.stranger)
+    linger(socket, lingerLimits.stranger)
     await new Promise((resolve) => socket.once('close', resolve))
   }
   inbound.stage.destroy()
@@ -302,7 +302,7 @@ async function converseAs(
   out.put(readyForQuery('I'))
   const end = (): void => {
     inbound.close()
-    out.hurry()
+    out.closeSoon()
   }
   sessions.set(connection.id, { secret, pg, principal, end })
   inbound.onEnd = () => pg.running?.abort()
@@ -351,7 +351,7 @@ function openSession(
     held: [],
     savepoints: [],
     synced: null,
-    unanswered: [],
+    pendingSyncs: [],
     ...{ channels, snapshots, exported: [] },
     noted: new Map(),
     inbox: { messages: [], bytes: 0 },

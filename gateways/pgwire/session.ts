@@ -17,7 +17,7 @@ import { forgetRows } from './transaction/held-state.js'
 import { sendInbox } from './transaction/notifications.js'
 import { closeCursors, closePortals, type Waiting } from './transaction/portals.js'
 import { leaveSnapshots } from './transaction/snapshots.js'
-import { answerSyncs } from './transaction/transaction.js'
+import { respondToSyncs } from './transaction/transaction.js'
 
 const codeOf = (character: string): number => character.charCodeAt(0)
 const types = {
@@ -48,7 +48,7 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
       const message = inbound.next()
       if (message === null) {
         pg.connection.state = quietStates[pg.status]
-        if (pg.unanswered.length > 0) void answerSyncs(pg)
+        if (pg.pendingSyncs.length > 0) void respondToSyncs(pg)
         if (pg.isIdle && !pg.skipping && sendInbox(pg)) pg.isAwaited = true
         const drained = pg.isAwaited || pg.out.full ? pg.out.flush() : null
         pg.isAwaited = false
@@ -68,12 +68,12 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
       if (handled !== null) await handled
       if (!pg.out.full) continue
       // Reserved places for responses to Sync must be filled before the session ends.
-      await answerSyncs(pg)
+      await respondToSyncs(pg)
       await pg.out.drained()
     }
   } finally {
     pg.channels.leave(pg, null)
-    await answerSyncs(pg)
+    await respondToSyncs(pg)
     forgetRows(pg)
     leaveSnapshots(pg)
     await closePortals(pg)

@@ -8,7 +8,7 @@ import type { PgSession } from './context.js'
 import { noParameters } from './protocol/bound-parameters.js'
 import { commandComplete, emptyQueryResponse, readyForQuery } from './protocol/messages.js'
 import type { MessageReader } from './protocol/reader.js'
-import { answer, runStatement } from './run.js'
+import { respond, runStatement } from './run.js'
 import { logBytes } from './statement-log.js'
 import { beginTextBlock, endBlock } from './transaction/block-settings.js'
 import { fail } from './transaction/failure.js'
@@ -105,7 +105,7 @@ async function runOne(pg: PgSession, statement: ParsedStatement, alone: boolean)
   try {
     const outcome = await runStatement(pg, statement, { bound: noParameters, types: [], binary: [], columns: null })
     if (alone && pg.status === 'I') await storeRows(pg)
-    await answer(pg, outcome, true)
+    await respond(pg, outcome, true)
   } finally {
     pg.running = null
   }

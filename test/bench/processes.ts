@@ -98,14 +98,14 @@ async function untilPrinted({ stdout }: ChildProcess, text: string): Promise<voi
 async function untilAnswers(child: ChildProcess, { httpPort, pgPort }: ServerPorts): Promise<void> {
   for (let attempt = 0; attempt < 4000; attempt++) {
     if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`)
-    if (httpPort === 0 ? await connects(pgPort) : await answers(httpPort)) return
+    if (httpPort === 0 ? await connects(pgPort) : await responds(httpPort)) return
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   child.kill('SIGKILL')
   throw new Error('the server does not answer')
 }
 
-async function answers(port: number): Promise<boolean> {
+async function responds(port: number): Promise<boolean> {
   const answer = await fetch(`http://127.0.0.1:${port}/`).catch(() => null)
   await answer?.body?.cancel()
   // 503: the server starts.

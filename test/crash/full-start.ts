@@ -24,7 +24,7 @@ const ports = { http: Number(values.port), line: Number(values.port) + 1, pg: Nu
 const base = `http://127.0.0.1:${ports.http}`
 const days = 8
 const rowsADay = 8000
-const answerMs = 10_000
+const responseMs = 10_000
 
 interface Place {
   readonly name: string
@@ -125,7 +125,7 @@ async function kill(server: ChildProcess): Promise<void> {
 
 async function statement(sql: string): Promise<{ status: number; text: string }> {
   const answer = await fetch(`${base}/exec?query=${encodeURIComponent(sql)}`, {
-    signal: AbortSignal.timeout(answerMs),
+    signal: AbortSignal.timeout(responseMs),
   })
   return { status: answer.status, text: await answer.text() }
 }
@@ -208,7 +208,7 @@ async function makeRoom(folder: string): Promise<void> {
   await demand('truncate table emptied')
   await demand('drop table gone')
   for (let waited = 0; free() < before + (days + 5) * rowsADay * 30; waited += 50) {
-    check(waited < answerMs, `only ${free() - before} bytes were given back`)
+    check(waited < responseMs, `only ${free() - before} bytes were given back`)
     await sleep(50)
   }
 }
@@ -217,7 +217,7 @@ async function untilStored(sql: string): Promise<void> {
   for (let waited = 0; ; waited += 100) {
     const { status, text } = await statement(sql)
     if (status === 200) return
-    check(waited < answerMs, `rows are not taken again: ${text}`)
+    check(waited < responseMs, `rows are not taken again: ${text}`)
     await sleep(100)
   }
 }
@@ -227,7 +227,7 @@ async function untilReserve(root: string): Promise<void> {
   for (let waited = 0; ; waited += 50) {
     const list = found()
     if (list !== false && list.filter((name) => name.endsWith('.zeros')).length === 4) return
-    check(waited < answerMs, 'no reserve was made')
+    check(waited < responseMs, 'no reserve was made')
     await sleep(50)
   }
 }

@@ -127,7 +127,7 @@ function newLife(options: SimOptions): Life {
   const settings = {
     flushRows: random.pick([25, 80, 200]),
     flushAgeMs: random.pick([10_000, 600_000]),
-    carryBytesMax: random.pick([0, 64 * 1024]),
+    relocatedBytesMax: random.pick([0, 64 * 1024]),
   }
   const shape = {
     settings,

@@ -11,8 +11,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answerOf, doneText, tableText } from '../../deploy/cli/answer-text.js'
 import { splitStatements } from '../../deploy/cli/cli-sql.js'
+import { doneText, parseResponse, tableText } from '../../deploy/cli/exec-response.js'
 import { aggregateFunctions, scalarFunctions } from '../../engine/sql/functions/registry/all.js'
 import { sessionUsage, usage, windowUsage } from '../../engine/sql/functions/registry/usage.js'
 import { type DocBlock, runnableBlocks, withResults } from '../support/doc-blocks.js'
@@ -111,7 +111,7 @@ async function resultOf({ kind, text }: DocBlock, session: PgSession): Promise<s
 /** As `penstock sql` prints it. */
 async function overHttp(statement: string): Promise<string> {
   const { text } = await server.exec(statement)
-  const answer = answerOf(text) as ReturnType<typeof answerOf> & { error?: string; position?: number }
+  const answer = parseResponse(text) as ReturnType<typeof parseResponse> & { error?: string; position?: number }
   if (answer.error !== undefined) return `error: ${answer.error} [position=${answer.position}]`
   return (answer.columns === undefined ? doneText(answer) : tableText(answer)).trimEnd()
 }

@@ -17,28 +17,31 @@ beforeAll(async () => {
 })
 afterAll(() => server.remove())
 
-async function answerOf(sql: string): Promise<Readonly<Record<string, unknown>>> {
+async function errorReportOf(sql: string): Promise<Readonly<Record<string, unknown>>> {
   const { text } = await server.exec(sql)
   return JSON.parse(text) as Readonly<Record<string, unknown>>
 }
 
 test('DESCRIBE and SHOW of a table tell its columns', async () => {
-  const { dataset, columns } = await answerOf('show columns from people')
+  const { dataset, columns } = await errorReportOf('show columns from people')
   for (const sql of [
     ...['describe people', 'DESC people;  ', 'describe table people', 'desc table "people"', 'show people'],
     ...['show table people', 'select * from (describe people)'],
   ])
-    expect(await answerOf(sql), sql).toMatchObject({ columns, dataset })
+    expect(await errorReportOf(sql), sql).toMatchObject({ columns, dataset })
   expect((await client.query('describe people')).rows).toHaveLength(3)
-  expect(await answerOf('describe nope')).toMatchObject({ error: 'table does not exist [table=nope]', position: 9 })
-  expect((await answerOf('show nope')).error).toMatch(/^expected 'TABLES'/)
+  expect(await errorReportOf('describe nope')).toMatchObject({
+    error: 'table does not exist [table=nope]',
+    position: 9,
+  })
+  expect((await errorReportOf('show nope')).error).toMatch(/^expected 'TABLES'/)
 })
 
 test('they stay names of tables and options', async () => {
-  expect(await answerOf('describe')).toMatchObject({ count: 0 })
-  expect(await answerOf('describe limit 5')).toMatchObject({ count: 0 })
-  expect(await answerOf('select d.v from describe d')).toMatchObject({ count: 0 })
-  expect(await answerOf('show server_version_num')).toMatchObject({ count: 1 })
+  expect(await errorReportOf('describe')).toMatchObject({ count: 0 })
+  expect(await errorReportOf('describe limit 5')).toMatchObject({ count: 0 })
+  expect(await errorReportOf('select d.v from describe d')).toMatchObject({ count: 0 })
+  expect(await errorReportOf('show server_version_num')).toMatchObject({ count: 1 })
 })
 
 test.each([
@@ -51,7 +54,7 @@ test.each([
   ['updaet people set v = 1', 'UPDATE', '', 14],
   ['-- all of it\n selec 1', 'SELECT', '', 14],
 ])('%j: did you mean %s?', async (sql, word, error, position) => {
-  const answer = await answerOf(sql)
+  const answer = await errorReportOf(sql)
   expect(answer).toMatchObject({ position, hint: `did you mean ${word}?` })
   expect(answer.error).toContain(error)
   await expect(client.query(sql)).rejects.toMatchObject({ hint: `did you mean ${word}?` })
@@ -60,25 +63,25 @@ test.each([
 test.each(['nope', 'select * from selec', 'people limit x', 'trades where v = 1', '"selec" limit 1', 'form'])(
   '%j is no misspelt statement',
   async (sql) => {
-    expect(await answerOf(sql)).not.toHaveProperty('hint')
+    expect(await errorReportOf(sql)).not.toHaveProperty('hint')
   },
 )
 
 test.each(["'1h'", "'1 hour'", "'60 minutes'", "' 1h '"])('SAMPLE BY %s', async (interval) => {
-  const { dataset } = await answerOf(`select ts, sum(v) from people sample by ${interval}`)
-  const plain = await answerOf('select ts, sum(v) from people sample by 1h')
+  const { dataset } = await errorReportOf(`select ts, sum(v) from people sample by ${interval}`)
+  const plain = await errorReportOf('select ts, sum(v) from people sample by 1h')
   expect(dataset).toEqual(plain.dataset)
 })
 
 test('a quoted interval that is none is refused as before', async () => {
-  expect(await answerOf("select sum(v) from people sample by 'x'")).toMatchObject({ error: "Invalid unit: 'x'" })
-  expect((await answerOf("select sum(v) from people sample by '0h'")).error).toMatch(/^positive number expected/)
+  expect(await errorReportOf("select sum(v) from people sample by 'x'")).toMatchObject({ error: "Invalid unit: 'x'" })
+  expect((await errorReportOf("select sum(v) from people sample by '0h'")).error).toMatch(/^positive number expected/)
 })
 
 test.each(['select 1;', 'select 1;  ', 'select 1 ;\n', ' select 1;\t;', 'select 1; -- done', 'select 1;\u00a0'])(
   '%j is one statement',
   async (sql) => {
-    expect(await answerOf(sql)).toMatchObject({ dataset: [[1]] })
+    expect(await errorReportOf(sql)).toMatchObject({ dataset: [[1]] })
     const answer = await fetch(`http://${server.address('http')}/exp?${new URLSearchParams({ query: sql })}`)
     expect(await answer.text()).toBe('"1"\r\n1\r\n')
   },
@@ -87,15 +90,17 @@ test.each(['select 1;', 'select 1;  ', 'select 1 ;\n', ' select 1;\t;', 'select 
 test('INSERT, UPDATE and DELETE tell their rows', async () => {
   await server.exec('create table changed (ts timestamp, v long) timestamp(ts) partition by day')
   const insert = "insert into changed values ('2024-01-01', 1), ('2024-01-02', 2), ('2024-01-03', 3)"
-  expect(await answerOf(insert)).toEqual({ query: insert, ddl: 'OK', inserted: 3 })
-  expect(await answerOf('insert into changed select * from changed where v > 1')).toMatchObject({
+  expect(await errorReportOf(insert)).toEqual({ query: insert, ddl: 'OK', inserted: 3 })
+  expect(await errorReportOf('insert into changed select * from changed where v > 1')).toMatchObject({
     ddl: 'OK',
     inserted: 2,
   })
-  expect(await answerOf('insert atomic into changed select * from changed where v > 99')).toMatchObject({ inserted: 0 })
-  expect(await answerOf('update changed set v = 7 where v = 1')).toMatchObject({ ddl: 'OK', updated: 1 })
-  expect(await answerOf('delete from changed where v = 2')).toMatchObject({ ddl: 'OK', deleted: 2 })
-  expect(await answerOf('truncate table changed')).toEqual({ query: 'truncate table changed', ddl: 'OK' })
+  expect(await errorReportOf('insert atomic into changed select * from changed where v > 99')).toMatchObject({
+    inserted: 0,
+  })
+  expect(await errorReportOf('update changed set v = 7 where v = 1')).toMatchObject({ ddl: 'OK', updated: 1 })
+  expect(await errorReportOf('delete from changed where v = 2')).toMatchObject({ ddl: 'OK', deleted: 2 })
+  expect(await errorReportOf('truncate table changed')).toEqual({ query: 'truncate table changed', ddl: 'OK' })
   const rows = async (sql: string): Promise<unknown[]> => {
     const { command, rowCount } = await client.query(sql)
     return [command, rowCount]
@@ -107,7 +112,7 @@ test('INSERT, UPDATE and DELETE tell their rows', async () => {
 })
 
 test('relations of connectors are there without any', async () => {
-  expect(await answerOf('select * from sys.connectors')).toMatchObject({ dataset: [], count: 0 })
-  expect(await answerOf('select name, state, lag from sys.connectors')).toMatchObject({ count: 0 })
-  expect(await answerOf('select count() from sys.connector_partitions')).toMatchObject({ dataset: [[0]] })
+  expect(await errorReportOf('select * from sys.connectors')).toMatchObject({ dataset: [], count: 0 })
+  expect(await errorReportOf('select name, state, lag from sys.connectors')).toMatchObject({ count: 0 })
+  expect(await errorReportOf('select count() from sys.connector_partitions')).toMatchObject({ dataset: [[0]] })
 })

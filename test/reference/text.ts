@@ -1,6 +1,6 @@
 // Reference implementation of the text kernel in plain TypeScript: the oracle of the property tests.
 
-import { anyByte, type TextKernel, textAnswers, textFlags, undecidedBytes } from '../../engine/kernels/text.js'
+import { anyByte, type TextKernel, textFlags, textResults, undecidedBytes } from '../../engine/kernels/text.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'
 import { intMin } from '../../engine/types/number.js'
 
@@ -39,23 +39,23 @@ export function textReference(memory: SharedMemory): TextKernel {
     const flags = u32[(pattern >>> 2) + 1]!
     const fold = (flags & textFlags.ignoreCase) !== 0
     const wild = (flags & textFlags.wildcards) !== 0
-    if ((fold || wild) && !isAscii(start, end)) return textAnswers.undecided
+    if ((fold || wild) && !isAscii(start, end)) return textResults.undecided
     const anchoredEnd = (flags & textFlags.anchoredEnd) !== 0
     const anchoredStart = (flags & textFlags.anchoredStart) !== 0
-    if (count === 0) return anchoredEnd && start < end ? textAnswers.no : textAnswers.yes
+    if (count === 0) return anchoredEnd && start < end ? textResults.no : textResults.yes
     let at = start
     for (let index = 0; index < count; index++) {
       const literal = u32[(pattern >>> 2) + 2 + index * 2]!
       const bytes = u32[(pattern >>> 2) + 3 + index * 2]!
       const pinnedStart = index === 0 && anchoredStart
       const pinnedEnd = index === count - 1 && anchoredEnd
-      if (at + bytes > end) return textAnswers.no
+      if (at + bytes > end) return textResults.no
       const found = pinnedEnd ? end - bytes : pinnedStart ? at : find(at, end, literal, bytes, fold)
-      if (found < at || (pinnedStart && found !== at)) return textAnswers.no
-      if (!matchesAt(found, literal, bytes, fold)) return textAnswers.no
+      if (found < at || (pinnedStart && found !== at)) return textResults.no
+      if (!matchesAt(found, literal, bytes, fold)) return textResults.no
       at = found + bytes
     }
-    return textAnswers.yes
+    return textResults.yes
   }
 
   const { startOf, bytesOf } = entryReaders(memory)
@@ -105,7 +105,7 @@ export function textReference(memory: SharedMemory): TextKernel {
       for (let row = 0; row < rows; row++) {
         const start = startOf(entries, row)
         const bytes = bytesOf(entries, row)
-        u8[out + row] = bytes < 0 ? textAnswers.no : answer(pattern, start, start + bytes)
+        u8[out + row] = bytes < 0 ? textResults.no : answer(pattern, start, start + bytes)
       }
     },
 

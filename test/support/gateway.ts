@@ -81,7 +81,7 @@ export const lineTcpDefaults: LineTcpOptions = {
 
 const noKeys: LineKeys = { find: () => undefined }
 
-export function surroundings() {
+export function context() {
   const logged: string[] = []
   const log: Log = (level, logger, message) => void logged.push(`${level} ${logger} ${message}`)
   const registry = new ConnectionRegistry(systemClock, 100)
@@ -96,7 +96,7 @@ export async function testHttp(
   changes: Partial<HttpOptions> = {},
   { access = openAccess, tls = null as TlsKeys | null, pages = noPages, real = null as Engine | null } = {},
 ): Promise<TestGateway> {
-  const around = surroundings()
+  const around = context()
   const engine = real ?? around.engine
   const auth = new Authenticator({ ...access, users: engine.users })
   const metrics = metricsSource(gatewayMetrics(around.counters, around.registry), 'svc_')
@@ -113,7 +113,7 @@ export async function testLineTcp(
   changes: Partial<LineTcpOptions> = {},
   { keys = noKeys, tls = null as TlsKeys | null } = {},
 ): Promise<TestGateway & Pick<LineTcpGateway, 'reconfigure'>> {
-  const around = surroundings()
+  const around = context()
   const gateway = await openLineTcpGateway(here, { ...lineTcpDefaults, ...changes }, { ...around, keys, tls })
   const { reconfigure } = gateway
   return { ...around, reconfigure, port: gateway.address.port, url: '', close: () => gateway.close() }

@@ -27,7 +27,7 @@ interface Feeding {
 export class Accumulators {
   /** null when not all accumulators can be merged. */
   readonly partial: PartialAccumulators | null
-  readonly #feedings: readonly Feeding[]
+  readonly #inputs: readonly Feeding[]
   readonly #evaluators: VectorEvaluator[] = []
 
   constructor(context: ExecContext, calls: readonly AggregateCall[]) {
@@ -39,15 +39,15 @@ export class Accumulators {
       slots.set(key, slot)
       return slot
     }
-    this.#feedings = calls.map((call) => {
+    this.#inputs = calls.map((call) => {
       const { accumulator, args } = createAccumulator(own, call)
       return { accumulator, slots: args.map(slotOf), columns: [] }
     })
-    this.partial = PartialAccumulators.of(this.#feedings.map(({ accumulator }) => accumulator))
+    this.partial = PartialAccumulators.of(this.#inputs.map(({ accumulator }) => accumulator))
   }
 
   get count(): number {
-    return this.#feedings.length
+    return this.#inputs.length
   }
 
   /** Adds the rows of a batch; `ids` and `groups` as in Accumulator.add. */
@@ -57,7 +57,7 @@ export class Accumulators {
 
   #add(batch: Batch, ids: number, groups: number): void {
     const vectors = this.#evaluators.map((evaluate) => evaluate(batch))
-    for (const { accumulator, slots, columns } of this.#feedings) {
+    for (const { accumulator, slots, columns } of this.#inputs) {
       for (let index = 0; index < slots.length; index++) columns[index] = vectors[slots[index]!] as Vector
       accumulator.add(columns, batch.rows, ids, groups)
     }
@@ -65,18 +65,18 @@ export class Accumulators {
 
   /** The result of one call for a group. */
   result(index: number, group: number): Value {
-    const feeding = this.#feedings[index]
+    const feeding = this.#inputs[index]
     assert(feeding !== undefined, 'no such aggregate call')
     return feeding.accumulator.result(group)
   }
 
   /** The results of all calls for a group. */
   results(group: number): Value[] {
-    return this.#feedings.map(({ accumulator }) => accumulator.result(group))
+    return this.#inputs.map(({ accumulator }) => accumulator.result(group))
   }
 
   reset(): void {
-    for (const { accumulator } of this.#feedings) accumulator.reset()
+    for (const { accumulator } of this.#inputs) accumulator.reset()
   }
 }
 

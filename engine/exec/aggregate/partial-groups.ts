@@ -66,12 +66,12 @@ export class PartialGroups implements ChunkRows {
    */
   get chunkTimes(): number {
     if (this.count <= groupsSmall) return 1
-    if (this.encoded && !this.surelyMany) return Math.ceil((this.count * rowsPerTextMin) / this.#rows)
+    if (this.encoded && !this.hasManyGroups) return Math.ceil((this.count * rowsPerTextMin) / this.#rows)
     return this.count * rowsPerGroupMin <= this.#rows ? 1 : Number.POSITIVE_INFINITY
   }
 
   /** Whether there are certainly many groups, without reading more rows. */
-  get surelyMany(): boolean {
+  get hasManyGroups(): boolean {
     const isMany = this.#rows >= manyRowsMin && this.count * 2 > this.#rows
     return isMany && (!this.encoded || this.#keys.length > 1)
   }

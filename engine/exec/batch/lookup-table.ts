@@ -25,15 +25,15 @@ const entriesPerRow = 4
 export function oncePerText(context: ExecContext, type: DataType, column: number, evaluate: Evaluator): Evaluator {
   const { arena, kernels } = context
   const width = widthOf(type)
-  const answers = new LookupTable(context, type, column, evaluate)
+  const results = new LookupTable(context, type, column, evaluate)
   const codesOf = symbolCodes(context)
   let out = 0
   return (batch) => {
     const vector = batch.vectors[column] as Vector
     const strings = vector.type.name === 'SYMBOL' ? codesOf(vector, batch.rows) : dictionaryStrings(vector)
-    if (strings === undefined || !answers.readyFor(vector, strings, batch.rows)) return evaluate(batch)
+    if (strings === undefined || !results.readyFor(vector, strings, batch.rows)) return evaluate(batch)
     const { codes, count } = strings
-    const { table, owner, dictionary } = answers
+    const { table, owner, dictionary } = results
     const gathered = (): number => {
       if (out === 0) out = arena.take(batchRowsMax * width)
       kernels.sort.gather(width, table, codes, batch.rows, out)

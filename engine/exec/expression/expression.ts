@@ -1,13 +1,13 @@
 // Compiles bound expressions to evaluators: closures that map a batch to a vector of results. A call is compiled to the
-// first of these forms that applies; each form may use those after it. `steady`, `column` and `eval` are members of the
-// function's definition in engine/sql/functions.
+// first of these forms that applies; each form may use those after it. `constantWithin`, `column` and `eval` are members
+// of the function's definition in engine/sql/functions.
 //
 //   1. no column            a constant, computed once
 //   2. one symbol column    a condition: once for each symbol, then a lookup by id (symbol-predicate.ts)
 //   3. one string column    once for each distinct string if the column is dictionary-encoded (lookup-table.ts)
-//   4. has `steady`         a function of a timestamp: once for each hour, day, .. in which it is constant (steady.ts)
+//   4. `constantWithin`     a function of a timestamp: once for each hour, day, .. (piecewise-constant.ts)
 //   5. generated kernel     code generated for the whole tree, or for the call over the vectors of its arguments
-//   6. has `column`         a loop over the vectors of its arguments (column-call.ts)
+//   6. `column`             a loop over the vectors of its arguments (column-call.ts)
 //   7. interpreter          `eval` row by row: correct for everything
 
 import { fragmentPartsMax } from '../../kernels/jit/lower.js'
@@ -24,7 +24,7 @@ import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileColumnCall } from './column-call.js'
 import { callsOf, columnsOf, isPure, isText, isTotal, partsOf, readsColumns } from './expression-shape.js'
 import { FragmentInputs } from './fragments.js'
-import { compileSteady } from './steady.js'
+import { compilePiecewiseConstant } from './piecewise-constant.js'
 import { compileSymbolPredicate } from './symbol-predicate.js'
 
 /** The result is valid until the evaluator is called again. */
@@ -54,7 +54,7 @@ function compileCall(call: Call, context: ExecContext): VectorEvaluator {
   // Statements with thousands of expressions run over short batches; a lookup table for each would take too much
   // memory.
   const column = context.rowsMax === undefined ? textColumnOf(call) : -1
-  const evaluate = compileSteady(call, context) ?? compileRows(call, context)
+  const evaluate = compilePiecewiseConstant(call, context) ?? compileRows(call, context)
   return column < 0 ? evaluate : oncePerText(context, call.type, column, evaluate)
 }
 
@@ -62,7 +62,7 @@ function compileCall(call: Call, context: ExecContext): VectorEvaluator {
 function compileRows(call: Call, context: ExecContext): VectorEvaluator {
   const whole = compileGenerated(call, context)
   if (whole !== undefined) return whole
-  const apart = argumentsApart(call, context)
+  const apart = separateArguments(call, context)
   const kernel = apart === undefined ? undefined : compileGenerated(apart.call, context)
   if (apart !== undefined && kernel !== undefined) return overArguments(apart, context, kernel)
   const column = compileColumn(call, context)
@@ -133,7 +133,7 @@ interface CallOverArguments {
 }
 
 /** undefined when no argument needs a vector of its own. */
-function argumentsApart(call: Call, context: ExecContext): CallOverArguments | undefined {
+function separateArguments(call: Call, context: ExecContext): CallOverArguments | undefined {
   if ((context.rowsMax !== undefined || callsOf(call, callsMax) > callsMax) && !isLargeLogic(call, context))
     return undefined
   if (!isPure(call)) return undefined

@@ -27,7 +27,7 @@ function newPredicate(expression: Expression, context: ExecContext): SymbolPredi
   const evaluate = compileExpression(expression, context.evaluation)
   const wanted = wantedSymbols(expression, context)
   const row: Value[] = []
-  const answer = (value: Value): number => {
+  const resultByte = (value: Value): number => {
     context.alive()
     row[column] = value
     return evaluate(row) === true ? 1 : 0
@@ -38,12 +38,12 @@ function newPredicate(expression: Expression, context: ExecContext): SymbolPredi
     const from = known.dictionary === dictionary ? known.count : 0
     const address = context.state.arena.take(count + 1)
     if (from > 0) context.memory.u8.copyWithin(address, known.address, known.address + from + 1)
-    else context.memory.u8[address] = answer(null)
+    else context.memory.u8[address] = resultByte(null)
     const textOf = context.strings.of(dictionary)
     if (wanted !== undefined) {
       context.memory.u8.fill(0, address + 1 + from, address + 1 + count)
       for (const id of wanted.idsIn(dictionary, count)) context.memory.u8[address + 1 + id] = 1
-    } else for (let id = from; id < count; id++) context.memory.u8[address + 1 + id] = answer(textOf(id))
+    } else for (let id = from; id < count; id++) context.memory.u8[address + 1 + id] = resultByte(textOf(id))
     known = { dictionary, count, address }
     return address
   }
@@ -62,12 +62,12 @@ export function compileSymbolPredicate(expression: Expression, context: ExecCont
   const { memory, arena, strings, evaluation } = context
   const evaluate = compileExpression(expression, evaluation)
   const address = arena.take(batchRowsMax)
-  const answers = new Map<number, Uint8Array>()
+  const results = new Map<number, Uint8Array>()
   const row: Value[] = []
   return ({ rows, vectors }) => {
     const vector = vectors[column] as Vector
     const textOf = strings.of(vector.dictionary)
-    let table = answers.get(vector.dictionary) ?? new Uint8Array(256)
+    let table = results.get(vector.dictionary) ?? new Uint8Array(256)
     const ids = vector.address >>> 2
     for (let index = 0; index < rows; index++) {
       const at = memory.i32[ids + index]! + 1
@@ -81,7 +81,7 @@ export function compileSymbolPredicate(expression: Expression, context: ExecCont
       }
       memory.u8[address + index] = known - 1
     }
-    answers.set(vector.dictionary, table)
+    results.set(vector.dictionary, table)
     return { type: expression.type, address, dictionary: 0 }
   }
 }

@@ -126,7 +126,7 @@ function parallelGroups(
     if (isBatch(batch)) {
       total.add(batch)
       // Partitioning reads all rows again from the start, so this chunk need not be finished.
-      if (stage === 'first' && spreadable && total.surelyMany) input = null
+      if (stage === 'first' && spreadable && total.hasManyGroups) input = null
     } else if (batch !== null) return batch
     else if (stage === 'alone') stage = 'over'
     else if (total.chunkTimes * chunkMorsels * chunksMin <= rest.morsels.length) {
@@ -138,7 +138,7 @@ function parallelGroups(
         dense,
         total,
       )
-    } else if (spreadable && (!total.encoded || total.surelyMany)) {
+    } else if (spreadable && (!total.encoded || total.hasManyGroups)) {
       arena.freeAll()
       partitioned = new PartitionedGroups(context, { plan: sharedPlan, input: plan.input, shape: plan }, chunked)
     } else {

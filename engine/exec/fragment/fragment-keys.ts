@@ -9,7 +9,7 @@ import type { Value } from '../../types/value.js'
 import { type BucketGrid, type Buckets, calendarBuckets } from '../aggregate/buckets.js'
 import type { ExecContext } from '../batch/context.js'
 import type { FragmentInputs } from '../expression/fragments.js'
-import { steadyCall, steadyEvaluator } from '../expression/steady.js'
+import { piecewiseConstantCall, piecewiseConstantEvaluator } from '../expression/piecewise-constant.js'
 import type { Run } from '../scan/morsels.js'
 import type { ScanShape } from '../scan/scan-shape.js'
 
@@ -72,13 +72,13 @@ export interface BucketKey {
 
 /** timestamp_floor('1h', ts), hour(ts) and similar functions of the designated timestamp. */
 export function bucketKey({ context, shape }: KeySource, expression: Expression): BucketKey | undefined {
-  const steady = expression.kind === 'call' ? steadyCall(expression) : undefined
-  if (steady === undefined || !isOwnTime(shape, steady.time)) return undefined
+  const piecewise = expression.kind === 'call' ? piecewiseConstantCall(expression) : undefined
+  if (piecewise === undefined || !isOwnTime(shape, piecewise.time)) return undefined
   // A timestamp that is rounded down identifies its bucket.
-  const apart = expression.type.name === steady.unit
+  const apart = expression.type.name === piecewise.unit
   if (!apart && expression.type.name !== 'INT') return undefined
-  const buckets = calendarBuckets(steady.interval, steady.unit)
-  return { buckets, keyOf: apart ? (start) => start : steadyEvaluator(steady, context), apart }
+  const buckets = calendarBuckets(piecewise.interval, piecewise.unit)
+  return { buckets, keyOf: apart ? (start) => start : piecewiseConstantEvaluator(piecewise, context), apart }
 }
 
 function isOwnTime({ columnIds, snapshot }: ScanShape, time: Expression | undefined): time is Expression {

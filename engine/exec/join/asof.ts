@@ -162,19 +162,19 @@ class AsofMerge {
   #prune(): void {
     const { arena, memory, kernels } = this.#context
     const { rows } = this.#store
-    const answered = this.#get(leftWord + 3)
+    const matched = this.#get(leftWord + 3)
     const marks = arena.take(rows)
     const index = arena.take(rows * 4)
     const places = arena.take(rows * 4)
     memory.u8.fill(0, marks, marks + rows)
     kernels.join.markRows(this.#last.address, this.#last.size, marks)
-    kernels.join.markRows(this.#out, answered, marks)
+    kernels.join.markRows(this.#out, matched, marks)
     const live = kernels.join.rowsMarked(marks, 1, 0, rows, rows, index)
     for (let place = 0; place < live; place++) {
       memory.u32[(places >>> 2) + memory.u32[(index >>> 2) + place]!] = place
     }
     kernels.join.renumber(this.#last.address, this.#last.size, places)
-    kernels.join.renumber(this.#out, answered, places)
+    kernels.join.renumber(this.#out, matched, places)
     this.#store.keepGathered(index, live)
     for (const address of [marks, index, places]) arena.give(address)
     this.#pruneAt = live * 2 + pruneRowsMin

@@ -143,7 +143,7 @@ export interface CoordinatorWork {
 }
 
 /** How long the coordinator waits for a chunk of another thread, in addition to the time of its own longest chunk. */
-const patienceMs = 20
+const timeoutMs = 20
 /** How long other threads may take to free their memory; a terminated thread never does. */
 const giveBackMs = 1000
 
@@ -199,7 +199,7 @@ export class CoordinatorRun {
     }
     const chunk = this.#short ? -1 : this.#queue.next()
     if (chunk >= 0) this.#begin(chunk, false)
-    else if (this.#takeOver(this.#outOfPatience())) this.#begin(this.#merged, true)
+    else if (this.#takeOver(this.#isOverdue())) this.#begin(this.#merged, true)
     else return this.#queue.resultOf(this.#merged) === 0 ? 'waiting' : 'working'
     return 'working'
   }
@@ -365,10 +365,10 @@ export class CoordinatorRun {
     this.#wakeWorkers()
   }
 
-  #outOfPatience(): boolean {
+  #isOverdue(): boolean {
     const now = this.#parallelism.nowMs()
     if (this.#waitingSinceMs < 0) this.#waitingSinceMs = now
-    return now - this.#waitingSinceMs > patienceMs + this.#longestMs
+    return now - this.#waitingSinceMs > timeoutMs + this.#longestMs
   }
 }
 

@@ -30,16 +30,16 @@ export interface NumberedWindow {
 }
 
 /**
- * undefined when rows are filtered, computed, or out of order. `surely` is called, with the number of rows, when it is
- * certain that the scan can be numbered, before parts are opened: opening hundreds of parts takes time.
+ * undefined when rows are filtered, computed, or out of order. `onRowCount` is called with the number of rows when it
+ * is certain that the scan can be numbered, before parts are opened: opening hundreds of parts takes time.
  */
 export function numberedScan(
   context: ExecContext,
   plan: Plan,
-  surely: (rows: number) => void = () => {},
+  onRowCount: (rows: number) => void = () => {},
 ): NumberedScan | undefined {
   const whole = fullScan(context, plan)
-  const morsels = whole === undefined ? undefined : morselsInOrder(context, plan, whole.shape, surely)
+  const morsels = whole === undefined ? undefined : morselsInOrder(context, plan, whole.shape, onRowCount)
   if (whole === undefined || morsels === undefined) return undefined
   return { ...whole, morsels, window: windowOf(context, whole.shape, morsels) }
 }
@@ -73,13 +73,13 @@ function morselsInOrder(
   context: ExecContext,
   plan: Plan,
   shape: ScanShape,
-  surely: (rows: number) => void,
+  onRowCount: (rows: number) => void,
 ): ScanMorsel[] | undefined {
   const runs = scanRuns(context, shape)
   const scan = plan.kind === 'project' ? plan.input : plan
   const timed = shape.snapshot.version.schema.timestampId >= 0
   const anyOrder = !timed || (scan.kind === 'scan' && scan.order === 'any')
-  if (shape.ranges === null && (anyOrder || byTime(runs) !== undefined)) surely(rowCount(runs))
+  if (shape.ranges === null && (anyOrder || byTime(runs) !== undefined)) onRowCount(rowCount(runs))
   const commits = runs.flatMap((run) => run.morsels)
   const covered = commits.every((morsel) => covers(shape.ranges, morsel.minTs, morsel.maxTs))
   if (!covered && shape.ranges?.length !== 1) return undefined

@@ -23,7 +23,7 @@ export class TextThreshold {
   readonly #heap: StringHeap
   #placed: { readonly text: Uint8Array | null; readonly address: number } | null = null
   /** Result by code (0, 1 or unknown) for the bound `last`. */
-  #answers: {
+  #results: {
     readonly strings: DictionaryStrings
     readonly last: Uint8Array | null
     readonly table: Uint8Array
@@ -55,7 +55,7 @@ export class TextThreshold {
     const { u32 } = this.#context.memory
     const target = out >>> 2
     let count = 0
-    const { table } = this.#answersOf(strings, last)
+    const { table } = this.#resultsOf(strings, last)
     const codes = strings.codes >>> 2
     for (let row = 0; row < rows; row++) {
       const code = u32[codes + row]!
@@ -89,10 +89,10 @@ export class TextThreshold {
     return equal | (descending ? greater : less) | (nullsFirst ? missing : 0)
   }
 
-  #answersOf(strings: DictionaryStrings, last: Uint8Array | null): { readonly table: Uint8Array } {
-    if (this.#answers === null || this.#answers.last !== last || !sameStrings(strings, this.#answers.strings))
-      this.#answers = { strings, last, table: new Uint8Array(strings.count).fill(unknown) }
-    return this.#answers
+  #resultsOf(strings: DictionaryStrings, last: Uint8Array | null): { readonly table: Uint8Array } {
+    if (this.#results === null || this.#results.last !== last || !sameStrings(strings, this.#results.strings))
+      this.#results = { strings, last, table: new Uint8Array(strings.count).fill(unknown) }
+    return this.#results
   }
 
   /** 0 or 1, for an entry {address u32, bytes i32}. */

@@ -71,9 +71,9 @@ function symbolTest({ memory }: ExecContext, wanted: WantedSymbols, { columnIds,
   const known = new Map<number, boolean>()
   return [
     (morsel) => {
-      const answer = known.get(morsel.source) ?? morsel.mayHold(columnId, ids)
-      known.set(morsel.source, answer)
-      return answer
+      const zoneAnswer = known.get(morsel.source) ?? morsel.mayHold(columnId, ids)
+      known.set(morsel.source, zoneAnswer)
+      return zoneAnswer
     },
   ]
 }

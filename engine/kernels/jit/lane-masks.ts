@@ -99,12 +99,12 @@ function lookedUp(laneGroup: LaneGroup, node: Node): Mask {
   const { table, last } = lookups[node.slot] as { table: Local; last: Local }
   const ids = numbersOf(laneGroup, node.args[0] as Node).parts[0] as Local
   const index = f.apply('i32x4.min_u', f.apply('i32x4.add', ids, splatInt(f, 1)), last)
-  let answers = splatInt(f, 0)
+  let results = splatInt(f, 0)
   for (let lane = 0; lane < 4; lane++) {
     const at = f.apply('i32.add', table, f.extract('i32x4.extract_lane', index, lane))
-    answers = f.replace('i32x4.replace_lane', answers, lane, f.load('i32.load8_u', at, 0))
+    results = f.replace('i32x4.replace_lane', results, lane, f.load('i32.load8_u', at, 0))
   }
-  return narrowMask(f.apply('i32x4.ne', answers, splatInt(f, 0)))
+  return narrowMask(f.apply('i32x4.ne', results, splatInt(f, 0)))
 }
 
 // Comparisons -------------------------------------------------------------------------------------------------------

@@ -205,7 +205,7 @@ function unifiedType(name: string, args: readonly Expression[]): DataType {
 const strangers: ReadonlySet<ColumnType> = new Set(['BOOLEAN', 'GEOHASH', 'ARRAY'])
 
 /** Whether nullif() must refuse the types: they have no common type, and neither parses as the other. */
-function areApart([first, second]: readonly Expression[]): boolean {
+function areIncompatible([first, second]: readonly Expression[]): boolean {
   if (first === undefined || second === undefined || [first, second].some(isNullText)) return false
   const isReadable =
     (isText(first.type) || isText(second.type)) && ![first, second].some(({ type }) => strangers.has(type.name))
@@ -226,7 +226,7 @@ function isJsonOrNull(argument: Expression, index: number): boolean {
 }
 
 function checkUnifying(name: string, args: readonly Expression[], call: ast.Call): void {
-  if (name === 'nullif' && (args.length !== 2 || areApart(args))) throw noMatch(call.name, args, call.position)
+  if (name === 'nullif' && (args.length !== 2 || areIncompatible(args))) throw noMatch(call.name, args, call.position)
   if (name === 'coalesce' && args.length < 2)
     throw new SqlError('coalesce can be used with 2 or more arguments', call.position)
   if (name === 'coalesce' && args.every(isUntypedNull))

@@ -31,7 +31,7 @@ import type { Value } from '../../types/value.js'
 import type * as ast from '../ast/ast.js'
 import { sliceOpenEnd } from '../functions/array-slice.js'
 import type { Expression } from '../plan/plan.js'
-import { spokenTime } from '../scope/interval-shift.js'
+import { namedTime } from '../scope/interval-shift.js'
 import { dayOf, dayType, namesDay, wholeDay } from '../typing/days.js'
 import { deferredOf, isDeferred } from '../typing/deferred-values.js'
 import { type Constant, isConstant, scalarCall, textOf } from '../typing/make-call.js'
@@ -187,7 +187,7 @@ const timeNames: ReadonlySet<string> = new Set(['timestamp', 'timestamptz', 'tim
 
 function operandOf({ operand, type }: ast.CastExpression): ast.Expression {
   if (operand.kind !== 'string' || type.dimensions > 0 || !timeNames.has(type.name)) return operand
-  return spokenTime(operand.value, operand.position) ?? operand
+  return namedTime(operand.value, operand.position) ?? operand
 }
 
 /**

@@ -89,7 +89,7 @@ export interface ScalarFunction {
    * computed once per interval. The timestamp is undefined among the arguments. Null if there is no such interval for
    * these constants.
    */
-  readonly steady?: (args: readonly (Value | undefined)[]) => SampleInterval | null
+  readonly constantWithin?: (args: readonly (Value | undefined)[]) => SampleInterval | null
   /** Never throws, so it may be evaluated for rows whose result is not needed. */
   readonly total?: boolean
   /** Evaluates arguments only until the result is known, so that errors of the others do not occur. */

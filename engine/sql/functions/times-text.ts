@@ -8,7 +8,7 @@ import { formatByPgPattern } from '../../types/pg-time-pattern.js'
 import { parseByEitherPattern } from '../../types/pg-time-reading.js'
 import { parseTimestamp } from '../../types/timestamp.js'
 import { floorDivide, microsPerDay, type TimestampUnit, ticksPerDay } from '../../types/timestamp-calendar.js'
-import { formatByPattern, parseByPattern, steadyUnit } from '../../types/timestamp-pattern.js'
+import { constantUnit, formatByPattern, parseByPattern } from '../../types/timestamp-pattern.js'
 import { fromZone, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { IntervalValue, Value } from '../../types/value.js'
 import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
@@ -112,8 +112,8 @@ const printing: ScalarFunction[] = [
         site.argTypes[0]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP',
         String(pattern),
       ),
-    steady: ([, pattern]) => {
-      const unit = typeof pattern === 'string' ? steadyUnit(pattern) : undefined
+    constantWithin: ([, pattern]) => {
+      const unit = typeof pattern === 'string' ? constantUnit(pattern) : undefined
       return unit === undefined ? null : { count: 1, unit }
     },
   },

@@ -65,7 +65,7 @@ function partRow(
     description,
     example: [`${name}(${sample})`, shown],
     eval: ([ts], site) => part(partsOf(ts as bigint, unitOf(site, 0))),
-    ...(unit === undefined ? {} : { steady: () => ({ count: 1, unit }) }),
+    ...(unit === undefined ? {} : { constantWithin: () => ({ count: 1, unit }) }),
   }
 }
 
@@ -165,7 +165,7 @@ function extractName(name: string): ScalarFunction {
       if (wanted === 'epoch') return (ts as bigint) / (ticksPerMicro(unit) * 1_000_000n)
       return extracts[wanted]?.(partsOf(ts as bigint, unit)) ?? null
     },
-    steady: ([part]) => {
+    constantWithin: ([part]) => {
       const unit = typeof part === 'string' ? extractUnits[partNamed(part)] : undefined
       return unit === undefined ? null : { count: 1, unit }
     },
@@ -255,11 +255,12 @@ const rounding: ScalarFunction[] = [
       }
     },
     eval: ([part, ts], site) => dateTrunc(String(part).toLowerCase(), ts as bigint, unitOf(site, 1)),
-    steady: ([part]) => (typeof part === 'string' ? (truncUnits[part.toLowerCase().replace(/s$/, '')] ?? null) : null),
+    constantWithin: ([part]) =>
+      typeof part === 'string' ? (truncUnits[part.toLowerCase().replace(/s$/, '')] ?? null) : null,
   },
   {
     ...floorRow(['TEXT', 'TIME'], (text, ts, _rest, unit) => floorBy(text, ts, unit, null)),
-    steady: ([text]) => (typeof text === 'string' ? parseSampleInterval(text) : null),
+    constantWithin: ([text]) => (typeof text === 'string' ? parseSampleInterval(text) : null),
   },
   floorRow(['TEXT', 'TIME', 'TIME'], (text, ts, [origin], unit) => floorBy(text, ts, unit, origin as bigint | null)),
   floorRow(['TEXT', 'TIME', 'TIME', 'TEXT', 'TEXT'], (text, ts, rest, unit) => floorInZone(text, ts, rest, unit)),

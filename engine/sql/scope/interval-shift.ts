@@ -325,7 +325,7 @@ export function currentDate(position: number): ast.Expression {
 }
 
 /** Words that PostgreSQL accepts as timestamps, such as `'epoch'::timestamp`; null for any other string. */
-export function spokenTime(text: string, position: number): ast.Expression | null {
+export function namedTime(text: string, position: number): ast.Expression | null {
   switch (text.trim().toLowerCase()) {
     case 'epoch':
       return integer(0, position)

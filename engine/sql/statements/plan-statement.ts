@@ -23,6 +23,7 @@ import type { BindContext } from '../scope/bind-context.js'
 import { isConstant } from '../typing/make-call.js'
 import { convertTo } from '../typing/types.js'
 import { planActing } from './acting.js'
+import { type AffectedRows, planAffected } from './affected-rows.js'
 import { planAlterTable, renameTable } from './alter-table.js'
 import { planCopy } from './copy.js'
 import { planCreateTable } from './create-table.js'
@@ -38,7 +39,6 @@ import { planNewRows, planReturned } from './returning.js'
 import { planDelete, planUpdate } from './rewrite.js'
 import { planAlterSequence, planCreateSequence, planDropSequence } from './sequences.js'
 import { targetOf, targetProjection } from './target.js'
-import { planTouched, type TouchedRows } from './touched.js'
 import { planAlterView, planCreateView, planDropView } from './views.js'
 
 export type PlanOptions = Omit<BindOptions, 'sql'>
@@ -114,9 +114,9 @@ export function planInsertNew(
 }
 
 /** A query for the rows that an UPDATE or DELETE of one table will change. */
-export function planPreview({ statement, text }: ParsedStatement, options: PlanOptions): TouchedRows {
+export function planPreview({ statement, text }: ParsedStatement, options: PlanOptions): AffectedRows {
   assert(statement.kind === 'update' || statement.kind === 'delete', 'a change of rows')
-  return planTouched(statement, bindContext({ sql: text, ...options }))
+  return planAffected(statement, bindContext({ sql: text, ...options }))
 }
 
 /** A query for all rows of a table as the session's transaction sees them, in storage types. */

@@ -6,7 +6,7 @@ import type { ErrorRecord } from '../../base/errors.js'
 import type { Query } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import type { KafkaOrigin } from '../../wal/origin.js'
+import type { KafkaPosition } from '../../wal/source-position.js'
 import type { UserRecord } from '../manifest/users.js'
 import type {
   ColumnSchema,
@@ -252,7 +252,7 @@ export interface LineReject {
   /** The beginning of the line, for requests that store their valid lines. */
   readonly text?: string
   /** The Kafka record that contained the line. */
-  readonly record?: KafkaOrigin
+  readonly record?: KafkaPosition
 }
 
 /** The result of a request. */
@@ -273,7 +273,7 @@ export interface Receipt {
   readonly existed: boolean
   /** Of QWP: the tables with rows, and their transactions. */
   readonly tables?: readonly (readonly [name: string, transaction: number])[]
-  readonly staged?: StagedAnswer
+  readonly staged?: StagedReply
   /** Response to 'tableIds'. */
   readonly firstTableId?: number
   /** Response to 'rewrite': the rows of RETURNING. */
@@ -281,7 +281,7 @@ export interface Receipt {
 }
 
 /** Response to 'stage'. `symbolIds` has the ids of the strings of each column, in the order of the request. */
-interface StagedAnswer {
+interface StagedReply {
   readonly firstPartId: number
   readonly symbolIds: readonly (readonly [columnId: number, ids: Int32Array])[]
   readonly version: TableVersion
@@ -292,7 +292,7 @@ export type FromWriter =
   | {
       readonly kind: 'ready'
       readonly versions: readonly TableVersion[]
-      readonly positions: readonly KafkaOrigin[]
+      readonly positions: readonly KafkaPosition[]
       readonly users: readonly UserRecord[]
     }
   /** Versions are sent before the receipts that depend on them. `dropped` lists ids of tables. */

@@ -6,7 +6,7 @@ import { assert, unreachable } from '../../base/assert.js'
 import { CorruptionError } from '../../base/errors.js'
 import { idempotencyKeysMax } from '../../base/limits.js'
 import { nonZeroAt } from '../../base/padding.js'
-import { type KafkaOrigin, keyConnector } from '../../wal/origin.js'
+import { type KafkaPosition, keyConnector } from '../../wal/source-position.js'
 import type { PartDescriptor, TableSchema } from '../schema/schema.js'
 
 /** The first unused id of each kind. Ids are never reused during the life of the data directory. */
@@ -52,7 +52,7 @@ export type ManifestRecord =
   /** Whether a file of users exists; if it is then missing, a start is refused. */
   | { readonly kind: 'users'; readonly exist: boolean }
   /** The stored source position of a stream, recorded before the log frames that contain it are trimmed. */
-  | ({ readonly kind: 'origin' } & KafkaOrigin)
+  | ({ readonly kind: 'origin' } & KafkaPosition)
 
 export interface ManifestState {
   /** The format in which the next file is written; it never falls. */
@@ -64,7 +64,7 @@ export interface ManifestState {
   trimmedLsn: number | undefined
   usersExist: boolean
   /** By connector, topic and partition. */
-  readonly origins: Map<string, KafkaOrigin>
+  readonly sourcePositions: Map<string, KafkaPosition>
   /** Upper bound of the number of idempotency keys among the origins; repeated keys are counted again. */
   keys: number
 }
@@ -105,7 +105,7 @@ export function emptyManifestState(): ManifestState {
     lsn: 0,
     trimmedLsn: undefined,
     usersExist: false,
-    origins: new Map(),
+    sourcePositions: new Map(),
     keys: 0,
   }
 }
@@ -144,7 +144,7 @@ export function applyRecord(state: ManifestState, record: ManifestRecord): void 
     case 'origin': {
       const { connector, topic, partition, offset } = record
       const origin = { connector, topic, partition, offset }
-      state.origins.set(originKey(origin), origin)
+      state.sourcePositions.set(sourceKey(origin), origin)
       if (connector === keyConnector) forgetKeys(state)
       return
     }
@@ -153,7 +153,7 @@ export function applyRecord(state: ManifestState, record: ManifestRecord): void 
   }
 }
 
-export function originKey({ connector, topic, partition }: KafkaOrigin): string {
+export function sourceKey({ connector, topic, partition }: KafkaPosition): string {
   return JSON.stringify([connector, topic, partition])
 }
 
@@ -179,7 +179,7 @@ export function snapshotRecords(state: ManifestState): ManifestRecord[] {
     { kind: 'log', lsn: state.lsn },
     { kind: 'users', exist: state.usersExist },
     ...(state.trimmedLsn === undefined ? [] : [{ kind: 'trimmed', lsn: state.trimmedLsn } as const]),
-    ...[...state.origins.values()].map((origin) => ({ kind: 'origin', ...origin }) as const),
+    ...[...state.sourcePositions.values()].map((origin) => ({ kind: 'origin', ...origin }) as const),
   ]
   for (const [tableId, { schema, parts, flushedTxn, dictionaries }] of state.tables) {
     records.push({ kind: 'schema', schema })
@@ -296,9 +296,9 @@ function frameAt(bytes: Buffer, at: number): ManifestFrame | undefined {
 function forgetKeys(state: ManifestState): void {
   state.keys++
   if (state.keys <= idempotencyKeysMax) return
-  for (const [key, { connector }] of state.origins) {
+  for (const [key, { connector }] of state.sourcePositions) {
     if (connector !== keyConnector) continue
-    state.origins.delete(key)
+    state.sourcePositions.delete(key)
     break
   }
   state.keys--

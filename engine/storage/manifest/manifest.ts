@@ -35,8 +35,8 @@ import { CorruptionError } from '../../base/errors.js'
 import type { File, Files } from '../../base/files.js'
 import type { Log } from '../../base/log.js'
 import type { HighWater } from '../../wal/high-water.js'
-import type { KafkaOrigin } from '../../wal/origin.js'
 import type { Reserve } from '../../wal/reserve.js'
+import type { KafkaPosition } from '../../wal/source-position.js'
 import type { Marks } from '../../wal/types.js'
 import { refuseNewer } from './manifest-age.js'
 import { manifestPath, writeCheckpoint } from './manifest-checkpoint.js'
@@ -54,8 +54,8 @@ import {
   type ManifestState,
   type ManifestTable,
   nextBlock,
-  originKey,
   scanFrames,
+  sourceKey,
 } from './manifest-format.js'
 
 export type { ManifestIds, ManifestRecord, ManifestTable } from './manifest-format.js'
@@ -142,8 +142,8 @@ export class Manifest {
   }
 
   /** Stored source positions of streams; the log may have newer ones. */
-  get origins(): Iterable<KafkaOrigin> {
-    return this.state.origins.values()
+  get sourcePositions(): Iterable<KafkaPosition> {
+    return this.state.sourcePositions.values()
   }
 
   /** Position in the last 'log' record; 0 before the first. */
@@ -253,9 +253,9 @@ export class Manifest {
   }
 
   /** Writes the live state into another folder, for a copy of the files that it names. Throws FileError. */
-  snapshot(directory: string, origins: readonly KafkaOrigin[]): void {
-    const named = new Map(origins.map((origin) => [originKey(origin), origin]))
-    replaceManifest(this.files, directory, { ...this.state, origins: named })
+  snapshot(directory: string, sourcePositions: readonly KafkaPosition[]): void {
+    const named = new Map(sourcePositions.map((origin) => [sourceKey(origin), origin]))
+    replaceManifest(this.files, directory, { ...this.state, sourcePositions: named })
   }
 
   close(): void {

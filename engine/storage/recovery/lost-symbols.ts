@@ -122,7 +122,7 @@ function symbolsOfLog({ files, directory }: WriterOptions): Map<string, FoundSym
   const found = new Map<string, FoundSymbol[]>()
   if (!files.exists(`${directory}/wal`)) return found
   replayWal(files, `${directory}/wal`, ({ kind, payload }) => {
-    if (kind !== frameKinds.rows && kind !== frameKinds.carry) return
+    if (kind !== frameKinds.rows && kind !== frameKinds.relocation) return
     for (const { tableId, symbols } of decodeRows(payload).tables) {
       for (const { columnId, firstId, count, lengths, bytes } of symbols) {
         const strings = found.get(`${tableId} ${columnId}`) ?? []

@@ -14,7 +14,7 @@ import { isFull, Reserve } from '../../wal/reserve.js'
 import { frameKinds, type Lsn, type ReplayReport, type Wal } from '../../wal/types.js'
 import { partIdsPerFlush } from '../jobs/messages.js'
 import { Manifest, type ManifestRecord } from '../manifest/manifest.js'
-import { Origins } from '../manifest/origins.js'
+import { SourcePositions } from '../manifest/source-positions.js'
 import {
   type DictionaryFileId,
   dictionaryFilePath,
@@ -51,9 +51,9 @@ export function recoverWriter(given: WriterOptions): WriterState {
   const reserve = new Reserve({ files, directory, send: options.sendLog, fileBytes: options.reserveFileBytes })
   const { manifest, failure } = openManifest(options, highWater)
   const catalog = loadCatalog(options, manifest, indexes)
-  const origins = new Origins(manifest.origins)
+  const sourcePositions = new SourcePositions(manifest.sourcePositions)
   const flush = new ReplayFlush({ options, manifest, catalog, highWater })
-  const tools = { options, catalog, flush, origins, flushRows: settings.flushRows }
+  const tools = { options, catalog, flush, sourcePositions, flushRows: settings.flushRows }
   const replay = new Replay(tools, manifest.ids.generation)
   const { wal, replay: report } = openLog(options, { highWater, manifest, reserve }, (frame) => replay.frame(frame))
   replay.finish()
@@ -92,7 +92,7 @@ export function recoverWriter(given: WriterOptions): WriterState {
       lines: new LineDecoder({ memory, allocator, kernel: kernels.ilp, catalog, settings: newTables }),
       qwp: new QwpDecoder({ memory, allocator, catalog, settings: newTables }),
     },
-    origins,
+    sourcePositions,
     ...nothingUnderWay(),
     nextPartId,
     partIdsEnd,
@@ -117,10 +117,10 @@ function nothingUnderWay() {
       leaving: [],
       later: [],
       waiters: [],
-      askers: [],
+      waitingHolds: [],
     },
     ...{ pause: null, pin: null, rewriting: new Map(), nextJobId: 1, usesReserve: false, retryAtMs: 0 },
-    ...{ reportedDelay: { text: '', untilMs: 0 }, whenPaid: [], removals: [], debts: [] },
+    ...{ reportedDelay: { text: '', untilMs: 0 }, whenPaid: [], removals: [], pendingRecords: [] },
   }
 }
 

@@ -40,7 +40,7 @@ export class ReplayFlush {
   private readonly catalog: WriterCatalog
   private readonly highWater: HighWater
   /** Position of the last relocation frame by table id. */
-  private carries: ReadonlyMap<number, Lsn> | undefined
+  private relocations: ReadonlyMap<number, Lsn> | undefined
 
   constructor({ options, manifest, catalog, highWater }: ReplayFlushOptions) {
     this.options = options
@@ -61,7 +61,7 @@ export class ReplayFlush {
       const { bytes } = generation.memtable
       if (best === undefined || bytes > best.generation.memtable.bytes) best = { table, generation }
     }
-    if (best !== undefined && this.isCarried(best.table.id, lsn)) {
+    if (best !== undefined && this.isRelocated(best.table.id, lsn)) {
       forgetRows(best.table)
       return true
     }
@@ -94,21 +94,21 @@ export class ReplayFlush {
   }
 
   /** Whether a relocation frame of the table follows the position. Scans the log ahead, once. */
-  private isCarried(tableId: number, lsn: Lsn): boolean {
-    this.carries ??= this.lastCarries()
-    return (this.carries.get(tableId) ?? 0) > lsn
+  private isRelocated(tableId: number, lsn: Lsn): boolean {
+    this.relocations ??= this.lastRelocations()
+    return (this.relocations.get(tableId) ?? 0) > lsn
   }
 
-  private lastCarries(): Map<number, Lsn> {
+  private lastRelocations(): Map<number, Lsn> {
     const { files, directory } = this.options
-    const carries = new Map<number, Lsn>()
+    const relocations = new Map<number, Lsn>()
     const { trimmedLsn } = this.manifest
     const onFrame = ({ kind, lsn, payload }: WalFrame): void => {
-      if (kind !== frameKinds.carry) return
-      for (const { tableId } of decodeRows(payload).tables) carries.set(tableId, lsn)
+      if (kind !== frameKinds.relocation) return
+      for (const { tableId } of decodeRows(payload).tables) relocations.set(tableId, lsn)
     }
     replayWal(readOnly(files), `${directory}/wal`, onFrame, { marks: this.highWater.marks, trimmedLsn })
-    return carries
+    return relocations
   }
 
   /** Throws if the disk is full, because parts and symbols need files. */

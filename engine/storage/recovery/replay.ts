@@ -15,7 +15,7 @@ import { noteTransaction } from '../../memory/transactions.js'
 import { isVariable, widthOf } from '../../types/column-types.js'
 import { decodeRows, type NewSymbols, type RowsColumn, type TableRows } from '../../wal/frame-rows.js'
 import { frameKinds, type WalFrame } from '../../wal/types.js'
-import type { Origins } from '../manifest/origins.js'
+import type { SourcePositions } from '../manifest/source-positions.js'
 import type { SymbolDictionary } from '../memtable/dictionary.js'
 import type { Memtable } from '../memtable/memtable.js'
 import type { LoggedChange } from '../schema/logged-change.js'
@@ -44,7 +44,7 @@ export interface ReplayTools {
   readonly options: WriterOptions
   readonly catalog: WriterCatalog
   readonly flush: ReplayFlush
-  readonly origins: Origins
+  readonly sourcePositions: SourcePositions
   /** Maximum rows of a generation. */
   readonly flushRows: number
 }
@@ -57,7 +57,7 @@ export class Replay {
   private readonly options: WriterOptions
   private readonly catalog: WriterCatalog
   private readonly flush: ReplayFlush
-  private readonly origins: Origins
+  private readonly sourcePositions: SourcePositions
   private readonly flushRows: number
   private readonly heap: BatchHeap
   /** Position of the frame that is being replayed. */
@@ -65,11 +65,11 @@ export class Replay {
   /** Symbols after a gap in the ids, by table and column. */
   private readonly waiting = new Map<string, WaitingSymbols>()
 
-  constructor({ options, catalog, flush, origins, flushRows }: ReplayTools, nextGenerationId: number) {
+  constructor({ options, catalog, flush, sourcePositions, flushRows }: ReplayTools, nextGenerationId: number) {
     this.options = options
     this.catalog = catalog
     this.flush = flush
-    this.origins = origins
+    this.sourcePositions = sourcePositions
     this.nextGenerationId = nextGenerationId
     this.flushRows = flushRows
     this.heap = new BatchHeap(options.memory, options.allocator)
@@ -78,7 +78,7 @@ export class Replay {
   frame(frame: WalFrame): void {
     switch (frame.kind) {
       case frameKinds.rows:
-      case frameKinds.carry:
+      case frameKinds.relocation:
         this.transaction(frame)
         return
       case frameKinds.ddl:
@@ -106,7 +106,7 @@ export class Replay {
     const { origin, ddl, tables } = decodeRows(frame.payload)
     this.catalog.indexes.beginRequest()
     this.lsn = frame.lsn
-    this.origins.note(origin, frame.lsn)
+    this.sourcePositions.note(origin, frame.lsn)
     for (const change of ddl) this.change(change as LoggedChange, frame.lsn)
     for (const rows of tables) {
       const table = this.catalog.byId.get(rows.tableId)
@@ -114,7 +114,7 @@ export class Replay {
       // Symbols are applied even if the rows are in parts, because symbol files may lag behind the manifest.
       for (const symbols of rows.symbols) this.addSymbols(table, symbols, frame.lsn)
       if (rows.transaction <= table.flushedTxn) continue
-      if (frame.kind === frameKinds.carry) forgetRows(table)
+      if (frame.kind === frameKinds.relocation) forgetRows(table)
       else if (rows.transaction <= table.transaction) continue
       this.addRows(table, rows, frame)
     }

@@ -190,8 +190,8 @@ function whyNot(
   const rows = logged.rows.get(tableId)
   if (rows === undefined) return null
   if (maxTxn <= rows.truncatedTxn) return 'its table was truncated'
-  const carried = rows.carried.some((txn) => txn >= minTxn && txn <= maxTxn)
-  if (minTxn > (known?.flushedTxn ?? 0) && (rows.firstTxn <= minTxn || carried)) return 'its rows are in the log'
+  const relocated = rows.relocated.some((txn) => txn >= minTxn && txn <= maxTxn)
+  if (minTxn > (known?.flushedTxn ?? 0) && (rows.firstTxn <= minTxn || relocated)) return 'its rows are in the log'
   return null
 }
 
@@ -320,7 +320,7 @@ interface LoggedRows {
   /** The first transaction whose rows are in the log. */
   firstTxn: number
   /** Transactions at which relocation frames repeated all rows that were not in parts. */
-  readonly carried: number[]
+  readonly relocated: number[]
   truncatedTxn: number
 }
 
@@ -337,7 +337,7 @@ function readLoggedTables(files: Files, directory: string, marks: Marks | undefi
   const wal = `${directory}/wal`
   if (!files.exists(wal)) return { schemas, dropped, rows }
   const rowsOf = (tableId: number): LoggedRows => {
-    const known = rows.get(tableId) ?? { firstTxn: Number.POSITIVE_INFINITY, carried: [], truncatedTxn: -1 }
+    const known = rows.get(tableId) ?? { firstTxn: Number.POSITIVE_INFINITY, relocated: [], truncatedTxn: -1 }
     rows.set(tableId, known)
     return known
   }
@@ -357,12 +357,12 @@ function readLoggedTables(files: Files, directory: string, marks: Marks | undefi
     wal,
     ({ kind, payload }) => {
       if (kind === frameKinds.ddl) note(decodeJson(payload) as LoggedChange)
-      if (kind !== frameKinds.rows && kind !== frameKinds.carry) return
+      if (kind !== frameKinds.rows && kind !== frameKinds.relocation) return
       const { ddl, tables } = decodeRows(payload)
       for (const change of ddl) note(change as LoggedChange)
       for (const { tableId, transaction } of tables) {
         const known = rowsOf(tableId)
-        if (kind === frameKinds.carry) known.carried.push(transaction)
+        if (kind === frameKinds.relocation) known.relocated.push(transaction)
         else known.firstTxn = Math.min(known.firstTxn, transaction)
       }
     },

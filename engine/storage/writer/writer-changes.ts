@@ -22,7 +22,7 @@ import { changePartitions } from './writer-partitions.js'
 import { whenUnpinned } from './writer-pin.js'
 import { rewriteParts, whenUntouched } from './writer-rewrite.js'
 import { logChange, replaceSchema } from './writer-schema.js'
-import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
+import { enqueue, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 import { changeTypes } from './writer-type.js'
 
@@ -43,7 +43,7 @@ function attempt(state: WriterState, requestId: number, work: () => void): void 
   } catch (thrown) {
     if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown
     state.catalog.undo()
-    answerNow(state, refusal(requestId, errorRecord(thrown)))
+    sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
   }
 }
 
@@ -86,7 +86,7 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
 /** Removes superseded rows before the DEDUP keys change, because readers hide these rows by the keys. */
 function dropRepeats(state: WriterState, requestId: number, table: WriterTable, schema: () => TableSchema): void {
   rewriteParts(state, table, null, ({ error }) => {
-    if (error !== null) answerNow(state, refusal(requestId, error))
+    if (error !== null) sendReceiptNow(state, refusal(requestId, error))
     else state.later.push(() => attempt(state, requestId, () => replaceSchema(state, requestId, table, schema())))
   })
 }
@@ -136,7 +136,7 @@ export function removeTable(state: WriterState, table: WriterTable, endLsn: Lsn)
   table.generations = []
   table.retire(() => whenIdle(state, table, () => forget(state, table)))
   return () => {
-    state.debts.push(({ tables }) => (tables.has(table.id) ? [{ kind: 'drop', tableId: table.id }] : []))
+    state.pendingRecords.push(({ tables }) => (tables.has(table.id) ? [{ kind: 'drop', tableId: table.id }] : []))
   }
 }
 
@@ -167,7 +167,7 @@ export function removeRows(state: WriterState, table: WriterTable, rows: HeldRow
   table.rewrites++
   emptyTable(state, table, rows, endLsn)
   return () => {
-    state.debts.push((manifest) => removal(manifest, table, rows.parts, rows.transaction))
+    state.pendingRecords.push((manifest) => removal(manifest, table, rows.parts, rows.transaction))
   }
 }
 

@@ -9,7 +9,7 @@ import { ResourceError } from '../../base/errors.js'
 import { addMetric } from '../../memory/metrics.js'
 import { noteTransaction } from '../../memory/transactions.js'
 import { encodeRows, type NewSymbols, type TableRows } from '../../wal/frame-rows.js'
-import { noOrigin, type Origin } from '../../wal/origin.js'
+import { noSourcePosition, type SourcePosition } from '../../wal/source-position.js'
 import { frameKinds, type Lsn } from '../../wal/types.js'
 import type { Receipt } from '../jobs/messages.js'
 import type { LoggedChange } from '../schema/logged-change.js'
@@ -65,7 +65,7 @@ export function commitRows(
   state: WriterState,
   tables: readonly StagedTable[],
   receipts: (lsn: Lsn) => Receipt[],
-  origin: Origin = noOrigin,
+  origin: SourcePosition = noSourcePosition,
   extra: CommitExtra = noExtra,
 ): boolean {
   for (const { table, chunks } of tables) {
@@ -92,7 +92,7 @@ export function commitRows(
   assert(endLsn > firstLsn, 'L2: a frame moves the head of the log')
   if (appended.some(isLate)) addMetric(state.options.memory, 'lateCommits', 1)
   state.catalog.keep()
-  state.origins.note(origin, firstLsn)
+  state.sourcePositions.note(origin, firstLsn)
   state.lastEndLsn = endLsn
   extra.logged(endLsn)
   for (const table of changed) noteSchemaChange(table, firstLsn)
@@ -229,7 +229,7 @@ function appendFrame(
   appended: readonly Appended[],
   before: readonly LoggedChange[],
   changed: readonly WriterTable[],
-  origin: Origin,
+  origin: SourcePosition,
 ): Lsn {
   const { memory, allocator } = state.options
   const tables = appended.map(({ staged: { table, chunks } }): TableRows => {

@@ -23,7 +23,7 @@ import { partIdsPerFlush, smallFlushRows } from '../jobs/messages.js'
 import type { ManifestRecord } from '../manifest/manifest.js'
 import type { PartDescriptor } from '../schema/schema.js'
 import { withReserve } from './making-room.js'
-import { commitManifest, outcomeOf, payDebts, putOff, takePartIds } from './writer-manifest.js'
+import { commitManifest, outcomeOf, putOff, takePartIds, writePendingRecords } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
 import { relocateGeneration } from './writer-relocate.js'
 import {
@@ -125,7 +125,7 @@ function freezeForLog(state: WriterState): void {
   for (const table of state.catalog.byId.values()) {
     const { open } = table
     if (table.neededLsn >= flushLsn || open === undefined || open.firstLsn >= flushLsn) continue
-    const small = open.memtable.bytes < state.settings.carryBytesMax && table.generations.length === 1
+    const small = open.memtable.bytes < state.settings.relocatedBytesMax && table.generations.length === 1
     if (small && open.relocatedLsn >= flushLsn) continue
     if (small && open.lastLsn <= state.wal.acknowledgedLsn) relocateGeneration(state, table, open)
     else open.state = 'frozen'
@@ -204,7 +204,7 @@ function nameParts(state: WriterState, flushes: readonly Flushed[]): readonly Fl
       state.options,
       flushes.map(({ table }) => table),
     )
-    payDebts(state)
+    writePendingRecords(state)
     commitManifest(state, [
       ...flushes.flatMap((flush) => flushRecords(state, flush)),
       { kind: 'ids', table: state.catalog.nextTableId },
@@ -330,16 +330,16 @@ function writeTableIds(state: WriterState): void {
 }
 
 /** Writes source positions that only old frames contain to the manifest. Throws FileError. */
-function writeOrigins(state: WriterState, beforeLsn: Lsn): void {
-  const records = state.origins.due(beforeLsn)
+function writeSourcePositions(state: WriterState, beforeLsn: Lsn): void {
+  const records = state.sourcePositions.due(beforeLsn)
   if (records.length === 0) return
   commitManifest(state, records)
-  state.origins.named(beforeLsn)
+  state.sourcePositions.named(beforeLsn)
 }
 
 /** Writes everything that acknowledged frames contain and the manifest lacks, except rows. Throws FileError. */
 export function writeAllNames(state: WriterState): void {
-  payDebts(state)
+  writePendingRecords(state)
   writeSchemas(state, Number.POSITIVE_INFINITY)
   writeTableIds(state)
   writeSymbolsBefore(state, Number.POSITIVE_INFINITY)
@@ -355,11 +355,11 @@ export function trimLog(state: WriterState): void {
     Math.min(retained, state.settledLsn),
   )
   try {
-    payDebts(state)
+    writePendingRecords(state)
     writeSchemas(state, oldest)
     writeTableIds(state)
     writeSymbolsBefore(state, oldest)
-    writeOrigins(state, oldest)
+    writeSourcePositions(state, oldest)
     const needed = [...catalog.byId.values()].reduce((lsn, { dirtyLsn }) => Math.min(lsn, dirtyLsn), oldest)
     assert(needed <= wal.durableLsn, 'L1: only what is durable is trimmed')
     if (needed > 0) wal.trim(needed, (lsn) => commitManifest(state, [{ kind: 'trimmed', lsn }]))
@@ -401,7 +401,7 @@ export function mergeDone(
     return
   }
   try {
-    payDebts(state)
+    writePendingRecords(state)
     commitManifest(state, [{ kind: 'parts', tableId: table.id, added: parts, removed: [...replaced] }])
   } catch (thrown) {
     putOff(state, thrown)

@@ -12,7 +12,7 @@ import type { Receipt } from '../jobs/messages.js'
 import type { Memtable } from '../memtable/memtable.js'
 import { noteTimestamp, type RowChunk } from './writer-batch.js'
 import { freeGeneration } from './writer-flush.js'
-import { appendCarryFrame, chunkOf } from './writer-relocate.js'
+import { appendRelocationFrame, chunkOf } from './writer-relocate.js'
 import { enqueue, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
@@ -34,7 +34,7 @@ export function leaveMemory(
   const { wal, settings, options } = state
   const [generation] = table.generations
   if (generation?.state !== 'open' || table.generations.length > 1) return false
-  if (generation.memtable.bytes > settings.carryBytesMax * relocationsPerDrop) return false
+  if (generation.memtable.bytes > settings.relocatedBytesMax * relocationsPerDrop) return false
   if (wal.state === 'poisoned' || metricOf(options.memory, 'refusal') !== writeRefusals.none) return false
   return relocateRest(state, table, generation, leaves, receipts)
 }
@@ -58,7 +58,7 @@ function relocateRest(
       rest = table.addGeneration(state.nextGenerationId++, clock)
       fillGeneration(table, rest, chunks)
       rest.memtable.mark(table.transaction, lastWriteMicros(memory, old.memtable.address))
-      appendCarryFrame(state, table, rest)
+      appendRelocationFrame(state, table, rest)
     }
   } catch (thrown) {
     rest?.memtable.free()

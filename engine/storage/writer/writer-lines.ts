@@ -9,13 +9,13 @@
 import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, ResourceError } from '../../base/errors.js'
 import { lineFlags, precisionCodes, type RingMessage, ringKinds, ringPeek, ringRelease } from '../../memory/ring.js'
-import { noOrigin, type Origin, originKinds } from '../../wal/origin.js'
+import { noSourcePosition, type SourcePosition, sourcePositionKinds } from '../../wal/source-position.js'
 import type { Lsn } from '../../wal/types.js'
 import type { Receipt } from '../jobs/messages.js'
-import { unpackOrigin } from '../manifest/origins.js'
+import { unpackSourcePosition } from '../manifest/source-positions.js'
 import type { RowDecoder } from './row-decoder.js'
 import { commitRows, type StagedTable } from './writer-commit.js'
-import { answerNow, enqueue, receiptOf, type WriterState } from './writer-state.js'
+import { enqueue, receiptOf, sendReceiptNow, type WriterState } from './writer-state.js'
 
 const nanosByPrecision: Record<number, bigint> = {
   [precisionCodes.n]: 1n,
@@ -38,9 +38,9 @@ export interface LineProgress {
   /** The current block is decoded and waits for memory. */
   decoded: boolean
   /** Source position of the rows, committed with them. */
-  origin: Origin
+  origin: SourcePosition
   /** The rows do not continue the stored source position: the request is skipped. */
-  astray: boolean
+  outOfSequence: boolean
   /** Of the request's format. */
   decoder: RowDecoder
 }
@@ -53,8 +53,8 @@ export function newLineProgress({ decoders }: Pick<WriterState, 'decoders'>): Li
     lsn: 0,
     error: null,
     decoded: false,
-    origin: noOrigin,
-    astray: false,
+    origin: noSourcePosition,
+    outOfSequence: false,
   }
 }
 
@@ -77,7 +77,7 @@ export function takeLines(state: WriterState, progress: LineProgress, giveUp: bo
 function decodeMessage(state: WriterState, progress: LineProgress, message: RingMessage): void {
   if ((message.flags & lineFlags.first) !== 0) {
     progress.decoder = message.kind === ringKinds.qwp ? state.decoders.qwp : state.decoders.lines
-    Object.assign(progress, { open: true, rows: 0, lsn: 0, error: null, ...originOf(state, message) })
+    Object.assign(progress, { open: true, rows: 0, lsn: 0, error: null, ...sourcePositionOf(state, message) })
     progress.decoder.begin({
       connectionId: message.connectionId,
       atomic: (message.flags & lineFlags.atomic) !== 0,
@@ -86,21 +86,23 @@ function decodeMessage(state: WriterState, progress: LineProgress, message: Ring
       unitNanos: nanosByPrecision[message.precision] ?? 1n,
       nowMicros: message.nowMicros,
       // Connectors write all timestamps with nanoseconds.
-      allNanos: progress.origin.kind === originKinds.kafka,
+      allNanos: progress.origin.kind === sourcePositionKinds.kafka,
     })
   }
   assert(progress.open, 'P3: the blocks of a request follow its first one')
-  if (progress.error === null && !progress.astray) progress.decoder.block(message.address, message.bytes)
+  if (progress.error === null && !progress.outOfSequence) progress.decoder.block(message.address, message.bytes)
   else progress.decoder.skip(message.address, message.bytes)
   progress.decoded = true
 }
 
 /** Decodes the source position, and whether it does not continue the stored one. */
-function originOf(state: WriterState, message: RingMessage): Pick<LineProgress, 'origin' | 'astray'> {
-  if (message.originBytes === 0) return { origin: noOrigin, astray: false }
-  const at = message.originAddress
-  const { origin, previous } = unpackOrigin(state.options.memory.u8.subarray(at, at + message.originBytes))
-  return { origin, astray: !state.origins.follows(origin, previous) }
+function sourcePositionOf(state: WriterState, message: RingMessage): Pick<LineProgress, 'origin' | 'outOfSequence'> {
+  if (message.sourcePositionBytes === 0) return { origin: noSourcePosition, outOfSequence: false }
+  const at = message.sourcePositionAddress
+  const { origin, previous } = unpackSourcePosition(
+    state.options.memory.u8.subarray(at, at + message.sourcePositionBytes),
+  )
+  return { origin, outOfSequence: !state.sourcePositions.follows(origin, previous) }
 }
 
 /** Commits the decoded rows if they are due; false if memory is missing. */
@@ -121,13 +123,16 @@ function finishMessage(state: WriterState, progress: LineProgress, message: Ring
     decoder.goOn()
   }
   if (!commitOrFail(state, progress, message.requestId, last, hopeless)) return false
-  if (decoder.rows === 0 && last) answer(state, progress, message.requestId)
+  if (decoder.rows === 0 && last) sendReceipt(state, progress, message.requestId)
   return true
 }
 
 /** Whether there are rows to commit, or a source position of a request without rows. */
-function commits({ decoder, origin, error, astray }: LineProgress, last: boolean): boolean {
-  return decoder.rows > 0 || (last && origin !== noOrigin && error === null && decoder.error === null && !astray)
+function commits({ decoder, origin, error, outOfSequence }: LineProgress, last: boolean): boolean {
+  return (
+    decoder.rows > 0 ||
+    (last && origin !== noSourcePosition && error === null && decoder.error === null && !outOfSequence)
+  )
 }
 
 /** False if memory is missing and may become free. */
@@ -167,7 +172,7 @@ function commitDecoded(state: WriterState, progress: LineProgress, requestId: nu
       progress.lsn = lsn
       return last ? [receipt(progress, requestId, rows, tables)] : []
     }
-    if (!commitRows(state, tables, receipts, last ? progress.origin : noOrigin)) return false
+    if (!commitRows(state, tables, receipts, last ? progress.origin : noSourcePosition)) return false
     decoder.release()
     progress.rows += rows
     if (last) progress.open = false
@@ -176,7 +181,7 @@ function commitDecoded(state: WriterState, progress: LineProgress, requestId: nu
     // A stream waits until the log accepts its rows.
     if (logFailed(state) && !decoder.atomic) return false
     fail(state, progress, thrown)
-    if (last) answer(state, progress, requestId)
+    if (last) sendReceipt(state, progress, requestId)
   }
   return true
 }
@@ -194,7 +199,7 @@ function receipt(
     rejected,
     error: progress.error ?? error,
     lsn: progress.lsn,
-    existed: progress.astray,
+    existed: progress.outOfSequence,
     ...(decoder.namesTables
       ? { tables: tables.map(({ table }) => [table.schema.name, table.transaction] as const) }
       : {}),
@@ -202,12 +207,12 @@ function receipt(
 }
 
 /** Responds to a request that ends without rows to commit. */
-function answer(state: WriterState, progress: LineProgress, requestId: number): void {
+function sendReceipt(state: WriterState, progress: LineProgress, requestId: number): void {
   if (!progress.open) return
   discard(state, progress)
   const outcome = receipt(progress, requestId, 0, [])
   // If earlier blocks were committed, the receipt waits until their rows are durable.
-  if (progress.rows === 0) answerNow(state, outcome)
+  if (progress.rows === 0) sendReceiptNow(state, outcome)
   else enqueue(state, { receipts: [outcome] })
   progress.open = false
 }

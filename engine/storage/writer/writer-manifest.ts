@@ -75,7 +75,7 @@ export function outcomeOf(state: WriterState, commit: PartsCommit): 'done' | 'un
   } catch (thrown) {
     if (!(thrown instanceof FileError)) throw thrown
     const { flushedTxn, settledSchema: schema } = table
-    state.debts.push((manifest) => takeBack(manifest, commit, [{ kind: 'schema', schema }], flushedTxn))
+    state.pendingRecords.push((manifest) => takeBack(manifest, commit, [{ kind: 'schema', schema }], flushedTxn))
     return 'unknown'
   }
 }
@@ -106,12 +106,12 @@ function takeBack(
  * Writes all debts in order, each based on the state after the previous ones; opens the manifest if needed. Throws
  * FileError.
  */
-export function payDebts(state: WriterState): void {
-  const manifest = state.debts.length > 0 ? withReserve(state, () => usable(state)) : usable(state)
-  const debts = [...state.startRecords, ...state.debts]
+export function writePendingRecords(state: WriterState): void {
+  const manifest = state.pendingRecords.length > 0 ? withReserve(state, () => usable(state)) : usable(state)
+  const pendingRecords = [...state.startRecords, ...state.pendingRecords]
   try {
     let owed = false
-    for (const debt of debts) {
+    for (const debt of pendingRecords) {
       const records = debt(manifest)
       if (records.length === 0) continue
       manifest.append(records)
@@ -123,7 +123,7 @@ export function payDebts(state: WriterState): void {
     throw thrown
   }
   state.startRecords.length = 0
-  state.debts.length = 0
+  state.pendingRecords.length = 0
   for (const work of state.whenPaid.splice(0)) work()
 }
 
@@ -131,7 +131,7 @@ export function payDebts(state: WriterState): void {
 export function whenPaid(state: WriterState, work: () => void): void {
   state.whenPaid.push(work)
   try {
-    payDebts(state)
+    writePendingRecords(state)
   } catch (thrown) {
     putOff(state, thrown)
   }

@@ -21,11 +21,11 @@ import type { DetachedPart, PartDescriptor, TableSchema } from '../schema/schema
 import { withReserve } from './making-room.js'
 import { leaveMemory, someTime } from './writer-leave.js'
 import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
-import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
+import { enqueue, type Rewriting, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 /** How long a statement on a full disk waits for the space of removed parts, whose files readers may keep open. */
-const patienceMs = 10_000
+const timeoutMs = 10_000
 
 /** The rows of larger memtables are not searched. */
 const askedRowsMax = 1_000_000
@@ -132,9 +132,9 @@ function alone(
   const rewriting: Rewriting = {
     ...{ table, program: null, schema: () => table.stableSchema, parts: () => [], waiting: [] },
     written: () => state.later.push(() => endRewrite(state, rewriting, () => attempt(state, requestId, work))),
-    failed: (error) => endRewrite(state, rewriting, () => answerNow(state, refusal(requestId, error))),
+    failed: (error) => endRewrite(state, rewriting, () => sendReceiptNow(state, refusal(requestId, error))),
   }
-  beginRewrite(state, rewriting, generations, state.options.clock.monotonicMs() + patienceMs)
+  beginRewrite(state, rewriting, generations, state.options.clock.monotonicMs() + timeoutMs)
 }
 
 /** Runs the work; returns false if it failed and the request was answered. */
@@ -144,7 +144,7 @@ function attempt(state: WriterState, requestId: number, work: () => void): boole
     return true
   } catch (thrown) {
     if (!(thrown instanceof FileError || thrown instanceof SqlError)) throw thrown
-    answerNow(state, refusal(requestId, errorRecord(refusedByDisk(thrown))))
+    sendReceiptNow(state, refusal(requestId, errorRecord(refusedByDisk(thrown))))
     return false
   }
 }

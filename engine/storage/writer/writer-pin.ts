@@ -12,10 +12,10 @@
 
 import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../../base/errors.js'
 import { checkpointMsMax } from '../../base/limits.js'
-import type { KafkaOrigin } from '../../wal/origin.js'
+import type { KafkaPosition } from '../../wal/source-position.js'
 import { flushTable, whenFlushed, writeAllNames } from './writer-flush.js'
 import { putOff } from './writer-manifest.js'
-import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
+import { enqueue, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 
 /** Responds when the snapshot is durable. A version that is already pinned is replaced by the current one. */
 export function pinVersion(state: WriterState, requestId: number): void {
@@ -24,10 +24,10 @@ export function pinVersion(state: WriterState, requestId: number): void {
     if (state.pin !== null) state.pin.cut = null
     // A failed checkpoint will not be released by anyone.
     if (earlier === null) releaseVersion(state)
-    answerNow(state, refusal(requestId, error))
+    sendReceiptNow(state, refusal(requestId, error))
   }
   if (state.pin?.cut != null) {
-    answerNow(state, refusal(requestId, errorRecord(new ResourceError('another checkpoint is being made'))))
+    sendReceiptNow(state, refusal(requestId, errorRecord(new ResourceError('another checkpoint is being made'))))
     return
   }
   if (state.wal.state === 'poisoned') {
@@ -35,23 +35,23 @@ export function pinVersion(state: WriterState, requestId: number): void {
     return
   }
   const generations = [...state.catalog.byId.values()].flatMap((table) => flushTable(state, table))
-  const origins = state.origins.all
+  const sourcePositions = state.sourcePositions.all
   const sinceMs = state.options.clock.monotonicMs()
   state.pin = { sinceMs, removals: state.pin?.removals ?? [], cut: new Set(generations) }
   // Runs after all earlier commits are acknowledged, so the snapshot includes schema changes in progress.
-  const done = (): void => enqueue(state, { after: () => writeSnapshot(state, requestId, origins, refuse) })
+  const done = (): void => enqueue(state, { after: () => writeSnapshot(state, requestId, sourcePositions, refuse) })
   whenFlushed(state, generations, done, refuse)
 }
 
 function writeSnapshot(
   state: WriterState,
   requestId: number,
-  origins: readonly KafkaOrigin[],
+  sourcePositions: readonly KafkaPosition[],
   refuse: (error: ErrorRecord) => void,
 ): void {
   try {
     writeAllNames(state)
-    state.manifest.snapshot(`${state.options.directory}/backup`, origins)
+    state.manifest.snapshot(`${state.options.directory}/backup`, sourcePositions)
   } catch (thrown) {
     if (!(thrown instanceof FileError)) throw thrown
     putOff(state, thrown)

@@ -20,7 +20,7 @@ import { BatchHeap } from './writer-batch.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
 import { takePartIds } from './writer-manifest.js'
 import { replaceParts, whenUntouched } from './writer-rewrite.js'
-import { answerNow, enqueue, receiptOf, refusal, type WriterState } from './writer-state.js'
+import { enqueue, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
 type Stage = Extract<ToWriter, { kind: 'stage' }>
@@ -33,10 +33,10 @@ export function stageParts(state: WriterState, { requestId, tableId, symbols }: 
     const symbolIds = symbols.map(([columnId, strings]) => [columnId, intern(state, table, columnId, strings)] as const)
     const firstPartId = takePartIds(state, partIdsPerFlush)
     const staged = { firstPartId, symbolIds, version: table.describeSettled() }
-    answerNow(state, receiptOf(requestId, { staged }))
+    sendReceiptNow(state, receiptOf(requestId, { staged }))
   } catch (thrown) {
     if (!isRefusal(thrown)) throw thrown
-    answerNow(state, refusal(requestId, errorRecord(thrown)))
+    sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
   }
 }
 
@@ -79,7 +79,7 @@ function changed(): SqlError {
 export function registerParts(state: WriterState, { requestId, tableId, columnIds, parts }: RegisterParts): void {
   const refuse = (error: ErrorRecord): void => {
     discardParts(state, parts)
-    answerNow(state, refusal(requestId, error))
+    sendReceiptNow(state, refusal(requestId, error))
   }
   const table = state.catalog.byId.get(tableId)
   if (table === undefined) {
@@ -100,7 +100,7 @@ export function registerParts(state: WriterState, { requestId, tableId, columnId
       name(state, table, parts)
     } catch (thrown) {
       if (!isRefusal(thrown)) throw thrown
-      answerNow(state, refusal(requestId, errorRecord(thrown)))
+      sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
       return
     }
     const rows = parts.reduce((sum, part) => sum + part.rows, 0)

@@ -1,6 +1,6 @@
 // Relocation of rows to the head of the log: the rows of a small memtable are appended to the log again, in a
-// relocation frame (kind `carry`). Then old segments of the log can be removed without flushing many small tables to
-// small Parquet files.
+// relocation frame (kind `relocation`). Then old segments of the log can be removed without flushing many small tables
+// to small Parquet files.
 //
 // A relocation frame contains all rows of the table that are not in parts, with the table's newest transaction number.
 // Replay discards the rows of the table that it has read before and uses these instead. So a relocation frame with
@@ -12,7 +12,7 @@ import { blockAt, blockColumn, blockCount, blockRows } from '../../memory/column
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { widthOf } from '../../types/column-types.js'
 import { encodeRows } from '../../wal/frame-rows.js'
-import { noOrigin } from '../../wal/origin.js'
+import { noSourcePosition } from '../../wal/source-position.js'
 import { frameKinds, type Lsn } from '../../wal/types.js'
 import type { Memtable } from '../memtable/memtable.js'
 import { frameColumns, newChunk, type RowChunk } from './writer-batch.js'
@@ -24,7 +24,7 @@ import type { Generation, WriterTable } from './writer-table.js'
 export function relocateGeneration(state: WriterState, table: WriterTable, generation: Generation): void {
   const firstLsn = state.wal.headLsn
   try {
-    appendCarryFrame(state, table, generation)
+    appendRelocationFrame(state, table, generation)
     enqueue(state, { after: () => relocated(state, table, generation, firstLsn) })
   } catch (thrown) {
     if (!(thrown instanceof ResourceError)) throw thrown
@@ -37,7 +37,7 @@ export function relocateGeneration(state: WriterState, table: WriterTable, gener
 }
 
 /** Appends the frame with the generation's rows. Throws ResourceError if the log does not accept it. */
-export function appendCarryFrame(state: WriterState, table: WriterTable, generation: Generation): Lsn {
+export function appendRelocationFrame(state: WriterState, table: WriterTable, generation: Generation): Lsn {
   const { memory, allocator } = state.options
   const { memtable } = generation
   const chunks = chunksOf(memory, table, memtable)
@@ -50,7 +50,7 @@ export function appendCarryFrame(state: WriterState, table: WriterTable, generat
   try {
     const range = memtable.timeRange() ?? { min: 0n, max: 0n }
     const payload = encodeRows({
-      origin: noOrigin,
+      origin: noSourcePosition,
       ddl: [],
       tables: [
         {
@@ -65,7 +65,7 @@ export function appendCarryFrame(state: WriterState, table: WriterTable, generat
         },
       ],
     })
-    const endLsn = state.wal.append(frameKinds.carry, payload)
+    const endLsn = state.wal.append(frameKinds.relocation, payload)
     state.lastEndLsn = endLsn
     generation.lastLsn = endLsn
     generation.relocatedLsn = firstLsn

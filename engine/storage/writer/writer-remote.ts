@@ -6,7 +6,7 @@ import { assert } from '../../base/assert.js'
 import { FileError } from '../../base/errors.js'
 import type { ToWriter } from '../jobs/messages.js'
 import type { PartDescriptor } from '../schema/schema.js'
-import { commitManifest, payDebts, putOff } from './writer-manifest.js'
+import { commitManifest, putOff, writePendingRecords } from './writer-manifest.js'
 import { whenUntouched } from './writer-rewrite.js'
 import { enqueue, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
@@ -24,7 +24,7 @@ function note(state: WriterState, table: WriterTable, { tableId, partId, remote 
   if (table.dropped || part === undefined) return
   const uploaded: PartDescriptor = { ...part, remote }
   try {
-    payDebts(state)
+    writePendingRecords(state)
     const known = state.manifest.tables.get(tableId)?.parts.some(({ id }) => id === partId) ?? false
     if (!known) return
     commitManifest(state, [{ kind: 'parts', tableId, added: [uploaded], removed: [partId] }])

@@ -19,9 +19,16 @@ import type { JobResult, RewriteProgram } from '../jobs/messages.js'
 import type { PartDescriptor, TableSchema } from '../schema/schema.js'
 import { BatchHeap } from './writer-batch.js'
 import { discardParts, flushTable, postJob, whenFlushed } from './writer-flush.js'
-import { commitManifest, outcomeOf, type PartsCommit, payDebts, putOff, takePartIds } from './writer-manifest.js'
+import {
+  commitManifest,
+  outcomeOf,
+  type PartsCommit,
+  putOff,
+  takePartIds,
+  writePendingRecords,
+} from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
-import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
+import { enqueue, type Rewriting, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
 
 /** Runs the change now, or after the rewrite of the table that is in progress. */
@@ -35,18 +42,21 @@ export function whenUntouched(state: WriterState, table: WriterTable, change: ()
 export function applyRewrite(state: WriterState, requestId: number, tableId: number, program: RewriteProgram): void {
   const table = state.catalog.byId.get(tableId)
   if (table === undefined) {
-    answerNow(state, refusal(requestId, errorRecord(new SqlError(`table does not exist [id=${tableId}]`, 0))))
+    sendReceiptNow(state, refusal(requestId, errorRecord(new SqlError(`table does not exist [id=${tableId}]`, 0))))
     return
   }
   whenUntouched(state, table, () => {
     const { schema } = table
     const gone = program.assigned.some((id) => schema.columns[id]?.dropped !== false)
     if (table.dropped || gone) {
-      answerNow(state, refusal(requestId, errorRecord(new SqlError('the table has changed meanwhile, try again', 0))))
+      sendReceiptNow(
+        state,
+        refusal(requestId, errorRecord(new SqlError('the table has changed meanwhile, try again', 0))),
+      )
       return
     }
     rewriteParts(state, table, program, ({ rows, returned = [], error }) => {
-      if (error !== null) answerNow(state, refusal(requestId, error))
+      if (error !== null) sendReceiptNow(state, refusal(requestId, error))
       else enqueue(state, { receipts: [receiptOf(requestId, { rows, returned })] })
     })
   })
@@ -211,7 +221,7 @@ function commitReplacement(state: WriterState, commit: PartsCommit, schema: Tabl
     try {
       // A removal needs no symbols, and a full disk has no space for them.
       if (added.length > 0) writeSymbols(state.options, [table], schema)
-      payDebts(state)
+      writePendingRecords(state)
       commitManifest(state, [
         ...(schema === undefined ? schemaRecords(state.manifest, table) : [{ kind: 'schema', schema } as const]),
         { kind: 'parts', tableId: table.id, added, removed, dictionaries: symbolCounts(table) },

@@ -20,7 +20,7 @@ import type { CommitMode, LogRequest, Lsn, Wal } from '../../wal/types.js'
 import { type CompactionPolicy, type chooseCompaction, compactionPolicy } from '../jobs/compaction.js'
 import type { FromWriter, Job, JobResult, LineReject, Receipt, RewriteProgram, ToWriter } from '../jobs/messages.js'
 import type { Manifest, ManifestOptions, ManifestRecord } from '../manifest/manifest.js'
-import type { Origins } from '../manifest/origins.js'
+import type { SourcePositions } from '../manifest/source-positions.js'
 import type { Memtable } from '../memtable/memtable.js'
 import type { PartDescriptor, TableSchema, TableVersion } from '../schema/schema.js'
 import type { OrphanSweep } from './recovery-orphans.js'
@@ -34,7 +34,7 @@ export interface WriterSettings extends CompactionPolicy {
   readonly flushBytes: number
   readonly flushAgeMs: number
   /** Smaller generations are relocated to the head of the log, and not flushed, when the log is too long. */
-  readonly carryBytesMax: number
+  readonly relocatedBytesMax: number
   /** Maximum bytes that one step takes from the ring. */
   readonly stepBytes: number
   /** The writer accepts no input while this many bytes of the log wait to be synced. */
@@ -57,7 +57,7 @@ export const writerSettings: WriterSettings = {
   flushRows: 1_000_000,
   flushBytes: 256 * MIB,
   flushAgeMs: 600_000,
-  carryBytesMax: MIB,
+  relocatedBytesMax: MIB,
   stepBytes: 4 * MIB,
   waitingBytesMax: 64 * MIB,
   createTables: true,
@@ -177,7 +177,7 @@ export interface WriterState {
   usesReserve: boolean
   readonly decoders: RowDecoders
   /** Stored source positions of streams. */
-  readonly origins: Origins
+  readonly sourcePositions: SourcePositions
   readonly pending: PendingCommit[]
   readonly jobs: Map<number, PostedJob>
   /** Flushes whose parts are durable but not yet in the manifest. */
@@ -196,7 +196,7 @@ export interface WriterState {
   readonly rewriting: Map<WriterTable, Rewriting>
   readonly waiters: FlushWaiter[]
   /** Requests to load symbols that wait for memory. */
-  readonly askers: { readonly message: Extract<ToWriter, { kind: 'holdSymbols' }>; readonly untilMs: number }[]
+  readonly waitingHolds: { readonly message: Extract<ToWriter, { kind: 'holdSymbols' }>; readonly untilMs: number }[]
   nextJobId: number
   nextPartId: number
   partIdsEnd: number
@@ -214,7 +214,7 @@ export interface WriterState {
   /** Removals of rows by frames. Until such a frame is durable, the log is needed from `retainedLsn` on. */
   removals: { readonly endLsn: Lsn; readonly retainedLsn: Lsn }[]
   /** Debts: records that follow from acknowledged frames, computed when they are written. */
-  readonly debts: ((manifest: Manifest) => ManifestRecord[])[]
+  readonly pendingRecords: ((manifest: Manifest) => ManifestRecord[])[]
   /** Records of the start that a full disk refused; written before any debt. */
   readonly startRecords: ((manifest: Manifest) => ManifestRecord[])[]
   /** Work that waits for the debts to be written: files are removed when the manifest no longer names them. */
@@ -260,7 +260,7 @@ export function enqueue(state: WriterState, commit: Partial<Omit<PendingCommit, 
 }
 
 /** Responds at once to a request that has written nothing. */
-export function answerNow(state: WriterState, receipt: Receipt): void {
+export function sendReceiptNow(state: WriterState, receipt: Receipt): void {
   state.options.post({ kind: 'published', versions: [], dropped: [], receipts: [receipt] })
 }
 

@@ -6,7 +6,7 @@ import { CorruptionError, errorRecord, FileError, ResourceError, SqlError } from
 import { holdDictionary, releaseDictionary } from '../../memory/column-layout.js'
 import type { ToWriter } from '../jobs/messages.js'
 import { type DictionaryFileId, dictionaryFilePath, readDictionaryFile } from '../memtable/dictionary-file.js'
-import { answerNow, receiptOf, refusal, type WriterOptions, type WriterState } from './writer-state.js'
+import { receiptOf, refusal, sendReceiptNow, type WriterOptions, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
 type HoldSymbols = Extract<ToWriter, { kind: 'holdSymbols' }>
@@ -33,29 +33,29 @@ export function symbolReader({ files, directory, log }: WriterOptions) {
 /** Responds when the dictionaries are in memory and pinned for the reader. */
 export function holdSymbols(state: WriterState, message: HoldSymbols): void {
   const untilMs = state.options.clock.monotonicMs() + waitMs
-  if (!answerHold(state, message, false)) state.askers.push({ message, untilMs })
+  if (!replyToHold(state, message, false)) state.waitingHolds.push({ message, untilMs })
 }
 
 /** Retries waiting requests, since flushes may have freed memory. Called periodically. */
 export function retryHolds(state: WriterState): void {
   const now = state.options.clock.monotonicMs()
-  for (const asker of state.askers.splice(0)) {
-    if (!answerHold(state, asker.message, now >= asker.untilMs)) state.askers.push(asker)
+  for (const asker of state.waitingHolds.splice(0)) {
+    if (!replyToHold(state, asker.message, now >= asker.untilMs)) state.waitingHolds.push(asker)
   }
 }
 
 /** Returns false if memory is missing and the request may wait. */
-function answerHold(state: WriterState, { requestId, tableId, dictionaries }: HoldSymbols, giveUp: boolean): boolean {
+function replyToHold(state: WriterState, { requestId, tableId, dictionaries }: HoldSymbols, giveUp: boolean): boolean {
   const table = state.catalog.byId.get(tableId) ?? state.dropped.get(tableId)
   try {
     if (table === undefined) throw new SqlError('the table was dropped', 0)
     state.catalog.indexes.beginRequest()
     holdAll(state, table, dictionaries)
-    answerNow(state, receiptOf(requestId, {}))
+    sendReceiptNow(state, receiptOf(requestId, {}))
   } catch (thrown) {
     if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown
     if (thrown instanceof ResourceError && !giveUp) return false
-    answerNow(state, refusal(requestId, errorRecord(thrown)))
+    sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
   }
   return true
 }

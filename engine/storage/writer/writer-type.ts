@@ -22,7 +22,7 @@ import { changeColumns, retypedSchema } from '../schema/schema-change.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
 import { beginRewrite, endRewrite, postRewrite, replaceParts } from './writer-rewrite.js'
 import { replaceSchema } from './writer-schema.js'
-import { answerNow, enqueue, type Rewriting, receiptOf, refusal, type WriterState } from './writer-state.js'
+import { enqueue, type Rewriting, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
 /** Maximum number of rounds without a pause. */
@@ -136,6 +136,6 @@ function end({ state, table, requestId, written }: Changing, rewriting: Rewritin
   endRewrite(state, rewriting, () => {
     if (error === null) return
     discardParts(state, written)
-    answerNow(state, refusal(requestId, error))
+    sendReceiptNow(state, refusal(requestId, error))
   })
 }

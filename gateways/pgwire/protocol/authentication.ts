@@ -27,10 +27,10 @@ export async function authenticate(
   { inbound, out, endPoint }: { readonly inbound: Inbound; readonly out: Outbound; readonly endPoint: Buffer | null },
 ): Promise<Principal | null> {
   const requested = { user, ask: (request: Buffer) => ask(inbound, out, request), out, endPoint }
-  const answered = await methods[guard.options.authentication](guard, requested)
-  if (answered === 'gone') return null
-  if (answered === null) throw new PgError('28P01', `password authentication failed for user "${user}"`)
-  return answered
+  const outcome = await methods[guard.options.authentication](guard, requested)
+  if (outcome === 'gone') return null
+  if (outcome === null) throw new PgError('28P01', `password authentication failed for user "${user}"`)
+  return outcome
 }
 
 interface Requested {
@@ -49,8 +49,8 @@ const saltBytes = 4
 
 const methods: Record<PgOptions['authentication'], Method> = {
   cleartext: async ({ services }, { user, ask }) => {
-    const answer = await ask(authentication('cleartext'))
-    return answer === null ? 'gone' : services.authenticator.password(user, answer.text())
+    const reply = await ask(authentication('cleartext'))
+    return reply === null ? 'gone' : services.authenticator.password(user, reply.text())
   },
   // Users created by SQL have only a SCRAM verifier, and MD5 needs the password.
   md5: async (guard, requested) => {
@@ -58,8 +58,8 @@ const methods: Record<PgOptions['authentication'], Method> = {
     const { user, ask } = requested
     if (!services.authenticator.knowsPassword(user)) return scram(guard, requested)
     const salt = randomBytes(saltBytes)
-    const answer = await ask(authentication('md5', salt))
-    return answer === null ? 'gone' : services.authenticator.md5(user, salt, answer.text())
+    const reply = await ask(authentication('md5', salt))
+    return reply === null ? 'gone' : services.authenticator.md5(user, salt, reply.text())
   },
   'scram-sha-256': scram,
 }

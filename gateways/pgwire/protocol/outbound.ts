@@ -78,7 +78,7 @@ export class Outbound {
   }
 
   /** The session ends: stops waiting for a client that does not read. */
-  hurry(): void {
+  closeSoon(): void {
     const socket = this.#socket
     if (socket.writableLength > 0) socket.destroy()
     else setTimeout(() => socket.destroy(), farewellMs).unref()

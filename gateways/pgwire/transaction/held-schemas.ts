@@ -44,7 +44,7 @@ export function holdSchemas(
   if (what !== null && pg.status === 'T')
     throw new PgError('25001', `${what} cannot run inside a transaction block`, statement.position)
   if (what !== null || !isOpen(pg) || !kinds.has(statement.kind)) return null
-  if (pg.unanswered.length > 0 || !mayWait(pg)) return settledBefore(pg, parsed, options)
+  if (pg.pendingSyncs.length > 0 || !mayWait(pg)) return settledBefore(pg, parsed, options)
   return holding(pg, adaptedStatement(pg, parsed), options)
 }
 

@@ -23,11 +23,11 @@ export function showHeld(pg: PgSession): void {
  * Whether schema changes are deferred: in a transaction, explicit or ended by Sync or the end of a multi-statement
  * query.
  */
-export function isOpen({ status, isWithinText, held, isIdle, inbound, transaction, unanswered }: PgSession): boolean {
+export function isOpen({ status, isWithinText, held, isIdle, inbound, transaction, pendingSyncs }: PgSession): boolean {
   if (status !== 'I') return status === 'T'
   if (isWithinText || held.length > 0) return true
   // A single statement runs at once.
-  const isFirst = unanswered.length > 0 || transaction.rows === 0
+  const isFirst = pendingSyncs.length > 0 || transaction.rows === 0
   return !isIdle && !(isFirst && inbound.nextType === syncType)
 }
 

@@ -79,25 +79,25 @@ export async function applyHeld(pg: PgSession): Promise<void> {
 const noBytes = Buffer.alloc(0)
 
 /** Reserves places for the responses to `count` Syncs, each preceded by `head`. */
-export function answerLater(pg: PgSession, count = 1, head: Uint8Array = noBytes): void {
+export function respondLater(pg: PgSession, count = 1, head: Uint8Array = noBytes): void {
   pg.synced = pg.transaction.mark()
-  pg.unanswered.push({ fill: pg.out.place((head.length + readyForQuery('I').length) * count), count, head })
+  pg.pendingSyncs.push({ fill: pg.out.place((head.length + readyForQuery('I').length) * count), count, head })
 }
 
 /** Stores the rows of all unanswered Syncs and answers them. Never rejects. */
-export async function answerSyncs(pg: PgSession): Promise<void> {
-  const answers = pg.unanswered.splice(0)
-  if (answers.length === 0) return
+export async function respondToSyncs(pg: PgSession): Promise<void> {
+  const syncs = pg.pendingSyncs.splice(0)
+  if (syncs.length === 0) return
   pg.synced = null
-  let answer = readyForQuery('I')
+  let response = readyForQuery('I')
   try {
     await storeRows(pg)
   } catch (error) {
-    answer = Buffer.concat([failureMessage(pg, error), answer])
+    response = Buffer.concat([failureMessage(pg, error), response])
   }
   // Filling from last to first sends them in one write.
-  for (const { fill, count, head } of answers.reverse()) {
-    fill(count === 1 && head.length === 0 ? answer : repeated(Buffer.concat([head, answer]), count))
+  for (const { fill, count, head } of syncs.reverse()) {
+    fill(count === 1 && head.length === 0 ? response : repeated(Buffer.concat([head, response]), count))
   }
 }
 
@@ -108,7 +108,7 @@ function repeated(bytes: Buffer, count: number): Buffer {
 /** Writes the collected rows as parts when there are too many. Null when there is nothing to wait for. */
 export function boundRows(pg: PgSession): Promise<void> | null {
   if (pg.transaction.bytes < transactionBytesMax) return null
-  if (pg.unanswered.length > 0) return answerSyncs(pg)
+  if (pg.pendingSyncs.length > 0) return respondToSyncs(pg)
   return outgrown(pg)
 }
 
@@ -171,13 +171,13 @@ export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void
 /**
  * Whether all rows came since the last Sync: then a query reads them and an error discards them, as within BEGIN.
  */
-function isOwn({ unanswered, transaction: { rows, registered } }: PgSession): boolean {
-  return unanswered.length === 0 && rows > 0 && registered === 0 && rows <= ownRowsMax
+function isOwn({ pendingSyncs, transaction: { rows, registered } }: PgSession): boolean {
+  return pendingSyncs.length === 0 && rows > 0 && registered === 0 && rows <= ownRowsMax
 }
 
 /** Outside of a transaction: stores and answers everything pending. Null when nothing is. */
 export function settle(pg: PgSession): Promise<void> | null {
-  if (pg.unanswered.length > 0) return answerSyncs(pg).then(() => pg.out.settled())
+  if (pg.pendingSyncs.length > 0) return respondToSyncs(pg).then(() => pg.out.settled())
   if (pg.held.length > 0) return settleHeld(pg)
   if (pg.transaction.rows > 0) return storeRows(pg)
   return pg.out.isSettled ? null : pg.out.settled()

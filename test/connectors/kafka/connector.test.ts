@@ -8,7 +8,7 @@ import type { KafkaOptions } from '../../../connectors/kafka/options.js'
 import { kafkaOptions } from './kafka-support.js'
 import { ScriptedConsumer, ScriptedEngine } from './scripted-consumer.js'
 
-const patience = { timeout: 600_000, interval: 5 }
+const lingerLimits = { timeout: 600_000, interval: 5 }
 
 interface World {
   readonly connector: KafkaConnector
@@ -45,7 +45,7 @@ function world(
       const last = consumers.at(-1)
       expect(last?.events).toBeTruthy()
       return last as ScriptedConsumer
-    }, patience)
+    }, lingerLimits)
   const made: World = { connector, engine, consumers, logged, consumer }
   worlds.push(made)
   connector.start()
@@ -59,7 +59,7 @@ afterEach(async () => {
   }
 })
 
-const until = (check: () => void): Promise<void> => vi.waitFor(check, patience)
+const until = (check: () => void): Promise<void> => vi.waitFor(check, lingerLimits)
 
 function values(engine: ScriptedEngine): number[] {
   return engine.lines.map((line) => Number(/v=(\d+)i/.exec(line)?.[1]))

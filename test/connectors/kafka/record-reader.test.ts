@@ -76,7 +76,7 @@ describe('JSON', () => {
   test.each([
     ['{"a":[1,[2]]}', 'an array of numbers and arrays'],
     ['{"a":[[1],[2,3]]}', 'an array whose rows differ in length'],
-    ['{"a":["x"]}', 'an array of texts'],
+    ['{"a":["x"]}', 'an array of strings'],
     ['{"a":[null]}', 'an array of nulls'],
     ['{"a":[{"b":1}]}', 'an array of objects'],
   ])('%s is unsupported', (text, type) => {

@@ -6,9 +6,9 @@ import { expect, test } from 'vitest'
 import {
   anyByte,
   type TextPattern,
-  textAnswers,
   textFlags,
   textOrders,
+  textResults,
   undecidedBytes,
   writeTextPattern,
 } from '../../../engine/kernels/text.js'
@@ -58,11 +58,11 @@ function wanted(
   end: boolean,
   ignoreCase: boolean,
 ): number {
-  if (text === null) return textAnswers.no
-  if (ignoreCase && Buffer.byteLength(text) !== text.length) return textAnswers.undecided
+  if (text === null) return textResults.no
+  if (ignoreCase && Buffer.byteLength(text) !== text.length) return textResults.undecided
   const middle = literals.length === 0 && !(start && end) ? '.*' : literals.join('.*')
   const regex = new RegExp(`^${start ? '' : '.*'}${middle}${end ? '' : '.*'}$`, ignoreCase ? 'is' : 's')
-  return regex.test(text) ? textAnswers.yes : textAnswers.no
+  return regex.test(text) ? textResults.yes : textResults.no
 }
 
 test('patterns of literals match as regular expressions do', () => {
@@ -180,9 +180,9 @@ test('_ is any character of ASCII, and other texts are left', () => {
       const middle = literals.join('.*').replaceAll('_', '.')
       const regex = new RegExp(whole ? `^${middle}$` : middle, 's')
       const expected = values.map((text) => {
-        if (text === null) return textAnswers.no
-        if (Buffer.byteLength(text) !== text.length) return textAnswers.undecided
-        return regex.test(text) ? textAnswers.yes : textAnswers.no
+        if (text === null) return textResults.no
+        if (Buffer.byteLength(text) !== text.length) return textResults.undecided
+        return regex.test(text) ? textResults.yes : textResults.no
       })
       for (const { memory, kernels } of [both.wasm, both.reference]) {
         kernels.text.matchStrings(testBase, entries, values.length, out)

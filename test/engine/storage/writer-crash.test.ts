@@ -33,7 +33,7 @@ test.each(Array.from({ length: seeds }, (_, index) => firstSeed + index))('seed 
   disk.files.syncDirectory('/')
   const parts: PartStore = new Map()
   const life: Life = { random, requests: [], nextRow: 1 }
-  const settings = { flushRows: random.pick([50, 300, 100_000]), carryBytesMax: random.pick([0, 8192, 1 << 20]) }
+  const settings = { flushRows: random.pick([50, 300, 100_000]), relocatedBytesMax: random.pick([0, 8192, 1 << 20]) }
   const start = () =>
     new WriterHost({
       files: disk.files,

@@ -29,7 +29,7 @@ import {
 import type { WriterOptions, WriterSettings } from '../../../engine/storage/writer/writer-state.js'
 import { WriterLoop } from '../../../engine/storage/writer-loop.js'
 import { createLogLoop, type LogLoop } from '../../../engine/wal/log-loop.js'
-import type { KafkaOrigin } from '../../../engine/wal/origin.js'
+import type { KafkaPosition } from '../../../engine/wal/source-position.js'
 import type { CommitMode, LogReport, LogRequest } from '../../../engine/wal/types.js'
 import { readValue } from '../lines/line-harness.js'
 
@@ -55,7 +55,7 @@ export interface HostOptions {
 export interface LinesOptions {
   readonly atomic?: boolean
   readonly skipBadLines?: boolean
-  /** packOrigin */
+  /** packSourcePosition */
   readonly origin?: Uint8Array
 }
 
@@ -68,7 +68,7 @@ export class WriterHost {
   readonly jobs: { readonly jobId: number; readonly job: Job }[] = []
   readonly logged: string[] = []
   /** How far streams were stored when the writer was ready. */
-  positions: readonly KafkaOrigin[] = []
+  positions: readonly KafkaPosition[] = []
   /** While false, the log role rests: nothing becomes durable. */
   logRuns = true
   /** While false, jobs wait. */

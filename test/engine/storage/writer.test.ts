@@ -288,7 +288,7 @@ describe('flush', () => {
     const made = world({
       walBytesMax: 1024 * 1024,
       walSegmentBytes: 128 * 1024,
-      settings: { carryBytesMax: 64 * 1024 },
+      settings: { relocatedBytesMax: 64 * 1024 },
     })
     let { host } = made
     for (let table = 0; table < 5; table++) host.write(lines(`small${table}`, 0, 3))

@@ -16,8 +16,8 @@ import {
   sealPadFrame,
 } from '../../../engine/wal/frame.js'
 import { decodeRows, encodeRows, type RowsTransaction } from '../../../engine/wal/frame-rows.js'
-import { encodeKafkaOrigin } from '../../../engine/wal/origin.js'
 import { encodeSegmentHeader, parseSegmentHeader, segmentNumber, segmentPath } from '../../../engine/wal/segment.js'
+import { encodeKafkaPosition } from '../../../engine/wal/source-position.js'
 import { frameKinds } from '../../../engine/wal/types.js'
 
 const logId = new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8])
@@ -104,7 +104,7 @@ test('a pad fills the block, or the next one when its header does not fit', () =
 })
 
 const transaction: RowsTransaction = {
-  origin: encodeKafkaOrigin({ connector: '', topic: 'ticks', partition: 3, offset: 77 }),
+  origin: encodeKafkaPosition({ connector: '', topic: 'ticks', partition: 3, offset: 77 }),
   ddl: [{ add: 'px' }],
   tables: [
     {

@@ -22,7 +22,12 @@ import {
   type RowsTransaction,
   type TableRows,
 } from '../../../engine/wal/frame-rows.js'
-import { decodeKafkaOrigin, encodeKafkaOrigin, noOrigin, originKinds } from '../../../engine/wal/origin.js'
+import {
+  decodeKafkaPosition,
+  encodeKafkaPosition,
+  noSourcePosition,
+  sourcePositionKinds,
+} from '../../../engine/wal/source-position.js'
 import { frameKinds } from '../../../engine/wal/types.js'
 import { createRandom, type Random } from '../../support/random.js'
 
@@ -136,8 +141,8 @@ test('what is encoded is decoded', () => {
       const tables = Array.from({ length: random.below(4) }, () => randomTable(random))
       const ddl = random.chance(0.5) ? [] : [{ create: 'tafel ✓', id: seed }, { add: [1, null] }]
       const origin = random.pick([
-        noOrigin,
-        encodeKafkaOrigin({ connector: '', topic: 'tägliches', partition: -1, offset: 2 ** 52 }),
+        noSourcePosition,
+        encodeKafkaPosition({ connector: '', topic: 'tägliches', partition: -1, offset: 2 ** 52 }),
       ])
       const payload = concat(encodeRows({ origin, ddl, tables: tables.map(({ table }) => table) }))
       const expected = { origin, ddl, tables: tables.map(({ table, strings }) => decodedForm(table, strings)) }
@@ -150,7 +155,9 @@ test('what is encoded is decoded', () => {
 test('decoded transactions can be encoded again, to the same bytes', () => {
   fc.assert(
     fc.property(seeds, (seed) => {
-      const payload = concat(encodeRows({ origin: noOrigin, ddl: [], tables: [randomTable(createRandom(seed)).table] }))
+      const payload = concat(
+        encodeRows({ origin: noSourcePosition, ddl: [], tables: [randomTable(createRandom(seed)).table] }),
+      )
       expect(Buffer.compare(concat(encodeRows(decodeRows(payload))), payload)).toBe(0)
     }),
     { numRuns: 50 },
@@ -158,7 +165,9 @@ test('decoded transactions can be encoded again, to the same bytes', () => {
 })
 
 test('columns begin at multiples of 8 bytes of the payload', () => {
-  const payload = concat(encodeRows({ origin: noOrigin, ddl: [{}], tables: [randomTable(createRandom(5)).table] }))
+  const payload = concat(
+    encodeRows({ origin: noSourcePosition, ddl: [{}], tables: [randomTable(createRandom(5)).table] }),
+  )
   for (const { values } of decodeRows(payload).tables[0]?.columns ?? []) {
     const start = values.kind === 'fixed' ? values.chunks[0] : values.kind === 'packed' ? values.bytes : undefined
     expect((start?.byteOffset ?? 1) % 8).toBe(0)
@@ -202,7 +211,7 @@ function smallTable(): TableRows {
 
 function smallTransaction(): RowsTransaction {
   return {
-    origin: encodeKafkaOrigin({ connector: '', topic: 'ticks', partition: 3, offset: 77 }),
+    origin: encodeKafkaPosition({ connector: '', topic: 'ticks', partition: 3, offset: 77 }),
     ddl: [],
     tables: [smallTable()],
   }
@@ -213,10 +222,10 @@ test('frames are described for people', () => {
   expect(describePayload(frameKinds.rows, payload)).toBe(
     'rows, kafka ticks-3 offset 77, table 3 transaction 17 (0 rows)',
   )
-  const key = { kind: originKinds.idempotencyKey, bytes: new Uint8Array(Buffer.from('k1')) }
+  const key = { kind: sourcePositionKinds.idempotencyKey, bytes: new Uint8Array(Buffer.from('k1')) }
   const keyed = concat(encodeRows({ ...smallTransaction(), origin: key }))
-  expect(describePayload(frameKinds.carry, keyed)).toBe(
-    'carried rows, idempotency key k1, table 3 transaction 17 (0 rows)',
+  expect(describePayload(frameKinds.relocation, keyed)).toBe(
+    'relocated rows, idempotency key k1, table 3 transaction 17 (0 rows)',
   )
   expect(describePayload(frameKinds.ddl, encodeJson({ drop: 't' }))).toBe('ddl {"drop":"t"}')
   expect(describePayload(frameKinds.rows, new Uint8Array(3))).toBe('rows, the rest is unreadable')
@@ -224,6 +233,6 @@ test('frames are described for people', () => {
 
 test('a kafka origin', () => {
   const origin = { connector: 'plant', topic: 'ticks', partition: 12, offset: 2 ** 40 + 5 }
-  expect(decodeKafkaOrigin(encodeKafkaOrigin(origin))).toEqual(origin)
-  expect(() => decodeKafkaOrigin(noOrigin)).toThrow(CorruptionError)
+  expect(decodeKafkaPosition(encodeKafkaPosition(origin))).toEqual(origin)
+  expect(() => decodeKafkaPosition(noSourcePosition)).toThrow(CorruptionError)
 })

@@ -6,7 +6,7 @@ import { ResourceError } from '../../../engine/base/errors.js'
 import { encodeRows } from '../../../engine/wal/frame-rows.js'
 import { createLogLoop } from '../../../engine/wal/log-loop.js'
 import { openWal } from '../../../engine/wal/open.js'
-import { noOrigin } from '../../../engine/wal/origin.js'
+import { noSourcePosition } from '../../../engine/wal/source-position.js'
 import { type CommitMode, frameKinds, type LogReport, type LogRequest } from '../../../engine/wal/types.js'
 import { atNth, createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
 
@@ -190,7 +190,7 @@ test('damage is reported with its table and transaction, and kept in a side file
   const { wal, settle, time } = openOn(disk)
   const numbers = { tableId: 3, structureVersion: 1, transaction: 17, rowCount: 0, minTimestamp: 0n, maxTimestamp: 0n }
   const tables = [{ ...numbers, symbols: [], columns: [] }]
-  wal.append(frameKinds.rows, encodeRows({ origin: noOrigin, ddl: [], tables }))
+  wal.append(frameKinds.rows, encodeRows({ origin: noSourcePosition, ddl: [], tables }))
   wal.writeGroup()
   settle()
   time.ms += 200

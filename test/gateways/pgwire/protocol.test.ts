@@ -212,8 +212,8 @@ const conversation = [
 test('nonsense harms nobody else', async () => {
   const seed = Number(process.env['SEED'] ?? 20260101)
   const random = createRandom(seed)
-  const steady = new RawClient(port)
-  await steady.logIn()
+  const constantWithin = new RawClient(port)
+  await constantWithin.logIn()
   for (let round = 0; round < 150; round++) {
     const client = new RawClient(port)
     if (random.between(0, 4) > 0) await client.logIn()
@@ -235,12 +235,12 @@ test('nonsense harms nobody else', async () => {
     if (random.between(0, 1) === 0) client.socket.end()
     else client.socket.destroySoon()
     if (round % 10 !== 0) continue
-    steady.send('Q', 'select 42 a\0')
-    const row = await steady.until('D')
+    constantWithin.send('Q', 'select 42 a\0')
+    const row = await constantWithin.until('D')
     expect(row === null ? null : rowStrings(row.body), `round ${round}, seed ${seed}`).toEqual(['42'])
-    await steady.until('Z')
+    await constantWithin.until('Z')
   }
   const metrics = await (await fetch(`http://${server.address('http')}/metrics`)).text()
   expect(/^svc_unhandled_errors 0$/m.test(metrics), metrics.match(/svc_unhandled.*/g)?.join()).toBe(true)
-  steady.send('X')
+  constantWithin.send('X')
 })

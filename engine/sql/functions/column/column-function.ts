@@ -5,8 +5,8 @@
 //   1. Add its entry to the table of its family (engine/sql/functions): name, argument types, result type, `eval`.
 //   2. `eval` alone is sufficient: the executor calls it row by row.
 //   3. A function of one or two numbers is `...overNumbers(f)`, which derives `eval` and `column` from f.
-//   4. A function whose result is constant within a time interval returns that interval from `steady` (`{ count: 1,
-//      unit: 'd' }`, say) and is evaluated once per interval. It needs no `column`.
+//   4. A function whose result is constant within a time interval returns that interval from `constantWithin` (say,
+//      `{ count: 1, unit: 'd' }`) and is evaluated once per interval. It needs no `column`.
 //   5. Any other function that must be fast has a `column`, in this folder, that plans a loop over vectors for a call.
 //
 // No other file changes. The executor (engine/exec/expression/expression.ts) does what all functions need: it evaluates

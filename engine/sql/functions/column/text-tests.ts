@@ -7,10 +7,10 @@ import { patternCharactersMax } from '../../../base/limits.js'
 import {
   anyByte,
   type TextPattern,
-  textAnswers,
   textFlags,
   textOrders,
   textPatternBytes,
+  textResults,
   writeTextPattern,
 } from '../../../kernels/text.js'
 import { dataType } from '../../../types/column-types.js'
@@ -60,7 +60,7 @@ function patternColumn(patternOf: (value: string) => SearchedPattern | undefined
         return leaves ? rows : 0
       },
       isLeft: (out, row) =>
-        rough ? memory.u8[out + row] !== textAnswers.no : memory.u8[out + row] === textAnswers.undecided,
+        rough ? memory.u8[out + row] !== textResults.no : memory.u8[out + row] === textResults.undecided,
     }
   }
 }

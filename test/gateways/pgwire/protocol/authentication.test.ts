@@ -8,7 +8,7 @@ import type { UserDirectory } from '../../../../engine/engine.js'
 import { Authenticator } from '../../../../gateways/common/auth.js'
 import { noUsers } from '../../../../gateways/common/users.js'
 import { openPgGateway, type PgGateway, type PgOptions } from '../../../../gateways/pgwire/server.js'
-import { surroundings } from '../../../support/gateway.js'
+import { context } from '../../../support/gateway.js'
 
 let gateway: PgGateway
 
@@ -37,7 +37,7 @@ async function open(authentication: PgOptions['authentication'], connectionsMax 
     serverVersion: '12.3',
   }
   gateway = await openPgGateway({ host: '127.0.0.1', port: 0 }, options, {
-    ...surroundings(),
+    ...context(),
     authenticator,
     tls: null,
   })

@@ -1,6 +1,6 @@
 // Goal: the vectorised implementation of an SQL function returns the same values as its scalar one (`eval`). Method:
-// every function that has a vectorised one (`column`, or `steady` for functions of a timestamp), and calls such as
-// casts that are not in the function tables, on random vectors with NULLs; each argument is a column or a constant.
+// every function that has a vectorised one (`column`, or `constantWithin` for functions of a timestamp), and calls such
+// as casts that are not in the function tables, on random vectors with NULLs; each argument is a column or a constant.
 // Results are compared with the interpreter row by row, with and without generated kernels.
 
 import { afterAll, expect, test } from 'vitest'
@@ -191,7 +191,9 @@ function compare(random: Random, call: Expression, columns: readonly DataType[],
   ).toEqual(all(expected))
 }
 
-const vectorised = scalarFunctions.filter(({ column, steady }) => column !== undefined || steady !== undefined)
+const vectorised = scalarFunctions.filter(
+  ({ column, constantWithin }) => column !== undefined || constantWithin !== undefined,
+)
 
 test('many functions are vectorised', () => {
   expect(vectorised.length).toBeGreaterThan(100)

@@ -1,6 +1,6 @@
 // Keeps, for each source of rows, the position up to which its rows are stored: Kafka offsets by connector and
 // partition, and idempotency keys of HTTP requests. With these positions, rows that are sent again are recognised. At a
-// start they come from the manifest and from the log frames that contain them (wal/origin.ts).
+// start they come from the manifest and from the log frames that contain them (wal/source-position.ts).
 //
 //   before a request   follows(): the request must continue exactly at the stored position, so no row is stored
 //                      twice or skipped
@@ -12,49 +12,49 @@
 import { assert } from '../../base/assert.js'
 import { idempotencyKeysMax } from '../../base/limits.js'
 import {
-  decodeKafkaOrigin,
-  encodeKafkaOrigin,
-  type KafkaOrigin,
+  decodeKafkaPosition,
+  encodeKafkaPosition,
+  type KafkaPosition,
   keyConnector,
-  type Origin,
-  originKinds,
-} from '../../wal/origin.js'
+  type SourcePosition,
+  sourcePositionKinds,
+} from '../../wal/source-position.js'
 import type { Lsn } from '../../wal/types.js'
 import type { ManifestRecord } from './manifest-format.js'
 
 interface Stream {
-  readonly origin: KafkaOrigin
+  readonly origin: KafkaPosition
   /** Log position of the frame that contains this position. */
   readonly lsn: Lsn
   /** Whether the manifest contains it too. */
   readonly named: boolean
 }
 
-export class Origins {
+export class SourcePositions {
   readonly #streams = new Map<string, Stream>()
   /** Idempotency keys, oldest first. */
   readonly #keys: string[] = []
 
   /** `stored`: the positions in the manifest. */
-  constructor(stored: Iterable<KafkaOrigin>) {
+  constructor(stored: Iterable<KafkaPosition>) {
     for (const origin of stored) this.#set(origin, { origin, lsn: 0, named: true })
   }
 
   /** Whether the stream's stored offset is `previous`; -1 for a stream without stored rows. */
-  follows(origin: Origin, previous: number): boolean {
-    if (origin.kind !== originKinds.kafka) return true
-    const known = this.#streams.get(streamKey(decodeKafkaOrigin(origin)))
+  follows(origin: SourcePosition, previous: number): boolean {
+    if (origin.kind !== sourcePositionKinds.kafka) return true
+    const known = this.#streams.get(streamKey(decodeKafkaPosition(origin)))
     return (known?.origin.offset ?? -1) === previous
   }
 
   /** Records that a frame at `lsn` contains rows from this source position. */
-  note(origin: Origin, lsn: Lsn): void {
-    if (origin.kind !== originKinds.kafka) return
-    const stream = decodeKafkaOrigin(origin)
+  note(origin: SourcePosition, lsn: Lsn): void {
+    if (origin.kind !== sourcePositionKinds.kafka) return
+    const stream = decodeKafkaPosition(origin)
     this.#set(stream, { origin: stream, lsn, named: false })
   }
 
-  #set(origin: KafkaOrigin, stream: Stream): void {
+  #set(origin: KafkaPosition, stream: Stream): void {
     const key = streamKey(origin)
     if (origin.connector === keyConnector && !this.#streams.has(key)) this.#keys.push(key)
     this.#streams.set(key, stream)
@@ -80,22 +80,22 @@ export class Origins {
   }
 
   /** All positions, including the idempotency keys, oldest first. */
-  get all(): KafkaOrigin[] {
+  get all(): KafkaPosition[] {
     return [...this.#streams.values()].map(({ origin }) => origin)
   }
 
-  get positions(): KafkaOrigin[] {
+  get positions(): KafkaPosition[] {
     return this.all.filter(({ connector }) => connector !== keyConnector)
   }
 }
 
-function streamKey(origin: KafkaOrigin): string {
+function streamKey(origin: KafkaPosition): string {
   return JSON.stringify([origin.connector, origin.topic, origin.partition])
 }
 
 /** A request's source position in the ingest ring: kind u32 | 0 u32 | previous f64 | bytes as in a log frame. */
-export function packOrigin(origin: KafkaOrigin, previous: number): Uint8Array {
-  const { kind, bytes } = encodeKafkaOrigin(origin)
+export function packSourcePosition(origin: KafkaPosition, previous: number): Uint8Array {
+  const { kind, bytes } = encodeKafkaPosition(origin)
   const packed = new Uint8Array(packedHeaderBytes + bytes.length)
   const view = new DataView(packed.buffer)
   view.setUint32(0, kind, true)
@@ -104,8 +104,11 @@ export function packOrigin(origin: KafkaOrigin, previous: number): Uint8Array {
   return packed
 }
 
-/** The inverse of packOrigin. Copies the bytes. */
-export function unpackOrigin(packed: Uint8Array): { readonly origin: Origin; readonly previous: number } {
+/** The inverse of packSourcePosition. Copies the bytes. */
+export function unpackSourcePosition(packed: Uint8Array): {
+  readonly origin: SourcePosition
+  readonly previous: number
+} {
   assert(packed.length >= packedHeaderBytes, 'P2: an origin has its header')
   const view = new DataView(packed.buffer, packed.byteOffset)
   const bytes = packed.slice(packedHeaderBytes)

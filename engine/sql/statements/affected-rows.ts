@@ -13,7 +13,7 @@ import { planRelation } from './query-statement.js'
 import { returningOf } from './returning.js'
 import { boundAssignments, keepRows, scopeOf, withAssigned } from './rewrite.js'
 
-export interface TouchedRows {
+export interface AffectedRows {
   /** All columns of the table, with their new values. */
   readonly query: Extract<PlannedStatement, { kind: 'query' }>
   readonly version: TableVersion
@@ -22,7 +22,7 @@ export interface TouchedRows {
 }
 
 /** For statements that involve one table. */
-export function planTouched(statement: ast.Update | ast.Delete, context: BindContext): TouchedRows {
+export function planAffected(statement: ast.Update | ast.Delete, context: BindContext): AffectedRows {
   const { table, alias, where, returning } = statement
   const version = writableTable(table, context)
   const relation = ownTable(version, alias?.name ?? ownName(table), context)

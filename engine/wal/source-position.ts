@@ -11,16 +11,16 @@ import { CorruptionError } from '../base/errors.js'
 import { getU64, setU64, utf8, viewOf } from './frame.js'
 
 /** Stored on disk: never renumber. */
-export const originKinds = { none: 0, kafka: 1, idempotencyKey: 2 } as const
+export const sourcePositionKinds = { none: 0, kafka: 1, idempotencyKey: 2 } as const
 
-export interface Origin {
+export interface SourcePosition {
   readonly kind: number
-  /** Kafka: encodeKafkaOrigin. Idempotency key: UTF-8. None: empty. */
+  /** Kafka: encodeKafkaPosition. Idempotency key: UTF-8. None: empty. */
   readonly bytes: Uint8Array
 }
 
 /** The position up to which a connector has stored one partition of a topic. */
-export interface KafkaOrigin {
+export interface KafkaPosition {
   /** Name of the connector, because two connectors may read the same topic, even of different clusters. */
   readonly connector: string
   readonly topic: string
@@ -38,9 +38,9 @@ export const keyConnector = ''
 const kafkaHeaderBytes = 16
 const textEncoder = new TextEncoder()
 
-export const noOrigin: Origin = { kind: originKinds.none, bytes: new Uint8Array(0) }
+export const noSourcePosition: SourcePosition = { kind: sourcePositionKinds.none, bytes: new Uint8Array(0) }
 
-export function encodeKafkaOrigin({ connector, topic, partition, offset }: KafkaOrigin): Origin {
+export function encodeKafkaPosition({ connector, topic, partition, offset }: KafkaPosition): SourcePosition {
   const connectorName = textEncoder.encode(connector)
   const topicName = textEncoder.encode(topic)
   const bytes = new Uint8Array(kafkaHeaderBytes + connectorName.length + topicName.length)
@@ -50,10 +50,10 @@ export function encodeKafkaOrigin({ connector, topic, partition, offset }: Kafka
   setU64(view, 8, offset)
   bytes.set(connectorName, kafkaHeaderBytes)
   bytes.set(topicName, kafkaHeaderBytes + connectorName.length)
-  return { kind: originKinds.kafka, bytes }
+  return { kind: sourcePositionKinds.kafka, bytes }
 }
 
-export function decodeKafkaOrigin({ bytes }: Origin): KafkaOrigin {
+export function decodeKafkaPosition({ bytes }: SourcePosition): KafkaPosition {
   if (bytes.length < kafkaHeaderBytes) throw new CorruptionError('kafka origin is too short', 'wal', 0)
   const view = viewOf(bytes)
   const topicAt = kafkaHeaderBytes + view.getUint32(4, true)
@@ -66,10 +66,10 @@ export function decodeKafkaOrigin({ bytes }: Origin): KafkaOrigin {
   }
 }
 
-export function describeOrigin(origin: Origin): string[] {
-  if (origin.kind === originKinds.kafka) {
-    const { connector, topic, partition, offset } = decodeKafkaOrigin(origin)
+export function describeSourcePosition(origin: SourcePosition): string[] {
+  if (origin.kind === sourcePositionKinds.kafka) {
+    const { connector, topic, partition, offset } = decodeKafkaPosition(origin)
     return [`kafka ${connector === '' ? '' : `${connector} `}${topic}-${partition} offset ${offset}`]
   }
-  return origin.kind === originKinds.idempotencyKey ? [`idempotency key ${utf8(origin.bytes)}`] : []
+  return origin.kind === sourcePositionKinds.idempotencyKey ? [`idempotency key ${utf8(origin.bytes)}`] : []
 }

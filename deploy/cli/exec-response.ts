@@ -1,6 +1,6 @@
 // Formats responses of /exec for people: a result as a table or CSV, and what a statement without a result has done.
 
-export interface Answer {
+export interface ExecResponse {
   readonly columns?: readonly { readonly name: string; readonly type: string }[]
   readonly dataset?: readonly (readonly unknown[])[]
   readonly count?: number
@@ -13,8 +13,8 @@ export interface Answer {
 }
 
 /** A response of /exec in which integers keep every digit. */
-export function answerOf(json: string): Answer {
-  return JSON.parse(exactNumbers(json)) as Answer
+export function parseResponse(json: string): ExecResponse {
+  return JSON.parse(exactNumbers(json)) as ExecResponse
 }
 
 /** Quotes integers that exceed the precision of a JavaScript number; strings and other numbers stay unchanged. */
@@ -24,7 +24,7 @@ function exactNumbers(json: string): string {
   )
 }
 
-export function doneText({ inserted, updated, deleted }: Answer): string {
+export function doneText({ inserted, updated, deleted }: ExecResponse): string {
   const [rows, done] =
     inserted !== undefined
       ? [inserted, 'inserted']
@@ -34,12 +34,12 @@ export function doneText({ inserted, updated, deleted }: Answer): string {
   return rows === undefined ? 'OK\n' : `OK, ${rows} ${rows === 1 ? 'row' : 'rows'} ${done}\n`
 }
 
-export function cutText({ count, dataset = [] }: Answer): string {
+export function cutText({ count, dataset = [] }: ExecResponse): string {
   const rows = (count ?? dataset.length).toLocaleString('en-US')
   return `first ${rows} rows; there are more: penstock export writes all of them`
 }
 
-export function csvText({ columns = [], dataset = [] }: Answer): string {
+export function csvText({ columns = [], dataset = [] }: ExecResponse): string {
   const lines = [columns.map(({ name }) => csvField(name)), ...dataset.map((row) => row.map(csvField))]
   return lines.map((fields) => `${fields.join(',')}\n`).join('')
 }
@@ -50,8 +50,8 @@ function csvField(value: unknown): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-export function tableText(answer: Answer): string {
-  const { columns = [], dataset = [], count, capped } = answer
+export function tableText(response: ExecResponse): string {
+  const { columns = [], dataset = [], count, capped } = response
   const cells = dataset.map((row) => row.map(cellText))
   const widths = columns.map(({ name }, index) =>
     cells.reduce((most, row) => Math.max(most, ...(row[index] ?? '').split('\n').map(width)), width(name)),
@@ -80,7 +80,7 @@ export function tableText(answer: Answer): string {
       )
   }
   const total = count ?? dataset.length
-  const summary = capped === true ? cutText(answer) : `${total} ${total === 1 ? 'row' : 'rows'}`
+  const summary = capped === true ? cutText(response) : `${total} ${total === 1 ? 'row' : 'rows'}`
   return `${rows.join('\n')}\n(${summary})\n`
 }
 

@@ -1,6 +1,6 @@
 // Evaluates functions of a timestamp that are constant within an interval, such as hour(ts) or to_str(ts,
 // 'yyyy-MM-dd'). Neighbouring rows mostly fall into the same interval, so the function is called once for each run of
-// such rows, and a kernel writes its result to all rows of the run. `steady` in the function's definition
+// such rows, and a kernel writes its result to all rows of the run. `constantWithin` in the function's definition
 // (engine/sql/functions) tells the interval.
 
 import { int64Max, int64Min } from '../../base/int64.js'
@@ -21,7 +21,7 @@ type Call = Extract<Expression, { kind: 'call' }>
 const nullTicks = int64Min
 const int32Min = -0x8000_0000
 
-export interface SteadyCall {
+export interface PiecewiseConstantCall {
   readonly time: Expression
   readonly unit: TimestampUnit
   /** The result is constant within each bucket of this interval. */
@@ -31,22 +31,27 @@ export interface SteadyCall {
 }
 
 /** undefined when the call is not of this kind. */
-export function steadyCall(call: Call): SteadyCall | undefined {
-  const steady = scalarOf(call)?.steady
+export function piecewiseConstantCall(call: Call): PiecewiseConstantCall | undefined {
+  const constantWithin = scalarOf(call)?.constantWithin
   const at = call.args.findIndex(({ kind }) => kind !== 'constant')
   const time = call.args[at]
-  if (steady === undefined || time === undefined) return undefined
+  if (constantWithin === undefined || time === undefined) return undefined
   const unit = time.type.name
   if (unit !== 'TIMESTAMP' && unit !== 'TIMESTAMP_NS') return undefined
   if (call.args.some(({ kind }, index) => index !== at && kind !== 'constant')) return undefined
-  const interval = steady(call.args.map((argument) => (argument.kind === 'constant' ? argument.value : undefined)))
+  const interval = constantWithin(
+    call.args.map((argument) => (argument.kind === 'constant' ? argument.value : undefined)),
+  )
   if (interval === null) return undefined
   const column: Expression = { kind: 'column', index: 0, type: time.type, position: call.position }
   return { time, unit, interval, call: { ...call, args: call.args.with(at, column) } }
 }
 
 /** The result for a stored timestamp. */
-export function steadyEvaluator({ call }: SteadyCall, context: ExecContext): (ts: bigint) => Value {
+export function piecewiseConstantEvaluator(
+  { call }: PiecewiseConstantCall,
+  context: ExecContext,
+): (ts: bigint) => Value {
   const evaluate = compileExpression(call, context.evaluation)
   const row: Value[] = []
   return (ts) => {
@@ -56,17 +61,17 @@ export function steadyEvaluator({ call }: SteadyCall, context: ExecContext): (ts
 }
 
 /** undefined when the call is not of this kind. */
-export function compileSteady(call: Call, context: ExecContext): VectorEvaluator | undefined {
-  const steady = steadyCall(call)
-  if (steady === undefined) return undefined
+export function compilePiecewiseConstant(call: Call, context: ExecContext): VectorEvaluator | undefined {
+  const piecewise = piecewiseConstantCall(call)
+  if (piecewise === undefined) return undefined
   const { memory, arena, kernels } = context
   const { type } = call
   const width = widthOf(type) === 4 ? 4 : 8
   const heap = new StringHeap(arena)
   const wordOf = wordWriter(type.name, heap)
   if (wordOf === undefined) return undefined
-  const source = compileVector(steady.time, context)
-  const evaluate = steadyEvaluator(steady, context)
+  const source = compileVector(piecewise.time, context)
+  const evaluate = piecewiseConstantEvaluator(piecewise, context)
   const address = arena.take((context.rowsMax ?? batchRowsMax) * width)
   return (batch) => {
     const from = source(batch).address
@@ -75,7 +80,7 @@ export function compileSteady(call: Call, context: ExecContext): VectorEvaluator
       context.alive()
       const ts = memory.i64[(from >>> 3) + row]!
       const word = wordOf(evaluate(ts))
-      const [low, last] = boundsOf(ts, steady)
+      const [low, last] = boundsOf(ts, piecewise)
       row = kernels.aggregate.fillWithin(from, row, batch.rows, low, last, width, word, address)
     }
     return { type, address, dictionary: 0 }
@@ -103,7 +108,7 @@ function wordWriter(name: string, heap: StringHeap): ((value: Value) => bigint) 
 }
 
 /** The first and last timestamp that have the same result as this one. */
-function boundsOf(ts: bigint, { interval, unit }: SteadyCall): readonly [bigint, bigint] {
+function boundsOf(ts: bigint, { interval, unit }: PiecewiseConstantCall): readonly [bigint, bigint] {
   if (ts === nullTicks) return [ts, ts]
   const start = floorTimestamp(ts, interval, unit)
   const [first, last] = [clamped(start), clamped(nextBucket(start, interval, unit) - 1n)]

@@ -18,10 +18,10 @@ import { BodyTooLarge } from '../../pipeline/ingest.js'
  * request: client error. oversize: request too large. forbidden: missing right. busy: retry later. internal:
  * server error.
  */
-export type Blame = 'request' | 'oversize' | 'forbidden' | 'busy' | 'internal'
+export type ErrorCategory = 'request' | 'oversize' | 'forbidden' | 'busy' | 'internal'
 
-export interface Answer {
-  readonly blame: Blame
+export interface ErrorReport {
+  readonly category: ErrorCategory
   readonly message: string
   /** Character offset in the statement, or line of the request; 0: unknown. */
   readonly place: number
@@ -29,19 +29,19 @@ export interface Answer {
   readonly hint?: string
 }
 
-export function answerOf(thrown: unknown): Answer {
+export function errorReportOf(thrown: unknown): ErrorReport {
   if (thrown instanceof SqlError) {
     const hint = thrown.hint === '' ? {} : { hint: thrown.hint }
-    return { blame: 'request', message: thrown.message, place: thrown.position, ...hint }
+    return { category: 'request', message: thrown.message, place: thrown.position, ...hint }
   }
-  if (thrown instanceof BodyTooLarge) return { blame: 'oversize', message: thrown.message, place: 0 }
-  if (thrown instanceof AccessError) return { blame: 'forbidden', message: thrown.message, place: thrown.position }
-  if (thrown instanceof RowError) return { blame: 'request', message: thrown.message, place: thrown.line }
+  if (thrown instanceof BodyTooLarge) return { category: 'oversize', message: thrown.message, place: 0 }
+  if (thrown instanceof AccessError) return { category: 'forbidden', message: thrown.message, place: thrown.position }
+  if (thrown instanceof RowError) return { category: 'request', message: thrown.message, place: thrown.line }
   if (thrown instanceof TimeoutError || thrown instanceof CancelledError || thrown instanceof NetworkError) {
-    return { blame: 'request', message: thrown.message, place: 0 }
+    return { category: 'request', message: thrown.message, place: 0 }
   }
-  if (thrown instanceof ResourceError) return { blame: 'busy', message: thrown.message, place: 0 }
+  if (thrown instanceof ResourceError) return { category: 'busy', message: thrown.message, place: 0 }
   if (thrown instanceof FileError && thrown.code === 'ENOSPC')
-    return { blame: 'busy', message: thrown.message, place: 0 }
-  return { blame: 'internal', message: thrown instanceof Error ? thrown.message : String(thrown), place: 0 }
+    return { category: 'busy', message: thrown.message, place: 0 }
+  return { category: 'internal', message: thrown instanceof Error ? thrown.message : String(thrown), place: 0 }
 }

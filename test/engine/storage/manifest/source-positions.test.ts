@@ -3,7 +3,7 @@
 // each line must be stored exactly once.
 
 import { expect, test } from 'vitest'
-import { packOrigin } from '../../../../engine/storage/manifest/origins.js'
+import { packSourcePosition } from '../../../../engine/storage/manifest/source-positions.js'
 import { createFaultyDisk } from '../../../support/faulty-files.js'
 import { createRandom } from '../../../support/random.js'
 import { type PartStore, WriterHost } from '../writer-host.js'
@@ -25,7 +25,7 @@ function lines(partition: number, from: number, to: number): string {
 }
 
 function send(host: WriterHost, partition: number, previous: number, text: string, offset: number): number {
-  const origin = packOrigin({ connector, topic: 'ticks', partition, offset }, previous)
+  const origin = packSourcePosition({ connector, topic: 'ticks', partition, offset }, previous)
   return host.lines(text, { skipBadLines: true, origin })
 }
 
