@@ -49,7 +49,7 @@ check 'npm install warns of nothing' no_warnings
 check 'node_modules has less than 25 MB' test "$kilobytes" -lt 25000
 check 'no AWS SDK' no_aws
 check 'programs alone in dist/' no_sources
-for file in docs/settings.md README.md LICENSE CHANGELOG.md dist/THIRD-PARTY-LICENSES.txt; do
+for file in docs/settings.md dist/docs/index.html gateways/docs/page/docs.js README.md LICENSE CHANGELOG.md dist/THIRD-PARTY-LICENSES.txt; do
   check "$file comes along" test -s "node_modules/penstock/$file"
 done
 check 'the licence of each packed package' grep -q '^@dsnp/parquetjs .*: MIT' node_modules/penstock/dist/THIRD-PARTY-LICENSES.txt

@@ -18,10 +18,11 @@ export const programs = [
 
 const layers = ['engine', 'pipeline', 'gateways', 'connectors', 'deploy']
 
-/** Extent of a build: only the programs for users, or also every module separately, including tests. */
+/** Extent of a build: only the programs for users, or also every module separately, including tests; or only pages. */
 const scopes = {
   programs: { stamp: '.built', folders: layers },
   modules: { stamp: '.built-modules', folders: [...layers, 'test'] },
+  docs: { stamp: '.built-docs', folders: [] },
 }
 
 /** AssemblyScript, which its own compiler compiles to engine/kernels/generated. */
@@ -44,8 +45,25 @@ export function sourceFiles(scope) {
 
 /** A fast digest of all sources: path, size and modification time. */
 export function sourcesState(scope) {
+  return stateOf([...sourceFiles(scope), 'deploy/build.js', 'package.json', 'package-lock.json'])
+}
+
+/** A digest of what the documentation is rendered from. */
+export function docsState() {
+  const pages = readdirSync(join(home, 'docs'), { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.md'),
+  )
+  return stateOf([
+    'README.md',
+    'deploy/build-docs.js',
+    'deploy/markdown.js',
+    ...pages.sort().map((name) => `docs/${name}`),
+  ])
+}
+
+function stateOf(paths) {
   const hash = createHash('sha1')
-  for (const path of [...sourceFiles(scope), 'deploy/build.js', 'package.json', 'package-lock.json']) {
+  for (const path of paths) {
     const { size, mtimeMs } = statSync(join(home, path))
     hash.update(`${path} ${size} ${mtimeMs}\n`)
   }
@@ -54,7 +72,7 @@ export function sourcesState(scope) {
 
 export function isBuilt(scope) {
   try {
-    return readFileSync(stampPath(scope), 'utf8') === sourcesState(scope)
+    return readFileSync(stampPath(scope), 'utf8') === (scope === 'docs' ? docsState() : sourcesState(scope))
   } catch {
     return false
   }

@@ -1,5 +1,5 @@
-// `node deploy/build.js [programs]`: compiles the sources into dist/: the programs and each module, or only the
-// programs. Types are removed but not checked, which `npm run check` does. Plain JavaScript, because it runs before
+// `node deploy/build.js [programs | docs]`: compiles the sources into dist/: the programs and each module, or only the
+// programs; or only renders the documentation. Types are removed but not checked, which `npm run check` does. Plain JavaScript, because it runs before
 // anything is compiled. The adapter of the package rolldown.
 //
 //   dist/deploy/cli.js                  a program (the command line tool, each thread), bundled into one file:
@@ -8,6 +8,7 @@
 //   dist/packed/<name>.cjs              code of npm packages that are not dependencies of the published package
 //   dist/THIRD-PARTY-LICENSES.txt       the licences of these packages
 //   dist/deploy/embedded/*.d.ts         type declarations of `import .. from 'penstock'`
+//   dist/docs/                          the documentation as HTML: deploy/build-docs.js
 //   dist/<path>.js                      every other module, for tests and the programs among them
 //
 // Bundling does not change `import.meta.url`: it refers to the module's own path below dist/. Files of an earlier build
@@ -19,7 +20,8 @@ import { dirname, join, posix, relative, sep } from 'node:path'
 import { rolldown } from 'rolldown'
 import { isolatedDeclarationSync } from 'rolldown/experimental'
 import { transformSync } from 'rolldown/utils'
-import { forgetBuilt, home, markBuilt, programs, sourceFiles, sourcesState } from './build-state.js'
+import { renderDocs } from './build-docs.js'
+import { docsState, forgetBuilt, home, markBuilt, programs, sourceFiles, sourcesState } from './build-state.js'
 
 const dist = join(home, 'dist')
 const banner = '// Packed by deploy/build.js.'
@@ -40,7 +42,9 @@ const requireCall =
 const written = new Set()
 
 try {
-  await build(process.argv[2] === 'programs' ? 'programs' : 'modules')
+  const scope = process.argv[2] ?? 'modules'
+  if (scope === 'docs') buildDocs()
+  else await build(scope === 'programs' ? 'programs' : 'modules')
 } catch (error) {
   process.stderr.write(`${reportOf(error)}\n`)
   process.exitCode = 1
@@ -55,10 +59,17 @@ async function build(scope) {
   await packPackages(await packPrograms())
   if (scope === 'modules') compileModules(files)
   writeDeclarations()
+  buildDocs()
   removeStale()
   markBuilt('programs', states.programs)
   if (scope === 'modules') markBuilt('modules', states.modules)
   process.stderr.write(`penstock: built in ${((performance.now() - begin) / 1000).toFixed(1)} s\n`)
+}
+
+function buildDocs() {
+  const state = docsState()
+  renderDocs((path, text) => write(path, text))
+  markBuilt('docs', state)
 }
 
 /** Source errors with their line; any other error is a bug of the build, with its stack. */

@@ -17,8 +17,9 @@ import { memoryRelation } from '../gateways/common/memory-relation.js'
 import { type GatewayCounters, gatewayCounters, type Metric } from '../gateways/common/metric.js'
 import { type MetricsSource, metricsSource } from '../gateways/common/metrics-source.js'
 import { gatewayMetrics } from '../gateways/common/metrics-table.js'
-import { noPages } from '../gateways/common/pages.js'
+import { joinPages, noPages } from '../gateways/common/pages.js'
 import { consolePages } from '../gateways/console/server.js'
+import { docsPages } from '../gateways/docs/server.js'
 import { openHttpGateway } from '../gateways/http/server.js'
 import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
 import { openPgGateway } from '../gateways/pgwire/server.js'
@@ -170,7 +171,7 @@ async function openHttp(opening: Opening, { port, tls }: Port): Promise<void> {
   const { live, version, root, closers, engine } = opening
   const settings = live.current.values
   const auth = httpAuthenticator(settings, opening.engine.users)
-  const pages = settings['http.console.enabled'] ? consolePages() : noPages
+  const pages = settings['http.console.enabled'] ? joinPages(consolePages(), docsPages()) : noPages
   const openDump = (request: DumpRequest): DumpSession => new DumpImport({ ...request, engine })
   const services = { ...opening, auth, tls, pages, openDump, warnings: opening.store.warnings }
   const http = await openHttpGateway(port, httpOptions(settings, version, root), services)

@@ -24,6 +24,8 @@ if (existsSync(join(home, 'tsconfig.json'))) {
   if (verb === 'build' && scope === 'programs') build('programs')
   else if (verb === 'build' && !isBuilt('modules')) build('modules')
   else if (!isBuilt('programs')) build('programs')
+  // A build renders the documentation as well.
+  if (!isBuilt('docs')) build('docs')
 }
 if (verb !== 'build') await import('../dist/deploy/cli.js')
 

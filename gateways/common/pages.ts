@@ -1,5 +1,10 @@
-// Type of the static pages that the HTTP gateway serves. deploy/main.ts loads the console's pages and passes them in,
-// because one gateway must not import another.
+// Static pages that the HTTP gateway serves: the console and the documentation. deploy/main.ts loads them and passes them
+// in, because one gateway must not import another. The Content-Security-Policy forbids scripts, styles and data from any
+// other source, and inline ones.
+
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { extname } from 'node:path'
 
 export interface Page {
   readonly contentType: string
@@ -18,3 +23,41 @@ export interface Pages {
 }
 
 export const noPages: Pages = { files: new Map(), home: null, headers: [] }
+
+const contentTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.json': 'application/json; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+export const pageHeaders: readonly string[] = [
+  ...[
+    'Content-Security-Policy',
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  ],
+  ...['X-Content-Type-Options', 'nosniff'],
+  ...['X-Frame-Options', 'DENY'],
+  // Without Sec-Fetch-Site (plain HTTP), the referrer identifies our own pages.
+  ...['Referrer-Policy', 'same-origin'],
+  ...['Cross-Origin-Opener-Policy', 'same-origin'],
+  ...['Cache-Control', 'no-cache'],
+]
+
+export function readPage(path: string): Page {
+  const body = readFileSync(path)
+  const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"`
+  return { contentType: contentTypes[extname(path)] ?? 'application/octet-stream', body, etag }
+}
+
+/** Both sets of pages; the home is that of the first. */
+export function joinPages(first: Pages, second: Pages): Pages {
+  return { ...first, files: new Map([...first.files, ...second.files]) }
+}
+
+/** Paths without the trailing slash of a page, with the page to which each is redirected. */
+export function redirectsOf({ files }: Pages): Map<string, string> {
+  const folders = [...files.keys()].filter((path) => path.endsWith('/'))
+  return new Map(folders.map((path) => [path.slice(0, -1), path]))
+}

@@ -30,8 +30,8 @@ export function admit({ options, auth, pages }: HttpContext, request: IncomingMe
   // A CORS preflight never carries credentials and reveals nothing but allowed methods and headers.
   if (method === 'OPTIONS') return auth.anonymous ?? nobody
   if (!options.healthNeedsCredentials && healthPaths.has(path)) return auth.anonymous ?? nobody
-  // The console prompts for credentials itself, and its pages are public.
-  if (pages.files.has(path) || `${path}/` === pages.home) return auth.anonymous ?? nobody
+  // The console prompts for credentials itself. Its pages and the documentation are public.
+  if (pages.files.has(path) || pages.files.has(`${path}/`)) return auth.anonymous ?? nobody
   return auth.header(headers.authorization)
 }
 

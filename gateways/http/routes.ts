@@ -4,7 +4,7 @@
 import { whenReady } from '../../engine/base/errors.js'
 import { demandRight } from '../../engine/base/rights.js'
 import { errorReportOf } from '../common/error-reports.js'
-import type { Page, Pages } from '../common/pages.js'
+import { type Page, type Pages, redirectsOf } from '../common/pages.js'
 import type { Exchange, Handler, HttpContext, HttpOptions } from './context.js'
 import { handleExec } from './exec.js'
 import { columnJson, errorBody } from './exec-json.js'
@@ -49,9 +49,9 @@ export function routes(options: HttpOptions, pages: Pages): Routes {
     const handler = handlePage(page)
     table.set(path, { GET: handler, HEAD: handler })
   }
-  if (pages.home !== null) {
-    const redirect = handleRedirect(pages.home)
-    table.set(pages.home.replace(/\/$/, ''), { GET: redirect, HEAD: redirect })
+  for (const [path, target] of redirectsOf(pages)) {
+    const redirect = handleRedirect(target)
+    table.set(path, { GET: redirect, HEAD: redirect })
   }
   table.set('/metrics', { GET: handleMetrics, HEAD: handleMetrics })
   return table

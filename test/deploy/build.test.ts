@@ -2,7 +2,17 @@
 // the packages that the published package needs. Method: builds of a small source tree.
 
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -23,12 +33,14 @@ function node(...args: string[]): { status: number | null; stdout: string; stder
 const build = (scope: string): ReturnType<typeof node> => node('deploy/build.js', scope)
 
 beforeAll(() => {
-  for (const file of ['build.js', 'build-state.js']) {
+  for (const file of ['build.js', 'build-state.js', 'build-docs.js', 'markdown.js']) {
     cpSync(join(repositoryRoot, 'deploy', file), join(home, 'deploy', file), { recursive: true })
   }
   for (const file of ['package.json', 'package-lock.json']) cpSync(join(repositoryRoot, file), join(home, file))
   symlinkSync(join(repositoryRoot, 'node_modules'), join(home, 'node_modules'), 'junction')
   for (const program of programs) source(`${program}.ts`, 'export {}')
+  source('README.md', '# Start\n')
+  source('docs/README.md', '# Pages\n\n- [Start](../README.md)\n')
 })
 
 afterAll(() => rmSync(home, { recursive: true, force: true }))
@@ -40,6 +52,18 @@ test('types are removed, not checked; places are those of modules', () => {
   expect(status, stderr).toBe(0)
   expect(node('dist/deploy/cli.js').stdout).toMatch(/\/dist\/engine\/place\.js\n$/)
   expect(existsSync(join(home, 'dist/engine/place.js'))).toBe(true)
+})
+
+test('the documentation is rendered, also alone, and what is not closed is an error with its place', () => {
+  source('docs/one.md', '# One\n\nSee `a|b` and [the list](README.md#pages).\n')
+  expect(build('docs').status).toBe(0)
+  const page = readFileSync(join(home, 'dist/docs/one.html'), 'utf8')
+  expect(page).toContain('<p>See <code>a|b</code> and <a href="index.html#pages">the list</a>.</p>')
+  source('docs/one.md', '# One\n\n```sql\nSELECT 1\n')
+  const { status, stderr } = build('docs')
+  expect(status).toBe(1)
+  expect(stderr).toContain('a block is not closed [file=docs/one.md, line=3]')
+  rmSync(join(home, 'docs/one.md'))
 })
 
 test('what an earlier build wrote is removed with its source, or when programs alone are wanted', () => {
