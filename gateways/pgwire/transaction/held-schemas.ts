@@ -3,7 +3,7 @@
 // changes of the transaction atomically; ROLLBACK discards the draft.
 //
 // Statements that cannot be deferred are rejected within a transaction: COPY FROM files, user management,
-// partitions.
+// partitions, materialized views (which can be dropped).
 
 import type { ExecuteOptions, ParsedStatement } from '../../../engine/engine.js'
 import { LazySignal } from '../../common/lazy-signal.js'
@@ -68,6 +68,10 @@ function impossible(statement: Statement): string | null {
       return 'a change of users or of their rights'
     case 'alter connector':
       return 'ALTER CONNECTOR'
+    case 'create materialized view':
+    case 'alter materialized view':
+    case 'refresh materialized view':
+      return statement.kind.toUpperCase()
     case 'copy':
       return statement.direction === 'from' && statement.target.kind !== 'connection' ? 'COPY FROM a file' : null
     case 'alter table':

@@ -1,0 +1,82 @@
+// Goal: a materialized view of a real server takes no rows over any interface; transactions see their own changes and
+// their snapshot in it; after kills at any time it is the result of its query.
+
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createRandom } from '../support/random.js'
+import { TestServer } from '../support/server.js'
+
+const server = new TestServer(['memory.bytes=512m', 'telemetry.enabled=false'])
+const query = 'select ts, sym, sum(n) n, count() c, first(n) f from base sample by 1h'
+
+beforeAll(async () => {
+  await server.start()
+  await server.rows('create table base (ts timestamp, sym symbol, n long) timestamp(ts) partition by day')
+  await server.rows(`create materialized view hourly as (${query})`)
+})
+afterAll(() => server.remove())
+
+const sorted = async (sql: string): Promise<string[]> =>
+  (await server.rows(sql)).map((row) => JSON.stringify(row)).sort()
+
+test('a view takes no rows', async () => {
+  const refused = 'cannot modify materialized view'
+  expect(await (await server.write('hourly,sym=a n=1i 1700000000000000000')).text()).toContain(refused)
+  const form = new FormData()
+  form.append('data', new Blob(['ts,sym,n\n2024-01-01T00:00:00Z,a,1\n']))
+  const imported = await fetch(`http://${server.address('http')}/imp?name=hourly`, { method: 'POST', body: form })
+  expect(await imported.text()).toContain(refused)
+  const client = await server.connect()
+  await expect(client.query('copy hourly from stdin')).rejects.toThrow(refused)
+  await expect(client.query("insert into hourly (ts, sym) values ('2024-01-01', 'a')")).rejects.toThrow(refused)
+  const bound = { text: 'insert into hourly (ts, sym) values ($1, $2)', values: ['2024-01-01', 'a'] }
+  await expect(client.query(bound)).rejects.toThrow(refused)
+  expect(await server.rows('select count() from hourly')).toEqual([[0]])
+  await client.end()
+})
+
+test('transactions see their own changes and their snapshot', async () => {
+  const [writer, reader] = [await server.connect(), await server.connect()]
+  const count = async (client: typeof writer): Promise<number> =>
+    Number((await client.query('select sum(c) c from hourly')).rows[0].c)
+  await server.rows("insert into base values ('2024-01-01T00:10:00', 'a', 1)")
+  await server.rows('refresh materialized view hourly')
+  await reader.query('begin isolation level repeatable read')
+  expect(await count(reader)).toBe(1)
+  await writer.query('begin')
+  await writer.query("insert into base values ('2024-01-01T00:20:00', 'a', 5)")
+  expect(await count(writer)).toBe(2)
+  await writer.query("delete from base where ts = '2024-01-01T00:10:00'")
+  expect(await count(writer)).toBe(1)
+  await expect(writer.query('refresh materialized view hourly')).rejects.toThrow('inside a transaction block')
+  await writer.query('rollback')
+  await writer.query('begin')
+  await expect(writer.query(`create materialized view other as ${query}`)).rejects.toThrow('inside a transaction block')
+  await writer.query('rollback')
+  await server.rows("insert into base values ('2024-01-01T00:30:00', 'a', 7)")
+  await server.rows('refresh materialized view hourly')
+  expect(await count(reader)).toBe(1)
+  await reader.query('commit')
+  expect(await count(reader)).toBe(2)
+  await Promise.all([writer.end(), reader.end()])
+})
+
+test('kills while rows are stored and refreshed', async () => {
+  const random = createRandom(45)
+  for (let round = 0; round < 3; round++) {
+    const work = async (): Promise<void> => {
+      for (let step = 0; step < 40; step++) {
+        const ts = new Date(Date.UTC(2024, 0, 1) + random.below(3 * 24 * 3600 * 1000)).toISOString()
+        await server.rows(`insert into base values ('${ts}', 'b', ${random.below(100)})`)
+        if (random.chance(0.2)) await server.rows(`delete from base where ts < '${ts}' and n < ${random.below(50)}`)
+        if (random.chance(0.3)) await server.rows(`refresh materialized view hourly ${random.pick(['', 'full'])}`)
+      }
+    }
+    const working = work().catch(() => {})
+    await new Promise((resolve) => setTimeout(resolve, 200 + random.below(1500)))
+    await server.restart('SIGKILL')
+    await working
+    expect(await sorted('select * from hourly'), `round ${round}`).toEqual(await sorted(query))
+    await server.rows('refresh materialized view hourly')
+    expect(await sorted('select * from hourly'), `round ${round}, refreshed`).toEqual(await sorted(query))
+  }
+})
