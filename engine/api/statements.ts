@@ -99,7 +99,7 @@ export interface RowsResult {
   /** For INSERT .. RETURNING: the number of stored rows. */
   readonly inserted?: number
   /** For UPDATE and DELETE with RETURNING. */
-  readonly changed?: 'UPDATE' | 'DELETE'
+  readonly changed?: 'UPDATE' | 'DELETE' | 'MERGE'
 }
 
 /** What an UPDATE or DELETE would change. */

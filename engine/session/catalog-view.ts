@@ -240,12 +240,15 @@ export class CatalogView {
     const word = publishSequenceAddress >>> 2
     for (;;) {
       const before = Atomics.load(this.#memory.u32, word)
-      const snapshots = versions.map((version) => ({
-        version,
-        visibleRows: version.generations.map(({ address }) => visibleRows(this.#memory, address)),
-      }))
+      const snapshots = versions.map((version) => this.#now(version))
       if ((before & 1) === 0 && Atomics.load(this.#memory.u32, word) === before) return snapshots
     }
+  }
+
+  #now(version: TableVersion): TableSnapshot {
+    const rows = version.generations.map(({ address }) => visibleRows(this.#memory, address))
+    if (version.removals === undefined) return { version, visibleRows: rows }
+    return { version, visibleRows: rows, transaction: this.visibleTransaction(version) }
   }
 }
 

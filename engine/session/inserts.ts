@@ -11,9 +11,11 @@ import { rowlessScope } from '../sql/bind/expression.js'
 import type { Query } from '../sql/plan/plan.js'
 import { bindContext } from '../sql/statements/new-context.js'
 import { type PlanOptions, planInsertNew } from '../sql/statements/plan-statement.js'
-import type { PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
+import type { PlannedStatement } from '../sql/statements/planned.js'
+import type { PackedRows, Receipt, Removal, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { RunningQuery } from '../threads/query-pool.js'
+import type { HeldSnapshots } from './catalog-view.js'
 import { gathered, insertNew, type PackedWay, packedValues } from './insert-new.js'
 import { type InsertTarget, insertSelect, orElse } from './insert-select.js'
 import { allRows, type Planned, type RunOptions, rowsOf } from './plan-helpers.js'
@@ -29,6 +31,12 @@ export interface InsertOperations {
   readonly store: (rows: RowsInput) => Promise<number>
   readonly change: (change: SchemaChange) => Promise<Receipt>
   readonly lister: BeginList
+  /** Plans the statement again. */
+  readonly again: () => PlannedStatement
+  readonly hold: (tableIds: readonly number[]) => Pick<HeldSnapshots, 'snapshots' | 'release'>
+  readonly replace: (input: RowsInput, removal: Removal) => Promise<Receipt>
+  /** The last upsert of each table that has some. */
+  readonly turns: Map<number, Promise<unknown>>
 }
 
 type Rows = Planned<'insert' | 'insertSelect' | 'insertNew' | 'createTableAs'>

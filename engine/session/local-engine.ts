@@ -69,12 +69,13 @@ import {
 } from './plan-helpers.js'
 import { Planner } from './planner.js'
 import { Rejects } from './rejects.js'
-import { type BeginList, previewChange } from './rewrite-returning.js'
+import { type BeginList, previewChange, rewriteRows } from './rewrite-returning.js'
 import { openTransaction } from './row-transaction.js'
 import { entryExists, seenById, seenTable } from './seen-tables.js'
 import { sleepBefore } from './sleep.js'
 import { type Requested, Stoppable } from './stoppable.js'
 import { tableRelations } from './table-relations.js'
+import { upsertRows } from './upserts.js'
 import { UserCatalog } from './user-catalog.js'
 
 type WithoutRows = 'checkpoint' | 'refresh' | 'connector' | 'set' | 'cancelQuery' | 'none'
@@ -99,6 +100,7 @@ export class LocalEngine implements Engine {
   readonly #catalog: Catalog
   /** Names of tables that running statements create, with their sessions. */
   readonly #making = new Map<string, Session>()
+  readonly #upserts = new Map<number, Promise<unknown>>()
   #closing: Promise<void> | null = null
 
   constructor(options: LocalEngineOptions) {
@@ -211,7 +213,13 @@ export class LocalEngine implements Engine {
       if (planned.kind === 'user') return await this.#changeUsers(sql, planned, options, compilerMs)
       if (planned.kind === 'insertReturning')
         return await returningRows(sql, planned, options, this.#inserts(sql, options, nowMicros, compilerMs))
-      if (planned.kind === 'rewrite') return await this.#rewrite(sql, planned, options, compilerMs)
+      if (planned.kind === 'upsert')
+        return await upsertRows(sql, planned, options, this.#inserts(sql, options, nowMicros, compilerMs), compilerMs)
+      if (planned.kind === 'rewrite') {
+        const changing = this.#changes.rewrite(planned, this.#requested(sql, options))
+        const version = this.#options.view.byId(planned.tableId)
+        return await rewriteRows(planned, version, changing, this.#lister(sql, options, compilerMs), compilerMs)
+      }
       return { kind: 'done', ...(await this.#execute(sql, planned, options, nowMicros)), compilerMs }
     } finally {
       this.#ended(options.session, sql, start)
@@ -264,9 +272,6 @@ export class LocalEngine implements Engine {
       case 'ready':
         this.users.load(message.users)
         for (const position of message.positions) this.#positions.note(position)
-        return
-      case 'logFailed':
-      case 'fatal':
         return
     }
   }
@@ -383,7 +388,7 @@ export class LocalEngine implements Engine {
 
   async #execute(
     sql: string,
-    planned: Exclude<PlannedStatement, { kind: 'query' | 'user' | 'insertReturning' | 'rewrite' }>,
+    planned: Exclude<PlannedStatement, { kind: 'query' | 'user' | 'insertReturning' | 'rewrite' | 'upsert' }>,
     options: ExecuteOptions,
     nowMicros: number,
   ): Promise<Pick<DoneResult, 'tag' | 'rows' | 'notes'>> {
@@ -464,6 +469,10 @@ export class LocalEngine implements Engine {
       store: (rows) => this.#insert(options.session.refreshes === undefined ? rows : { ...rows, refreshes: true }),
       change: (change) => this.#changeFor(options.session, change),
       lister: this.#lister(sql, options, compilerMs),
+      again: () => this.#planner.plan(sql, options, nowMicros).planned,
+      hold: (tableIds) => view.hold(tableIds),
+      replace: (input, removal) => this.#requests.replace(input, removal),
+      turns: this.#upserts,
     }
   }
 
@@ -473,19 +482,6 @@ export class LocalEngine implements Engine {
       const planned = planReturning(list, version, rows, sql, this.#planner.options(options))
       return this.#query(sql, planned, options, compilerMs, false)
     }
-  }
-
-  async #rewrite(
-    sql: string,
-    planned: Planned<'rewrite'>,
-    options: ExecuteOptions,
-    compilerMs: number,
-  ): Promise<StatementResult> {
-    const { tag, tableId, returning } = planned
-    const version = this.#options.view.byId(tableId)
-    const { rows, returned = [] } = await this.#changes.rewrite(planned, this.#requested(sql, options))
-    if (returning === null || version === undefined) return { kind: 'done', tag, rows, compilerMs }
-    return Object.assign(this.#lister(sql, options, compilerMs)(returning, version, returned), { changed: tag })
   }
 
   preview(parsed: ParsedStatement, options: ExecuteOptions): Promise<ChangePreview> {

@@ -152,7 +152,7 @@ export function validationOf(planned: PlannedStatement): Validation {
   if (planned.kind === 'query') {
     return { tag: 'SELECT', columns: planned.columns, timestampIndex: planned.query.timestampIndex }
   }
-  const returning = planned.kind === 'insertReturning' || planned.kind === 'rewrite' ? planned.returning : null
+  const returning = 'returning' in planned ? planned.returning : null
   return { tag: planned.tag, columns: returning?.columns ?? null, timestampIndex: -1 }
 }
 

@@ -26,6 +26,7 @@ import type { Catalog, Parameter } from '../sql/catalog.js'
 import { nativeDialect } from '../sql/dialect.js'
 import type { BindContext } from '../sql/scope/bind-context.js'
 import { draftedCatalog } from '../sql/scope/drafted-catalog.js'
+import { conflictKeys } from '../sql/statements/conflict.js'
 import { bindContext } from '../sql/statements/new-context.js'
 import type { PackedRows, Receipt, RowsInput } from '../storage/jobs/messages.js'
 import type { Draft } from '../storage/schema/draft.js'
@@ -369,7 +370,11 @@ export class LocalTransaction implements RowTransaction {
     const epoch = this.#options.epoch()
     const last = this.#last
     if (last !== null && last.statement === statement && last.epoch === epoch) return last.targets
-    const targets = insertTargets(statement, this.#options.table(statement, text, this.#draft, session))
+    const version = this.#options.table(statement, text, this.#draft, session)
+    // Such rows are compared with those of the table (upserts.ts).
+    if (conflictKeys(statement, version) !== null)
+      throw new SqlError('ON CONFLICT is not supported within a transaction block', statement.conflict?.position ?? 0)
+    const targets = insertTargets(statement, version)
     this.#last = { statement, epoch, targets }
     return targets
   }

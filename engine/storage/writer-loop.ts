@@ -29,6 +29,7 @@ import { enforceTtl } from './writer/writer-partitions.js'
 import { pinVersion, releaseForgotten, releaseVersion } from './writer/writer-pin.js'
 import { registerParts, stageParts } from './writer/writer-register.js'
 import { noteUploaded } from './writer/writer-remote.js'
+import { applyReplace } from './writer/writer-replace.js'
 import { applyRewrite } from './writer/writer-rewrite.js'
 import { type StagedRows, stageRows } from './writer/writer-rows.js'
 import {
@@ -250,6 +251,9 @@ export class WriterLoop {
         return
       case 'transaction':
         this.takeTransaction(command)
+        return
+      case 'replace':
+        applyReplace(this.state, command)
         return
       case 'rewrite':
         applyRewrite(this.state, command.requestId, command.tableId, command.program)

@@ -18,7 +18,7 @@ export class QueryRows implements RowsResult {
   /** Number of inserted rows, for INSERT .. RETURNING. */
   inserted?: number
   /** Set for UPDATE and DELETE with RETURNING. */
-  changed?: 'UPDATE' | 'DELETE'
+  changed?: 'UPDATE' | 'DELETE' | 'MERGE'
   readonly #running: RunningQuery
 
   constructor(running: RunningQuery, { columns, timestampIndex, rowsCertain, compilerMs, cached }: Known) {

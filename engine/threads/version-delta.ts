@@ -13,7 +13,8 @@ import type { ToQueryHost } from './messages.js'
 interface SentSnapshot {
   readonly tableId: number
   readonly version: TableVersion | null
-  readonly visibleRows: readonly number[]
+  /** The snapshot's other members. */
+  readonly rest: Omit<TableSnapshot, 'version'>
 }
 
 type Sent<Request> = Omit<Request, 'snapshots'> & { readonly snapshots: readonly SentSnapshot[] }
@@ -51,11 +52,11 @@ export class SentVersions {
     return { ...request, snapshots: request.snapshots.map((snapshot) => this.#snapshot(snapshot)) }
   }
 
-  #snapshot({ version, visibleRows }: TableSnapshot): SentSnapshot {
+  #snapshot({ version, ...rest }: TableSnapshot): SentSnapshot {
     const tableId = version.schema.id
-    if (this.#sent.get(tableId) === version) return { tableId, version: null, visibleRows }
+    if (this.#sent.get(tableId) === version) return { tableId, version: null, rest }
     remember(this.#sent, tableId, version)
-    return { tableId, version, visibleRows }
+    return { tableId, version, rest }
   }
 }
 
@@ -73,10 +74,10 @@ export class ReceivedVersions {
     return { ...request, snapshots: request.snapshots.map((snapshot) => this.#snapshot(snapshot)) }
   }
 
-  #snapshot({ tableId, version, visibleRows }: SentSnapshot): TableSnapshot {
+  #snapshot({ tableId, version, rest }: SentSnapshot): TableSnapshot {
     if (version !== null) remember(this.#received, tableId, version)
     const known = this.#received.get(tableId)
     assert(known !== undefined, 'a thread is sent a version before it is meant')
-    return { version: known, visibleRows }
+    return { version: known, ...rest }
   }
 }

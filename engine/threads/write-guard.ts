@@ -45,6 +45,7 @@ function needsRoom(planned: PlannedStatement): boolean {
     case 'insert':
     case 'insertSelect':
     case 'insertNew':
+    case 'upsert':
     case 'insertReturning':
     case 'createTableAs':
     case 'rewrite':

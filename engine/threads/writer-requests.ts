@@ -3,7 +3,7 @@
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord, ResourceError } from '../base/errors.js'
 import type { HeldSnapshots } from '../session/catalog-view.js'
-import type { Receipt, RowsInput, SchemaChange, ToWriter } from '../storage/jobs/messages.js'
+import type { Receipt, Removal, RowsInput, SchemaChange, ToWriter } from '../storage/jobs/messages.js'
 import { BlockPool, blockBytes, writeBlock } from '../storage/memtable/packed-block.js'
 
 export class WriterRequests {
@@ -68,6 +68,10 @@ export class WriterRequests {
     } finally {
       for (const { block } of tables) if (block !== undefined) this.#pool.give(block)
     }
+  }
+
+  replace(input: RowsInput, removal: Removal): Promise<Receipt> {
+    return this.sendWith([input], (requestId, [sent = input]) => ({ kind: 'replace', requestId, input: sent, removal }))
   }
 
   #packedInput({ packed, ...input }: RowsInput): RowsInput {

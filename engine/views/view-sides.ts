@@ -1,7 +1,8 @@
 // Decides, when a query has its snapshot, which buckets of a materialized view it reads as stored and which it computes
 // from the base table. storage/schema/materialized.ts says what is recorded of stored buckets and why this is enough.
 //
-//   dirty   buckets with rows in the base's memtables, or touched by a part that was added or removed since
+//   dirty   buckets with rows in the base's memtables, or touched by a part that was added or removed since, or of which
+//           rows were removed
 //   stored  the recorded ranges without the dirty buckets
 //
 // A boundary between the two is a place where no bucket is cut. With a time zone, buckets around a change of the UTC
@@ -113,9 +114,15 @@ function changedParts({ parts }: NonNullable<TableSchema['stored']>, base: Table
   return changed
 }
 
-/** Ranges of the rows in memtables, visible or not: they may be wider than the visible rows need. */
+/**
+ * Ranges of the rows in memtables, visible or not: they may be wider than the visible rows need. So are parts of which
+ * upserts remove rows: they change without a new id until a compaction.
+ */
 export function memoryRanges({ version, visibleRows }: TableSnapshot, memory: SharedMemory): TimeRange[] {
-  const ranges: TimeRange[] = []
+  const marked = new Set(version.removals?.map(([partId]) => partId))
+  const ranges: TimeRange[] = version.parts.flatMap(({ id, minTs, maxTs }) =>
+    marked.has(id) ? [{ lo: minTs, hi: maxTs }] : [],
+  )
   version.generations.forEach(({ address }, index) => {
     let left = visibleRows[index] ?? 0
     for (let block = 0; block < blockCount(memory, address) && left > 0; block++) {

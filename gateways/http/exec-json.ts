@@ -6,8 +6,8 @@
 //                                                           the count when the query failed midway
 //   query, count, timings                                   count=true
 //   query, explain, timings                                 explain=true
-//   query, ddl                                              other statements. `inserted`, `updated` or `deleted` is the
-//                                                           affected row count; `notices` reports, for example, values
+//   query, ddl                                              other statements. `inserted`, `updated`, `deleted` or
+//                                                           `merged` is the affected row count; `notices` reports, for example, values
 //                                                           that ALTER COLUMN .. TYPE replaced by NULL
 
 import type { DoneResult, PlanResult, ResultColumn, RowsResult } from '../../engine/engine.js'
@@ -51,7 +51,9 @@ export function doneBody({ sql }: ExecRequest, { tag, rows, notes = [] }: DoneRe
   })
 }
 
-const countedRows: Readonly<Record<string, string>> = { INSERT: 'inserted', UPDATE: 'updated', DELETE: 'deleted' }
+const countedRows: Readonly<Record<string, string>> = {
+  ...{ INSERT: 'inserted', UPDATE: 'updated', DELETE: 'deleted', MERGE: 'merged' },
+}
 
 export function planBody({ sql, timings }: ExecRequest, { lines }: PlanResult, times: Times): string {
   const body = { query: sql, explain: { plan: lines } }

@@ -16,9 +16,10 @@ import { logStatement } from './statement-log.js'
 import { adaptedStatement } from './transaction/create-table.js'
 import { applyHeldBefore, hold } from './transaction/held-changes.js'
 import { holdSchemas } from './transaction/held-schemas.js'
+import { hasDraft } from './transaction/held-state.js'
 import { countedTag, type Rows } from './transaction/row-cursor.js'
-import { isPlainInsert, isReturning, noteInserted, runInEngine } from './transaction/run-engine.js'
-import { boundRows, settleRows } from './transaction/transaction.js'
+import { isPlainInsert, isReturning, isUpsert, noteInserted, runInEngine } from './transaction/run-engine.js'
+import { boundRows, settle, settleRows } from './transaction/transaction.js'
 
 type CopyStatement = Extract<ParsedStatement['statement'], { kind: 'copy' }>
 
@@ -46,6 +47,7 @@ function run(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promi
   demandSound(pg, parsed)
   const before = applyHeldBefore(pg, parsed)
   if (before !== null) return before.then(() => run(pg, parsed, options))
+  if (isUpsert(pg, parsed)) return upsert(pg, parsed, options)
   if (isPlainInsert(parsed)) return insertRows(pg, parsed, options)
   const unread = statement.kind === 'declare cursor' ? settleRows(pg, parsed) : null
   if (unread !== null) return unread.then(() => run(pg, parsed, options))
@@ -71,6 +73,16 @@ async function copy(pg: PgSession, parsed: ParsedStatement, statement: CopyState
 function runPrepared(pg: PgSession, statement: ExecuteStatement, options: RunOptions): Promise<Outcome> | Outcome {
   const { parsed, bound, types } = boundBySql(pg, statement)
   return run(pg, parsed, { ...options, bound, types })
+}
+
+/** The rows that the session has not stored yet are stored first, since the statement reads the table. */
+async function upsert(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> {
+  if (pg.status === 'T' || hasDraft(pg)) {
+    const what = parsed.statement.kind === 'merge' ? 'MERGE' : 'INSERT .. ON CONFLICT of a table with declared keys'
+    throw new PgError('0A000', `${what} is not supported within a transaction block: run it without BEGIN`)
+  }
+  await settle(pg)
+  return runInEngine(pg, adaptedStatement(pg, parsed), options)
 }
 
 function insertRows(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<string> | string {

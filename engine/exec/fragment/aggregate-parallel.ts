@@ -7,6 +7,7 @@
 //                 partitioned by key (aggregate-partitioned.ts), or the coordinator continues alone
 
 import type { Plan } from '../../sql/plan/plan.js'
+import { hidesRows } from '../../storage/memtable/removed-rows.js'
 import { PartialAccumulators } from '../aggregate/accumulators.js'
 import { ResultColumns } from '../aggregate/aggregate.js'
 import { PartialGroups } from '../aggregate/partial-groups.js'
@@ -73,7 +74,7 @@ function orderedMorsels(context: ExecContext, { input }: AggregatePlan): readonl
   const scan = stableScan(input)
   if (scan?.order !== 'ascending') return undefined
   const shape = scanShape(context, scan)
-  return shape.snapshot.version.schema.dedupKeys.length > 0 ? undefined : byTime(morselsOf(context, shape))
+  return hidesRows(shape.snapshot.version) ? undefined : byTime(morselsOf(context, shape))
 }
 
 /** The plan over a scan without an order, which reads the morsels as listed. */

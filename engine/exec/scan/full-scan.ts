@@ -3,6 +3,7 @@
 // the morsel. The rows can then be divided among several threads by row number.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
+import { hidesRows } from '../../storage/memtable/removed-rows.js'
 import type { ExecContext } from '../batch/context.js'
 import type { Vector } from '../batch/vector.js'
 import { type MorselList, pickMorsels } from './morsel-list.js'
@@ -49,7 +50,7 @@ function fullScan(context: ExecContext, plan: Plan): FullScan | undefined {
   if (plan.kind === 'scan') {
     if (plan.filter !== null || plan.order === 'descending') return undefined
     const shape = scanShape(context, plan)
-    return shape.snapshot.version.schema.dedupKeys.length > 0 ? undefined : { shape, columns: plan.columns }
+    return hidesRows(shape.snapshot.version) ? undefined : { shape, columns: plan.columns }
   }
   if (plan.kind !== 'project') return undefined
   const below = fullScan(context, plan.input)

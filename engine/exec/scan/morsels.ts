@@ -17,6 +17,7 @@ import {
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { TimeRange } from '../../sql/plan/plan.js'
 import { type MarkArena, withoutRepeats } from '../../storage/memtable/dedup-view.js'
+import { marksOf } from '../../storage/memtable/removed-rows.js'
 import type { DictionaryPage, PartAccess, PartHandle } from '../../storage/part/part-access.js'
 import type { StoredPage } from '../../storage/part/part-stored.js'
 import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/schema/schema.js'
@@ -26,6 +27,8 @@ export interface ScanMorsel {
   /** Identifies the morsel: the part's id, or -1 - the generation's id; and the number of the page or block. */
   readonly source: number
   readonly index: number
+  /** Number of its first row within the part or generation. */
+  readonly firstRow: number
   readonly rows: number
   /** Bounds of the designated timestamp, possibly wider than the rows; all of time without a designated timestamp. */
   readonly minTs: bigint
@@ -69,7 +72,10 @@ export interface ScanMorsel {
   symbols(columnId: number): Int32Array | undefined
   /** Sum of the column's values, if the statistics have it. */
   sum(columnId: number): number | bigint | undefined
-  /** Address of a u32 for each row: index + 1 of the row that replaced it, 0 = none; or 0 when no row was replaced. */
+  /**
+   * Address of a u32 for each row: index + 1 of the row that replaced it, 0 = none; or 0 when no row was replaced. In
+   * parts the number of the transaction that removed the row.
+   */
   readonly superseded: number
   /** Replacements at this index or later are not visible to the snapshot. */
   readonly visibleRows: number
@@ -89,6 +95,9 @@ export interface Run {
   /** Like Morsel.symbols. */
   symbols?(columnId: number): Int32Array | undefined
 }
+
+/** Larger than any transaction in a mark. */
+const allRemovals = 2 ** 32
 
 export const timeMin = -(2n ** 63n) + 1n
 export const timeMax = 2n ** 63n - 1n
@@ -121,7 +130,7 @@ function listRuns(
   const parts = version.parts
     .filter((part) => version.schema.timestampId < 0 || touches(ranges, part.minTs, part.maxTs))
     .toSorted(byCommit)
-    .map((part) => partRun(partAccess, part, version, ranges))
+    .map((part) => partRun(partAccess, part, snapshot, ranges))
   const generations = version.generations.map(({ id, address }, index) =>
     generationRun(memory, id, address, visibleRows[index] ?? 0, version.schema.timestampId >= 0, ranges),
   )
@@ -149,11 +158,11 @@ export function covers(ranges: readonly TimeRange[] | null, minTs: bigint, maxTs
 function partRun(
   partAccess: PartAccess,
   part: PartDescriptor,
-  version: TableVersion,
+  snapshot: TableSnapshot,
   ranges: readonly TimeRange[] | null,
 ): Run {
-  const timed = version.schema.timestampId >= 0
-  const whole = new WholePart(partAccess, part, version)
+  const timed = snapshot.version.schema.timestampId >= 0
+  const whole = new WholePart(partAccess, part, snapshot)
   if (!timed || covers(ranges, part.minTs, part.maxTs)) return whole
   return runOf(
     whole.morsels.filter(({ minTs, maxTs }) => touches(ranges, minTs, maxTs)),
@@ -174,9 +183,10 @@ class WholePart implements Run {
   readonly #access: PartAccess
   readonly #part: PartDescriptor
   readonly #version: TableVersion
+  readonly #transaction: number
   #morsels: ScanMorsel[] | null = null
 
-  constructor(access: PartAccess, part: PartDescriptor, version: TableVersion) {
+  constructor(access: PartAccess, part: PartDescriptor, { version, transaction = allRemovals }: TableSnapshot) {
     this.rows = part.rows
     this.sorted = version.schema.timestampId >= 0
     this.minTs = this.sorted ? part.minTs : timeMin
@@ -184,6 +194,7 @@ class WholePart implements Run {
     this.#access = access
     this.#part = part
     this.#version = version
+    this.#transaction = transaction
   }
 
   get morsels(): readonly ScanMorsel[] {
@@ -201,33 +212,45 @@ class WholePart implements Run {
 
   #list(): ScanMorsel[] {
     const handle = this.#access.open(this.#part, this.#version)
+    const removed = { address: marksOf(this.#version, this.#part.id), transaction: this.#transaction }
     return Array.from(
       { length: handle.pageCount },
-      (_, page) => new PageMorsel(this.#access, handle, page, this.sorted),
+      (_, page) => new PageMorsel(this.#access, handle, page, this.sorted, removed),
     )
   }
+}
+
+/** Marks of the part's removed rows; `address` 0: none are removed. */
+interface Removed {
+  readonly address: number
+  /** Rows removed by later transactions are visible. */
+  readonly transaction: number
 }
 
 /** A page of a part. A query may list thousands and read few, so nothing is allocated in advance. */
 class PageMorsel implements ScanMorsel {
   readonly source: number
   readonly index: number
+  readonly firstRow: number
   readonly rows: number
   readonly minTs: bigint
   readonly maxTs: bigint
   readonly sorted: boolean
-  readonly superseded = 0
-  readonly visibleRows = 0
+  readonly superseded: number
+  readonly visibleRows: number
   readonly #access: PartAccess
   readonly #handle: PartHandle
   #pinned: Map<number, number> | null = null
   #packed: Map<number, number> | null = null
   #dictionaryStrings: Map<number, DictionaryPage> | null = null
 
-  constructor(access: PartAccess, handle: PartHandle, page: number, timed: boolean) {
+  constructor(access: PartAccess, handle: PartHandle, page: number, timed: boolean, removed: Removed) {
     this.source = handle.descriptor.id
     this.index = page
-    this.rows = handle.firstRows[page + 1]! - handle.firstRows[page]!
+    this.firstRow = handle.firstRows[page]!
+    this.rows = handle.firstRows[page + 1]! - this.firstRow
+    this.superseded = removed.address === 0 ? 0 : removed.address + this.firstRow * 4
+    this.visibleRows = removed.transaction
     this.minTs = timed ? handle.minTs[page]! : timeMin
     this.maxTs = timed ? handle.maxTs[page]! : timeMax
     this.sorted = timed
@@ -315,6 +338,7 @@ export function changedMorsel(morsel: ScanMorsel, changes: Partial<ScanMorsel>):
   const same: ScanMorsel = {
     source: morsel.source,
     index: morsel.index,
+    firstRow: morsel.firstRow,
     rows: morsel.rows,
     minTs: morsel.minTs,
     maxTs: morsel.maxTs,
@@ -359,15 +383,19 @@ function generationRun(
     if (firstRow >= visible) break
     const rows = Math.min(memory.u32[word + 2]!, visible - firstRow)
     if (rows <= 0) continue
-    const morsel = blockMorsel(memory, { source: -1 - id, index, block }, rows, visible, timed)
+    const morsel = blockMorsel(memory, { source: -1 - id, index, block, firstRow }, rows, visible, timed)
     if (!timed || touches(ranges, morsel.minTs, morsel.maxTs)) morsels.push(morsel)
   }
   return runOf(morsels, timed, id)
 }
 
+interface BlockPlace extends Pick<ScanMorsel, 'source' | 'index' | 'firstRow'> {
+  readonly block: number
+}
+
 function blockMorsel(
   memory: SharedMemory,
-  { source, index, block }: { readonly source: number; readonly index: number; readonly block: number },
+  { source, index, block, firstRow }: BlockPlace,
   rows: number,
   visibleRows: number,
   timed: boolean,
@@ -376,6 +404,7 @@ function blockMorsel(
   return {
     source,
     index,
+    firstRow,
     rows: Math.min(rows, pageRowsMax),
     minTs,
     maxTs,

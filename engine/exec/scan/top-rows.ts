@@ -7,6 +7,7 @@
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression, Plan } from '../../sql/plan/plan.js'
 import { substitute } from '../../sql/plan/walk-plan.js'
+import { hidesRows } from '../../storage/memtable/removed-rows.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { type KernelKey, kernelKey } from '../batch/sort-keys.js'
@@ -160,7 +161,7 @@ export function topMorsels(
   const all = { morsels, word: null }
   const key = firstKey(plan)
   if (key?.rising === undefined || plan.limit === null || morsels.length <= plan.limit) return all
-  if (scan.snapshot.version.schema.dedupKeys.length > 0 || scan.filter !== null) return all
+  if (hidesRows(scan.snapshot.version) || scan.filter !== null) return all
   const firsts = new FirstOfMorsels(context, scan, key, key.rising)
   const words = morsels.map((morsel) => firsts.of(morsel))
   const sure = morsels.flatMap((morsel, index) => {

@@ -9,6 +9,7 @@ import type {
   Name,
   Query,
   TableName,
+  TableSource,
   ValueRow,
 } from './ast.js'
 
@@ -18,6 +19,7 @@ export interface Insert {
   readonly declarations: readonly Declaration[]
   readonly commonTables: readonly CommonTable[]
   readonly table: TableName
+  readonly alias: Name | null
   /** Empty: all columns in their order. */
   readonly columns: readonly Name[]
   readonly source: InsertRows | Query
@@ -48,4 +50,36 @@ export interface Conflict {
   readonly constraint: Name | null
   /** Null: DO NOTHING. */
   readonly assignments: readonly Assignment[] | null
+  /** The condition of DO UPDATE; null without one. */
+  readonly where: Expression | null
 }
+
+/** `merge into t using s on t.k = s.k when matched then update set v = s.v when not matched then insert values (..)`. */
+export interface Merge {
+  readonly kind: 'merge'
+  readonly position: number
+  readonly declarations: readonly Declaration[]
+  readonly commonTables: readonly CommonTable[]
+  readonly table: TableName
+  readonly alias: Name | null
+  readonly source: TableSource
+  readonly on: Expression
+  readonly clauses: readonly MergeClause[]
+  /** The RETURNING list, as in INSERT. */
+  readonly returning: Query | null
+}
+
+export interface MergeClause {
+  readonly position: number
+  readonly matched: boolean
+  /** The condition after AND; null without one. */
+  readonly condition: Expression | null
+  readonly action: MergeAction
+}
+
+export type MergeAction =
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'delete' }
+  | { readonly kind: 'update'; readonly assignments: readonly Assignment[] }
+  /** Without columns: all in their order. `row` null: DEFAULT VALUES. */
+  | { readonly kind: 'insert'; readonly columns: readonly Name[]; readonly row: ValueRow | null }

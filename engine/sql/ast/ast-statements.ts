@@ -14,7 +14,7 @@ import type {
 import type { ChannelStatement } from './ast-channel.js'
 import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption, Lasting } from './ast-constraints.js'
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
-import type { Insert } from './ast-insert.js'
+import type { Insert, Merge } from './ast-insert.js'
 import type { MaterializedStatement } from './ast-mat-view.js'
 import type { RetentionAction, StoragePolicyClause, TimeToLive } from './ast-policy.js'
 import type { AlterSequence, Counted, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
@@ -25,6 +25,7 @@ export type Statement =
   | Query
   | Explain
   | Insert
+  | Merge
   | Update
   | Delete
   | CreateTable

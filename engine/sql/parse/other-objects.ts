@@ -57,15 +57,6 @@ export function parseDropOther(cursor: Cursor): NoOperation {
   return { kind: 'no operation', position, command: `drop ${word}` }
 }
 
-/** Refuses `merge into t using ..`. Without INTO, `merge` is a table name. */
-export function parseMerge(cursor: Cursor): Statement {
-  if (peekWord(cursor) !== 'into') return parseQuery(cursor, 'table name expected')
-  throw new SqlError(
-    'MERGE is not supported: use INSERT .. ON CONFLICT with DEDUP UPSERT KEYS, or UPDATE .. FROM and then INSERT .. SELECT',
-    cursor.start,
-  )
-}
-
 /** `do $$ .. $$`, `do language plpgsql '..'`. `do` alone is a table name. */
 export function parseDo(cursor: Cursor): Statement {
   const { start } = cursor

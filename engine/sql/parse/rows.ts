@@ -1,4 +1,4 @@
-// Parses INSERT, UPDATE and DELETE.
+// Parses INSERT, UPDATE, DELETE and MERGE.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlListMax } from '../../base/limits.js'
@@ -12,6 +12,9 @@ import type {
   Insert,
   InsertRows,
   Interval,
+  Merge,
+  MergeAction,
+  MergeClause,
   Name,
   Query,
   Select,
@@ -37,7 +40,7 @@ import { parseExpression } from './expression.js'
 import { parseQuery, startsQuery } from './query.js'
 import { valuesOfRow } from './row-value.js'
 import { parseItems, parseWhere } from './select.js'
-import { parseFrom, parseTableAlias } from './source.js'
+import { parseFrom, parseTableAlias, parseTableSource } from './source.js'
 import { parseInterval } from './window.js'
 
 /** The cursor is on `insert`. `position` is that of a preceding WITH or DECLARE, if any. */
@@ -66,7 +69,7 @@ export function parseInsert(
   const conflict = parseConflict(cursor)
   const returning = parseReturning(cursor, table, alias, { declarations, commonTables })
   return {
-    ...{ kind: 'insert', position, declarations, commonTables, table, columns, source, batch, o3MaxLag, atomic },
+    ...{ kind: 'insert', position, declarations, commonTables, table, alias, columns, source, batch, o3MaxLag, atomic },
     ...{ conflict, returning },
   }
 }
@@ -139,12 +142,21 @@ function parseConflict(cursor: Cursor): Conflict | null {
   if (cursor.word === 'where')
     throw new SqlError('ON CONFLICT with the condition of a partial index is not supported', cursor.start)
   demand(cursor, 'do')
-  if (take(cursor, 'nothing')) return { position, columns, constraint, assignments: null }
+  if (take(cursor, 'nothing')) return { position, columns, constraint, assignments: null, where: null }
   demand(cursor, 'update')
   demand(cursor, 'set')
+  const assignments = parseSet(cursor)
+  return { position, columns, constraint, assignments, where: parseWhere(cursor) }
+}
+
+/** The assignments of SET, each to another column. */
+function parseSet(cursor: Cursor): Assignment[] {
   const assignments = parseList(cursor, parseAssignments).flat()
-  if (cursor.word === 'where') throw new SqlError('ON CONFLICT .. DO UPDATE .. WHERE is not supported', cursor.start)
-  return { position, columns, constraint, assignments }
+  demandDistinct(
+    assignments.map(({ column }) => column),
+    ' in SET clause',
+  )
+  return assignments
 }
 
 /** `on constraint t_pkey` */
@@ -230,11 +242,7 @@ export function parseUpdate(
         ? 'AS, SET or table alias expected expected'
         : 'SET expected expected',
   )
-  const assignments = parseList(cursor, parseAssignments).flat()
-  demandDistinct(
-    assignments.map(({ column }) => column),
-    ' in SET clause',
-  )
+  const assignments = parseSet(cursor)
   const { from, joins } = parseFrom(cursor, 'from')
   const where = parseWhere(cursor)
   const returning = parseReturning(cursor, table, alias, { declarations, commonTables })
@@ -284,7 +292,7 @@ function parseAssignment(cursor: Cursor): Assignment {
 }
 
 /** Tokens that may follow the keyword DEFAULT. Before others, `default` is a column name. */
-const endsValue: ReadonlySet<string> = new Set([',', 'from', 'where', 'returning', ';', ''])
+const endsValue: ReadonlySet<string> = new Set([',', 'from', 'where', 'when', 'returning', ';', ''])
 
 export function parseDelete(
   cursor: Cursor,
@@ -313,3 +321,65 @@ function takeOnly(cursor: Cursor): void {
 }
 
 const behindTable: ReadonlySet<string> = new Set(['as', 'set', 'where', 'using', 'returning'])
+
+// MERGE -------------------------------------------------------------------------------------------------------------
+
+/** The cursor is on `merge`. Without INTO, it is a table name. */
+export function parseMerge(
+  cursor: Cursor,
+  position: number,
+  declarations: readonly Declaration[],
+  commonTables: readonly CommonTable[],
+): Merge | Query {
+  if (peekWord(cursor) !== 'into') return parseQuery(cursor, 'table name expected')
+  advance(cursor)
+  demand(cursor, 'into')
+  takeOnly(cursor)
+  const table = parseTableName(cursor)
+  const alias = cursor.word === 'using' ? null : parseTableAlias(cursor)
+  demand(cursor, 'using')
+  const source = parseTableSource(cursor)
+  demand(cursor, 'on')
+  const on = parseExpression(cursor)
+  const clauses: MergeClause[] = []
+  if (cursor.word !== 'when') throw new SqlError("'when' expected", cursor.start)
+  while (cursor.word === 'when') clauses.push(parseMergeClause(cursor))
+  const returning = parseReturning(cursor, table, alias, { declarations, commonTables })
+  return { kind: 'merge', position, declarations, commonTables, table, alias, source, on, clauses, returning }
+}
+
+function parseMergeClause(cursor: Cursor): MergeClause {
+  const position = cursor.start
+  advance(cursor)
+  const matched = !take(cursor, 'not')
+  demand(cursor, 'matched')
+  if (!matched && take(cursor, 'by')) {
+    if (cursor.word === 'source') throw new SqlError('WHEN NOT MATCHED BY SOURCE is not supported', position)
+    demand(cursor, 'target')
+  }
+  const condition = take(cursor, 'and') ? parseExpression(cursor) : null
+  demand(cursor, 'then')
+  return { position, matched, condition, action: parseMergeAction(cursor, matched) }
+}
+
+function parseMergeAction(cursor: Cursor, matched: boolean): MergeAction {
+  if (take(cursor, 'do')) {
+    demand(cursor, 'nothing')
+    return { kind: 'nothing' }
+  }
+  if (matched && take(cursor, 'delete')) return { kind: 'delete' }
+  if (matched && take(cursor, 'update')) {
+    demand(cursor, 'set')
+    return { kind: 'update', assignments: parseSet(cursor) }
+  }
+  if (matched) throw new SqlError("'update', 'delete' or 'do nothing' expected", cursor.start)
+  demand(cursor, 'insert', "'insert' or 'do nothing' expected")
+  const columns = cursor.word === '(' ? parseFreeNames(cursor) : []
+  demandDistinct(columns)
+  if (take(cursor, 'default')) {
+    demand(cursor, 'values')
+    return { kind: 'insert', columns, row: null }
+  }
+  demand(cursor, 'values')
+  return { kind: 'insert', columns, row: parseInsertRow(cursor, columns.length, 0) }
+}

@@ -9,10 +9,10 @@ import { parseCreate } from './create-table.js'
 import { advance, type Cursor, descend, moveTo, peekWord } from './cursor.js'
 import { atEnd, demand, parseList, parseName, take } from './expect.js'
 import { parseExpression0 } from './expression.js'
-import { isOtherDropped, parseDo, parseDropOther, parseMerge } from './other-objects.js'
+import { isOtherDropped, parseDo, parseDropOther } from './other-objects.js'
 import { behindPrologue, parsePrologue, parseQuery, parseQueryBody } from './query.js'
 import { keywordError } from './reserved.js'
-import { parseDelete, parseInsert, parseUpdate } from './rows.js'
+import { parseDelete, parseInsert, parseMerge, parseUpdate } from './rows.js'
 import { parseSession, parseTransaction, sessionWords } from './session.js'
 import {
   parseCancel,
@@ -39,7 +39,7 @@ const parsers: ReadonlyMap<string, StatementParser> = new Map<string, StatementP
   ['alter', (cursor) => (isAboutUser(cursor) ? parseUser(cursor) : parseAlter(cursor))],
   ['drop', parseDropOfAny],
   ['do', parseDo],
-  ['merge', parseMerge],
+  ['merge', (cursor) => parseMerge(cursor, cursor.start, [], [])],
   ['rename', parseRename],
   ['truncate', parseTruncate],
   ['vacuum', parseVacuum],
@@ -102,6 +102,7 @@ function parseWithPrologue(cursor: Cursor): Statement {
   if (cursor.word === 'insert') return parseInsert(cursor, position, declarations, commonTables)
   if (cursor.word === 'update') return parseUpdate(cursor, position, declarations, commonTables)
   if (cursor.word === 'delete') return parseDelete(cursor, position, declarations, commonTables)
+  if (cursor.word === 'merge') return parseMerge(cursor, position, declarations, commonTables)
   if (commonTables.length > 0 && parsers.has(cursor.word) && cursor.word !== 'table')
     throw new SqlError("'select' | 'update' | 'insert' expected", cursor.start)
   const missing = behindPrologue(commonTables)

@@ -1,6 +1,6 @@
 // PRIMARY KEY and UNIQUE constraints of CREATE TABLE and ALTER TABLE: checks them and derives their names. They are
-// stored as metadata for clients of PostgreSQL, which read keys from the catalog, but not enforced. DEDUP UPSERT KEYS
-// enforces uniqueness.
+// stored as metadata for upserts, and for clients of PostgreSQL, which read keys from the catalog. They are not
+// enforced: only DEDUP UPSERT KEYS are.
 
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax } from '../../base/limits.js'

@@ -1,8 +1,8 @@
-// Checks that ON CONFLICT of INSERT asks for something that the table does; anything else is an error. DO UPDATE is
-// accepted for the DEDUP UPSERT KEYS of a table if it sets every other column to `excluded`, because such a table
-// replaces the whole row with equal keys. DO NOTHING is accepted for these keys too; session/insert-new.ts then leaves
-// out rows whose keys exist. The clause has no effect if no conflict is possible: DO NOTHING without columns on a table
-// without keys, or a conflict column that is filled from a counter.
+// Checks the ON CONFLICT clause of INSERT. With a declared PRIMARY KEY or UNIQUE, all of it is supported (upsert.ts). A
+// table with DEDUP UPSERT KEYS replaces the whole row with equal keys when a row is stored. There DO UPDATE is accepted
+// for these keys if it sets every other column to `excluded`, and for DO NOTHING session/insert-new.ts leaves out rows
+// whose keys exist. The clause has no effect if no conflict is possible: DO NOTHING without columns on a table without
+// keys, or a conflict column that is filled from a counter.
 
 import { SqlError } from '../../base/errors.js'
 import { findColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
@@ -10,27 +10,67 @@ import { quoteIdent } from '../../types/identifier.js'
 import type * as ast from '../ast/ast.js'
 import { counterOf } from '../relations/counters.js'
 import { allKeysOfTable } from '../relations/table-keys.js'
-import { isWalTable } from '../relations/tables-relations.js'
 import type { TargetColumn } from './planned.js'
 
 /** Throws SqlError if the clause is not supported. */
 export function checkConflict({ conflict }: ast.Insert, version: TableVersion, targets: readonly TargetColumn[]): void {
   if (conflict === null) return
-  const { position, columns, constraint, assignments } = conflict
+  const { position, assignments } = conflict
   const keys = new Set(version.schema.dedupKeys)
-  const named =
-    constraint === null ? columns.map((column) => columnOf(column, version)) : constraintColumns(constraint, version)
-  if (keys.size === 0 && named.length === 0 && assignments === null) return
+  const named = namedColumns(conflict, version)
+  if (named.length === 0 && assignments === null) return
+  if (named.length === 0)
+    throw new SqlError('ON CONFLICT DO UPDATE requires inference specification or constraint name', position)
   if (named.some((id) => isNumbered(id, version, targets))) return
-  if (keys.size === 0 || (named.length > 0 && !isSame(new Set(named), keys)))
+  const isKey =
+    keys.size > 0
+      ? isSame(new Set(named), keys)
+      : declaredKeys(version).some((key) => isSame(new Set(named), new Set(key)))
+  if (!isKey)
     throw new SqlError(
       `there is no unique or exclusion constraint matching the ON CONFLICT specification, ${keysText(version, named)}`,
       position,
     )
-  if (assignments === null) return
-  if (named.length === 0)
-    throw new SqlError('ON CONFLICT DO UPDATE requires inference specification or constraint name', position)
+  if (assignments === null || keys.size === 0) return
+  if (conflict.where !== null)
+    throw new SqlError('ON CONFLICT .. DO UPDATE .. WHERE is not supported for DEDUP UPSERT KEYS', position)
   demandWhole(assignments, version, targets, keys)
+}
+
+/**
+ * The declared keys with which the rows of the statement may conflict; null if it stores all rows, as for a table with
+ * DEDUP UPSERT KEYS, which replaces rows when it stores others.
+ */
+export function conflictKeys(
+  { conflict, columns, source }: ast.Insert,
+  version: TableVersion,
+): readonly (readonly number[])[] | null {
+  if (conflict === null || version.schema.dedupKeys.length > 0) return null
+  const named = namedColumns(conflict, version)
+  const all = declaredKeys(version)
+  const isOmitted = (id: number): boolean => {
+    const column = version.schema.columns[id]
+    const isFilled =
+      columns.length === 0
+        ? source.kind !== 'rows' || source.allDefault !== true
+        : columns.some(({ name }) => findColumn(version.schema, name)?.id === id)
+    return column !== undefined && !isFilled && counterOf(column) !== null
+  }
+  const keys = (named.length === 0 ? all : all.filter((key) => isSame(new Set(named), new Set(key)))).filter(
+    (key) => !key.some(isOmitted),
+  )
+  return keys.length === 0 ? null : named.length === 0 ? keys : keys.slice(0, 1)
+}
+
+function declaredKeys({ schema }: TableVersion): readonly (readonly number[])[] {
+  return (schema.keys ?? []).map(({ columnIds }) => columnIds)
+}
+
+/** The columns of the conflict target; empty without one. */
+function namedColumns({ columns, constraint }: ast.Conflict, version: TableVersion): readonly number[] {
+  return constraint === null
+    ? columns.map((column) => columnOf(column, version))
+    : constraintColumns(constraint, version)
 }
 
 /** Columns of the named key. Clients of PostgreSQL know the names from the catalog. */
@@ -86,12 +126,10 @@ function keysText(version: TableVersion, named: readonly number[]): string {
   const { schema } = version
   const nameOf = (id: number): string => quoteIdent(schema.columns[id]?.name ?? '')
   if (schema.dedupKeys.length > 0) return `its DEDUP UPSERT KEYS are ${schema.dedupKeys.map(nameOf).join(', ')}`
-  const none = 'the table has no DEDUP UPSERT KEYS, and PRIMARY KEY and UNIQUE are not enforced here'
-  const { timestampId } = schema
-  if (timestampId < 0 || !isWalTable(version))
-    return `${none}: create it with TIMESTAMP(..) PARTITION BY .. WAL DEDUP UPSERT KEYS(..), the timestamp among the keys`
-  const keys = [...new Set([timestampId, ...named])].map(nameOf).join(', ')
-  return `${none}: ALTER TABLE ${quoteIdent(schema.name)} DEDUP ENABLE UPSERT KEYS(${keys}), and name these`
+  const declared = (schema.keys ?? []).map(({ columnIds }) => `(${columnIds.map(nameOf).join(', ')})`)
+  if (declared.length > 0) return `the keys of the table are ${declared.join(', ')}`
+  const keys = named.map(nameOf).join(', ')
+  return `the table has no key: ALTER TABLE ${quoteIdent(schema.name)} ADD PRIMARY KEY (${keys})`
 }
 
 function columnOf({ name, position }: ast.Name, { schema }: TableVersion): number {

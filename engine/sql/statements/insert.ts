@@ -16,7 +16,7 @@ import type { BindContext } from '../scope/bind-context.js'
 import type { Relation } from '../scope/scope.js'
 import { isConstant } from '../typing/make-call.js'
 import { isNumeral } from '../typing/rounded.js'
-import { checkConflict, keepsRows } from './conflict.js'
+import { checkConflict, conflictKeys, keepsRows } from './conflict.js'
 import {
   counterCalled,
   type FilledColumns,
@@ -38,6 +38,12 @@ export function planInsert(statement: ast.Insert, context: BindContext): Planned
   const { returning, table: name } = statement
   const tableId = version.schema.id
   const all = planRows(statement, version, context)
+  const keys = conflictKeys(statement, version)
+  if (keys !== null) {
+    const list = returning === null ? null : returningOf(name, returning, version, context)
+    const source = { kind: 'rows', insert: all, statement, keys } as const
+    return { kind: 'upsert', tableId, source, returning: list, tag: 'INSERT' }
+  }
   const insert = keepsRows(statement, version)
     ? ({ kind: 'insertNew', insert: all, tableId, tag: 'INSERT' } as const)
     : all

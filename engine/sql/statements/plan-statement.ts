@@ -33,12 +33,13 @@ import { planInsert } from './insert.js'
 import { withLosses } from './lost-values.js'
 import { planAlterMaterialized, planCreateMaterialized, planRefresh, viewsOver } from './materialized.js'
 import { type BindOptions, bindContext } from './new-context.js'
-import type { PlannedStatement, Returning } from './planned.js'
+import type { PlannedStatement, Returning, UpsertQuery, UpsertSource } from './planned.js'
 import { planRelation, queryOf } from './query-statement.js'
 import { planNewRows, planReturned } from './returning.js'
 import { planDelete, planUpdate } from './rewrite.js'
 import { planAlterSequence, planCreateSequence, planDropSequence } from './sequences.js'
 import { targetOf, targetProjection } from './target.js'
+import { planConflicts, planMerge } from './upsert.js'
 import { planAlterView, planCreateView, planDropView } from './views.js'
 
 export type PlanOptions = Omit<BindOptions, 'sql'>
@@ -109,8 +110,20 @@ export function planInsertNew(
   version: TableVersion,
   rows: readonly (readonly Value[])[],
   options: PlanOptions,
+  keys: readonly (readonly number[])[] = [version.schema.dedupKeys],
 ): Extract<PlannedStatement, { kind: 'insertSelect' }> {
-  return planNewRows(version, rows, bindContext({ sql: '', ...options }))
+  return planNewRows(version, rows, keys, bindContext({ sql: '', ...options }))
+}
+
+/** Plans ON CONFLICT DO UPDATE over the rows of its statement. */
+export function planConflicting(
+  { statement, keys: [key = []] }: Extract<UpsertSource, { kind: 'rows' }>,
+  version: TableVersion,
+  rows: readonly (readonly Value[])[],
+  sql: string,
+  options: PlanOptions,
+): UpsertQuery {
+  return planConflicts(statement, key, version, rows, bindContext({ sql, ...options }))
 }
 
 /** A query for the rows that an UPDATE or DELETE of one table will change. */
@@ -149,6 +162,7 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
 
   // Rows.
   insert: planInsert,
+  merge: planMerge,
   update: planUpdate,
   delete: planDelete,
   truncate: planTruncate,

@@ -4,7 +4,7 @@ import type { CopyRequest, ResultColumn } from '../../api/statements.js'
 import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/jobs/messages.js'
 import type { Enumeration } from '../../storage/schema/schema.js'
 import type { DataType } from '../../types/column-types.js'
-import type { Query as AstQuery, Expression, Name, TableName, UserChange } from '../ast/ast.js'
+import type { Query as AstQuery, Expression, Insert, Name, TableName, UserChange } from '../ast/ast.js'
 import type { Query } from '../plan/plan.js'
 
 /** A column that INSERT .. SELECT fills. The query's output columns have this order and these types. */
@@ -62,6 +62,30 @@ export interface Returning {
   readonly columns: readonly ResultColumn[]
 }
 
+/** Values of the first column of an upsert's query. */
+export const upsertActions = { insert: 1, update: 2, delete: 3 } as const
+/** Id of that column among the query's target columns. */
+export const actionColumnId = -4
+
+/** The query that finds the changes of an upsert. */
+export interface UpsertQuery {
+  readonly query: Query
+  /** Action, place, and the table's columns. */
+  readonly columns: readonly TargetColumn[]
+  readonly schemaVersion: number
+}
+
+export type UpsertSource =
+  | { readonly kind: 'query'; readonly found: UpsertQuery }
+  /** INSERT .. ON CONFLICT: the rows are collected first, and the query is planned over them. */
+  | {
+      readonly kind: 'rows'
+      readonly insert: Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' }>
+      readonly statement: Insert
+      /** Column ids of the keys that may conflict; one key for DO UPDATE. */
+      readonly keys: readonly (readonly number[])[]
+    }
+
 export type PlannedStatement =
   /** SELECT, SHOW and EXPLAIN: returns rows. */
   | {
@@ -117,6 +141,15 @@ export type PlannedStatement =
       readonly tableId: number
       readonly returning: Returning
       readonly tag: 'INSERT'
+    }
+  /** MERGE, and INSERT .. ON CONFLICT for a table with declared keys (upsert.ts). */
+  | {
+      readonly kind: 'upsert'
+      readonly tableId: number
+      readonly source: UpsertSource
+      /** The list is planned over the added and changed rows, and the old values of deleted ones. */
+      readonly returning: Returning | null
+      readonly tag: 'INSERT' | 'MERGE'
     }
   /** The table is created first; ids of `columns` count from 0, as in the new schema. Nothing is done if it exists. */
   | {

@@ -39,12 +39,19 @@ export function returningOf(name: TableName, returning: Query, version: TableVer
 export function planNewRows(
   version: TableVersion,
   rows: readonly (readonly Value[])[],
+  keys: readonly (readonly number[])[],
   context: BindContext,
 ): Extract<PlannedStatement, { kind: 'insertSelect' }> {
-  const { id, name, columns, dedupKeys } = version.schema
-  const equal = dedupKeys.map((key) => `o."${columns[key]?.name}" = n."${columns[key]?.name}"`)
-  equal.push(...withinTimes(version, rows))
-  const sql = `select * from "${name}" n where not exists (select 1 from "${name}" o where ${equal.join(' and ')})`
+  const { id, name, columns, dedupKeys, timestampId } = version.schema
+  const existing = keys.map((key) => {
+    const names = key.map((column) => `"${columns[column]?.name}"`)
+    const equal = names.map((column) => `o.${column} = n.${column}`)
+    // NULLs of declared keys are distinct.
+    if (dedupKeys.length === 0) equal.push(...names.map((column) => `o.${column} is not null`))
+    if (key.includes(timestampId)) equal.push(...withinTimes(version, rows))
+    return `not exists (select 1 from "${name}" o where ${equal.join(' and ')})`
+  })
+  const sql = `select * from "${name}" n where ${existing.join(' and ')}`
   const query = parseStatement(sql)
   assert(query.kind === 'query' && query.body.kind === 'select', 'a query of one table')
   const { from } = query.body

@@ -237,11 +237,7 @@ export function boundAssignments(
   )
   return {
     targets,
-    values: assignments.map(({ value }, index) => {
-      const target = targets[index] as TargetColumn
-      const byDefault = isByDefault(value) ? defaultOf(version, target.columnId) : null
-      return assigned(byDefault ?? value, target, scope)
-    }),
+    values: assignments.map(({ value }, index) => assigned(value, targets[index] as TargetColumn, version, scope)),
   }
 }
 
@@ -286,7 +282,13 @@ function assignedColumn(
 }
 
 /** The value converted to the column's type, with the checks of INSERT. */
-function assigned(written: ast.Expression, target: TargetColumn, scope: ExpressionScope): Expression {
+export function assigned(
+  value: ast.Expression,
+  target: TargetColumn,
+  version: TableVersion,
+  scope: ExpressionScope,
+): Expression {
+  const written = (isByDefault(value) ? defaultOf(version, target.columnId) : null) ?? value
   const bound = bindExpression(written, scope)
   const { position } = written
   const { type } = target

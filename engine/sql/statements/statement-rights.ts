@@ -20,6 +20,7 @@ const rightsOfKind = {
   prepare: null,
   copy: null,
   'cancel query': null,
+  merge: ['write', 'read'],
   update: ['write', 'read'],
   delete: ['write', 'read'],
   'create table': null,
@@ -68,7 +69,7 @@ const rightsOfKind = {
 function neededRights(statement: Statement): readonly Right[] {
   switch (statement.kind) {
     case 'insert':
-      return statement.source.kind === 'rows' && statement.returning === null ? ['write'] : ['write', 'read']
+      return isWriteOnly(statement) ? ['write'] : ['write', 'read']
     case 'create table':
       return statement.source.kind === 'as' ? ['write', 'read'] : ['write']
     case 'copy':
@@ -86,6 +87,11 @@ function neededRights(statement: Statement): readonly Right[] {
     default:
       return rightsOfKind[statement.kind] ?? []
   }
+}
+
+/** Whether an INSERT reads nothing. */
+function isWriteOnly({ source, returning, conflict }: Extract<Statement, { kind: 'insert' }>): boolean {
+  return source.kind === 'rows' && returning === null && (conflict === null || conflict.where === null)
 }
 
 /** Users may change their own password, unless the server is read-only. */

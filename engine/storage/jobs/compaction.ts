@@ -12,6 +12,7 @@
 //   rewrites every slice, so it waits for the parts of compactionPartsMin commits.
 // - Large parts that do not overlap in time are not compacted: it would save nothing but files. So rows that arrive in
 //   order are written only once, by the flush.
+// - Parts of which upserts have removed many rows are rewritten alone.
 //
 // The job's memory comes from the query budget. The flush arena is reserved for flushes, because ingestion waits for
 // them.
@@ -24,6 +25,7 @@ import type { Scratch } from '../part/part-scratch.js'
 import { type PartInput, writePart } from '../part/part-writer.js'
 import type { PartDescriptor, TableVersion } from '../schema/schema.js'
 import { dedupChoices } from './merge-dedup.js'
+import { removedChoices } from './merge-removed.js'
 import { mergeChoices, mergeSource } from './merge-rows.js'
 import { type CompactionInput, sliceInputs, slicesMax } from './merge-slices.js'
 import type { Job, JobResult } from './messages.js'
@@ -40,6 +42,8 @@ export const compactionPolicy: CompactionPolicy = { compactionRowsMax: 1 << 22, 
 /** Maximum number of parts of one compaction: a choice has 7 bits for the input. */
 const mergePartsMax = 100
 const sizeRatio = 1.5
+/** A part is rewritten without its removed rows when these are more than a fourth of it. */
+const removedShare = 4
 /** Parts count as not overlapping in time if they overlap by less than this fraction (a third) of the shorter one. */
 const overlapFraction = 3n
 
@@ -58,10 +62,29 @@ export function chooseCompaction(
   const dedup = version.schema.dedupKeys.length > 0
   for (const parts of byPartition.values()) {
     const ordered = inCommitOrder(parts)
-    const chosen = (dedup ? chooseOverlapping(ordered, busy, policy) : undefined) ?? chooseTier(ordered, busy, policy)
+    const chosen =
+      chooseRemoved(ordered, busy, version, policy) ??
+      (dedup ? chooseOverlapping(ordered, busy, policy) : undefined) ??
+      chooseTier(ordered, busy, policy)
     if (chosen !== undefined) return chosen
   }
   return undefined
+}
+
+/** Selects a part of which a quarter of the rows, or very many, are removed. */
+function chooseRemoved(
+  parts: readonly PartDescriptor[],
+  busy: ReadonlySet<number>,
+  { removals = [] }: TableVersion,
+  { compactionRowsMax }: CompactionPolicy,
+): readonly PartDescriptor[] | undefined {
+  if (removals.length === 0) return undefined
+  const counts = new Map(removals.map(([partId, , count]) => [partId, count]))
+  const chosen = parts.find(({ id, rows }) => {
+    const removed = counts.get(id) ?? 0
+    return !busy.has(id) && (removed * removedShare > rows || removed > compactionRowsMax / removedShare)
+  })
+  return chosen === undefined ? undefined : [chosen]
 }
 
 export function inCommitOrder(parts: readonly PartDescriptor[]): PartDescriptor[] {
@@ -181,7 +204,8 @@ function* merge(tools: CompactionTools, job: Compaction, scratch: Scratch): Gene
     for (const slice of sliceInputs(tools, handles, schema.timestampId, sliceRows)) {
       const partId = firstPartId + parts.length
       assert(parts.length < compactedPartsMax(inputs, sliceRows), 'S3: a merge stays within its part ids')
-      parts.push(yield* mergeSlice(tools, version, scratch, slice, { ...names, partId }))
+      const part = yield* mergeSlice(tools, version, scratch, slice, { ...names, partId })
+      if (part !== null) parts.push(part)
     }
     finished = true
     return { parts }
@@ -191,17 +215,20 @@ function* merge(tools: CompactionTools, job: Compaction, scratch: Scratch): Gene
   }
 }
 
+/** Writes the part of a slice; returns null if all its rows are removed. */
 function* mergeSlice(
   tools: CompactionTools,
   version: TableVersion,
   scratch: Scratch,
   slice: readonly CompactionInput[],
   names: Omit<PartInput, 'source'>,
-): Generator<undefined, PartDescriptor> {
+): Generator<undefined, PartDescriptor | null> {
   const { schema } = version
   let choices = yield* mergeChoices(tools, scratch, slice, schema.timestampId)
   assert(choices.count === slice.reduce((sum, { rows }) => sum + rows, 0), 'S2: a merge takes every row')
   if (schema.dedupKeys.length > 0) choices = yield* dedupChoices(tools, scratch, slice, schema, choices)
+  choices = yield* removedChoices(tools.memory, slice, version, choices)
+  if (choices.rows === 0) return null
   const source = mergeSource(tools, scratch, slice, version, choices)
   try {
     return yield* writePart(partTools(tools, scratch), { ...names, source })

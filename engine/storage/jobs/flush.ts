@@ -6,6 +6,7 @@
 import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'
 import { blockColumn } from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
 import { mappingOf } from '../part/parquet-types.js'
 import type { Scratch } from '../part/part-scratch.js'
 import { type RowSource, writePart } from '../part/part-writer.js'
@@ -62,7 +63,7 @@ function* flushParts(tools: JobTools, job: Flush, scratch: Scratch, parts: PartD
   const { schema } = job.version
   const generation = blocksOf(tools.memory, job.generation, job.rows, schema.timestampId)
   const gathered = { ...job, tools, scratch, generation }
-  const batches = schema.timestampId < 0 ? inCommitOrder(generation) : inTimeOrder(gathered)
+  const batches = schema.timestampId < 0 ? inCommitOrder(tools.memory, generation) : inTimeOrder(gathered)
   let pending: PendingPart = { partition: partitionDefault, rows: 0 }
   for (const batch of batches) {
     if (batch === undefined) {
@@ -104,9 +105,22 @@ interface PendingPart {
   readonly rows: number
 }
 
-function* inCommitOrder({ blocks, shift }: GenerationBlocks): Generator<Batch> {
-  for (const [index, { rows }] of blocks.entries()) {
-    yield { partition: partitionDefault, rows, positions: 0, firstPosition: index * 2 ** shift }
+function* inCommitOrder({ u32 }: SharedMemory, { blocks, shift, rows: all }: GenerationBlocks): Generator<Batch> {
+  const batch = (rows: number, firstPosition: number): Batch => {
+    return { partition: partitionDefault, rows, positions: 0, firstPosition }
+  }
+  for (const [index, { rows, superseded }] of blocks.entries()) {
+    const first = index * 2 ** shift
+    const isRemoved = (row: number): boolean => {
+      const mark = superseded === 0 ? 0 : u32[(superseded >>> 2) + row]!
+      return mark !== 0 && mark <= all
+    }
+    for (let from = 0; from < rows; ) {
+      let end = from
+      while (end < rows && !isRemoved(end)) end++
+      if (end > from) yield batch(end - from, first + from)
+      from = end + 1
+    }
   }
 }
 

@@ -176,6 +176,18 @@ export interface DraftedTable {
   readonly read: { readonly transaction: number; readonly rewrites: number } | null
 }
 
+/** The rows that an upsert removes, as its snapshot has them. Row numbers ascend. */
+export interface Removal {
+  /** Version of the schema for which the statement was planned. */
+  readonly schemaVersion: number
+  /** The last transaction of the snapshot. */
+  readonly transaction: number
+  readonly parts: readonly (readonly [partId: number, rows: Uint32Array])[]
+  readonly generations: readonly (readonly [generationId: number, rows: Uint32Array])[]
+  /** Added rows that nobody sees: the old values of deleted rows. A commit without rows would not become visible. */
+  readonly hidden: Uint32Array
+}
+
 export type ToWriter =
   | { readonly kind: 'change'; readonly requestId: number; readonly change: SchemaChange }
   /** Rows of one transaction, for all its tables. */
@@ -189,6 +201,8 @@ export type ToWriter =
       readonly drafts: readonly DraftedTable[]
       readonly tables: readonly RowsInput[]
     }
+  /** An upsert: replaces and deletes rows, and adds others, as one transaction. */
+  | { readonly kind: 'replace'; readonly requestId: number; readonly input: RowsInput; readonly removal: Removal }
   /** UPDATE or DELETE: a serial change of the table. The receipt's row count is the number of changed rows. */
   | { readonly kind: 'rewrite'; readonly requestId: number; readonly tableId: number; readonly program: RewriteProgram }
   /** Prepares parts that an 'registerParts' message will register. The receipt has the ids and symbols for their job. */
@@ -276,6 +290,8 @@ export interface Receipt {
   readonly staged?: StagedReply
   /** Response to 'tableIds'. */
   readonly firstTableId?: number
+  /** Response to 'replace': the table has changed since the snapshot, so the statement must be executed again. */
+  readonly isStale?: true
   /** Response to 'rewrite': the rows of RETURNING. */
   readonly returned?: readonly (readonly Value[])[]
 }

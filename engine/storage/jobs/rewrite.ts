@@ -11,9 +11,11 @@
 
 import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { type DedupMorsel, repeatedRows } from '../memtable/dedup-view.js'
+import { marksOf } from '../memtable/removed-rows.js'
 import type { PartAccess, PartHandle } from '../part/part-access.js'
 import { Scratch } from '../part/part-scratch.js'
 import { writePart } from '../part/part-writer.js'
@@ -199,10 +201,23 @@ function retainedRows(
   return retained.subarray(0, count)
 }
 
-/** Rows of the part that a later part supersedes, because it has the same keys. */
-function deadRows(tools: RewriteTools, version: Rewrite['version'], part: PartDescriptor): number[] {
+/** Rows of the part that upserts have removed, or that a later part supersedes because it has the same keys. */
+function* deadRows(tools: RewriteTools, version: Rewrite['version'], part: PartDescriptor): Generator<number> {
+  yield* removedRows(tools.memory, version, part)
+  if (version.schema.dedupKeys.length > 0) yield* repeatedKeys(tools, version, part)
+}
+
+function* removedRows(
+  { u32 }: SharedMemory,
+  version: Rewrite['version'],
+  { id, rows }: PartDescriptor,
+): Generator<number> {
+  const first = marksOf(version, id) >>> 2
+  if (first !== 0) for (let row = 0; row < rows; row++) if (u32[first + row] !== 0) yield row
+}
+
+function repeatedKeys(tools: RewriteTools, version: Rewrite['version'], part: PartDescriptor): number[] {
   const { schema } = version
-  if (schema.dedupKeys.length === 0) return []
   const ordered = inCommitOrder(version.parts)
   const place = ordered.findIndex(({ id }) => id === part.id)
   assert(place >= 0, 'S2: a rewritten part belongs to the table')

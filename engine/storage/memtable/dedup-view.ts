@@ -49,8 +49,9 @@ export interface MorselTools<Morsel extends DedupMorsel> {
   readonly changed: (morsel: Morsel, changes: Partial<DedupMorsel>) => Morsel
 }
 
-/** Whether row counts and statistics of parts and memtables may count a key twice. */
+/** Whether row counts and statistics of parts and memtables may count rows that readers do not see. */
 export function mayRepeat({ version, visibleRows }: TableSnapshot): boolean {
+  if (version.removals !== undefined) return true
   if (version.schema.dedupKeys.length === 0) return false
   return visibleRows.some((rows) => rows > 0) || overlapping(version.parts).size > 0
 }

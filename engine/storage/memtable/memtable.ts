@@ -374,6 +374,19 @@ export class Memtable {
     return address
   }
 
+  /** Makes room for the mark of a row; false if the memory is exhausted. */
+  reserveMark(row: number): boolean {
+    return this.supersededOf(this.blockOfRow(row).address) !== 0
+  }
+
+  /** Marks the row, which has room for it: readers who see the first `rows` rows skip it. */
+  markSuperseded(row: number, rows: number): void {
+    const { address, index } = this.blockOfRow(row)
+    const marks = this.supersededOf(address)
+    assert(marks !== 0, 'S1: a row is marked in reserved memory')
+    Atomics.store(this.memory.u32, (marks >>> 2) + index, rows)
+  }
+
   /** Address of one NULL of a fixed-width type. */
   nullValue(type: DataType): number {
     const known = this.nulls.get(typeText(type))

@@ -233,6 +233,7 @@ function loadCatalog(options: WriterOptions, manifest: Manifest, indexes: Dictio
   for (const { schema, parts, flushedTxn, dictionaries } of manifest.tables.values()) {
     const table = catalog.add(schema)
     table.parts = parts
+    table.restoreMarks(parts)
     for (const { maxTs } of parts) if (maxTs > table.newestTs) table.newestTs = maxTs
     table.flushedTxn = flushedTxn
     table.transaction = flushedTxn

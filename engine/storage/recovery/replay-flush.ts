@@ -24,6 +24,7 @@ import type { WriterCatalog } from '../writer/writer-catalog.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from '../writer/writer-records.js'
 import type { WriterOptions } from '../writer/writer-state.js'
 import type { Generation, WriterTable } from '../writer/writer-table.js'
+import { type RemovedRows, removalsOf } from './replayed-removals.js'
 
 export interface ReplayFlushOptions {
   readonly options: WriterOptions
@@ -41,6 +42,8 @@ export class ReplayFlush {
   private readonly highWater: HighWater
   /** Position of the last relocation frame by table id. */
   private relocations: ReadonlyMap<number, Lsn> | undefined
+  /** By table id. */
+  private removed: ReadonlyMap<number, readonly RemovedRows[]> | undefined
 
   constructor({ options, manifest, catalog, highWater }: ReplayFlushOptions) {
     this.options = options
@@ -51,9 +54,10 @@ export class ReplayFlush {
 
   /**
    * Flushes the largest of the tables' oldest generations, or writes symbols; false if nothing can be freed. `lsn`:
-   * position of the frame being replayed. Throws FileError.
+   * position of the frame being replayed. `complete` applies the removals of rows that follow in the log. Throws
+   * FileError.
    */
-  makeRoom(lsn: Lsn, stays: (table: WriterTable) => boolean): boolean {
+  makeRoom(lsn: Lsn, stays: (table: WriterTable) => boolean, complete: (table: WriterTable) => void): boolean {
     let best: { readonly table: WriterTable; readonly generation: Generation } | undefined
     for (const table of this.catalog.byId.values()) {
       const [generation] = table.generations
@@ -67,6 +71,7 @@ export class ReplayFlush {
     }
     this.demandRoom()
     if (best === undefined) return this.nameSymbols(stays)
+    complete(best.table)
     this.flush(best.table, best.generation)
     return true
   }
@@ -100,15 +105,34 @@ export class ReplayFlush {
   }
 
   private lastRelocations(): Map<number, Lsn> {
-    const { files, directory } = this.options
     const relocations = new Map<number, Lsn>()
-    const { trimmedLsn } = this.manifest
-    const onFrame = ({ kind, lsn, payload }: WalFrame): void => {
+    this.scan(({ kind, lsn, payload }) => {
       if (kind !== frameKinds.relocation) return
       for (const { tableId } of decodeRows(payload).tables) relocations.set(tableId, lsn)
-    }
-    replayWal(readOnly(files), `${directory}/wal`, onFrame, { marks: this.highWater.marks, trimmedLsn })
+    })
     return relocations
+  }
+
+  /** The removals of the table's rows in the whole log: rows that are flushed now cannot be removed by number later. */
+  removals(tableId: number): readonly RemovedRows[] {
+    this.removed ??= this.allRemovals()
+    return this.removed.get(tableId) ?? []
+  }
+
+  private allRemovals(): Map<number, RemovedRows[]> {
+    const removed = new Map<number, RemovedRows[]>()
+    this.scan(({ kind, payload }) => {
+      if (kind !== frameKinds.rows) return
+      for (const removal of removalsOf(decodeRows(payload).ddl))
+        removed.set(removal.tableId, [...(removed.get(removal.tableId) ?? []), removal])
+    })
+    return removed
+  }
+
+  private scan(onFrame: (frame: WalFrame) => void): void {
+    const { files, directory } = this.options
+    const { trimmedLsn } = this.manifest
+    replayWal(readOnly(files), `${directory}/wal`, onFrame, { marks: this.highWater.marks, trimmedLsn })
   }
 
   /** Throws if the disk is full, because parts and symbols need files. */
@@ -130,8 +154,10 @@ export class ReplayFlush {
     assert(parts.reduce((sum, { rows }) => sum + rows, 0) <= memtable.rows, 'S2: a flush writes every row once')
     writeSymbols(options, [table])
     const dictionaries = symbolCounts(table)
+    const described = table.describedMarks(maxTxn)
     manifest.commit([
       ...schemaRecords(manifest, table),
+      { kind: 'parts', tableId: table.id, added: described, removed: described.map(({ id }) => id) },
       { kind: 'parts', tableId: table.id, added: parts, removed: [], flushedTxn: maxTxn, dictionaries },
       { kind: 'ids', table: this.catalog.nextTableId },
     ])
@@ -139,6 +165,7 @@ export class ReplayFlush {
     symbolsNamed(table)
     assert(maxTxn >= table.flushedTxn, 'T2: generations are flushed in their order')
     table.parts = [...table.parts, ...parts]
+    table.redescribe(described, maxTxn)
     table.flushedTxn = maxTxn
     table.generations = table.generations.filter((other) => other !== generation)
     memtable.free()

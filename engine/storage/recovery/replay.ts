@@ -36,6 +36,7 @@ import { noteSchemaChange } from '../writer/writer-commit.js'
 import type { WriterOptions } from '../writer/writer-state.js'
 import type { Generation, WriterTable } from '../writer/writer-table.js'
 import { forgetRows, type ReplayFlush } from './replay-flush.js'
+import { type RemovedRows, ReplayedRemovals, removalsOf } from './replayed-removals.js'
 
 /** Rows that are staged at a time. */
 const sliceRows = 8192
@@ -60,6 +61,7 @@ export class Replay {
   private readonly sourcePositions: SourcePositions
   private readonly flushRows: number
   private readonly heap: BatchHeap
+  private readonly removals = new ReplayedRemovals()
   /** Position of the frame that is being replayed. */
   private lsn = 0
   /** Symbols after a gap in the ids, by table and column. */
@@ -114,9 +116,26 @@ export class Replay {
       // Symbols are applied even if the rows are in parts, because symbol files may lag behind the manifest.
       for (const symbols of rows.symbols) this.addSymbols(table, symbols, frame.lsn)
       if (rows.transaction <= table.flushedTxn) continue
-      if (frame.kind === frameKinds.relocation) forgetRows(table)
-      else if (rows.transaction <= table.transaction) continue
+      if (frame.kind === frameKinds.relocation) {
+        forgetRows(table)
+        this.removals.forget(table)
+      } else if (rows.transaction <= table.transaction) continue
       this.addRows(table, rows, frame)
+    }
+    for (const removal of removalsOf(ddl)) this.remove(removal)
+  }
+
+  private remove(change: RemovedRows): void {
+    const table = this.catalog.byId.get(change.tableId)
+    if (table === undefined) return
+    for (;;) {
+      try {
+        this.removals.apply(table, change)
+        return
+      } catch (thrown) {
+        if (!(thrown instanceof ResourceError)) throw thrown
+      }
+      this.makeRoom()
     }
   }
 
@@ -133,7 +152,7 @@ export class Replay {
       return
     }
     const table = this.catalog.byId.get(change.tableId)
-    if (table === undefined) return
+    if (table === undefined || change.kind === 'remove') return
     if (change.kind === 'finish') {
       const schema = finishedSchema(table.schema)
       this.catalog.replaceSchema(table, schema)
@@ -148,9 +167,11 @@ export class Replay {
   /** Removes rows and parts up to the transaction. Later parts remain: the manifest may be ahead of the log. */
   private truncate(table: WriterTable, transaction: number): void {
     forgetRows(table)
+    this.removals.forget(table)
     const gone = table.parts.filter(({ maxTxn }) => maxTxn <= transaction)
     this.truncated.set(table, [...(this.truncated.get(table) ?? []), ...gone])
     table.parts = table.parts.filter((part) => !gone.includes(part))
+    table.takeMarks(gone)()
     table.flushedTxn = Math.max(table.flushedTxn, transaction)
     table.transaction = Math.max(table.transaction, transaction)
   }
@@ -170,7 +191,10 @@ export class Replay {
   /** Throws ResourceError if nothing can be freed. */
   private makeRoom(): void {
     this.catalog.indexes.beginRequest()
-    if (this.flush.makeRoom(this.lsn, (other) => this.hasGaps(other))) return
+    const applied = (table: WriterTable): void => {
+      for (const change of this.flush.removals(table.id)) this.removals.apply(table, change)
+    }
+    if (this.flush.makeRoom(this.lsn, (other) => this.hasGaps(other), applied)) return
     throw new ResourceError('the memory does not suffice to replay the log')
   }
 
@@ -196,6 +220,7 @@ export class Replay {
     this.rows += rows.rowCount
     assert(memtable.rows - before === rows.rowCount, 'S2: every row of a frame is replayed')
     table.transaction = rows.transaction
+    this.removals.note(table, generation, rows.transaction, before)
     const { tableId, transaction, rowCount, minTimestamp: minTs, maxTimestamp: maxTs } = rows
     noteTransaction(this.options.memory, { tableId, transaction, rows: rowCount, micros: 0, minTs, maxTs })
     assert(rows.transaction >= generation.maxTxn, 'T2: transactions are replayed in their order')

@@ -9,5 +9,16 @@ export type LoggedChange =
   | { readonly kind: 'drop'; readonly tableId: number }
   /** The statement that created the table has filled it. */
   | { readonly kind: 'finish'; readonly tableId: number }
+  /**
+   * Rows that an upsert has replaced or deleted, as numbers of rows (memtable/removed-rows.ts): those of parts, and those
+   * of the memtable that starts with the transaction `firstTxn`. Applied after the rows of the same frame.
+   */
+  | {
+      readonly kind: 'remove'
+      readonly tableId: number
+      readonly parts: readonly (readonly [partId: number, rows: string])[]
+      readonly firstTxn: number
+      readonly rows: string
+    }
   /** Removes rows up to the transaction. */
   | { readonly kind: 'truncate'; readonly tableId: number; readonly transaction: number }

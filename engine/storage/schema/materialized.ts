@@ -1,7 +1,7 @@
 // What a table's schema stores if the table is a materialized view: its definition, and which of its buckets are stored.
 //
 // A stored bucket is one whose rows in the view's table are the result of the view's query over exactly the listed
-// parts of the base table. Parts are immutable and their ids are never reused. So a reader finds out by itself, from the
+// parts of the base table. Parts are immutable, apart from rows that upserts remove, and their ids are never reused. So a reader finds out by itself, from the
 // two table versions of its snapshot, which stored buckets are still right: those that no part touches that was added or
 // removed since, and no row of the base's memtables. It computes the others from the base. No writer of the base has to
 // report anything.

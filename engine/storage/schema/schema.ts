@@ -50,7 +50,7 @@ export interface DeclaredColumn {
   readonly comment?: string
 }
 
-/** A declared PRIMARY KEY or UNIQUE constraint. Clients find it in pg_catalog; it is not enforced. */
+/** A declared PRIMARY KEY or UNIQUE constraint. Upserts use it, and clients find it in pg_catalog. */
 export interface DeclaredKey {
   /** Unique within the table, from 1 on and below tableKeysMax. */
   readonly id: number
@@ -224,6 +224,8 @@ export interface PartDescriptor {
   readonly columnIds: readonly number[]
   /** SYMBOL columns with a NULL; absent if there are none, and in parts of earlier versions. */
   readonly nullSymbolIds?: readonly number[]
+  /** Rows that upserts have removed, as the manifest has them: memtable/removed-rows.ts. */
+  readonly removedRows?: string
   /** The verified copy of the file in the object store, with the CRC-32 of the whole file. */
   readonly remote?: { readonly key: string; readonly checksum: number }
 }
@@ -260,6 +262,11 @@ export interface TableVersion {
   readonly flushedTxn?: number
   /** Number of statements since the start that changed or removed rows, which leave no trace in transactions. */
   readonly rewrites?: number
+  /**
+   * Set once an upsert has removed rows since the start, or parts have removed rows: address and number of the marks of
+   * each such part (memtable/removed-rows.ts).
+   */
+  readonly removals?: readonly (readonly [partId: number, address: number, count: number])[]
   /** Number of rows in parts and flushed generations superseded by rows with equal keys, since the start. */
   readonly repeats?: number
 }
@@ -269,6 +276,8 @@ export interface TableSnapshot {
   readonly version: TableVersion
   /** Visible rows per entry of version.generations. */
   readonly visibleRows: readonly number[]
+  /** Removals of rows by later transactions are not visible; absent: all are. */
+  readonly transaction?: number
 }
 
 /**

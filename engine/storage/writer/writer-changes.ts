@@ -177,7 +177,9 @@ function emptyTable(state: WriterState, table: WriterTable, rows: HeldRows, endL
   state.removals.push({ endLsn, retainedLsn: Math.min(neededLsn, table.symbolsLsn) })
   table.parts = []
   table.flushedTxn = transaction
+  const freeMarks = table.takeMarks(parts)
   table.retire(() => {
+    freeMarks()
     for (const generation of generations) freeGeneration(state, generation)
     whenPaid(state, () => discardParts(state, parts))
   })

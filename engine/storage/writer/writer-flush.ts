@@ -125,7 +125,10 @@ function freezeForLog(state: WriterState): void {
   for (const table of state.catalog.byId.values()) {
     const { open } = table
     if (table.neededLsn >= flushLsn || open === undefined || open.firstLsn >= flushLsn) continue
-    const small = open.memtable.bytes < state.settings.relocatedBytesMax && table.generations.length === 1
+    const small =
+      open.memtable.bytes < state.settings.relocatedBytesMax &&
+      table.generations.length === 1 &&
+      open.hasRemovals !== true
     if (small && open.relocatedLsn >= flushLsn) continue
     if (small && open.lastLsn <= state.wal.acknowledgedLsn) relocateGeneration(state, table, open)
     else open.state = 'frozen'
@@ -224,6 +227,7 @@ function nameParts(state: WriterState, flushes: readonly Flushed[]): readonly Fl
 
 function settleFlush(state: WriterState, { table, generation, parts }: Flushed): void {
   const left = partsLeaving(table, generation)
+  table.redescribe(table.describedMarks(generation.maxTxn), generation.maxTxn)
   const rows = countParts(state, 'flushes', 'flushedRows', parts)
   assert(rows <= generation.memtable.rows, 'S2: a flush writes every row once')
   assert(generation === table.generations[0], 'T2: generations are flushed in their order')
@@ -272,8 +276,15 @@ function flushRecords(state: WriterState, { table, generation, parts }: Flushed)
   const removed = partsLeaving(table, generation).map(({ id }) => id)
   return [
     ...schemaRecords(state.manifest, table),
+    ...markRecords(table, generation.maxTxn, removed),
     { kind: 'parts', tableId: table.id, added: parts, removed, flushedTxn: generation.maxTxn, dictionaries },
   ]
+}
+
+/** Stores the removed rows of parts, which so far only the log has, in their descriptors. */
+function markRecords(table: WriterTable, upTo: number, leaving: readonly number[]): ManifestRecord[] {
+  const added = table.describedMarks(upTo).filter(({ id }) => !leaving.includes(id))
+  return added.length === 0 ? [] : [{ kind: 'parts', tableId: table.id, added, removed: added.map(({ id }) => id) }]
 }
 
 function flushed(state: WriterState, generation: Generation): void {
@@ -373,6 +384,8 @@ function postMerge(state: WriterState, table: WriterTable): void {
   if (metricOf(state.options.memory, 'refusal') !== writeRefusals.none) return
   const compactions = [...state.jobs.values()].flatMap(({ job }) => (job.kind === 'merge' ? [job] : []))
   if (table.dropped || state.rewriting.has(table) || compactions.length >= mergeJobsMax) return
+  // The job leaves out all removed rows, so their removals must be durable. Upserts of its parts wait for its end.
+  if (table.removal.endLsn > state.settledLsn) return
   const busy = new Set(compactions.flatMap((merge) => merge.parts.map(({ id }) => id)))
   const version = table.describeSettled()
   const parts = (state.options.chooseCompaction ?? chooseCompaction)(version, busy, state.settings)
@@ -412,8 +425,10 @@ export function mergeDone(
     }
   }
   const rows = countParts(state, 'merges', 'mergedRows', parts)
+  const removedRows = present.reduce((sum, { id }) => sum + (table.marks.get(id)?.count ?? 0), 0)
+  const liveRows = rowsOf(present) - removedRows
   assert(
-    rows === rowsOf(present) || (job.version.schema.dedupKeys.length > 0 && rows < rowsOf(present)),
+    rows === liveRows || (job.version.schema.dedupKeys.length > 0 && rows < liveRows),
     'S2: a compaction keeps every row',
   )
   const { memory, clock } = state.options

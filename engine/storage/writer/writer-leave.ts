@@ -34,6 +34,8 @@ export function leaveMemory(
   const { wal, settings, options } = state
   const [generation] = table.generations
   if (generation?.state !== 'open' || table.generations.length > 1) return false
+  // The log refers to its rows by their numbers.
+  if (generation.hasRemovals === true) return false
   if (generation.memtable.bytes > settings.relocatedBytesMax * relocationsPerDrop) return false
   if (wal.state === 'poisoned' || metricOf(options.memory, 'refusal') !== writeRefusals.none) return false
   return relocateRest(state, table, generation, leaves, receipts)

@@ -70,7 +70,7 @@ export function changePartitions(
     if (operation === 'drop') {
       if (gone.length > 0 || generations.length > 0) table.rewrites++
       removeParts(state, table, gone)
-    } else if (gone.length > 0) replaceAll(state, table, gone, [], withDetached(table.schema, gone))
+    } else if (gone.length > 0) replaceAll(state, table, gone, [], withDetached(table.schema, described(table, gone)))
     done()
   })
 }
@@ -193,7 +193,14 @@ function attach(state: WriterState, table: WriterTable, wanted: ReadonlySet<stri
   const { detached: _, ...rest } = schema
   const left = detached.filter(({ partition }) => !wanted.has(partition))
   const next = { ...rest, version: schema.version + 1, ...(left.length === 0 ? {} : { detached: left }) }
+  table.restoreMarks(added)
   replaceAll(state, table, [], added, next)
+}
+
+/** The descriptors with all removed rows. */
+function described(table: WriterTable, parts: readonly PartDescriptor[]): PartDescriptor[] {
+  const marked = new Map(table.describedMarks(table.transaction).map((part) => [part.id, part]))
+  return parts.map((part) => marked.get(part.id) ?? part)
 }
 
 function withDetached(schema: TableSchema, parts: readonly PartDescriptor[]): TableSchema {

@@ -17,6 +17,7 @@ import type { DictionaryFileId } from '../memtable/dictionary-file.js'
 import type { DictionaryIndexes } from '../memtable/dictionary-indexes.js'
 import { Memtable, type MemtableKernels } from '../memtable/memtable.js'
 import { DedupIndex } from '../memtable/memtable-dedup.js'
+import { decodeRowNumbers, PartMarks } from '../memtable/removed-rows.js'
 import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from '../schema/schema.js'
 
 /** open: accepts rows. frozen: waits for its flush. flushing: a job reads it. gone: freed when that job ends. */
@@ -35,6 +36,8 @@ export interface Generation {
   /** Start of the newest relocation frame of the generation; 0 if there is none. */
   relocatedLsn: Lsn
   readonly createdMs: number
+  /** Whether upserts have removed rows of it, so that its row numbers are in the log. */
+  hasRemovals?: true
   /** Partitions that are dropped with the flush, which skips their rows. */
   leaving?: ReadonlySet<string>
 }
@@ -102,6 +105,12 @@ export class WriterTable {
   namedSymbols: ReadonlyMap<number, number> = new Map()
   readonly dictionaries = new Map<number, SymbolDictionary>()
   retired: Retired[] = []
+  /** Marks of removed rows by part id. */
+  readonly marks = new Map<number, PartMarks>()
+  /** Whether readers must look for removed rows, in parts or memtables. Set with a new version, before rows are removed. */
+  hasRemovals = false
+  /** The last transaction that removed rows, and the end of its frame. */
+  removal: { readonly transaction: number; readonly endLsn: Lsn } = { transaction: 0, endLsn: 0 }
   /** The first version that names a part or generation. */
   private readonly namedSince = new WeakMap<PartDescriptor | Generation, number>()
   private readonly resources: TableMemory
@@ -247,11 +256,67 @@ export class WriterTable {
       flushedTxn: this.flushedTxn,
       rewrites: this.rewrites,
       repeats: this.repeats,
+      ...(this.hasRemovals || this.marks.size > 0 ? { removals: this.removals() } : {}),
       generations: this.generations.map(({ memtable }) => ({ id: memtable.id, address: memtable.address })),
       dictionaries: [...this.dictionaries]
         .filter(([columnId]) => columnId < schema.columns.length)
         .map(([columnId, { address }]) => [columnId, address] as const),
     }
+  }
+
+  private removals(): NonNullable<TableVersion['removals']> {
+    return [...this.marks.values()].map(({ partId, address, count }) => [partId, address, count] as const)
+  }
+
+  /** The marks of a part, created if necessary. Throws ResourceError. */
+  marksOf(part: PartDescriptor): PartMarks {
+    const known = this.marks.get(part.id)
+    if (known !== undefined) return known
+    const { memory, allocator } = this.resources
+    const marks = new PartMarks(memory, allocator, part.id, part.rows)
+    this.marks.set(part.id, marks)
+    return marks
+  }
+
+  /** Creates the marks of parts whose descriptors have removed rows. Throws ResourceError. */
+  restoreMarks(parts: readonly PartDescriptor[]): void {
+    for (const part of parts) {
+      if (part.removedRows === undefined || this.marks.has(part.id)) continue
+      const marks = this.marksOf(part)
+      // Transaction 1: every reader sees the removal.
+      for (const row of decodeRowNumbers(part.removedRows)) marks.mark(row, 1)
+      marks.written(1)
+    }
+  }
+
+  /** Removes the marks of parts that leave the table; call the result when no reader holds a version with them. */
+  takeMarks(parts: readonly PartDescriptor[]): () => void {
+    const addresses = parts.flatMap(({ id }) => this.marks.get(id)?.address ?? [])
+    for (const { id } of parts) this.marks.delete(id)
+    return () => {
+      for (const address of addresses) this.resources.allocator.free(address)
+    }
+  }
+
+  /** The parts with removed rows that their descriptors lack, described with those of transactions up to this one. */
+  describedMarks(upTo: number): PartDescriptor[] {
+    return this.parts.flatMap((part) => {
+      const marks = this.marks.get(part.id)
+      return marks?.isUnwritten === true ? [{ ...part, removedRows: marks.encoded(upTo) }] : []
+    })
+  }
+
+  /** Replaces descriptors of parts that stay the same. */
+  redescribe(parts: readonly PartDescriptor[], upTo: number): void {
+    const described = new Map(parts.map((part) => [part.id, part]))
+    this.parts = this.parts.map((part) => {
+      const next = described.get(part.id)
+      if (next === undefined) return part
+      const since = this.namedSince.get(part)
+      if (since !== undefined) this.namedSince.set(next, since)
+      this.marks.get(part.id)?.written(upTo)
+      return next
+    })
   }
 
   /** Calls `free` when the next version is published and no reader holds an earlier one, or one that names `named`. */
@@ -262,7 +327,13 @@ export class WriterTable {
 
   /** The same for several parts. */
   retireParts(parts: readonly PartDescriptor[], free: (part: PartDescriptor) => void): void {
-    for (const part of parts) this.retire(() => free(part), part)
+    for (const part of parts) {
+      const freeMarks = this.takeMarks([part])
+      this.retire(() => {
+        freeMarks()
+        free(part)
+      }, part)
+    }
   }
 
   /** Frees what is no longer used: of the versions below `below`, readers hold only those in `held`. */
@@ -279,6 +350,8 @@ export class WriterTable {
   freeAll(): void {
     for (const { memtable } of this.generations) memtable.free()
     for (const dictionary of this.dictionaries.values()) dictionary.free()
+    for (const { address } of this.marks.values()) this.resources.allocator.free(address)
+    this.marks.clear()
     this.generations = []
     this.dictionaries.clear()
   }

@@ -80,7 +80,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^invalid input syntax for type (interval|time)/, '22007'],
   [/^(interval|timestamp) out of range/, '22008'],
   [/^the sum is out of range/, '22003'],
-  [/^more than one row returned/, '21000'],
+  [/^more than one row returned|cannot affect row a second time$/, '21000'],
   [/^invalid input value for enum/, '22P02'],
   [/^(type|enum label) ".*" already exists/, '42710'],
   [/^enum label ".*" does not exist|^invalid enum label/, '22023'],

@@ -14,7 +14,7 @@ export interface SentRows {
 /** Destination of rows. */
 export type RowTarget = Pick<Outbound, 'put' | 'block' | 'encoding'>
 
-type RowsTag = 'SELECT' | 'INSERT 0' | 'UPDATE' | 'DELETE' | 'FETCH' | 'MOVE' | UncountedTag
+type RowsTag = 'SELECT' | 'INSERT 0' | 'UPDATE' | 'DELETE' | 'MERGE' | 'FETCH' | 'MOVE' | UncountedTag
 type UncountedTag = 'SHOW' | 'EXPLAIN'
 
 /** Rows that a statement returns. */

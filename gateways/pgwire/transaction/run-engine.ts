@@ -43,7 +43,7 @@ export async function runInEngine(
   const { binary } = options
   // Rows of INSERT .. SELECT are deferred until COMMIT like those of INSERT .. VALUES.
   const waits = pg.status === 'T' || hasDraft(pg)
-  const gathers = parsed.statement.kind === 'insert' && (waits || isReturning(parsed))
+  const gathers = parsed.statement.kind === 'insert' && (waits || isReturning(parsed)) && !isUpsert(pg, parsed)
   const parameters = parametersOf(options)
   const endPart = part?.()
   const executed = pg.engine.execute(parsed.text, {
@@ -113,6 +113,14 @@ export function isPlainInsert({ statement }: ParsedStatement): boolean {
   return statement.returning === null && !skipsRows(statement)
 }
 
+/** MERGE, or INSERT .. ON CONFLICT for a table with declared keys: it is a transaction of its own. */
+export function isUpsert({ engine, session }: PgSession, { statement }: ParsedStatement): boolean {
+  if (statement.kind === 'merge') return true
+  if (statement.kind !== 'insert' || statement.conflict === null) return false
+  const table = engine.table(statement.table.name, session)
+  return table !== undefined && !table.dedup && table.keys.length > 0
+}
+
 /** ON CONFLICT DO NOTHING looks keys up in the table. */
 export function skipsRows({ conflict }: { readonly conflict: { readonly assignments: unknown } | null }): boolean {
   return conflict !== null && conflict.assignments === null
@@ -151,11 +159,13 @@ export function declaredTimeout({ settings }: PgSession): number | null {
   return said === undefined ? null : Number(said)
 }
 
+const counted: ReadonlySet<string> = new Set(['UPDATE', 'DELETE', 'MERGE', 'COPY'])
+
 /** Appends the row count to a tag as PostgreSQL does. */
 export function tagOf(tag: string, rows: number): string {
   if (tag === 'INSERT') return `INSERT 0 ${rows}`
   if (tag === 'CREATE TABLE AS') return `SELECT ${rows}`
-  return tag === 'UPDATE' || tag === 'DELETE' || tag === 'COPY' ? `${tag} ${rows}` : tag
+  return counted.has(tag) ? `${tag} ${rows}` : tag
 }
 
 /** Compares wire types only, since a parameter's value may change the digits of a DECIMAL. */

@@ -94,7 +94,7 @@ test('a key that its counter numbers has no conflicts', async () => {
   await client.query('insert into keyed (v) select v from keyed on conflict (id) do nothing')
   expect((await client.query('select count(*) n from keyed')).rows).toEqual([{ n: '4' }])
   const written = 'insert into keyed (id, v) values (1, 1) on conflict (id) do nothing'
-  await expect(client.query(written)).rejects.toMatchObject({ code: '42P10' })
+  expect((await client.query(written)).rowCount).toBe(0)
 })
 
 test('who may not write makes no sequence and takes no number', async () => {

@@ -128,7 +128,7 @@ test('mistakes that PostgreSQL has codes for have them', async () => {
     ['select count(*) from long_sequence(1) group by 2', '42P10'],
     ['select extract(fortnight from now())', '22023'],
     ['create database other', '0A000'],
-    ['merge into a using b on a.x = b.x when matched then delete', '0A000'],
+    ['merge into a using b on a.x = b.x when not matched by source then delete', '0A000'],
   ])
     await expect(client.query(text as string), text).rejects.toMatchObject({ code })
 })

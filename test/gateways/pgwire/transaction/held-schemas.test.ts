@@ -237,7 +237,7 @@ test('RETURNING, ON CONFLICT and INSERT .. SELECT fill tables of the transaction
     ['2', 8],
   ])
   await client.query('insert into n (x) select a from t')
-  await client.query('create table u (k int primary key, z int)')
+  await client.query('create table u (k int, z int)')
   await client.query('insert into u values (1, 1) on conflict do nothing')
   await client.query('commit')
   expect(await rows(other, 'select x from n')).toEqual([[7], [8], [1], [2]])

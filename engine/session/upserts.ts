@@ -1,0 +1,289 @@
+// Executes upserts: MERGE, and INSERT .. ON CONFLICT for tables with declared keys. A query finds the changes
+// (sql/statements/upsert.ts), and the writer commits them as one transaction (storage/writer/writer-replace.ts).
+//
+// The upserts of a table take turns, so that each sees the rows of the one before it. If the writer refuses a request as
+// stale, because rows have moved or schemas changed meanwhile, the statement is planned and executed again.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ReadSnapshot } from '../api/session.js'
+import type { ExecuteOptions, StatementResult } from '../api/statements.js'
+import { assert } from '../base/assert.js'
+import { CancelledError, ResourceError, SqlError, TimeoutError } from '../base/errors.js'
+import { walFrameBytesMax } from '../base/limits.js'
+import { ownRows } from '../pg/own-rows.js'
+import { placeId } from '../sql/plan/plan.js'
+import { planConflicting, planInsertNew } from '../sql/statements/plan-statement.js'
+import { actionColumnId, type PlannedStatement, type UpsertQuery, upsertActions } from '../sql/statements/planned.js'
+import type { PackedRows, Removal } from '../storage/jobs/messages.js'
+import { liveColumns, type TableSnapshot, type TableVersion } from '../storage/schema/schema.js'
+import type { Value } from '../types/value.js'
+import { gathered } from './insert-new.js'
+import { fillTable, type InsertOperations } from './inserts.js'
+import { allRows, cancelAtAbort, cancelReason, type Planned, rowsOf } from './plan-helpers.js'
+
+/** Rows of an upsert fit into one frame of the log. */
+const upsertBytesMax = (walFrameBytesMax * 3) / 4
+/** How long a statement waits for flushes and compactions that read its rows. */
+const patienceMs = 120_000
+const [pauseMsFirst, pauseMsMax] = [5, 250]
+
+type Upsert = Planned<'upsert'>
+type Rows = readonly (readonly Value[])[]
+
+/** The changes that a query has found, and its snapshot of the table. */
+interface Changes {
+  readonly packed: readonly PackedRows[]
+  readonly rows: number
+  readonly removal: Removal
+}
+
+export async function upsertRows(
+  sql: string,
+  planned: Upsert,
+  options: ExecuteOptions,
+  operations: InsertOperations,
+  compilerMs: number,
+): Promise<StatementResult> {
+  const { tableId, tag } = planned
+  if (options.into !== undefined)
+    throw new SqlError(`${tag === 'MERGE' ? tag : 'ON CONFLICT'} is not supported within a transaction block`, 0)
+  const source = await sourceRows(sql, planned, options, operations)
+  const changes = await inTurn(operations.turns, tableId, () => attempts(sql, planned, source, options, operations))
+  const { rows } = changes
+  const version = operations.byId(tableId)
+  if (planned.returning === null || version === undefined) return { kind: 'done', tag, rows, compilerMs }
+  const result = operations.lister(planned.returning, version, ownRows(version, changes.packed))
+  return Object.assign(result, tag === 'MERGE' ? { changed: tag } : { inserted: rows })
+}
+
+/** The rows of INSERT; null for MERGE, whose query reads them. */
+async function sourceRows(
+  sql: string,
+  { source, tableId }: Upsert,
+  options: ExecuteOptions,
+  operations: InsertOperations,
+): Promise<Rows | null> {
+  if (source.kind === 'query') return null
+  const batches = await gathered(source.insert, 'ON CONFLICT', (insert, into) =>
+    fillTable(sql, insert, operations.byId(insert.tableId), { ...options, into }, operations),
+  )
+  const version = operations.byId(tableId)
+  if (version === undefined) throw new SqlError('table does not exist any more', 0)
+  return ownRows(
+    version,
+    batches.map(({ packed }) => packed),
+  )
+}
+
+/** Runs `work` after the earlier upserts of the table. */
+async function inTurn<Result>(
+  turns: Map<number, Promise<unknown>>,
+  tableId: number,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const before = turns.get(tableId) ?? Promise.resolve()
+  const own = before.then(work, work)
+  const ended = own.catch(() => {})
+  turns.set(tableId, ended)
+  try {
+    return await own
+  } finally {
+    if (turns.get(tableId) === ended) turns.delete(tableId)
+  }
+}
+
+async function attempts(
+  sql: string,
+  planned: Upsert,
+  source: Rows | null,
+  options: ExecuteOptions,
+  operations: InsertOperations,
+): Promise<Changes> {
+  const untilMs = performance.now() + (options.timeoutMs > 0 ? options.timeoutMs : patienceMs)
+  let current: PlannedStatement = planned
+  for (let pauseMs = pauseMsFirst; ; pauseMs = Math.min(pauseMs * 2, pauseMsMax)) {
+    assert(current.kind === 'upsert', 'a statement that is planned again is still an upsert')
+    const changes = await attempt(sql, current, source, options, operations)
+    if (changes !== null) return changes
+    if (options.signal?.aborted === true) throw new CancelledError(cancelReason(options.signal))
+    if (performance.now() > untilMs) {
+      if (options.timeoutMs > 0) throw new TimeoutError(options.timeoutMs)
+      throw new ResourceError('the rows of the statement are being flushed or compacted, try again')
+    }
+    await sleep(pauseMs)
+    if (source === null) current = operations.again()
+  }
+}
+
+/** Returns null if the statement must be executed again. */
+async function attempt(
+  sql: string,
+  planned: Upsert,
+  source: Rows | null,
+  options: ExecuteOptions,
+  operations: InsertOperations,
+): Promise<Changes | null> {
+  const version = operations.byId(planned.tableId)
+  if (version === undefined) throw new SqlError('table does not exist any more', 0)
+  const { found, keys } = queryOf(sql, planned, version, source, options, operations)
+  const { snapshots, release } = operations.hold([...new Set([planned.tableId, ...found.query.tables])])
+  try {
+    const [target] = snapshots
+    assert(target !== undefined, 'the target is held')
+    if (target.version.schema.version !== found.schemaVersion) return null
+    const snapshot = snapshotOf(snapshots)
+    const changes = await changesOf(
+      sql,
+      planned,
+      found,
+      target,
+      { ...options, session: { ...options.session, snapshot } },
+      operations,
+    )
+    if (planned.tag === 'INSERT') demandDistinct(version, changes, keys)
+    if (changes.rows === 0) return changes
+    const { isStale } = await operations.replace(rowsOf(planned.tableId, changes.packed), changes.removal)
+    return isStale === true ? null : changes
+  } finally {
+    release()
+  }
+}
+
+/** The query of the changes, and the keys of which two changed rows must not have the same value. */
+function queryOf(
+  sql: string,
+  { source }: Upsert,
+  version: TableVersion,
+  rows: Rows | null,
+  options: ExecuteOptions,
+  operations: InsertOperations,
+): { readonly found: UpsertQuery; readonly keys: readonly (readonly number[])[] } {
+  if (source.kind === 'query') return { found: source.found, keys: [] }
+  const { statement, keys } = source
+  const own = rows ?? []
+  const firsts = firstOfKeys(version, keys, own)
+  if (statement.conflict?.assignments !== null)
+    return {
+      found: planConflicting(source, version, own, sql, operations.planOptions(options)),
+      keys: firsts.length < own.length ? keys : [],
+    }
+  const { query, columns } = planInsertNew(version, firsts, operations.planOptions(options), keys)
+  return { found: { query, columns, schemaVersion: version.schema.version }, keys: [] }
+}
+
+function snapshotOf(snapshots: readonly TableSnapshot[]): ReadSnapshot {
+  const byId = new Map(snapshots.map((snapshot) => [snapshot.version.schema.id, snapshot]))
+  return { snapshotOf: (tableId) => byId.get(tableId), release: () => {} }
+}
+
+async function changesOf(
+  sql: string,
+  { tag }: Upsert,
+  { query, columns }: UpsertQuery,
+  target: TableSnapshot,
+  options: ExecuteOptions,
+  operations: InsertOperations,
+): Promise<Changes> {
+  const { timestampId } = target.version.schema
+  const encoding = { kind: 'packed', columns, timestampId, batchRows: 65_536 } as const
+  const running = operations.run(sql, query, { ...options, ...allRows, encoding })
+  cancelAtAbort(options.signal, running)
+  const places = new Places(target)
+  const packed: PackedRows[] = []
+  let [rows, bytes] = [0, 0]
+  for await (const batch of running.batches) {
+    bytes += batch.bytes
+    if (bytes > upsertBytesMax)
+      throw new ResourceError(`${tag} changes too much for one transaction [maxBytes=${upsertBytesMax}]`)
+    places.add(batch.packed, rows)
+    rows += batch.packed.rows
+    packed.push({ ...batch.packed, columns: batch.packed.columns.filter(({ columnId }) => columnId >= 0) })
+  }
+  return { packed, rows, removal: places.removal(tag) }
+}
+
+/** Collects which rows the changes remove, from the first two columns of their query. */
+class Places {
+  readonly #target: TableSnapshot
+  /** Row numbers by part or generation, in the order of the snapshot. */
+  readonly #removed = new Map<number, number[]>()
+  readonly #hidden: number[] = []
+
+  constructor(target: TableSnapshot) {
+    this.#target = target
+  }
+
+  /** `first`: number of rows in earlier batches. */
+  add({ rows, columns }: PackedRows, first: number): void {
+    const place = fixedColumn(columns, placeId)
+    const action = fixedColumn(columns, actionColumnId)
+    // DO NOTHING only inserts.
+    if (place === null || action === null) return
+    for (let row = 0; row < rows; row++) {
+      if (action.getInt32(row * 4, true) === upsertActions.delete) this.#hidden.push(first + row)
+      const piece = place.getInt32(row * 8 + 4, true)
+      // NULL: the row is inserted.
+      if (piece < 0) continue
+      const known = this.#removed.get(piece)
+      const number = place.getUint32(row * 8, true)
+      if (known === undefined) this.#removed.set(piece, [number])
+      else known.push(number)
+    }
+  }
+
+  /** Throws if a row is changed twice. */
+  removal(tag: Upsert['tag']): Removal {
+    const { version, transaction = 0 } = this.#target
+    const { parts, generations, schema } = version
+    const sorted = [...this.#removed].map(([piece, rows]) => [piece, distinctRows(rows, tag)] as const)
+    return {
+      ...{ schemaVersion: schema.version, transaction, hidden: Uint32Array.from(this.#hidden) },
+      parts: sorted.flatMap(([piece, rows]) => {
+        const part = parts[piece]
+        return part === undefined ? [] : [[part.id, rows] as const]
+      }),
+      generations: sorted.flatMap(([piece, rows]) => {
+        const generation = generations[piece - parts.length]
+        return generation === undefined ? [] : [[generation.id, rows] as const]
+      }),
+    }
+  }
+}
+
+function fixedColumn(columns: PackedRows['columns'], wanted: number): DataView | null {
+  const values = columns.find(({ columnId }) => columnId === wanted)?.values
+  if (values?.kind !== 'fixed') return null
+  return new DataView(values.bytes.buffer, values.bytes.byteOffset, values.bytes.byteLength)
+}
+
+function distinctRows(rows: readonly number[], tag: Upsert['tag']): Uint32Array {
+  const sorted = Uint32Array.from(rows).sort()
+  for (let index = 1; index < sorted.length; index++) if (sorted[index] === sorted[index - 1]) throw changedTwice(tag)
+  return sorted
+}
+
+function changedTwice(tag: Upsert['tag']): SqlError {
+  const what = tag === 'MERGE' ? 'MERGE' : 'ON CONFLICT DO UPDATE'
+  return new SqlError(`${what} command cannot affect row a second time`, 0)
+}
+
+/** Throws if two changed rows of ON CONFLICT DO UPDATE have a key in common: the second one would change the first. */
+function demandDistinct(version: TableVersion, { packed }: Changes, keys: readonly (readonly number[])[]): void {
+  const rows = keys.length === 0 ? [] : ownRows(version, packed)
+  if (rows.length > 1 && firstOfKeys(version, keys, rows).length < rows.length) throw changedTwice('INSERT')
+}
+
+/** Keeps the first of several rows with equal keys. A key with a NULL equals no other. */
+function firstOfKeys({ schema }: TableVersion, keys: readonly (readonly number[])[], rows: Rows): Rows {
+  const live = liveColumns(schema)
+  const places = keys.map((key) => key.map((id) => live.findIndex((column) => column.id === id)))
+  const seen = places.map(() => new Set<string>())
+  return rows.filter((row) => {
+    const texts = places.map((key) =>
+      key.some((place) => row[place] === null) ? null : JSON.stringify(key.map((place) => String(row[place]))),
+    )
+    if (texts.some((text, index) => text !== null && seen[index]?.has(text) === true)) return false
+    for (const [index, text] of texts.entries()) if (text !== null) seen[index]?.add(text)
+    return true
+  })
+}

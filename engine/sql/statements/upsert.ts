@@ -1,0 +1,317 @@
+// Plans upserts: MERGE, and INSERT .. ON CONFLICT for tables with a declared PRIMARY KEY or UNIQUE. Both become a query
+// that joins the source's rows with the target's. Its rows are the changes, which the writer commits as one transaction
+// (storage/writer/writer-replace.ts):
+//
+//   action   number of an upsertActions
+//   place    where the replaced or deleted row is stored (exec/scan/row-places.ts); NULL for an inserted row
+//   columns  the columns of the table after the change; of a deleted row its old values
+//
+// ON CONFLICT is a MERGE whose source, `excluded`, are the rows of the INSERT, which are known by then.
+
+import { SqlError } from '../../base/errors.js'
+import { findColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
+import { dataType } from '../../types/column-types.js'
+import { nullOf } from '../../types/convert.js'
+import { quoteIdent } from '../../types/identifier.js'
+import type { Value } from '../../types/value.js'
+import type * as ast from '../ast/ast.js'
+import { bindCondition, type ExpressionScope } from '../bind/expression.js'
+import { tableRelation } from '../bind/from.js'
+import { bindJoin } from '../bind/join.js'
+import { tableOf } from '../bind/show.js'
+import { ownName } from '../parse/expect.js'
+import { parseStatement } from '../parse/parse.js'
+import { type Expression, type Plan, placeId } from '../plan/plan.js'
+import { nameAt } from '../rewrite/make-query.js'
+import type { BindContext } from '../scope/bind-context.js'
+import type { Relation } from '../scope/scope.js'
+import { declaredValues, declaredWithin, replaceVariables } from '../scope/substitute.js'
+import { scalarCall } from '../typing/make-call.js'
+import { constantOf } from '../typing/types.js'
+import { defaultOf, isCounted } from './defaults.js'
+import { demandTimestamp } from './insert.js'
+import { actionColumnId, type PlannedStatement, type TargetColumn, type UpsertQuery, upsertActions } from './planned.js'
+import { queryOf } from './query-statement.js'
+import { returningOf } from './returning.js'
+import { assigned, scopeOf } from './rewrite.js'
+import { targetOf } from './target.js'
+
+/** The joined rows: the place, the target's columns, and then those of the source. */
+interface Joined {
+  readonly version: TableVersion
+  readonly rows: { relation: Relation }
+  /** Number of columns before those of the source. */
+  readonly width: number
+  readonly context: BindContext
+}
+
+export function planMerge(written: ast.Merge, context: BindContext): PlannedStatement {
+  const values = declaredValues(written.declarations)
+  const statement = values.size === 0 ? written : replaceVariables(written, values)
+  context.declared = declaredWithin(written, context.declared)
+  context.commonTables.push(...statement.commonTables)
+  const { table, alias, source, on, clauses, returning } = statement
+  const version = tableOf(table, context)
+  const { schema } = version
+  if (schema.dedupKeys.length > 0)
+    throw new SqlError(
+      `MERGE is not supported for a table with DEDUP UPSERT KEYS, whose INSERT replaces rows [table=${schema.name}]`,
+      table.position,
+    )
+  const own = (schema.keys ?? []).length > 0
+  if (!own)
+    throw new SqlError(
+      `MERGE needs a table with PRIMARY KEY or UNIQUE: ALTER TABLE ${quoteIdent(schema.name)} ADD PRIMARY KEY (..)`,
+      table.position,
+    )
+  const joined = joinedRows(
+    version,
+    alias?.name ?? ownName(table),
+    { source, on, position: statement.position },
+    context,
+  )
+  const found = changesOf(joined, clauses)
+  const list = returning === null ? null : returningOf(table, returning, version, context)
+  return { kind: 'upsert', tableId: schema.id, source: { kind: 'query', found }, returning: list, tag: 'MERGE' }
+}
+
+/** The changes of INSERT .. ON CONFLICT DO UPDATE. `rows` have the values of all columns. */
+export function planConflicts(
+  { table, alias, conflict }: ast.Insert,
+  keyColumns: readonly number[],
+  version: TableVersion,
+  rows: readonly (readonly Value[])[],
+  context: BindContext,
+): UpsertQuery {
+  if (conflict === null) throw new RangeError('an INSERT with ON CONFLICT')
+  const { position, assignments, where } = conflict
+  const target = alias?.name ?? ownName(table)
+  const excluded: ast.TableName = { ...table, schema: null, name: 'excluded' }
+  context.returned = { name: excluded, version, rows }
+  context.cacheable = false
+  const source: ast.TableSource = {
+    ...{ kind: 'table', position, columnAliases: [], timestamp: null, table: excluded },
+    alias: nameAt('excluded', position),
+  }
+  const names = keyColumns.map((id) => quoteIdent(version.schema.columns[id]?.name ?? ''))
+  const equal = names.map((name) => `${quoteIdent(target)}.${name} = excluded.${name} and excluded.${name} is not null`)
+  const joined = joinedRows(version, target, { source, on: conditionOf(equal.join(' and ')), position }, context)
+  const live = liveColumns(version.schema)
+  const values = live.map(
+    ({ name }): ast.Expression => ({ kind: 'column', position, path: ['excluded', name], quoted: true }),
+  )
+  const columns = live.map(({ name }) => nameAt(name, position))
+  return changesOf(joined, [
+    { position, matched: true, condition: where, action: { kind: 'update', assignments: assignments ?? [] } },
+    { position, matched: false, condition: null, action: { kind: 'insert', columns, row: { position, values } } },
+  ])
+}
+
+/** Parses a condition that the planner has written. */
+function conditionOf(text: string): ast.Expression {
+  const statement = parseStatement(`select 1 from t where ${text}`)
+  const where = statement.kind === 'query' && statement.body.kind === 'select' ? statement.body.where : null
+  if (where === null) throw new RangeError('a condition')
+  return where
+}
+
+type Source = Pick<ast.Merge, 'source' | 'on' | 'position'>
+
+/** Every row of the source, with the target's rows that match it. */
+function joinedRows(
+  version: TableVersion,
+  alias: string,
+  { source, on, position }: Source,
+  context: BindContext,
+): Joined {
+  const target = placedRelation(version, alias, context)
+  const plain = { natural: false, using: [], merges: false, tolerance: null, window: null, horizon: null }
+  const relation = bindJoin(target, { ...plain, position, kind: 'right', source, on }, context)
+  return { version, rows: { relation }, width: target.plan.columns.length, context }
+}
+
+/** The table with the places of its rows as the first column, which has no name in SQL. */
+function placedRelation(version: TableVersion, alias: string, context: BindContext): Relation {
+  const relation = tableRelation(version, alias, context)
+  if (relation.plan.kind !== 'scan') throw new RangeError('a table is scanned')
+  const plan: Plan = {
+    ...relation.plan,
+    columns: [{ name: '\u0000place', type: dataType('LONG') }, ...relation.plan.columns],
+    columnIds: [placeId, ...relation.plan.columnIds],
+    order: 'any',
+  }
+  const columns = relation.columns.map((column) => ({ ...column, index: column.index + 1 }))
+  const timestampIndex = relation.timestampIndex < 0 ? -1 : relation.timestampIndex + 1
+  return { ...relation, plan, columns, timestampIndex }
+}
+
+// WHEN --------------------------------------------------------------------------------------------------------------
+
+/** A WHEN clause: its condition, and the values of the table's columns in their order; null: nothing is changed. */
+interface BoundClause {
+  readonly condition: Expression
+  readonly action: number
+  readonly values: readonly Expression[] | null
+}
+
+function changesOf(joined: Joined, written: readonly ast.MergeClause[]): UpsertQuery {
+  const { version, rows, context } = joined
+  const clauses = written.map((clause) => boundClause(clause, joined))
+  const live = liveColumns(version.schema)
+  const input = rows.relation.plan
+  const number = dataType('INT')
+  const position = written[0]?.position ?? 0
+  const numbered = chosen(
+    clauses.map(({ condition }, index) => ({ when: condition, value: numberOf(index + 1) })),
+    numberOf(0),
+  )
+  const all = input.columns.map(({ type }, index): Expression => ({ kind: 'column', index, type, position }))
+  const columns = [...input.columns, { name: '\u0000clause', type: number }]
+  const decided: Plan = { kind: 'project', columns, input, expressions: [...all, numbered] }
+  const clause: Expression = { kind: 'column', index: input.columns.length, type: number, position }
+  const isClause = (index: number): Expression => scalarCall('=', [clause, numberOf(index + 1)], position, context)
+  const acting = clauses.flatMap(({ action, values }, index) =>
+    values === null ? [] : [{ action, values, when: isClause(index) }],
+  )
+  const none: Expression = { kind: 'constant', value: false, type: dataType('BOOLEAN'), position }
+  const predicate = acting
+    .map(({ when }) => when)
+    .reduceRight((or, when) => scalarCall('or', [when, or], position, context), none)
+  const changed: Plan = { kind: 'filter', columns, input: decided, predicate }
+  const action = chosen(
+    acting.map((one) => ({ when: one.when, value: numberOf(one.action) })),
+    numberOf(0),
+  )
+  const place: Expression = { kind: 'column', index: 0, type: dataType('LONG'), position }
+  const values = live.map(({ type }, index) => {
+    const choices = acting.map((one) => ({ when: one.when, value: { ...valueAt(one.values, index), type } }))
+    return chosen(choices, constantOf(nullOf(type), type, position))
+  })
+  const targets: TargetColumn[] = [
+    { columnId: actionColumnId, name: 'action', type: number },
+    { columnId: placeId, name: 'place', type: dataType('LONG') },
+    ...live.map(targetOf),
+  ]
+  const plan: Plan = {
+    ...{ kind: 'project', input: changed, expressions: [action, place, ...values] },
+    columns: targets.map(({ name, type }) => ({ name, type })),
+  }
+  return { query: queryOf(plan, -1, context), columns: targets, schemaVersion: version.schema.version }
+}
+
+function valueAt(values: readonly Expression[], index: number): Expression {
+  const value = values[index]
+  if (value === undefined) throw new RangeError('a value for each column')
+  return value
+}
+
+function numberOf(value: number): Expression {
+  return { kind: 'constant', value, type: dataType('INT'), position: 0 }
+}
+
+/** The first value whose condition holds. */
+function chosen(
+  choices: readonly { readonly when: Expression; readonly value: Expression }[],
+  otherwise: Expression,
+): Expression {
+  if (choices.length === 0) return otherwise
+  const args = [...choices.flatMap(({ when, value }) => [when, value]), otherwise]
+  return { kind: 'call', name: 'case', args, type: otherwise.type, position: otherwise.position }
+}
+
+function boundClause({ position, matched, condition, action }: ast.MergeClause, joined: Joined): BoundClause {
+  const { rows, context, width } = joined
+  const scope = scopeOf(rows, context)
+  // Without a match, the target has no values.
+  const own: ExpressionScope = matched
+    ? scope
+    : { ...scope, columns: scope.columns.filter(({ index }) => index >= width) }
+  const place: Expression = { kind: 'column', index: 0, type: dataType('LONG'), position }
+  const isMissing = scalarCall('=', [place, constantOf(null, dataType('LONG'), position)], position, context)
+  const isMatched = matched ? scalarCall('not', [isMissing], position, context) : isMissing
+  const bound = condition === null ? null : bindCondition(condition, own)
+  const both = bound === null ? isMatched : scalarCall('and', [isMatched, bound], position, context)
+  return { condition: both, ...boundAction(action, joined, own, position) }
+}
+
+function boundAction(
+  action: ast.MergeAction,
+  joined: Joined,
+  scope: ExpressionScope,
+  position: number,
+): Pick<BoundClause, 'action' | 'values'> {
+  const live = liveColumns(joined.version.schema)
+  const old = live.map(({ type }, index): Expression => ({ kind: 'column', index: index + 1, type, position }))
+  switch (action.kind) {
+    case 'nothing':
+      return { action: upsertActions.insert, values: null }
+    case 'delete':
+      return { action: upsertActions.delete, values: old }
+    case 'update': {
+      const set = assignedColumns(action.assignments, joined, scope)
+      return {
+        action: upsertActions.update,
+        values: live.map(({ id }, index) => set.get(id) ?? valueAt(old, index)),
+      }
+    }
+    case 'insert':
+      return { action: upsertActions.insert, values: insertedColumns(action, joined, scope, position) }
+  }
+}
+
+function assignedColumns(
+  assignments: readonly ast.Assignment[],
+  { version }: Joined,
+  scope: ExpressionScope,
+): Map<number, Expression> {
+  return new Map(
+    assignments.map(({ column, value }) => {
+      const target = columnOf(column, version)
+      return [target.columnId, assigned(value, target, version, scope)] as const
+    }),
+  )
+}
+
+function columnOf({ name, position }: ast.Name, { schema }: TableVersion): TargetColumn {
+  const column = findColumn(schema, name)
+  if (column === undefined) throw SqlError.columnMissing(name, position)
+  return targetOf(column)
+}
+
+/** Values of all columns; those that the clause omits have their defaults. */
+function insertedColumns(
+  { columns, row }: Extract<ast.MergeAction, { kind: 'insert' }>,
+  { version }: Joined,
+  scope: ExpressionScope,
+  position: number,
+): Expression[] {
+  const live = liveColumns(version.schema)
+  const targets = columns.length === 0 ? live.map(targetOf) : columns.map((column) => columnOf(column, version))
+  if (
+    row !== null &&
+    (row.values.length > targets.length || (columns.length > 0 && row.values.length < targets.length))
+  )
+    throw new SqlError(
+      `row value count does not match column count [expected=${targets.length}, actual=${row.values.length}]`,
+      row.position,
+    )
+  const written = new Map(
+    row === null
+      ? []
+      : targets.flatMap(({ columnId }, index) => {
+          const value = row.values[index]
+          return value === undefined ? [] : [[columnId, value] as const]
+        }),
+  )
+  demandTimestamp(
+    targets.filter(({ columnId }) => written.has(columnId)),
+    version,
+  )
+  return live.map((column) => {
+    const target = targetOf(column)
+    const value = written.get(column.id) ?? defaultOf(version, column.id) ?? { kind: 'null', position }
+    if (isCounted({ target, written: value }))
+      throw new SqlError(`MERGE cannot number rows: set the column from the source [column=${column.name}]`, position)
+    return assigned(value, target, version, scope)
+  })
+}

@@ -1,0 +1,152 @@
+// Commits upserts (INSERT .. ON CONFLICT, MERGE): one transaction that removes rows and adds others. The statement has
+// found the rows by a query of a snapshot and names their places: part or generation, and row number. The removals and
+// the new rows are one frame of the log.
+//
+//   rows of the open memtable   marked as superseded, like rows of DEDUP tables with equal keys
+//   rows of parts               marked in an array beside the part (memtable/removed-rows.ts), which a flush stores in
+//                               the manifest and a compaction absorbs
+//
+// The request is refused as stale, and the session executes the statement again, if
+//   - another upsert of the table was committed after the snapshot, so that no update is lost,
+//   - a row has moved: its part was replaced, or its memtable is being flushed or was flushed,
+//   - a compaction or rewrite reads a part with such rows, because it would not see the removal,
+//   - readers do not know yet that rows may be removed: the version that tells them is published with the answer.
+//
+// Invariants:
+//   1. Marks are set when the log has accepted the frame, and are visible with the rows of the frame.
+//   2. While a memtable or part is read by a job, none of its rows is marked.
+
+import { assert } from '../../base/assert.js'
+import { errorRecord, ResourceError, SqlError } from '../../base/errors.js'
+import type { Removal, ToWriter } from '../jobs/messages.js'
+import { encodeRowNumbers, type PartMarks } from '../memtable/removed-rows.js'
+import type { LoggedChange } from '../schema/logged-change.js'
+import { type CommitExtra, commitRows } from './writer-commit.js'
+import { type StagedRows, stageRows } from './writer-rows.js'
+import { enqueue, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
+import type { Generation, WriterTable } from './writer-table.js'
+
+type Replace = Extract<ToWriter, { kind: 'replace' }>
+
+/** The removed rows, found in the writer's state. */
+interface FoundRows {
+  readonly parts: readonly { readonly marks: PartMarks; readonly rows: Uint32Array }[]
+  /** Rows of the open generation. */
+  readonly rows: Uint32Array
+}
+
+/** Every outcome ends in a receipt. */
+export function applyReplace(state: WriterState, command: Replace): void {
+  const { requestId, input, removal } = command
+  try {
+    const table = state.catalog.byId.get(input.tableId)
+    if (table === undefined || table.dropped)
+      throw new SqlError(`table does not exist any more [id=${input.tableId}]`, 0)
+    const { hasRemovals, marks } = table
+    const marked = marks.size
+    const found = findRows(state, table, removal)
+    if (found !== null && commit(state, command, table, found)) return
+    const isNew = !hasRemovals || marks.size > marked
+    enqueue(state, {
+      versions: isNew ? [table.nextVersion()] : [],
+      receipts: [receiptOf(requestId, { isStale: true })],
+    })
+  } catch (thrown) {
+    if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown
+    state.catalog.undo()
+    sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
+  }
+}
+
+/** Returns null if the statement must be executed again. Throws ResourceError. */
+function findRows(state: WriterState, table: WriterTable, removal: Removal): FoundRows | null {
+  const { schemaVersion, transaction, parts, generations } = removal
+  const isKnown = table.hasRemovals
+  table.hasRemovals = true
+  if (table.schema.version !== schemaVersion || table.removal.transaction > transaction) return null
+  if (state.rewriting.has(table)) return null
+  const busy = busyParts(state, table)
+  const found: { marks: PartMarks; rows: Uint32Array }[] = []
+  let isComplete = isKnown
+  for (const [partId, rows] of parts) {
+    const part = table.parts.find(({ id }) => id === partId)
+    if (part === undefined || busy.has(partId)) return null
+    if (!table.marks.has(partId)) isComplete = false
+    const marks = table.marksOf(part)
+    if (rows.some((row) => marks.isRemoved(row))) return null
+    found.push({ marks, rows })
+  }
+  if (generations.length > 1) return null
+  const [only] = generations
+  if (only !== undefined && only[0] !== table.open?.memtable.id) return null
+  return isComplete ? { parts: found, rows: only?.[1] ?? new Uint32Array() } : null
+}
+
+function busyParts({ jobs }: WriterState, table: WriterTable): Set<number> {
+  const busy = new Set<number>()
+  for (const running of jobs.values()) {
+    if (running.table === table && running.job.kind === 'merge') for (const { id } of running.job.parts) busy.add(id)
+  }
+  return busy
+}
+
+/** Returns false if the memory is exhausted; nothing has happened then, and a flush will free some. */
+function commit(
+  state: WriterState,
+  { requestId, input, removal }: Replace,
+  table: WriterTable,
+  found: FoundRows,
+): boolean {
+  const staged = stageRows(state.options, [{ table, input }])
+  try {
+    const extra = extraOf(table, found, input.rows, removal.hidden)
+    return commitStaged(state, requestId, staged, extra)
+  } finally {
+    staged.free()
+  }
+}
+
+function commitStaged(state: WriterState, requestId: number, staged: StagedRows, extra: CommitExtra): boolean {
+  const rows = staged.tables.reduce((sum, { chunks }) => chunks.reduce((all, chunk) => all + chunk.rows, sum), 0)
+  assert(rows > 0, 'S1: a transaction becomes visible with its rows')
+  return commitRows(state, staged.tables, (lsn) => [receiptOf(requestId, { rows, lsn })], undefined, extra)
+}
+
+function extraOf(table: WriterTable, { parts, rows }: FoundRows, addedRows: number, hidden: Uint32Array): CommitExtra {
+  let removed = new Uint32Array()
+  const none = (): void => {}
+  return {
+    ddl: (): LoggedChange[] => {
+      const generation = openOf(table)
+      const firstAdded = generation.memtable.rows - addedRows
+      removed = Uint32Array.from([...rows, ...hidden.map((row) => firstAdded + row)])
+      if (!removed.every((row) => generation.memtable.reserveMark(row)))
+        throw new ResourceError('out of memory for removed rows')
+      return [
+        {
+          kind: 'remove',
+          tableId: table.id,
+          parts: parts.map((part) => [part.marks.partId, encodeRowNumbers(part.rows)] as const),
+          firstTxn: generation.minTxn,
+          rows: encodeRowNumbers(removed),
+        },
+      ]
+    },
+    logged: (endLsn) => {
+      const transaction = table.transaction + 1
+      const generation = openOf(table)
+      for (const { marks, rows: numbers } of parts) for (const row of numbers) marks.mark(row, transaction)
+      const { memtable } = generation
+      for (const row of removed) memtable.markSuperseded(row, memtable.rows)
+      if (removed.length > 0) generation.hasRemovals = true
+      table.removal = { transaction, endLsn }
+    },
+    ...{ before: none, undone: none, changed: [], dropped: [], after: none },
+  }
+}
+
+function openOf(table: WriterTable): Generation {
+  const { open } = table
+  assert(open !== undefined, 'T2: rows are appended to the open generation')
+  return open
+}
