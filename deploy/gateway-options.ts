@@ -40,6 +40,7 @@ export function httpOptions(settings: Settings, version: string, root: string): 
     lineRequestsMax: settings['http.ilp.connection.limit'],
     lineBodyBytesMax: settings['line.http.body.bytes.max'],
     lineBodiesBytesMax: settings['line.http.bodies.bytes.max'],
+    linePrefixParts: settings['line.http.table.prefix'],
     qwpBadValue: settings['qwp.bad.value'],
     qwpHoldMs: settings['qwp.hold.ms'],
     qwpDurable: settings['wal.commit.mode'] === 'sync',

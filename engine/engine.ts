@@ -58,7 +58,7 @@ export {
   parquetLevel,
 } from './exec/encode/parquet-encoding.js'
 export type { Encoding, PgEncoding } from './exec/run/messages.js'
-export { blockEnd, countLines, lastLineEnd } from './lines/line-ends.js'
+export { blockEnd, countLines, lastLineEnd, lineEnd } from './lines/line-ends.js'
 export type { Histogram } from './memory/metrics.js'
 export { type StoreCapabilities, StoreError } from './object-store/object-store.js'
 export { type ObjectStoreOptions, storePlace } from './object-store/open-store.js'

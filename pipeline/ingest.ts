@@ -10,8 +10,9 @@ import { type BlockPool, blockPool } from './block-pool.js'
 import type { ByteBudget } from './byte-budget.js'
 import { expandingStages } from './expanded-body.js'
 import { lineBlocks } from './line-blocks.js'
-import { type LineBodyOptions, lineBody } from './line-body.js'
+import { type LineBody, type LineBodyOptions, lineBody } from './line-body.js'
 import { isMultipart, linesOfParts } from './line-parts.js'
+import { escapedPrefix, prefixLines } from './line-prefix.js'
 import { type LineSinkOptions, lineSink } from './line-sink.js'
 import { type QwpSinkOptions, qwpSink } from './qwp-sink.js'
 
@@ -63,6 +64,8 @@ export interface LineBodyRequest {
   readonly budget: ByteBudget
   /** Idempotency key: a request whose key was stored before is not stored again; its receipt has `existed`. */
   readonly key?: string | null
+  /** Precedes the names of tables. */
+  readonly tablePrefix?: string
   readonly signal: AbortSignal
 }
 
@@ -71,11 +74,11 @@ export async function ingestLineBody(source: Readable, request: LineBodyRequest)
   const { engine, connectionId, precision } = request
   const blockBytesMax = Math.min(request.blockBytesMax, ingestBlockBytesMax)
   const body = await lineBody(...bodyOf(source, request, blockBytesMax))
-  const blocks = body.blocks.map(({ bytes }) => bytes)
-  if (blocks.length === 0) {
+  if (body.blocks.length === 0) {
     body.release()
     return null
   }
+  const blocks = blocksOf(body, request, blockBytesMax)
   const { key = null, partial } = request
   // The key is stored as a source of one message, which has no predecessor.
   const origin = key === null ? {} : { origin: { connector: '', topic: key, partition: 0, offset: 0, previous: -1 } }
@@ -96,6 +99,21 @@ export async function ingestLineBody(source: Readable, request: LineBodyRequest)
     body.release()
   }
   return await ticket.receipt
+}
+
+function blocksOf(
+  { blocks, grow, release }: LineBody,
+  { tablePrefix = '' }: LineBodyRequest,
+  bytesMax: number,
+): Uint8Array[] {
+  const lines = blocks.map(({ bytes }) => bytes)
+  if (tablePrefix === '') return lines
+  try {
+    return prefixLines(lines, escapedPrefix(tablePrefix), bytesMax, grow)
+  } catch (error) {
+    release()
+    throw error
+  }
 }
 
 function bodyOf(source: Readable, request: LineBodyRequest, blockBytesMax: number): [Readable, LineBodyOptions] {

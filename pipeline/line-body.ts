@@ -35,6 +35,8 @@ export interface LineBody {
   readonly blocks: readonly LineBlock[]
   /** Size of the decompressed body. */
   readonly bytes: number
+  /** Reserves more of the budget, or throws ResourceError. */
+  readonly grow: (bytes: number) => void
   /** Returns blocks and budget. */
   readonly release: () => void
 }
@@ -50,6 +52,11 @@ export async function lineBody(source: Readable, options: LineBodyOptions): Prom
   const release = (): void => {
     for (const block of blocks) block.release()
     budget.release(reserved)
+  }
+
+  const grow = (more: number): void => {
+    budget.grow(more)
+    reserved += more
   }
 
   const gather = async (chunks: AsyncIterable<Buffer>): Promise<number> => {
@@ -75,7 +82,7 @@ export async function lineBody(source: Readable, options: LineBodyOptions): Prom
     const bytes = gzip
       ? await pipeline(chunks, createGunzip({ chunkSize: gunzipChunkBytes }), gather, { signal })
       : await gather(chunks)
-    return { blocks, bytes, release }
+    return { blocks, bytes, grow, release }
   } catch (error) {
     release()
     throw isZlibError(error) ? new NetworkError('request body is not valid gzip data', { cause: error }) : error

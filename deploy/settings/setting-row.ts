@@ -13,7 +13,7 @@ export interface SettingRow {
   /** Default, as written in conf/server.conf. */
   readonly initial: string
   readonly description: string
-  /** For type choice. */
+  /** For type choice; for type list, the permitted items. */
   readonly choices?: readonly string[]
   /** For type choice: accepts class names of Kafka Connect's converters. */
   readonly aliases?: 'connect'

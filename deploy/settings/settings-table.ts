@@ -211,7 +211,8 @@ export const settingsTable = {
   'line.http.enabled': {
     type: 'boolean',
     initial: 'true',
-    description: 'Accept line protocol on `/write` and `/api/v2/write`.',
+    description:
+      'Accept line protocol on `/write`, `/api/v2/write` and `/api/v3/write_lp`, and `/query` for its clients.',
   },
   'line.http.body.bytes.max': {
     reload: true,
@@ -227,6 +228,14 @@ export const settingsTable = {
     min: 1024 ** 2,
     max: 2 * GIB,
     description: 'Memory budget for line protocol request bodies; further requests wait before they are read.',
+  },
+  'line.http.table.prefix': {
+    reload: true,
+    type: 'list',
+    initial: '',
+    choices: ['org', 'bucket', 'db', 'rp'],
+    description:
+      'Parameters of write requests (`org`, `bucket`, `db`, `rp`) whose values precede the names of tables, each with an underscore: with `bucket`, rows of `cpu` in the bucket `office` are stored in the table `office_cpu`. Empty: the parameters mean nothing.',
   },
   'line.name.replacement': {
     type: 'words',

@@ -9,10 +9,10 @@ type ValueOf<Row extends SettingRow> = Row['type'] extends 'boolean'
     ? number
     : Row['type'] extends 'address'
       ? BindAddress
-      : Row extends { readonly choices: readonly (infer Choice)[] }
-        ? Choice
-        : Row['type'] extends 'list'
-          ? readonly string[]
+      : Row['type'] extends 'list'
+        ? readonly string[]
+        : Row extends { readonly choices: readonly (infer Choice)[] }
+          ? Choice
           : string
 
 /** Values by name: sizes in bytes, durations in milliseconds. */
@@ -40,7 +40,7 @@ export function expectation(row: SettingRow): string {
     case 'secret':
       return row.pattern === undefined ? 'a string' : `a string such as ${row.initial}`
     case 'list':
-      return 'strings separated by commas'
+      return row.choices === undefined ? 'strings separated by commas' : `a list of ${row.choices.join(', ')}`
   }
 }
 
@@ -65,7 +65,7 @@ export function parseSetting(row: SettingRow, text: string): SettingValue | null
     case 'secret':
       return text
     case 'list':
-      return text === '' ? [] : listOf(text)
+      return text === '' ? [] : listOf(row, text)
   }
 }
 
@@ -85,9 +85,9 @@ function choiceOf({ choices = [], aliases }: SettingRow, text: string): string |
   return choices.includes(choice) ? choice : null
 }
 
-function listOf(text: string): readonly string[] | null {
+function listOf({ choices }: SettingRow, text: string): readonly string[] | null {
   const items = text.split(',').map((item) => item.trim())
-  return items.includes('') ? null : items
+  return items.some((item) => item === '' || choices?.includes(item) === false) ? null : items
 }
 
 const sizeUnits: Readonly<Record<string, number>> = { '': 1, k: 1024, m: 1024 ** 2, g: 1024 ** 3 }

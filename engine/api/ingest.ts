@@ -7,8 +7,8 @@ import type { Enumeration, PartitionUnit } from '../storage/schema/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { KafkaPosition } from '../wal/source-position.js'
 
-/** Unit of the timestamps of a line-protocol request. */
-export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h'
+/** Unit of the timestamps of a line-protocol request; auto: that of each timestamp is guessed from its size. */
+export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h' | 'auto'
 
 /**
  * Source position of a request's lines, for a sender that can send them again. It is stored in the log frame of their

@@ -9,7 +9,7 @@ export const stateCount = 12 // u32
 export const stateCurrent = 16 // u32: template of the last line, 0 at the start
 export const stateStoppedTemplate = 24 // u32: it or its dictionary is full, or its value is not supported; 0: none
 export const stateStoppedColumn = 28 // u32: address of the COLUMN where matching stopped
-export const stateUnitNanos = 32 // i64: nanoseconds of the designated timestamp's unit: 1 (n), 1e3 (u), 1e6 (ms), ...
+export const stateUnitNanos = 32 // i64: nanoseconds of the designated timestamp's unit: 1 (n), 1e3 (u), 1e6 (ms), ...; 0: guessed
 export const stateNowMicros = 40 // i64: timestamp of lines without one
 
 // TEMPLATE (64 bytes, 8-byte aligned).

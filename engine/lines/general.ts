@@ -25,6 +25,7 @@ export interface LineSettings {
 
 /** How a request's timestamps are to be read. */
 export interface LineTimes {
+  /** 0: each timestamp is in the unit that its size suggests. */
   readonly unitNanos: bigint
   /** All timestamps have the suffix n whatever their precision, so a new table uses microseconds. */
   readonly allNanos: boolean
@@ -161,9 +162,8 @@ function planTimestamp(line: ParsedLine, field: LineEntity | undefined, times: L
     shown = field.integer
     plan.ts = convertTime(shown, field.kind, type)
   } else if (line.hasTimestamp) {
-    const unitNanos = line.timestampUnit === 'request' ? times.unitNanos : line.timestampUnit === 'micros' ? 1000n : 1n
     shown = line.timestamp
-    plan.ts = inUnit(shown, unitNanos, type)
+    plan.ts = inUnit(shown, unitOf(line, times), type)
   } else if (field?.kind === 'integer') {
     shown = field.integer
     plan.ts = shown
@@ -171,6 +171,19 @@ function planTimestamp(line: ParsedLine, field: LineEntity | undefined, times: L
   if (plan.ts > int64Max) return messages.timestamp(String(shown))
   if (shown >= 0n && plan.ts >= 0n) return ''
   return `table: ${line.table}, timestamp: ${shown}; designated timestamp before 1970-01-01 is not allowed`
+}
+
+/** Nanoseconds of the unit of the line's timestamp. */
+function unitOf({ timestampUnit, timestamp }: ParsedLine, { unitNanos }: LineTimes): bigint {
+  if (timestampUnit !== 'request') return timestampUnit === 'micros' ? 1000n : 1n
+  return unitNanos === 0n ? guessedUnit(timestamp) : unitNanos
+}
+
+/** The unit that makes the timestamp a time before the year 2128; the kernel has the same rule. */
+function guessedUnit(value: bigint): bigint {
+  if (value < 5_000_000_000n) return 1_000_000_000n
+  if (value < 5_000_000_000_000n) return 1_000_000n
+  return value < 5_000_000_000_000_000n ? 1000n : 1n
 }
 
 function inUnit(value: bigint, unitNanos: bigint, type: DataType): bigint {

@@ -20,7 +20,7 @@ import type { SharedMemory } from './shared-memory.js'
 export const ringKinds = { lines: 1, qwp: 2, skip: 255 } as const
 export const lineFlags = { first: 1, last: 2, atomic: 4, skipBadLines: 8, partial: 16 } as const
 /** Codes of the precision byte. */
-export const precisionCodes = { n: 0, u: 1, ms: 2, s: 3, m: 4, h: 5 } as const
+export const precisionCodes = { n: 0, u: 1, ms: 2, s: 3, m: 4, h: 5, auto: 6 } as const
 
 const headWord = ingestRingAddress >>> 2
 const tailWord = (ingestRingAddress + 64) >>> 2

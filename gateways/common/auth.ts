@@ -68,8 +68,9 @@ export class Authenticator {
     switch (scheme.toLowerCase()) {
       case 'basic':
         return this.#basic(text, credentials)
-      // The scheme of InfluxDB clients.
+      // The scheme of InfluxDB clients, for tokens and, with those of version 1, `user:password`.
       case 'token':
+        return this.token(credentials.trim()) ?? this.#pair(text, credentials.trim())
       case 'bearer':
         return this.token(credentials.trim()) ?? this.anonymous
       default:
@@ -130,10 +131,14 @@ export class Authenticator {
   }
 
   #basic(text: string, credentials: string): Principal | null | Promise<Principal | null> {
-    const decoded = Buffer.from(credentials, 'base64').toString('utf8')
-    const colon = decoded.indexOf(':')
+    return this.#pair(text, Buffer.from(credentials, 'base64').toString('utf8'))
+  }
+
+  /** `text`: the header in which the user and password were sent. */
+  #pair(text: string, pair: string): Principal | null | Promise<Principal | null> {
+    const colon = pair.indexOf(':')
     if (colon < 0) return this.anonymous
-    return this.password(decoded.slice(0, colon), decoded.slice(colon + 1)).then((principal) => {
+    return this.password(pair.slice(0, colon), pair.slice(colon + 1)).then((principal) => {
       if (principal === null) return this.anonymous
       this.#remember(text, principal)
       return principal

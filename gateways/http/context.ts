@@ -60,6 +60,8 @@ export interface HttpOptions {
   readonly lineRequestsMax: number
   readonly lineBodyBytesMax: number
   readonly lineBodiesBytesMax: number
+  /** Parameters of write requests whose values precede the names of tables. */
+  readonly linePrefixParts: readonly string[]
   /** What a value that does not fit its column means for a QWP message. */
   readonly qwpBadValue: 'reject' | 'skip'
   /** How long QWP messages wait while writes are refused. */
@@ -92,6 +94,7 @@ export interface HttpServices {
 }
 
 export interface HttpContext extends HttpServices {
+  readonly startedMicros: number
   readonly options: HttpOptions
   readonly refusals: Refusals
   readonly places: Places

@@ -6,9 +6,11 @@ import { lingerLimits, watchRemainder } from '../common/linger.js'
 import type { Principal } from '../common/users.js'
 import { isAllowedOrigin } from './access.js'
 import type { HttpContext } from './context.js'
+import { parseQueryString } from './query-string.js'
 import { addHeaders, replyJson } from './replies.js'
 import { headerText } from './request-body.js'
 import { resumeLater } from './sockets.js'
+import { writePathV3 } from './write-request.js'
 
 /** Null: the request was rejected and its response has been sent. */
 export type Admitted = Principal | null | Promise<Principal | null>
@@ -16,7 +18,10 @@ export type Admitted = Principal | null | Promise<Principal | null>
 const exposedHeaders = 'X-Row-Count, X-Checksum-CRC32, X-Influxdb-Version, Retry-After, Content-Disposition'
 
 /** Paths that load balancers probe. */
-const healthPaths: ReadonlySet<string> = new Set(['/', '/ping'])
+const healthPaths: ReadonlySet<string> = new Set(['/', '/ping', '/health', '/ready'])
+
+/** Paths of clients of InfluxDB, which may send credentials as the parameters `u` and `p`. */
+const influxPaths: ReadonlySet<string> = new Set(['/write', '/api/v2/write', writePathV3, '/query', '/ping'])
 
 /** Names of the local machine and of private networks; a name without a dot cannot be registered. */
 const ownNames = /^[^.]+\.?$|\.(localhost|local|internal|lan|home\.arpa|test)\.?$/
@@ -32,7 +37,15 @@ export function admit({ options, auth, pages }: HttpContext, request: IncomingMe
   if (!options.healthNeedsCredentials && healthPaths.has(path)) return auth.anonymous ?? nobody
   // The console prompts for credentials itself. Its pages and the documentation are public.
   if (pages.files.has(path) || pages.files.has(`${path}/`)) return auth.anonymous ?? nobody
-  return auth.header(headers.authorization)
+  return auth.header(headers.authorization ?? (influxPaths.has(path) ? credentialsIn(request) : undefined))
+}
+
+/** The parameters `u` and `p` as an Authorization header. */
+function credentialsIn({ url = '' }: IncomingMessage): string | undefined {
+  const { parameters } = parseQueryString(url.replace(/^[^?]*\??/, ''))
+  const user = parameters.get('u')
+  if (user === undefined) return undefined
+  return `Basic ${Buffer.from(`${user}:${parameters.get('p') ?? ''}`).toString('base64')}`
 }
 
 /** A principal without rights, for public resources. */

@@ -11,6 +11,7 @@ import { columnJson, errorBody } from './exec-json.js'
 import { ExecRequestError, parseExecRequest } from './exec-request.js'
 import { handleExp } from './exp.js'
 import { handleImp } from './imp.js'
+import { handleInfluxHealth, handleInfluxQuery, handleReady } from './influx.js'
 import { parseQueryString } from './query-string.js'
 import { contentTypes, reply, replyEmpty, replyJson, replyText, statusOf } from './replies.js'
 import {
@@ -23,6 +24,7 @@ import {
 } from './system.js'
 import { upgradePaths } from './upgrades.js'
 import { handleWrite } from './write.js'
+import { writePathV3 } from './write-request.js'
 
 export type Routes = ReadonlyMap<string, Readonly<Record<string, Handler>>>
 
@@ -31,20 +33,23 @@ export function routes(options: HttpOptions, pages: Pages): Routes {
   const table = new Map<string, Readonly<Record<string, Handler>>>([
     ['/', { GET: handleHealth, HEAD: handleHealth }],
     ['/ping', { GET: handlePing, HEAD: handlePing }],
+    ['/health', { GET: handleInfluxHealth, HEAD: handleInfluxHealth }],
+    ['/ready', { GET: handleReady, HEAD: handleReady }],
     ['/settings', { GET: handleSettings, PUT: handleSettingsChange, POST: handleSettingsChange }],
     ['/warnings', { GET: handleWarnings }],
     ['/api/v1/sql/execute', exec],
     ['/api/v1/sql/validate', { GET: handleValidate }],
   ])
+  if (options.linesEnabled) {
+    for (const path of ['/write', '/api/v2/write', writePathV3]) table.set(path, { POST: handleWrite })
+    table.set('/query', { GET: handleInfluxQuery, POST: handleInfluxQuery })
+  }
+  for (const path of upgradePaths) table.set(path, { GET: handleNoUpgrade })
+  // Paths that settings have moved take precedence.
   table.set(options.executePath, exec)
   table.set(options.exportPath, { GET: handleExp, HEAD: handleExp })
   table.set(options.importPath, { POST: handleImp })
   table.set('/chk', { GET: handleChk, HEAD: handleChk })
-  if (options.linesEnabled) {
-    table.set('/write', { POST: handleWrite })
-    table.set('/api/v2/write', { POST: handleWrite })
-  }
-  for (const path of upgradePaths) table.set(path, { GET: handleNoUpgrade })
   for (const [path, page] of pages.files) {
     const handler = handlePage(page)
     table.set(path, { GET: handler, HEAD: handler })

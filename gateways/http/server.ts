@@ -57,6 +57,7 @@ export async function openHttpGateway(
   const context: HttpContext = {
     ...services,
     options: { ...options },
+    startedMicros: services.clock.nowMicros(),
     refusals: new Refusals('http', services.log, services.clock),
     places: httpPlaces(options, () => services.clock.monotonicMs()),
     queries: new Admission(options.queriesMax),

@@ -13,19 +13,21 @@ import { PreferencesConflict } from './settings-store.js'
 const lineVersions = [1, 2, 3]
 
 /** Clients of line protocol require a version of at least 2 here. */
-const influxVersion = 'v2.7.4'
+export const influxVersion = 'v2.7.4'
 
 /** Health probes read the status; browsers follow the redirect to the console. */
-export function handleHealth({ options, counters, engine, pages }: HttpContext, { response }: Exchange): void {
-  if (pages.home !== null) response.setHeader('Refresh', `0; url=${pages.home}`)
-  const trouble = options.pessimisticHealth
-    ? troubleOf(counters.unhandledErrors, engine.metrics().counts.logLosses)
-    : null
+export function handleHealth(context: HttpContext, { response }: Exchange): void {
+  const { home } = context.pages
+  if (home !== null) response.setHeader('Refresh', `0; url=${home}`)
+  const trouble = troubleOf(context)
   replyText(response, trouble === null ? 200 : 500, trouble ?? 'OK')
 }
 
-function troubleOf(unhandledErrors: number, logLosses: number): string | null {
-  if (unhandledErrors > 0) return 'unhandled errors occurred, see the log'
+/** What is wrong, if health checks are to tell; null: nothing. */
+export function troubleOf({ options, counters, engine }: HttpContext): string | null {
+  if (!options.pessimisticHealth) return null
+  const { logLosses } = engine.metrics().counts
+  if (counters.unhandledErrors > 0) return 'unhandled errors occurred, see the log'
   return logLosses > 0 ? lossesText(logLosses) : null
 }
 
@@ -33,8 +35,12 @@ function lossesText(count: number): string {
   return `${count} pieces of the write-ahead log are damaged or missing: rows are lost, see db/wal/aside and the log`
 }
 
-export function handlePing(_context: HttpContext, { response }: Exchange): void {
-  replyEmpty(response, 204, ['X-Influxdb-Version', influxVersion])
+/** `verbose=true` asks for a body. */
+export function handlePing(_context: HttpContext, { response, query }: Exchange): void {
+  const verbose = parseQueryString(query).parameters.get('verbose') ?? ''
+  const headers = ['X-Influxdb-Version', influxVersion]
+  if (['', '0', 'false'].includes(verbose.toLowerCase())) replyEmpty(response, 204, headers)
+  else reply(response, 200, contentTypes.json, JSON.stringify({ version: influxVersion }), headers)
 }
 
 export async function handleSettings({ options, settings }: HttpContext, { response }: Exchange): Promise<void> {

@@ -45,11 +45,18 @@ export const badKey: WriteRefusal = {
   line: 0,
 }
 
-export function badPartial(value: string): WriteRefusal {
+export const badPrefix: WriteRefusal = {
+  status: 400,
+  code: 'invalid',
+  message: 'the names that precede those of tables are invalid or too long [setting=line.http.table.prefix]',
+  line: 0,
+}
+
+export function badFlag(name: string, value: string): WriteRefusal {
   return {
     status: 400,
     code: 'invalid',
-    message: `invalid accept_partial, expected true or false [value=${value}]`,
+    message: `invalid ${name}, expected true or false [value=${value}]`,
     line: 0,
   }
 }

@@ -1,38 +1,17 @@
-// Handles POST /write and /api/v2/write: stores line protocol. A body is one atomic request; 204 means it is
-// stored.
-//
-//   precision        n, u, ms, s, m, h   unit of timestamps that have no suffix
-//   accept_partial   true                stores the good lines together and returns a 400 that lists the bad ones
-//
-// A multipart body carries lines in all of its parts, whatever their names.
+// Handles POST /write, /api/v2/write and /api/v3/write_lp: stores line protocol. A body is one atomic request; 204 means
+// it is stored. write-request.ts describes the parameters. A multipart body carries lines in all of its parts, whatever
+// their names.
 
 import type { IncomingMessage } from 'node:http'
-import type { LinePrecision, Receipt } from '../../engine/engine.js'
+import type { Receipt } from '../../engine/engine.js'
 import { ingestLineBody } from '../../pipeline/ingest.js'
 import { refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
 import { readOn, refuseUnread } from './guard.js'
-import { parseQueryString } from './query-string.js'
 import { replyEmpty, replyJson } from './replies.js'
-import { headerText } from './request-body.js'
-import {
-  badKey,
-  badPartial,
-  nextErrorId,
-  partialBody,
-  refusalOf,
-  refusalOfReceipt,
-  unsupportedEncoding,
-  unsupportedPrecision,
-  type WriteRefusal,
-} from './write-errors.js'
+import { nextErrorId, partialBody, refusalOf, refusalOfReceipt, type WriteRefusal } from './write-errors.js'
+import { writePathV3, writeRequestOf } from './write-request.js'
 
-const precisions: Readonly<Record<string, LinePrecision>> = {
-  ...{ '': 'n', n: 'n', ns: 'n', u: 'u', us: 'u', ms: 'ms', s: 's', m: 'm', h: 'h' },
-}
-
-/** An idempotency key: a client that repeats it does not store the rows twice. */
-const keyText = /^[\x21-\x7e]{1,255}$/
 const replayedHeader = 'Idempotency-Replayed'
 
 export async function handleWrite(context: HttpContext, exchange: Exchange): Promise<void> {
@@ -66,20 +45,12 @@ export async function handleWrite(context: HttpContext, exchange: Exchange): Pro
   }
 }
 
-async function store(
-  context: HttpContext,
-  { request, response, query, connection }: Exchange,
-): Promise<WriteRefusal | Receipt | null> {
-  const { parameters } = parseQueryString(query)
-  const precision = precisions[parameters.get('precision') ?? '']
-  if (precision === undefined) return unsupportedPrecision
-  const requested = parameters.get('accept_partial')?.toLowerCase() ?? 'false'
-  if (requested !== 'true' && requested !== 'false') return badPartial(requested)
-  const partial = requested === 'true'
-  const encoding = request.headers['content-encoding'] ?? 'identity'
-  if (encoding !== 'identity' && encoding !== 'gzip') return unsupportedEncoding(encoding)
-  const key = headerText(request, 'idempotency-key') ?? null
-  if (key !== null && !keyText.test(key)) return badKey
+async function store(context: HttpContext, exchange: Exchange): Promise<WriteRefusal | Receipt | null> {
+  const { request, response, query, connection } = exchange
+  const { linePrefixParts } = context.options
+  const asked = writeRequestOf(request, query, isV3(request), linePrefixParts)
+  if ('code' in asked) return asked
+  const { precision, partial, gzip, key, tablePrefix } = asked
   const gone = new AbortController()
   const leave = (): void => gone.abort()
   response.once('close', leave)
@@ -88,7 +59,7 @@ async function store(
       engine: context.engine,
       connectionId: connection.id,
       precision,
-      gzip: encoding === 'gzip',
+      gzip,
       headers: request.headers,
       partial,
       contentLength: contentLength(request),
@@ -96,6 +67,7 @@ async function store(
       blockBytesMax: context.options.receiveBufferBytes,
       budget: context.lineBudget,
       key,
+      tablePrefix,
       signal: gone.signal,
     })
     if (receipt === null) return null
@@ -114,6 +86,10 @@ async function store(
   } finally {
     response.off('close', leave)
   }
+}
+
+function isV3({ url = '' }: IncomingMessage): boolean {
+  return url.replace(/[?#].*$/s, '').endsWith(writePathV3)
 }
 
 function logged({ log, counters }: HttpContext, error: unknown): WriteRefusal {
@@ -145,6 +121,8 @@ function refuse({ log }: HttpContext, { response }: Exchange, refusal: WriteRefu
   const errorId = nextErrorId()
   log(status >= 500 ? 'E' : 'W', 'http', `write refused: ${message} [errorId=${errorId}]`)
   if (response.destroyed) return
-  replyJson(response, status, { code, message, line, errorId })
+  // Version 3 reads `error`.
+  const body = { code, message, line, errorId }
+  replyJson(response, status, isV3(response.req) ? { error: message, ...body } : body)
   readOn(response, 'known')
 }

@@ -262,13 +262,19 @@ function parseLineEnd(memory: SharedMemory, start: number, template: number, sta
     at = found.end
     const suffix = { 116: 1000n, 110: 1n }[memory.u8[at]!]
     if (suffix !== undefined) at++
-    nanos = found.value * (suffix ?? memory.i64[(state + layout.stateUnitNanos) >>> 3]!)
+    const unit = memory.i64[(state + layout.stateUnitNanos) >>> 3]!
+    nanos = found.value * (suffix ?? (unit === 0n ? guessedUnit(found.value) : unit))
   }
   if (nanos / target > longMax) return 'odd'
   if (memory.u8[at] === 13) at++
   if (memory.u8[at] !== 10) return 'odd'
   putTimestamp(memory, template, row, nanos / target)
   return at + 1
+}
+
+function guessedUnit(value: bigint): bigint {
+  const unit = [1_000_000_000n, 1_000_000n, 1000n].find((nanos) => value * nanos < 5n * 10n ** 18n)
+  return unit ?? 1n
 }
 
 function putTimestamp(memory: SharedMemory, template: number, row: number, ts: bigint): void {

@@ -61,6 +61,7 @@ const httpDefaults: HttpOptions = {
   lineRequestsMax: -1,
   lineBodyBytesMax: 1024 * 1024,
   lineBodiesBytesMax: 4 * 1024 * 1024,
+  linePrefixParts: [],
   qwpBadValue: 'reject',
   qwpHoldMs: 1000,
   qwpDurable: true,

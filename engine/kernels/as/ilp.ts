@@ -273,6 +273,13 @@ function lineEnd(p: usize, template: usize, state: usize, row: usize): usize {
   return otherLineEnd(p, template, state, row)
 }
 
+/** The unit that makes the timestamp a time before the year 2128. */
+function guessedUnit(ts: i64): i64 {
+  if (ts < 5000000000) return 1000000000
+  if (ts < 5000000000000) return 1000000
+  return ts < 5000000000000000 ? 1000 : 1
+}
+
 function otherLineEnd(p: usize, template: usize, state: usize, row: usize): usize {
   const nanos = load<u32>(template, layout.templateNanos) != 0
   let ts: i64 = 0
@@ -285,6 +292,7 @@ function otherLineEnd(p: usize, template: usize, state: usize, row: usize): usiz
     const suffix = load<u8>(p)
     if (suffix == 116) unit = 1000
     else if (suffix == 110) unit = 1
+    else if (unit == 0) unit = guessedUnit(ts)
     if (suffix == 116 || suffix == 110) p++
     if (nanos || unit >= 1000) {
       const factor = nanos ? unit : unit / 1000

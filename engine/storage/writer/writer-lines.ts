@@ -24,6 +24,7 @@ const nanosByPrecision: Record<number, bigint> = {
   [precisionCodes.s]: 1_000_000_000n,
   [precisionCodes.m]: 60_000_000_000n,
   [precisionCodes.h]: 3_600_000_000_000n,
+  [precisionCodes.auto]: 0n,
 }
 
 /** State of the request whose blocks are being read. */

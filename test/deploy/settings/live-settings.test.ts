@@ -22,7 +22,7 @@ function otherValue(row: SettingRow): string | null {
     text: ['/other', 'other_', 'other', '/tmp/other'],
     secret: ['other'],
     words: ['other'],
-    list: ['other', 'https://a.example'],
+    list: [...(row.choices ?? []), 'other', 'https://a.example'],
   }
   return candidates[row.type].find((text) => text !== row.initial && parseSetting(row, text) !== null) ?? null
 }
