@@ -62,6 +62,8 @@ export interface GatewayCounters {
   /** Rows rejected individually. */
   rowsRejected: number
   unhandledErrors: number
+  /** Messages of QWP: stored, rejected, and batches of results with their bytes as sent. */
+  readonly qwp: { accepted: number; rejected: number; batches: number; batchBytes: number }
   /** HTTP responses by status class. */
   readonly responses: Record<'2xx' | '3xx' | '4xx' | '5xx', number>
   /** HTTP request durations by endpoint. */
@@ -85,6 +87,7 @@ export function gatewayCounters(unhandled: () => void = () => {}): GatewayCounte
       unhandledErrors = count
       unhandled()
     },
+    qwp: { accepted: 0, rejected: 0, batches: 0, batchBytes: 0 },
     responses: { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0 },
     durations: new Durations(),
   }

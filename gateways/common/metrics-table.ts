@@ -4,7 +4,7 @@ import { type ConnectionRegistry, protocols } from './connections.js'
 import type { GatewayCounters, LabelledValue, Metric } from './metric.js'
 
 export function gatewayMetrics(counters: GatewayCounters, registry: ConnectionRegistry): Metric[] {
-  return [...connectionMetrics(registry), ...statementMetrics(counters), ...runtimeMetrics]
+  return [...connectionMetrics(registry), ...statementMetrics(counters), ...qwpMetrics(counters), ...runtimeMetrics]
 }
 
 function connectionMetrics(registry: ConnectionRegistry): Metric[] {
@@ -93,6 +93,32 @@ function statementMetrics(counters: GatewayCounters): Metric[] {
       type: 'counter',
       description: 'Errors that nobody expected; 0 in a healthy server.',
       read: () => counters.unhandledErrors,
+    },
+  ]
+}
+
+function qwpMetrics({ qwp }: GatewayCounters): Metric[] {
+  return [
+    {
+      name: 'svc_qwp_messages_total',
+      type: 'counter',
+      description: 'Messages of rows by QWP, by outcome; a group that is committed together counts once.',
+      read: () => [
+        { labels: { outcome: 'accepted' }, value: qwp.accepted },
+        { labels: { outcome: 'rejected' }, value: qwp.rejected },
+      ],
+    },
+    {
+      name: 'svc_qwp_batches_total',
+      type: 'counter',
+      description: 'Batches of results sent by QWP.',
+      read: () => qwp.batches,
+    },
+    {
+      name: 'svc_qwp_batch_bytes_total',
+      type: 'counter',
+      description: 'Bytes of these batches, as sent.',
+      read: () => qwp.batchBytes,
     },
   ]
 }

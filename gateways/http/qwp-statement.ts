@@ -132,11 +132,14 @@ export class QwpStatement {
 
   /** Resolves when the socket has taken the block. */
   async #sendBlock(block: Uint8Array): Promise<void> {
+    const { qwp } = this.#context.counters
     let sent: Promise<void> | null = null
     for (const batch of batchesOf(block)) {
       if (this.#credit <= 0) await this.#creditGranted()
       const frame = batchFrame(this.requestId, this.#batches++, batch)
       this.#credit -= frame.length
+      qwp.batches++
+      qwp.batchBytes += frame.length
       this.symbols = batch.symbols
       sent = new Promise((resolve) => this.#reader.socket.send(frame, resolve))
     }

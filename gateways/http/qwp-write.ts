@@ -58,6 +58,7 @@ export async function serveWriter(context: HttpContext, writer: QwpWriter, leavi
       rejected: (sequence, error) => {
         registry.touch(connection)
         const expected = isKnown(error)
+        counters.qwp.rejected++
         if (!expected) counters.unhandledErrors++
         log(expected ? 'W' : 'E', 'qwp', `message rejected: ${error.message} [id=${connection.id}, number=${sequence}]`)
         respond(writer, rejectedFrame(sequence, error))
@@ -81,6 +82,7 @@ function accept({ counters }: HttpContext, writer: QwpWriter, sequence: number, 
   connection.rowsReceived += receipt.rows + receipt.rejected
   connection.rowsCommitted += receipt.rows
   connection.rowsRejected += receipt.rejected
+  counters.qwp.accepted++
   counters.rowsWritten += receipt.rows
   counters.rowsRejected += receipt.rejected
   respond(writer, acceptedFrame(sequence, tables))

@@ -200,6 +200,7 @@ describe('rows', () => {
       const { query, reader } = await connect(headers)
       const messages = await query('select * from every')
       expect(rowsOf(messages)).toEqual(expected)
+      expect(gateway.counters.qwp.batches).toBeGreaterThanOrEqual(messages.length - 1)
       expect(reader.names.slice(0, 3)).toEqual(['b', 'y', 's'])
       expect(messages.at(-1)).toMatchObject({ kind: 'end', rows: 1000 })
       expect(messages.filter(({ kind }) => kind === 'batch').map(({ number }) => number)).toEqual(

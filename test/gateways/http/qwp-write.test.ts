@@ -168,6 +168,7 @@ describe('messages', () => {
       [0, 2],
     ])
     expect(gateway.engine.requests[0]).toMatchObject({ format: 'qwp', atomic: true, partial: false })
+    expect(gateway.counters.qwp).toMatchObject({ accepted: 3, rejected: 0 })
   })
 
   test('that the engine rejects do not end the connection', async () => {
@@ -179,6 +180,7 @@ describe('messages', () => {
     expect(frames[0]).toMatchObject({ status: 3, sequence: 0, text: expect.stringMatching(/^column: v; .*…$/) })
     expect(Buffer.byteLength(frames[0]?.text ?? '')).toBeLessThanOrEqual(1024)
     expect(frames[1]).toMatchObject({ status: 0, sequence: 1 })
+    expect(gateway.counters.qwp).toMatchObject({ accepted: 1, rejected: 1 })
   })
 
   test('of bad values are stored in part, if the setting says so', async () => {
