@@ -33,6 +33,7 @@ const suites: readonly (readonly string[])[] = [
   ['latency', '--repeats', '20'],
   ['disk', '--rows', '15000'],
   ['pg', '--rows', '2000', '--repeats', '20'],
+  ['qwp', '--rows', '3000'],
   ['start', '--repeats', '2'],
   ['first', '--rows', '2000', '--repeats', '2'],
 ]

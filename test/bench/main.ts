@@ -11,6 +11,7 @@
 //   first      first request of each kind in fresh processes   --rows n --repeats processes
 //   disk       bytes a row                  --rows n --peer questdb
 //   pg         PostgreSQL wire protocol      --rows n --runs n --repeats n --work name --peer questdb --peer postgresql
+//   qwp        rows in and out by QWP       --rows n
 //   kafka      JSON records of a topic       --rows n --runs n --kafka version (needs Java and Maven)
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
 //   --peer folder                           runs the build of Penstock in that clone as well, to compare a change with
@@ -41,6 +42,7 @@ import { kafka } from './suite-kafka.js'
 import { diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
 import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
 import { pgWire } from './suite-pg.js'
+import { qwp } from './suite-qwp.js'
 import { scans } from './suite-scan.js'
 import { analytics } from './suite-sql.js'
 
@@ -155,6 +157,10 @@ async function latency(peers: readonly Peer[]): Promise<void> {
   }
 }
 
+async function columns(peers: readonly Peer[]): Promise<void> {
+  for (const peer of peers) await qwp(peer, Number(values.rows), (line) => print(peer, line))
+}
+
 async function start(): Promise<void> {
   process.stdout.write(`${await starts(repeats(10))}\n`)
 }
@@ -205,6 +211,7 @@ const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   first,
   disk,
   pg,
+  qwp: columns,
   kafka: records,
 }
 
