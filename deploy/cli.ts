@@ -139,16 +139,16 @@ ${exitHelp}`,
 }
 
 function addSql(program: Command): void {
-  remote(program, 'sql', 'run statements: -e, --file, standard input, or a prompt')
-    .option('-e, --execute <statements>', 'separated by semicolons')
+  remote(program, 'sql [statement]', 'run statements: given here, --file, standard input, or a prompt')
+    .option('-e, --execute <statements>', 'the same as an argument')
     .option('--file <file>', 'statements in a file')
     .addOption(new Option('-f, --format <format>', 'how rows are shown').choices(sqlFormats).default('table'))
     .option('--limit <rows>', 'n, or skip,n; the server has its own limit: use export for complete results')
     .option('--timings', 'print timings to standard error')
     .addHelpText('after', exitHelp)
-    .action(async (flags: SqlFlags) => {
+    .action(async (statement: string | undefined, flags: SqlFlags) => {
       const { runSql } = await import('./cli/cli-sql.js')
-      await runSql(flags)
+      await runSql(statement, flags)
     })
 }
 

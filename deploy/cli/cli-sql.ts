@@ -3,7 +3,18 @@
 
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { csvText, cutText, doneText, parseResponse, tableText } from './exec-response.js'
+import {
+  csvText,
+  cutText,
+  doneText,
+  type ExecResponse,
+  jsonLinesText,
+  markdownText,
+  parseResponse,
+  tableText,
+  tsvText,
+  verticalText,
+} from './exec-response.js'
 import { type Client, exitCodes, openClient, refusalText, type ServerFlags, ToolError } from './http-client.js'
 
 export interface SqlFlags extends ServerFlags {
@@ -14,21 +25,36 @@ export interface SqlFlags extends ServerFlags {
   readonly timings?: boolean
 }
 
-export const sqlFormats = ['table', 'csv', 'json'] as const
+export const sqlFormats = ['table', 'vertical', 'csv', 'tsv', 'json', 'jsonl', 'markdown'] as const
 type Format = (typeof sqlFormats)[number]
 
 const help = `\\q            leave
-\\format NAME  table, csv or json
+\\format NAME  ${sqlFormats.join(', ')}
 \\d            tables
 \\d TABLE      columns of a table
 A statement ends with a semicolon.
 `
 
-export async function runSql(flags: SqlFlags): Promise<void> {
+/** How each format shows rows; null: the response as it came. */
+const rowsText: Readonly<Record<Format, ((response: ExecResponse) => string) | null>> = {
+  table: tableText,
+  vertical: verticalText,
+  csv: csvText,
+  tsv: tsvText,
+  json: null,
+  jsonl: jsonLinesText,
+  markdown: markdownText,
+}
+
+/** `statement` is one that the command line gives without an option. */
+export async function runSql(statement: string | undefined, flags: SqlFlags): Promise<void> {
+  if (statement !== undefined && (flags.execute !== undefined || flags.file !== undefined))
+    throw new ToolError('give one of a statement, --execute and --file', exitCodes.usage)
   const format = checkFormat(flags.format ?? 'table')
   const client = openClient(flags)
   try {
-    if (flags.execute !== undefined) await runAll(client, flags.execute, format, flags)
+    const given = statement ?? flags.execute
+    if (given !== undefined) await runAll(client, given, format, flags)
     else if (flags.file !== undefined) await runAll(client, readFileSync(flags.file, 'utf8'), format, flags)
     else if (process.stdin.isTTY === true) await converse(client, format, flags)
     else await runAll(client, await textOfInput(), format, flags)
@@ -113,10 +139,12 @@ async function runOne(client: Client, statement: string, format: Format, flags: 
   const failure = reply.trailers['x-error']
   if (failure !== undefined) throw new ToolError(decodeURIComponent(failure))
   const response = parseResponse(text)
-  if (format === 'json') process.stdout.write(`${text.trimEnd()}\n`)
-  else if (response.columns === undefined) process.stdout.write(format === 'table' ? doneText(response) : '')
-  else process.stdout.write(format === 'csv' ? csvText(response) : tableText(response))
-  if (response.capped === true && format !== 'table') process.stderr.write(`${cutText(response)}\n`)
+  const show = rowsText[format]
+  const forPeople = format === 'table' || format === 'vertical'
+  if (show === null) process.stdout.write(`${text.trimEnd()}\n`)
+  else if (response.columns === undefined) process.stdout.write(forPeople ? doneText(response) : '')
+  else process.stdout.write(show(response))
+  if (response.capped === true && !forPeople) process.stderr.write(`${cutText(response)}\n`)
   if (flags.timings === true && response.timings !== undefined) {
     const { compiler, execute } = response.timings
     process.stderr.write(`compiled in ${compiler} ms, run in ${execute} ms\n`)

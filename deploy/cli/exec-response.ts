@@ -44,14 +44,58 @@ export function csvText({ columns = [], dataset = [] }: ExecResponse): string {
   return lines.map((fields) => `${fields.join(',')}\n`).join('')
 }
 
-function csvField(value: unknown): string {
+/** NULL is empty. */
+function plainText(value: unknown): string {
   if (value === null || value === undefined) return ''
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+function csvField(value: unknown): string {
+  const text = plainText(value)
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
+/** Values contain no tabs and line ends: these are written as \\t and \\n, as COPY of PostgreSQL writes them. */
+export function tsvText({ columns = [], dataset = [] }: ExecResponse): string {
+  const field = (value: unknown): string =>
+    plainText(value).replace(/[\\\t\n\r]/g, (character) => tsvEscapes[character] ?? character)
+  const lines = [columns.map(({ name }) => field(name)), ...dataset.map((row) => row.map(field))]
+  return lines.map((fields) => `${fields.join('\t')}\n`).join('')
+}
+
+const tsvEscapes: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' }
+
+/** An object a row. Integers of more than 15 digits are strings, because readers would round them. */
+export function jsonLinesText({ columns = [], dataset = [] }: ExecResponse): string {
+  return dataset
+    .map((row) => `${JSON.stringify(Object.fromEntries(columns.map(({ name }, index) => [name, row[index]])))}\n`)
+    .join('')
+}
+
+export function markdownText({ columns = [], dataset = [] }: ExecResponse): string {
+  const cell = (value: unknown): string => plainText(value).replaceAll('|', '\\|').replace(/\r?\n/g, '<br>')
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`
+  const rule = columns.map(({ type }) => (isNumeric(type) ? '---:' : '---'))
+  return line(columns.map(({ name }) => cell(name))) + line(rule) + dataset.map((row) => line(row.map(cell))).join('')
+}
+
+/** A line for each value, for rows that are wider than a terminal. */
+export function verticalText(answer: ExecResponse): string {
+  const { columns = [], dataset = [] } = answer
+  const size = Math.max(0, ...columns.map(({ name }) => width(name)))
+  const rows = dataset.map((row, index) => {
+    const lines = columns.map(({ name }, place) => {
+      const [first = '', ...others] = cellText(row[place]).split('\n')
+      const rest = others.map((text) => `\n${' '.repeat(size)} | ${text}`).join('')
+      return `${padded(name, size, false)} | ${first}`.trimEnd() + rest
+    })
+    return `-- ${index + 1} --\n${lines.join('\n')}\n`
+  })
+  return `${rows.join('')}(${summaryOf(answer)})\n`
+}
+
 export function tableText(response: ExecResponse): string {
-  const { columns = [], dataset = [], count, capped } = response
+  const { columns = [], dataset = [] } = response
   const cells = dataset.map((row) => row.map(cellText))
   const widths = columns.map(({ name }, index) =>
     cells.reduce((most, row) => Math.max(most, ...(row[index] ?? '').split('\n').map(width)), width(name)),
@@ -79,14 +123,16 @@ export function tableText(response: ExecResponse): string {
         ),
       )
   }
-  const total = count ?? dataset.length
-  const summary = capped === true ? cutText(response) : `${total} ${total === 1 ? 'row' : 'rows'}`
-  return `${rows.join('\n')}\n(${summary})\n`
+  return `${rows.join('\n')}\n(${summaryOf(response)})\n`
+}
+
+function summaryOf(response: ExecResponse): string {
+  const total = response.count ?? response.dataset?.length ?? 0
+  return response.capped === true ? cutText(response) : `${total} ${total === 1 ? 'row' : 'rows'}`
 }
 
 function cellText(value: unknown): string {
-  if (value === null || value === undefined) return ''
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  const text = plainText(value)
   // A cell may have several lines. Other control characters are escaped, because a terminal would interpret them.
   return text
     .replaceAll('\t', '    ')

@@ -143,7 +143,7 @@ async function shell(commands: string): Promise<string> {
   const env = { ...process.env, PENSTOCK_URL: `http://${http}` }
   try {
     const { stdout, stderr } = await run('bash', ['-c', `${functions}\n{ ${own}\n} 2>&1`], { cwd: folder, env })
-    return (stdout + stderr).trimEnd()
+    return (stdout + stderr).replaceAll('\r\n', '\n').trimEnd()
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string }
     return `error: ${(stdout + stderr).trim()}`

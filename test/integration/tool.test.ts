@@ -112,6 +112,18 @@ test('export verifies what it got, sql shows it', async () => {
   expect(table.out).toBe('s    | n\n-----+---\na,"b |  1\n     | -2\n(2 rows)\ncount()\n-------\n      2\n(1 row)\n')
   expect((await tool(['sql', '-f', 'csv', '-e', 'select s, n from q'])).out).toBe('s,n\n"a,""b",1\n,-2\n')
   expect(JSON.parse((await tool(['sql', '-f', 'json', '-e', 'select n from q'])).out)).toMatchObject({ count: 2 })
+  const odd = "select 'a|b' t, 9007199254740993 n, null::int z, concat('x', chr(9), 'y', chr(10)) w"
+  expect((await tool(['sql', odd, '-f', 'tsv'])).out).toBe('t\tn\tz\tw\na|b\t9007199254740993\t\tx\\ty\\n\n')
+  expect((await tool(['sql', odd, '-f', 'jsonl'])).out).toBe(
+    '{"t":"a|b","n":"9007199254740993","z":null,"w":"x\\ty\\n"}\n',
+  )
+  expect((await tool(['sql', 'select s, n from q', '-f', 'markdown'])).out).toBe(
+    '| s | n |\n| --- | ---: |\n| a,"b | 1 |\n|  | -2 |\n',
+  )
+  expect((await tool(['sql', 'select s, n from q limit 1', '-f', 'vertical'])).out).toBe(
+    '-- 1 --\ns | a,"b\nn | 1\n(1 row)\n',
+  )
+  expect((await tool(['sql', 'select 1', '-e', 'select 2'])).code).toBe(2)
 })
 
 test('exit status: 1 refused, 2 usage, 3 unreachable', async () => {
