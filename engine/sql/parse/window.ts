@@ -240,10 +240,14 @@ function unitExpected(cursor: Cursor): string {
   return atEnd(cursor) ? 'time interval unit expected' : 'one letter sample by period unit expected'
 }
 
+/** `100ms`, `10us`: two letters for the units `T`, `U` and `n`. */
+const subSecond = /(?<=^\d+)[mun]s$/
+const subSecondUnits: Readonly<Record<string, string>> = { m: 'T', u: 'U', n: 'n' }
+
 function parseNumberInterval(cursor: Cursor): Interval {
   const position = cursor.start
   const text = tokenText(cursor)
-  const single = intervalOfText(text)
+  const single = intervalOfText(text.replace(subSecond, ([unit = '']) => subSecondUnits[unit] ?? unit))
   advance(cursor)
   if (single !== null) {
     if (/^0+$/.test(single.digits)) throw new SqlError(`positive number expected: ${text}`, position)
