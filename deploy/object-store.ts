@@ -19,6 +19,7 @@ import {
 } from '../engine/engine.js'
 import type { Metric } from '../gateways/common/metric.js'
 import type { RemoteFilesOptions } from '../pipeline/ingest.js'
+import { freeBytesMin } from './engine-options.js'
 import { type Settings, SettingsError } from './settings/settings.js'
 
 export interface ServerStore {
@@ -44,7 +45,12 @@ const probeAgainMs = 10_000
 /** Throws SettingsError if the settings do not fit together. */
 export function openObjectStore(settings: Settings, root: string, log: Log): ServerStore {
   const options = objectStoreOptions(settings)
-  const client = options === null ? null : openStoreClient(options)
+  const blocks = {
+    directory: join(root, 'tmp', 'parts'),
+    bytesMax: settings['object.store.part.cache.size'],
+    freeBytesMin: freeBytesMin(settings['disk.free.bytes.min'], root),
+  }
+  const client = options === null ? null : openStoreClient({ ...options, blocks })
   let state: State = { kind: client === null ? 'none' : 'probing' }
   const isReady = (): boolean => state.kind === 'ready' && state.capabilities.putIfAbsent
   let uploads: UploadFigures | null = null
@@ -53,6 +59,7 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
     store: isConfigured ? client : null,
     rootId: isConfigured ? rootIdOf(root) : '',
     ready: isReady,
+    blocks: blocks.directory,
     report: (figures: UploadFigures) => {
       uploads = figures
     },
@@ -166,7 +173,11 @@ function warningsOf(state: State): string[] {
 }
 
 function waitingText(uploads: UploadFigures | null, isConfigured: boolean): string[] {
-  if (uploads === null || uploads.waiting === 0) return []
+  if (uploads === null) return []
+  if (uploads.waiting === 0 && uploads.droppable > 0 && uploads.failure !== null) {
+    return [`local files of uploaded parts wait to be dropped [parts=${uploads.droppable}]: ${uploads.failure}`]
+  }
+  if (uploads.waiting === 0) return []
   const parts = `[parts=${uploads.waiting}]`
   if (!isConfigured) return [`storage policies wait: no object store is configured ${parts} [setting=object.store.url]`]
   return uploads.failure === null
@@ -206,9 +217,15 @@ function storeMetrics(stateOf: () => State, uploadsOf: () => UploadFigures | nul
     upload('uploaded_parts_total', 'counter', 'Parts uploaded to the object store.', ({ uploaded }) => uploaded),
     upload('uploaded_bytes_total', 'counter', 'Bytes of parts uploaded to the object store.', ({ bytes }) => bytes),
     upload(
+      'dropped_parts_total',
+      'counter',
+      'Uploaded parts whose local files were dropped.',
+      ({ dropped }) => dropped,
+    ),
+    upload(
       'upload_failures_total',
       'counter',
-      'Uploads of parts that failed and are tried again.',
+      'Uploads of parts, and drops of local files, that failed and are tried again.',
       ({ failures }) => failures,
     ),
     {

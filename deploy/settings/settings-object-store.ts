@@ -81,6 +81,14 @@ export const objectStoreSettings = {
     type: 'size',
     initial: '4g',
     min: 16 * MIB,
-    description: 'Limit of the local cache of objects, below `tmp/`; the least recently used are removed.',
+    description:
+      'Limit of the local cache of objects that `read_parquet()` reads, below `tmp/objects/`; the least recently used are removed.',
+  },
+  'object.store.part.cache.size': {
+    type: 'size',
+    initial: '8g',
+    min: 16 * MIB,
+    description:
+      'Limit of the local cache of parts whose rows are only in the object store, below `tmp/parts/`; what was read least recently is removed.',
   },
 } as const satisfies SettingsTable

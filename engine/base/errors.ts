@@ -79,10 +79,13 @@ export class RowError extends Error {
 }
 
 export class ResourceError extends Error {
-  /** The resource that others may release soon, so that waiting may help. */
-  readonly awaited: 'memory' | ''
+  /**
+   * What may be there soon, so that waiting may help: memory that others release, or rows on their way from the object
+   * store.
+   */
+  readonly awaited: 'memory' | 'remote' | ''
 
-  constructor(message: string, awaited: 'memory' | '' = '') {
+  constructor(message: string, awaited: 'memory' | 'remote' | '' = '') {
     super(message)
     this.name = 'ResourceError'
     this.awaited = awaited
@@ -239,7 +242,7 @@ function emptyErrorOf({ name, message, place, detail }: ErrorRecord): Error {
     case 'RowError':
       return new RowError(message, place)
     case 'ResourceError':
-      return new ResourceError(message, detail === 'memory' ? detail : '')
+      return new ResourceError(message, detail === 'memory' || detail === 'remote' ? detail : '')
     case 'CorruptionError':
       return new CorruptionError(message, detail, place)
     case 'NetworkError':

@@ -41,14 +41,22 @@ export async function uploadFile(
     }
     const written = await store.putIfAbsent(key, body)
     if (written === null) throw new StoreError('conflict', `another object has the key [key=${key}]`)
-    const head = await store.head(key)
-    if (head?.bytes !== bytes || head.checksum !== checksum) {
-      throw new StoreError('damaged', `the uploaded object is not the file [key=${key}, ${differenceText(head)}]`)
-    }
+    await verifyObject(store, bytes, { key, checksum })
     return { bytes, checksum }
   } finally {
     file.close()
   }
+}
+
+/** Rejects with StoreError unless the store has the object with this size and checksum. */
+export async function verifyObject(
+  store: ObjectStore,
+  bytes: number,
+  { key, checksum }: { readonly key: string; readonly checksum: number },
+): Promise<void> {
+  const head = await store.head(key)
+  if (head?.bytes === bytes && head.checksum === checksum) return
+  throw new StoreError('damaged', `the uploaded object is not the file [key=${key}, ${differenceText(head)}]`)
 }
 
 /** Writes an object to a new file and syncs it. The file is removed again when that fails. */

@@ -25,6 +25,7 @@ import type { LogThreadMessage } from '../threads/log-thread.js'
 import type { FromQueryHost, ToQueryHost } from '../threads/messages.js'
 import { QueryPool } from '../threads/query-pool.js'
 import { type Overdue, QueryWatch } from '../threads/query-watch.js'
+import type { BlockSource } from '../threads/remote-fetches.js'
 import { startThread, type Thread } from '../threads/thread.js'
 import { type SentToQueryHost, SentVersions } from '../threads/version-delta.js'
 import { threadIds, wake } from '../threads/wake.js'
@@ -34,7 +35,7 @@ import { InlineExecution } from './inline-execution.js'
 import { LocalEngine } from './local-engine.js'
 import type { EngineHooks } from './local-options.js'
 import { openInlineExecutor } from './open-inline.js'
-import { Uploader, type UploaderOptions } from './uploader.js'
+import { type PolicyStore, Uploader, type UploaderOptions } from './uploader.js'
 import type { ConfiguredName } from './user-catalog.js'
 
 const MIB = 1024 * 1024
@@ -69,14 +70,20 @@ export interface EngineOptions {
   readonly systemTable?: EngineHooks['systemTable']
   readonly observer?: EngineHooks['observer']
   readonly backends?: EngineHooks['backends']
-  /** Where storage policies move parts to. */
-  readonly objectStore?: Pick<UploaderOptions, 'store' | 'ready' | 'rootId' | 'report'>
+  /** Where storage policies move parts to, and parts are read from. */
+  readonly objectStore?: EngineObjectStore
   /** Users defined by settings: SQL cannot create users with these names. */
   readonly configuredUsers: readonly ConfiguredName[]
   /** Called when the log cannot be written; the engine rejects writes and keeps trying. */
   readonly logFailed?: (error: Error) => void
   /** Called when the engine cannot continue: the process should end within a second. */
   readonly fatal: (error: Error) => void
+}
+
+interface EngineObjectStore extends Omit<UploaderOptions, 'view' | 'directory' | 'clock' | 'log' | 'post'> {
+  readonly store: (PolicyStore & BlockSource) | null
+  /** Folder of the local copies of remote parts. */
+  readonly blocks: string
 }
 
 /** Options of a writer thread. */
@@ -103,6 +110,8 @@ export interface QueryThreadOptions {
   readonly queryThreads: number
   /** Address of the ledger, which lists the memory that this thread holds; 0 = none. */
   readonly ledger: number
+  /** Folder of the local copies of remote parts; empty: there is none. */
+  readonly blocks: string
 }
 
 /** Fractions of the memory; the cache gets the rest. */
@@ -228,6 +237,7 @@ class EngineThreads {
         this.#cache.unpinThread(threadId)
         if (ledger !== 0) this.#freeLedgers.push(ledger)
       },
+      blocks: options.objectStore?.store ?? null,
     })
     this.#watch = new QueryWatch({
       memory,
@@ -303,6 +313,7 @@ class EngineThreads {
       directory,
       queryThreads,
       ledger,
+      blocks: this.#options.objectStore?.blocks ?? '',
       cacheAddress: this.#cacheAddress,
       clockAnchor: this.#options.clock.anchor,
       ...(temporary === undefined ? {} : { temporary }),

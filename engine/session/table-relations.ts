@@ -6,7 +6,7 @@ import type { VirtualRelation } from '../api/statements.js'
 import { systemClock } from '../base/clock.js'
 import { lastWriteMicros } from '../memory/column-layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { PartitionAge } from '../storage/schema/schema.js'
+import { isRemoteOnly, type PartitionAge } from '../storage/schema/schema.js'
 import { threadIds } from '../threads/wake.js'
 import type { CatalogView } from './catalog-view.js'
 import { dueParts } from './uploader.js'
@@ -59,6 +59,7 @@ function policyRelation(view: CatalogView): VirtualRelation {
       { name: 'parts', type: 'LONG' },
       { name: 'remote_parts', type: 'LONG' },
       { name: 'waiting_parts', type: 'LONG' },
+      { name: 'local_parts', type: 'LONG' },
     ],
     rows: () =>
       view.tables().flatMap((version) => {
@@ -66,11 +67,13 @@ function policyRelation(view: CatalogView): VirtualRelation {
         const { policy } = schema
         if (policy == null) return []
         const remote = parts.filter((part) => part.remote !== undefined).length
+        const local = parts.filter((part) => !isRemoteOnly(part)).length
         const waiting = dueParts(version, BigInt(Math.floor(systemClock.nowMicros()))).length
         return [
           [
-            ...[schema.name, policy.enabled, ageText(policy.toParquet), ageText(policy.toRemote), null, null],
-            ...[BigInt(parts.length), BigInt(remote), BigInt(waiting)],
+            ...[schema.name, policy.enabled, ageText(policy.toParquet), ageText(policy.toRemote)],
+            ...[ageText(policy.dropLocal ?? null), null],
+            ...[BigInt(parts.length), BigInt(remote), BigInt(waiting), BigInt(local)],
           ],
         ]
       }),

@@ -1,13 +1,16 @@
-// Executes storage policies, by which old partitions are copied to object storage: uploads the parts of partitions that
-// are old enough, and has the writer record each uploaded part. It runs on the main thread, which only decides; another
-// thread reads and sends the files.
+// Executes storage policies, by which old partitions move to object storage: uploads the parts of partitions that are old
+// enough, and has the writer record each uploaded part. When they are older still, it writes the sidecars of uploaded
+// parts, and has the writer drop their local files. It runs on the main thread, which only decides; another thread reads,
+// sends and writes the files.
 //
 //   key    <root id>/<table id>/<partition>/<part id>-<random>.parquet, relative to the prefix of the store
 //
 // Invariants:
 //   1. A key is random, and an object is written only if its key does not exist: no object is ever overwritten.
 //   2. A part is recorded as uploaded only after size and checksum of its object were read back.
-//   3. The table version that contains the part is marked as in use during the upload, so its file is not deleted.
+//   3. The table version that contains the part is marked as in use meanwhile, so its file is not deleted.
+//   4. Before a local file is dropped, size and checksum of its object are read once more, and the checksum of the file is
+//      compared with it; and its sidecar is durable (storage/part/sidecar.ts).
 //
 // If no store is configured, or the store is unavailable, parts stay local until it is available; nothing else waits
 // for them.
@@ -18,14 +21,22 @@ import type { Log } from '../base/log.js'
 import { StoreError } from '../object-store/object-store.js'
 import type { ToWriter } from '../storage/jobs/messages.js'
 import { isOlder } from '../storage/schema/age.js'
-import type { PartDescriptor, TableVersion } from '../storage/schema/schema.js'
+import {
+  isRemoteOnly,
+  type PartDescriptor,
+  type PartitionAge,
+  sidecarFileOf,
+  type TableVersion,
+} from '../storage/schema/schema.js'
 import type { StoreClient } from '../threads/store-client.js'
 import type { CatalogView } from './catalog-view.js'
+
+export type PolicyStore = Pick<StoreClient, 'upload' | 'writeSidecar'>
 
 export interface UploaderOptions {
   readonly view: CatalogView
   /** Null: none is configured, and parts wait. */
-  readonly store: Pick<StoreClient, 'upload'> | null
+  readonly store: PolicyStore | null
   /** Whether the store honours put-if-absent and is there. */
   readonly ready: () => boolean
   /** Of parts. */
@@ -42,15 +53,19 @@ export interface UploaderOptions {
 export interface UploadFigures {
   /** Parts that are old enough and not uploaded. */
   readonly waiting: number
+  /** Uploaded parts whose local files are old enough to be dropped. */
+  readonly droppable: number
   readonly uploaded: number
   readonly bytes: number
+  /** Parts whose local files were dropped. */
+  readonly dropped: number
   readonly failures: number
-  /** Of the last upload; null: it succeeded. */
+  /** Of the last transfer; null: it succeeded. */
   readonly failure: string | null
 }
 
 const lookMs = 1000
-const uploadsAtOnce = 4
+const transfersAtOnce = 4
 /** After a failure. */
 const pauseMs = 10_000
 /** The writer notes an upload within this time, or never: the part was replaced, or the disk is full. */
@@ -58,12 +73,12 @@ const notedMs = 60_000
 
 export class Uploader {
   readonly #options: UploaderOptions
-  /** By part id: until when the part is not uploaded again. */
+  /** By part id, negative when its file is dropped: until when that is not tried again. */
   readonly #busy = new Map<number, number>()
   readonly #timer: NodeJS.Timeout
   #running = 0
   #pausedUntilMs = 0
-  #figures: UploadFigures = { waiting: 0, uploaded: 0, bytes: 0, failures: 0, failure: null }
+  #figures: UploadFigures = { waiting: 0, droppable: 0, uploaded: 0, bytes: 0, dropped: 0, failures: 0, failure: null }
 
   constructor(options: UploaderOptions) {
     this.#options = options
@@ -78,42 +93,71 @@ export class Uploader {
     const { view, store, clock, ready, report } = this.#options
     const nowMs = clock.monotonicMs()
     const nowMicros = BigInt(Math.floor(clock.nowMicros()))
-    let waiting = 0
+    let [waiting, droppable] = [0, 0]
+    const isFree = (work: number): boolean =>
+      ready() && nowMs >= this.#pausedUntilMs && this.#running < transfersAtOnce && (this.#busy.get(work) ?? 0) <= nowMs
     for (const version of view.tables()) {
       for (const part of dueParts(version, nowMicros)) {
         waiting++
-        const isBusy = (this.#busy.get(part.id) ?? 0) > nowMs
-        const isFull = this.#running >= uploadsAtOnce || nowMs < this.#pausedUntilMs
-        if (store !== null && ready() && !isBusy && !isFull) void this.#upload(store, version, part)
+        if (store !== null && isFree(part.id)) void this.#upload(store, version, part)
+      }
+      for (const part of droppableParts(version, nowMicros)) {
+        droppable++
+        if (store !== null && isFree(-part.id)) void this.#dropLocal(store, version, part)
       }
     }
     for (const [partId, untilMs] of this.#busy) if (untilMs <= nowMs) this.#busy.delete(partId)
-    this.#figures = { ...this.#figures, waiting }
+    this.#figures = { ...this.#figures, waiting, droppable }
     report(this.#figures)
   }
 
-  async #upload(
-    store: Pick<StoreClient, 'upload'>,
-    { schema: { id: tableId, name } }: TableVersion,
-    part: PartDescriptor,
-  ): Promise<void> {
-    const { view, directory, rootId, clock, log, post, report } = this.#options
+  async #upload(store: PolicyStore, version: TableVersion, part: PartDescriptor): Promise<void> {
+    const { directory, rootId, post } = this.#options
+    const tableId = version.schema.id
     const key = `${rootId}/${tableId}/${part.partition}/${part.id}-${randomUUID()}.parquet`
-    const held = view.hold([tableId])
-    this.#running++
-    this.#busy.set(part.id, Number.POSITIVE_INFINITY)
-    try {
+    await this.#attempt(version, part.id, 'uploaded', async () => {
       const { bytes, checksum } = await store.upload(`${directory}/${part.file}`, key)
       post({ kind: 'uploaded', tableId, partId: part.id, remote: { key, checksum } })
-      this.#busy.set(part.id, clock.monotonicMs() + notedMs)
       const { uploaded, bytes: before } = this.#figures
       this.#figures = { ...this.#figures, uploaded: uploaded + 1, bytes: before + bytes, failure: null }
+    })
+  }
+
+  async #dropLocal(store: PolicyStore, version: TableVersion, part: PartDescriptor): Promise<void> {
+    const { directory, post } = this.#options
+    const { remote } = part
+    if (remote === undefined) return
+    await this.#attempt(version, -part.id, 'dropped from this disk', async () => {
+      await store.writeSidecar(`${directory}/${part.file}`, `${directory}/${sidecarFileOf(part)}`, remote)
+      post({ kind: 'uploaded', tableId: version.schema.id, partId: part.id, remote: { ...remote, only: true } })
+      this.#figures = { ...this.#figures, dropped: this.#figures.dropped + 1, failure: null }
+    })
+  }
+
+  /** Works on a part while its version is in use. After a failure all work pauses. */
+  async #attempt(
+    { schema: { id: tableId, name } }: TableVersion,
+    busy: number,
+    what: string,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    const { view, clock, log, report } = this.#options
+    const held = view.hold([tableId])
+    this.#running++
+    this.#busy.set(busy, Number.POSITIVE_INFINITY)
+    try {
+      await work()
+      this.#busy.set(busy, clock.monotonicMs() + notedMs)
     } catch (error) {
-      this.#busy.delete(part.id)
+      this.#busy.delete(busy)
       if (!(error instanceof StoreError)) throw error
       this.#pausedUntilMs = clock.monotonicMs() + pauseMs
       if (this.#figures.failure !== error.message) {
-        log('W', 'object-store', `a part could not be uploaded [table=${name}, part=${part.id}]: ${error.message}`)
+        log(
+          'W',
+          'object-store',
+          `a part could not be ${what} [table=${name}, part=${Math.abs(busy)}]: ${error.message}`,
+        )
       }
       this.#figures = { ...this.#figures, failures: this.#figures.failures + 1, failure: error.message }
     } finally {
@@ -125,11 +169,26 @@ export class Uploader {
 }
 
 /** Parts of partitions that TO REMOTE is about and that are not in the store. */
-export function dueParts({ schema, parts }: TableVersion, nowMicros: bigint): readonly PartDescriptor[] {
-  const { policy } = schema
-  if (policy == null || !policy.enabled || policy.toRemote === null || parts.length === 0) return []
+export function dueParts(version: TableVersion, nowMicros: bigint): readonly PartDescriptor[] {
+  const age = version.schema.policy?.toRemote ?? null
+  return partsBefore(version, nowMicros, age).filter(({ remote }) => remote === undefined)
+}
+
+/** Uploaded parts of partitions that DROP LOCAL is about, whose files are still on this disk. */
+function droppableParts(version: TableVersion, nowMicros: bigint): readonly PartDescriptor[] {
+  const age = version.schema.policy?.dropLocal ?? null
+  return partsBefore(version, nowMicros, age).filter((part) => part.remote !== undefined && !isRemoteOnly(part))
+}
+
+/** Parts of partitions of at least this age; none while the policy is disabled. */
+function partsBefore(
+  { schema, parts }: TableVersion,
+  nowMicros: bigint,
+  age: PartitionAge | null,
+): readonly PartDescriptor[] {
+  if (age === null || schema.policy?.enabled !== true || parts.length === 0) return []
   let newest = 0n
   for (const { maxTs } of parts) if (maxTs > newest) newest = maxTs
-  const isDue = isOlder(schema, newest, nowMicros, policy.toRemote)
-  return parts.filter(({ remote, maxTs }) => remote === undefined && isDue(maxTs))
+  const isDue = isOlder(schema, newest, nowMicros, age)
+  return parts.filter(({ maxTs }) => isDue(maxTs))
 }

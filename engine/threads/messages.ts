@@ -5,6 +5,7 @@ import type { ErrorRecord } from '../base/errors.js'
 import type { CsvBatch, CsvReject, CsvShape, StagedGeneration } from '../csv/shape.js'
 import type { FromQueryThread, ToQueryThread } from '../exec/run/messages.js'
 import type { Job, JobResult, PackedRows, StageWork } from '../storage/jobs/messages.js'
+import type { FromBlockReader } from '../storage/part/remote-blocks.js'
 
 interface CsvStage {
   readonly columnIds: readonly number[]
@@ -14,6 +15,8 @@ interface CsvStage {
 export type ToQueryHost =
   | ToQueryThread
   | { readonly kind: 'job'; readonly jobId: number; readonly job: Job | StageWork }
+  /** Blocks of remote parts are cached on this disk, or could not be fetched. */
+  | { readonly kind: 'fetched'; readonly requestId: number; readonly error: string | null }
   /** With `stage`, shared blocks are filled and rows become generations; without it, batches are sent back. */
   | { readonly kind: 'csvOpen'; readonly csvId: number; readonly shape: CsvShape; readonly stage: CsvStage | null }
   | {
@@ -34,6 +37,7 @@ export type ToQueryHost =
 
 export type FromQueryHost =
   | FromQueryThread
+  | FromBlockReader
   | { readonly kind: 'csvBatches'; readonly csvId: number; readonly batches: readonly CsvBatch[] }
   | { readonly kind: 'csvLent'; readonly csvId: number; readonly address: number }
   | { readonly kind: 'csvTaken'; readonly csvId: number; readonly rows: number; readonly rejects: readonly CsvReject[] }

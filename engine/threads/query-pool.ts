@@ -4,6 +4,7 @@
 //
 // A query that fails for lack of memory is run again later if other queries hold memory and its reader has received
 // nothing yet (memory-queue.ts). It keeps its id and its snapshot, and may run on another thread.
+// So does a query, or a job, that misses rows of the object store: it is run again when they are on this disk.
 //
 // The thread that runs a query, its coordinator, may offer part of the plan for parallel execution; then all other
 // query threads are notified and may help. When the query ends, these helpers are told to leave it. Until each has
@@ -34,8 +35,10 @@ import type { LoadServices } from './load-client.js'
 import { MemoryQueue, type Starved } from './memory-queue.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import { OrphanedMemory, type Settled } from './orphaned-memory.js'
+import type { ParallelAttempt, PostedJob, Task, Worker } from './query-attempts.js'
 import { type QueryReply, type QuerySummary, Running, type RunningQuery } from './query-reader.js'
 import type { Overdue } from './query-watch.js'
+import { type BlockSource, RemoteFetches } from './remote-fetches.js'
 import { type Thread, tooDeepText } from './thread.js'
 import { threadIds } from './wake.js'
 
@@ -43,54 +46,10 @@ export type { QuerySummary, RunningQuery }
 
 /** Maximum number of turns of a query that fails for lack of memory. */
 const turnsMax = 5
-/** A job that this many threads have died with is considered the cause, and fails. */
+/** A job that this many threads have died with, or that missed fetched rows so often, fails. */
 const jobDeathsMax = 3
-
-/** A query, until nothing uses its resources any more. */
-interface Task {
-  readonly running: Running
-  readonly request: Omit<RunQuery, 'kind' | 'queryId'>
-  readonly ended: () => void
-  readonly startedMs: number
-  readonly starved: Starved
-  /** The thread of the current attempt; null between two attempts. */
-  worker: Worker | null
-}
-
-/** One attempt to run a query: its workers, and what to do when they are gone. */
-interface ParallelAttempt {
-  /** Whether other queries were running when the attempt began. */
-  readonly ranWithOthers: boolean
-  /** Number of this attempt among those of all queries. */
-  readonly attempt: number
-  readonly coordinator: Thread<ToQueryHost>
-  readonly request: RunQuery
-  /** Threads that may still be working for the query. */
-  readonly fragmentWorkers: Set<Thread<ToQueryHost>>
-  /** All threads that were notified. */
-  readonly notified: Set<Thread<ToQueryHost>>
-  called: boolean
-  readonly startedMs: number
-  /** When the query ended for its reader. */
-  endedMs: number
-  ended: (() => void) | null
-}
-
-interface Worker {
-  readonly thread: Thread<ToQueryHost>
-  readonly queries: Set<Running>
-  /** Queries whose result blocks belong to this thread, until the blocks are returned. */
-  readonly readers: Set<Running>
-  /** Jobs by id. */
-  readonly jobs: Map<number, PostedJob>
-}
-
-interface PostedJob {
-  readonly jobId: number
-  readonly job: Job | StageWork
-  /** Number of threads that died while running it, except those terminated because of a query. */
-  readonly deaths: number
-}
+/** Maximum number of times that a query is run again because it missed rows of the object store. */
+const fetchesMax = 1000
 
 export interface QueryPoolOptions {
   readonly memory: SharedMemory
@@ -100,6 +59,8 @@ export interface QueryPoolOptions {
   readonly jobFailed: (jobId: number, error: ErrorRecord) => void
   /** Called when nothing uses the memory of a terminated thread any more. */
   readonly threadSettled?: Settled
+  /** Where blocks of remote parts are fetched; null or absent: nowhere. */
+  readonly blocks?: BlockSource | null
 }
 
 export class QueryPool {
@@ -113,6 +74,7 @@ export class QueryPool {
   readonly #stages = new Map<number, Deferred<JobResult>>()
   readonly #orphans: OrphanedMemory
   readonly #starved: MemoryQueue
+  readonly #fetches: RemoteFetches
   /** Whether a query without a memory limit was running when the last turn began: it may have taken memory since. */
   #besideUnbounded = false
   /** Number of attempts so far. */
@@ -125,6 +87,7 @@ export class QueryPool {
     this.#options = options
     const free = (addresses: readonly number[]): void => this.#leastBusy().thread.post({ kind: 'free', addresses })
     this.#orphans = new OrphanedMemory(options.memory, free, options.threadSettled ?? (() => {}))
+    this.#fetches = new RemoteFetches(options.blocks ?? null)
     this.#starved = new MemoryQueue(createAllocator(options.memory, threadIds.main))
   }
 
@@ -204,7 +167,7 @@ export class QueryPool {
       start: () => this.#turn(task),
       expire: () => this.#failed(task, new TimeoutError(request.timeoutMs)),
     }
-    const task: Task = { running, request, ended, startedMs, starved, worker: null }
+    const task: Task = { running, request, ended, startedMs, starved, fetches: 0, worker: null }
     this.#running.set(queryId, task)
     if (ready === null) this.#begin(task)
     else
@@ -277,8 +240,24 @@ export class QueryPool {
     return turns < turnsMax && (this.#besideUnbounded || this.#starved.crowdedBy(others))
   }
 
-  /** Ends an attempt and queues the query. */
-  #pause(task: Task, worker: Worker): void {
+  /** Whether a failed query is run again when the rows that it missed have been fetched. */
+  #mayFetch({ running, fetches }: Task, error: ErrorRecord): boolean {
+    const { begun, cancelled, queryId } = running
+    return (
+      error.detail === 'remote' && !begun && cancelled === null && fetches < fetchesMax && this.#parallel.has(queryId)
+    )
+  }
+
+  #whenFetched(task: Task, threadId: number): void {
+    task.fetches++
+    const { queryId } = task.running
+    void this.#fetches.settled(threadId).then(() => {
+      if (this.#running.has(queryId)) this.#turn(task)
+    })
+  }
+
+  /** Ends an attempt; \`next\` is called when nothing works for it any more, unless the query was cancelled. */
+  #pause(task: Task, worker: Worker, next: () => void): void {
     const { running, starved } = task
     const parallel = this.#parallel.get(running.queryId)
     assert(parallel !== undefined, 'an attempt is known until its end')
@@ -287,7 +266,7 @@ export class QueryPool {
     task.worker = null
     this.#starved.leave(starved)
     this.#dismiss(running.queryId, parallel, () => {
-      if (this.#running.has(running.queryId)) this.#starved.join(starved)
+      if (this.#running.has(running.queryId)) next()
       else this.#end(task)
     })
   }
@@ -345,10 +324,19 @@ export class QueryPool {
         if (message.jobId < 0) this.#stageDone(message.jobId).resolve(message.result)
         else this.#options.jobDone(message.jobId, message.result)
         return
-      case 'jobFailed':
+      case 'jobFailed': {
+        const posted = this.#workers.get(threadId)?.jobs.get(message.jobId)
         this.#workers.get(threadId)?.jobs.delete(message.jobId)
-        this.#jobFailed(message.jobId, message.error)
+        if (posted === undefined || message.error.detail !== 'remote') this.#jobFailed(message.jobId, message.error)
+        else void this.#fetches.settled(threadId).then(() => this.#runAgain(posted, true, message.error))
         return
+      }
+      case 'fetchBlocks':
+      case 'blocksUsed': {
+        const thread = this.#workers.get(threadId)?.thread
+        if (thread !== undefined) this.#fetches.receive(thread, message)
+        return
+      }
       case 'csvBatches':
       case 'csvFailed':
       case 'csvLent':
@@ -450,8 +438,11 @@ export class QueryPool {
     const task = this.#running.get(message.queryId)
     if (task === undefined) return
     const { running, worker } = task
-    if (message.kind === 'error' && worker !== null && this.#mayRestart(task, message.error)) this.#pause(task, worker)
-    else if (message.kind === 'end' || message.kind === 'error') this.#finish(message)
+    if (message.kind === 'error' && worker !== null && this.#mayRestart(task, message.error)) {
+      this.#pause(task, worker, () => this.#starved.join(task.starved))
+    } else if (message.kind === 'error' && worker !== null && this.#mayFetch(task, message.error)) {
+      this.#pause(task, worker, () => this.#whenFetched(task, worker.thread.threadId))
+    } else if (message.kind === 'end' || message.kind === 'error') this.#finish(message)
     else running.deliver(message)
   }
 

@@ -14,6 +14,7 @@ import { ChunkCache } from '../storage/cache/chunk-cache.js'
 import { pageCodecDefault } from '../storage/jobs/part-job.js'
 import { reclaiming } from '../storage/memtable/reclaimed-memory.js'
 import { createPartAccess } from '../storage/part/part-reader.js'
+import { RemoteBlocks } from '../storage/part/remote-blocks.js'
 import { temporaryFiles } from '../storage/part/temporary-files.js'
 import { noteActivity } from './activity.js'
 import { CsvLoop, isCsvMessage } from './csv-loop.js'
@@ -44,6 +45,7 @@ const clock = new AnchoredClock(systemTime, options.clockAnchor)
 const kernels = loadKernels(memory)
 const files = nodeFiles()
 const cache = new ChunkCache(memory, plain, options.cacheAddress, threadId)
+const remote = new RemoteBlocks({ files, directory: options.blocks, post, nowMs: () => clock.monotonicMs() })
 const partAccess = createPartAccess({
   files,
   directory: options.directory,
@@ -51,6 +53,7 @@ const partAccess = createPartAccess({
   allocator: plain,
   kernels,
   cache,
+  remote,
 })
 const queries = new QueryLoop({
   memory,
@@ -100,6 +103,7 @@ function untilNextMs(): number {
 function receive(message: ToQueryHost): void {
   if (message.kind === 'close') closing = true
   else if (isCsvMessage(message)) csv.receive(message)
+  else if (message.kind === 'fetched') remote.fetched(message.requestId, message.error)
   else if (message.kind === 'job') jobs.add(message.jobId, message.job)
   else queries.receive(message)
 }

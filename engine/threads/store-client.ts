@@ -3,6 +3,7 @@
 
 import { type Deferred, deferred } from '../base/deferred.js'
 import { NetworkError } from '../base/errors.js'
+import type { BlocksRequest } from '../object-store/block-cache.js'
 import {
   type ByteRange,
   type ObjectBody,
@@ -13,10 +14,10 @@ import {
   type StoreCapabilities,
   StoreError,
 } from '../object-store/object-store.js'
-import type { ObjectStoreOptions } from '../object-store/open-store.js'
 import type { TransferredFile } from '../object-store/transfer.js'
+import type { RemoteCopy } from '../storage/schema/schema.js'
 import { startWorker } from './launch.js'
-import type { FromStoreThread, StoreReply, StoreRequest, ToStoreThread } from './store-messages.js'
+import type { FromStoreThread, StoreReply, StoreRequest, StoreThreadOptions, ToStoreThread } from './store-messages.js'
 
 export interface StoreClient extends ObjectStore {
   /** The same endpoint and keys with another bucket. */
@@ -25,9 +26,14 @@ export interface StoreClient extends ObjectStore {
   upload(path: string, key: string): Promise<TransferredFile>
   /** Writes an object to a new local file. */
   fetch(key: string, path: string): Promise<TransferredFile>
+  /** Resolves when the blocks are in the local cache. */
+  fetchBlocks(request: BlocksRequest): Promise<void>
+  blocksUsed(names: readonly string[]): Promise<void>
+  /** Verifies the part's object, and writes the sidecar of the local part at `path` durably. */
+  writeSidecar(path: string, target: string, copy: RemoteCopy): Promise<void>
 }
 
-export function openStoreClient(options: ObjectStoreOptions): StoreClient {
+export function openStoreClient(options: StoreThreadOptions): StoreClient {
   return new Client(options.url, new Connection(options), '')
 }
 
@@ -37,7 +43,7 @@ class Connection {
   #lastId = 0
   #ended: Error | null = null
 
-  constructor(options: ObjectStoreOptions) {
+  constructor(options: StoreThreadOptions) {
     this.#worker = startWorker('store-thread.js', options, [])
     this.#worker.unref()
     this.#worker.on('message', ({ id, reply }: FromStoreThread) => {
@@ -129,6 +135,18 @@ class Client implements StoreClient {
 
   async fetch(key: string, path: string): Promise<TransferredFile> {
     return (await this.#ask({ kind: 'fetch', key, path }, 'file')).file
+  }
+
+  async fetchBlocks(request: BlocksRequest): Promise<void> {
+    await this.#ask({ kind: 'fetchBlocks', request }, 'done')
+  }
+
+  async blocksUsed(names: readonly string[]): Promise<void> {
+    await this.#ask({ kind: 'blocksUsed', names }, 'done')
+  }
+
+  async writeSidecar(path: string, target: string, copy: RemoteCopy): Promise<void> {
+    await this.#ask({ kind: 'sidecar', path, target, copy }, 'done')
   }
 
   close(): Promise<void> {

@@ -1,5 +1,6 @@
 // Messages between the main thread and the object store's thread: one reply for each request.
 
+import type { BlockCacheOptions, BlocksRequest } from '../object-store/block-cache.js'
 import type {
   ByteRange,
   ObjectHead,
@@ -8,7 +9,15 @@ import type {
   StoreCapabilities,
   StoreErrorKind,
 } from '../object-store/object-store.js'
+import type { ObjectStoreOptions } from '../object-store/open-store.js'
 import type { TransferredFile } from '../object-store/transfer.js'
+import type { RemoteCopy } from '../storage/schema/schema.js'
+
+/** The first message to the thread. */
+export interface StoreThreadOptions extends ObjectStoreOptions {
+  /** Where rows of remote parts are cached. */
+  readonly blocks: BlockCacheOptions
+}
 
 /** `bucket`: another one with the same endpoint and keys; empty: the configured place. */
 export type StoreRequest =
@@ -20,6 +29,11 @@ export type StoreRequest =
   | { readonly kind: 'probe' }
   | { readonly kind: 'upload'; readonly path: string; readonly key: string }
   | { readonly kind: 'fetch'; readonly key: string; readonly path: string }
+  /** Brings blocks of an object into the local cache. */
+  | { readonly kind: 'fetchBlocks'; readonly request: BlocksRequest }
+  | { readonly kind: 'blocksUsed'; readonly names: readonly string[] }
+  /** Compares the object with what was uploaded, and writes the sidecar of the local part at `path`. */
+  | { readonly kind: 'sidecar'; readonly path: string; readonly target: string; readonly copy: RemoteCopy }
   | { readonly kind: 'close' }
 
 export type StoreReply =

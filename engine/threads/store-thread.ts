@@ -5,11 +5,14 @@
 
 import { MessagePort, parentPort } from 'node:worker_threads'
 import { assert, unreachable } from '../base/assert.js'
+import { systemClock } from '../base/clock.js'
 import { nodeFiles } from '../base/files.js'
+import { BlockCache } from '../object-store/block-cache.js'
 import { bodyOf, type ObjectInfo, type ObjectStore, StoreError } from '../object-store/object-store.js'
-import { type ObjectStoreOptions, openStore } from '../object-store/open-store.js'
-import { fetchFile, uploadFile } from '../object-store/transfer.js'
-import type { FromStoreThread, StoreReply, StoreRequest, ToStoreThread } from './store-messages.js'
+import { openStore } from '../object-store/open-store.js'
+import { fetchFile, uploadFile, verifyObject } from '../object-store/transfer.js'
+import { writeSidecar } from '../storage/part/sidecar.js'
+import type { FromStoreThread, StoreReply, StoreRequest, StoreThreadOptions, ToStoreThread } from './store-messages.js'
 
 assert(parentPort instanceof MessagePort, 'a worker has a parent port')
 const port = parentPort
@@ -18,31 +21,32 @@ const files = nodeFiles()
 type StoreOf = (bucket: string) => ObjectStore
 
 /** The first message says what to open. */
-port.once('message', (options: ObjectStoreOptions) => {
+port.once('message', (options: StoreThreadOptions) => {
   const stores = new Map<string, ObjectStore>()
   const storeOf: StoreOf = (bucket) => {
     const store = stores.get(bucket) ?? openStore(bucket === '' ? options : { ...options, url: `s3://${bucket}` })
     stores.set(bucket, store)
     return store
   }
+  const blocks = new BlockCache(options.blocks, files, systemClock)
   port.on('message', ({ id, bucket, request }: ToStoreThread) => {
-    const replying = request.kind === 'close' ? close(stores) : execute(storeOf, bucket, request)
+    const replying = request.kind === 'close' ? close(stores) : execute(storeOf, bucket, request, blocks)
     void replying.then((reply) => port.postMessage({ id, reply } satisfies FromStoreThread))
   })
 })
 
 type Operation = Exclude<StoreRequest, { kind: 'close' }>
 
-async function execute(storeOf: StoreOf, bucket: string, request: Operation): Promise<StoreReply> {
+async function execute(storeOf: StoreOf, bucket: string, request: Operation, blocks: BlockCache): Promise<StoreReply> {
   try {
-    return await replyTo(storeOf(bucket), request)
+    return await replyTo(storeOf(bucket), request, blocks)
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error)
     return { kind: 'failed', error: error instanceof StoreError ? error.kind : null, message }
   }
 }
 
-async function replyTo(store: ObjectStore, request: Operation): Promise<StoreReply> {
+async function replyTo(store: ObjectStore, request: Operation, blocks: BlockCache): Promise<StoreReply> {
   switch (request.kind) {
     case 'put':
       return { kind: 'object', info: await put(store, request) }
@@ -64,6 +68,16 @@ async function replyTo(store: ObjectStore, request: Operation): Promise<StoreRep
       return { kind: 'file', file: await uploadFile(store, files, request.path, request.key) }
     case 'fetch':
       return { kind: 'file', file: await fetchFile(store, files, request.key, request.path) }
+    case 'fetchBlocks':
+      await blocks.fetch(store, request.request)
+      return { kind: 'done' }
+    case 'blocksUsed':
+      blocks.used(request.names)
+      return { kind: 'done' }
+    case 'sidecar':
+      await verifyObject(store, files.size(request.path), request.copy)
+      writeSidecar(files, request.path, request.target, request.copy)
+      return { kind: 'done' }
     default:
       return unreachable(request)
   }

@@ -283,7 +283,7 @@ class GroupMorsel implements MorselEncoder {
     this.#encoder = new GroupEncoder(encoding, work, columns, () => retained, give)
   }
 
-  step(source: MorselSource): boolean {
+  step(source: MorselSource): boolean | 'waiting' {
     this.#stored ??= source.stored?.(this.#encoder.room) ?? null
     if (this.#stored !== null) {
       this.#takeColumn(this.#stored)
@@ -294,7 +294,7 @@ class GroupMorsel implements MorselEncoder {
       this.#encoder.rows(pulled.vectors, 0, pulled.rows)
       this.rows += pulled.rows
     }
-    return pulled !== null
+    return pulled === 'waiting' ? pulled : pulled !== null
   }
 
   #takeColumn(stored: StoredRows): void {

@@ -31,7 +31,7 @@ export interface MorselEncoder {
   /** True when no batch is partly encoded, so that the source may free what it can read again. */
   readonly betweenBatches: boolean
   /** Encodes some rows; false when the morsel has no more. */
-  step(source: MorselSource): boolean
+  step(source: MorselSource): boolean | 'waiting'
   end(): EncodedMorsel
 }
 

@@ -75,8 +75,8 @@ export interface DivisibleRows {
 }
 
 export interface ComputedRows {
-  /** Samples the source in steps: the fraction of rows that pass, or null while it is not known. */
-  selectivity(): number | null
+  /** Samples the source in steps: the fraction of rows that pass, once it is known. */
+  selectivity(): number | 'working' | 'waiting'
   /** The rows that head() has not read, on this thread alone. */
   undivided(): Operator
 }

@@ -112,8 +112,9 @@ class Coordinator implements Operator {
       if (isBatch(pulled)) this.#headRows += pulled.rows
       if (pulled !== null) return pulled
     } else {
-      this.#selectivity = this.#rows.computed === null ? 1 : this.#rows.computed.selectivity()
-      if (this.#selectivity === null) return 'working'
+      const selectivity = this.#rows.computed === null ? 1 : this.#rows.computed.selectivity()
+      if (typeof selectivity !== 'number') return selectivity
+      this.#selectivity = selectivity
     }
     this.#inner = this.#divided()
     return 'working'
@@ -236,8 +237,8 @@ class MorselWorker implements ChunkWorker {
     this.#source.seek(morsel)
   }
 
-  step(): boolean {
-    return this.#encoder?.step(this.#source) === true
+  step(): boolean | 'waiting' {
+    return this.#encoder?.step(this.#source) ?? false
   }
 
   result(): number {

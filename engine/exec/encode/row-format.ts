@@ -101,10 +101,10 @@ export class RowMorsel implements MorselEncoder {
     return this.#batch === null
   }
 
-  step(source: MorselSource): boolean {
+  step(source: MorselSource): boolean | 'waiting' {
     if (this.#batch === null) {
       const pulled = source.take()
-      if (!isBatch(pulled)) return pulled !== null
+      if (!isBatch(pulled)) return pulled === 'waiting' ? pulled : pulled !== null
       this.#batch = pulled
       this.#row = 0
     }

@@ -90,6 +90,7 @@ class TableRows implements DivisibleRows {
     const end = this.#next + headRows
     const pull = (): Pull => {
       if (this.#next >= end) return null
+      if (!reader.ready()) return 'waiting'
       const batch = reader.take(end - this.#next)
       this.#next = reader.row
       return batch
@@ -160,7 +161,8 @@ class TableMorsels implements MorselSource {
 
   take(): Pull {
     const rows = Math.min(this.stepRows, this.#rowEnd - this.#rows.row)
-    return rows === 0 ? null : this.#rows.take(rows)
+    if (rows === 0) return null
+    return this.#rows.ready() ? this.#rows.take(rows) : 'waiting'
   }
 
   stored(rowsMax: number): StoredRows | null {
@@ -168,7 +170,8 @@ class TableMorsels implements MorselSource {
     if (here === undefined || here.from > 0) return null
     const { morsel } = here
     const whole = morsel.rows <= Math.min(rowsMax, this.#rowEnd - this.#rows.row)
-    if (!whole || !isWorthCopying(morsel)) return null
+    // While it is fetched, take() waits.
+    if (!whole || !isWorthCopying(morsel) || !this.#rows.ready()) return null
     const { reader } = this.#rows
     const { columnIds } = this.#scan.shape
     return {

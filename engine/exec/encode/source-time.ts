@@ -51,6 +51,8 @@ class TimedRows implements DivisibleRows, ComputedRows {
   #rest: Plan
   #headRange: { readonly lo: bigint; readonly hi: bigint } | null = null
   readonly #sampled: ScanMorsel[]
+  /** The sample that is being read. */
+  #sample: IsolatedRows | null = null
   #sampledRows = 0
   #passedRows = 0
 
@@ -77,16 +79,21 @@ class TimedRows implements DivisibleRows, ComputedRows {
     return buildOperator(this.#context, within(this.#plan, range))
   }
 
-  selectivity(): number | null {
-    const morsel = this.#sampled.pop()
-    if (morsel === undefined) return Math.min(1, this.#passedRows / Math.max(1, this.#sampledRows))
-    const range = { lo: morsel.minTs, hi: firstRange([morsel], sampleRows, false).hi }
-    const rows = isolated(this.#context, within(this.#plan, range))
-    this.#sampledRows += Math.min(sampleRows, morsel.rows)
-    for (let pulled = rows.pull(); pulled !== null; pulled = rows.pull())
+  selectivity(): number | 'working' | 'waiting' {
+    if (this.#sample === null) {
+      const morsel = this.#sampled.pop()
+      if (morsel === undefined) return Math.min(1, this.#passedRows / Math.max(1, this.#sampledRows))
+      const range = { lo: morsel.minTs, hi: firstRange([morsel], sampleRows, false).hi }
+      this.#sample = isolated(this.#context, within(this.#plan, range))
+      this.#sampledRows += Math.min(sampleRows, morsel.rows)
+    }
+    for (let pulled = this.#sample.pull(); pulled !== null; pulled = this.#sample.pull()) {
+      if (pulled === 'waiting') return pulled
       if (isBatch(pulled)) this.#passedRows += pulled.rows
-    rows.release()
-    return null
+    }
+    this.#sample.release()
+    this.#sample = null
+    return 'working'
   }
 
   undivided(): Operator {

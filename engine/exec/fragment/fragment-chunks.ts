@@ -24,6 +24,7 @@ import type { Vector } from '../batch/vector.js'
 import type { ChunkWorker } from '../parallel/coordinator.js'
 import { covers, type ScanMorsel } from '../scan/morsels.js'
 import { orderedView } from '../scan/ordered-view.js'
+import { columnsRead } from '../scan/scan-shape.js'
 import { longScanMorsels, SliceReader } from '../scan/scan-slices.js'
 import { type SparseRows, sparseRows } from '../scan/sparse-rows.js'
 import { type ZoneMapAnswers, zoneMapAnswers } from '../scan/zone-map-answers.js'
@@ -74,6 +75,8 @@ export class DenseChunks implements ChunkWorker {
   readonly #sparse: SparseRows | null
   /** Page statistics that replace reading; undefined when every morsel has to be read. */
   readonly #known: ZoneMapAnswers | undefined
+  /** Columns that are read of each morsel. */
+  readonly #read: readonly number[]
   readonly #spare: number[] = []
   /** The slots of the current chunk, by start of the bucket. */
   readonly #slots = new Map<bigint, ChunkSlot>()
@@ -100,6 +103,7 @@ export class DenseChunks implements ChunkWorker {
     this.#unseen = this.#allGroups()
     this.#sparse = sparseRows(context, inputs, scan, query.buckets !== null || query.grid !== null)
     this.#known = zoneMapAnswers(context.memory, fragment, inputs, scan, query.grid === null ? keys.length : 1)
+    this.#read = columnsRead(scan)
     const { columns } = scan.snapshot.version.schema
     this.#typeOf = (id) => columns.find((column) => column.id === id)?.type ?? dataType('LONG')
     this.#prepare(fragment, this.#block)
@@ -127,7 +131,8 @@ export class DenseChunks implements ChunkWorker {
     this.#end = Math.min(morsels.length, this.#next + chunkMorsels)
   }
 
-  step(): boolean {
+  step(): boolean | 'waiting' {
+    if (!this.#isReady()) return 'waiting'
     for (let rows = 0; rows < stepRows && this.#next < this.#end; ) {
       const at = this.#next++
       const morsel = this.#query.morsels[at] as ScanMorsel
@@ -137,13 +142,27 @@ export class DenseChunks implements ChunkWorker {
     return this.#next < this.#end
   }
 
+  /** Whether the morsels of the next step can be read; they are all requested at once. */
+  #isReady(): boolean {
+    const { morsels } = this.#query
+    let isReady = true
+    for (let [at, rows] = [this.#next, 0]; rows < stepRows && at < this.#end; at++) {
+      const morsel = morsels[at]
+      if (morsel === undefined) break
+      rows += morsel.rows
+      if (this.#mayKnow(morsel) && this.#known?.statistics(morsel) !== undefined) continue
+      if (!morsel.ready(this.#read)) isReady = false
+    }
+    return isReady
+  }
+
   readonly #add: VisitStretch = (vectors, rows, firstRow, ts, minTs) => {
     if (ts === 0) this.#run(vectors, 0, rows, firstRow, this.#slotAt(minTs))
     else this.#runBuckets(vectors, rows, firstRow, ts)
   }
 
   /** Whether all rows are in the same bucket. */
-  #isInOneBucket({ minTs, maxTs }: ScanMorsel): boolean {
+  #isInOneBucket({ minTs, maxTs }: Pick<ScanMorsel, 'minTs' | 'maxTs'>): boolean {
     const { buckets } = this.#query
     return buckets === null || maxTs < buckets.of(minTs).end
   }
@@ -152,13 +171,16 @@ export class DenseChunks implements ChunkWorker {
    * Aggregates a morsel by its statistics, if it is entirely selected and in one bucket; false when it has to be read.
    */
   #addKnown(morsel: ScanMorsel): boolean {
-    const { scan } = this.#query
-    if (this.#known === undefined || !covers(scan.ranges, morsel.minTs, morsel.maxTs)) return false
-    if (!this.#isInOneBucket(morsel)) return false
+    if (this.#known === undefined || !this.#mayKnow(morsel)) return false
     const statistics = this.#known.statistics(morsel)
     if (statistics === undefined || morsel.superseded !== 0) return false
     this.#known.add(statistics, this.#slotAt(morsel.minTs).state)
     return true
+  }
+
+  #mayKnow({ minTs, maxTs }: ScanMorsel): boolean {
+    const { scan } = this.#query
+    return this.#known !== undefined && covers(scan.ranges, minTs, maxTs) && this.#isInOneBucket({ minTs, maxTs })
   }
 
   result(): number {

@@ -149,11 +149,11 @@ export class RowChunks implements ChunkWorker {
     this.#rows = { input: rowsOf(context, this.#input, { morsels: chosen, joins }, collected.wanted), collected }
   }
 
-  step(): boolean {
+  step(): boolean | 'waiting' {
     if (this.#rows === null) return false
     const batch = this.#rows.input.pull()
     if (isBatch(batch)) this.#rows.collected.add(batch)
-    return batch !== null
+    return batch === 'waiting' ? batch : batch !== null
   }
 
   result(): number {

@@ -120,8 +120,8 @@ export interface ChunkWorker {
   readonly heldMax?: number
   /** `again`: out of order, possibly after later chunks. */
   begin(chunk: number, again: boolean): void
-  /** Processes one morsel; false when the chunk has no more. */
-  step(): boolean
+  /** Processes one morsel; false when the chunk has no more, 'waiting' while the morsel is fetched from the object store. */
+  step(): boolean | 'waiting'
   /** Ends the chunk; returns the address of its result, aligned to 64. */
   result(): number
   recycle(result: number): void
@@ -284,9 +284,10 @@ export class CoordinatorRun {
     }
   }
 
-  #morsel(chunk: number): 'working' {
+  #morsel(chunk: number): 'working' | 'waiting' {
     const { worker } = this.#work
     const result = this.#workAt(chunk)
+    if (result === 'waiting') return result
     if (!this.#invited) this.#invite()
     if (result === 0) return 'working'
     this.#current = -1
@@ -297,10 +298,12 @@ export class CoordinatorRun {
   }
 
   /** The result of the chunk, or 0 when it is not finished. */
-  #workAt(chunk: number): number {
+  #workAt(chunk: number): number | 'waiting' {
     const { worker } = this.#work
     try {
-      return worker.step() ? 0 : worker.result()
+      const more = worker.step()
+      if (more === 'waiting') return more
+      return more ? 0 : worker.result()
     } catch (error) {
       this.#dropFor(error, chunk)
       return 0
@@ -399,7 +402,8 @@ export class WorkerRun {
       this.#setHolds(true)
       this.#worker.begin(this.#current, false)
     }
-    if (this.#worker.step()) return 'working'
+    const more = this.#worker.step()
+    if (more !== false) return more === true ? 'working' : more
     const result = this.#worker.result()
     if (this.#queue.finish(this.#current, result)) this.#results.set(this.#current, result)
     else this.#worker.recycle(result)

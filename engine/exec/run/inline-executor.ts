@@ -17,7 +17,7 @@ import type { Query } from '../../sql/plan/plan.js'
 import type { ChunkCache, PageCache } from '../../storage/cache/chunk-cache.js'
 import type { PackedBatch } from '../../storage/jobs/messages.js'
 import type { PartAccess, PartHandle } from '../../storage/part/part-access.js'
-import type { PartDescriptor, TableSnapshot } from '../../storage/schema/schema.js'
+import { isRemoteOnly, type PartDescriptor, type TableSnapshot } from '../../storage/schema/schema.js'
 import type { Value } from '../../types/value.js'
 import type { Encoding, FromQueryThread, RunQuery } from './messages.js'
 import type { QueryHost } from './query-host.js'
@@ -235,12 +235,15 @@ function openedTwice(access: PartAccess, missed: () => void): PartAccess {
   const requested = new Set<number>()
   return {
     open: (part, version) => {
+      if (isRemoteOnly(part)) throw elsewhere
       if (requested.has(part.id)) return access.open(part, version)
       if (requested.size >= askedPartsMax) requested.clear()
       requested.add(part.id)
       missed()
       return emptyPart(part)
     },
+    ready: () => true,
+    readyWhole: () => true,
     pin: (part, columnId, page) => access.pin(part, columnId, page),
     unpin: (address) => access.unpin(address),
     pinPacked: (part, columnId, page) => access.pinPacked(part, columnId, page),

@@ -11,6 +11,7 @@ import { createRandom } from '../../sql/functions/random-generator.js'
 import { demandOneRow, listKeys, type SubqueryResult } from '../../sql/functions/registry/evaluate.js'
 import type { Query } from '../../sql/plan/plan.js'
 import type { RewriteProgram } from '../../storage/jobs/messages.js'
+import type { JobSteps } from '../../storage/jobs/part-job.js'
 import { type RunProgram, rowNumberId } from '../../storage/jobs/rewrite.js'
 import type { PartAccess } from '../../storage/part/part-access.js'
 import type { Value } from '../../types/value.js'
@@ -40,7 +41,7 @@ export function programRunner(host: RewriteHost): RunProgram {
       const whole = { ...context, snapshots: [target, ...program.snapshots] }
       context.alive()
       for (const subquery of program.query.subqueries) subqueries.push(yield* runSubquery(whole, subquery))
-      for (const { rows, vectors } of batches(buildOperator(whole, program.query.plan))) {
+      for (const { rows, vectors, isWaiting } of batches(buildOperator(whole, program.query.plan))) {
         const [numbers, ...values] = vectors
         if (rows > 0 && numbers !== undefined) {
           changes.append(rows, numbers.address, values)
@@ -52,7 +53,7 @@ export function programRunner(host: RewriteHost): RunProgram {
               returned.map((vector) => valueReader(whole.memory, whole.strings, vector)),
             )
         }
-        yield
+        yield isWaiting ? 'waiting' : undefined
         context.alive()
       }
     } finally {
@@ -93,6 +94,8 @@ function numberedAccess(parts: PartAccess, arena: QueryArena): PartAccess {
   const own = new Set<number>()
   return {
     open: (part, version) => parts.open(part, version),
+    ready: (part, columnIds, page) => parts.ready(part, columnIds, page),
+    readyWhole: (part) => parts.readyWhole(part),
     pin: (part, columnId, page) => {
       if (columnId !== rowNumberId) return parts.pin(part, columnId, page)
       const first = part.firstRows[page]!
@@ -128,22 +131,20 @@ function numberedAccess(parts: PartAccess, arena: QueryArena): PartAccess {
   }
 }
 
-/** The operator's batches; empty ones after work without rows, so that the job can yield. */
-function* batches(operator: Operator): Generator<Batch, void> {
+/** The operator's batches; empty ones after work without rows, and while it waits, so that the job can yield. */
+function* batches(operator: Operator): Generator<Batch & { readonly isWaiting: boolean }, void> {
   for (let pulled = operator.pull(); pulled !== null; pulled = operator.pull()) {
-    yield isBatch(pulled) ? pulled : { rows: 0, vectors: [] }
+    const { rows, vectors } = isBatch(pulled) ? pulled : { rows: 0, vectors: [] }
+    yield { rows, vectors, isWaiting: pulled === 'waiting' }
   }
 }
 
-function* runSubquery(
-  context: ExecContext,
-  subquery: Query['subqueries'][number],
-): Generator<undefined, SubqueryResult> {
+function* runSubquery(context: ExecContext, subquery: Query['subqueries'][number]): JobSteps<SubqueryResult> {
   const { plan, mode } = subquery
   const list = numbersOf(context, subquery)
   const values: Value[] = []
   let count = 0
-  for (const { rows, vectors } of batches(buildOperator(context, plan))) {
+  for (const { rows, vectors, isWaiting } of batches(buildOperator(context, plan))) {
     count += rows
     if (mode === 'scalar') demandOneRow(count, subquery.position)
     if (rows > 0) list?.add(vectors[0] as Vector, rows)
@@ -152,7 +153,7 @@ function* runSubquery(
       const read = valueReader(context.memory, context.strings, vectors[0] as Vector)
       for (let row = 0; row < wanted; row++) values.push(read(row))
     }
-    yield
+    yield isWaiting ? 'waiting' : undefined
     context.alive()
   }
   if (mode === 'exists') return { mode, exists: count > 0 }

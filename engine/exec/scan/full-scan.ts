@@ -8,7 +8,7 @@ import type { ExecContext } from '../batch/context.js'
 import type { Vector } from '../batch/vector.js'
 import { type MorselList, pickMorsels } from './morsel-list.js'
 import { covers, rowCount, type ScanMorsel } from './morsels.js'
-import { type ScanShape, scanShape } from './scan-shape.js'
+import { columnsRead, type ScanShape, scanShape } from './scan-shape.js'
 import { type PageReads, SliceReader } from './scan-slices.js'
 import { scanRuns } from './zones.js'
 
@@ -151,12 +151,14 @@ export class NumberedRows {
   readonly #morsels: readonly ScanMorsel[]
   /** Number of each morsel's first row. */
   readonly #firsts: readonly number[]
+  readonly #read: readonly number[]
   #morsel = 0
   #row = 0
 
   constructor(context: ExecContext, { shape, morsels }: NumberedScan, reads: PageReads = 'cached') {
     this.reader = new SliceReader(context, shape, reads)
     this.#morsels = morsels
+    this.#read = columnsRead(shape)
     let first = 0
     this.#firsts = morsels.map(({ rows }) => {
       first += rows
@@ -181,6 +183,11 @@ export class NumberedRows {
     this.#leave()
     const morsel = this.#morsels[this.#morsel]
     return morsel === undefined ? undefined : { morsel, from: this.#row - (this.#firsts[this.#morsel] as number) }
+  }
+
+  /** Whether the next rows can be read; see ScanMorsel.ready. */
+  ready(): boolean {
+    return this.next()?.morsel.ready(this.#read) ?? true
   }
 
   /** Vectors of the next rows of one morsel, at most `rowsMax`; valid until the next call. */

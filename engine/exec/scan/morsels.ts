@@ -35,6 +35,11 @@ export interface ScanMorsel {
   readonly maxTs: bigint
   /** Whether the rows ascend by the designated timestamp. */
   readonly sorted: boolean
+  /**
+   * Whether these columns can be read now. If the morsel is only in the object store, it is requested: the scan returns
+   * 'waiting', and asks again. Throws ResourceError if the store cannot be reached.
+   */
+  ready(columnIds: readonly number[]): boolean
   /** Address of the column's first value, or 0 when all values are NULL. Pinned until release(). */
   column(columnId: number): number
   release(): void
@@ -258,6 +263,10 @@ class PageMorsel implements ScanMorsel {
     this.#handle = handle
   }
 
+  ready(columnIds: readonly number[]): boolean {
+    return this.#access.ready(this.#handle, columnIds, this.index)
+  }
+
   column(columnId: number): number {
     const known = this.#pinned?.get(columnId)
     if (known !== undefined) return known
@@ -348,6 +357,7 @@ export function changedMorsel(morsel: ScanMorsel, changes: Partial<ScanMorsel>):
     get superseded(): number {
       return morsel.superseded
     },
+    ready: (columnIds) => morsel.ready(columnIds),
     column: (columnId) => morsel.column(columnId),
     pick: (columnId, index, first, count, target) => morsel.pick(columnId, index, first, count, target),
     symbolRows: (columnId, ids, from, rows, out) => morsel.symbolRows(columnId, ids, from, rows, out),
@@ -411,6 +421,7 @@ function blockMorsel(
     sorted: timed && isBlockSorted(memory, block),
     superseded: supersededRows(memory, block),
     visibleRows,
+    ready: () => true,
     column: (columnId) => blockColumn(memory, block, columnId),
     pick: () => false,
     symbolRows: () => -1,

@@ -18,7 +18,7 @@ import { compileFilter, type FilterInput, type RowFilter } from '../expression/r
 import { type IndexedRows, indexedRows, sparseShare } from './indexed-rows.js'
 import type { ScanMorsel } from './morsels.js'
 import { type MergedRows, mergeRows } from './scan-merge.js'
-import type { ScanShape } from './scan-shape.js'
+import { columnsRead, type ScanShape } from './scan-shape.js'
 import { type SkipTest, type Stream, streamsOf } from './streams.js'
 import { scanRuns } from './zones.js'
 
@@ -135,6 +135,8 @@ class StreamMerge {
   readonly #skips: SkipTest
   readonly #dictionaries: readonly number[]
   readonly #columnIds: readonly number[]
+  /** Columns that are read of each morsel. */
+  readonly #read: readonly number[]
   readonly #types: readonly DataType[]
   #streams: Stream[] | null = null
   #merging: Merging | null = null
@@ -162,6 +164,7 @@ class StreamMerge {
     this.#descending = descending
     const dictionaries = new Map(shape.snapshot.version.dictionaries)
     this.#columnIds = shape.columnIds
+    this.#read = columnsRead(shape)
     this.#types = shape.types
     this.#out = new Gathered(context, shape.types)
     this.#dictionaries = shape.columnIds.map((id) => dictionaries.get(id) ?? 0)
@@ -184,7 +187,7 @@ class StreamMerge {
     this.filtered = false
     if (this.#merging !== null) return this.#mergedBatch(this.#merging)
     if (this.#stretch !== null) return this.#stretchBatch(this.#stretch)
-    return this.#step() ? 'working' : null
+    return this.#step()
   }
 
   #begin(): Stream[] {
@@ -202,33 +205,33 @@ class StreamMerge {
     })
   }
 
-  /** Determines which rows are returned next; false at the end. */
-  #step(): boolean {
+  /** Determines which rows are returned next; null at the end. */
+  #step(): 'working' | 'waiting' | null {
     this.#streams ??= this.#begin()
     this.#streams = this.#streams.filter((stream) => stream.settle())
     const streams = this.#streams
-    if (streams.length === 0) return false
+    if (streams.length === 0) return null
     if (this.#shape.snapshot.version.schema.timestampId < 0) return this.#unordered(streams)
     const leader = this.#leader(streams)
-    if (leader === null) return true
+    if (leader === null || leader === 'waiting') return leader ?? 'working'
     const others = streams.filter((stream) => stream !== leader)
     if (others.length === 0) return this.#startStretch(leader, leader.to - leader.from)
     const alone = this.#rowsAlone(leader, streams)
     if (alone >= Math.min(sliceRowsMin, leader.to - leader.from)) return this.#startStretch(leader, alone)
-    this.#startMerge(leader, streams)
-    return true
+    return this.#startMerge(leader, streams)
   }
 
   /** Without a designated timestamp, streams are returned one after the other, in commit order. */
-  #unordered(streams: readonly Stream[]): boolean {
+  #unordered(streams: readonly Stream[]): 'working' | 'waiting' {
     const stream = (this.#descending ? streams[streams.length - 1] : streams[0]) as Stream
+    if (!stream.ready(this.#read)) return 'waiting'
     stream.open()
-    return stream.from >= stream.to || this.#startStretch(stream, stream.to - stream.from)
+    return stream.from >= stream.to ? 'working' : this.#startStretch(stream, stream.to - stream.from)
   }
 
-  #startStretch(stream: Stream, rows: number): boolean {
+  #startStretch(stream: Stream, rows: number): 'working' {
     this.#stretch = { stream, rows }
-    return true
+    return 'working'
   }
 
   /** Whether a comes strictly before b in output order. */
@@ -237,7 +240,7 @@ class StreamMerge {
   }
 
   /** The stream with the first row, opened; null when it has no rows in its current morsel. */
-  #leader(streams: readonly Stream[]): Stream | null {
+  #leader(streams: readonly Stream[]): Stream | 'waiting' | null {
     for (;;) {
       let best = (this.#descending ? streams[streams.length - 1] : streams[0]) as Stream
       let bestHead = best.head
@@ -248,6 +251,8 @@ class StreamMerge {
           bestHead = head
         }
       }
+      // After a pause the timestamps of an open morsel are read again.
+      if (!best.ready(this.#read)) return 'waiting'
       if (best.morsel !== null) return best
       best.open()
       if (best.from >= best.to) return null
@@ -267,9 +272,11 @@ class StreamMerge {
     return rows
   }
 
-  #startMerge(leader: Stream, streams: readonly Stream[]): void {
+  #startMerge(leader: Stream, streams: readonly Stream[]): 'working' | 'waiting' {
     let bounding = leader
     let bound = leader.tail
+    const meeting = streams.filter((stream) => stream !== leader && !this.#before(bound, stream.head))
+    if (meeting.filter((stream) => !stream.ready(this.#read)).length > 0) return 'waiting'
     const active = new Set([leader])
     for (const stream of streams) {
       if (stream === leader || this.#before(bound, stream.head)) continue
@@ -287,6 +294,7 @@ class StreamMerge {
       return { stream, morsel: stream.morsel as ScanMorsel, rows, first: stream.take(rows) }
     })
     this.#merge(taken.filter(({ rows }) => rows > 0))
+    return 'working'
   }
 
   #merge(taken: readonly { stream: Stream; morsel: ScanMorsel; rows: number; first: number }[]): void {
@@ -301,6 +309,7 @@ class StreamMerge {
 
   #mergedBatch(merging: Merging): Pull {
     const rows = Math.min(this.#batchRowsMax, merging.merged.rows - merging.next)
+    if (rows > 0 && merging.morsels.filter((morsel) => !morsel.ready(this.#read)).length > 0) return 'waiting'
     if (rows === 0) {
       merging.merged.free()
       this.#merging = null
@@ -338,6 +347,7 @@ class StreamMerge {
       stretch.rows = 0
     }
     const rows = Math.min(this.#batchRows, stretch.rows)
+    if (rows > 0 && !stretch.stream.ready(this.#read)) return 'waiting'
     this.#batchRows = Math.min(this.#batchRowsMax, this.#batchRows * 2)
     if (rows === 0) {
       this.#stretch = null

@@ -14,6 +14,12 @@ export interface ScanShape {
   readonly filter: Expression | null
 }
 
+/** Ids of the columns whose pages a scan reads, with the designated timestamp, by which it cuts and merges. */
+export function columnsRead({ columnIds, snapshot }: Pick<ScanShape, 'columnIds' | 'snapshot'>): readonly number[] {
+  const { timestampId } = snapshot.version.schema
+  return timestampId < 0 || columnIds.includes(timestampId) ? columnIds : [...columnIds, timestampId]
+}
+
 export function scanShape(context: ExecContext, plan: Extract<Plan, { kind: 'scan' }>): ScanShape {
   const snapshot = context.snapshots[plan.table]
   assert(snapshot !== undefined, 'a query comes with the snapshots of its tables')

@@ -5,7 +5,7 @@ import type { ExecContext } from '../batch/context.js'
 import { rowsFor } from '../batch/small-batches.js'
 import { batchRowsMax, type Operator, type Pull } from '../batch/vector.js'
 import type { Run, ScanMorsel } from './morsels.js'
-import type { ScanShape } from './scan-shape.js'
+import { columnsRead, type ScanShape } from './scan-shape.js'
 import { longScanMorsels, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
 import { scanRuns } from './zones.js'
 
@@ -22,25 +22,37 @@ export function scanOperator(
   let morsels = chosen?.values()
   let slices: Slice[] = []
   let nextRow = 0
+  /** The next morsel, until it can be read. */
+  let upcoming: ScanMorsel | null = null
   let current: ScanMorsel | null = null
+  const columnIds = columnsRead(shape)
   const close = (): void => {
     current?.release()
     current = null
   }
   context.onEnd(close)
 
-  const advance = (): boolean => {
+  const advance = (): 'working' | 'waiting' | null => {
     close()
     morsels ??= eachMorsel(scanRuns(context, shape))
-    current = morsels.next().value ?? null
-    if (current === null) return false
-    slices = wanted?.skips(current) === true ? [] : reader.slices(current)
+    upcoming ??= morsels.next().value ?? null
+    if (upcoming === null) return null
+    const isSkipped = wanted?.skips(upcoming) === true
+    if (!isSkipped && !upcoming.ready(columnIds)) return 'waiting'
+    current = upcoming
+    upcoming = null
+    slices = isSkipped ? [] : reader.slices(current)
     nextRow = slices[0]?.from ?? 0
-    return true
+    return 'working'
   }
 
   const pull = (): Pull => {
-    while (current === null || slices.length === 0) if (!advance()) return null
+    while (current === null || slices.length === 0) {
+      const outcome = advance()
+      if (outcome !== 'working') return outcome
+    }
+    // Its pages may have been unpinned, and removed from this disk, since the last batch.
+    if (!current.ready(columnIds)) return 'waiting'
     const slice = slices[0] as Slice
     const from = nextRow
     const to = Math.min(slice.to, from + batchRows)

@@ -94,12 +94,23 @@ export class Stream {
     return context.memory.i64[(this.ts >>> 3) + (descending ? this.from : this.to - 1)]!
   }
 
+  /** Whether open() can read the columns of the current morsel; see ScanMorsel.ready. */
+  ready(columnIds: readonly number[]): boolean {
+    if (this.morsel !== null) return this.morsel.ready(columnIds)
+    const next = this.#listed()[this.#next]
+    return next === undefined || this.#shape.skips(next) || next.ready(columnIds)
+  }
+
+  #listed(): readonly ScanMorsel[] {
+    this.#morsels ??= this.#shape.descending ? this.#run.morsels.toReversed() : this.#run.morsels
+    return this.#morsels
+  }
+
   /** Opens the current morsel. It may have no rows in the ranges: call settle() again. */
   open(): void {
     if (this.morsel !== null) return
     const { context, timestampId, typeOf, ranges } = this.#shape
-    this.#morsels ??= this.#shape.descending ? this.#run.morsels.toReversed() : this.#run.morsels
-    const next = this.#morsels[this.#next]
+    const next = this.#listed()[this.#next]
     if (next === undefined || this.#shape.skips(next)) return
     this.#next++
     const morsel = orderedView(context, next, timestampId, typeOf)

@@ -41,6 +41,7 @@ function policyText({ policy }: TableSchema): string {
   const stages = [
     ...(policy.toParquet === null ? [] : [`TO PARQUET ${ageText(policy.toParquet)}`]),
     ...(policy.toRemote === null ? [] : [`TO REMOTE ${ageText(policy.toRemote)}`]),
+    ...(policy.dropLocal == null ? [] : [`DROP LOCAL ${ageText(policy.dropLocal)}`]),
   ]
   return ` STORAGE POLICY(${stages.join(', ')})`
 }

@@ -75,14 +75,21 @@ function policyOf({ stages, position }: ast.StoragePolicyClause, partitionBy: Pa
     }
     previous = stage
   }
-  // Nothing brings rows back from the store yet, so local parts have to stay.
-  const later = stages.find(({ kind }) => kind === 'drop local' || kind === 'drop remote')
-  if (later !== undefined) throw new SqlError(`${later.kind.toUpperCase()} is not supported yet`, later.position)
+  const dropRemote = stages.find(({ kind }) => kind === 'drop remote')
+  if (dropRemote !== undefined) throw new SqlError('DROP REMOTE is not supported yet', dropRemote.position)
+  const dropLocal = stages.find(({ kind }) => kind === 'drop local')
+  if (dropLocal !== undefined && !stages.some(({ kind }) => kind === 'to remote')) {
+    throw new SqlError('DROP LOCAL needs TO REMOTE before it: rows would be lost', dropLocal.position)
+  }
   const ageOf = (wanted: ast.PolicyStage['kind']) => {
     const stage = stages.find(({ kind }) => kind === wanted)
     return stage === undefined ? null : spanOf(stage.age)
   }
-  return { toParquet: ageOf('to parquet'), toRemote: ageOf('to remote'), enabled: true }
+  return {
+    ...{ toParquet: ageOf('to parquet'), toRemote: ageOf('to remote') },
+    ...(dropLocal === undefined ? {} : { dropLocal: ageOf('drop local') }),
+    enabled: true,
+  }
 }
 
 /**

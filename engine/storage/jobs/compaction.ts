@@ -10,6 +10,8 @@
 //   must look for superseded rows in them.
 // - Overlapping parts that are too large for one part are compacted in time slices, one output part for each. That
 //   rewrites every slice, so it waits for the parts of compactionPartsMin commits.
+// - Parts that are only in the object store stay as they are, and parts on both sides of one are not joined, until
+//   remotePartsMin parts overlap in time: late rows only add a part, and the others need not be fetched for them.
 // - Large parts that do not overlap in time are not compacted: it would save nothing but files. So rows that arrive in
 //   order are written only once, by the flush.
 // - Parts of which upserts have removed many rows are rewritten alone.
@@ -23,13 +25,13 @@ import { budgets } from '../../memory/budgets.js'
 import type { PartAccess } from '../part/part-access.js'
 import type { Scratch } from '../part/part-scratch.js'
 import { type PartInput, writePart } from '../part/part-writer.js'
-import type { PartDescriptor, TableVersion } from '../schema/schema.js'
+import { isRemoteOnly, type PartDescriptor, type TableVersion } from '../schema/schema.js'
 import { dedupChoices } from './merge-dedup.js'
 import { removedChoices } from './merge-removed.js'
 import { mergeChoices, mergeSource } from './merge-rows.js'
 import { type CompactionInput, sliceInputs, slicesMax } from './merge-slices.js'
 import type { Job, JobResult } from './messages.js'
-import { type JobTools, partTools, StorageJob, withArena, writerBytes } from './part-job.js'
+import { type JobSteps, type JobTools, partTools, StorageJob, whole, withArena, writerBytes } from './part-job.js'
 
 export interface CompactionPolicy {
   /** Maximum number of rows of a part written by a compaction. */
@@ -44,6 +46,8 @@ const mergePartsMax = 100
 const sizeRatio = 1.5
 /** A part is rewritten without its removed rows when these are more than a fourth of it. */
 const removedShare = 4
+/** Overlapping parts of which some are only in the object store are compacted when there are this many. */
+const remotePartsMin = 8
 /** Parts count as not overlapping in time if they overlap by less than this fraction (a third) of the shorter one. */
 const overlapFraction = 3n
 
@@ -64,8 +68,9 @@ export function chooseCompaction(
     const ordered = inCommitOrder(parts)
     const chosen =
       chooseRemoved(ordered, busy, version, policy) ??
-      (dedup ? chooseOverlapping(ordered, busy, policy) : undefined) ??
-      chooseTier(ordered, busy, policy)
+      (ordered.some(isRemoteOnly)
+        ? chooseBesideRemote(ordered, busy, policy, dedup)
+        : chooseLocal(ordered, busy, policy, dedup))
     if (chosen !== undefined) return chosen
   }
   return undefined
@@ -85,6 +90,25 @@ function chooseRemoved(
     return !busy.has(id) && (removed * removedShare > rows || removed > compactionRowsMax / removedShare)
   })
   return chosen === undefined ? undefined : [chosen]
+}
+
+function chooseLocal(
+  parts: readonly PartDescriptor[],
+  busy: ReadonlySet<number>,
+  policy: CompactionPolicy,
+  dedup: boolean,
+): readonly PartDescriptor[] | undefined {
+  return (dedup ? chooseOverlapping(parts, busy, policy) : undefined) ?? chooseTier(parts, busy, policy)
+}
+
+function chooseBesideRemote(
+  parts: readonly PartDescriptor[],
+  busy: ReadonlySet<number>,
+  policy: CompactionPolicy,
+  dedup: boolean,
+): readonly PartDescriptor[] | undefined {
+  const untouched = new Set([...busy, ...parts.filter(isRemoteOnly).map(({ id }) => id)])
+  return chooseOverlapping(parts, busy, policy, remotePartsMin) ?? chooseLocal(parts, untouched, policy, dedup)
 }
 
 export function inCommitOrder(parts: readonly PartDescriptor[]): PartDescriptor[] {
@@ -134,12 +158,13 @@ function isSibling(parts: readonly PartDescriptor[], index: number): boolean {
 /**
  * Selects the newest part that overlaps an older one, and all parts that overlap these, transitively. Other parts may
  * lie between them in transaction order, since no time range of theirs meets one of the selected. A set that is too
- * large for one part waits for more commits.
+ * large for one part waits for more commits, and a set of fewer than partsMin parts for more parts.
  */
 function chooseOverlapping(
   parts: readonly PartDescriptor[],
   busy: ReadonlySet<number>,
   { compactionPartsMin, compactionRowsMax }: CompactionPolicy,
+  partsMin = 2,
 ): readonly PartDescriptor[] | undefined {
   for (let newest = parts.length - 1; newest > 0; newest--) {
     const chosen = new Set([parts[newest] as PartDescriptor])
@@ -153,7 +178,7 @@ function chooseOverlapping(
     const rows = ordered.reduce((sum, part) => sum + part.rows, 0)
     const commits = new Set(ordered.map(({ minTxn }) => minTxn)).size
     const worthwhile = rows <= compactionRowsMax || commits >= compactionPartsMin
-    if (ordered.length > 1 && worthwhile && !ordered.some(({ id }) => busy.has(id))) return ordered
+    if (ordered.length >= partsMin && worthwhile && !ordered.some(({ id }) => busy.has(id))) return ordered
   }
   return undefined
 }
@@ -187,10 +212,11 @@ export function compactedPartsMax(parts: readonly PartDescriptor[], sliceRows: n
   )
 }
 
-function* merge(tools: CompactionTools, job: Compaction, scratch: Scratch): Generator<undefined, JobResult> {
+function* merge(tools: CompactionTools, job: Compaction, scratch: Scratch): JobSteps<JobResult> {
   const { version, firstPartId, sliceRows } = job
   const { schema } = version
   const inputs = inCommitOrder(job.parts)
+  yield* whole(tools.parts, inputs, version)
   const handles = inputs.map((part) => tools.parts.open(part, version))
   const names = {
     schema,

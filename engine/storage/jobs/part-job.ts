@@ -9,11 +9,12 @@ import type { Allocator, Budget } from '../../memory/budgets.js'
 import { dictionaryEntry } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { PageCodec } from '../part/parquet-codec.js'
+import type { PartAccess } from '../part/part-access.js'
 import { Arena } from '../part/part-arena.js'
 import { Scratch } from '../part/part-scratch.js'
 import type { PartTools } from '../part/part-writer.js'
 import type { SyncGroup } from '../part/sync-group.js'
-import type { TableSchema, TableVersion } from '../schema/schema.js'
+import type { PartDescriptor, TableSchema, TableVersion } from '../schema/schema.js'
 import type { JobResult } from './messages.js'
 
 export interface JobTools {
@@ -31,7 +32,7 @@ export interface JobTools {
 /** Default of the setting for the page codec. A column chunk is compressed only if that makes it smaller enough. */
 export const pageCodecDefault: PageCodec = 'lz4_raw'
 
-/** The slices of a job; a slice that only waits for memory yields 'waiting'. */
+/** The slices of a job; one that only waits, for memory or for rows from the object store, yields 'waiting'. */
 export type JobSteps<T> = Generator<undefined | 'waiting', T>
 
 /** A job in progress: call step() until it returns 'done'. Each call takes about a millisecond. */
@@ -43,7 +44,7 @@ export class StorageJob {
     this.steps = steps
   }
 
-  /** 'waiting' while the job has no memory. Throws the job's error; its memory has been freed by then. */
+  /** 'waiting' while the job has no memory, or waits for the object store. Throws the job's error; its memory has been freed by then. */
   step(): 'worked' | 'waiting' | 'done' {
     const { done, value } = this.steps.next()
     if (done !== true) return value ?? 'worked'
@@ -67,7 +68,7 @@ export function* withArena<T>(
   tools: JobTools,
   budget: Budget,
   bytes: number,
-  work: (scratch: Scratch) => Generator<undefined, T>,
+  work: (scratch: Scratch) => JobSteps<T>,
 ): JobSteps<T> {
   // If the budget has less, the arena is empty and the scratch allocates from the budget directly.
   const wanted = Math.max(0, Math.min(bytes, tools.allocator.limit(budget) - arenaSpareBytes))
@@ -84,6 +85,12 @@ export function* withArena<T>(
     scratch.release()
     arena.release()
   }
+}
+
+/** Waits until all rows of the parts can be read on this disk. Throws ResourceError if the object store is away. */
+export function* whole(parts: PartAccess, wanted: readonly PartDescriptor[], version: TableVersion): JobSteps<void> {
+  const handles = wanted.map((part) => parts.open(part, version))
+  while (handles.filter((handle) => !parts.readyWhole(handle)).length > 0) yield 'waiting'
 }
 
 /** Left free in the budget, because the allocator rounds allocations up to whole pages. */

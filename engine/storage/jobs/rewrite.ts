@@ -22,7 +22,7 @@ import { writePart } from '../part/part-writer.js'
 import type { PartDescriptor, TableSnapshot } from '../schema/schema.js'
 import { type CompactionTools, inCommitOrder } from './compaction.js'
 import type { Job, JobResult, RewriteProgram } from './messages.js'
-import { type JobSteps, partTools, StorageJob, symbolStrings, withArena, writerBytes } from './part-job.js'
+import { type JobSteps, partTools, StorageJob, symbolStrings, whole, withArena, writerBytes } from './part-job.js'
 import { type AssignedColumn, ChangeList, demandReturnable, SymbolIds } from './rewrite-changes.js'
 import { rewriteSource } from './rewrite-source.js'
 
@@ -30,11 +30,7 @@ import { rewriteSource } from './rewrite-source.js'
 export const rowNumberId = -2
 
 /** Runs programs; implemented in engine/exec/run. */
-export type RunProgram = (
-  program: RewriteProgram,
-  target: TableSnapshot,
-  changes: ChangeList,
-) => Generator<undefined, void>
+export type RunProgram = (program: RewriteProgram, target: TableSnapshot, changes: ChangeList) => JobSteps<void>
 
 export interface RewriteTools extends CompactionTools {
   readonly run: RunProgram
@@ -110,7 +106,7 @@ function* missingSymbols(
   { program, version, parts }: Rewrite,
   assigned: readonly AssignedColumn[],
   symbols: ReadonlyMap<number, SymbolIds>,
-): Generator<undefined, (readonly [number, readonly string[]])[]> {
+): JobSteps<(readonly [number, readonly string[]])[]> {
   if (program === null) return []
   for (const part of parts) {
     const scratch = new Scratch(tools.memory, tools.allocator, budgets.queries)
@@ -158,13 +154,16 @@ function* rewritePart(
   { program, version, schema }: Rewrite,
   part: PartDescriptor,
   { scratch, changes, partId }: PartWork,
-): Generator<undefined, RewrittenPart | null> {
-  const dead = new Set(deadRows(tools, version, part))
+): JobSteps<RewrittenPart | null> {
+  const later = laterParts(version, part)
+  if (later.length > 0) yield* whole(tools.parts, [part, ...later], version)
+  const dead = new Set(deadRows(tools, version, part, later))
   yield
   if (program !== null) yield* tools.run(program, snapshotOf(version, part), changes)
   changes.finish(dead)
   if (changes.count === 0 && dead.size === 0) return null
   const returned = changes.returnedRows()
+  yield* whole(tools.parts, [part], version)
   const handle = tools.parts.open(part, version)
   const retained = retainedRows(tools, handle, program?.action === 'delete' ? changes : null, dead)
   if (retained?.length === 0) return { rows: changes.count, returned, part: null }
@@ -201,10 +200,24 @@ function retainedRows(
   return retained.subarray(0, count)
 }
 
+/** Parts that may have rows which supersede rows of the part. */
+function laterParts({ schema, parts }: Rewrite['version'], part: PartDescriptor): readonly PartDescriptor[] {
+  if (schema.dedupKeys.length === 0) return []
+  const ordered = inCommitOrder(parts)
+  const place = ordered.findIndex(({ id }) => id === part.id)
+  assert(place >= 0, 'S2: a rewritten part belongs to the table')
+  return ordered.slice(place + 1).filter((other) => other.minTs <= part.maxTs && part.minTs <= other.maxTs)
+}
+
 /** Rows of the part that upserts have removed, or that a later part supersedes because it has the same keys. */
-function* deadRows(tools: RewriteTools, version: Rewrite['version'], part: PartDescriptor): Generator<number> {
+function* deadRows(
+  tools: RewriteTools,
+  version: Rewrite['version'],
+  part: PartDescriptor,
+  later: readonly PartDescriptor[],
+): Generator<number> {
   yield* removedRows(tools.memory, version, part)
-  if (version.schema.dedupKeys.length > 0) yield* repeatedKeys(tools, version, part)
+  yield* repeatedKeys(tools, version, part, later)
 }
 
 function* removedRows(
@@ -216,12 +229,13 @@ function* removedRows(
   if (first !== 0) for (let row = 0; row < rows; row++) if (u32[first + row] !== 0) yield row
 }
 
-function repeatedKeys(tools: RewriteTools, version: Rewrite['version'], part: PartDescriptor): number[] {
+function repeatedKeys(
+  tools: RewriteTools,
+  version: Rewrite['version'],
+  part: PartDescriptor,
+  later: readonly PartDescriptor[],
+): number[] {
   const { schema } = version
-  const ordered = inCommitOrder(version.parts)
-  const place = ordered.findIndex(({ id }) => id === part.id)
-  assert(place >= 0, 'S2: a rewritten part belongs to the table')
-  const later = ordered.slice(place + 1).filter((other) => other.minTs <= part.maxTs && part.minTs <= other.maxTs)
   if (later.length === 0) return []
   const { memory, allocator, parts } = tools
   const arena = {
@@ -251,6 +265,7 @@ function morselsOf(parts: PartAccess, handle: PartHandle): DedupMorsel[] {
       maxTs: handle.maxTs[page]!,
       superseded: 0,
       visibleRows: 0,
+      ready: (columnIds) => parts.ready(handle, columnIds, page),
       column: (columnId) => {
         const address = parts.pin(handle, columnId, page)
         pinned.push(address)

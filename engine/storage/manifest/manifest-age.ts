@@ -49,13 +49,14 @@ export function tableFolders(files: Files, root: string): readonly string[] {
   return files.list(root).filter((name) => /^[0-9]+$/.test(name))
 }
 
-/** Part files in the folder of a table, named as in part descriptors. */
+/** Part files in the folder of a table, named as in part descriptors, and sidecars of parts without a file. */
 export function partsIn(files: Files, root: string, table: string): readonly string[] {
-  return below(files, `${root}/${table}`)
-    .flatMap((partition) =>
-      below(files, `${root}/${table}/${partition}`).map((name) => `${table}/${partition}/${name}`),
-    )
-    .filter((file) => file.endsWith('.parquet'))
+  return below(files, `${root}/${table}`).flatMap((partition) => {
+    const names = new Set(below(files, `${root}/${table}/${partition}`))
+    const isPart = (name: string): boolean =>
+      name.endsWith('.parquet') || (name.endsWith('.sidecar') && !names.has(name.replace('.sidecar', '.parquet')))
+    return [...names].filter(isPart).map((name) => `${table}/${partition}/${name}`)
+  })
 }
 
 /** The names in a folder; none if it is not a folder. */

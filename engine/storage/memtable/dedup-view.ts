@@ -22,6 +22,8 @@ export interface DedupMorsel {
   readonly maxTs: bigint
   readonly superseded: number
   readonly visibleRows: number
+  /** Whether these columns can be read now; if not, they are requested from the object store. */
+  ready(columnIds: readonly number[]): boolean
   column(columnId: number): number
   release(): void
 }
@@ -110,6 +112,13 @@ function markedMorsel<Morsel extends DedupMorsel>(
   if (later.length === 0) return morsel
   let marks: { readonly address: number; readonly own: boolean } | null = null
   return tools.changed(morsel, {
+    ready: (columnIds) => {
+      if (marks !== null) return morsel.ready(columnIds)
+      const { dedupKeys } = tools.schema
+      // All of them are asked, so that all are requested at once.
+      const compared = [...later.map((other) => other.ready(dedupKeys)), morsel.ready([...columnIds, ...dedupKeys])]
+      return compared.every((isReady) => isReady)
+    },
     // Mark 1 means superseded by the first row, which every reader of the morsel sees.
     visibleRows: Math.max(1, morsel.visibleRows),
     get superseded(): number {

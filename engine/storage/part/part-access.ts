@@ -45,9 +45,16 @@ export interface PartAccess {
   /** Reads the part's index at the first call. Columns are read with the types of `version.schema`. */
   open(part: PartDescriptor, version: TableVersion): PartHandle
   /**
+   * Whether the page of these columns can be read now. If it is only in the object store and not cached on this disk, it
+   * is requested, as are pages behind it: call again later. Throws ResourceError if the store cannot be reached.
+   */
+  ready(part: PartHandle, columnIds: readonly number[], page: number): boolean
+  /** The same for all pages of the part. */
+  readyWhole(part: PartHandle): boolean
+  /**
    * Address of the page's decoded values, 64-byte aligned, padded to 64 bytes plus 64 readable bytes. 0 if the part
    * does not have the column: then every value is null (BOOLEAN false, BYTE/SHORT/CHAR 0). Read only; valid until
-   * unpin(). Throws ResourceError when the cache is full of pinned pages.
+   * unpin(). Throws ResourceError when the cache is full of pinned pages, and when the page is not on this disk.
    */
   pin(part: PartHandle, columnId: number, page: number): number
   /** Releases an address that pin() returned, 0 included. */

@@ -10,6 +10,7 @@ import type { ParquetKernel } from '../../kernels/parquet.js'
 import { decompressPage, pageCodecs } from './parquet-codec.js'
 import { type ColumnMapping, encodings } from './parquet-types.js'
 import type { PagePlace } from './part-column.js'
+import { nullsAt, type PartColumn } from './part-index.js'
 import type { Scratch } from './part-scratch.js'
 
 export interface DecodeTools {
@@ -114,6 +115,14 @@ export function packedValues(
 export function isPickable({ conversion, diskBytes, memoryBytes }: ColumnMapping): boolean {
   const direct = conversion === 'none' || conversion === 'symbol' || conversion === 'text'
   return direct && (diskBytes <= 0 || diskBytes === memoryBytes) && memoryBytes >= 4
+}
+
+/** Whether the stored values have the memory layout, preceded by levels without NULLs. */
+export function isAsInMemory(column: PartColumn, mapping: ColumnMapping, page: number): boolean {
+  const { codec, encoding } = column.metadata
+  if (codec !== pageCodecs.none || encoding !== encodings.plain) return false
+  if (mapping.conversion !== 'none' || mapping.diskBytes !== mapping.memoryBytes) return false
+  return !mapping.optional || nullsAt(column, page) === 0
 }
 
 interface Levels {

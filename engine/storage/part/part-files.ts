@@ -5,18 +5,18 @@
 // open. Readers pin a version that references the part, so its path cannot be reused while it is open.
 
 import { assert } from '../../base/assert.js'
-import type { File, Files } from '../../base/files.js'
+import type { File } from '../../base/files.js'
 
 /** A thread reads only a few parts alternately: those of the runs that it merges. */
 const openMax = 8
 
 export class PartFiles {
-  readonly #files: Files
+  readonly #openFile: (path: string) => File
   /** By path, the most recently used last. */
   readonly #open = new Map<string, File>()
 
-  constructor(files: Files) {
-    this.#files = files
+  constructor(openFile: (path: string) => File) {
+    this.#openFile = openFile
   }
 
   /** Calls `read` with the open file. A file whose read failed is closed. */
@@ -43,7 +43,7 @@ export class PartFiles {
     }
     const [oldest] = this.#open
     if (oldest !== undefined && this.#open.size >= openMax) this.#close(...oldest)
-    const file = this.#files.open(path, 'read')
+    const file = this.#openFile(path)
     assert(this.#open.size < openMax, 'F4: a thread keeps few files open')
     this.#open.set(path, file)
     return file

@@ -195,9 +195,11 @@ export function readPartIndex(files: Files, path: string): PartIndex {
   }
 }
 
-function readIndex(file: File, path: string): PartIndex {
+/** `endBytesMax`: what may be read of the end of the file to find the index in it. */
+export function readIndex(file: File, path: string, endBytesMax = firstReadBytes): PartIndex {
   const size = file.size()
-  const end = readAt(file, path, Math.max(0, size - firstReadBytes), Math.min(size, firstReadBytes))
+  const endBytes = Math.min(size, endBytesMax, firstReadBytes)
+  const end = readAt(file, path, size - endBytes, endBytes)
   if (end.length < parquetTailBytes || end.toString('latin1', end.length - 4) !== parquetMagic) {
     throw new CorruptionError('a part file does not end like a part', path, Math.max(0, size - parquetTailBytes))
   }

@@ -5,10 +5,12 @@ import { CorruptionError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
 import { rangeKinds } from '../../kernels/parquet.js'
 import { type ChunkKey, chunkKey } from '../cache/chunk-key.js'
-import type { DetachedPart, PartDescriptor } from '../schema/schema.js'
+import { type DetachedPart, isRemoteOnly, localFileOf, type PartDescriptor } from '../schema/schema.js'
 import type { ColumnMapping } from './parquet-types.js'
 import type { PageStatistics, PartHandle } from './part-access.js'
 import { boundsAt, nullsAt, type PartColumn, type PartIndex, readPartIndex, sumAt } from './part-index.js'
+import { readRemoteIndex } from './remote-file.js'
+import type { Sidecar } from './sidecar.js'
 
 /** Facts about a part that are both in the manifest and in its file. */
 export type NamedPart = Pick<PartDescriptor | DetachedPart, 'id' | 'rows' | 'minTs' | 'maxTs'>
@@ -25,6 +27,8 @@ export class OpenedPart implements PartHandle {
   readonly descriptor: PartDescriptor
   readonly path: string
   readonly index: PartIndex
+  /** Null: the part's file is on this disk. */
+  readonly sidecar: Sidecar | null
   readonly mappings = new Map<number, ColumnMapping>()
   readonly rows: number
   readonly pageCount: number
@@ -35,11 +39,12 @@ export class OpenedPart implements PartHandle {
   readonly #nulls = new Map<PartColumn, number>()
   readonly #symbolUses = new Map<number, SymbolUse>()
 
-  constructor(descriptor: PartDescriptor, path: string, index: PartIndex, timestampId: number) {
+  constructor(descriptor: PartDescriptor, path: string, { index, sidecar }: ReadIndex, timestampId: number) {
     const timestamps = index.columns.get(timestampId)
     this.descriptor = descriptor
     this.path = path
     this.index = index
+    this.sidecar = sidecar
     this.rows = index.metadata.rows
     this.pageCount = index.firstRows.length - 1
     this.firstRows = index.firstRows
@@ -81,10 +86,17 @@ export class OpenedPart implements PartHandle {
 
 /** Reads the part's index. Throws CorruptionError, also if the file is another part than the manifest names. */
 export function openPart(files: Files, directory: string, descriptor: PartDescriptor, timestampId: number): OpenedPart {
-  const path = `${directory}/${descriptor.file}`
-  const index = readPartIndex(files, path)
-  checkIdentity(path, index, descriptor)
-  return new OpenedPart(descriptor, path, index, timestampId)
+  const path = `${directory}/${localFileOf(descriptor)}`
+  const read = isRemoteOnly(descriptor)
+    ? readRemoteIndex(files, path)
+    : { index: readPartIndex(files, path), sidecar: null }
+  checkIdentity(path, read.index, descriptor)
+  return new OpenedPart(descriptor, path, read, timestampId)
+}
+
+interface ReadIndex {
+  readonly index: PartIndex
+  readonly sidecar: Sidecar | null
 }
 
 /**

@@ -20,7 +20,7 @@ import {
 import type { ChunkKey } from '../cache/chunk-key.js'
 import { InvertedIndex } from '../cache/inverted-index.js'
 import { PageWindows, windowHeaderBytes } from '../cache/page-windows.js'
-import type { PartDescriptor, TableVersion } from '../schema/schema.js'
+import { isRemoteOnly, type PartDescriptor, type TableVersion } from '../schema/schema.js'
 import { pageCodecs } from './parquet-codec.js'
 import { type ColumnMapping, encodings, mappingOf } from './parquet-types.js'
 import type { DictionaryPage, PageStatistics, PartAccess, PartHandle } from './part-access.js'
@@ -30,6 +30,7 @@ import {
   damaged,
   decodedBytes,
   decodePage,
+  isAsInMemory,
   isPickable,
   type PageInFile,
   packedValues,
@@ -43,6 +44,9 @@ import { nullsAt, type PartColumn, pageAt } from './part-index.js'
 import { type OpenedPart, openPart, StoredPageStatistics } from './part-opened.js'
 import { Scratch } from './part-scratch.js'
 import { type StoredOptions, type StoredPage, storedPage } from './part-stored.js'
+import type { RemoteBlocks } from './remote-blocks.js'
+import { isSidecar, RemotePartFile } from './remote-file.js'
+import { pagesReady, partReady } from './remote-reads.js'
 
 export interface PartAccessOptions {
   readonly files: Files
@@ -52,6 +56,8 @@ export interface PartAccessOptions {
   readonly allocator: Allocator
   readonly kernels: Pick<Kernels, 'parquet' | 'sort'>
   readonly cache: PageCache
+  /** If absent, parts that are only in the object store can be opened, but not read. */
+  readonly remote?: RemoteBlocks
 }
 
 /** Maximum number of open parts that a thread caches. */
@@ -70,17 +76,22 @@ class PartReader implements PartAccess {
   private readonly invertedIndex: InvertedIndex
   private readonly windows: PageWindows
   private readonly partFiles: PartFiles
+  /** By part id; that of the sidecar is negative, as both may be in use while a part's file is being dropped. */
   private readonly handles = new Map<number, OpenedPart>()
+  private readonly remote: RemoteBlocks | null
 
-  constructor({ files, directory, memory, allocator, kernels, cache }: PartAccessOptions) {
+  constructor({ files, directory, memory, allocator, kernels, cache, remote }: PartAccessOptions) {
     this.files = files
+    this.remote = remote ?? null
     this.directory = directory
     this.memory = memory
     this.cache = cache
     // Work buffers are allocated from the cache's budget, so allocating them evicts chunks.
     const evicting: Allocator = { ...allocator, demand: (bytes) => cache.reserve(bytes) }
     this.windows = new PageWindows(evicting)
-    this.partFiles = new PartFiles(files)
+    this.partFiles = new PartFiles((path) =>
+      isSidecar(path) ? new RemotePartFile(files, path, this.remote) : files.open(path, 'read'),
+    )
     this.tools = { kernel: kernels.parquet, scratch: new Scratch(memory, evicting, budgets.cache) }
     this.invertedIndex = new InvertedIndex({
       memory,
@@ -92,12 +103,13 @@ class PartReader implements PartAccess {
   }
 
   open(part: PartDescriptor, version: TableVersion): PartHandle {
-    let opened = this.handles.get(part.id)
+    const key = isRemoteOnly(part) ? -part.id : part.id
+    let opened = this.handles.get(key)
     if (opened === undefined) {
       opened = openPart(this.files, this.directory, part, version.schema.timestampId)
-      if (this.handles.size >= handlesMax) this.forget([this.handles.keys().next().value as number])
+      if (this.handles.size >= handlesMax) this.forget([Math.abs(this.handles.keys().next().value as number)])
       assert(this.handles.size < handlesMax, 'F4: a thread remembers few parts')
-      this.handles.set(part.id, opened)
+      this.handles.set(key, opened)
     }
     for (const column of version.schema.columns) {
       if (!opened.mappings.has(column.id) && opened.index.columns.has(column.id)) {
@@ -105,6 +117,14 @@ class PartReader implements PartAccess {
       }
     }
     return opened
+  }
+
+  ready(part: PartHandle, columnIds: readonly number[], page: number): boolean {
+    return this.remote === null || pagesReady(this.remote, part, columnIds, page)
+  }
+
+  readyWhole(part: PartHandle): boolean {
+    return this.remote === null || partReady(this.remote, part)
   }
 
   pin(part: PartHandle, columnId: number, page: number): number {
@@ -331,7 +351,7 @@ class PartReader implements PartAccess {
   }
 
   forget(partIds: readonly number[]): void {
-    for (const id of partIds) this.handles.delete(id)
+    for (const id of partIds) for (const key of [id, -id]) this.handles.delete(key)
   }
 
   goIdle(): void {
@@ -474,12 +494,4 @@ function rowsOf({ firstRows }: OpenedPart, page: number): number {
   assert(page >= 0, 'F2: pages count from 0')
   assert(page + 1 < firstRows.length, 'F2: a page of the part is read')
   return firstRows[page + 1]! - firstRows[page]!
-}
-
-/** Whether the stored values have the memory layout, preceded by levels without NULLs. */
-function isAsInMemory(column: PartColumn, mapping: ColumnMapping, page: number): boolean {
-  const { codec, encoding } = column.metadata
-  if (codec !== pageCodecs.none || encoding !== encodings.plain) return false
-  if (mapping.conversion !== 'none' || mapping.diskBytes !== mapping.memoryBytes) return false
-  return !mapping.optional || nullsAt(column, page) === 0
 }

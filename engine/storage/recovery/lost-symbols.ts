@@ -14,10 +14,11 @@ import { replayWal } from '../../wal/replay.js'
 import { frameKinds } from '../../wal/types.js'
 import { encodings } from '../part/parquet-types.js'
 import { type DecodeTools, damaged, readPage } from '../part/part-decode.js'
-import { type PartColumn, readPartIndex } from '../part/part-index.js'
+import type { PartColumn } from '../part/part-index.js'
 import { checkIdentity } from '../part/part-opened.js'
 import { Scratch } from '../part/part-scratch.js'
-import type { DetachedPart, PartDescriptor } from '../schema/schema.js'
+import { indexOfPart, openPartFile } from '../part/remote-file.js'
+import { type DetachedPart, localFileOf, type PartDescriptor } from '../schema/schema.js'
 import type { WriterOptions } from '../writer/writer-state.js'
 
 /** Id and string. */
@@ -70,12 +71,12 @@ function symbolsIn(
   part: PartDescriptor | DetachedPart,
   columnId: number,
 ): FoundSymbol[] {
-  const path = `${directory}/${part.file}`
-  const index = readPartIndex(files, path)
+  const path = `${directory}/${localFileOf(part)}`
+  const index = indexOfPart(files, path)
   checkIdentity(path, index, part)
   const column = index.columns.get(columnId)
   if (column === undefined) return []
-  const file = files.open(path, 'read')
+  const file = openPartFile(files, path)
   try {
     const strings = stringsOf(tools, file, column)
     return idsOf(file, column).map((id, index) => [id, strings[index] ?? Buffer.alloc(0)] as const)

@@ -157,6 +157,8 @@ export interface StoragePolicy {
   /** Shown only: parts are Parquet from the beginning. */
   readonly toParquet: PartitionAge | null
   readonly toRemote: PartitionAge | null
+  /** Absent in policies of earlier versions. */
+  readonly dropLocal?: PartitionAge | null
   readonly enabled: boolean
 }
 
@@ -226,8 +228,31 @@ export interface PartDescriptor {
   readonly nullSymbolIds?: readonly number[]
   /** Rows that upserts have removed, as the manifest has them: memtable/removed-rows.ts. */
   readonly removedRows?: string
-  /** The verified copy of the file in the object store, with the CRC-32 of the whole file. */
-  readonly remote?: { readonly key: string; readonly checksum: number }
+  /** The verified copy of the file in the object store. */
+  readonly remote?: RemoteCopy
+}
+
+export interface RemoteCopy {
+  /** Relative to the prefix of the store. */
+  readonly key: string
+  /** CRC-32 of the whole file. */
+  readonly checksum: number
+  /** The local file was dropped: its sidecar (part/sidecar.ts) is what is left on this disk. */
+  readonly only?: true
+}
+
+/** Whether the rows of the part are only in the object store. */
+export function isRemoteOnly({ remote }: Pick<PartDescriptor, 'remote'>): boolean {
+  return remote?.only === true
+}
+
+/** What this disk has of the part: its file, or the sidecar of a part that is only in the object store. */
+export function localFileOf(part: Pick<PartDescriptor, 'file' | 'remote'>): string {
+  return isRemoteOnly(part) ? sidecarFileOf(part) : part.file
+}
+
+export function sidecarFileOf({ file }: Pick<PartDescriptor, 'file'>): string {
+  return file.replace(/\.parquet$/, '.sidecar')
 }
 
 /** A part as a schema contains it, in JSON types. */

@@ -4,6 +4,8 @@
 // Parts are immutable files with unique names, so parts that the target already has are not copied again. The target's
 // manifest is replaced last, when everything it names is durable. If the copy is interrupted, the target is still the
 // old copy.
+//
+// Of parts that are only in the object store the sidecars are copied: the copy names the same objects.
 
 import { CorruptionError, FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
@@ -11,7 +13,7 @@ import { readManifest, replaceManifest } from '../manifest/manifest.js'
 import type { ManifestTable } from '../manifest/manifest-format.js'
 import { dictionaryFilePath } from '../memtable/dictionary-file.js'
 import { SyncGroup } from '../part/sync-group.js'
-import type { DetachedPart, PartDescriptor } from '../schema/schema.js'
+import { type DetachedPart, isRemoteOnly, localFileOf, type PartDescriptor } from '../schema/schema.js'
 import { checkPart } from './check.js'
 
 const chunkBytes = 4 * 1024 * 1024
@@ -47,13 +49,15 @@ export function copyDatabase(options: CopyOptions): CopyResult {
   try {
     for (const [tableId, table] of state.tables) {
       for (const part of partsOf(table)) {
-        named.add(part.file)
+        const file = localFileOf(part)
+        const bytes = isRemoteOnly(part) ? files.size(`${source}/${file}`) : part.bytes
+        named.add(file)
         totals.parts++
         totals.rows += part.rows
-        if (isThere(files, `${target}/${part.file}`, part.bytes)) continue
+        if (isThere(files, `${target}/${file}`, bytes)) continue
         copyPart(options, group, tableId, part)
         totals.copiedParts++
-        totals.copiedBytes += part.bytes
+        totals.copiedBytes += bytes
       }
       for (const [columnId] of table.dictionaries) {
         const path = dictionaryFilePath('symbols', { tableId, columnId })
@@ -92,21 +96,18 @@ function copyPart(
   tableId: number,
   part: PartDescriptor | DetachedPart,
 ): void {
-  const path = `${target}/${part.file}`
+  const name = localFileOf(part)
+  const path = `${target}/${name}`
   const folder = path.slice(0, path.lastIndexOf('/'))
   files.makeDirectory(folder)
   if (files.exists(path)) files.remove(path)
-  copyBytes(files, `${source}/${part.file}`, path, (file) =>
+  copyBytes(files, `${source}/${name}`, path, (file) =>
     group.add(file, [folder, folder.slice(0, folder.lastIndexOf('/')), target]),
   )
   const [finding] = checkPart(files, target, tableId, part)
   if (finding === undefined) return
   files.remove(path)
-  throw new CorruptionError(
-    `the copy of a part is damaged: ${finding.message}`,
-    `${source}/${part.file}`,
-    finding.offset,
-  )
+  throw new CorruptionError(`the copy of a part is damaged: ${finding.message}`, `${source}/${name}`, finding.offset)
 }
 
 /** Copies a file that may grow or be replaced; the copy atomically replaces an older one. */

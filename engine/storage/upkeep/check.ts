@@ -2,6 +2,7 @@
 //
 //   manifest   the list of parts (Parquet files) and tables: all that the server reads at a start
 //   parts      index, pages, dictionary pages and symbol ids of each part that the manifest names, and all other bytes
+//              Of parts that are only in the object store the sidecars are verified; the objects are not read
 //   symbols    the files of symbol dictionaries, up to the number of strings that the manifest has
 //   log        every frame. A torn tail is no damage, but a log that ends before the high-water marks has lost its end.
 //              Ranges that a start has set aside (wal/side-files.ts) are reported until their files are removed
@@ -25,7 +26,9 @@ import { dictionaryFilePath, readDictionaryFile } from '../memtable/dictionary-f
 import type { PagePlace } from '../part/part-column.js'
 import { type PartIndex, pageAt, readPartIndex } from '../part/part-index.js'
 import { checkIdentity } from '../part/part-opened.js'
-import type { DetachedPart, PartDescriptor } from '../schema/schema.js'
+import { readRemoteIndex } from '../part/remote-file.js'
+import { checkSidecar } from '../part/sidecar.js'
+import { type DetachedPart, isRemoteOnly, localFileOf, type PartDescriptor } from '../schema/schema.js'
 import { readOnly } from './read-only.js'
 
 export interface CheckFinding {
@@ -104,11 +107,15 @@ class Check {
   }
 
   part(tableId: number, part: PartDescriptor | DetachedPart): void {
-    const path = `${this.directory}/${part.file}`
+    const path = `${this.directory}/${localFileOf(part)}`
     this.totals.parts++
     this.totals.rows += part.rows
-    this.attempt(part.file, () => {
+    this.attempt(localFileOf(part), () => {
       if (!this.files.exists(path)) throw new CorruptionError('a part is missing', path, 0)
+      if (isRemoteOnly(part)) {
+        this.sidecar(tableId, part, path)
+        return
+      }
       const index = readPartIndex(this.files, path)
       this.identity(tableId, part, index, path)
       const file = this.files.open(path, 'read')
@@ -123,6 +130,23 @@ class Check {
         file.close()
       }
     })
+  }
+
+  /** Verifies what this disk has of a part that is only in the object store; the object is not read. */
+  private sidecar(tableId: number, part: PartDescriptor | DetachedPart, path: string): void {
+    const { index, sidecar } = readRemoteIndex(this.files, path)
+    this.identity(tableId, part, index, path)
+    const { key, checksum, bytes } = sidecar
+    if (key !== part.remote?.key || checksum !== part.remote.checksum || bytes !== part.bytes) {
+      throw new CorruptionError('a sidecar is that of another object than the manifest names', path, 0)
+    }
+    const file = this.files.open(path, 'read')
+    try {
+      checkSidecar(file, sidecar)
+      this.totals.bytes += file.size()
+    } finally {
+      file.close()
+    }
   }
 
   private identity(tableId: number, part: PartDescriptor | DetachedPart, index: PartIndex, path: string): void {

@@ -24,16 +24,20 @@ import { frameKinds, type Marks } from '../../wal/types.js'
 import { replaceManifest, salvageManifest } from '../manifest/manifest.js'
 import { partIdOf, partsIn, tableFolders } from '../manifest/manifest-age.js'
 import { manifestPath } from '../manifest/manifest-checkpoint.js'
-import type { ManifestState, ManifestTable } from '../manifest/manifest-format.js'
+import { formats, type ManifestState, type ManifestTable } from '../manifest/manifest-format.js'
 import { hasUsers } from '../manifest/users.js'
 import { type PartIndex, readPartIndex } from '../part/part-index.js'
 import { descriptorOf } from '../part/part-opened.js'
+import { indexOfPart, isSidecar, openPartFile, readRemoteIndex } from '../part/remote-file.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import {
   type ColumnSchema,
   finishedSchema,
+  isRemoteOnly,
+  localFileOf,
   type PartDescriptor,
   type PartitionUnit,
+  sidecarFileOf,
   type TableSchema,
 } from '../schema/schema.js'
 import { checkPart } from './check.js'
@@ -85,7 +89,9 @@ export function planRepair({ files, directory }: RepairOptions): RepairPlan {
   for (const folder of tableFolders(files, directory)) {
     const tableId = Number(folder)
     const known = state.tables.get(tableId)
-    const named = new Set([...(known?.parts ?? []), ...(known?.schema.detached ?? [])].map(({ file }) => file))
+    const named = new Set(
+      [...(known?.parts ?? []), ...(known?.schema.detached ?? [])].flatMap((part) => [part.file, sidecarFileOf(part)]),
+    )
     for (const file of partsIn(files, directory, folder)) {
       highestPart = Math.max(highestPart, partIdOf(file) || 0)
       if (named.has(file)) continue
@@ -101,6 +107,7 @@ export function planRepair({ files, directory }: RepairOptions): RepairPlan {
   for (const { part, tableId } of withoutOverlaps(state, candidates, orphans, logged)) {
     const table = state.tables.get(tableId) ?? newTable(files, directory, tableId, candidates, state, logged)
     state.tables.set(tableId, adopt(files, directory, table, part))
+    if (isRemoteOnly(part)) state.format = Math.max(state.format, formats.remoteParts)
     adopted.push({ file: part.file, table: table.schema.name, rows: part.rows, reason: 'its checksums are right' })
   }
   for (const file of strangerSymbols(files, directory, state, logged)) {
@@ -167,11 +174,19 @@ function salvagedBytes(files: Files, directory: string, number: number): number 
 function verify(files: Files, directory: string, tableId: number, file: string): PartDescriptor | string {
   try {
     const path = `${directory}/${file}`
-    const index = readPartIndex(files, path)
+    const { index, sidecar } = isSidecar(path)
+      ? readRemoteIndex(files, path)
+      : { index: readPartIndex(files, path), sidecar: null }
     if (index.metadata.partId !== partIdOf(file) || index.metadata.tableId !== tableId) {
       return `it is part ${index.metadata.partId} of table ${index.metadata.tableId}`
     }
-    const part = descriptorOf(index, file, files.size(path))
+    const part =
+      sidecar === null
+        ? descriptorOf(index, file, files.size(path))
+        : {
+            ...descriptorOf(index, file.replace(/\.sidecar$/, '.parquet'), sidecar.bytes),
+            remote: { key: sidecar.key, checksum: sidecar.checksum, only: true as const },
+          }
     return checkPart(files, directory, tableId, part)[0]?.message ?? part
   } catch (thrown) {
     if (thrown instanceof CorruptionError) return thrown.message
@@ -235,13 +250,24 @@ const partIdsPerRun = 1_048_576
 
 function strikeMissing({ files, directory }: RepairOptions, state: ManifestState, missing: RepairItem[]): void {
   for (const [tableId, table] of state.tables) {
-    const gone = table.parts.filter(({ file }) => !files.exists(`${directory}/${file}`))
+    const parts = table.parts.map((part) => asOnDisk(files, directory, tableId, part))
+    if (parts.some(isRemoteOnly)) state.format = Math.max(state.format, formats.remoteParts)
+    const gone = parts.filter((part) => !files.exists(`${directory}/${localFileOf(part)}`))
+    state.tables.set(tableId, { ...table, parts })
     if (gone.length === 0) continue
     for (const { file, rows } of gone) {
       missing.push({ file, table: table.schema.name, rows, reason: 'the manifest names it, the file is gone' })
     }
-    state.tables.set(tableId, { ...table, parts: table.parts.filter((part) => !gone.includes(part)) })
+    state.tables.set(tableId, { ...table, parts: parts.filter((part) => !gone.includes(part)) })
   }
+}
+
+/** A part whose local file was dropped after an older manifest was written is still in the object store. */
+function asOnDisk(files: Files, directory: string, tableId: number, part: PartDescriptor): PartDescriptor {
+  const sidecar = sidecarFileOf(part)
+  if (files.exists(`${directory}/${part.file}`) || !files.exists(`${directory}/${sidecar}`)) return part
+  const found = verify(files, directory, tableId, sidecar)
+  return typeof found === 'string' || found.rows !== part.rows ? part : found
 }
 
 function newTable(
@@ -254,14 +280,14 @@ function newTable(
 ): ManifestTable {
   const taken = new Set([...state.tables.values()].map(({ schema }) => schema.name.toLowerCase()))
   const own = candidates.filter((candidate) => candidate.tableId === tableId)
-  const indexes = own.map(({ part }) => readPartIndex(files, `${directory}/${part.file}`))
+  const indexes = own.map(({ part }) => indexOfPart(files, `${directory}/${localFileOf(part)}`))
   const schema = logged.schemas.get(tableId) ?? schemaOfParts(indexes)
   const name = taken.has(schema.name.toLowerCase()) ? `${schema.name}_recovered_${tableId}` : schema.name
   return { schema: { ...schema, name }, parts: [], flushedTxn: 0, dictionaries: [] }
 }
 
 function adopt(files: Files, directory: string, table: ManifestTable, part: PartDescriptor): ManifestTable {
-  const counts = symbolCountsOf(files, `${directory}/${part.file}`)
+  const counts = symbolCountsOf(files, `${directory}/${localFileOf(part)}`)
   const dictionaries = new Map(table.dictionaries)
   for (const [columnId, count] of counts) dictionaries.set(columnId, Math.max(count, dictionaries.get(columnId) ?? 0))
   return {
@@ -409,9 +435,9 @@ function schemaOfParts(parts: readonly PartIndex[]): TableSchema {
 /** Number of symbols of each column that the part depends on. */
 function symbolCountsOf(files: Files, path: string): ReadonlyMap<number, number> {
   const counts = new Map<number, number>()
-  const file = files.open(path, 'read')
+  const file = openPartFile(files, path)
   try {
-    for (const { columnId, offset, count, crc } of readPartIndex(files, path).metadata.symbols) {
+    for (const { columnId, offset, count, crc } of indexOfPart(files, path).metadata.symbols) {
       const bytes = Buffer.alloc(count * 4)
       if (file.read(bytes, offset) < bytes.length || crc32(bytes) !== crc) {
         throw new CorruptionError('the symbol ids of a part are damaged', path, offset)

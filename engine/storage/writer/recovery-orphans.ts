@@ -1,5 +1,5 @@
 // Removes files that a crash has left unreferenced: Parquet files (parts) of unfinished jobs, and files of dropped
-// tables. Parts are <table id>/<partition>/<part id>.parquet, symbols are symbols/<table id>-<column id>.symbols.
+// tables. Parts are <table id>/<partition>/<part id>.parquet, or .sidecar if they are only in the object store; symbols are symbols/<table id>-<column id>.symbols.
 //
 // A file that neither manifest nor log references after recovery will never be referenced. Files that the manifest
 // references are kept, even if the log has dropped their table, because on a full disk the manifest cannot record that,
@@ -8,7 +8,7 @@
 import { FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
 import type { Log } from '../../base/log.js'
-import type { PartDescriptor } from '../schema/schema.js'
+import { isRemoteOnly, type PartDescriptor, sidecarFileOf } from '../schema/schema.js'
 import type { WriterTable } from './writer-table.js'
 
 export interface OrphanOptions {
@@ -20,7 +20,7 @@ export interface OrphanOptions {
 /** The folder of a table, and the parts in it that are referenced after recovery. */
 interface TableFolder {
   readonly name: string
-  readonly parts: readonly Pick<PartDescriptor, 'file'>[]
+  readonly parts: readonly Pick<PartDescriptor, 'file' | 'remote'>[]
 }
 
 /**
@@ -67,7 +67,10 @@ export class OrphanSweep {
 
   #removeParts({ name: table, parts }: TableFolder): void {
     const { files, directory } = this.#options
-    const named = new Set(parts.map(({ file }) => file))
+    // The list is as old as this start: the sidecar of a local part may have been written, and named, since.
+    const named = new Set(
+      parts.flatMap((part) => (isRemoteOnly(part) ? [sidecarFileOf(part)] : [part.file, sidecarFileOf(part)])),
+    )
     for (const partition of namesIn(this.#options, `${directory}/${table}`)) {
       for (const name of namesIn(this.#options, `${directory}/${table}/${partition}`)) {
         const file = `${table}/${partition}/${name}`

@@ -21,7 +21,7 @@ import type { Lsn } from '../../wal/types.js'
 import { chooseCompaction, compactedPartsMax } from '../jobs/compaction.js'
 import { partIdsPerFlush, smallFlushRows } from '../jobs/messages.js'
 import type { ManifestRecord } from '../manifest/manifest.js'
-import type { PartDescriptor } from '../schema/schema.js'
+import { localFileOf, type PartDescriptor } from '../schema/schema.js'
 import { withReserve } from './making-room.js'
 import { commitManifest, outcomeOf, putOff, takePartIds, writePendingRecords } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
@@ -446,7 +446,8 @@ export function discardParts(state: WriterState, parts: readonly PartDescriptor[
     state.pin.removals.push(() => discardParts(state, parts))
     return
   }
-  for (const { file } of parts) {
+  for (const part of parts) {
+    const file = localFileOf(part)
     const path = `${state.options.directory}/${file}`
     try {
       if (state.options.files.exists(path)) state.options.files.remove(path)

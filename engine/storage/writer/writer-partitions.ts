@@ -17,7 +17,7 @@ import type { Receipt } from '../jobs/messages.js'
 import type { Memtable } from '../memtable/memtable.js'
 import { isOlder } from '../schema/age.js'
 import { partitionFinder, partitionNamer } from '../schema/partition.js'
-import type { DetachedPart, PartDescriptor, TableSchema } from '../schema/schema.js'
+import { type DetachedPart, isRemoteOnly, type PartDescriptor, type TableSchema } from '../schema/schema.js'
 import { withReserve } from './making-room.js'
 import { leaveMemory, someTime } from './writer-leave.js'
 import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
@@ -47,6 +47,13 @@ export function changePartitions(
   const wanted = new Set(names)
   const partsOf = (): readonly PartDescriptor[] => table.parts.filter(({ partition }) => wanted.has(partition))
   const done = (): void => enqueue(state, { receipts: [receiptOf(requestId, {})] })
+  const away = operation === 'detach' ? partsOf().find(isRemoteOnly) : undefined
+  if (away !== undefined) {
+    throw new SqlError(
+      `a partition whose rows are only in object storage cannot be detached [table=${table.schema.name}, partition=${away.partition}]`,
+      0,
+    )
+  }
   if (operation === 'drop' && partsOf().length === 0 && dropFromMemory(state, requestId, table, wanted)) return
   // Earlier generations are flushed too, because generations are flushed in order.
   const last = table.generations.findLastIndex(({ memtable }) => mayHold(state, table, memtable, wanted))

@@ -1,11 +1,18 @@
-// Records in the manifest that a part (Parquet file) was also uploaded to the object store, and under which key. The
-// manifest record removes the part and adds it again with the key, which servers of earlier versions can read too: they
-// ignore the key and use the local file, which stays.
+// Records in the manifest that a part (Parquet file) was also uploaded to the object store, and under which key; later,
+// that its local file is dropped. The manifest record removes the part and adds it again with the key. Servers of earlier
+// versions ignore the key and use the local file; a manifest with a part that has none is in a format that they refuse.
+//
+// Invariants:
+//   1. The sidecar of a part is durable before the manifest says that the part has no local file.
+//   2. The local file is removed after that, when no reader and no backup uses a version with it. A start removes one that
+//      a crash has left.
 
 import { assert } from '../../base/assert.js'
 import { FileError } from '../../base/errors.js'
 import type { ToWriter } from '../jobs/messages.js'
-import type { PartDescriptor } from '../schema/schema.js'
+import { formats } from '../manifest/manifest-format.js'
+import { isRemoteOnly, type PartDescriptor, type RemoteCopy, sidecarFileOf } from '../schema/schema.js'
+import { discardParts } from './writer-flush.js'
 import { commitManifest, putOff, writePendingRecords } from './writer-manifest.js'
 import { whenUntouched } from './writer-rewrite.js'
 import { enqueue, type WriterState } from './writer-state.js'
@@ -18,22 +25,36 @@ export function noteUploaded(state: WriterState, uploaded: Uploaded): void {
   if (table !== undefined) whenUntouched(state, table, () => note(state, table, uploaded))
 }
 
-/** Does nothing when the part has been replaced meanwhile: its object has no use then. */
+/** Does nothing when the part has been replaced meanwhile, as its object has no use then, or while a job reads its file. */
 function note(state: WriterState, table: WriterTable, { tableId, partId, remote }: Uploaded): void {
   const part = table.parts.find(({ id }) => id === partId)
   if (table.dropped || part === undefined) return
-  const uploaded: PartDescriptor = { ...part, remote }
+  const isDrop = remote.only === true
+  if (isDrop && !isDroppable(state, part, remote)) return
+  const noted: PartDescriptor = { ...part, remote }
   try {
     writePendingRecords(state)
     const known = state.manifest.tables.get(tableId)?.parts.some(({ id }) => id === partId) ?? false
     if (!known) return
-    commitManifest(state, [{ kind: 'parts', tableId, added: [uploaded], removed: [partId] }])
+    if (isDrop) state.manifest.demandFormat(formats.remoteParts)
+    commitManifest(state, [{ kind: 'parts', tableId, added: [noted], removed: [partId] }])
   } catch (thrown) {
     if (!(thrown instanceof FileError)) throw thrown
+    state.manifestBroken = true
     putOff(state, thrown)
     return
   }
-  assert(uploaded.id === partId, 'S2: an uploaded part stays the same part')
-  table.parts = table.parts.map((one) => (one.id === partId ? uploaded : one))
+  assert(noted.id === partId, 'S2: an uploaded part stays the same part')
+  table.parts = table.parts.map((one) => (one.id === partId ? noted : one))
+  if (isDrop) table.retireParts([part], (local) => discardParts(state, [local]))
   enqueue(state, { versions: [table.nextVersion()] })
+}
+
+function isDroppable(state: WriterState, part: PartDescriptor, remote: RemoteCopy): boolean {
+  const isRead = [...state.jobs.values()].some(
+    ({ job }) => 'parts' in job && job.parts.some(({ id }) => id === part.id),
+  )
+  const { files, directory } = state.options
+  const isSame = part.remote?.key === remote.key && part.remote.checksum === remote.checksum
+  return isSame && !isRead && !isRemoteOnly(part) && files.exists(`${directory}/${sidecarFileOf(part)}`)
 }

@@ -59,6 +59,8 @@ export const noParts: PartAccess = {
   open: () => {
     throw new Error('there are no parts')
   },
+  ready: () => true,
+  readyWhole: () => true,
   pin: () => 0,
   unpin: () => {},
   pinPacked: () => 0,

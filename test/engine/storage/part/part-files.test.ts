@@ -21,7 +21,7 @@ function counted(): { files: Files; open: Set<string>; opened: string[] } {
 
 test('a file is opened once for many pages', () => {
   const { files, open, opened } = counted()
-  const parts = new PartFiles(files)
+  const parts = new PartFiles((path) => files.open(path, 'read'))
   for (let page = 0; page < 10; page++) expect(parts.with('a', ({ path }) => path + page)).toBe(`a${page}`)
   expect(opened).toEqual(['a'])
   parts.closeAll()
@@ -32,7 +32,7 @@ test('a file is opened once for many pages', () => {
 
 test('few are open at once, those that were read last', () => {
   const { files, open } = counted()
-  const parts = new PartFiles(files)
+  const parts = new PartFiles((path) => files.open(path, 'read'))
   for (let part = 0; part < 100; part++) {
     parts.with('often', () => undefined)
     parts.with(`part ${part}`, () => undefined)
@@ -43,7 +43,7 @@ test('few are open at once, those that were read last', () => {
 
 test('a file that failed is opened anew', () => {
   const { files, open, opened } = counted()
-  const parts = new PartFiles(files)
+  const parts = new PartFiles((path) => files.open(path, 'read'))
   const failing = (): never => {
     throw new Error('no disk')
   }

@@ -1,0 +1,196 @@
+// A thread's view of the local copies of remote parts (parts whose rows are only in the object store). A part is copied
+// in blocks, each of them a file in one folder: <part id>-<block>.block. The object store's thread fetches and removes
+// them (object-store/block-cache.ts); this thread only looks whether a block is there, and requests those that are not.
+//
+// Nothing waits here. A scan calls ready() before it reads a morsel, and pauses while that returns false; the reply to a
+// request ends the pause. A block that a reader misses all the same (it was removed in the meantime, or the operator did
+// not ask) makes the read fail with a ResourceError that waits for 'remote': a query that has returned nothing yet is then
+// run again when its blocks are there.
+//
+// Invariant: a block has the checksum that the sidecar of its part names, or is not read.
+
+import { crc32 } from '../../base/checksum.js'
+import { FileError, ResourceError } from '../../base/errors.js'
+import type { File, Files } from '../../base/files.js'
+import type { BlocksRequest } from '../../object-store/block-cache.js'
+import type { Sidecar } from './sidecar.js'
+
+export type FromBlockReader =
+  | { readonly kind: 'fetchBlocks'; readonly requestId: number; readonly request: BlocksRequest }
+  /** Blocks that were read, so that others are removed first. */
+  | { readonly kind: 'blocksUsed'; readonly names: readonly string[] }
+
+export interface RemoteBlocksOptions {
+  readonly files: Files
+  /** The folder of the blocks. */
+  readonly directory: string
+  readonly post: (message: FromBlockReader) => void
+  readonly nowMs: () => number
+}
+
+export interface RemotePart {
+  readonly id: number
+  readonly sidecar: Sidecar
+}
+
+/** How long a failed request fails all that wait for its blocks, before they are requested again. */
+const failureMs = 1000
+const verifiedMax = 100_000
+/** Blocks that were read are reported at most this often. */
+const reportMs = 1000
+
+function blockName(partId: number, block: number): string {
+  return `${partId}-${block}.block`
+}
+
+export class RemoteBlocks {
+  readonly #options: RemoteBlocksOptions
+  /** Requested blocks by name. */
+  readonly #pending = new Set<string>()
+  readonly #requests = new Map<number, readonly string[]>()
+  readonly #failures = new Map<string, { readonly message: string; readonly untilMs: number }>()
+  readonly #used = new Set<string>()
+  /** Blocks whose checksum was right. One that is removed and fetched again was verified when it arrived. */
+  readonly #verified = new Set<string>()
+  #reportedMs = 0
+  #lastId = 0
+
+  constructor(options: RemoteBlocksOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Whether all `wanted` blocks can be read. Requests those that are missing, together with missing ones of `ahead`, which
+   * are needed soon. Throws ResourceError if a wanted block could not be fetched.
+   */
+  ready(part: RemotePart, wanted: Iterable<number>, ahead: Iterable<number> = []): boolean {
+    const missing: number[] = []
+    let isReady = true
+    for (const block of wanted) {
+      const name = blockName(part.id, block)
+      this.#refuseFailed(name)
+      if (this.#isLocal(part, block)) continue
+      isReady = false
+      if (!this.#pending.has(name)) missing.push(block)
+    }
+    for (const block of ahead) {
+      const name = blockName(part.id, block)
+      if (!this.#pending.has(name) && !this.#failures.has(name) && !this.#exists(name)) missing.push(block)
+    }
+    if (missing.length > 0) this.#request(part, missing)
+    this.#report()
+    return isReady
+  }
+
+  /** Reads bytes of one block. Throws ResourceError if it is not there. */
+  read(part: RemotePart, block: number, target: Uint8Array, at: number): void {
+    const name = blockName(part.id, block)
+    if (!this.#isLocal(part, block) || !this.#tryRead(name, target, at)) {
+      this.#refuseFailed(name)
+      if (!this.#pending.has(name)) this.#request(part, [block])
+      throw new ResourceError(
+        'rows in the object store are not cached on this disk any more [setting=object.store.part.cache.size]',
+        'remote',
+      )
+    }
+    this.#used.add(name)
+  }
+
+  /** The reply to a request. */
+  fetched(requestId: number, error: string | null): void {
+    const names = this.#requests.get(requestId) ?? []
+    this.#requests.delete(requestId)
+    for (const name of names) {
+      this.#pending.delete(name)
+      if (error !== null) this.#failures.set(name, { message: error, untilMs: this.#options.nowMs() + failureMs })
+    }
+  }
+
+  #refuseFailed(name: string): void {
+    const failure = this.#failures.get(name)
+    if (failure === undefined) return
+    if (failure.untilMs > this.#options.nowMs()) throw new ResourceError(failure.message)
+    this.#failures.delete(name)
+  }
+
+  #exists(name: string): boolean {
+    return this.#options.files.exists(`${this.#options.directory}/${name}`)
+  }
+
+  /** Verifies a block when this thread meets it first; removes one that is damaged. */
+  #isLocal({ id, sidecar }: RemotePart, block: number): boolean {
+    const name = blockName(id, block)
+    if (this.#pending.has(name) || !this.#exists(name)) return false
+    if (this.#verified.has(name)) return true
+    const { files, directory } = this.#options
+    const path = `${directory}/${name}`
+    const isRight = this.#whileThere((): boolean => {
+      const file = files.open(path, 'read')
+      try {
+        return isIntact(sidecar, block, file)
+      } finally {
+        file.close()
+      }
+    })
+    if (isRight === false) this.#whileThere(() => files.remove(path))
+    if (isRight !== true) return false
+    if (this.#verified.size >= verifiedMax) this.#verified.clear()
+    this.#verified.add(name)
+    return true
+  }
+
+  /** undefined if the block is not there: the object store's thread may remove it at any time. */
+  #whileThere<T>(work: () => T): T | undefined {
+    try {
+      return work()
+    } catch (error) {
+      if (error instanceof FileError && error.code === 'ENOENT') return undefined
+      throw error
+    }
+  }
+
+  #request({ id, sidecar }: RemotePart, blocks: readonly number[]): void {
+    const requestId = ++this.#lastId
+    const names = blocks.map((block) => blockName(id, block))
+    for (const name of names) this.#pending.add(name)
+    this.#requests.set(requestId, names)
+    this.#options.post({
+      kind: 'fetchBlocks',
+      requestId,
+      request: {
+        ...{ key: sidecar.key, bytes: sidecar.bytes, blockBytes: sidecar.blockBytes },
+        blocks: blocks.map((number) => ({ name: blockName(id, number), number, crc: sidecar.blocks[number] ?? 0 })),
+      },
+    })
+  }
+
+  /** False if the block is not there. */
+  #tryRead(name: string, target: Uint8Array, at: number): boolean {
+    const { files, directory } = this.#options
+    const isRead = this.#whileThere((): boolean => {
+      const file = files.open(`${directory}/${name}`, 'read')
+      try {
+        return file.read(target, at) === target.length
+      } finally {
+        file.close()
+      }
+    })
+    return isRead === true
+  }
+
+  #report(): void {
+    const now = this.#options.nowMs()
+    if (this.#used.size === 0 || now - this.#reportedMs < reportMs) return
+    this.#reportedMs = now
+    this.#options.post({ kind: 'blocksUsed', names: [...this.#used] })
+    this.#used.clear()
+  }
+}
+
+/** Whether a block's file has the size and checksum that the sidecar names. */
+function isIntact({ blocks, blockBytes, bytes }: Sidecar, block: number, file: File): boolean {
+  const size = Math.min(blockBytes, bytes - block * blockBytes)
+  if (file.size() !== size) return false
+  const content = new Uint8Array(size)
+  return file.read(content, 0) === size && crc32(content) === blocks[block]
+}
