@@ -1,6 +1,7 @@
 // Runs the writer's jobs (flush, import, compaction, rewrite) on a query thread in two lanes: one for flushes and
 // imports, one for the rest. A lane runs one job at a time in the order of arrival; each step runs a slice of the
-// current job of both lanes. A flush must not wait for a compaction, because the compaction may itself wait for query
+// current job of both lanes. A job that waits for rows of the object store lets others run meanwhile, so that only it is
+// late when the store is. A flush must not wait for a compaction, because the compaction may itself wait for query
 // memory that is freed only when ingestion goes on, and ingestion may need the memory that the flush frees.
 
 import { assert } from '../base/assert.js'
@@ -23,10 +24,17 @@ interface Waiting {
   readonly job: Job | StageWork
 }
 
+interface Started {
+  readonly jobId: number
+  readonly job: StorageJob
+}
+
 interface Lane {
   readonly waiting: Waiting[]
-  running: { readonly jobId: number; readonly job: StorageJob } | null
-  /** Whether the running job waits for memory. */
+  running: Started | null
+  /** Jobs that wait for rows of the object store, or for memory beside those; they have their turns. */
+  readonly fetching: Started[]
+  /** Whether all jobs of the lane that have begun wait for memory, or for the object store. */
   starved: boolean
   /** Finished flushes whose parts are not durable yet, because they are synced in groups. */
   readonly unsynced: { readonly jobId: number; readonly result: JobResult }[]
@@ -35,6 +43,8 @@ interface Lane {
 
 /** Maximum number of flushes that are synced together. */
 const unsyncedMax = 32
+/** Maximum number of jobs of a lane that wait for the object store, apart from the one that runs. */
+const fetchingMax = 8
 
 export class JobRunner {
   readonly #tools: RewriteTools
@@ -66,7 +76,9 @@ export class JobRunner {
 
   #stepLane(lane: Lane): 'worked' | 'idle' {
     if (this.#syncIsDue(lane)) return this.#sync(lane)
-    const next = lane.running === null ? lane.waiting.shift() : undefined
+    const isFree = lane.running === null && lane.fetching.length < fetchingMax
+    const next = isFree ? lane.waiting.shift() : undefined
+    if (next === undefined) lane.running ??= lane.fetching.shift() ?? null
     lane.starved = false
     try {
       if (next !== undefined) lane.running = { jobId: next.jobId, job: this.#start(next.job, lane.group) }
@@ -86,7 +98,12 @@ export class JobRunner {
     if (running === null) return 'idle'
     const { jobId, job } = running
     const outcome = job.step()
-    lane.starved = outcome === 'waiting'
+    lane.starved = outcome === 'waiting' || outcome === 'fetching'
+    // One that waits for memory passes its turn on, too, if others may have it.
+    if (outcome === 'fetching' || (outcome === 'waiting' && lane.fetching.length > 0)) {
+      lane.fetching.push(running)
+      lane.running = null
+    }
     if (lane.starved) return lane.unsynced.length > 0 ? this.#sync(lane) : 'idle'
     if (outcome !== 'done') return 'worked'
     const { result } = job
@@ -146,5 +163,5 @@ export class JobRunner {
 }
 
 function newLane(group: SyncGroup | null): Lane {
-  return { waiting: [], running: null, starved: false, unsynced: [], group }
+  return { waiting: [], running: null, fetching: [], starved: false, unsynced: [], group }
 }

@@ -53,7 +53,7 @@ export function programRunner(host: RewriteHost): RunProgram {
               returned.map((vector) => valueReader(whole.memory, whole.strings, vector)),
             )
         }
-        yield isWaiting ? 'waiting' : undefined
+        yield isWaiting ? 'fetching' : undefined
         context.alive()
       }
     } finally {
@@ -153,7 +153,7 @@ function* runSubquery(context: ExecContext, subquery: Query['subqueries'][number
       const read = valueReader(context.memory, context.strings, vectors[0] as Vector)
       for (let row = 0; row < wanted; row++) values.push(read(row))
     }
-    yield isWaiting ? 'waiting' : undefined
+    yield isWaiting ? 'fetching' : undefined
     context.alive()
   }
   if (mode === 'exists') return { mode, exists: count > 0 }

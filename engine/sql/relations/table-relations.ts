@@ -1,6 +1,6 @@
 // System relations about one table: table_columns(), table_partitions() and the list of its parts.
 
-import { liveColumns, type TableVersion } from '../../storage/schema/schema.js'
+import { isRemoteOnly, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
 import { typeText } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { sizePretty } from '../functions/math.js'
@@ -76,13 +76,15 @@ export function partitionsRelation(version: TableVersion, { catalog }: BindConte
 export function partsRelation(version: TableVersion): SystemRelation {
   return {
     columns: columnList(
-      'file STRING, partition STRING, rows LONG, min TIMESTAMP, max TIMESTAMP, minTxn LONG, maxTxn LONG, bytes LONG',
+      'file STRING, partition STRING, rows LONG, min TIMESTAMP, max TIMESTAMP, minTxn LONG, maxTxn LONG, bytes LONG, local BOOLEAN, remote STRING',
     ),
     rows: () =>
-      version.parts.map(({ file, partition, rows, minTs, maxTs, minTxn, maxTxn, bytes }): Value[] => {
+      version.parts.map((part): Value[] => {
+        const { file, partition, rows, minTs, maxTs, minTxn, maxTxn, bytes, remote } = part
+        const place = [!isRemoteOnly(part), remote?.key ?? null]
         const timed = version.schema.timestampId >= 0
         const bounds = timed ? [microsOf(version, minTs), microsOf(version, maxTs)] : [null, null]
-        return [file, partition, BigInt(rows), ...bounds, BigInt(minTxn), BigInt(maxTxn), BigInt(bytes)]
+        return [file, partition, BigInt(rows), ...bounds, BigInt(minTxn), BigInt(maxTxn), BigInt(bytes), ...place]
       }),
   }
 }

@@ -32,8 +32,8 @@ export interface JobTools {
 /** Default of the setting for the page codec. A column chunk is compressed only if that makes it smaller enough. */
 export const pageCodecDefault: PageCodec = 'lz4_raw'
 
-/** The slices of a job; one that only waits, for memory or for rows from the object store, yields 'waiting'. */
-export type JobSteps<T> = Generator<undefined | 'waiting', T>
+/** The slices of a job; one that only waits yields 'waiting' (for memory) or 'fetching' (rows of the object store). */
+export type JobSteps<T> = Generator<undefined | 'waiting' | 'fetching', T>
 
 /** A job in progress: call step() until it returns 'done'. Each call takes about a millisecond. */
 export class StorageJob {
@@ -44,8 +44,8 @@ export class StorageJob {
     this.steps = steps
   }
 
-  /** 'waiting' while the job has no memory, or waits for the object store. Throws the job's error; its memory has been freed by then. */
-  step(): 'worked' | 'waiting' | 'done' {
+  /** 'waiting' while the job has no memory, 'fetching' while it waits for the object store. Throws the job's error; its memory has been freed by then. */
+  step(): 'worked' | 'waiting' | 'fetching' | 'done' {
     const { done, value } = this.steps.next()
     if (done !== true) return value ?? 'worked'
     this.finished = value
@@ -90,7 +90,7 @@ export function* withArena<T>(
 /** Waits until all rows of the parts can be read on this disk. Throws ResourceError if the object store is away. */
 export function* whole(parts: PartAccess, wanted: readonly PartDescriptor[], version: TableVersion): JobSteps<void> {
   const handles = wanted.map((part) => parts.open(part, version))
-  while (handles.filter((handle) => !parts.readyWhole(handle)).length > 0) yield 'waiting'
+  while (handles.filter((handle) => !parts.readyWhole(handle)).length > 0) yield 'fetching'
 }
 
 /** Left free in the budget, because the allocator rounds allocations up to whole pages. */

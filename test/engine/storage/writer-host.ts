@@ -321,13 +321,15 @@ export class WriterHost {
     rows: Map<number, unknown>[],
   ): PartDescriptor {
     const id = job.firstPartId + index
-    const file = `part-${id}`
+    const table = `${job.version.schema.id}`
+    const file = `${table}/${partition}/${id}.parquet`
     this.parts.set(file, rows)
+    this.files.makeDirectory(`/db/${table}/${partition}`)
     const handle = this.files.open(`/db/${file}`, 'create')
     handle.write([new Uint8Array(8)], 0)
     handle.sync()
     handle.close()
-    this.files.syncDirectory('/db')
+    for (const folder of [`/db/${table}/${partition}`, `/db/${table}`, '/db']) this.files.syncDirectory(folder)
     const minTxn = job.kind === 'flush' ? job.minTxn : (job.parts[0]?.minTxn ?? 0)
     const maxTxn = job.kind === 'flush' ? job.maxTxn : (job.parts.at(-1)?.maxTxn ?? 0)
     const shape = { partition, rows: rows.length, bytes: 8, minTs: 0n, maxTs: 0n, columnIds: [] }

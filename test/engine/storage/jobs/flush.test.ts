@@ -328,6 +328,33 @@ test('DEDUP: overlapping parts that are too many for one merge still become fewe
   expect(chosen?.[0]?.id).toBe(210)
 })
 
+test('parts that are only in the object store stay until eight overlap', () => {
+  const version = versionOf(schemaOf([dataType('TIMESTAMP')], { timestampId: 0 }))
+  const partOf = (id: number, minTs: bigint, maxTs: bigint, isRemote: boolean): PartDescriptor => ({
+    ...{
+      id,
+      file: `${id}`,
+      partition: 'p',
+      rows: 1000,
+      bytes: 1000,
+      minTxn: id,
+      maxTxn: id,
+      columnIds: [0],
+      minTs,
+      maxTs,
+    },
+    ...(isRemote ? { remote: { key: `${id}`, checksum: id, only: true as const } } : {}),
+  })
+  const choose = (parts: readonly PartDescriptor[]) => chooseCompaction({ ...version, parts }, new Set())
+  const remote = [1, 2, 3, 4, 5, 6].map((id) => partOf(id, 0n, 99n, true))
+  expect(choose(remote)).toBe(undefined)
+  expect(choose([...remote, partOf(7, 0n, 99n, false)])).toBe(undefined)
+  // Local parts behind them are joined as ever.
+  const late = [7, 8, 9, 10].map((id) => partOf(id, 200n, 299n, false))
+  expect(choose([...remote, ...late])).toEqual(late)
+  expect(choose([...remote, partOf(7, 0n, 99n, false), partOf(8, 50n, 60n, false)])).toHaveLength(8)
+})
+
 test('a job that is given up leaves no file and no memory behind', () => {
   const next = random(4)
   const bed = bench(root)
