@@ -54,7 +54,7 @@ test('lost messages are told of in their order, and the thread goes on', async (
   await thread.terminate()
 })
 
-const request = { query: { plan: { kind: 'values', columns: [], rows: [] } }, timeoutMs: 0 } as never
+const request = { query: { plan: { kind: 'values', columns: [], rows: [] }, subqueries: [] }, timeoutMs: 0 } as never
 
 test('a query that a thread cannot be told of fails', async () => {
   const pool = new QueryPool({ memory: heap(), jobDone: () => {}, jobFailed: () => {} })

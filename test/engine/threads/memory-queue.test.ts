@@ -77,7 +77,7 @@ function openPool() {
   const pool = new QueryPool({ memory, jobDone: () => {}, jobFailed: () => {} })
   pool.addThread({ threadId: 3, post: (message) => posted.push(message), terminate: async () => {} })
   const run = (timeoutMs = 0) => {
-    const request = { query: { plan: { kind: 'values', columns: [], rows: [] } }, timeoutMs } as never
+    const request = { query: { plan: { kind: 'values', columns: [], rows: [] }, subqueries: [] }, timeoutMs } as never
     const state = { ended: 0 }
     const running = pool.run(request, () => state.ended++)
     running.summary.catch(() => {})

@@ -57,7 +57,7 @@ test('a dead thread gives everything back but what readers have', async () => {
     if (message.kind === 'free') freed.push(...(message.addresses ?? []))
   }
   pool.addThread({ threadId: 3, post, terminate: async () => {} })
-  const request = { query: { plan: { kind: 'values', columns: [], rows: [] } }, timeoutMs: 5 } as never
+  const request = { query: { plan: { kind: 'values', columns: [], rows: [] }, subqueries: [] }, timeoutMs: 5 } as never
   const read = pool.run(request, () => {})
   const stuck = pool.run(request, () => {})
   const [scratch, block] = [own.demand(5000, budgets.queries), own.demand(500, budgets.queries)]
