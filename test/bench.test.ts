@@ -31,6 +31,7 @@ const suites: readonly (readonly string[])[] = [
   ['scan', '--rows', '15000', '--peer', 'duckdb'],
   ['http', '--rows', '15000', '--repeats', '20', '--peer', 'duckdb'],
   ['latency', '--repeats', '20'],
+  ['views', '--rows', '15000'],
   ['disk', '--rows', '15000'],
   ['pg', '--rows', '2000', '--repeats', '20'],
   ['qwp', '--rows', '3000'],

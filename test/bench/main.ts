@@ -6,6 +6,7 @@
 //   scan       scans and group-bys          --rows n --runs n --peer duckdb
 //   sql        analytic queries           --rows n --tsbs n --runs n --rounds n --only pattern --peer questdb --peer duckdb
 //   http       exports, answers, imports     --rows n --runs n --only pattern --peer questdb --peer duckdb
+//   views      costs and gains of materialized views   --rows n --runs n --peer questdb
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first response, idle memory
 //   first      first request of each kind in fresh processes   --rows n --repeats processes
@@ -45,6 +46,7 @@ import { pgWire } from './suite-pg.js'
 import { qwp } from './suite-qwp.js'
 import { scans } from './suite-scan.js'
 import { analytics } from './suite-sql.js'
+import { viewCosts } from './suite-views.js'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -161,6 +163,11 @@ async function columns(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers) await qwp(peer, Number(values.rows), (line) => print(peer, line))
 }
 
+async function views(peers: readonly Peer[]): Promise<void> {
+  const options = { rows: Number(values.rows), runs: Number(values.runs) }
+  for (const peer of peers) for (const line of await viewCosts(peer, options)) print(peer, line)
+}
+
 async function start(): Promise<void> {
   process.stdout.write(`${await starts(repeats(10))}\n`)
 }
@@ -207,6 +214,7 @@ const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   sql,
   http,
   latency,
+  views,
   start,
   first,
   disk,

@@ -1,0 +1,105 @@
+// Materialized views: what five of them cost ingestion, what a refresh after late rows costs beside a full one, and what
+// a dashboard gains. Reports rates, and CPU seconds of the server.
+
+import type { Peer } from './peers.js'
+import { queryRows, usageOf } from './processes.js'
+import { measureLines } from './suite-lines.js'
+import { medianTime } from './suite-scan.js'
+
+export interface ViewOptions {
+  readonly rows: number
+  readonly runs: number
+}
+
+const aggregates = `first(price) open, max(price) high, min(price) low, last(price) close, sum(amount) volume, count() n`
+const bySymbol = (interval: string): string =>
+  `select timestamp, symbol, ${aggregates} from viewed sample by ${interval}`
+const overall = (interval: string): string => `select timestamp, ${aggregates} from viewed sample by ${interval}`
+
+const views: readonly (readonly [name: string, query: string])[] = [
+  ['by_minute', bySymbol('1m')],
+  ['by_hour', bySymbol('1h')],
+  ['by_day', bySymbol('1d')],
+  ['all_minute', overall('1m')],
+  ['all_hour', overall('1h')],
+]
+
+/** Panels of a dashboard of hours, over the view and over the table. `#` stands for a constant. */
+const panels: readonly (readonly [view: string, table: string])[] = [
+  ...['max(high)', 'min(low)', 'sum(volume)', 'sum(n)', 'max(close)'].map((value): readonly [string, string] => [
+    `select timestamp, ${value} v from by_minute sample by 1h`,
+    `select timestamp, ${overTable(value)} v from viewed sample by 1h`,
+  ]),
+  ...['max(high)', 'min(low)', 'sum(volume)', 'sum(n)', 'max(open)'].map((value): readonly [string, string] => [
+    `select timestamp, symbol, ${value} v from by_minute sample by 1h`,
+    `select timestamp, symbol, ${overTable(value)} v from viewed sample by 1h`,
+  ]),
+]
+
+function overTable(value: string): string {
+  return value
+    .replace(/volume/, 'amount')
+    .replace(/sum\(n\)/, 'count()')
+    .replace(/high|low|open|close/, 'price')
+}
+
+export async function viewCosts(peer: Peer, { rows, runs }: ViewOptions): Promise<readonly string[]> {
+  const { server } = peer
+  const exec = (sql: string): Promise<unknown[][]> => queryRows(server.httpPort, sql)
+  const load = { shape: 'trades', order: 'sorted', protocol: 'tcp', connections: 1, rows } as const
+  const plain = await measureLines(peer, { ...load, table: 'unviewed' })
+  await exec(
+    'create table viewed (symbol symbol, side symbol, price double, amount double, timestamp timestamp) timestamp(timestamp) partition by day',
+  )
+  for (const [name, query] of views) await exec(`create materialized view ${name} as (${query})`)
+  const startMs = performance.now()
+  await measureLines(peer, { ...load, table: 'viewed' })
+  const refresh = async (mode: string): Promise<number> => {
+    const before = usageOf(server.pid).cpuSeconds
+    for (const [name] of views) await exec(`refresh materialized view ${name} ${mode}`)
+    await untilRefreshed(exec)
+    return usageOf(server.pid).cpuSeconds - before
+  }
+  await refresh('incremental')
+  const viewedRate = rows / ((performance.now() - startMs) / 1000)
+  const [bounds] = await exec('select cast(min(timestamp) as long), cast(max(timestamp) as long) from viewed')
+  await exec(lateRows(Number(bounds?.[0]), Number(bounds?.[1])))
+  const late = await refresh('incremental')
+  const full = await refresh('full')
+  return [
+    `ingest ${rate(plain.rowsPerSecond)} without views, ${rate(viewedRate)} with ${views.length} stored to the end`,
+    `refresh after 1,000 late rows ${late.toFixed(2)} CPU-s, FULL ${full.toFixed(2)} CPU-s`,
+    await dashboard(peer, runs),
+  ]
+}
+
+async function dashboard({ server }: Peer, runs: number): Promise<string> {
+  const all = async (side: 0 | 1): Promise<string> => {
+    const before = usageOf(server.pid).cpuSeconds
+    const median = await medianTime(runs, async () => {
+      for (const panel of panels) await queryRows(server.httpPort, panel[side])
+    })
+    return `${median.toFixed(1)} ms, ${(usageOf(server.pid).cpuSeconds - before).toFixed(2)} CPU-s in all`
+  }
+  return `dashboard of ${panels.length} panels: views ${await all(0)}; table ${await all(1)}`
+}
+
+function rate(rowsPerSecond: number): string {
+  return `${(rowsPerSecond / 1000).toFixed(0)} K rows/s`
+}
+
+function lateRows(first: number, last: number): string {
+  const step = Math.max(1, Math.floor((last - first) / 1000))
+  const values = Array.from({ length: 1000 }, (_, index) => `('BTC-USD', 'buy', 1, 1, ${first + index * step})`)
+  return `insert into viewed (symbol, side, price, amount, timestamp) values ${values.join(', ')}`
+}
+
+/** REFRESH of other servers returns before it is done. */
+async function untilRefreshed(exec: (sql: string) => Promise<unknown[][]>): Promise<void> {
+  for (let tries = 0; tries < 6000; tries++) {
+    const states = await exec('select view_status from materialized_views()')
+    if (states.every(([status]) => status === 'valid')) return
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error('the views are not refreshed')
+}
