@@ -22,7 +22,7 @@ interface StartFlags {
 const packageFile = new URL('../../package.json', import.meta.url)
 
 const exitHelp = `
-Exit status: 0 done, 1 refused or failed, 2 wrong usage, 3 no answer from the server.`
+Exit status: 0 success, 1 rejected or failed, 2 wrong usage, 3 no response from the server.`
 
 async function main(): Promise<void> {
   const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { readonly version: string }
@@ -49,8 +49,8 @@ function addStart(program: Command, version: string): void {
   program
     .command('start')
     .description('run the server in the foreground')
-    .addOption(rootOption('-d, --dir <root>', 'folder of data, settings and logs'))
-    .option('--set <key=value>', 'a setting; may be given several times', gather, [])
+    .addOption(rootOption('-d, --dir <root>', 'root folder: data, settings and logs'))
+    .option('--set <key=value>', 'override a setting; may be given several times', gather, [])
     .action(async ({ dir, set }: StartFlags) => {
       // The threads load their code on other processors while this thread loads its own.
       for (const module of ['writer-thread.js', 'log-thread.js', 'query-thread.js']) launchAhead(module)
@@ -67,39 +67,37 @@ function remote(program: Command, usage: string, description: string): Command {
     .addOption(
       new Option('-u, --url <url>', 'address of the server').env('PENSTOCK_URL').default('http://127.0.0.1:9000'),
     )
-    .addOption(new Option('--user <name>', 'user').env('PENSTOCK_USER'))
+    .addOption(new Option('--user <name>', 'name of the user').env('PENSTOCK_USER'))
     .addOption(
-      new Option('--password <password>', 'password; better given by the environment').env('PENSTOCK_PASSWORD'),
+      new Option('--password <password>', 'password; the environment variable is safer').env('PENSTOCK_PASSWORD'),
     )
     .addOption(new Option('--token <token>', 'bearer token instead of user and password').env('PENSTOCK_TOKEN'))
-    .option('--ca <file>', 'certificates (PEM) that an https server may be signed by')
-    .option('--insecure', 'accept any certificate of an https server')
+    .option('--ca <file>', 'file of CA certificates (PEM) to trust for https')
+    .option('--insecure', 'do not verify the certificate of the server')
 }
 
 function addImport(program: Command): void {
   remote(program, 'import [file]', 'import a file, or standard input (-), into tables')
     .addOption(
-      new Option('-f, --format <format>', 'csv, line protocol, or a dump of SQLite; default: by the file name').choices(
-        importFormats,
-      ),
+      new Option('-f, --format <format>', 'format of the file; default: by the file name').choices(importFormats),
     )
-    .option('--from-sqlite <file>', 'short for --format sqlite: the output of `sqlite3 data.db .dump`')
-    .option('-t, --table <name>', 'csv: table; default: the name of the file. sqlite: only this table')
+    .option('--from-sqlite <file>', 'same as --format sqlite: the output of `sqlite3 data.db .dump`')
+    .option('-t, --table <name>', 'csv: table to import into; default: the file name. sqlite: import only this table')
     .option(
       '--timestamp <column>',
       'designated timestamp; csv: default: the only column of timestamps, --timestamp= for none. sqlite: also table.column,table.column or none',
     )
-    .option('-p, --partition-by <unit>', 'NONE, HOUR, DAY, WEEK, MONTH or YEAR')
-    .option('--overwrite', 'replace existing tables; default: rows are added')
-    .option('--atomicity <mode>', 'abort: a bad row ends the import. skipRow: it is skipped and reported')
-    .option('--delimiter <character>', 'csv: default: detected')
-    .option('--header', 'csv: the first line contains the column names')
+    .option('-p, --partition-by <unit>', 'partition new tables by NONE, HOUR, DAY, WEEK, MONTH or YEAR')
+    .option('--overwrite', 'replace existing tables; default: add rows to them')
+    .option('--atomicity <mode>', 'abort: a bad row ends the import; skipRow: bad rows are skipped and reported')
+    .option('--delimiter <character>', 'csv: field delimiter; default: detected')
+    .option('--header', 'csv: the first line has the column names; default: detected')
     .option('--skip-lev', 'csv: ignore extra values at the end of lines')
-    .option('--schema <json>', 'csv: [{"name": .., "type": .., "pattern": ..}]')
-    .option('--precision <unit>', 'lines: n, u, ms, s, m or h; default n')
-    .option('--tables <names>', 'sqlite: only these, separated by commas')
-    .option('--unit <unit>', 'of numeric timestamps: s, ms, us, ns (sqlite: also julian); default: by their magnitude')
-    .option('--types <list>', 'sqlite: table.column:TYPE,.. instead of the detected types')
+    .option('--schema <json>', 'csv: types of columns, as [{"name": .., "type": .., "pattern": ..}]')
+    .option('--precision <unit>', 'lines: unit of timestamps: n, u, ms, s, m or h; default: n')
+    .option('--tables <names>', 'sqlite: import only these tables, separated by commas')
+    .option('--unit <unit>', 'unit of numeric timestamps: s, ms, us, ns (sqlite: also julian); default: by their size')
+    .option('--types <list>', 'sqlite: types that override the detected ones, as table.column:TYPE,..')
     .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
@@ -117,13 +115,17 @@ ${exitHelp}`,
 
 function addExport(program: Command): void {
   remote(program, 'export <query>', 'write the rows of a SELECT, or of a table, to a file')
-    .option('-o, --output <file>', 'default: standard output')
-    .addOption(new Option('-f, --format <format>', 'default: by the file name, or csv').choices(exportFormats))
-    .option('--limit <rows>', 'n, or skip,n')
-    .option('--delimiter <character>', 'csv: default: a comma')
-    .option('--no-header', 'csv: without column names')
-    .option('--compression <codec>', 'parquet: NONE, SNAPPY, GZIP, LZ4, ZSTD, BROTLI or LZO')
-    .option('--timeout <ms>', 'deadline of the query')
+    .option('-o, --output <file>', 'output file; default: standard output')
+    .addOption(
+      new Option('-f, --format <format>', 'format of the file; default: by the file name, else csv').choices(
+        exportFormats,
+      ),
+    )
+    .option('--limit <rows>', 'maximum number of rows, as n or skip,n')
+    .option('--delimiter <character>', 'csv: field delimiter; default: a comma')
+    .option('--no-header', 'csv: omit the line of column names')
+    .option('--compression <codec>', 'parquet: codec: NONE, SNAPPY, GZIP, LZ4, ZSTD, BROTLI or LZO')
+    .option('--timeout <ms>', 'time limit of the query in milliseconds')
     .addHelpText(
       'after',
       `
@@ -141,9 +143,9 @@ ${exitHelp}`,
 function addSql(program: Command): void {
   remote(program, 'sql [statement]', 'run statements: given here, --file, standard input, or a prompt')
     .option('-e, --execute <statements>', 'the same as an argument')
-    .option('--file <file>', 'statements in a file')
-    .addOption(new Option('-f, --format <format>', 'how rows are shown').choices(sqlFormats).default('table'))
-    .option('--limit <rows>', 'n, or skip,n; the server has its own limit: use export for complete results')
+    .option('--file <file>', 'file of statements to run')
+    .addOption(new Option('-f, --format <format>', 'output format').choices(sqlFormats).default('table'))
+    .option('--limit <rows>', 'maximum number of rows, as n or skip,n; the server has a limit too: use export for more')
     .option('--timings', 'print timings to standard error')
     .addHelpText('after', exitHelp)
     .action(async (statement: string | undefined, flags: SqlFlags) => {
@@ -154,8 +156,8 @@ function addSql(program: Command): void {
 
 function addDemo(program: Command): void {
   remote(program, 'demo', 'create the tables that the examples of the documentation query')
-    .option('--replace', 'load them again if they exist')
-    .option('--remove', 'only remove them')
+    .option('--replace', 'replace the tables if they exist')
+    .option('--remove', 'remove the tables')
     .addHelpText(
       'after',
       `
@@ -173,7 +175,7 @@ function addCheck(program: Command): void {
   program
     .command('check')
     .description('verify every checksum of a root folder or a backup: log, manifest, parts, symbols, users')
-    .addOption(rootOption('-d, --dir <folder>', 'root folder, or a backup'))
+    .addOption(rootOption('-d, --dir <folder>', 'root folder or backup'))
     .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
@@ -207,7 +209,7 @@ ${exitHelp}`,
 function addRestore(program: Command): void {
   program
     .command('restore <backup>')
-    .description('copy a backup to a root folder without data, and verify it')
+    .description('restore a backup into a root folder that has no data, and verify it')
     .addOption(rootOption('-d, --dir <root>', 'root folder'))
     .option('--json', 'print the result as JSON')
     .addHelpText('after', exitHelp)
@@ -236,7 +238,7 @@ function addRepair(program: Command): void {
       'make data and manifest consistent, with the server stopped; without --apply: list what has to be done',
     )
     .addOption(rootOption('-d, --dir <root>', 'root folder'))
-    .option('--apply', 'do it; default: nothing is written')
+    .option('--apply', 'make the changes; default: only list them')
     .option('--json', 'print the result as JSON')
     .addHelpText(
       'after',
@@ -256,7 +258,7 @@ function addUser(program: Command): void {
     .command('user')
     .description('manage the users of a root folder, with the server stopped')
     .command('reset')
-    .description('remove all users, to regain access if their file or every password is lost')
+    .description('remove all users, to regain access when their file is damaged or the passwords are lost')
     .addOption(rootOption('-d, --dir <root>', 'root folder'))
     .addHelpText('after', exitHelp)
     .action(async (flags: RepairFlags) => {

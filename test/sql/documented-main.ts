@@ -2,8 +2,9 @@
 // Markdown documents (.md, .mdx) in order, over the tables of fixtures/demo.sql, on a server of its own. Each document
 // begins with the demo tables alone. Prints each refused statement with its error.
 //
-// Not printed, but counted, unless `--all` is given: syntax diagrams and fragments of statements, statements of the
-// documents' paid version, and statements that only lack a table, column or file that the document does not make.
+// Unless `--all` is given, some refused statements are counted only: syntax diagrams, incomplete statements, statements
+// of the commercial edition of the documented product, and those that need a table, column or file that the document
+// does not create.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'

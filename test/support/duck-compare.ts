@@ -1,4 +1,4 @@
-// Normalises result rows of both servers for comparison: a string for each cell, NULL as null, and doubles compared
+// Normalises result rows of this server and of DuckDB for comparison: a string for each cell, NULL as null, and doubles compared
 // with a tolerance.
 
 import { DuckDBDecimalValue, DuckDBTimestampValue } from '@duckdb/node-api'

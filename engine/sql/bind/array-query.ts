@@ -5,7 +5,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'
-import { nameAt } from '../rewrite/make-query.js'
+import { callOf, nameAt } from '../rewrite/make-query.js'
 import { holdsRows, isPlain, selectOver, sourceOf } from './correlated-members.js'
 
 /** The sub-query `(select coalesce(list_agg(a), '{}') ..)`. */
@@ -51,8 +51,6 @@ function withName(query: ast.Query, position: number): readonly [ast.Query, ast.
 
 function listOf(value: ast.Expression, orderBy: readonly ast.OrderItem[]): ast.Expression {
   const { position } = value
-  const plain = { schema: null, distinct: false, filter: null, ignoreNulls: false, over: null }
-  const list: ast.Call = { kind: 'call', position, name: 'list_agg', args: [value], orderBy, ...plain }
   const none: ast.Expression = { kind: 'string', position, value: '{}' }
-  return { kind: 'call', position, name: 'coalesce', args: [list, none], orderBy: [], ...plain }
+  return callOf('coalesce', [{ ...callOf('list_agg', [value], position), orderBy }, none], position)
 }

@@ -4,6 +4,7 @@
 // as Hasura writes it: `row_to_json((select r from (select a.x, b.y as z) as r))`.
 
 import type * as ast from '../ast/ast.js'
+import { callOf } from '../rewrite/make-query.js'
 import { findInScope } from '../scope/scope.js'
 import type { ExpressionScope } from './expression.js'
 
@@ -41,8 +42,7 @@ export function ofWholeRow(call: ast.Call, scope: ExpressionScope): ast.Call {
     { kind: 'string', position, value: name },
     value,
   ])
-  const plain = { distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null } as const
-  const object: ast.Call = { ...call, ...plain, name: 'row_to_json', args }
+  const object = callOf('row_to_json', args, call.position)
   return taken === 'object' ? object : { ...call, args: [object] }
 }
 
@@ -66,8 +66,7 @@ function rowText(row: ast.Expression, scope: ExpressionScope): ast.Expression | 
 }
 
 function textOf(args: readonly ast.Expression[], position: number): ast.Expression {
-  const plain = { distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null } as const
-  return { kind: 'call', position, schema: null, name: 'row_text', args, ...plain }
+  return callOf('row_text', args, position)
 }
 
 /** The columns of `t` or `t.*`; null for anything else. */

@@ -7,6 +7,7 @@
 import { SqlError } from '../../base/errors.js'
 import { sqlChainMax, sqlListMax } from '../../base/limits.js'
 import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from '../ast/ast.js'
+import { callOf } from '../rewrite/make-query.js'
 import { advance, at, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
 import { demand, parseList, take, tooFew, unexpectedToken } from './expect.js'
 import { parseOperand } from './operand.js'
@@ -120,7 +121,7 @@ function parseOperator(cursor: Cursor, left: Expression, word: string, power: nu
   if (called !== undefined) {
     link(cursor)
     const right = parseRight(cursor, word, power, position)
-    return plainCall(called.name, called.swapped ? [right, left] : [left, right], position)
+    return callOf(called.name, called.swapped ? [right, left] : [left, right], position)
   }
   return parseBinary(cursor, left, operatorWords.get(word) ?? (word as BinaryOperator), power, position)
 }
@@ -184,11 +185,6 @@ function parseBinary(
   return { kind: 'binary', position, operator, left, right }
 }
 
-function plainCall(name: string, args: readonly Expression[], position: number): Expression {
-  const plain = { distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null } as const
-  return { kind: 'call', position, schema: null, name, args, ...plain }
-}
-
 /** `like 'a!%' escape '!'`: like_escape() rewrites the pattern to use the backslash, the only escape of LIKE. */
 function escapedLike(
   cursor: Cursor,
@@ -198,7 +194,7 @@ function escapedLike(
   position: number,
 ): Expression {
   const character = parseEscape(cursor, position)
-  return { kind: 'binary', position, operator, left, right: plainCall('like_escape', [right, character], position) }
+  return { kind: 'binary', position, operator, left, right: callOf('like_escape', [right, character], position) }
 }
 
 function parseEscape(cursor: Cursor, position: number): Expression {
@@ -215,7 +211,7 @@ function parseSimilar(cursor: Cursor, left: Expression, operator: '~' | '!~', po
   demand(cursor, 'to')
   const pattern = parseRight(cursor, 'similar', equalityPower, position)
   const args = cursor.word === 'escape' ? [pattern, parseEscape(cursor, position)] : [pattern]
-  return { kind: 'binary', position, operator, left, right: plainCall('similar_to_escape', args, position) }
+  return { kind: 'binary', position, operator, left, right: callOf('similar_to_escape', args, position) }
 }
 
 /** `(a, b) overlaps (c, d)` becomes `overlaps(a, b, c, d)`. */
@@ -226,7 +222,7 @@ function parseOverlaps(cursor: Cursor, left: Expression, position: number): Expr
     side.kind === 'list' && side.elements.length === 2 ? side.elements : [],
   )
   if (ends.length < 4) throw new SqlError('OVERLAPS takes two pairs of times', position)
-  return plainCall('overlaps', ends, position)
+  return callOf('overlaps', ends, position)
 }
 
 /** The right operand. If it is missing, the error is reported at the outermost operator that lacks one. */

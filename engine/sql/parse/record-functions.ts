@@ -14,6 +14,7 @@ import type {
   TableSource,
   TypeName,
 } from '../ast/ast.js'
+import { callOf } from '../rewrite/make-query.js'
 import type { Cursor } from './cursor.js'
 import { demand, parseList, parseName, take } from './expect.js'
 import { parseTableAlias } from './source.js'
@@ -65,13 +66,8 @@ function parseRecordColumn(cursor: Cursor): { readonly name: Name; readonly type
 function member(json: Expression, { name, position }: Name, type: TypeName): Expression {
   const isJson = type.name === 'json' || type.name === 'jsonb'
   const place: Expression = { kind: 'string', position, value: name }
-  const operand = plainCall(position, isJson ? 'json_get' : 'json_get_text', [json, place])
+  const operand = callOf(isJson ? 'json_get' : 'json_get_text', [json, place], position)
   return { kind: 'cast', position, operand, type }
-}
-
-function plainCall(position: number, name: string, args: readonly Expression[]): Call {
-  const plain = { schema: null, distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null }
-  return { kind: 'call', position, name, args, ...plain }
 }
 
 function plainSource(position: number): Pick<QuerySource, 'position' | 'alias' | 'columnAliases' | 'timestamp'> {

@@ -4,6 +4,7 @@
 // differ by case alone.
 
 import type * as ast from '../ast/ast.js'
+import { callOf } from '../rewrite/make-query.js'
 import type { Scope } from './scope.js'
 
 /** Columns of the catalog that hold names of tables or columns. */
@@ -66,7 +67,5 @@ function plain(operand: ast.Expression): ast.Expression {
 }
 
 function folded(operand: ast.Expression): ast.Expression {
-  const { position } = operand
-  const rest = { distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null } as const
-  return { kind: 'call', position, schema: null, name: 'lower', args: [operand], ...rest }
+  return callOf('lower', [operand], operand.position)
 }

@@ -14,6 +14,7 @@ import type { Value } from '../../types/value.js'
 import type * as ast from '../ast/ast.js'
 import type { Parameter } from '../catalog.js'
 import { intervalArguments } from '../parse/call.js'
+import { callOf } from '../rewrite/make-query.js'
 
 /** `time + interval` or `time - interval` as dateadd() calls; null for any other expression. */
 export function shiftedTime(
@@ -287,7 +288,7 @@ function shifted(time: ast.Expression, { unit, count, times }: Part): ast.Expres
   }
   if (unit !== 's') return dateadd(unit, asInt(total), time)
   // Seconds may have a fraction.
-  const whole: ast.Expression = { ...call('floor', position), args: [total] }
+  const whole: ast.Expression = callOf('floor', [total], position)
   const fraction: ast.Expression = { kind: 'binary', operator: '-', left: total, right: whole, position }
   const micros: ast.Expression = {
     kind: 'binary',
@@ -316,12 +317,12 @@ function typeNamed(name: string, position: number): ast.TypeName {
 
 function dateadd(unit: string, amount: ast.Expression, time: ast.Expression): ast.Expression {
   const { position } = time
-  return { ...call('dateadd', position), args: [{ kind: 'string', position, value: unit }, amount, time] }
+  return callOf('dateadd', [{ kind: 'string', position, value: unit }, amount, time], position)
 }
 
 /** `current_date`: midnight of today. */
 export function currentDate(position: number): ast.Expression {
-  return { ...call('date_trunc', position), args: [{ kind: 'string', position, value: 'day' }, call('now', position)] }
+  return callOf('date_trunc', [{ kind: 'string', position, value: 'day' }, callOf('now', [], position)], position)
 }
 
 /** Words that PostgreSQL accepts as timestamps, such as `'epoch'::timestamp`; null for any other string. */
@@ -330,7 +331,7 @@ export function namedTime(text: string, position: number): ast.Expression | null
     case 'epoch':
       return integer(0, position)
     case 'now':
-      return call('now', position)
+      return callOf('now', [], position)
     case 'today':
       return currentDate(position)
     case 'tomorrow':
@@ -345,10 +346,5 @@ export function namedTime(text: string, position: number): ast.Expression | null
 /** `current_time` as a string, since there is no type for times of day. */
 export function currentTime(position: number): ast.Expression {
   const pattern: ast.Expression = { kind: 'string', position, value: 'HH:mm:ss.SSSUUU' }
-  return { ...call('to_str', position), args: [call('now', position), pattern] }
-}
-
-function call(name: string, position: number): ast.Call {
-  const plain = { distinct: false, orderBy: [], filter: null, ignoreNulls: false, over: null } as const
-  return { kind: 'call', position, schema: null, name, args: [], ...plain }
+  return callOf('to_str', [callOf('now', [], position), pattern], position)
 }
