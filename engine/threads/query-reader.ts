@@ -140,8 +140,25 @@ export class Running implements RunningQuery {
     })
   }
 
-  /** If the reader stops early, the query is cancelled and unread blocks are returned. */
-  async *#iterate<T>(open: (message: Delivered | Tail) => T): AsyncGenerator<T> {
+  /** If the reader stops early, even before the first item, the query is cancelled and unread blocks are returned. */
+  #iterate<T>(open: (message: Delivered | Tail) => T): AsyncIterable<T> {
+    const items = this.#items(open)
+    let isBegun = false
+    const iterator: AsyncIterator<T> = {
+      next: () => {
+        isBegun = true
+        return items.next()
+      },
+      return: () => {
+        // A generator that has not begun returns without its finally block.
+        if (!isBegun) this.#leave()
+        return items.return(undefined)
+      },
+    }
+    return { [Symbol.asyncIterator]: () => iterator }
+  }
+
+  async *#items<T>(open: (message: Delivered | Tail) => T): AsyncGenerator<T> {
     try {
       for (;;) {
         const message = await this.#next()
@@ -152,10 +169,14 @@ export class Running implements RunningQuery {
         this.#giveBack()
       }
     } finally {
-      this.#giveBack()
-      this.cancel('the reader went away')
-      this.#drain()
+      this.#leave()
     }
+  }
+
+  #leave(): void {
+    this.#giveBack()
+    this.cancel('the reader went away')
+    this.#drain()
   }
 
   async #next(): Promise<Delivered | Tail | null> {

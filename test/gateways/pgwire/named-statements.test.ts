@@ -133,3 +133,31 @@ test('there are no prepared transactions', async () => {
   await client.query('prepare transaction as select 5 n')
   expect(await rows('execute transaction')).toEqual([[5]])
 })
+
+/** Number of queries that run, after those that are about to end. */
+async function running(): Promise<number> {
+  for (let trial = 0; ; trial++) {
+    const text = await (await fetch(`http://${server.address('http')}/metrics`)).text()
+    const count = Number(/^svc_queries_running (\d+)$/m.exec(text)?.[1])
+    if (count === 0 || trial === 20) return count
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+test('a query of which nobody reads a row ends', async () => {
+  await client.query("create table unread as (select x::int a, 'text' || x b from long_sequence(100000))")
+  const stale = { name: 'stale', text: 'select a, b from unread order by b' }
+  await client.query(stale)
+  await client.query('alter table unread alter column a type bigint')
+  for (let trial = 0; trial < 5; trial++) {
+    await expect(client.query(stale)).rejects.toThrow('cached plan must not change result type')
+  }
+  expect(await running()).toBe(0)
+  await client.query('begin')
+  for (let trial = 0; trial < 5; trial++) {
+    await client.query('declare unfetched cursor for select a, b from unread order by b desc')
+    await client.query('close unfetched')
+  }
+  await client.query('commit')
+  expect(await running()).toBe(0)
+})
