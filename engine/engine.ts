@@ -62,6 +62,7 @@ export { blockEnd, countLines, lastLineEnd, lineEnd } from './lines/line-ends.js
 export type { Histogram } from './memory/metrics.js'
 export { type StoreCapabilities, StoreError } from './object-store/object-store.js'
 export { type ObjectStoreOptions, storePlace } from './object-store/open-store.js'
+export { mayHoldSmallest } from './parquet/smallest.js'
 export type { BindShape } from './pg/bind-rows.js'
 export type { BoundParameters } from './pg/collect-insert.js'
 export { packedReader } from './pg/own-rows.js'

@@ -7,14 +7,15 @@ import { type FileHandle, open, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { CancelledError, SqlError } from '../engine/base/errors.js'
 import { makeDirectories } from '../engine/base/files.js'
-import type {
-  Copier,
-  CopyRequest,
-  Engine,
-  ExecuteOptions,
-  ResultColumn,
-  StopSignal,
-  TableShape,
+import {
+  type Copier,
+  type CopyRequest,
+  type Engine,
+  type ExecuteOptions,
+  mayHoldSmallest,
+  type ResultColumn,
+  type StopSignal,
+  type TableShape,
 } from '../engine/engine.js'
 import type { DataType } from '../engine/types/column-types.js'
 import { exportOptions, importOptions } from './copy-options.js'
@@ -70,7 +71,7 @@ async function importFile(
   try {
     if (pattern !== null && options.timestamp !== null && options.timestamp !== '')
       await importing.schema([{ name: options.timestamp, type: { name: 'TIMESTAMP', a: 0, b: 0 }, pattern }])
-    if (parquet) await readRows(engine, request, importing, columns, requested)
+    if (parquet) await readRows(engine, request, path, importing, columns, requested)
     else await readText(path, request, importing, requested.signal)
     return (await importing.end()).rowsImported
   } catch (error) {
@@ -114,11 +115,13 @@ async function openRegular(path: string, { file, filePosition }: NamedFile): Pro
 
 /**
  * Reads the rows with read_parquet(), which must accept the file's name. Column types are those of the file unless
- * the table has others. Binary values are written as hexadecimal digits, which the import decodes.
+ * the table has others. Binary values are written as hexadecimal digits, which the import decodes. Integers are read
+ * exactly if some may be the number that represents NULL, so that the import reports it.
  */
 async function readRows(
   engine: CopyEngine,
   { file, filePosition, table }: Extract<CopyRequest, { direction: 'from' }>,
+  path: string,
   importing: ImportSession,
   columns: readonly ResultColumn[],
   { session, signal }: Requested,
@@ -127,7 +130,8 @@ async function readRows(
     const strings = textColumns(engine.table(table))
     const list = columns.map(({ name, type }) => copiedColumn(name, type, strings))
     await importing.schema(columns.map(({ name, type }) => ({ name, type, pattern: null })))
-    const rows = await engine.execute(`select ${list.join()} from ${sourceOf(file)}`, {
+    const options = mayHoldSmallest({ name: file, path, position: filePosition }) ? ", 'exact'" : ''
+    const rows = await engine.execute(`select ${list.join()} from ${sourceOf(file, options)}`, {
       ...wholeResult,
       session: reading(session),
       signal,
@@ -158,8 +162,8 @@ function columnsOf(
   }
 }
 
-function sourceOf(file: string): string {
-  return `read_parquet('${file.replaceAll("'", "''")}')`
+function sourceOf(file: string, options = ''): string {
+  return `read_parquet('${file.replaceAll("'", "''")}'${options})`
 }
 
 /** A session that may read the file: importing needs the right to write only. */

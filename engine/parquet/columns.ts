@@ -9,11 +9,12 @@
 //   FIXED_LEN_BYTE_ARRAY           UUID, FLOAT16 as FLOAT, DECIMAL, else BINARY
 //   lists of numbers               DOUBLE[], lists of lists DOUBLE[][] ..
 //
-// Times of day are integers in their unit. Other nested columns are rejected by name.
+// Times of day are integers in their unit. Other nested columns are rejected by name. With `exact`, INT and LONG are
+// DECIMALs, which keep the smallest integers; in INT and LONG these represent NULL.
 
 import { arrayDimensionsMax, decimalDigitsMax } from '../base/limits.js'
 import type { ParquetTypes } from '../storage/part/parquet-thrift.js'
-import { type DataType, dataType, widthOf } from '../types/column-types.js'
+import { type ColumnType, type DataType, dataType, widthOf } from '../types/column-types.js'
 import type { ForeignFile } from './foreign-file.js'
 
 /** How stored values are converted to values in memory. */
@@ -69,13 +70,21 @@ const converted = {
 } as const
 
 /** Throws SqlError for columns that are not supported. */
-export function foreignColumns(file: ForeignFile, elements: readonly Element[]): ForeignColumn[] {
+export function foreignColumns(file: ForeignFile, elements: readonly Element[], exact: boolean): ForeignColumn[] {
   const tree = new SchemaTree(file, elements)
   const root = tree.next()
-  const columns = Array.from({ length: tree.children(root) }, () => columnOf(file, tree))
+  const found = Array.from({ length: tree.children(root) }, () => columnOf(file, tree))
+  const columns = exact ? found.map(asExact) : found
   if (!tree.ended) throw file.error('the schema is damaged')
   if (columns.length === 0) throw file.error('the file has no columns')
   return columns
+}
+
+const exactDigits: Readonly<Partial<Record<ColumnType, number>>> = { INT: 10, LONG: 19 }
+
+function asExact(column: ForeignColumn): ForeignColumn {
+  const digits = column.form === 'same' ? exactDigits[column.type.name] : undefined
+  return digits === undefined ? column : { ...column, type: dataType('DECIMAL', digits), form: 'decimal' }
 }
 
 /** The elements of a schema in depth-first order. */

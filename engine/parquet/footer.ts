@@ -7,6 +7,7 @@
 //   RowGroup       1 column chunks | 2 bytes | 3 rows
 
 import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/part/parquet-thrift.js'
+import { physical } from './columns.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'
 import { ThriftError, ThriftWalk, thriftTypes } from './thrift-walk.js'
 
@@ -35,6 +36,8 @@ export interface ForeignChunk {
   readonly values: number
   readonly start: number
   readonly end: number
+  /** The smallest value of an INT32 or INT64 column according to the statistics; null if they do not say. */
+  readonly least: Buffer | null
 }
 
 const magic = 'PAR1'
@@ -199,7 +202,14 @@ export function chunkOf(
     throw file.error(`the column has ${size} bytes from ${start} on, but the footer begins at ${dataEnd}`, place)
   if (!Number.isSafeInteger(values) || (values ?? -1) < 0) throw file.error(`the column has ${values} values`, place)
   const end = Math.min(dataEnd, start + (size ?? 0) + chunkSlack)
-  return { physical: Number(data.type), codec: Number(data.codec), values: values ?? 0, start, end }
+  const kind = Number(data.type)
+  return { physical: kind, codec: Number(data.codec), values: values ?? 0, start, end, least: leastOf(data, kind) }
+}
+
+function leastOf({ statistics }: ParquetTypes.ColumnMetaData, kind: number): Buffer | null {
+  const least: unknown = statistics?.min_value ?? statistics?.min
+  const bytes = kind === physical.int32 ? 4 : kind === physical.int64 ? 8 : 0
+  return least instanceof Uint8Array && bytes > 0 && least.length === bytes ? Buffer.from(least) : null
 }
 
 /** What a file says, cut. */

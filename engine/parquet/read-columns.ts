@@ -17,12 +17,12 @@ export interface ForeignRelation {
   readonly rows: number
 }
 
-/** The columns of one or more files. Throws SqlError. */
-export function relationOfFiles(sources: readonly ForeignSource[]): ForeignRelation {
+/** The columns of one or more files; `exact`: see columns.ts. Throws SqlError. */
+export function relationOfFiles(sources: readonly ForeignSource[], exact: boolean): ForeignRelation {
   let first: readonly ForeignShape[] | null = null
   let rows = 0
   for (const source of sources) {
-    const found = relationOfFile(source)
+    const found = relationOfFile(source, exact)
     const { columns } = found
     rows += found.rows
     first ??= columns
@@ -33,11 +33,11 @@ export function relationOfFiles(sources: readonly ForeignSource[]): ForeignRelat
   return { columns: first ?? [], rows }
 }
 
-function relationOfFile(source: ForeignSource): ForeignRelation {
+function relationOfFile(source: ForeignSource, exact: boolean): ForeignRelation {
   const file = openForeign(source)
   try {
     const { elements, rows } = readSchema(file)
-    return { columns: foreignColumns(file, elements), rows }
+    return { columns: foreignColumns(file, elements, exact), rows }
   } finally {
     file.close()
   }

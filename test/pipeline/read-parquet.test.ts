@@ -291,6 +291,32 @@ test('numbers without sign, decimals of every physical type, UUID', async () => 
   )
 })
 
+test('the smallest integers, which are NULL, are reported by COPY and kept by read_parquet(.., exact)', async () => {
+  const [longMin, intMin] = [-(2n ** 63n), -(2 ** 31)]
+  const columns: WrittenColumn[] = [
+    { name: 'l', physical: 2, encoding: 0, values: [longMin, null, 5n] },
+    { name: 'i', physical: 1, encoding: 5, values: [intMin, 7, null] },
+  ]
+  for (const version of [1, 2] as const) {
+    put('smallest.parquet', parquetFile(columns, { ...plainForm, version }))
+    const [all, exact] = await Promise.all([
+      run("select * from read_parquet('smallest.parquet')"),
+      run("select * from read_parquet('smallest.parquet', 'exact')"),
+    ])
+    expect(all).toBe('[null,null],[null,7],[5,null]')
+    expect(exact).toBe(`["${longMin}","${intMin}"],[null,"7"],["5",null]`)
+    expect(await run("copy smallest from 'smallest.parquet'")).toBe('COPY 3')
+    expect(await run('select l, i from smallest')).toBe(await run("select l, i from read_parquet('smallest.parquet')"))
+    const rejected = 'select * from sys.rejects'
+    expect(await run(rejected)).toContain(`"not a value of type LONG [column=l, value=${longMin}]: it stands for NULL"`)
+    expect(await run(rejected)).toContain(`"not a value of type INT [column=i, value=${intMin}]: it stands for NULL"`)
+    await run('drop table smallest')
+  }
+  await expect(run("select * from read_parquet('smallest.parquet', 'odd')")).rejects.toThrow(
+    "and 'exact' as its only option",
+  )
+})
+
 test('files of a pattern must have the same columns', async () => {
   mkdirSync(join(directories.importRoot, 'odd'), { recursive: true })
   put('odd/1.parquet', parquetFile([numbers(3)], plainForm))

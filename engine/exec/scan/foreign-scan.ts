@@ -79,7 +79,7 @@ class OpenedFile {
     this.#context = context
     this.#plan = plan
     const { elements, rows } = readSchema(file)
-    const columns = foreignColumns(file, elements)
+    const columns = foreignColumns(file, elements, plan.exact)
     const wanted = plan.wanted.map((column) => wantedColumn(file, columns, column))
     this.#footer = readGroups(file, columns.length, new Set(wanted.map(({ leaf }) => leaf)))
     const found = this.#footer.groups.reduce((sum, group) => sum + group.rows, 0)

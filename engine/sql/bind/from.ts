@@ -343,19 +343,21 @@ function filesSource(
   files: NonNullable<VirtualRelation['files']>,
   context: BindContext,
 ): Relation {
-  const [first, ...more] = call.args
-  if (first?.kind !== 'string' || more.length > 0)
+  const [first, second, ...more] = call.args
+  const isKnown = second === undefined || (second.kind === 'string' && second.value.toLowerCase() === 'exact')
+  if (first?.kind !== 'string' || !isKnown || more.length > 0)
     throw new SqlError(
-      `${call.name}() takes the name of a file, or a pattern, as one literal text`,
+      `${call.name}() takes the name of a file, or a pattern, as one literal text, and 'exact' as its only option`,
       first?.position ?? call.position,
     )
   context.demandWrite()
   context.cacheable = false
   const sources = files(first.value, first.position)
-  const { columns, rows } = relationOfFiles(sources)
+  const { columns, rows } = relationOfFiles(sources, second !== undefined)
   const wanted = columns.map(({ name, type }, index) => ({ index, name, type }))
   const plan: Plan = {
     kind: 'foreign',
+    exact: second !== undefined,
     columns: wanted.map(({ name, type }) => ({ name, type })),
     files: sources,
     wanted,

@@ -165,6 +165,8 @@ export type Plan =
       readonly kind: 'foreign'
       readonly columns: readonly PlanColumn[]
       readonly files: readonly ForeignSource[]
+      /** Integers are read as DECIMALs. */
+      readonly exact: boolean
       /** The file column of each output column, as it was at planning. */
       readonly wanted: readonly { readonly index: number; readonly name: string; readonly type: DataType }[]
       /** Row count according to the file footers. */

@@ -1,0 +1,35 @@
+// Tells whether integers of a Parquet file may be the smallest ones of their type, which represent NULL in INT and LONG.
+// The answer comes from the statistics in the footer, so it is quick, and it is "may" for files without them.
+
+import { foreignColumns } from './columns.js'
+import { chunkOf, readGroups, readSchema } from './footer.js'
+import type { ForeignFile, ForeignSource } from './foreign-file.js'
+import { openForeign } from './read-columns.js'
+
+/** The statistics of more column chunks are not decoded. */
+const chunksMax = 1000
+
+/** Throws SqlError. */
+export function mayHoldSmallest(source: ForeignSource): boolean {
+  const file = openForeign(source)
+  try {
+    return mayHold(file)
+  } finally {
+    file.close()
+  }
+}
+
+function mayHold(file: ForeignFile): boolean {
+  const columns = foreignColumns(file, readSchema(file).elements, false)
+  const wanted = columns.filter(({ form, type }) => form === 'same' && (type.name === 'INT' || type.name === 'LONG'))
+  if (wanted.length === 0) return false
+  const { groups, dataEnd } = readGroups(file, columns.length, new Set(wanted.map(({ leaf }) => leaf)))
+  if (groups.length * wanted.length > chunksMax) return true
+  return groups.some((found, group) =>
+    wanted.some(({ name, type, leaf }) => {
+      const { least } = chunkOf(file, found, leaf, dataEnd, { column: name, group })
+      if (least === null) return true
+      return type.name === 'INT' ? least.readInt32LE(0) === -(2 ** 31) : least.readBigInt64LE(0) === -(2n ** 63n)
+    }),
+  )
+}
