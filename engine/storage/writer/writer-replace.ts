@@ -15,13 +15,16 @@
 // Invariants:
 //   1. Marks are set when the log has accepted the frame, and are visible with the rows of the frame.
 //   2. While a memtable or part is read by a job, none of its rows is marked.
+//   3. The manifest has a format that servers without this refuse, before the first such frame is in the log.
 
 import { assert } from '../../base/assert.js'
 import { errorRecord, ResourceError, SqlError } from '../../base/errors.js'
 import type { Removal, ToWriter } from '../jobs/messages.js'
+import { formats } from '../manifest/manifest-format.js'
 import { encodeRowNumbers, type PartMarks } from '../memtable/removed-rows.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import { type CommitExtra, commitRows } from './writer-commit.js'
+import { demandFormat } from './writer-manifest.js'
 import { type StagedRows, stageRows } from './writer-rows.js'
 import { enqueue, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { Generation, WriterTable } from './writer-table.js'
@@ -97,6 +100,7 @@ function commit(
   table: WriterTable,
   found: FoundRows,
 ): boolean {
+  demandFormat(state, formats.removedRows)
   const staged = stageRows(state.options, [{ table, input }])
   try {
     const extra = extraOf(table, found, input.rows, removal.hidden)

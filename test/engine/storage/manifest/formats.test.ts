@@ -1,0 +1,75 @@
+// Goal: the first use of a feature that older servers do not know raises the format of the manifest durably, so that they
+// refuse the root; a root without such a use keeps the plain format.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Files, nodeFiles } from '../../../../engine/base/files.js'
+import { Manifest } from '../../../../engine/storage/manifest/manifest.js'
+import { formats } from '../../../../engine/storage/manifest/manifest-format.js'
+import { createFaultyDisk } from '../../../support/faulty-files.js'
+import { executeOptions, openTestEngine } from '../../../support/test-engine.js'
+
+const directory = '/db/manifest'
+
+function formatOf(files: Files, folder = directory): number {
+  const name = files.list(folder).find((path) => path.startsWith('manifest-')) ?? ''
+  const file = files.open(`${folder}/${name}`, 'read')
+  const header = Buffer.alloc(16)
+  file.read(header, 0)
+  file.close()
+  return header.readUInt32LE(4)
+}
+
+test('the format rises once and stays', () => {
+  const disk = createFaultyDisk(1)
+  const { files } = disk
+  files.makeDirectory('/db')
+  files.syncDirectory('/')
+  const options = { files, directory, log: () => {} }
+  const first = Manifest.open(options)
+  expect(formatOf(files)).toBe(formats.plain)
+  first.demandFormat(formats.materializedViews)
+  expect(formatOf(files)).toBe(formats.materializedViews)
+  disk.crash(7)
+  const second = Manifest.open(options)
+  expect(formatOf(files)).toBe(formats.materializedViews)
+  second.commit([{ kind: 'ids', table: 5 }])
+  second.checkpoint()
+  second.close()
+  expect(formatOf(files)).toBe(formats.materializedViews)
+})
+
+test.each([
+  [
+    'a materialized view',
+    'create materialized view v as (select ts, max(x) y from t sample by 1h)',
+    'materializedViews',
+  ],
+  ['a row that an upsert adds', 'insert into t values (2, 20, 0) on conflict (k) do nothing', 'removedRows'],
+  [
+    'a row that an upsert replaces',
+    'insert into t values (1, 20, 0) on conflict (k) do update set x = 7',
+    'removedRows',
+  ],
+  ['a merge', 'merge into t using (select 1 k) s on t.k = s.k when matched then delete', 'removedRows'],
+] as const)('%s', async (_, statement, format) => {
+  const root = mkdtempSync(join(tmpdir(), 'penstock-formats-'))
+  const engine = await openTestEngine(root, { queryThreads: 1 })
+  const found = (): number => formatOf(nodeFiles(), join(root, 'manifest'))
+  try {
+    await engine.execute(
+      'create table t (k int primary key, x int, ts timestamp) timestamp(ts) partition by day',
+      executeOptions,
+    )
+    await engine.execute('insert into t values (1, 10, 0)', executeOptions)
+    await engine.execute('checkpoint', executeOptions)
+    expect(found()).toBe(formats.plain)
+    await engine.execute(statement, executeOptions)
+    expect(found()).toBe(formats[format])
+  } finally {
+    await engine.close()
+    rmSync(root, { recursive: true })
+  }
+})
