@@ -208,12 +208,7 @@ function storeMetrics(stateOf: () => State, uploadsOf: () => UploadFigures | nul
     },
   })
   return [
-    upload(
-      'waiting_parts',
-      'gauge',
-      'Parts that a storage policy moves to the object store, and that are not there yet.',
-      ({ waiting }) => waiting,
-    ),
+    upload('waiting_parts', 'gauge', 'Parts that wait for their upload to the object store.', ({ waiting }) => waiting),
     upload('uploaded_parts_total', 'counter', 'Parts uploaded to the object store.', ({ uploaded }) => uploaded),
     upload('uploaded_bytes_total', 'counter', 'Bytes of parts uploaded to the object store.', ({ bytes }) => bytes),
     upload(
@@ -225,13 +220,13 @@ function storeMetrics(stateOf: () => State, uploadsOf: () => UploadFigures | nul
     upload(
       'upload_failures_total',
       'counter',
-      'Uploads of parts, and drops of local files, that failed and are tried again.',
+      'Failed uploads of parts and failed drops of local files. They are retried.',
       ({ failures }) => failures,
     ),
     {
       name: 'svc_object_store_available',
       type: 'gauge',
-      description: 'Whether the object store could be used when it was last probed; 0 also without one.',
+      description: 'Set to 1 if the object store was available when it was last probed; 0 if not, or without one.',
       read: () => (stateOf().kind === 'ready' ? 1 : 0),
     },
   ]

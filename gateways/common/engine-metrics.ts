@@ -33,38 +33,53 @@ const memoryTable: readonly Row[] = [
   [
     'svc_memory_tag_NATIVE_DEFAULT',
     'gauge',
-    'Bytes of shared memory that ingest, memtables and queries hold.',
+    'Bytes of shared memory used by ingestion, memtables and queries.',
     ({ memory }) => memory.ingest.used + memory.memtables.used + memory.queries.used,
   ],
   [
     'svc_memory_tag_NATIVE_O3',
     'gauge',
-    'Bytes of shared memory that sorting and flushing hold.',
+    'Bytes of shared memory used by sorting and flushing.',
     ({ memory }) => memory.flush.used,
   ],
   [
     'svc_memory_tag_NATIVE_MMAP',
     'gauge',
-    'Bytes of shared memory that hold pages of data files.',
+    'Bytes of shared memory used by cached pages of data files.',
     ({ memory }) => memory.cache.used,
   ],
   [
     'svc_memory_used_bytes',
     'gauge',
-    'Bytes of shared memory in use, by budget.',
+    'Used bytes of shared memory, by budget.',
     ({ memory }) => budgets(memory, 'used'),
   ],
-  ['svc_memory_limit_bytes', 'gauge', 'Bytes that a budget may use.', ({ memory }) => budgets(memory, 'limit')],
+  ['svc_memory_limit_bytes', 'gauge', 'Limit of a memory budget in bytes.', ({ memory }) => budgets(memory, 'limit')],
   [
     'svc_memory_malloc_count',
     'gauge',
     'Allocations of shared memory since the start.',
     ({ allocations }) => allocations,
   ],
-  ['svc_memory_free_count', 'gauge', 'Allocations that were given back since the start.', ({ frees }) => frees],
-  ['svc_chunk_cache_hits_total', 'counter', 'Pages of data files found in memory.', ({ cache }) => cache.hits],
-  ['svc_chunk_cache_misses_total', 'counter', 'Pages of data files that were read.', ({ cache }) => cache.misses],
-  ['svc_chunk_cache_evictions_total', 'counter', 'Pages that made room for others.', ({ cache }) => cache.evictions],
+  ['svc_memory_free_count', 'gauge', 'Freed allocations of shared memory since the start.', ({ frees }) => frees],
+  [
+    'svc_chunk_cache_hits_total',
+    'counter',
+    'Reads of pages of data files that were served from memory.',
+    ({ cache }) => cache.hits,
+  ],
+  [
+    'svc_chunk_cache_misses_total',
+    'counter',
+    'Reads of pages of data files that went to disk.',
+    ({ cache }) => cache.misses,
+  ],
+  [
+    'svc_chunk_cache_evictions_total',
+    'counter',
+    'Pages of data files evicted from memory.',
+    ({ cache }) => cache.evictions,
+  ],
 ]
 
 function budgets(memory: EngineMetrics['memory'], what: 'used' | 'limit'): LabelledValue[] {
@@ -73,81 +88,91 @@ function budgets(memory: EngineMetrics['memory'], what: 'used' | 'limit'): Label
 
 function commitTable(nowMs: () => number): readonly Row[] {
   return [
-    [
-      'svc_commits_total',
-      'counter',
-      'Transactions of rows that are stored and visible.',
-      ({ counts }) => counts.commits,
-    ],
+    ['svc_commits_total', 'counter', 'Committed transactions with rows.', ({ counts }) => counts.commits],
     [
       'svc_commit_duration_seconds',
       'histogram',
-      'From a decoded transaction to one that is durable, as the commit mode says, and visible.',
+      'Time from a decoded transaction until it is visible and as durable as the commit mode demands.',
       ({ commitSeconds }) => [{ labels: {}, ...commitSeconds }],
     ],
     [
       'svc_committed_rows_total',
       'counter',
-      'Rows in those transactions, those of system tables included.',
+      'Committed rows, including those of system tables.',
       ({ counts }) => counts.committedRows,
     ],
     [
       'svc_o3_commits_total',
       'counter',
-      'Transactions with rows that are older than the newest one of their table.',
+      'Committed transactions with out-of-order rows, which are older than the newest row of their table.',
       ({ counts }) => counts.lateCommits,
     ],
-    ['svc_rollbacks_total', 'counter', 'Transactions that the log refused.', ({ counts }) => counts.rollbacks],
-    ['svc_wal_segments_total', 'counter', 'Segments that the log has begun.', ({ counts }) => counts.walSegments],
-    ['svc_wal_bytes', 'gauge', 'Bytes of log that are kept.', ({ counts }) => counts.walBytes],
+    [
+      'svc_rollbacks_total',
+      'counter',
+      'Transactions that were rolled back because the log could not store them.',
+      ({ counts }) => counts.rollbacks,
+    ],
+    ['svc_wal_segments_total', 'counter', 'Log segments started.', ({ counts }) => counts.walSegments],
+    ['svc_wal_bytes', 'gauge', 'Size of the write-ahead log in bytes.', ({ counts }) => counts.walBytes],
     [
       'svc_wal_waiting_bytes',
       'gauge',
-      'Bytes of log that are not durable yet.',
+      'Bytes of the log that are not synced yet.',
       ({ counts }) => counts.walWaitingBytes,
     ],
     [
       'svc_wal_apply_lag_seconds',
       'gauge',
-      'Age of the oldest transaction that is not visible yet; 0 without one.',
+      'Age of the oldest transaction that is not visible yet; 0 if there is none.',
       ({ counts: { oldestCommitMs } }) => (oldestCommitMs === 0 ? 0 : Math.max(0, (nowMs() - oldestCommitMs) / 1e3)),
     ],
   ]
 }
 
 const storageTable: readonly Row[] = [
-  ['svc_flushes_total', 'counter', 'Memtables that were written as parts.', ({ counts }) => counts.flushes],
-  ['svc_merges_total', 'counter', 'Parts that were joined.', ({ counts }) => counts.merges],
-  ['svc_physically_written_rows_total', 'counter', 'Rows written into parts.', (metrics) => physicalRows(metrics)],
-  ['svc_part_written_bytes_total', 'counter', 'Bytes written into parts.', ({ counts }) => counts.partBytes],
+  ['svc_flushes_total', 'counter', 'Memtables flushed to parts.', ({ counts }) => counts.flushes],
+  ['svc_merges_total', 'counter', 'Parts replaced by compactions.', ({ counts }) => counts.merges],
+  [
+    'svc_physically_written_rows_total',
+    'counter',
+    'Rows written to parts by flushes, compactions and rewrites.',
+    (metrics) => physicalRows(metrics),
+  ],
+  [
+    'svc_part_written_bytes_total',
+    'counter',
+    'Bytes written to parts by flushes, compactions and rewrites.',
+    ({ counts }) => counts.partBytes,
+  ],
   [
     'svc_write_amplification',
     'gauge',
-    'How often a row was written into parts, on average; 0 before the first flush.',
+    'Average number of times that a row was written to parts; 0 before the first flush.',
     (metrics) => (metrics.counts.flushedRows === 0 ? 0 : physicalRows(metrics) / metrics.counts.flushedRows),
   ],
   [
     'svc_storage_jobs_failed_total',
     'counter',
-    'Flushes, merges and rewrites that failed.',
+    'Failed flushes, compactions and rewrites.',
     ({ counts }) => counts.failedJobs,
   ],
   [
     'svc_wal_losses',
     'gauge',
-    'Pieces of the log that starts found damaged or missing, until their notes in db/wal/aside are taken away.',
+    'Parts of the log that were damaged or missing at a start, until their records in db/wal/aside are removed.',
     ({ counts }) => counts.logLosses,
   ],
   [
     'svc_disk_free_bytes',
     'gauge',
-    'Bytes that the file system of the data has left.',
+    'Free bytes of the file system that holds the data.',
     ({ counts }) => counts.freeBytes,
   ],
   [
     'svc_writes_refused',
     'gauge',
-    'Whether writes are refused now, by reason.',
+    'Set to 1 while writes are refused, by reason; otherwise 0.',
     ({ counts }) =>
       Object.entries(refusalReasons).map(([reason, numbers]) => ({
         labels: { reason },
@@ -162,18 +187,18 @@ function physicalRows({ counts }: EngineMetrics): number {
 
 const readerTable: readonly Row[] = [
   ['svc_tables', 'gauge', 'Tables and views.', ({ tables }) => tables],
-  ['svc_table_readers_active', 'gauge', 'Tables that running statements read.', ({ readers }) => readers],
+  ['svc_table_readers_active', 'gauge', 'Tables read by running statements.', ({ readers }) => readers],
   [
     'svc_table_writers_active',
     'gauge',
-    'Tables with rows that are not in parts yet.',
+    'Tables with rows that are not flushed yet.',
     ({ counts }) => counts.tablesWritten,
   ],
   [
     'svc_reader_leak_counter',
     'counter',
-    'Readers that were never closed; a rise is a leak.',
+    'Table readers that were never closed. An increase means a leak.',
     ({ readerLeaks }) => readerLeaks,
   ],
-  ['svc_queries_running', 'gauge', 'Queries that run now.', ({ queries }) => queries],
+  ['svc_queries_running', 'gauge', 'Running queries.', ({ queries }) => queries],
 ]

@@ -14,25 +14,25 @@ function connectionMetrics(registry: ConnectionRegistry): Metric[] {
     {
       name: 'svc_connections_active',
       type: 'gauge',
-      description: 'Connections that are open now.',
+      description: 'Open connections.',
       read: () => byProtocol((protocol) => registry.active(protocol)),
     },
     {
       name: 'svc_connections_opened_total',
       type: 'counter',
-      description: 'Connections opened since the start.',
+      description: 'Connections opened.',
       read: () => byProtocol((protocol) => registry.counts[protocol].opened),
     },
     {
       name: 'svc_connections_rejected_total',
       type: 'counter',
-      description: 'Connections that were not let in since the start.',
+      description: 'Connections refused, for example beyond the connection limit.',
       read: () => byProtocol((protocol) => registry.counts[protocol].rejected),
     },
     {
       name: 'svc_connections_closed_total',
       type: 'counter',
-      description: 'Connections closed since the start.',
+      description: 'Connections closed.',
       read: () => byProtocol((protocol) => registry.counts[protocol].closed),
     },
   ]
@@ -43,7 +43,7 @@ function statementMetrics(counters: GatewayCounters): Metric[] {
     {
       name: 'svc_queries_total',
       type: 'counter',
-      description: 'Statements run.',
+      description: 'Executed statements.',
       read: () => Object.entries(counters.queries).map(([type, value]) => ({ labels: { type }, value })),
     },
     {
@@ -55,43 +55,43 @@ function statementMetrics(counters: GatewayCounters): Metric[] {
     {
       name: 'svc_query_cache_hits',
       type: 'counter',
-      description: 'Statements whose plan was in the cache.',
+      description: 'Statements whose plan was found in the plan cache.',
       read: () => counters.queryCacheHits,
     },
     {
       name: 'svc_query_cache_misses',
       type: 'counter',
-      description: 'Statements that were planned anew.',
+      description: 'Statements that had to be planned.',
       read: () => counters.queryCacheMisses,
     },
     {
       name: 'svc_rows_written_total',
       type: 'counter',
-      description: 'Rows stored.',
+      description: 'Rows written.',
       read: () => counters.rowsWritten,
     },
     {
       name: 'svc_rows_rejected_total',
       type: 'counter',
-      description: 'Rows that were refused one by one.',
+      description: 'Rows rejected individually.',
       read: () => counters.rowsRejected,
     },
     {
       name: 'svc_http_responses_total',
       type: 'counter',
-      description: 'Answers over HTTP by class of status.',
+      description: 'HTTP responses by status class.',
       read: () => Object.entries(counters.responses).map(([status, value]) => ({ labels: { status }, value })),
     },
     {
       name: 'svc_http_request_duration_seconds',
       type: 'histogram',
-      description: 'From a request to the end of its answer, by endpoint.',
+      description: 'Time from a request to the end of its response, by endpoint.',
       read: () => counters.durations.histograms('endpoint'),
     },
     {
       name: 'svc_unhandled_errors',
       type: 'counter',
-      description: 'Errors that nobody expected; 0 in a healthy server.',
+      description: 'Unexpected internal errors. 0 in a healthy server.',
       read: () => counters.unhandledErrors,
     },
   ]
@@ -102,7 +102,7 @@ function qwpMetrics({ qwp }: GatewayCounters): Metric[] {
     {
       name: 'svc_qwp_messages_total',
       type: 'counter',
-      description: 'Messages of rows by QWP, by outcome; a group that is committed together counts once.',
+      description: 'QWP messages with rows, by outcome; a group that is committed together counts once.',
       read: () => [
         { labels: { outcome: 'accepted' }, value: qwp.accepted },
         { labels: { outcome: 'rejected' }, value: qwp.rejected },
@@ -111,13 +111,13 @@ function qwpMetrics({ qwp }: GatewayCounters): Metric[] {
     {
       name: 'svc_qwp_batches_total',
       type: 'counter',
-      description: 'Batches of results sent by QWP.',
+      description: 'Result batches sent by QWP.',
       read: () => qwp.batches,
     },
     {
       name: 'svc_qwp_batch_bytes_total',
       type: 'counter',
-      description: 'Bytes of these batches, as sent.',
+      description: 'Bytes of result batches sent by QWP.',
       read: () => qwp.batchBytes,
     },
   ]
@@ -127,13 +127,13 @@ const runtimeMetrics: readonly Metric[] = [
   {
     name: 'svc_memory_jvm_heap_used',
     type: 'gauge',
-    description: 'Bytes of the runtime heap in use.',
+    description: 'Used bytes of the JavaScript heap.',
     read: () => process.memoryUsage().heapUsed,
   },
   {
     name: 'svc_memory_jvm_heap_committed',
     type: 'gauge',
-    description: 'Bytes of the runtime heap.',
+    description: 'Size of the JavaScript heap in bytes.',
     read: () => process.memoryUsage().heapTotal,
   },
 ]
