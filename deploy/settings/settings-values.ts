@@ -38,7 +38,8 @@ export function expectation(row: SettingRow): string {
     case 'text':
     case 'words':
     case 'secret':
-      return row.pattern === undefined ? 'a string' : `a string such as ${row.initial}`
+      if (row.pattern === undefined) return 'a string'
+      return row.initial === '' ? `a string that matches ${row.pattern.source}` : `a string such as ${row.initial}`
     case 'list':
       return row.choices === undefined ? 'strings separated by commas' : `a list of ${row.choices.join(', ')}`
   }
@@ -63,7 +64,7 @@ export function parseSetting(row: SettingRow, text: string): SettingValue | null
       return (text === '' && row.initial !== '') || row.pattern?.test(text) === false ? null : text
     case 'words':
     case 'secret':
-      return text
+      return row.pattern?.test(text) === false ? null : text
     case 'list':
       return text === '' ? [] : listOf(row, text)
   }

@@ -70,6 +70,13 @@ test('mistakes of the other sources name them', () => {
   )
 })
 
+test.each(['metrics.prefix=9x', 'line.name.replacement=a b', 'line.name.replacement=ä', 'http.context.execute=sql'])(
+  'a value that does not match the pattern of its setting is refused: %s',
+  (assignment) => {
+    expect(() => loadSettings({ ...nothing, assignments: [assignment] })).toThrow(/expected a string (such as|that)/)
+  },
+)
+
 test.each([
   ['PENSTOCK_HTTP_USR', 'PENSTOCK_HTTP_USER'],
   ['PENSTOK_HTTP_USER', 'PENSTOCK_HTTP_USER'],
