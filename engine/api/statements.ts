@@ -58,6 +58,8 @@ export interface ExecuteOptions {
   readonly rowsOnly?: string
   /** Backpressure window: limit of encoded bytes that wait for the reader. */
   readonly windowBytes?: number
+  /** MERGE and ON CONFLICT: count the changes and report their errors, but change nothing. */
+  readonly isPreview?: boolean
   /** Receives the rows of INSERT .. SELECT instead of the table. */
   readonly into?: (tableId: number, batch: PackedBatch) => Promise<void>
 }

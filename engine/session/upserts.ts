@@ -141,7 +141,7 @@ async function attempt(
       operations,
     )
     if (planned.tag === 'INSERT') demandDistinct(version, changes, keys)
-    if (changes.rows === 0) return changes
+    if (changes.rows === 0 || options.isPreview === true) return changes
     const { isStale } = await operations.replace(rowsOf(planned.tableId, changes.packed), changes.removal)
     return isStale === true ? null : changes
   } finally {

@@ -17,6 +17,7 @@ import { adaptedStatement } from './transaction/create-table.js'
 import { applyHeldBefore, hold } from './transaction/held-changes.js'
 import { holdSchemas } from './transaction/held-schemas.js'
 import { hasDraft } from './transaction/held-state.js'
+import { holdUpsert } from './transaction/held-upserts.js'
 import { countedTag, type Rows } from './transaction/row-cursor.js'
 import { isPlainInsert, isReturning, isUpsert, noteInserted, runInEngine } from './transaction/run-engine.js'
 import { boundRows, settle, settleRows } from './transaction/transaction.js'
@@ -77,10 +78,7 @@ function runPrepared(pg: PgSession, statement: ExecuteStatement, options: RunOpt
 
 /** The rows that the session has not stored yet are stored first, since the statement reads the table. */
 async function upsert(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> {
-  if (pg.status === 'T' || hasDraft(pg)) {
-    const what = parsed.statement.kind === 'merge' ? 'MERGE' : 'INSERT .. ON CONFLICT of a table with declared keys'
-    throw new PgError('0A000', `${what} is not supported within a transaction block: run it without BEGIN`)
-  }
+  if (pg.status === 'T' || hasDraft(pg)) return holdUpsert(pg, parsed, options)
   await settle(pg)
   return runInEngine(pg, adaptedStatement(pg, parsed), options)
 }

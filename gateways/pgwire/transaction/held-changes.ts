@@ -9,6 +9,9 @@
 // statement that takes effect at once and may depend on pending changes (UPDATE with FROM, DELETE with USING) runs
 // them first, with a warning that ROLLBACK can no longer undo them. Whether it depends on them is decided by the table
 // names in the statement. After a pending schema change such a statement is rejected.
+//
+// MERGE and ON CONFLICT are deferred as well (held-upserts.ts). Queries cannot see them before they have run, so such a
+// query has them run first.
 
 import { demandRight } from '../../../engine/base/rights.js'
 import type { ChangePreview, ParsedStatement, Session } from '../../../engine/engine.js'
@@ -62,8 +65,9 @@ function seesPending(statement: Statement): boolean {
   }
 }
 
-/** Whether the rows that it depends on can be sent along with a reader's plan. */
-function isReadable({ rows }: HeldChange): boolean {
+/** Whether a reader's plan can contain the change and the rows that it depends on. */
+function isReadable({ rows, change }: HeldChange): boolean {
+  if (change.statement === null && change.draft === undefined) return false
   return rows === null || (rows.registered === 0 && rows.rows <= ownRowsMax)
 }
 
@@ -92,7 +96,7 @@ export function hold(pg: PgSession, parsed: ParsedStatement, options: RunOptions
   return deferred && pg.status === 'I' ? null : holding(pg, parsed, statement, { ...options, deferred })
 }
 
-function mayWait({ held, transaction }: PgSession): boolean {
+export function mayWait({ held, transaction }: PgSession): boolean {
   if (held.length >= heldMax || transaction.registered > 0) return false
   return held.reduce((sum, { rows }) => sum + (rows?.bytes ?? 0), transaction.bytes) <= heldBytesMax
 }

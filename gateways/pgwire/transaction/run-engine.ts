@@ -113,7 +113,7 @@ export function isPlainInsert({ statement }: ParsedStatement): boolean {
   return statement.returning === null && !skipsRows(statement)
 }
 
-/** MERGE, or INSERT .. ON CONFLICT for a table with declared keys: it is a transaction of its own. */
+/** MERGE, or INSERT .. ON CONFLICT for a table with declared keys. */
 export function isUpsert({ engine, session }: PgSession, { statement }: ParsedStatement): boolean {
   if (statement.kind === 'merge') return true
   if (statement.kind !== 'insert' || statement.conflict === null) return false
