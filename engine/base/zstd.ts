@@ -236,12 +236,13 @@ function allocate(module: ZstdModule, bytes: number): number {
  * not run.
  */
 function wasmOpener(): () => ZstdModule {
-  const require = createRequire(import.meta.url)
-  const directory = dirname(require.resolve('@bokuweb/zstd-wasm'))
+  const directory = dirname(createRequire(import.meta.url).resolve('@bokuweb/zstd-wasm'))
   const code = new WebAssembly.Module(wasmBytes(join(directory, 'zstd.wasm')))
   const path = join(directory, 'zstd.js')
   return () => {
-    // Evaluated anew, so that the module is not shared with others.
+    // Evaluated anew, so that the module is not shared with others; by a function of its own, since each such function
+    // refers to all modules that it has loaded, and so to their memory.
+    const require = createRequire(import.meta.url)
     delete require.cache[path]
     const { Module } = require(path) as { Module: ZstdModule }
     delete require.cache[path]

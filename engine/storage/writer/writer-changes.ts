@@ -15,7 +15,7 @@ import { changeSchema } from '../schema/schema-change.js'
 import { freesRoom } from './making-room.js'
 import { removeTableFiles } from './recovery-orphans.js'
 import { noteSchemaChange } from './writer-commit.js'
-import { discardParts, freeGeneration } from './writer-flush.js'
+import { discardParts, flushed, freeGeneration } from './writer-flush.js'
 import { whenIdle } from './writer-jobs.js'
 import { demandFormat, whenPaid } from './writer-manifest.js'
 import { changePartitions } from './writer-partitions.js'
@@ -178,6 +178,11 @@ function emptyTable(state: WriterState, table: WriterTable, rows: HeldRows, endL
   table.parts = []
   table.flushedTxn = transaction
   const freeMarks = table.takeMarks(parts)
+  // Not only when they are freed: an UPDATE or DELETE that waits for their flush may hold a snapshot that contains them.
+  const ended = (): void => {
+    for (const generation of generations) flushed(state, generation)
+  }
+  enqueue(state, { after: ended })
   table.retire(() => {
     freeMarks()
     for (const generation of generations) freeGeneration(state, generation)

@@ -287,7 +287,8 @@ function markRecords(table: WriterTable, upTo: number, leaving: readonly number[
   return added.length === 0 ? [] : [{ kind: 'parts', tableId: table.id, added, removed: added.map(({ id }) => id) }]
 }
 
-function flushed(state: WriterState, generation: Generation): void {
+/** Ends the waiting for a flush of the generation: it is flushed, or its rows are removed. */
+export function flushed(state: WriterState, generation: Generation): void {
   for (const waiter of [...state.waiters]) {
     if (!waiter.generations.delete(generation) || waiter.generations.size > 0) continue
     state.waiters.splice(state.waiters.indexOf(waiter), 1)
