@@ -46,6 +46,7 @@ test.each(Array.from({ length: runs(60, 10) }, (_, index) => index + 1))('seed %
   const start = (): WriterHost => new WriterHost({ files: disk.files, parts, settings })
   const dropped = new Set<number>()
   let rows = 0
+  /** Rows of acknowledged writes. */
   let written = 0
   const check = (host: WriterHost): void => {
     for (const part of partsOf(host)) expect(disk.files.exists(`/db/${localFileOf(part)}`), part.file).toBe(true)
@@ -61,7 +62,7 @@ test.each(Array.from({ length: runs(60, 10) }, (_, index) => index + 1))('seed %
       check(host)
       for (let step = 0; step < 30; step++) {
         const lines = Array.from({ length: 20 }, () => `t n=${rows++}i ${random.between(0, 5) * 86_400_000_000_000}\n`)
-        if (host.write(lines.join('')).error === null) written = rows
+        if (host.write(lines.join('')).error === null) written += lines.length
         if (random.chance(0.3)) host.checkpoint()
         for (const part of partsOf(host)) {
           if (part.remote === undefined) uploaded(host, part, false)
