@@ -122,6 +122,14 @@ export interface TableBlock {
   readonly columns: readonly WireColumn[]
 }
 
+/** The encoding of WireReader.varint(). */
+export function varint(value: number): Buffer {
+  const bytes: number[] = []
+  let rest = value
+  for (; rest >= 0x80; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80)
+  return Buffer.from([...bytes, rest])
+}
+
 /** A cursor over the bytes of one message. */
 export class WireReader {
   readonly u8: Uint8Array

@@ -13,7 +13,7 @@
 // when the body is compressed, 0x10.
 
 import { AccessError, CancelledError, NetworkError, ResourceError, TimeoutError } from '../../engine/base/errors.js'
-import { batchRoomBytes } from '../../engine/engine.js'
+import { batchRoomBytes, varint } from '../../engine/engine.js'
 import { type ErrorReport, errorReportOf } from '../common/error-reports.js'
 import { cutText } from './qwp-frames.js'
 
@@ -153,11 +153,4 @@ function header(flagBits: number, tables: number, payloadBytes: number): Buffer 
   bytes.writeUInt16LE(tables, 6)
   bytes.writeUInt32LE(payloadBytes, 8)
   return bytes
-}
-
-function varint(value: number): Buffer {
-  const bytes: number[] = []
-  let rest = value
-  for (; rest >= 0x80; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80)
-  return Buffer.from([...bytes, rest])
 }

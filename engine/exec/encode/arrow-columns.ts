@@ -14,11 +14,10 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import { Scratch } from '../../storage/part/part-scratch.js'
 import type { DataType } from '../../types/column-types.js'
-import { displayText } from '../../types/convert.js'
 import { arenaAllocator } from '../batch/arena-allocator.js'
 import type { ExecContext } from '../batch/context.js'
-import { valueReader } from '../batch/values.js'
 import type { Vector } from '../batch/vector.js'
+import { displayedStrings } from './displayed-strings.js'
 
 export const arrowKinds = { int: 2, floatingPoint: 3, binary: 4, utf8: 5, bool: 6, timestamp: 10 } as const
 export interface ArrowType {
@@ -100,7 +99,7 @@ export class ArrowColumns {
       case 'BINARY':
         return this.#strings(scratch, vector.address + from * 8, rows)
       default:
-        return this.#strings(scratch, this.#made(scratch, vector, from, rows), rows)
+        return this.#strings(scratch, displayedStrings(this.#context, scratch, vector, from, rows), rows)
     }
   }
 
@@ -161,30 +160,6 @@ export class ArrowColumns {
       const entry = dictionaryEntry(memory, dictionary, id) >>> 2
       u32[word] = u32[entry]!
       u32[word + 1] = u32[entry + 1]!
-    }
-    return entries
-  }
-
-  /** Strings for types without another Arrow form. */
-  #made(scratch: Scratch, vector: Vector, from: number, rows: number): number {
-    const { memory, strings } = this.#context
-    const read = valueReader(memory, strings, vector)
-    const made: (Buffer | null)[] = []
-    let bytes = 0
-    for (let row = 0; row < rows; row++) {
-      const value = read(from + row)
-      const text = value === null ? null : Buffer.from(displayText(value, vector.type), 'utf8')
-      made.push(text)
-      bytes += text?.length ?? 0
-    }
-    const entries = scratch.room('entries', rows * 8)
-    let at = scratch.room('made', bytes)
-    for (const [row, text] of made.entries()) {
-      memory.u32[(entries >>> 2) + row * 2] = at
-      memory.i32[(entries >>> 2) + row * 2 + 1] = text?.length ?? -1
-      if (text === null) continue
-      memory.put(text, at)
-      at += text.length
     }
     return entries
   }

@@ -12,10 +12,11 @@
 
 import { ResourceError } from '../../base/errors.js'
 import { zstd } from '../../base/zstd.js'
+import { varint } from '../../qwp/message.js'
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { Batch } from '../batch/vector.js'
 import type { BatchEncoder, BatchOptions } from './encoder.js'
-import { columnDefinitions, emptyColumn, type Piece, QwpColumns, varint } from './qwp-columns.js'
+import { columnDefinitions, emptyColumn, type Piece, QwpColumns } from './qwp-columns.js'
 import { ResultSymbols } from './qwp-symbols.js'
 
 export interface QwpEncoding {

@@ -9,15 +9,14 @@ import { assert } from '../../base/assert.js'
 import { nullKinds } from '../../kernels/parquet.js'
 import { budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import { type WireType, wireTypes } from '../../qwp/message.js'
+import { varint, type WireType, wireTypes } from '../../qwp/message.js'
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import { Scratch } from '../../storage/part/part-scratch.js'
 import { type ColumnType, type DataType, widthOf } from '../../types/column-types.js'
-import { displayText } from '../../types/convert.js'
 import { arenaAllocator } from '../batch/arena-allocator.js'
 import type { ExecContext } from '../batch/context.js'
-import { valueReader } from '../batch/values.js'
 import type { Vector } from '../batch/vector.js'
+import { displayedStrings } from './displayed-strings.js'
 import type { ResultSymbols } from './qwp-symbols.js'
 
 /** A run of bytes of a column. */
@@ -58,13 +57,6 @@ export function columnDefinitions(columns: readonly PlanColumn[]): Buffer {
     return [varint(text.length), text, Buffer.of(wireTypes[wireTypeOf(type)])]
   })
   return Buffer.concat([varint(columns.length), ...definitions])
-}
-
-export function varint(value: number): Buffer {
-  const bytes: number[] = []
-  let rest = value
-  for (; rest >= 0x80; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80)
-  return Buffer.from([...bytes, rest])
 }
 
 /** What precedes the values of a column: the encoding byte of timestamps, bits of a GEOHASH, scale of a DECIMAL. */
@@ -128,7 +120,7 @@ export class QwpColumns {
       default: {
         const kind = fixedNulls[type.name]
         if (kind !== undefined) return this.#fixed(scratch, values, rows, type, kind)
-        return this.#strings(scratch, this.#textOf(scratch, vector, from, rows), rows)
+        return this.#strings(scratch, displayedStrings(this.#context, scratch, vector, from, rows), rows)
       }
     }
   }
@@ -241,29 +233,6 @@ export class QwpColumns {
       }
     }
     return [head, { bytes, put }]
-  }
-
-  #textOf(scratch: Scratch, vector: Vector, from: number, rows: number): number {
-    const { memory, strings } = this.#context
-    const read = valueReader(memory, strings, vector)
-    const texts: (Buffer | null)[] = []
-    let bytes = 0
-    for (let row = 0; row < rows; row++) {
-      const value = read(from + row)
-      const text = value === null ? null : Buffer.from(displayText(value, vector.type), 'utf8')
-      texts.push(text)
-      bytes += text?.length ?? 0
-    }
-    const entries = scratch.room('entries', rows * 8)
-    let at = scratch.room('texts', bytes)
-    for (const [row, text] of texts.entries()) {
-      memory.u32[(entries >>> 2) + row * 2] = at
-      memory.i32[(entries >>> 2) + row * 2 + 1] = text?.length ?? -1
-      if (text === null) continue
-      memory.put(text, at)
-      at += text.length
-    }
-    return entries
   }
 }
 
