@@ -6,6 +6,7 @@ import type { ColumnChange, NewKey, SchemaChange } from '../../storage/jobs/mess
 import { partitionNamer, timestampsPerSecond } from '../../storage/schema/partition.js'
 import {
   type ColumnSchema,
+  demandColumn,
   findColumn,
   liveColumns,
   type PartitionUnit,
@@ -225,12 +226,6 @@ function existingAltered(name: ast.Name, schema: TableSchema): ColumnSchema {
   return column
 }
 
-function existing(name: string, position: number, schema: TableSchema): ColumnSchema {
-  const column = findColumn(schema, name)
-  if (column === undefined) throw SqlError.columnMissing(name, position)
-  return column
-}
-
 // Columns -----------------------------------------------------------------------------------------------------------
 
 /** A WAL table takes one column per action, as clients of this dialect expect; several are separate actions. */
@@ -284,7 +279,7 @@ function dropColumns(
   const dropped = new Set<number>()
   const changes = columns.flatMap(({ name, position, ifExists }): SchemaChange[] => {
     if (ifExists && findColumn(schema, name) === undefined) return []
-    const { id } = existing(name, position, schema)
+    const { id } = demandColumn(schema, { name, position })
     if (dropped.has(id)) throw SqlError.columnMissing(name, position)
     dropped.add(id)
     if (id === schema.timestampId) {
@@ -306,7 +301,7 @@ function renameColumns(
   schema: TableSchema,
 ): SchemaChange[] {
   return pairs.map(({ column, newName }): SchemaChange => {
-    const { id } = existing(column.name, column.position, schema)
+    const { id } = demandColumn(schema, { name: column.name, position: column.position })
     if (id === schema.timestampId)
       throw new SqlError(`cannot rename designated timestamp column [table=${schema.name}, column=${column.name}]`, 0)
     checkColumnName(newName.name, newName.position)

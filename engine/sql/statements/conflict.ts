@@ -5,7 +5,7 @@
 // keys, or a conflict column that is filled from a counter.
 
 import { SqlError } from '../../base/errors.js'
-import { findColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
+import { demandColumn, findColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
 import { quoteIdent } from '../../types/identifier.js'
 import type * as ast from '../ast/ast.js'
 import { counterOf } from '../relations/counters.js'
@@ -69,7 +69,7 @@ function declaredKeys({ schema }: TableVersion): readonly (readonly number[])[] 
 /** The columns of the conflict target; empty without one. */
 function namedColumns({ columns, constraint }: ast.Conflict, version: TableVersion): readonly number[] {
   return constraint === null
-    ? columns.map((column) => columnOf(column, version))
+    ? columns.map((column) => demandColumn(version.schema, column).id)
     : constraintColumns(constraint, version)
 }
 
@@ -102,7 +102,7 @@ function demandWhole(
 ): void {
   const assigned = new Set<number>()
   for (const { column, value } of assignments) {
-    const id = columnOf(column, version)
+    const id = demandColumn(version.schema, column).id
     const path = value.kind === 'column' ? value.path.join('.').toLowerCase() : ''
     if (path !== `excluded.${column.name.toLowerCase()}`)
       throw new SqlError(
@@ -130,12 +130,6 @@ function keysText(version: TableVersion, named: readonly number[]): string {
   if (declared.length > 0) return `the keys of the table are ${declared.join(', ')}`
   const keys = named.map(nameOf).join(', ')
   return `the table has no key: ALTER TABLE ${quoteIdent(schema.name)} ADD PRIMARY KEY (${keys})`
-}
-
-function columnOf({ name, position }: ast.Name, { schema }: TableVersion): number {
-  const column = findColumn(schema, name)
-  if (column === undefined) throw SqlError.columnMissing(name, position)
-  return column.id
 }
 
 function isSame(left: ReadonlySet<number>, right: ReadonlySet<number>): boolean {

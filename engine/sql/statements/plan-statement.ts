@@ -4,7 +4,7 @@
 import type { ParsedStatement } from '../../api/statements.js'
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
-import { findColumn, liveColumns, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
+import { demandColumn, liveColumns, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type * as ast from '../ast/ast.js'
@@ -366,8 +366,7 @@ function planComment({ table, column, text }: ast.Comment, { catalog }: BindCont
 function changesOf(schema: TableSchema, name: ast.Name | null, text: string): Changes {
   const { id: tableId } = schema
   if (name === null) return [{ kind: 'alterTable', tableId, changes: { comment: text } }]
-  const column = findColumn(schema, name.name)
-  if (column === undefined) throw SqlError.columnMissing(name.name, name.position)
+  const column = demandColumn(schema, name)
   const { comment: _, ...declared } = column.declared ?? {}
   const retained = text === '' ? declared : { ...declared, comment: text }
   return [{ kind: 'alterColumn', tableId, columnId: column.id, declared: retained }]

@@ -4,7 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { NewType, RewriteProgram } from '../../storage/jobs/messages.js'
 import { rowNumberId } from '../../storage/jobs/rewrite.js'
-import { findColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
+import { demandColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
 import { type DataType, dataType, isDay, sameType } from '../../types/column-types.js'
 import { isText, nullOf } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
@@ -270,8 +270,7 @@ function assignedColumn(
   version: TableVersion,
 ): TargetColumn {
   const { name, position } = column
-  const found = findColumn(version.schema, name)
-  if (found === undefined) throw SqlError.columnMissing(name, position)
+  const found = demandColumn(version.schema, column)
   if (found.id === version.schema.timestampId) {
     throw new SqlError('Designated timestamp column cannot be updated', position)
   }

@@ -4,8 +4,8 @@
 import { SqlError } from '../../base/errors.js'
 import {
   type ColumnSchema,
+  demandColumn,
   type Enumeration,
-  findColumn,
   liveColumns,
   resultTypeOf,
   type TableVersion,
@@ -53,10 +53,9 @@ export function targetColumns({ columns, source }: ast.Insert, { schema }: Table
   if (source.kind === 'rows' && source.allDefault === true) return []
   if (columns.length === 0) return liveColumns(schema).map(targetOf)
   const taken = new Set<number>()
-  return columns.map(({ name, position }) => {
-    const column = findColumn(schema, name)
-    if (column === undefined) throw SqlError.columnMissing(name, position)
-    if (taken.has(column.id)) throw new SqlError(`Duplicate column [name=${name}]`, position)
+  return columns.map((named) => {
+    const column = demandColumn(schema, named)
+    if (taken.has(column.id)) throw new SqlError(`Duplicate column [name=${named.name}]`, named.position)
     taken.add(column.id)
     return targetOf(column)
   })

@@ -9,7 +9,7 @@
 // ON CONFLICT is a MERGE whose source, `excluded`, are the rows of the INSERT, which are known by then.
 
 import { SqlError } from '../../base/errors.js'
-import { findColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
+import { demandColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import { nullOf } from '../../types/convert.js'
 import { quoteIdent } from '../../types/identifier.js'
@@ -266,16 +266,10 @@ function assignedColumns(
 ): Map<number, Expression> {
   return new Map(
     assignments.map(({ column, value }) => {
-      const target = columnOf(column, version)
+      const target = targetOf(demandColumn(version.schema, column))
       return [target.columnId, assigned(value, target, version, scope)] as const
     }),
   )
-}
-
-function columnOf({ name, position }: ast.Name, { schema }: TableVersion): TargetColumn {
-  const column = findColumn(schema, name)
-  if (column === undefined) throw SqlError.columnMissing(name, position)
-  return targetOf(column)
 }
 
 /** Values of all columns; those that the clause omits have their defaults. */
@@ -286,7 +280,8 @@ function insertedColumns(
   position: number,
 ): Expression[] {
   const live = liveColumns(version.schema)
-  const targets = columns.length === 0 ? live.map(targetOf) : columns.map((column) => columnOf(column, version))
+  const targets =
+    columns.length === 0 ? live.map(targetOf) : columns.map((column) => targetOf(demandColumn(version.schema, column)))
   if (
     row !== null &&
     (row.values.length > targets.length || (columns.length > 0 && row.values.length < targets.length))

@@ -206,6 +206,16 @@ export function findColumn(schema: TableSchema, name: string): ColumnSchema | un
   return schema.columns.find((column) => !column.dropped && column.name.toLowerCase() === wanted)
 }
 
+/** The column of this name. Throws SqlError if there is none. */
+export function demandColumn(
+  schema: TableSchema,
+  { name, position }: { name: string; position: number },
+): ColumnSchema {
+  const column = findColumn(schema, name)
+  if (column === undefined) throw SqlError.columnMissing(name, position)
+  return column
+}
+
 /** A part: an immutable Parquet file with rows of one partition, sorted by the designated timestamp. */
 export interface PartDescriptor {
   /** Unique during the life of the data directory. */
