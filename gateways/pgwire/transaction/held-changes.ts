@@ -20,7 +20,7 @@ import type { HeldChange, PgSession, RunOptions } from '../context.js'
 import { waits } from './held-schemas.js'
 import { demandNoDraft, gatherNames, hasDraft, heldMax, ownRowsMax, showHeld } from './held-state.js'
 import { RowCursor, type Rows } from './row-cursor.js'
-import { parametersOf, pgEncoding, runInEngine, skipsRows, tagOf, timeoutOf } from './run-engine.js'
+import { executeOptions, parametersOf, runInEngine, skipsRows, tagOf } from './run-engine.js'
 import { applyHeld, settle } from './transaction.js'
 
 type Statement = ParsedStatement['statement']
@@ -166,9 +166,5 @@ function previewOf(
 ): Promise<ChangePreview> {
   const running = new LazySignal()
   pg.running = running
-  return pg.engine.preview(parsed, {
-    ...{ session, encoding: pgEncoding(pg, options.binary) },
-    ...{ parameters: parametersOf(options), skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false },
-    ...{ columns: null, timeoutMs: timeoutOf(pg), signal: running, explain: false },
-  })
+  return pg.engine.preview(parsed, executeOptions(pg, options, running, session))
 }

@@ -13,7 +13,7 @@ import type { PgSession, RunOptions } from '../context.js'
 import { PgError } from '../protocol/sqlstate.js'
 import { mayWait } from './held-changes.js'
 import { demandNoDraft, gatherNames, showHeld } from './held-state.js'
-import { parametersOf, pgEncoding, runInEngine, tagOf, timeoutOf } from './run-engine.js'
+import { executeOptions, parametersOf, runInEngine, tagOf } from './run-engine.js'
 import { applyHeld, storeRows } from './transaction.js'
 
 /** Returns the tag. Throws PgError for what cannot be deferred. */
@@ -64,11 +64,8 @@ async function preview(pg: PgSession, parsed: ParsedStatement, options: RunOptio
   pg.running = running
   // It is counted against the stored rows.
   const { transaction: _, pending: __, ...session } = pg.session
-  const result = await pg.engine.execute(parsed.text, {
-    ...{ session, parsed, encoding: pgEncoding(pg, options.binary), parameters: parametersOf(options), skip: 0 },
-    ...{ rowsMax: Number.POSITIVE_INFINITY, countAll: false, columns: null, timeoutMs: timeoutOf(pg) },
-    ...{ signal: running, explain: false, isPreview: true },
-  })
+  const base = executeOptions(pg, options, running, session)
+  const result = await pg.engine.execute(parsed.text, { ...base, parsed, isPreview: true })
   if (result.kind !== 'done') throw new PgError('XX000', 'unexpected rows as the result')
   return tagOf(result.tag, result.rows)
 }

@@ -44,20 +44,12 @@ export async function runInEngine(
   // Rows of INSERT .. SELECT are deferred until COMMIT like those of INSERT .. VALUES.
   const waits = pg.status === 'T' || hasDraft(pg)
   const gathers = parsed.statement.kind === 'insert' && (waits || isReturning(parsed)) && !isUpsert(pg, parsed)
-  const parameters = parametersOf(options)
+  const requested = executeOptions(pg, options, running)
   const endPart = part?.()
   const executed = pg.engine.execute(parsed.text, {
-    session: pg.session,
+    ...requested,
     parsed,
-    encoding: pgEncoding(pg, binary),
-    parameters,
-    skip: 0,
-    rowsMax: Number.POSITIVE_INFINITY,
-    countAll: false,
-    columns: null,
-    timeoutMs: inParts ? 0 : timeoutOf(pg),
-    signal: running,
-    explain: false,
+    ...(inParts ? { timeoutMs: 0 } : {}),
     ...(gathers ? { into: (tableId, batch) => gather(pg, tableId, batch) } : {}),
   })
   const result = await (endPart === undefined ? executed : executed.finally(endPart))
@@ -80,6 +72,27 @@ export async function runInEngine(
   }
   sendNotes(pg, result.notes)
   return tagOf(result.tag, result.rows)
+}
+
+/** How the session's statements are executed: whole results, with its context, encoding and deadline. */
+export function executeOptions(
+  pg: PgSession,
+  options: RunOptions,
+  signal: LazySignal,
+  session = pg.session,
+): Omit<ExecuteOptions, 'encoding'> & { readonly encoding: PgEncoding } {
+  return {
+    session,
+    encoding: pgEncoding(pg, options.binary),
+    parameters: parametersOf(options),
+    skip: 0,
+    rowsMax: Number.POSITIVE_INFINITY,
+    countAll: false,
+    columns: null,
+    timeoutMs: timeoutOf(pg),
+    signal,
+    explain: false,
+  }
 }
 
 /** Reports a statement's side effects to the client as notices. */

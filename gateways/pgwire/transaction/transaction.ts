@@ -69,11 +69,16 @@ async function storeHeld(pg: PgSession): Promise<void> {
 
 /** Runs pending changes before a statement that may depend on them. */
 export async function applyHeld(pg: PgSession): Promise<void> {
-  warn(pg, '01000', 'changes of the transaction are carried out before this statement: ROLLBACK cannot take them back')
+  await splitAt(pg, 'changes of the transaction are carried out before this statement: ROLLBACK cannot take them back')
+}
+
+/** Stores the pending changes before COMMIT, with a warning. */
+function splitAt(pg: PgSession, warning: string): Promise<void> {
+  warn(pg, '01000', warning)
   pg.isSplit = true
   leaveSnapshot(pg)
   pg.savepoints = []
-  await storeHeld(pg)
+  return storeHeld(pg)
 }
 
 const noBytes = Buffer.alloc(0)
@@ -161,11 +166,8 @@ export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void
   const isUnread = readsTables.has(statement.kind) && (registered > 0 || rows > ownRowsMax)
   if (!isUnread && !changesTables.has(statement.kind)) return null
   demandNoDraft(pg)
-  warn(pg, '01000', 'rows of the transaction are stored before this statement: ROLLBACK cannot take them back')
-  pg.isSplit = true
-  leaveSnapshot(pg)
-  pg.savepoints = []
-  return storeHeld(pg).then(() => storeRows(pg))
+  const warning = 'rows of the transaction are stored before this statement: ROLLBACK cannot take them back'
+  return splitAt(pg, warning).then(() => storeRows(pg))
 }
 
 /**
