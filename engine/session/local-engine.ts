@@ -67,6 +67,7 @@ import {
   selectColumns,
   setOption,
 } from './plan-helpers.js'
+import { PlannedValues } from './planned-values.js'
 import { Planner } from './planner.js'
 import { Rejects } from './rejects.js'
 import { type BeginList, previewChange, rewriteRows } from './rewrite-returning.js'
@@ -128,7 +129,8 @@ export class LocalEngine implements Engine {
       activity: () => this.#activity.values(),
     })
     this.#catalog = this.#catalogOf(null)
-    this.#planner = new Planner(options, this.#catalogOf)
+    const values = new PlannedValues((sql, query, requested) => this.#run(sql, query, requested, () => {}))
+    this.#planner = new Planner(options, this.#catalogOf, values)
     this.#drafts = new DraftStatements({
       ...{ memory, view, catalog: this.#catalog, requests: this.#requests, making: this.#making },
       plan: (parsed, requested) => this.#planner.plan(parsed.text, { ...requested, parsed }).planned,

@@ -13,6 +13,7 @@ import type { DeferredValues } from '../sql/typing/deferred-values.js'
 import type { CatalogOf } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { activityOf, asDescribed, checkedOf, hasOwnChanges, isWhole } from './plan-helpers.js'
+import type { PlannedValues } from './planned-values.js'
 import { hasDraft } from './seen-tables.js'
 import { StatementCache } from './statement-cache.js'
 
@@ -24,9 +25,16 @@ export class Planner {
   readonly #catalogOf: CatalogOf
   readonly #statements = new StatementCache()
 
-  constructor(options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload'>, catalogOf: CatalogOf) {
+  readonly #values: PlannedValues
+
+  constructor(
+    options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload'>,
+    catalogOf: CatalogOf,
+    values: PlannedValues,
+  ) {
     this.#options = options
     this.#catalogOf = catalogOf
+    this.#values = values
   }
 
   parse(text: string): readonly ParsedStatement[] {
@@ -37,7 +45,8 @@ export class Planner {
     const own = { session: asDescribed(session), parsed }
     const plan = (parameters: readonly Parameter[]) => this.plan(parsed.text, { ...own, parameters }).planned
     const epoch = hasDraft(session) ? Number.NaN : this.#options.view.epoch
-    return this.#statements.describe(parsed, session, oids, epoch, plan)
+    const { uses } = this.#values
+    return this.#statements.describe(parsed, session, oids, epoch, plan, () => this.#values.uses === uses)
   }
 
   validate(sql: string, session: Session): CheckedStatement {
@@ -83,7 +92,8 @@ export class Planner {
     const { queries, clock } = this.#options
     const planned = sql === null ? null : activityOf(queries.nextQueryId, sql, session, clock)
     const catalog = this.#catalogOf({ session, planned })
-    return { catalog, parameters, nowMicros, ...session, reload: () => this.#reload(session) }
+    const rowsNow = this.#values.rowsFor({ session, parameters })
+    return { catalog, parameters, nowMicros, ...session, rowsNow, reload: () => this.#reload(session) }
   }
 
   #reload(session: Session): boolean {

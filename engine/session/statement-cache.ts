@@ -94,7 +94,8 @@ export class StatementCache {
 
   /**
    * Kept for queries and for rows to insert while the catalog has not changed: their columns and parameters are those of the
-   * tables that they name. Names and types of columns depend on the dialect. `plan` plans with these parameters.
+   * tables that they name. Names and types of columns depend on the dialect. `plan` plans with these parameters; `lasts`:
+   * whether the columns do not depend on data.
    */
   describe(
     parsed: ParsedStatement,
@@ -102,6 +103,7 @@ export class StatementCache {
     oids: readonly number[],
     epoch: number,
     plan: (parameters: readonly Parameter[]) => PlannedStatement,
+    lasts: () => boolean,
   ): Description {
     const { statement } = parsed
     demandStatementRights(statement, session)
@@ -110,8 +112,8 @@ export class StatementCache {
     const kept = known?.description
     if (kept?.epoch === epoch && kept.key === key) return kept.description
     const description = describeStatement(parsed, oids, (parameters) => validationOf(plan(parameters)))
-    const lasts = statement.kind === 'query' || statement.kind === 'insert'
-    if (lasts && known !== undefined) known.description = { key, epoch, description }
+    const isPlain = statement.kind === 'query' || statement.kind === 'insert'
+    if (isPlain && lasts() && known !== undefined) known.description = { key, epoch, description }
     return description
   }
 

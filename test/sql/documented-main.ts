@@ -109,6 +109,7 @@ function sqlBlocks(text: string): { readonly line: number; readonly text: string
 async function dropAll(): Promise<void> {
   for (const [kind, sql] of [
     ['view', 'select view_name from views()'],
+    ['materialized view', 'select view_name from materialized_views()'],
     ['table', "select table_name from tables() where table_type = 'T'"],
   ] as const) {
     const { body } = await server.exec(sql)
@@ -119,7 +120,7 @@ async function dropAll(): Promise<void> {
 /** Null when the statement was carried out, else its error. A document's own table takes the place of the demo's. */
 async function run(statement: string): Promise<string | null> {
   const [, made] = /^\s*create table (?:if not exists )?['"]?(\w+)/i.exec(withoutComments(statement)) ?? []
-  if (made !== undefined) await server.exec(`drop table if exists "${made}"`)
+  if (made !== undefined) await server.exec(`drop table if exists "${made}" cascade`)
   const { body, status } = await server.exec(statement)
   return status === 200 && body.error === undefined ? null : (body.error ?? `status ${status}`)
 }

@@ -221,6 +221,13 @@ export interface Call {
   readonly filter: Expression | null
   readonly ignoreNulls: boolean
   readonly over: WindowSpecification | null
+  /** `unnest(json columns (a int, b text))`: the members of the elements that become columns. */
+  readonly jsonColumns?: readonly JsonColumn[]
+}
+
+export interface JsonColumn {
+  readonly name: Name
+  readonly type: TypeName
 }
 
 export interface ArrayLiteral {

@@ -301,7 +301,14 @@ export interface Pivot {
 export interface PivotColumn {
   readonly position: number
   readonly expression: Expression
-  readonly values: readonly SelectItem[] | Query
+  readonly values: readonly SelectItem[] | Query | AnyValue
+}
+
+/** `in (any order by x)`: all values of the expression in the pivoted rows. */
+export interface AnyValue {
+  readonly kind: 'any value'
+  readonly position: number
+  readonly orderBy: readonly OrderItem[]
 }
 
 /** A statement of a script, with the bounds of its text (without the `;`). */

@@ -244,6 +244,7 @@ function checkOrdered(args: readonly Expression[]): void {
 
 /** `select unnest(list)`: the element for the current copy of the row. */
 function expandedValue(call: ast.Call, place: Expression, scope: ExpressionScope): Expression {
+  if (call.jsonColumns !== undefined) throw new SqlError('COLUMNS is allowed in FROM alone', call.position)
   const [column] = expansionOf(call, scope).columns
   if (column === undefined) throw noMatch(call.name, [], call.position)
   return column.value(place)

@@ -34,6 +34,7 @@ import type { Expression } from '../plan/plan.js'
 import { namedTime } from '../scope/interval-shift.js'
 import { dayOf, dayType, namesDay, wholeDay } from '../typing/days.js'
 import { deferredOf, isDeferred } from '../typing/deferred-values.js'
+import { castOfJson, wholeTypes } from '../typing/json-cast.js'
 import { type Constant, isConstant, scalarCall, textOf } from '../typing/make-call.js'
 import { isNumeral, roundedForCast, roundedOperand } from '../typing/rounded.js'
 import { castToSpan } from '../typing/span.js'
@@ -99,7 +100,7 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   const written = castType(expression, scope.context.sql)
   const isDay = namesDay(expression.type, scope.context)
   const type = isDay ? dayType : isUnbounded(expression.type, scope) ? (digitsOf(operand) ?? written) : written
-  const number = isJson(expression.operand) ? castJson(operand, type, scope) : null
+  const number = isJson(expression.operand) ? castOfJson(operand, type, scope.context) : null
   if (number !== null) return { ...number, position: expression.position }
   if (expression.type.name === 'time' && hasDayTime(operand))
     return scalarCall('time', [operand], expression.position, scope.context)
@@ -288,24 +289,6 @@ function isJson(operand: ast.Expression): boolean {
   return operand.kind === 'call' && operand.name.toLowerCase() === 'json_extract'
 }
 
-const whole = ['BYTE', 'SHORT', 'INT', 'LONG']
-
-/** Casts a JSON number to an integer, dropping the fraction, or to a timestamp; null for other types. */
-function castJson(json: Expression, type: DataType, scope: ExpressionScope): Expression | null {
-  const through = (source: Expression, to: DataType): Expression =>
-    isConstant(source) ? constantOf(castValue(source.value, source.type, to), to, json.position) : castTo(source, to)
-  const firstOf = (...parts: readonly Expression[]): Expression =>
-    scalarCall('coalesce', parts, json.position, scope.context)
-  const integer = (to: DataType): Expression =>
-    firstOf(through(json, to), through(through(json, dataType('DOUBLE')), to))
-  if (isTime(type) || type.name === 'DATE') {
-    return firstOf(through(json, type), through(integer(dataType('LONG')), type))
-  }
-  if (!whole.includes(type.name)) return null
-  const wide = integer(dataType(type.name === 'LONG' ? 'LONG' : 'INT'))
-  return sameType(wide.type, type) ? wide : through(wide, type)
-}
-
 function isParameter(value: Expression): boolean {
   return isConstant(value) && value.parameter !== undefined
 }
@@ -383,7 +366,7 @@ function digitsOf(value: Expression): DataType | null {
   if (type.name === 'DECIMAL') return type
   if (isConstant(value) && value.value === null && value.parameter === undefined) return null
   if (isConstant(value) && !isDeferred(value) && value.value !== null) return writtenDigits(String(value.value))
-  if (!whole.includes(type.name)) return dataType('DECIMAL', ...unboundedDigits)
+  if (!wholeTypes.includes(type.name)) return dataType('DECIMAL', ...unboundedDigits)
   return dataType('DECIMAL', Math.max(integerDigits(type), precisionDefault))
 }
 

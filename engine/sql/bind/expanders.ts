@@ -2,16 +2,19 @@
 // arguments: how many rows it returns, and what the columns of its n-th row contain. The executor
 // (exec/operators/replicate.ts) repeats each input row that often and supplies n.
 
-import { type DataType, dataType, elementType, textKinds } from '../../types/column-types.js'
+import { assert } from '../../base/assert.js'
+import { SqlError } from '../../base/errors.js'
+import { type ColumnType, type DataType, dataType, elementType, textKinds, typeText } from '../../types/column-types.js'
 import { isNumber, isText } from '../../types/convert.js'
 import { textArray } from '../../types/text-lists.js'
 import type * as ast from '../ast/ast.js'
 import { textArrayType } from '../functions/text-lists.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
+import { castOfJson } from '../typing/json-cast.js'
 import { scalarCall } from '../typing/make-call.js'
 import { noMatch } from '../typing/mismatch.js'
-import { constantOf, convertTo, isUntypedNull } from '../typing/types.js'
+import { castTo, constantOf, convertTo, isUntypedNull, learnType, typeOfName } from '../typing/types.js'
 import { elementOfArray, firstIndex } from './array.js'
 import { series } from './series.js'
 
@@ -87,6 +90,48 @@ const textExpanders: Readonly<Record<string, Expander>> = {
   regexp_matches: ofList('regexp_matches_list', textArrayType),
 }
 
+/**
+ * `unnest(json columns (a int, b text))`: a row for each element of a JSON array. A column is the member of its name; the
+ * only column is the element itself where that is no object. What is missing or cannot be cast is NULL.
+ */
+function ofJsonColumns(
+  [json, ...more]: readonly Expression[],
+  columns: readonly ast.JsonColumn[],
+  context: BindContext,
+): Expansion {
+  assert(json !== undefined, 'COLUMNS follows an argument')
+  const [second] = more
+  if (second !== undefined) throw new SqlError('COLUMNS takes one JSON text', second.position)
+  const untyped = isUntypedNull(json)
+  if (!(isText(json.type) || untyped))
+    throw new SqlError(`COLUMNS takes a JSON text, not ${typeText(json.type)}`, json.position)
+  if (untyped) learnType(json, dataType('VARCHAR'))
+  const names = new Set<string>()
+  const expanded = columns.map(({ name: { name, position }, type: written }): ExpandedColumn => {
+    if (names.has(name.toLowerCase())) throw new SqlError(`duplicate column [name=${name}]`, position)
+    names.add(name.toLowerCase())
+    const type = typeOfName(written)
+    if (type === undefined || !jsonColumnTypes.has(type.name))
+      throw new SqlError(`unsupported type of a JSON column [type=${written.text}]`, written.position)
+    const [key, isOnly] = [
+      constantOf(name, dataType('STRING'), position),
+      constantOf(columns.length === 1, dataType('BOOLEAN'), position),
+    ]
+    const value = (place: Expression): Expression => {
+      const text = scalarCall('json_element_member', [json, asInt(place), key, isOnly], position, context)
+      return castOfJson(text, type, context) ?? castTo(text, type)
+    }
+    return { name, keepsName: true, value }
+  })
+  return { count: scalarCall('json_element_count', [json], json.position, context), columns: expanded }
+}
+
+/** Those to which a text can be cast. */
+const jsonColumnTypes: ReadonlySet<ColumnType> = new Set<ColumnType>([
+  ...(['BOOLEAN', 'BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUBLE', 'DECIMAL', 'CHAR', 'STRING', 'VARCHAR'] as const),
+  ...(['SYMBOL', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS', 'UUID', 'IPv4', 'LONG256'] as const),
+])
+
 const intType = dataType('INT')
 
 export interface Expansion {
@@ -108,6 +153,7 @@ export const expanders: Readonly<Record<string, Expander>> = {
   ...textExpanders,
   unnest: (args, call, context) => {
     if (args.length === 0) throw noMatch(call.name, args, call.position)
+    if (call.jsonColumns !== undefined) return ofJsonColumns(args, call.jsonColumns, context)
     const lengths = args.map((list) => lengthOf(list, call, context))
     return {
       count:

@@ -259,7 +259,7 @@ function viewQuery(sql: string): ast.Query {
  * statement's.
  */
 function boundView(query: ast.Query, sql: string, context: BindContext): Relation {
-  const inner: BindContext = { ...context, sql, commonTables: [] }
+  const inner: BindContext = { ...context, sql, commonTables: [], rowsNow: null }
   const relation = bindQuery(query, inner)
   context.cacheable = inner.cacheable
   return relation
@@ -374,7 +374,7 @@ function expands({ call, schema, ordinality }: ast.TableFunction, [first]: reado
   const isOwn = schema === null || schema === 'pg_catalog' || schema === 'information_schema'
   if (!isOwn || !isExpander(call.name)) return false
   const isArray = call.name.toLowerCase() === 'unnest' && call.args.length === 1 && first?.type.name === 'ARRAY'
-  return ordinality || !(isArray || call.name.toLowerCase() === 'generate_series')
+  return ordinality || call.jsonColumns !== undefined || !(isArray || call.name.toLowerCase() === 'generate_series')
 }
 
 function ofFunction(relation: Relation): Relation {

@@ -12,7 +12,7 @@ import { countedItem } from '../scope/bare-count.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { hasAggregate } from '../scope/map-syntax.js'
 import { type NamedItem, type NamingRules, outputNames } from '../scope/output-names.js'
-import { unpivoted } from '../scope/pivot.js'
+import { unpivoted, withLists } from '../scope/pivot.js'
 import { wildcardInSamples } from '../scope/sample-errors.js'
 import { type Relation, scopeOf } from '../scope/scope.js'
 import { expressionKey } from '../typing/types.js'
@@ -27,6 +27,7 @@ import { withNulls } from './grouping-sets.js'
 import { columnExpression, dropExtra, positionOf, sorted, sortKey, withExtra } from './order.js'
 import { bindSample } from './sample.js'
 import { ShownPlaces } from './shown-places.js'
+import { plannedValues } from './subquery.js'
 import { shownRow } from './whole-row.js'
 import { withWindowJoins } from './window-join.js'
 
@@ -61,7 +62,10 @@ export function bindSelect(
   context: BindContext,
   from?: Relation,
 ): Relation {
-  if (written.pivot !== null) return bindSelect(unpivoted(written, written.pivot), writtenOrder, context, from)
+  if (written.pivot !== null) {
+    const pivot = withLists(written, written.pivot, (query) => plannedValues(query, context))
+    return bindSelect(unpivoted(written, pivot), writtenOrder, context, from)
+  }
   const { select, orderBy } = withWindowJoins(written, writtenOrder)
   const grouped = select.groupAll === true ? groupedByAll(select) : select
   return bindList(grouped, orderBy, bindRows(grouped, context, from), context)

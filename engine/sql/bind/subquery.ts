@@ -1,11 +1,15 @@
-// Binds a sub-query of an expression that does not refer to the outer query. It is planned on its own and runs once,
-// before the outer query, which then uses its result as a constant.
+// Binds a sub-query that does not refer to the outer query. It is planned on its own and runs once: that of an expression
+// before the outer query, which then uses its result as a constant; that of PIVOT's values while the outer query is
+// planned, since they decide its columns.
 
 import { SqlError } from '../../base/errors.js'
-import { dataType } from '../../types/column-types.js'
-import type { Query } from '../ast/ast.js'
+import { type DataType, dataType } from '../../types/column-types.js'
+import { displayText } from '../../types/convert.js'
+import type { Value } from '../../types/value.js'
+import type { Expression as Literal, Query } from '../ast/ast.js'
 import type { Expression } from '../plan/plan.js'
-import { type BindContext, nested } from '../scope/bind-context.js'
+import { type BindContext, nested, trialOf } from '../scope/bind-context.js'
+import { wholeTypes } from '../typing/json-cast.js'
 import { bindQuery } from './query.js'
 
 export function bindSubquery(query: Query, mode: 'scalar' | 'list' | 'exists', context: BindContext): Expression {
@@ -17,4 +21,32 @@ export function bindSubquery(query: Query, mode: 'scalar' | 'list' | 'exists', c
   context.subqueries.push({ plan, mode, position: query.position })
   const type = mode === 'exists' || column === undefined ? dataType('BOOLEAN') : column.type
   return { kind: 'subquery', index: context.subqueries.length - 1, type, position: query.position }
+}
+
+/**
+ * The values of the query's only column, as literals. Throws NotReadyError while the query runs: the statement is then
+ * planned again.
+ */
+export function plannedValues(query: Query, context: BindContext): readonly Literal[] {
+  const { position } = query
+  if (context.rowsNow === null)
+    throw new SqlError('a query is not allowed here, because its result decides the columns: list the values', position)
+  context.cacheable = false
+  const trial = { ...trialOf(context), cacheable: true }
+  const { plan } = nested(context, position, () => bindQuery(query, trial))
+  const [column, ...more] = plan.columns
+  if (column === undefined || more.length > 0) throw new SqlError('sub-query must return exactly one column', position)
+  const rows = context.rowsNow(plan, trial, position)
+  return rows.map(([value]) => literalOf(value ?? null, column.type, position))
+}
+
+function literalOf(value: Value, type: DataType, position: number): Literal {
+  if (value === null) return { kind: 'null', position }
+  if (typeof value === 'boolean') return { kind: 'boolean', position, value }
+  const text = displayText(value, type)
+  if (wholeTypes.includes(type.name))
+    return { kind: 'integer', position, text, digits: text, long: type.name === 'LONG' }
+  if (typeof value === 'number')
+    return { kind: 'float', position, text, digits: text, value, single: type.name === 'FLOAT' }
+  return { kind: 'string', position, value: text }
 }

@@ -2,13 +2,14 @@
 // SUBSTRING .. FROM, TRIM .. FROM, POSITION .. IN, OVERLAY, typed strings) are turned into ordinary calls or casts.
 
 import { SqlError } from '../../base/errors.js'
-import type { Call, Expression, OrderItem } from '../ast/ast.js'
+import type { Call, Expression, JsonColumn, OrderItem } from '../ast/ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
-import { demand, lastTokenStart, parseList, take, takeTwo, tooFew } from './expect.js'
+import { demand, lastTokenStart, parseList, parseName, take, takeTwo, tooFew } from './expect.js'
 import { closingError, demandInside, parseArgumentList, parseExpression } from './expression.js'
 import { parseCast } from './operand.js'
 import { parseQuery, startsQuery } from './query.js'
 import { keywordError } from './reserved.js'
+import { parseCastType } from './type-name.js'
 import { parseOrderBy, parseOver } from './window.js'
 
 /** The cursor is on the parenthesis after the name. */
@@ -23,9 +24,25 @@ export function parseCall(cursor: Cursor, path: readonly string[], position: num
   if (distinct && cursor.word === '*') throw distinctStar(cursor, name, start)
   const args = parseArguments(cursor, name, open)
   const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
+  const isJson = cursor.word === 'columns' && name.toLowerCase() === 'unnest' && args.length > 0
+  const json = isJson ? { jsonColumns: parseJsonColumns(cursor) } : {}
   if (cursor.word !== ')') throw closingError(cursor, open)
   advance(cursor)
-  return parseCallTail(cursor, { schema: path.at(-2) ?? null, name, position, distinct, args, orderBy })
+  return parseCallTail(cursor, { schema: path.at(-2) ?? null, name, position, distinct, args, orderBy, ...json })
+}
+
+/** `columns (a int, b text)`. */
+function parseJsonColumns(cursor: Cursor): readonly JsonColumn[] {
+  advance(cursor)
+  demand(cursor, '(')
+  const columns = parseList(cursor, (inner) => {
+    const name = parseName(inner, 'column name expected')
+    if (inner.word === '.')
+      throw new SqlError('a path is not allowed here: use json_extract() on the argument', inner.start)
+    return { name, type: parseCastType(inner, 'type expected') }
+  })
+  demand(cursor, ')')
+  return columns
 }
 
 /** DISTINCT cannot be applied to `*`. */
@@ -83,6 +100,7 @@ interface CallHead {
   readonly distinct: boolean
   readonly args: readonly Expression[]
   readonly orderBy: readonly OrderItem[]
+  readonly jsonColumns?: readonly JsonColumn[]
 }
 
 function parseCallTail(cursor: Cursor, head: CallHead): Call {

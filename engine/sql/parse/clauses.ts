@@ -2,12 +2,12 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { FillItem, LatestOn, Pivot, PivotColumn, SampleAlign, SampleBy, SelectItem } from '../ast/ast.js'
-import { advance, type Cursor } from './cursor.js'
+import { advance, type Cursor, peekWord } from './cursor.js'
 import { demand, lastTokenStart, parseList, parseNameOrString, shownToken, take } from './expect.js'
 import { parseExpression } from './expression.js'
 import { parseQuery, startsQuery } from './query.js'
 import { parseGroupBy } from './select.js'
-import { parseInterval } from './window.js'
+import { parseInterval, parseOrderBy } from './window.js'
 
 /** The cursor is on `sample`. */
 export function parseSampleBy(cursor: Cursor): SampleBy {
@@ -123,10 +123,22 @@ function parsePivotColumn(cursor: Cursor): PivotColumn {
   const position = cursor.start
   const expression = parseExpression(cursor, containmentOperands)
   demand(cursor, 'in')
+  const { start } = cursor
+  if (take(cursor, 'any')) return { position, expression, values: { kind: 'any value', position: start, orderBy: [] } }
   demand(cursor, '(')
-  const values = startsQuery(cursor) ? parseQuery(cursor) : parseList(cursor, (inner) => parseAliased(inner, ''))
+  const values = parsePivotValues(cursor)
   demand(cursor, ')')
   return { position, expression, values }
+}
+
+function parsePivotValues(cursor: Cursor): PivotColumn['values'] {
+  const { start: position } = cursor
+  if (startsQuery(cursor)) return parseQuery(cursor)
+  const next = peekWord(cursor)
+  if (cursor.word !== 'any' || (next !== ')' && next !== 'order'))
+    return parseList(cursor, (inner) => parseAliased(inner, ''))
+  advance(cursor)
+  return { kind: 'any value', position, orderBy: next === 'order' ? parseOrderBy(cursor) : [] }
 }
 
 /** An expression with an optional alias. The word `stop` ends it. */

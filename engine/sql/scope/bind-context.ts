@@ -10,7 +10,7 @@ import type { CommonTable, TableName } from '../ast/ast.js'
 import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import type { Dialect } from '../dialect.js'
 import type { EvaluationContext } from '../functions/function-types.js'
-import type { PlanColumn, Subquery } from '../plan/plan.js'
+import type { Plan, PlanColumn, Subquery } from '../plan/plan.js'
 import type { DeferredValues } from '../typing/deferred-values.js'
 import type { Relation, WideScopes } from './scope.js'
 import type { Declared } from './substitute.js'
@@ -81,6 +81,12 @@ export interface BindContext {
   readonly refreshes: ViewRefresh | null
   /** Set in INSERT .. RETURNING: the inserted rows, which its table name refers to. */
   returned: ReturnedRows | null
+  /**
+   * Runs a query while the statement is planned, for values that decide its columns, and returns the rows. Throws
+   * NotReadyError until they are there. `position`: of the query in the statement. Null where columns must not depend on
+   * data, as in views.
+   */
+  readonly rowsNow: ((plan: Plan, trial: BindContext, position: number) => readonly (readonly Value[])[]) | null
   depth: number
   /**
    * Work counters of the whole statement: WITH names and views are bound again at each reference. `sleepMs` is for
@@ -140,6 +146,11 @@ export function tableIndex(context: BindContext, version: TableVersion): number 
 export function describing(context: BindContext): BindContext {
   const { reload: _, ...evaluation } = context.evaluation
   return { ...context, evaluation, describes: true }
+}
+
+/** The context for the query of a view. */
+export function ofView(context: BindContext): BindContext {
+  return { ...describing(context), rowsNow: null }
 }
 
 /** The context for binding a part only to learn its columns; the part is bound again later. */

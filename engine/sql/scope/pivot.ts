@@ -2,17 +2,49 @@
 // becomes `select symbol, sum(x) filter (where side = 'buy') as buy, sum(x) filter (where side = 'sell') as sell from t
 // where side in ('buy', 'sell') group by symbol`. Groups without any of the listed values yield no row.
 
+import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import { pivotColumnsMax } from '../../base/limits.js'
 import type * as ast from '../ast/ast.js'
 import { expressionText } from '../parse/text.js'
-import { queryOf, querySource } from '../rewrite/make-query.js'
+import { integerAt, queryOf, querySource, selectBody } from '../rewrite/make-query.js'
 import { hasAggregate, mapAggregates } from './map-syntax.js'
 
 /** One combination of values, one of each FOR: its condition, and its parts of the column name. */
 interface Cell {
   readonly condition: ast.Expression | null
   readonly names: readonly string[]
+}
+
+/** What PIVOT needs to know of values that a query returns. */
+export type ListValues = (query: ast.Query) => readonly ast.Expression[]
+
+/**
+ * The clause with lists of values alone. `listValues` runs a query: that of the list, or for ANY one for all values of
+ * the expression.
+ */
+export function withLists(select: ast.Select, pivot: ast.Pivot, listValues: ListValues): ast.Pivot {
+  const columns = pivot.columns.map((column): ast.PivotColumn => {
+    const { values } = column
+    if (!('kind' in values)) return column
+    const query = values.kind === 'query' ? values : distinctValues(select, column, values)
+    const found = listValues(query).map((expression) => ({ position: values.position, expression, alias: null }))
+    if (found.length === 0) throw new SqlError('PIVOT: the query of the values returns no rows', values.position)
+    return { ...column, values: found }
+  })
+  return { ...pivot, columns }
+}
+
+/** `select distinct expression from .. order by 1`, over the rows that are pivoted. */
+function distinctValues(
+  { from, joins, where, latestOn }: ast.Select,
+  { expression }: ast.PivotColumn,
+  { position, orderBy }: ast.AnyValue,
+): ast.Query {
+  const item = { position, expression, alias: null }
+  const body = { ...selectBody(from, [item], where, position), distinct: true, joins, latestOn }
+  const ascending = { position, expression: integerAt(1, position), descending: false, nulls: null }
+  return { ...queryOf(body), orderBy: orderBy.length > 0 ? orderBy : [ascending] }
 }
 
 /** The select without PIVOT. If its list is more than `*`, it becomes a query around the pivoted rows. */
@@ -63,8 +95,8 @@ function listTest({ expression: operand, values }: ast.PivotColumn): ast.Express
 }
 
 function listed(values: ast.PivotColumn['values']): readonly ast.SelectItem[] {
-  if (!Array.isArray(values)) throw new SqlError('PIVOT takes a list of values', (values as ast.Query).position)
-  return values as readonly ast.SelectItem[]
+  assert(!('kind' in values), 'PIVOT has lists of values when it is rewritten')
+  return values
 }
 
 function crossed(cells: readonly Cell[], { expression, values }: ast.PivotColumn): Cell[] {

@@ -43,6 +43,7 @@ export interface BindOptions {
   readonly rights?: Session['rights'] | undefined
   readonly readOnly?: boolean | undefined
   readonly readOnlyReason?: string | undefined
+  readonly rowsNow?: BindContext['rowsNow'] | undefined
 }
 
 export function bindContext({
@@ -86,6 +87,7 @@ export function bindContext({
     readsStored: false,
     refreshes: rest.refreshes ?? null,
     returned: null,
+    rowsNow: rest.rowsNow ?? null,
     tables: [],
     wideScopes: new Map(),
     subqueries: [],

@@ -9,7 +9,7 @@ import { materializedOf } from '../bind/show.js'
 import { nativeDialect } from '../dialect.js'
 import { parseStatement } from '../parse/parse.js'
 import { viewSchema } from '../relations/view-table.js'
-import { type BindContext, describing } from '../scope/bind-context.js'
+import { type BindContext, ofView } from '../scope/bind-context.js'
 import { checkTableName } from './create-table.js'
 import { bindContext } from './new-context.js'
 import type { PlannedStatement } from './planned.js'
@@ -23,7 +23,7 @@ export function planCreateView(statement: ast.CreateView, context: BindContext):
   const known = catalog.view(view.name)
   if (known !== undefined && ifNotExists) return changed([], 'CREATE VIEW')
   if (known !== undefined && !orReplace) throw new SqlError('view already exists', view.position)
-  const queryText = textOf(statement, bindQuery(query, describing(context)).plan.columns.length)
+  const queryText = textOf(statement, bindQuery(query, ofView(context)).plan.columns.length)
   checkSelf(view.name, queryText, context)
   const drop: SchemaChange[] = known === undefined ? [] : [{ kind: 'dropTable', tableId: known.id }]
   return changed([...drop, creation(view.name, queryText, context)], 'CREATE VIEW')
@@ -44,7 +44,7 @@ function quoted(name: string): string {
 
 export function planAlterView({ view, query, queryText }: ast.AlterView, context: BindContext): PlannedStatement {
   const known = existing(view, context, 'view name expected')
-  bindQuery(query, describing(context))
+  bindQuery(query, ofView(context))
   checkSelf(view.name, queryText, context)
   const changes: SchemaChange[] = [{ kind: 'dropTable', tableId: known }, creation(view.name, queryText, context)]
   return changed(changes, 'ALTER VIEW')

@@ -53,6 +53,20 @@ export const jsonParts: readonly ScalarFunction[] = [
     eval: ([text, place], site) => partsOf(text, site, elementsOfJson)?.[Number(place) - 1] ?? null,
   },
   {
+    name: 'json_element_member',
+    takes: ['TEXT', 'INT', 'TEXT', 'BOOLEAN'],
+    gives: 'VARCHAR',
+    description:
+      'A member, as text, of an object that is an element of a JSON array, by index from 1 and name; if the last argument is true, an element that is no object is returned itself. Implements `unnest(json COLUMNS ..)`.',
+    example: ["json_element_member('[{\"a\":1},2]', 1, 'a', true)", '1'],
+    eval: ([text, place, name, alone], site) => {
+      const element = partsOf(text, site, elementsOfJson)?.[Number(place) - 1] ?? null
+      if (element === null) return null
+      if (!element.startsWith('{')) return alone === true ? textOfJson(element) : null
+      return textOfJson(new Map(membersOfJson(element)).get(String(name)) ?? null)
+    },
+  },
+  {
     name: 'json_member_count',
     takes: ['TEXT'],
     gives: 'INT',
