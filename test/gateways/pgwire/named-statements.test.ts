@@ -161,3 +161,17 @@ test('a query of which nobody reads a row ends', async () => {
   await client.query('commit')
   expect(await running()).toBe(0)
 })
+
+test('a PIVOT over a query of values has the columns of the present data, or is refused where they were announced', async () => {
+  await client.query("create table varied as (select 'a' s, 1 v union all select 'b', 2)")
+  const named = { name: 'varied', text: 'select * from varied pivot (sum(v) for s in any)' }
+  const { fields } = await client.query(named)
+  expect(fields.map(({ name }) => name)).toEqual(['a', 'b'])
+  await client.query("insert into varied values ('c', 3)")
+  await expect(client.query(named)).rejects.toThrow('cached plan must not change result type')
+  for (let round = 0; round < 20; round++) {
+    await client.query(`insert into varied values ('r${round}', ${round})`)
+    const { rows: found } = await client.query('select * from varied pivot (sum(v) for s in any)')
+    expect(Object.keys(found[0] as object)).toHaveLength(4 + round)
+  }
+})
