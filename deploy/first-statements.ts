@@ -3,7 +3,7 @@
 // for that.
 
 import { type Encoding, type Engine, internalSession, type Session } from '../engine/engine.js'
-import { ask } from './ask.js'
+import { runServerStatement } from './server-statement.js'
 
 const session: Session = { ...internalSession('system'), readOnly: true }
 const encoding: Encoding = { kind: 'json', quoteLargeNumbers: false, geohashAsText: true }
@@ -20,6 +20,7 @@ export const firstStatements: readonly string[] = [
 
 export async function runFirstStatements(engine: Pick<Engine, 'execute'>): Promise<void> {
   // Errors are ignored here, because a client that runs into them gets them reported.
-  const run = (sql: string): Promise<unknown> => ask(engine, sql, { session, encoding, timeoutMs }).catch(() => {})
+  const run = (sql: string): Promise<unknown> =>
+    runServerStatement(engine, sql, { session, encoding, timeoutMs }).catch(() => {})
   await Promise.all(firstStatements.map(run))
 }

@@ -64,12 +64,12 @@ export function lineTcpOptions(settings: Settings): LineTcpOptions {
 
 /** The protocols that accept writes, by the names in the response of /settings. */
 function acceptingWrites(settings: Settings): string[] {
-  const ways = [
+  const protocols = [
     ['http', !isReadOnly(settings, 'http')],
     ['tcp', settings['line.tcp.enabled'] && lineClosedBy(settings) === null],
     ['pgwire', settings['pg.enabled'] && !isReadOnly(settings, 'pg')],
   ] as const
-  return ways.flatMap(([way, isOpen]) => (isOpen ? [way] : []))
+  return protocols.flatMap(([name, isOpen]) => (isOpen ? [name] : []))
 }
 
 export function pgOptions(settings: Settings): PgOptions {

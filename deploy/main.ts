@@ -30,7 +30,7 @@ import { runFirstStatements } from './first-statements.js'
 import { httpOptions, lineTcpOptions, pgOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
 import { openObjectStore, remoteFileOptions, type ServerStore } from './object-store.js'
-import { type Listener, type Port, takePorts } from './root/ports.js'
+import { bindPorts, type Listener, type Port } from './root/ports.js'
 import type { LiveSettings, Loaded } from './settings/live-settings.js'
 import { httpAccess, httpAuthenticator, lineTcpKeys, pgAccess, pgAuthenticator } from './settings/security.js'
 import { Telemetry } from './telemetry.js'
@@ -85,7 +85,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   const settings = live.current.values
   let opened: Opening | null = null
   const metricsText = async () => (live.current.values['metrics.enabled'] ? (opened?.metrics.text() ?? null) : null)
-  const ports = await takePorts({ settings, root, log, metricsText, closers })
+  const ports = await bindPorts({ settings, root, log, metricsText, closers })
   const reportHealth = (): void => {
     const trouble = counters.unhandledErrors > 0 || (opened?.engine.metrics().counts.logLosses ?? 0) > 0
     const bad = live.current.values['http.pessimistic.health.check.enabled'] && trouble

@@ -14,7 +14,7 @@ import {
   type StoreClient,
   StoreError,
   storePlace,
-  type UploadFigures,
+  type UploadStatistics,
   type VirtualRelation,
 } from '../engine/engine.js'
 import type { Metric } from '../gateways/common/metric.js'
@@ -53,14 +53,14 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
   const client = options === null ? null : openStoreClient({ ...options, blocks })
   let state: State = { kind: client === null ? 'none' : 'probing' }
   const isReady = (): boolean => state.kind === 'ready' && state.capabilities.putIfAbsent
-  let uploads: UploadFigures | null = null
+  let uploads: UploadStatistics | null = null
   const isConfigured = client !== null && options?.url !== ''
   const policies = {
     store: isConfigured ? client : null,
     rootId: isConfigured ? rootIdOf(root) : '',
     ready: isReady,
     blocks: blocks.directory,
-    report: (figures: UploadFigures) => {
+    report: (figures: UploadStatistics) => {
       uploads = figures
     },
   }
@@ -172,7 +172,7 @@ function warningsOf(state: State): string[] {
   ]
 }
 
-function waitingText(uploads: UploadFigures | null, isConfigured: boolean): string[] {
+function waitingText(uploads: UploadStatistics | null, isConfigured: boolean): string[] {
   if (uploads === null) return []
   if (uploads.waiting === 0 && uploads.droppable > 0 && uploads.failure !== null) {
     return [`local files of uploaded parts wait to be dropped [parts=${uploads.droppable}]: ${uploads.failure}`]
@@ -194,12 +194,12 @@ function rootIdOf(root: string): string {
   return id
 }
 
-function storeMetrics(stateOf: () => State, uploadsOf: () => UploadFigures | null): Metric[] {
+function storeMetrics(stateOf: () => State, uploadsOf: () => UploadStatistics | null): Metric[] {
   const upload = (
     name: string,
     type: Metric['type'],
     description: string,
-    read: (figures: UploadFigures) => number,
+    read: (figures: UploadStatistics) => number,
   ): Metric => ({
     ...{ name: `svc_object_store_${name}`, type, description },
     read: () => {

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
-import { shownText } from '../engine/base/secret-text.js'
+import { redactedText } from '../engine/base/secret-text.js'
 import type { Engine, EngineHooks, Session } from '../engine/engine.js'
 import type { Metric } from '../gateways/common/metric.js'
 import { EventTable } from './event-table.js'
@@ -108,6 +108,6 @@ export class Telemetry {
 
   #trace({ user }: Session, sql: string, micros: number): void {
     if (!this.#settings()['query.tracing.enabled']) return
-    this.#traces?.note([this.#clock.nowMicros(), shownText(sql), micros, user])
+    this.#traces?.note([this.#clock.nowMicros(), redactedText(sql), micros, user])
   }
 }

@@ -50,7 +50,7 @@ export { isNullWord, parseField } from './csv/convert.js'
 export type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './csv/shape.js'
 export { batchRoomBytes } from './exec/encode/encode-qwp.js'
 export {
-  falseShareDefault,
+  falsePositiveRateDefault,
   type ParquetCodec,
   type ParquetEncoding,
   parquetCodec,
@@ -73,7 +73,7 @@ export { type QueryRequest, RequestError, readWireRequest, type WireRequest } fr
 export { packedValues } from './session/insert-new.js'
 export type { EngineHooks } from './session/local-options.js'
 export { type EngineOptions, openEngine } from './session/open-engine.js'
-export type { UploadFigures } from './session/uploader.js'
+export type { UploadStatistics } from './session/uploader.js'
 export type { ConfiguredName } from './session/user-catalog.js'
 export type { TransactionModes } from './sql/ast/ast-statements.js'
 export type { Backend } from './sql/catalog.js'
@@ -82,10 +82,10 @@ export { functionsDocument } from './sql/functions/registry/document.js'
 export { typeOid } from './sql/pg-catalog/types.js'
 export { isOwnCounter } from './sql/relations/counters.js'
 export type { LineReject, PackedBatch, PackedColumn, PackedRows, Receipt } from './storage/jobs/messages.js'
+export { type CopyResult, copyDatabase } from './storage/maintenance/backup.js'
+export { type CheckFinding, type CheckResult, checkDatabase } from './storage/maintenance/check.js'
+export { applyRepair, needsRepair, planRepair, type RepairItem, type RepairPlan } from './storage/maintenance/repair.js'
 export { resetUsers } from './storage/manifest/users.js'
-export { type CopyResult, copyDatabase } from './storage/upkeep/backup.js'
-export { type CheckFinding, type CheckResult, checkDatabase } from './storage/upkeep/check.js'
-export { applyRepair, needsRepair, planRepair, type RepairItem, type RepairPlan } from './storage/upkeep/repair.js'
 export { openStoreClient, type StoreClient } from './threads/store-client.js'
 export { convertValue, displayText } from './types/convert.js'
 export {

@@ -1,5 +1,5 @@
 // Runs COPY with files on the server: imports CSV or Parquet into a table, exports a query to CSV or Parquet. Imports
-// and exports have one directory each (copy-places.ts). An export is written to a temporary name and renamed when
+// and exports have one directory each (copy-paths.ts). An export is written to a temporary name and renamed when
 // complete.
 
 import { constants } from 'node:fs'
@@ -19,7 +19,7 @@ import {
 } from '../engine/engine.js'
 import type { DataType } from '../engine/types/column-types.js'
 import { exportOptions, importOptions } from './copy-options.js'
-import { type CopyDirectories, existingFile, type NamedFile, outside, placeIn } from './copy-places.js'
+import { type CopyDirectories, existingFile, type NamedFile, outside, pathIn } from './copy-paths.js'
 import { expandedFile } from './expanded-body.js'
 import { ImportSession } from './import.js'
 import { ImportError } from './import-schema.js'
@@ -222,7 +222,7 @@ async function exportFile(
   { session, signal, timeoutMs }: Requested,
 ): Promise<number> {
   const { encoding, extension } = exportOptions(request)
-  const named = placeIn(exportRoot, request)
+  const named = pathIn(exportRoot, request)
   const path = named.toLowerCase().endsWith(`.${extension}`) ? named : `${named}.${extension}`
   makeDirectories(dirname(path))
   const [home, folder] = [await realpath(exportRoot), await realpath(dirname(path))]

@@ -4,7 +4,7 @@ import { SqlError } from '../engine/base/errors.js'
 import {
   type CopyRequest,
   type Encoding,
-  falseShareDefault,
+  falsePositiveRateDefault,
   type ParquetEncoding,
   parquetCodec,
   parquetDefaults,
@@ -121,7 +121,7 @@ function csvOptions(options: Options): CopyExport {
 }
 
 function bloomOptions(options: Options): ParquetEncoding['bloom'] {
-  const falseShare = Number(options.take('bloom_filter_fpp') ?? falseShareDefault)
+  const falseShare = Number(options.take('bloom_filter_fpp') ?? falsePositiveRateDefault)
   if (!(falseShare > 0 && falseShare < 1)) return options.refuse('bloom_filter_fpp expects a number between 0 and 1')
   const columns = options.take('bloom_filter_columns')
   return columns === null ? null : { columns: columns.split(',').map((name) => name.trim()), falseShare }

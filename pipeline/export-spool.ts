@@ -77,7 +77,7 @@ class Spool {
       const bytes = left.reduce((sum, { length }) => sum + length, 0)
       // append() may have failed before the last chunks.
       const written = this.#file.bytes
-      this.#goOnInMemory(error, [...left, ...behind(chunks, this.bytes - written - bytes)])
+      this.#goOnInMemory(error, [...left, ...after(chunks, this.bytes - written - bytes)])
     }
   }
 
@@ -122,7 +122,7 @@ class Spool {
 }
 
 /** Returns the last `bytes` bytes of the chunks. */
-function behind(chunks: readonly Uint8Array[], bytes: number): Buffer[] {
+function after(chunks: readonly Uint8Array[], bytes: number): Buffer[] {
   const whole = Buffer.concat(chunks)
   return bytes <= 0 ? [] : [whole.subarray(whole.length - bytes)]
 }

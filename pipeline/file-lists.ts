@@ -6,7 +6,7 @@ import { statSync } from 'node:fs'
 import { relative, resolve, sep } from 'node:path'
 import { matchesGlob } from '../engine/base/glob.js'
 import type { VirtualRelation } from '../engine/engine.js'
-import { type CopyDirectories, filesBelow, filesNamed } from './copy-places.js'
+import { type CopyDirectories, filesBelow, filesNamed } from './copy-paths.js'
 import { RemoteFiles } from './remote-files.js'
 
 export function copyRelations(directories: CopyDirectories, remote: RemoteFiles | null = null): VirtualRelation[] {

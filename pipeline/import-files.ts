@@ -96,8 +96,8 @@ function withoutHeader(
   bytes: Buffer,
   header: { readonly names: readonly string[]; readonly delimiter: string } | null,
 ): Buffer {
-  const behindMark = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
-  const text = behindMark.subarray(delimiterLine(behindMark)?.bytes ?? 0)
+  const afterMark = bytes.subarray(0, 3).equals(byteOrderMark) ? bytes.subarray(3) : bytes
+  const text = afterMark.subarray(delimiterLine(afterMark)?.bytes ?? 0)
   const end = lineEnd(text)
   const line = end < 0 ? text : text.subarray(0, end + 1)
   const [names = []] = sampleOf(line, true, header?.delimiter ?? ',')?.records ?? []

@@ -18,7 +18,7 @@ import { type QwpSinkOptions, qwpSink } from './qwp-sink.js'
 
 export { ByteBudget } from './byte-budget.js'
 export { fileCopier } from './copy-files.js'
-export type { CopyDirectories } from './copy-places.js'
+export type { CopyDirectories } from './copy-paths.js'
 export { expandedFile, expandingStages } from './expanded-body.js'
 export { copyRelations } from './file-lists.js'
 export { ImportSession } from './import.js'
@@ -81,7 +81,8 @@ export async function ingestLineBody(source: Readable, request: LineBodyRequest)
   const blocks = blocksOf(body, request, blockBytesMax)
   const { key = null, partial } = request
   // The key is stored as a source of one message, which has no predecessor.
-  const origin = key === null ? {} : { origin: { connector: '', topic: key, partition: 0, offset: 0, previous: -1 } }
+  const sourcePosition =
+    key === null ? {} : { sourcePosition: { connector: '', topic: key, partition: 0, offset: 0, previous: -1 } }
   const ticket = engine.lines({
     blocks,
     precision,
@@ -89,7 +90,7 @@ export async function ingestLineBody(source: Readable, request: LineBodyRequest)
     skipBadLines: partial,
     partial,
     connectionId,
-    ...origin,
+    ...sourcePosition,
   })
   // If the engine rejects the request, both promises reject; `taken` reports the error.
   ticket.receipt.catch(() => {})

@@ -31,7 +31,7 @@ export class ReplayFile {
   #filled = 0
   /** Bytes of complete blocks. */
   #whole = 0
-  readonly #underWay = new Set<Promise<void>>()
+  readonly #inProgress = new Set<Promise<void>>()
   #directCount = 0
   #failure: { readonly error: unknown } | null = null
 
@@ -74,7 +74,7 @@ export class ReplayFile {
 
   /** Afterwards read() returns all appended bytes. */
   async flush(): Promise<void> {
-    await Promise.all(this.#underWay)
+    await Promise.all(this.#inProgress)
     this.#check()
     await writeAll(this.#file, this.#filling.subarray(0, this.#filled), this.#whole)
   }
@@ -88,7 +88,7 @@ export class ReplayFile {
 
   /** Releases all resources; call once, after all reads. */
   async close(): Promise<void> {
-    await Promise.all(this.#underWay)
+    await Promise.all(this.#inProgress)
     await this.#direct?.close()
     await this.#file.close()
   }
@@ -97,11 +97,11 @@ export class ReplayFile {
   async #next(): Promise<void> {
     this.#check()
     const writing = this.#write(this.#filling, this.#whole)
-    this.#underWay.add(writing)
-    writing.then(() => this.#underWay.delete(writing))
+    this.#inProgress.add(writing)
+    writing.then(() => this.#inProgress.delete(writing))
     this.#whole += blockBytes
     this.#filled = 0
-    while (this.#idle.length === 0) await Promise.race(this.#underWay)
+    while (this.#idle.length === 0) await Promise.race(this.#inProgress)
     this.#filling = this.#idle.pop() as Buffer
   }
 

@@ -150,9 +150,9 @@ class ConnectorHost implements KafkaConnectorHandle {
 
   async #store(request: StoreRequest): Promise<StoreResult> {
     const { topic, partition, offset, previous, lines, precision } = request
-    const origin = { connector: this.options.name, topic, partition, offset, previous }
+    const sourcePosition = { connector: this.options.name, topic, partition, offset, previous }
     const line: LineRequest = {
-      ...{ blocks: [lines.length === 0 ? emptyLine : lines], precision, connectionId: 0, origin },
+      ...{ blocks: [lines.length === 0 ? emptyLine : lines], precision, connectionId: 0, sourcePosition },
       ...{ atomic: true, skipBadLines: true },
     }
     try {

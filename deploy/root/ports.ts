@@ -3,12 +3,12 @@
 
 import type { Log } from '../../engine/base/log.js'
 import type { BindAddress } from '../../gateways/common/bind-address.js'
-import type { TakenPort } from '../../gateways/common/listen.js'
+import type { BoundPort } from '../../gateways/common/listen.js'
 import type { TlsKeys } from '../../gateways/common/tls.js'
-import { takeHttpPort } from '../../gateways/http/server.js'
-import { takeLinePort } from '../../gateways/ilp-tcp/server.js'
+import { bindHttpPort } from '../../gateways/http/server.js'
+import { bindLinePort } from '../../gateways/ilp-tcp/server.js'
 import { type MinHttpGateway, openMinHttpGateway } from '../../gateways/min-http/server.js'
-import { takePgPort } from '../../gateways/pgwire/server.js'
+import { bindPgPort } from '../../gateways/pgwire/server.js'
 import { type TlsPrefix, tlsKeys } from '../settings/security.js'
 import type { Settings } from '../settings/settings.js'
 
@@ -22,7 +22,7 @@ export interface Listener {
 }
 
 export interface Port {
-  readonly port: TakenPort
+  readonly port: BoundPort
   readonly tls: TlsKeys | null
 }
 
@@ -44,7 +44,7 @@ interface PortsOptions {
   readonly closers: (() => Promise<void>)[]
 }
 
-export async function takePorts(options: PortsOptions): Promise<Ports> {
+export async function bindPorts(options: PortsOptions): Promise<Ports> {
   const { settings, closers } = options
   const listeners: Listener[] = []
   const health = openHealth(options)
@@ -53,7 +53,7 @@ export async function takePorts(options: PortsOptions): Promise<Ports> {
   const take = async (
     name: ListenerName,
     prefix: TlsPrefix,
-    bind: (tls: TlsKeys | null) => Promise<TakenPort>,
+    bind: (tls: TlsKeys | null) => Promise<BoundPort>,
   ): Promise<Port> => {
     const tls = openTls(options, prefix)
     const port = await bind(tls)
@@ -62,13 +62,13 @@ export async function takePorts(options: PortsOptions): Promise<Ports> {
     return { port, tls }
   }
   const http = settings['http.enabled']
-    ? await take('http', 'http', (tls) => takeHttpPort(settings['http.net.bind.to'], tls))
+    ? await take('http', 'http', (tls) => bindHttpPort(settings['http.net.bind.to'], tls))
     : null
   const line = settings['line.tcp.enabled']
-    ? await take('line protocol', 'line.tcp', () => takeLinePort(settings['line.tcp.net.bind.to']))
+    ? await take('line protocol', 'line.tcp', () => bindLinePort(settings['line.tcp.net.bind.to']))
     : null
   const pg = settings['pg.enabled']
-    ? await take('postgres', 'pg', (tls) => takePgPort(settings['pg.net.bind.to'], tls))
+    ? await take('postgres', 'pg', (tls) => bindPgPort(settings['pg.net.bind.to'], tls))
     : null
   const opened = await health
   if (opened !== null) listeners.push(opened.listener)

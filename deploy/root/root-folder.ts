@@ -65,15 +65,15 @@ const reasons: Readonly<Record<string, string>> = {
  */
 export function locateRoot(path: string): string {
   const root = resolve(path)
-  for (const folder of [root, join(root, 'db'), join(root, 'tmp')]) demandFolder(root, folder)
-  for (const folder of [join(root, 'db'), join(root, 'tmp')]) demandWritable(root, folder)
+  for (const folder of [root, join(root, 'db'), join(root, 'tmp')]) requireFolder(root, folder)
+  for (const folder of [join(root, 'db'), join(root, 'tmp')]) requireWritable(root, folder)
   return root
 }
 
 /** Creates what is missing. */
 export function openRootFolder(path: string): RootFolder {
   const root = locateRoot(path)
-  for (const name of ['conf', 'log']) demandFolder(root, join(root, name))
+  for (const name of ['conf', 'log']) requireFolder(root, join(root, name))
   const configurationPath = join(root, 'conf', 'server.conf')
   if (!existsSync(configurationPath)) writeFileSync(configurationPath, sampleConfiguration())
   return {
@@ -84,7 +84,7 @@ export function openRootFolder(path: string): RootFolder {
 }
 
 /** Creates the folder if it is missing. */
-function demandFolder(root: string, folder: string): void {
+function requireFolder(root: string, folder: string): void {
   const existing = nearestExisting(root, folder)
   const system = kernelFileSystems.get(fileSystemOf(existing))
   if (system !== undefined) throw refused(root, `${existing} is in a file system of the kernel (${system})`)
@@ -122,7 +122,7 @@ function linkTarget(path: string): string | null {
   }
 }
 
-function demandWritable(root: string, folder: string): void {
+function requireWritable(root: string, folder: string): void {
   try {
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK)
   } catch (error) {

@@ -17,8 +17,8 @@ export type LinePrecision = 'n' | 'u' | 'ms' | 's' | 'm' | 'h' | 'auto'
  * `existed`. A request without rows advances the offset, too. Engine.positions() returns the stored offsets.
  *
  * Path: packSourcePosition (storage/manifest/source-positions.ts) before the lines in the ingest ring,
- * LineProgress.origin on the writer, commitRows, wal/source-position.ts in the frame, SourcePositions during replay, a
- * manifest record when the log is trimmed.
+ * LineProgress.sourcePosition on the writer, commitRows, wal/source-position.ts in the frame, SourcePositions during
+ * replay, a manifest record when the log is trimmed.
  */
 export interface LineSourcePosition extends KafkaPosition {
   readonly previous: number
@@ -45,7 +45,7 @@ export interface LineRequest {
   /** Shown in sys.connections and sys.rejects. */
   readonly connectionId: number
   /** Only with `atomic`. */
-  readonly origin?: LineSourcePosition
+  readonly sourcePosition?: LineSourcePosition
 }
 
 export interface LineTicket {

@@ -68,7 +68,7 @@ export interface ResultColumn {
   readonly name: string
   readonly type: DataType
   /** For a plain table column: table and column as in pg_class and pg_attribute. */
-  readonly origin?: {
+  readonly baseColumn?: {
     readonly relation: number
     readonly attribute: number
     /** Length or precision of its type, where declared. */

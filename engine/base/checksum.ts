@@ -9,7 +9,7 @@ export function crc32(bytes: Uint8Array, seed = 0): number {
 }
 
 /** CRC-32 of a concatenation, from the checksums of both parts and the length of the second. */
-export function joinedCrc32(first: number, second: number, secondBytes: number): number {
+export function combineCrc32(first: number, second: number, secondBytes: number): number {
   // Appending n bytes multiplies the first remainder by x^(8n) modulo the polynomial.
   let factor = 0x80000000
   for (let rest = secondBytes, power = 3; rest > 0; rest >>>= 1, power++) {

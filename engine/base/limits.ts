@@ -91,8 +91,8 @@ export const resultWindowBytes = 1 * MIB
  * The window of a reader that has not yet consumed this much: a socket buffers some MiB before a stalled reader is
  * noticed.
  */
-export const unprovenWindowBytes = 512 * KIB
-export const provenBytes = 16 * MIB
+export const initialWindowBytes = 512 * KIB
+export const fullWindowAfterBytes = 16 * MIB
 /** Bytes of rows of INSERT .. SELECT that may wait for the writer. */
 export const insertWindowBytes = 8 * MIB
 /** How long CHECKPOINT CREATE pins a version, so that a killed tool does not keep files forever. */

@@ -57,7 +57,7 @@ export async function checkPassword(
 /**
  * A verifier that matches no password and is constant per name, so that clients cannot find out which names exist.
  */
-export function verifierOfNobody(name: string, secret: Buffer): PasswordVerifier {
+export function dummyVerifier(name: string, secret: Buffer): PasswordVerifier {
   const bytes = (what: string): Buffer => createHmac('sha256', secret).update(`${what} ${name}`).digest()
   return {
     iterations: iterationsOfNew,

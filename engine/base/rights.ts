@@ -38,7 +38,7 @@ export function hasRight({ readOnly, rights }: RightsHolder, right: Right): bool
 }
 
 /** Throws AccessError when the right is missing. `position`: of the statement that needs it. */
-export function demandRight(holder: RightsHolder, right: Right, position = 0): void {
+export function requireRight(holder: RightsHolder, right: Right, position = 0): void {
   if (hasRight(holder, right)) return
   if (right !== 'read' && holder.readOnly) throw new AccessError(holder.readOnlyReason ?? readOnlyMessage, position)
   throw new AccessError(`the right is missing [user=${holder.user}, right=${right}]`, position)

@@ -7,11 +7,11 @@ const words = /\b(?:pass(?:word|wd|phrase)|secret|token|credentials?|api_?key|ac
 const lookedAtCharacters = 16_384
 
 /** Whether a statement may contain a secret; errs on the safe side. */
-export function holdsSecret(sql: string): boolean {
+export function mayContainSecret(sql: string): boolean {
   return words.test(sql.length > lookedAtCharacters ? sql.slice(0, lookedAtCharacters) : sql)
 }
 
 /** The statement as logs and traces may show it. */
-export function shownText(sql: string): string {
-  return holdsSecret(sql) ? '(hidden: the statement speaks of a secret)' : sql
+export function redactedText(sql: string): string {
+  return mayContainSecret(sql) ? '(hidden: the statement speaks of a secret)' : sql
 }

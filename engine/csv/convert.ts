@@ -3,7 +3,7 @@
 
 import { type DataType, isSpan } from '../types/column-types.js'
 import { epochScale, parseFileTime } from '../types/file-time.js'
-import { heldFloat, parseDecimal, parseDouble, parseInteger, parseLong } from '../types/number.js'
+import { nearestFloat, parseDecimal, parseDouble, parseInteger, parseLong } from '../types/number.js'
 import { byteaOf } from '../types/pg-bytea.js'
 import { microsOfSpan } from '../types/span.js'
 import { parseArray, parseGeohash, parseGeohashBits, parseIpv4, parseLong256, readUuid } from '../types/text.js'
@@ -65,7 +65,7 @@ function parseBoolean(text: string): boolean | undefined {
 /** Rejects numbers that FLOAT cannot represent: they would become NULL or zero. */
 function readFloat(text: string): number | undefined {
   const value = parseDouble(text)
-  return value === undefined ? undefined : heldFloat(value)
+  return value === undefined ? undefined : nearestFloat(value)
 }
 
 /** Whether the string has the form of a number, whatever its size. */

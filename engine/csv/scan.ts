@@ -20,7 +20,7 @@ const carriageReturn = 13
  * regular records; irregular ones and the last one are scanned byte by byte. Rejects are appended to the list.
  */
 export function scanRecords(scan: CsvScan, end: number, last: boolean, rejects: CsvReject[]): number {
-  assert(scan.at <= end, 'P2: a block ends behind its beginning')
+  assert(scan.at <= end, 'P2: a block does not end before its beginning')
   scan.begun = scan.at
   if (scan.copyText === true) return scanTextRecords(scan, end, last, rejects)
   const { memory, kernel, state, rowsMax, nullText } = scan
@@ -61,7 +61,7 @@ function skipEmptyLine(scan: CsvScan, end: number, last: boolean): boolean {
 }
 
 const unclosed = 'a quote is not closed'
-const behindQuote = 'text behind a closing quote'
+const afterQuote = 'text after a closing quote'
 
 /** Line of the last scanned record; one per thread. */
 let recordLine = 1
@@ -102,7 +102,7 @@ function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): str
       at = close + 1
       if (pairs && field < columns) doubled.push(word)
       while (at < end && u8[at] !== delimiter && u8[at] !== lineFeed) {
-        if (u8[at] !== carriageReturn) problem ??= behindQuote
+        if (u8[at] !== carriageReturn) problem ??= afterQuote
         at++
       }
     } else {

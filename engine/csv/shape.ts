@@ -64,13 +64,13 @@ export interface CsvBatch {
 }
 
 /** Decoded rows of a file that wait to be written as parts. */
-export interface StagedGeneration {
-  /** Address of the GENERATION (memory/column-layout.ts); 0: no rows. */
+export interface StagedMemtable {
+  /** Address of the MEMTABLE (memory/column-layout.ts); 0: no rows. */
   readonly address: number
   readonly rows: number
   /** Allocations to free when the rows are in parts. */
   readonly allocations: readonly number[]
-  /** By column id: symbols that are new since the previous generation, in code order. */
+  /** By column id: symbols that are new since the previous memtable, in code order. */
   readonly symbols: readonly (readonly [columnId: number, strings: readonly string[]])[]
   /** Nothing follows. */
   readonly last: boolean

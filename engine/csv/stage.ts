@@ -1,17 +1,17 @@
 // Decodes a CSV file for a bulk import, which writes Parquet files without the log. Takes blocks of the file that the
 // main thread has put into shared memory, and returns the rows in the layout of a memtable (memory/column-layout.ts),
-// called a generation, which a flush job then writes. Runs on a query thread; blocks arrive in order.
+// called a memtable, which a flush job then writes. Runs on a query thread; blocks arrive in order.
 //
 //   INPUT BLOCK   headroom for the start of a record | the bytes of the file | padding
 //
-// Strings stay in the input, so a generation owns the blocks that contain them. Symbols get codes local to the file;
-// the table's codes replace them when the generation is flushed (storage/jobs/stage.ts).
+// Strings stay in the input, so a memtable owns the blocks that contain them. Symbols get codes local to the file;
+// the table's codes replace them when the memtable is flushed (storage/jobs/stage.ts).
 
 import { assert } from '../base/assert.js'
 import { ResourceError, RowError } from '../base/errors.js'
 import { csvScanBytes } from '../kernels/csv.js'
 import { budgets } from '../memory/budgets.js'
-import { blockHeaderBytes, generationBytes } from '../memory/column-layout.js'
+import { blockHeaderBytes, memtableHeaderBytes } from '../memory/column-layout.js'
 import type { PackedColumn, PackedRows } from '../storage/jobs/messages.js'
 import { fillNull } from '../storage/memtable/memtable-values.js'
 import { Scratch } from '../storage/part/part-scratch.js'
@@ -19,7 +19,7 @@ import { type DataType, widthOf } from '../types/column-types.js'
 import { CsvFields, type CsvTools, distinctSymbols, isText, keepRows } from './fields.js'
 import { scanRecords } from './scan.js'
 import { type CsvScan, scanOptions } from './scan-state.js'
-import type { CsvReject, CsvShape, StagedGeneration } from './shape.js'
+import type { CsvReject, CsvShape, StagedMemtable } from './shape.js'
 
 /** Space before the bytes of an input block, for the start of a record from the previous block. */
 export const stageHeadroomBytes = 64 * 1024
@@ -28,13 +28,13 @@ const paddingBytes = 192
 const batchRowsMax = 16_384
 /** A longer record means an unclosed quote. */
 const recordBytesMax = 16 * 1024 * 1024
-const generationRowsMax = 1 << 21
-const generationBytesMax = 96 * 1024 * 1024
-/** Limit of one generation, as a fraction of the memtables' memory. */
-const generationShare = 1 / 8
-/** Above this memory usage a generation is closed early. */
+const stagedRowsMax = 1 << 21
+const stagedBytesMax = 96 * 1024 * 1024
+/** Limit of one memtable, as a fraction of the memtables' memory. */
+const stagedShare = 1 / 8
+/** Above this memory usage a memtable is closed early. */
 const memoryMark = 0.8
-/** Limit of generations waiting to be flushed, and of blocks waiting to be filled. */
+/** Limit of memtables waiting to be flushed, and of blocks waiting to be filled. */
 const waitingMax = 2
 const borrowedBlocksMax = 3
 
@@ -42,7 +42,7 @@ export interface StageEvents {
   /** Lends an input block to be filled. */
   readonly borrowedBlocks: (address: number) => void
   readonly taken: (rows: number, rejects: readonly CsvReject[]) => void
-  readonly closed: (generation: StagedGeneration) => void
+  readonly closed: (memtable: StagedMemtable) => void
 }
 
 interface SymbolColumn {
@@ -61,8 +61,8 @@ export class CsvStager {
   readonly #fields: CsvFields
   readonly #symbols = new Map<number, SymbolColumn>()
   readonly #keepsInput: boolean
-  readonly #generationBytesMax: number
-  /** Allocations of the current generation. */
+  readonly #stagedBytesMax: number
+  /** Allocations of the current memtable. */
   #allocations: number[] = []
   #blocks: number[] = []
   #rows = 0
@@ -89,8 +89,8 @@ export class CsvStager {
     this.#headerSkipped = !shape.header
     this.#scratch = new Scratch(tools.memory, tools.allocator, budgets.queries)
     this.#keepsInput = shape.columns.some(({ type }) => isText(type) && type.name !== 'SYMBOL')
-    const share = tools.allocator.limit(budgets.memtables) * generationShare
-    this.#generationBytesMax = Math.min(generationBytesMax, share)
+    const share = tools.allocator.limit(budgets.memtables) * stagedShare
+    this.#stagedBytesMax = Math.min(stagedBytesMax, share)
     const columns = shape.columns.length
     const rowsMax = Math.max(64, Math.min(batchRowsMax, Math.floor((4 * 1024 * 1024) / (columns * 8)))) & ~7
     const { memory, kernels } = tools
@@ -125,7 +125,7 @@ export class CsvStager {
     let data = address + stageHeadroomBytes
     let owner = address
     if (this.#tail > stageHeadroomBytes) {
-      owner = allocator.demand(this.#tail + bytes + paddingBytes, budgets.memtables)
+      owner = allocator.allocateOrThrow(this.#tail + bytes + paddingBytes, budgets.memtables)
       memory.copy(owner + this.#tail, data, data + bytes)
       data = owner + this.#tail
       allocator.free(address)
@@ -140,7 +140,7 @@ export class CsvStager {
       if (this.#keepsInput && this.#rows > before) this.#own(owner, this.#blockBytes)
       else allocator.free(owner)
     }
-    if (last || this.#isFull()) this.#closeGeneration(last)
+    if (last || this.#isFull()) this.#closeMemtable(last)
     if (!last) this.#lend()
   }
 
@@ -161,7 +161,7 @@ export class CsvStager {
     }
     memory.u32[(block + 8) >>> 2] = rows
     this.#addBlock(block, rows)
-    if (this.#isFull()) this.#closeGeneration(false)
+    if (this.#isFull()) this.#closeMemtable(false)
     this.#lend()
   }
 
@@ -172,7 +172,7 @@ export class CsvStager {
     else if (packed.kind === 'symbols') {
       this.#storeNumbers(place, packed.ids, packed.ids.length, this.#numbersOf(index, packed.strings, packed.count))
     } else {
-      let at = allocator.demand(packed.bytes.length + paddingBytes, budgets.memtables)
+      let at = allocator.allocateOrThrow(packed.bytes.length + paddingBytes, budgets.memtables)
       this.#own(at, packed.bytes.length)
       u8.set(packed.bytes, at)
       for (let row = 0, word = place >>> 2; row < packed.lengths.length; row++, word += 2) {
@@ -184,9 +184,9 @@ export class CsvStager {
     }
   }
 
-  /** A generation was flushed and released. */
+  /** A memtable was flushed and released. */
   flushed(): void {
-    assert(this.#waiting > 0, 'A2: a generation is flushed once')
+    assert(this.#waiting > 0, 'A2: a memtable is flushed once')
     this.#waiting--
     if (!this.#failed) this.#lend()
   }
@@ -213,7 +213,7 @@ export class CsvStager {
   #isFull(): boolean {
     const { allocator } = this.#tools
     const short = allocator.used(budgets.memtables) > memoryMark * allocator.limit(budgets.memtables)
-    return this.#rows >= generationRowsMax || this.#bytes >= this.#generationBytesMax || (short && this.#rows > 0)
+    return this.#rows >= stagedRowsMax || this.#bytes >= this.#stagedBytesMax || (short && this.#rows > 0)
   }
 
   /** Lends blocks to fill, unless flushes must catch up first. */
@@ -225,7 +225,7 @@ export class CsvStager {
       if (address === 0) {
         if (this.#borrowedBlocks.size > 0 || this.#waiting > 0) return
         if (this.#rows === 0) throw new ResourceError('out of memory for an import')
-        this.#closeGeneration(false)
+        this.#closeMemtable(false)
         return
       }
       this.#borrowedBlocks.add(address)
@@ -268,7 +268,7 @@ export class CsvStager {
     return 0
   }
 
-  /** Appends scanned rows to the generation as one block. */
+  /** Appends scanned rows to the memtable as one block. */
   #batch(from: number, rows: number, utf8: boolean, rejects: CsvReject[]): void {
     const { memory } = this.#tools
     const block = this.#openBlock(rows)
@@ -307,7 +307,7 @@ export class CsvStager {
     const headerBytes = aligned(blockHeaderBytes + columnCount * 4)
     const sizes = this.#shape.columns.map(({ type }) => aligned(rows * memoryWidth(type)) + 64)
     const bytes = headerBytes + sizes.reduce((sum, size) => sum + size, 0)
-    const block = allocator.demand(bytes + 64, budgets.memtables)
+    const block = allocator.allocateOrThrow(bytes + 64, budgets.memtables)
     this.#own(block, bytes)
     memory.u8.fill(0, block, block + headerBytes)
     memory.u32[(block + 4) >>> 2] = rows
@@ -357,17 +357,17 @@ export class CsvStager {
     }
   }
 
-  #closeGeneration(last: boolean): void {
+  #closeMemtable(last: boolean): void {
     const { memory, allocator } = this.#tools
     const { u32 } = memory
     let address = 0
     if (this.#rows > 0) {
-      address = allocator.demand(generationBytes + this.#blocks.length * 4, budgets.memtables)
+      address = allocator.allocateOrThrow(memtableHeaderBytes + this.#blocks.length * 4, budgets.memtables)
       this.#own(address, 0)
-      u32.fill(0, address >>> 2, (address + generationBytes) >>> 2)
-      const words = [this.#rows, this.#blocks.length, address + generationBytes, this.#blocks.length, this.#rows]
+      u32.fill(0, address >>> 2, (address + memtableHeaderBytes) >>> 2)
+      const words = [this.#rows, this.#blocks.length, address + memtableHeaderBytes, this.#blocks.length, this.#rows]
       for (const [word, value] of words.entries()) u32[(address >>> 2) + word] = value
-      u32.set(this.#blocks, (address + generationBytes) >>> 2)
+      u32.set(this.#blocks, (address + memtableHeaderBytes) >>> 2)
       this.#waiting++
     }
     const symbols = [...this.#symbols].map(([index, column]) => {
@@ -387,7 +387,7 @@ function aligned(bytes: number): number {
   return (bytes + 63) & ~63
 }
 
-/** Width of a value in a generation. */
+/** Width of a value in a memtable. */
 function memoryWidth(type: DataType): number {
   if (type.name === 'SYMBOL') return 4
   return isText(type) ? 8 : widthOf(type)

@@ -11,8 +11,8 @@ import { aggregateOperator } from './aggregate/aggregate.js'
 import { distinctSymbols } from './aggregate/distinct-symbols.js'
 import { sampleOperator } from './aggregate/sample.js'
 import type { ExecContext } from './batch/context.js'
-import { sideOperator } from './batch/gathered.js'
-import { shortBatches, smallContext } from './batch/small-batches.js'
+import { joinInputOperator } from './batch/join-input.js'
+import { smallBatches, smallContext } from './batch/small-batches.js'
 import { Symbols } from './batch/symbols.js'
 import { batchRowsMax, type Operator, type Pull } from './batch/vector.js'
 import { distinctGroups, parallelAggregate } from './fragment/aggregate-parallel.js'
@@ -29,7 +29,7 @@ import { replicateOperator } from './operators/replicate.js'
 import { sequenceOperator, valuesOperator } from './operators/rows-of-values.js'
 import { setOperator } from './operators/set-operator.js'
 import { metadataOperator } from './scan/answer-from-metadata.js'
-import { endRowsOperator } from './scan/end-rows.js'
+import { firstLastOperator } from './scan/first-last-rows.js'
 import { foreignOperator } from './scan/foreign-scan.js'
 import { isByTime } from './scan/full-scan.js'
 import { symbolsOf } from './scan/indexed-rows.js'
@@ -70,7 +70,7 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
         seededRows(context, plan) ??
         projectOperator(
           smallContext(narrowed(seeded(context, plan.input), plan.input), plan.expressions.length),
-          shortBatches(buildOperator(context, plan.input), plan.expressions.length),
+          smallBatches(buildOperator(context, plan.input), plan.expressions.length),
           plan.expressions,
         )
       )
@@ -136,7 +136,7 @@ function setSide(context: ExecContext, plan: Plan): Operator {
 /** Nested joins share the memory of one join: the batches of each also hold the columns of the joins below it. */
 function buildJoin(context: ExecContext, plan: PlanOf<'join'>): Operator {
   const own = { ...context, joinRows: joinRowsOf(context, plan) }
-  const side = (input: Plan): Operator => sideOperator(own, input, buildOperator)
+  const side = (input: Plan): Operator => joinInputOperator(own, input, buildOperator)
   return joinOperator(own, side(plan.left), side(plan.right), plan)
 }
 
@@ -223,7 +223,7 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
   const counted = shape === null ? undefined : metadataOperator(context, plan, shape)
   if (counted !== undefined) return noted(context, 'metadata', counted)
   const all = (): Operator => buildGroups(context, plan, shape)
-  const ends = shape === null ? undefined : endRowsOperator(context, plan, shape, all)
+  const ends = shape === null ? undefined : firstLastOperator(context, plan, shape, all)
   return ends === undefined ? all() : noted(context, 'first and last rows', ends)
 }
 
@@ -238,7 +238,7 @@ function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: Sca
   const shared = parallelAggregate(context, plan, buildOperator)
   if (shared !== undefined) return noted(context, 'hash table, shared by threads', shared)
   const work = plan.keys.length + plan.aggregates.length
-  const rows = shortBatches(buildWhole(context, input), work)
+  const rows = smallBatches(buildWhole(context, input), work)
   return noted(context, 'hash table', aggregateOperator(smallContext(context, work), rows, plan, dense))
 }
 
@@ -280,7 +280,7 @@ function buildSample(context: ExecContext, plan: PlanOf<'sample'>): Operator {
   const fused = shape === null ? undefined : sampleFragmentOperator(context, plan, shape)
   if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
   const work = plan.keys.length + plan.aggregates.length
-  const rows = shortBatches(buildOperator(context, input), work)
+  const rows = smallBatches(buildOperator(context, input), work)
   return noted(
     context,
     'hash table',

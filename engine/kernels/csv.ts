@@ -47,7 +47,7 @@ export interface CsvScanState {
 
 export function writeCsvScan({ u32, bytes }: SharedMemory, state: number, scan: CsvScanState): void {
   assert(state % 8 === 0, 'K1: a scan is aligned to 8 bytes')
-  assert(scan.at <= scan.end, 'K2: a block ends behind its beginning')
+  assert(scan.at <= scan.end, 'K2: a block does not end before its beginning')
   assert(scan.end + 64 <= bytes, 'K2: readable bytes follow a block')
   const word = state >>> 2
   const { at, end, delimiter, columns, rowsMax, entries, lines, line } = scan

@@ -171,8 +171,8 @@ export interface EncodeState {
 /** Writes a STATE. */
 export function writeEncodeState(memory: SharedMemory, at: number, state: EncodeState): void {
   assert(at % 8 === 0, 'K1: an encoder state is aligned to 8 bytes')
-  assert(state.row <= state.rowEnd, 'K2: rows to be encoded end behind their beginning')
-  assert(state.out <= state.outEnd, 'K2: the output ends behind its beginning')
+  assert(state.row <= state.rowEnd, 'K2: rows to be encoded do not end before their beginning')
+  assert(state.out <= state.outEnd, 'K2: the output does not end before its beginning')
   assert(state.outEnd <= memory.bytes, 'K2: the output lies in the memory')
   const { columns, count, row, rowEnd, out, outEnd, flags, delimiter, written, index } = state
   memory.u32.set([columns, count, row, rowEnd, out, outEnd, flags, delimiter, 0, written ? 1 : 0, index], at >>> 2)

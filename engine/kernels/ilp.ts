@@ -173,7 +173,7 @@ export interface IlpState {
 /** Writes a STATE at an address aligned to 8. */
 export function writeIlpState(memory: SharedMemory, address: number, state: IlpState): void {
   assert(address % 8 === 0, 'K1: a decoder state is aligned to 8 bytes')
-  assert(state.cursor <= state.end, 'K2: a block ends behind its beginning')
+  assert(state.cursor <= state.end, 'K2: a block does not end before its beginning')
   assert(state.end <= memory.bytes, 'K2: a block lies in the memory')
   memory.u32[(address + layout.stateCursor) >>> 2] = state.cursor
   memory.u32[(address + layout.stateEnd) >>> 2] = state.end

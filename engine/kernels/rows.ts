@@ -11,7 +11,7 @@
 //   32  bindsMax u32
 //   36  syncs u32       1: Sync messages are accepted, too
 //   40  starts u32, 44 ends u32   addresses of u32 and i32 (-1: NULL) for each value of bindsMax messages, row by row
-//   48  behind u32      address of u32 for each message: its end
+//   48  after u32      address of u32 for each message: its end
 //   52  described u32, 56 synced u32   1: each message is followed by a Describe, or a Sync
 //
 // The functions that take values process one column, whose values are `stride` bytes apart in starts and ends. They

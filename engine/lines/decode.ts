@@ -101,7 +101,7 @@ export class LineDecoder implements RowDecoder {
 
   constructor(options: LineDecoderOptions) {
     this.options = options
-    this.state = options.allocator.demand(ilpStateBytes + activeTargetsMax * 4, budgets.ingest)
+    this.state = options.allocator.allocateOrThrow(ilpStateBytes + activeTargetsMax * 4, budgets.ingest)
     this.list = this.state + ilpStateBytes
     this.pauseBytes = pauseBytes(options.allocator)
   }

@@ -39,7 +39,7 @@ const doubleBytes = 8
 const decimalBytesMax = 257
 const never = Number.POSITIVE_INFINITY
 
-/** Results of `behindQuoted` that are not positions. */
+/** Results of `afterQuoted` that are not positions. */
 const quotedResults = { incomplete: -1, malformed: 0 } as const
 
 export interface LineEndLimits {
@@ -70,7 +70,7 @@ export function blockEnd(bytes: Buffer, most: number, limits: LineEndLimits): Li
 
 /** Offset after the newline of the line at `start`, or `end`, the end of the last block. */
 export function lineEnd(bytes: Uint8Array, start: number, end: number, lineBytesMax: number): number {
-  assert(start <= end, 'P2: a line ends behind its beginning')
+  assert(start <= end, 'P2: a line does not end before its beginning')
   assert(end <= bytes.length, 'P2: a line lies within its block')
   const block = bytes.subarray(start, end)
   const found = new LineScan(block, { lineBytesMax, final: true }).lineEnd(0)
@@ -98,7 +98,7 @@ export function countLines(bytes: Uint8Array, lineBytesMax: number): number | nu
  * Offset after the quote that closes the value opened at `quote`, or one of `quotedResults`. `final`: nothing
  * follows `end`.
  */
-export function behindQuoted(bytes: Uint8Array, quote: number, end: number, final: boolean): number {
+export function afterQuoted(bytes: Uint8Array, quote: number, end: number, final: boolean): number {
   const closing = closingQuote(bytes, quote, end)
   if (closing >= 0) return valueEnds(bytes, closing + 1, end, final)
   return final ? quotedResults.malformed : quotedResults.incomplete
@@ -199,10 +199,10 @@ class LineScan {
         from = at + 1
         continue
       }
-      const behind = this.#behindValue(start, value)
-      if (behind === quotedResults.malformed) return bytes.indexOf(newline, value) + 1
-      if (behind === quotedResults.incomplete || behind > bytes.length) return null
-      from = behind
+      const after = this.#afterValue(start, value)
+      if (after === quotedResults.malformed) return bytes.indexOf(newline, value) + 1
+      if (after === quotedResults.incomplete || after > bytes.length) return null
+      from = after
     }
   }
 
@@ -216,14 +216,14 @@ class LineScan {
     return Math.min(this.#quote, this.#double, this.#array, this.#decimal)
   }
 
-  #behindValue(start: number, value: number): number {
+  #afterValue(start: number, value: number): number {
     const bytes = this.#bytes
-    if (bytes[value] !== quoteMark) return behindBinary(bytes, value)
+    if (bytes[value] !== quoteMark) return afterBinary(bytes, value)
     if (!opensValue(bytes, start, value)) return value + 1
     const end = Math.min(bytes.length, start + this.#limits.lineBytesMax)
-    const behind = behindQuoted(bytes, value, end, this.#limits.final || end < bytes.length)
-    this.quoted = behind === quotedResults.incomplete
-    return behind
+    const after = afterQuoted(bytes, value, end, this.#limits.final || end < bytes.length)
+    this.quoted = after === quotedResults.incomplete
+    return after
   }
 
   /** Whether a line without a newline stops within a quoted value. */
@@ -231,9 +231,9 @@ class LineScan {
     for (let from = begin; ; ) {
       const value = this.#nextValue(from)
       if (value === never) return false
-      const behind = this.#behindValue(start, value)
-      if (behind <= 0 || behind > this.#bytes.length) return behind === quotedResults.incomplete
-      from = behind
+      const after = this.#afterValue(start, value)
+      if (after <= 0 || after > this.#bytes.length) return after === quotedResults.incomplete
+      from = after
     }
   }
 }
@@ -261,7 +261,7 @@ function isHidden(bytes: Uint8Array, from: number, hidden: number): boolean {
 }
 
 /** Offset after the binary value whose type byte is at `mark`; beyond the bytes when it is incomplete. */
-function behindBinary(bytes: Uint8Array, mark: number): number {
+function afterBinary(bytes: Uint8Array, mark: number): number {
   if (bytes[mark] === doubleMark) return mark + 1 + doubleBytes
   if (bytes[mark] === decimalMark) return mark + markBytes + (bytes[mark + 2] ?? bytes.length)
   const dimensions = bytes[mark + 2]

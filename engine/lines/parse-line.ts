@@ -7,7 +7,7 @@ import { assert } from '../base/assert.js'
 import { lineBytesMax } from '../base/limits.js'
 import { formatDecimal } from '../types/number.js'
 import { addEntity, type LineEntity, type ParsedLine } from './line.js'
-import { behindQuoted, closingQuote, lineEnd } from './line-ends.js'
+import { afterQuoted, closingQuote, lineEnd } from './line-ends.js'
 import { parseFieldText, parseTimestampText } from './parse-value.js'
 import { copyUnescaped, escapable, textOf } from './text.js'
 
@@ -160,12 +160,12 @@ function parseField(cursor: Cursor, entity: LineEntity): string {
 /** Parses a quoted value, which may contain newlines. Only what line-ends.ts allows may follow it. */
 function parseQuoted(cursor: Cursor, entity: LineEntity): string {
   const { bytes, start, end, at } = cursor
-  const behind = behindQuoted(bytes, at, Math.min(end, start + lineBytesMax), true)
-  if (behind <= 0) return messages.fieldInvalid(entity.name, malformedText(cursor))
-  cursor.at = behind
+  const after = afterQuoted(bytes, at, Math.min(end, start + lineBytesMax), true)
+  if (after <= 0) return messages.fieldInvalid(entity.name, malformedText(cursor))
+  cursor.at = after
   entity.kind = 'string'
-  entity.text = copyUnescaped(bytes, at + 1, behind - 1, escapable.quoted)
-  entity.end = behind
+  entity.text = copyUnescaped(bytes, at + 1, after - 1, escapable.quoted)
+  entity.end = after
   return ''
 }
 

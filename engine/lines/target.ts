@@ -124,7 +124,11 @@ export class LineTarget {
     let template = this.templates.get(key)
     if (template === undefined) {
       if (this.templates.size >= shapesMax) this.forgetShapes()
-      template = { address: this.allocator.demand(ilpTemplateSize(columns), budgets.ingest), columns, chunk: undefined }
+      template = {
+        address: this.allocator.allocateOrThrow(ilpTemplateSize(columns), budgets.ingest),
+        columns,
+        chunk: undefined,
+      }
       this.templates.set(key, template)
     }
     this.active = template

@@ -26,7 +26,7 @@ function escapes(characters: string): Uint8Array {
 
 /** Unescaped copy of the bytes from start to end; never a view. */
 export function copyUnescaped(bytes: Uint8Array, start: number, end: number, escaped: Escapable): Uint8Array {
-  assert(start <= end, 'P2: a string ends behind its beginning')
+  assert(start <= end, 'P2: a string does not end before its beginning')
   const first = bytes.subarray(start, end).indexOf(backslash)
   if (first < 0) return bytes.slice(start, end)
   const copy = new Uint8Array(end - start)

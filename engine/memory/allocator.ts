@@ -105,7 +105,7 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
     return address
   }
 
-  function demand(bytes: number, budget: Budget): number {
+  function allocateOrThrow(bytes: number, budget: Budget): number {
     const address = allocate(bytes, budget)
     if (address === 0) throw ResourceError.outOfMemory(budgetName(budget), bytes)
     return address
@@ -126,7 +126,7 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
 
   return {
     allocate,
-    demand,
+    allocateOrThrow,
     free,
     used: (budget) => Atomics.load(u32, usedWords + budget) * unitBytes,
     limit: (budget) => limitOf(u32, budget) * unitBytes,

@@ -25,7 +25,7 @@ export interface Allocator {
   /** Address of at least `bytes` bytes, or 0 when the budget or the memory is exhausted. */
   allocate(bytes: number, budget: Budget): number
   /** Like allocate, but throws ResourceError where that returns 0. */
-  demand(bytes: number, budget: Budget): number
+  allocateOrThrow(bytes: number, budget: Budget): number
   free(address: number): void
   used(budget: Budget): number
   /** In bytes. That of borrowed memory is what the memtables leave unused at present. */

@@ -8,27 +8,27 @@
 //   At least 16 readable bytes follow each string. Kernels look strings up in the dictionary's hash table, but only
 //   TypeScript enlarges that table.
 //
-// GENERATION (64 bytes, 64-byte aligned): one memtable. Its rows are in blocks, in commit order:
+// MEMTABLE (64 bytes, 64-byte aligned): one memtable. Its rows are in blocks, in commit order:
 //
 //     0  visibleRows u32  rows that readers may use (stored with Atomics inside the publish sequence lock)
 //     4  blockCount u32   blocks in the directory (stored with Atomics)
 //     8  directory u32    address of block addresses u32[]; replaced by a longer copy when full
 //    12  directoryCapacity u32                                             (writer only)
 //    16  writtenRows u32  rows appended, visible or not                    (writer only)
-//    24  id f64           generation id, unique over the life of the data directory
+//    24  id f64           memtable id, unique over the life of the data directory
 //    32  visibleTxn f64   the last table transaction among the visible rows, 0 before the first
 //    40  lastWriteMicros f64   wall clock of the last publication, 0 before the first
 //
 // BLOCK (64 bytes + 4 per column, 64-byte aligned): a run of rows with the columns' memory:
 //
-//     0  firstRow u32     index of the block's first row in the generation
+//     0  firstRow u32     index of the block's first row in the memtable
 //     4  capacity u32     maximum number of rows
 //     8  rows u32         rows written (readers: min(rows, visibleRows - firstRow))
 //    12  columnCount u32  entries of `columns`; a column id beyond it reads as null
 //    16  minTs i64        of the designated timestamp, in the table's unit (conservative for readers)
 //    24  maxTs i64
 //    32  sorted u32       1 while the designated timestamps are ascending within the block
-//    36  superseded u32   address of u32[capacity] or 0: index + 1 of the row (in this generation) that replaced the
+//    36  superseded u32   address of u32[capacity] or 0: index + 1 of the row (in this memtable) that replaced the
 //                         row of a DEDUP table; the row does not exist for a reader that sees its replacement
 //    64  columns u32[]    address of the column's values by column id; 0 = all null (BOOLEAN false, BYTE/SHORT/CHAR 0)
 //
@@ -42,7 +42,7 @@ export const dictionaryBytes = 192
 export const dictionaryChunkFirst = 256
 export const dictionaryChunksMax = 24
 export const dictionarySlotBytes = layout.slotBytes
-export const generationBytes = 64
+export const memtableHeaderBytes = 64
 export const blockHeaderBytes = 64
 /** Id of a NULL symbol. */
 export const symbolNull = -1
@@ -80,29 +80,29 @@ export function dictionaryEntry(memory: SharedMemory, dictionary: number, id: nu
   return base + (id - dictionaryChunkFirst * ((1 << chunk) - 1)) * 8
 }
 
-/** Rows of a generation that readers may use now. Call inside readPublished for a consistent snapshot of all tables. */
-export function visibleRows(memory: SharedMemory, generation: number): number {
-  return Atomics.load(memory.u32, generation >>> 2)
+/** Rows of a memtable that readers may use now. Call inside readPublished for a consistent snapshot of all tables. */
+export function visibleRows(memory: SharedMemory, memtable: number): number {
+  return Atomics.load(memory.u32, memtable >>> 2)
 }
 
-export function blockCount(memory: SharedMemory, generation: number): number {
-  return Atomics.load(memory.u32, (generation + 4) >>> 2)
+export function blockCount(memory: SharedMemory, memtable: number): number {
+  return Atomics.load(memory.u32, (memtable + 4) >>> 2)
 }
 
 /** Address of the block with that index. */
-export function blockAt(memory: SharedMemory, generation: number, index: number): number {
-  const directory = memory.u32[(generation + 8) >>> 2]!
+export function blockAt(memory: SharedMemory, memtable: number, index: number): number {
+  const directory = memory.u32[(memtable + 8) >>> 2]!
   return memory.u32[(directory >>> 2) + index]!
 }
 
-/** The last table transaction visible in the generation; 0 before the first. */
-export function visibleTransaction(memory: SharedMemory, generation: number): number {
-  return memory.f64[(generation + 32) >>> 3]!
+/** The last table transaction visible in the memtable; 0 before the first. */
+export function visibleTransaction(memory: SharedMemory, memtable: number): number {
+  return memory.f64[(memtable + 32) >>> 3]!
 }
 
-/** Wall clock of the generation's last publication in microseconds; 0 before the first. */
-export function lastWriteMicros(memory: SharedMemory, generation: number): number {
-  return memory.f64[(generation + 40) >>> 3]!
+/** Wall clock of the memtable's last publication in microseconds; 0 before the first. */
+export function lastWriteMicros(memory: SharedMemory, memtable: number): number {
+  return memory.f64[(memtable + 40) >>> 3]!
 }
 
 /** Rows written to a block, visible or not. */

@@ -30,5 +30,5 @@ export const metricsAddress = controlBase + 768 * KIB
 export const storageWorkAddress = controlBase + 800 * KIB
 /** The most recent transactions: see transactions.ts. */
 export const transactionsAddress = controlBase + 832 * KIB
-/** Cancelled queries and jobs: see stop-words.ts. */
-export const stopWordsAddress = controlBase + 1008 * KIB
+/** Cancelled queries and jobs: see cancel-flags.ts. */
+export const cancelFlagsAddress = controlBase + 1008 * KIB

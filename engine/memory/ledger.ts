@@ -84,7 +84,7 @@ export function recorded(allocator: Allocator, ledger: Ledger): Allocator {
   return {
     ...allocator,
     allocate: (bytes, budget) => noted(allocator.allocate(bytes, budget), budget),
-    demand: (bytes, budget) => noted(allocator.demand(bytes, budget), budget),
+    allocateOrThrow: (bytes, budget) => noted(allocator.allocateOrThrow(bytes, budget), budget),
     free: (address) => {
       ledger.remove(address)
       allocator.free(address)

@@ -8,7 +8,7 @@
 // contiguous: when it does not fit before the end of the ring, a skip message fills the rest.
 //
 //   header   bytes u32 (payload) | kind u8 | flags u8 | precision u8 | 0 u8 | requestId u32 | connectionId u32 |
-//            nowMicros f64 | span u32 (bytes of the whole message) | origin bytes u32 (before the payload, padded to 8)
+//            nowMicros f64 | span u32 (bytes of the whole message) | source bytes u32 (before the payload, padded to 8)
 //
 // kind 1 = lines, 2 = a QWP message, 255 = skip. Flags of requests: 1 first block of the request, 2 last block,
 // 4 atomic, 8 skip bad lines, 16 of an atomic request: store the rows that are good.
@@ -83,10 +83,10 @@ export function ringWrite(
   memory: SharedMemory,
   header: RingHeader,
   payload: Uint8Array,
-  origin: Uint8Array = noSourcePosition,
+  sourcePosition: Uint8Array = noSourcePosition,
 ): boolean {
   const capacity = ringCapacity(memory)
-  const span = ringSpan(payload.length, origin.length)
+  const span = ringSpan(payload.length, sourcePosition.length)
   assert(span <= capacity >>> 1, 'A3: a message is at most half a ring')
   const head = Atomics.load(memory.u32, headWord)
   const offset = head & (capacity - 1)
@@ -101,9 +101,9 @@ export function ringWrite(
     )
   assert(((offset + skip) & (capacity - 1)) + span <= capacity, 'A3: a message of a ring is contiguous')
   const at = ringBase(memory) + ((offset + skip) & (capacity - 1))
-  writeHeader(memory, at, header, { bytes: payload.length, sourcePositionBytes: origin.length, span })
-  if (origin.length > 0) memory.u8.set(origin, at + headerBytes)
-  memory.put(payload, at + headerBytes + alignedTo8(origin.length))
+  writeHeader(memory, at, header, { bytes: payload.length, sourcePositionBytes: sourcePosition.length, span })
+  if (sourcePosition.length > 0) memory.u8.set(sourcePosition, at + headerBytes)
+  memory.put(payload, at + headerBytes + alignedTo8(sourcePosition.length))
   Atomics.store(memory.u32, headWord, (head + skip + span) >>> 0)
   return true
 }

@@ -93,7 +93,7 @@ export interface PutRequest {
 
 export interface ListPage {
   readonly objects: readonly ObjectInfo[]
-  /** Where the next page begins; null behind the last page. */
+  /** Where the next page begins; null after the last page. */
   readonly next: string | null
 }
 

@@ -168,22 +168,22 @@ function readLevels(tools: ValueTools, column: ForeignColumn, page: ForeignPage)
   const { encoding, place, levels, levelEncodings } = page
   const end = page.address + page.bytes
   let at = page.address
-  const read = (limit: number, own: number | undefined, way: number, name: string): number => {
+  const read = (limit: number, own: number | undefined, encoding: number, name: string): number => {
     if (own !== undefined) at += own
     if (limit === 0) return 0
     const target = tools.shared.room(name, page.values * 4)
     const bits = 32 - Math.clz32(limit)
     const from = own === undefined ? at : at - own
-    const bytes = own ?? lengthOf(tools, way, from, end)
-    const start = own === undefined && way === encodings.rle ? from + 4 : from
+    const bytes = own ?? lengthOf(tools, encoding, from, end)
+    const start = own === undefined && encoding === encodings.rle ? from + 4 : from
     const taken =
       bytes < 0
         ? -1
-        : own === undefined && way === oldPacked
+        : own === undefined && encoding === oldPacked
           ? tools.foreign.packedLevels(start, end - from, page.values, bits, limit, target)
           : tools.foreign.hybrid(start, bytes, page.values, bits, limit, target)
     if (taken < 0) throw tools.file.error(`the levels of a page do not match its ${page.values} values`, place)
-    if (own === undefined) at = way === oldPacked ? from + taken : start + bytes
+    if (own === undefined) at = encoding === oldPacked ? from + taken : start + bytes
     return target
   }
   const repetition = read(column.lists.length, levels?.repetition, levelEncodings.repetition, 'repetition')
@@ -192,9 +192,9 @@ function readLevels(tools: ValueTools, column: ForeignColumn, page: ForeignPage)
 }
 
 /** Length of the levels after their length prefix; -1 when they exceed the page, or have an unknown encoding. */
-function lengthOf({ scratch }: ValueTools, way: number, from: number, end: number): number {
-  if (way === oldPacked) return end - from
-  if (way !== encodings.rle || from + 4 > end) return -1
+function lengthOf({ scratch }: ValueTools, encoding: number, from: number, end: number): number {
+  if (encoding === oldPacked) return end - from
+  if (encoding !== encodings.rle || from + 4 > end) return -1
   const bytes = wordAt(scratch.memory, from)
   return bytes <= end - from - 4 ? bytes : -1
 }

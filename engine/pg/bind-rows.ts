@@ -40,7 +40,7 @@ export function collectBinds(
   const found = window.find(bytes, start, shape, syncs, shape.tuples * targets.columns.length)
   if (found.binds === 0) return found
   const binds = collectValues(window, found, shape, targets, collector)
-  return binds === found.binds ? found : { ...found, binds, at: binds === 0 ? start : found.behind(binds - 1) }
+  return binds === found.binds ? found : { ...found, binds, at: binds === 0 ? start : found.after(binds - 1) }
 }
 
 /** Adds the rows of complete messages; returns the number of messages. */

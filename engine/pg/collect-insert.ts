@@ -7,7 +7,7 @@ import { SqlError } from '../base/errors.js'
 import type * as ast from '../sql/ast/ast.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
 import { type FilledColumns, filledColumns, writtenValue } from '../sql/statements/defaults.js'
-import { checkWidth, demandTimestamp } from '../sql/statements/insert.js'
+import { checkWidth, requireTimestamp } from '../sql/statements/insert.js'
 import type { TargetColumn } from '../sql/statements/planned.js'
 import { insertValue } from '../sql/statements/target.js'
 import type { TableVersion } from '../storage/schema/schema.js'
@@ -41,7 +41,7 @@ export interface InsertTargets extends FilledColumns {
 export function insertTargets(statement: ast.Insert, version: TableVersion): InsertTargets {
   const filled = filledColumns(statement, version)
   const { targets } = filled
-  demandTimestamp(targets, version)
+  requireTimestamp(targets, version)
   const { timestampId } = version.schema
   const columns = targets.map((target) => ({ ...target, required: target.columnId === timestampId }))
   return { ...filled, version, columns, key: targets.map(({ columnId }) => columnId).join() }

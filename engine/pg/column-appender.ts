@@ -6,7 +6,7 @@ import { assert } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'
 import type { FixedTake } from '../kernels/rows.js'
 import { postgresDialect } from '../sql/dialect.js'
-import { demandLabel, hasForm, inconvertibleTypes, listValue } from '../sql/statements/target.js'
+import { hasForm, inconvertibleTypes, listValue, requireLabel } from '../sql/statements/target.js'
 import { roundedValue } from '../sql/typing/rounded.js'
 import type { PackedColumn } from '../storage/jobs/messages.js'
 import { FixedBuilder } from '../storage/memtable/fixed-builder.js'
@@ -14,7 +14,7 @@ import { isText, SymbolBuilder, TextBuilder } from '../storage/memtable/text-bui
 import type { Enumeration } from '../storage/schema/schema.js'
 import { type ColumnType, type DataType, dataType, isDay, isSpan } from '../types/column-types.js'
 import { convertValue, inconvertibleText, isAssignable } from '../types/convert.js'
-import { heldFloat } from '../types/number.js'
+import { nearestFloat } from '../types/number.js'
 import { booleanOf, decodeParameter } from '../types/pg-decode-value.js'
 import { oids, typeOfOid } from '../types/pg-oids.js'
 import { scanDecimal, scanInteger, scanTimestamp } from '../types/pg-scan-text.js'
@@ -136,7 +136,7 @@ export class ColumnAppender {
     const converted = convertValue(rounded, from, wanted ?? type)
     if (converted === undefined)
       throw new SqlError(`${inconvertibleText(value, from, wanted ?? type)} [column=${name}]`, 0)
-    if (enumeration !== undefined) demandLabel(String(converted), enumeration, 0)
+    if (enumeration !== undefined) requireLabel(String(converted), enumeration, 0)
     this.value(converted)
   }
 
@@ -264,7 +264,7 @@ export class ColumnAppender {
   }
 
   #double(value: number): boolean {
-    if (Number.isNaN(value) || (this.column.type.name === 'FLOAT' && heldFloat(value) === undefined)) return false
+    if (Number.isNaN(value) || (this.column.type.name === 'FLOAT' && nearestFloat(value) === undefined)) return false
     this.#fixed?.number(value)
     return true
   }

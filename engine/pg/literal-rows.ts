@@ -9,7 +9,7 @@
 
 import { assert } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'
-import { turnOfOthers } from '../base/turns.js'
+import { yieldToEventLoop } from '../base/event-loop.js'
 import type { Insert } from '../sql/ast/ast.js'
 import { parseStatement } from '../sql/parse/parse.js'
 import { digitsExact, powersOfTen } from '../types/pg-scan-text.js'
@@ -104,7 +104,7 @@ export function collectLiterals(bytes: Buffer, at: number, end: number, sink: Tu
 async function collectInTurns(run: TupleRun, sink: TupleSink): Promise<boolean> {
   while (run.at < run.end) {
     if (!collectTuples(run, run.at + turnBytes, sink) && !collectWritten(run, sink)) return false
-    await turnOfOthers()
+    await yieldToEventLoop()
   }
   return true
 }
@@ -115,7 +115,7 @@ function collectWritten(run: TupleRun, { written }: TupleSink): boolean {
   const close = bytes[at] === 40 ? windowEnd(bytes, at, end) : -1
   if (close < 0) return false
   assert(close <= end, 'P1: tuples are taken from the statement alone')
-  const next = behindTuple(bytes, close, end)
+  const next = afterTuple(bytes, close, end)
   const rows = next < 0 ? -1 : written.collect(bytes.toString('utf8', at, close))
   run.rows += Math.max(0, rows)
   run.at = next
@@ -131,7 +131,7 @@ function collectTuples(run: TupleRun, until: number, { targets, collector }: Tup
     if (bytes[run.at] !== 40) return false
     const batch = collector.batch(version.schema.id, key, columns)
     const close = collectTuple(bytes, run.at, end, batch.columns)
-    const next = close < 0 ? -1 : behindTuple(bytes, close, end)
+    const next = close < 0 ? -1 : afterTuple(bytes, close, end)
     if (next < 0) {
       for (const column of batch.columns) column.truncate(batch.rows)
       return false
@@ -144,7 +144,7 @@ function collectTuples(run: TupleRun, until: number, { targets, collector }: Tup
 }
 
 /** Offset of the next tuple, or the end; -1 when neither follows. */
-function behindTuple(bytes: Buffer, close: number, end: number): number {
+function afterTuple(bytes: Buffer, close: number, end: number): number {
   const at = skipBlanks(bytes, close, end)
   const isLast = at >= end || bytes[at] === 59
   if (!isLast && bytes[at] !== 44) return -1
@@ -196,7 +196,7 @@ function collectText(bytes: Buffer, start: number, end: number, column: ColumnAp
   if (close >= end) return -1
   if (close + 1 < end && bytes[close + 1] === quote) return collectEscaped(bytes, start, end, column)
   if (!column.literal(bytes, start, close)) return -1
-  return bytes[close + 1] === 58 ? behindCast(bytes, close + 1, end, column) : close + 1
+  return bytes[close + 1] === 58 ? afterCast(bytes, close + 1, end, column) : close + 1
 }
 
 /** Reduces doubled quotes. */
@@ -212,7 +212,7 @@ function collectEscaped(bytes: Buffer, start: number, end: number, column: Colum
 }
 
 /** Skips `::timestamp`, which is redundant for a TIMESTAMP column. */
-function behindCast(bytes: Buffer, at: number, end: number, { column }: ColumnAppender): number {
+function afterCast(bytes: Buffer, at: number, end: number, { column }: ColumnAppender): number {
   if (bytes[at + 1] !== 58 || !isWord(bytes, at + 2, end, 'timestamp') || column.type.name !== 'TIMESTAMP') return -1
   return at + 11
 }

@@ -2,7 +2,7 @@
 // into memory that the kernel uses, calls it, and returns the columns. Not reentrant; a result is valid until the next
 // call. The memory is divided into:
 //
-//   heapBase   state | prefix | suffix | starts | ends | behind | values | symbol slots | heap | messages
+//   heapBase   state | prefix | suffix | starts | ends | after | values | symbol slots | heap | messages
 
 import { assert } from '../base/assert.js'
 import { loadRows } from '../kernels/load.js'
@@ -23,7 +23,7 @@ const sizes = {
   suffix: headBytesMax,
   starts: valuesMax * 4,
   ends: valuesMax * 4,
-  behind: valuesMax * 4,
+  after: valuesMax * 4,
   values: valuesMax * 8 + padding,
   slots: valuesMax * 2 * symbolSlotBytes,
   heap: messagesBytesMax + valuesMax * 4 + padding,
@@ -74,7 +74,7 @@ export interface FoundBinds extends BindRun {
   /** Negative for NULL. */
   readonly ends: Int32Array
   /** Offset after each message, in the given bytes. */
-  behind(bind: number): number
+  after(bind: number): number
 }
 
 /** Values of one column, starting at a row. */
@@ -107,9 +107,9 @@ export class RowWindow {
     const fits = bindsMax > 0 && prefix.length <= headBytesMax && suffix.length <= headBytesMax
     const end = Math.min(source.length, start + messagesBytesMax)
     if (fits) this.#putMessages(source.subarray(start, end), head)
-    const { messages, starts, ends, behind } = places
+    const { messages, starts, ends, after } = places
     const words = [messages, messages + end - start, places.prefix, prefix.length, places.suffix, suffix.length]
-    words.push(formats, values, bindsMax, syncs ? 1 : 0, starts, ends, behind)
+    words.push(formats, values, bindsMax, syncs ? 1 : 0, starts, ends, after)
     const word = places.state >>> 2
     for (let index = 0; index < words.length; index++) u32[word + index] = words[index] as number
     const binds = fits ? this.#kernel.findBinds(places.state) : 0
@@ -122,7 +122,7 @@ export class RowWindow {
       synced: u32[word + 14] === 1,
       starts: this.#memory.i32.subarray(starts >>> 2, (starts >>> 2) + binds * values),
       ends: this.#memory.i32.subarray(ends >>> 2, (ends >>> 2) + binds * values),
-      behind: (bind) => u32[(behind >>> 2) + bind]! + shift,
+      after: (bind) => u32[(after >>> 2) + bind]! + shift,
     }
   }
 
@@ -163,7 +163,7 @@ export class RowWindow {
   }
 
   #placesOf({ column, width, from, rows }: ColumnRun): [starts: number, ends: number, stride: number, rows: number] {
-    assert(from <= rows, 'P2: a run of values ends behind its beginning')
+    assert(from <= rows, 'P2: a run of values does not end before its beginning')
     assert(rows * width <= valuesMax, 'K2: the places of all values have room')
     const first = (from * width + column) * 4
     return [places.starts + first, places.ends + first, width * 4, rows - from]

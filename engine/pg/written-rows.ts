@@ -57,7 +57,7 @@ export function writtenRows(
  * allow counting parentheses.
  */
 export function windowEnd(bytes: Uint8Array, start: number, end: number): number {
-  assert(start <= end, 'P2: tuples end behind their beginning')
+  assert(start <= end, 'P2: tuples do not end before their beginning')
   let depth = 0
   let close = -1
   for (let at = start; at < end; at++) {

@@ -134,7 +134,7 @@ export class ConnectionSymbols {
   #growEntries(wanted: number): void {
     const before = this.#starts.length
     const length = Math.max(entriesFirst, wanted, Math.min(before * 2, symbolEntriesMax))
-    this.#demand((length - before) * entryBytes)
+    this.#reserve((length - before) * entryBytes)
     const [starts, lengths] = [new Uint32Array(length), new Uint32Array(length)]
     starts.set(this.#starts)
     lengths.set(this.#lengths)
@@ -144,13 +144,13 @@ export class ConnectionSymbols {
 
   #growBytes(wanted: number): void {
     const length = Math.max(bytesFirst, wanted, this.#bytes.length * 2)
-    this.#demand(length - this.#bytes.length)
+    this.#reserve(length - this.#bytes.length)
     const bytes = new Uint8Array(length)
     bytes.set(this.#bytes.subarray(0, this.#used))
     this.#bytes = bytes
   }
 
-  #demand(bytes: number): void {
+  #reserve(bytes: number): void {
     if (!this.#budget.take(bytes)) {
       this.forgetCodes()
       if (!this.#budget.take(bytes)) throw this.#budget.refusal()
@@ -169,11 +169,11 @@ export class ConnectionSymbols {
     const known = this.#codes.get(dictionary)
     if (known !== undefined && known.length >= this.#count) return known
     const codes = new Int32Array(this.#starts.length).fill(unknown)
-    this.#demand((codes.length - (known?.length ?? 0)) * codeBytes)
+    this.#reserve((codes.length - (known?.length ?? 0)) * codeBytes)
     // Making room may have given back those that are known.
     const isGone = known === undefined || !this.#codes.has(dictionary)
     if (!isGone) codes.set(known)
-    else if (known !== undefined) this.#demand(known.length * codeBytes)
+    else if (known !== undefined) this.#reserve(known.length * codeBytes)
     this.#codes.set(dictionary, codes)
     return codes
   }

@@ -13,7 +13,7 @@
 const exactMax = 2 ** 53
 const word = 2 ** 32
 
-/** Writes `count` values to `words` from index `to` on. The bytes are checked, and four may be read behind them. */
+/** Writes `count` values to `words` from index `to` on. The bytes are checked, and four may be read after them. */
 export function decodeGorilla(
   u8: Uint8Array,
   view: DataView,

@@ -146,7 +146,7 @@ export class WireReader {
     this.at = start
   }
 
-  /** The position before so many bytes, behind which the reader is then. */
+  /** The position before so many bytes, after which the reader is then. */
   take(bytes: number): number {
     const { at } = this
     if (bytes > this.end - at) throw this.error(`the message ends within ${bytes} bytes that it announces`)
@@ -301,7 +301,7 @@ function readNulls(reader: WireReader, column: WireColumn, rows: number): void {
   const { u8 } = reader
   for (let index = 0; index < bytes; index++) {
     let bits = u8[column.nulls + index]!
-    // Bits behind the last row mean nothing.
+    // Bits after the last row mean nothing.
     if (index === bytes - 1 && rows % 8 !== 0) bits &= (1 << (rows % 8)) - 1
     for (; bits !== 0; bits &= bits - 1) column.values--
   }

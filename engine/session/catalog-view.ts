@@ -13,10 +13,10 @@ import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { SchemaChange } from '../sql/catalog.js'
 import { schemaStatements, type TableSnapshot, type TableVersion } from '../storage/schema/schema.js'
-import { type EvictedSymbols, HeldSymbols } from '../threads/held-symbols.js'
+import { type EvictedSymbols, PinnedSymbols } from '../threads/pinned-symbols.js'
 
 /** The table versions that a query holds until it ends. */
-export interface HeldSnapshots {
+export interface PinnedSnapshots {
   readonly snapshots: readonly TableSnapshot[]
   /** Symbol dictionaries that were evicted and have to be loaded first; the writer then holds them for this query. */
   readonly evicted: readonly EvictedSymbols[]
@@ -103,12 +103,12 @@ export class CatalogView {
   /** Rows that are visible now. */
   rowCount(version: TableVersion): number {
     const parts = version.parts.reduce((sum, part) => sum + part.rows, 0)
-    return version.generations.reduce((sum, { address }) => sum + visibleRows(this.#memory, address), parts)
+    return version.memtables.reduce((sum, { address }) => sum + visibleRows(this.#memory, address), parts)
   }
 
   /** The last transaction whose rows are visible now. */
-  visibleTransaction({ generations, parts, flushedTxn = 0 }: TableVersion): number {
-    const inMemory = generations.map(({ address }) => visibleTransaction(this.#memory, address))
+  visibleTransaction({ memtables, parts, flushedTxn = 0 }: TableVersion): number {
+    const inMemory = memtables.map(({ address }) => visibleTransaction(this.#memory, address))
     return Math.max(flushedTxn, ...inMemory, ...parts.map(({ maxTxn }) => maxTxn))
   }
 
@@ -126,9 +126,9 @@ export class CatalogView {
    * Consistent snapshots of the tables: a transaction is visible in all of them or in none. `readSnapshot`: an earlier read
    * snapshot to use.
    */
-  hold(tableIds: readonly number[], readSnapshot?: ReadSnapshot): HeldSnapshots {
+  hold(tableIds: readonly number[], readSnapshot?: ReadSnapshot): PinnedSnapshots {
     const held = this.#hold(tableIds, readSnapshot)
-    const symbols = new HeldSymbols(this.#memory, held.snapshots)
+    const symbols = new PinnedSymbols(this.#memory, held.snapshots)
     const release = (): void => {
       symbols.release()
       held.release()
@@ -138,7 +138,7 @@ export class CatalogView {
   }
 
   /** Without their symbol dictionaries. */
-  #hold(tableIds: readonly number[], readSnapshot?: ReadSnapshot): Pick<HeldSnapshots, 'snapshots' | 'release'> {
+  #hold(tableIds: readonly number[], readSnapshot?: ReadSnapshot): Pick<PinnedSnapshots, 'snapshots' | 'release'> {
     const states = tableIds.map((tableId) => this.#state(tableId))
     const snapshots = this.readNow(tableIds, readSnapshot)
     const versions = snapshots.map(({ version }) => version)
@@ -170,10 +170,10 @@ export class CatalogView {
   }
 
   /** If the holder is garbage-collected without release(), that counts as a leak and releases the snapshots. */
-  #watched({ release, ...rest }: HeldSnapshots): HeldSnapshots {
+  #watched({ release, ...rest }: PinnedSnapshots): PinnedSnapshots {
     const token = {}
     let held = true
-    const holder: HeldSnapshots = {
+    const holder: PinnedSnapshots = {
       ...rest,
       release: () => {
         assert(held, 'snapshots are released once')
@@ -246,7 +246,7 @@ export class CatalogView {
   }
 
   #now(version: TableVersion): TableSnapshot {
-    const rows = version.generations.map(({ address }) => visibleRows(this.#memory, address))
+    const rows = version.memtables.map(({ address }) => visibleRows(this.#memory, address))
     if (version.removals === undefined) return { version, visibleRows: rows }
     return { version, visibleRows: rows, transaction: this.visibleTransaction(version) }
   }

@@ -36,8 +36,8 @@ export class Positions {
   }
 
   /** Records the position of a request that was acknowledged. */
-  noteReceipt(origin: KafkaPosition, { error, existed }: Pick<Receipt, 'error' | 'existed'>): void {
-    if (error === null && !existed && origin.connector !== keyConnector) this.note(origin)
+  noteReceipt(sourcePosition: KafkaPosition, { error, existed }: Pick<Receipt, 'error' | 'existed'>): void {
+    if (error === null && !existed && sourcePosition.connector !== keyConnector) this.note(sourcePosition)
   }
 
   of(connector: string): KafkaPosition[] {

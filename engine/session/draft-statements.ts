@@ -30,11 +30,11 @@ import {
   withRebuilt,
 } from '../storage/schema/draft.js'
 import type { TableVersion } from '../storage/schema/schema.js'
-import { demandRoom } from '../threads/write-guard.js'
+import { requireRoom } from '../threads/write-guard.js'
 import type { WriterRequests } from '../threads/writer-requests.js'
 import type { CatalogView } from './catalog-view.js'
 import { fillTable, type InsertOperations } from './inserts.js'
-import { lostNotes } from './lost-values.js'
+import { lossNotices } from './lost-values.js'
 import { type Planned, rowsOf } from './plan-helpers.js'
 import { LocalTransaction } from './row-transaction.js'
 
@@ -75,7 +75,7 @@ export class DraftStatements {
       case 'change': {
         const draft = await this.#after(before, planned.changes)
         const large = [...draft.tables].some(([id, table]) => keepsRows(table) && this.#isLarge(id, table))
-        const notes = await lostNotes(planned, parsed.text, options, this.#options.inserts(parsed.text, options))
+        const notes = await lossNotices(planned, parsed.text, options, this.#options.inserts(parsed.text, options))
         return { tag: planned.tag, draft, emptied: emptiedBy(before, planned.changes), large, notes, fill: null }
       }
       case 'createTableAs':
@@ -123,7 +123,7 @@ export class DraftStatements {
   /** Stores the changes and rows of the session's transaction atomically; returns the number of rows. */
   async commit(options: ExecuteOptions): Promise<number> {
     const { memory, catalog } = this.#options
-    demandRoom(memory)
+    requireRoom(memory)
     const draft = this.#whole(options.session)
     await catalog.counters?.settled()
     for (let reads = 1; ; reads++) {
@@ -202,7 +202,7 @@ export class DraftStatements {
     { session }: ExecuteOptions,
   ): Promise<number> {
     const { requests, making } = this.#options
-    demandSize(rows)
+    requireSize(rows)
     const drafts = [...draft.tables].flatMap(([id, table]) => draftedOf(draft, id, table, read.get(id) ?? null))
     const inputs = [...rows].map(([id, { packed }]) => rowsOf(id, packed))
     const made = drafts.flatMap(({ base, schema }) =>
@@ -240,7 +240,7 @@ function draftedOf(draft: Draft, id: number, table: DraftTable, read: DraftedTab
   return [{ tableId: id, base: base?.schema.version ?? 0, name, schema, emptied: isEmptied, read }]
 }
 
-function demandSize(rows: Gathered): void {
+function requireSize(rows: Gathered): void {
   let bytes = 0
   for (const table of rows.values()) bytes += table.bytes
   if (bytes > frameBytesMax)

@@ -11,7 +11,7 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Query } from '../sql/plan/plan.js'
 import type { PackedBatch } from '../storage/jobs/messages.js'
 import type { TableSnapshot } from '../storage/schema/schema.js'
-import { HeldSymbols } from '../threads/held-symbols.js'
+import { PinnedSymbols } from '../threads/pinned-symbols.js'
 import type { QueryPool, QuerySummary, RunningQuery } from '../threads/query-pool.js'
 import type { Value } from '../types/value.js'
 import { withViewSides } from '../views/view-sides.js'
@@ -39,7 +39,7 @@ export class InlineExecution {
     const snapshots = view.readNow(request.query.tables, snapshot)
     const query = withViewSides(request.query, snapshots, this.#options.memory)
     if (!inline.isSmall(query, encoding, snapshots)) return null
-    const symbols = new HeldSymbols(this.#options.memory, snapshots)
+    const symbols = new PinnedSymbols(this.#options.memory, snapshots)
     try {
       return symbols.evicted.length > 0 ? null : this.#run(inline, query, request, snapshots)
     } finally {

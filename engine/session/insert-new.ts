@@ -11,24 +11,24 @@ import { liveColumns, type TableVersion } from '../storage/schema/schema.js'
 import type { Value } from '../types/value.js'
 import type { Planned } from './plan-helpers.js'
 
-export type PackedWay = (tableId: number, batch: PackedBatch) => Promise<void>
+export type InsertPacked = (tableId: number, batch: PackedBatch) => Promise<void>
 type Rows = readonly (readonly Value[])[]
 
-export interface NewRowsWays {
+export interface InsertNewOperations {
   readonly version: TableVersion | undefined
   /** Runs an INSERT .. SELECT; `into` receives its rows instead of the table. */
-  readonly select: (insert: Planned<'insertSelect'>, into: PackedWay | undefined) => Promise<number>
+  readonly select: (insert: Planned<'insertSelect'>, into: InsertPacked | undefined) => Promise<number>
   /** Plans the INSERT of the rows whose keys are new. */
   readonly plan: (version: TableVersion, rows: Rows) => Planned<'insertSelect'>
-  readonly into: PackedWay | undefined
+  readonly into: InsertPacked | undefined
 }
 
 /** Limit, since the rows are part of the plan of a query. */
 export const gatheredRowsMax = 250_000
 
 /** Returns the number of new rows. */
-export async function insertNew({ insert }: Planned<'insertNew'>, ways: NewRowsWays): Promise<number> {
-  const { version, select, plan, into } = ways
+export async function insertNew({ insert }: Planned<'insertNew'>, operations: InsertNewOperations): Promise<number> {
+  const { version, select, plan, into } = operations
   if (version === undefined) throw new SqlError('table does not exist any more', 0)
   const batches = await gathered(insert, 'ON CONFLICT DO NOTHING', (source, take) => select(source, take))
   const rows = firstOfKeys(
@@ -45,7 +45,7 @@ export async function insertNew({ insert }: Planned<'insertNew'>, ways: NewRowsW
 export async function gathered<Source extends { readonly kind: string }>(
   insert: Source | Planned<'insert'>,
   what: string,
-  select: (insert: Source, into: PackedWay) => Promise<number>,
+  select: (insert: Source, into: InsertPacked) => Promise<number>,
 ): Promise<PackedBatch[]> {
   const batches: PackedBatch[] = []
   let rows = 0

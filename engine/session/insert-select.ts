@@ -19,7 +19,7 @@ export type InsertTarget = Pick<Planned<'insertSelect'>, 'tableId' | 'columns' |
   Partial<Pick<Planned<'insertSelect'>, 'atomic' | 'numbered'>>
 
 /** What the insertion needs: how to run the query, and where its rows go. */
-export interface InsertWays extends Pick<ExecuteOptions, 'signal' | 'into'> {
+export interface InsertSelectOperations extends Pick<ExecuteOptions, 'signal' | 'into'> {
   readonly run: (encoding: PackedEncoding) => Pick<RunningQuery, 'batches' | 'cancel'>
   readonly version: TableVersion | undefined
   /** The scope in which defaults are evaluated for columns that the query does not provide. */
@@ -35,20 +35,20 @@ const batchBytesMax = walFrameBytesMax / 4
 const frameBytesMax = (walFrameBytesMax * 3) / 4
 
 /** Inserts rows as they arrive, many in a transaction; returns their number. */
-export async function insertSelect(target: InsertTarget, ways: InsertWays): Promise<number> {
-  const { into, signal, version } = ways
-  const running = ways.run(packedOf(target, version?.schema.timestampId ?? -1))
+export async function insertSelect(target: InsertTarget, operations: InsertSelectOperations): Promise<number> {
+  const { into, signal, version } = operations
+  const running = operations.run(packedOf(target, version?.schema.timestampId ?? -1))
   cancelAtAbort(signal, running)
   const columnIds = target.columns.map(({ columnId }) => columnId)
-  const defaults = defaultColumns(version, columnIds, ways.scope, target.numbered)
+  const defaults = defaultColumns(version, columnIds, operations.scope, target.numbered)
   const batches = defaults.length === 0 ? running.batches : filledBatches(running.batches, defaults)
   if (into !== undefined) return insertEach(batches, (batch) => into(target.tableId, batch))
-  if (target.atomic === true) return insertWhole(batches, target, ways.begin())
-  return insertInBatches(batches, target, ways.insert)
+  if (target.atomic === true) return insertWhole(batches, target, operations.begin())
+  return insertInBatches(batches, target, operations.insert)
 }
 
 /** Undoes the creation of the table if the insertion fails. */
-export async function orElse(inserting: Promise<number>, undo: () => Promise<unknown>): Promise<number> {
+export async function undoOnFailure(inserting: Promise<number>, undo: () => Promise<unknown>): Promise<number> {
   try {
     return await inserting
   } catch (error) {

@@ -15,9 +15,9 @@ import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { PackedRows, Receipt, Removal, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { RunningQuery } from '../threads/query-pool.js'
-import type { HeldSnapshots } from './catalog-view.js'
-import { gathered, insertNew, type PackedWay, packedValues } from './insert-new.js'
-import { type InsertTarget, insertSelect, orElse } from './insert-select.js'
+import type { PinnedSnapshots } from './catalog-view.js'
+import { gathered, type InsertPacked, insertNew, packedValues } from './insert-new.js'
+import { type InsertTarget, insertSelect, undoOnFailure } from './insert-select.js'
 import { allRows, type Planned, type RunOptions, rowsOf } from './plan-helpers.js'
 import type { BeginList } from './rewrite-returning.js'
 
@@ -33,7 +33,7 @@ export interface InsertOperations {
   readonly lister: BeginList
   /** Plans the statement again. */
   readonly again: () => PlannedStatement
-  readonly hold: (tableIds: readonly number[]) => Pick<HeldSnapshots, 'snapshots' | 'release'>
+  readonly hold: (tableIds: readonly number[]) => Pick<PinnedSnapshots, 'snapshots' | 'release'>
   readonly replace: (input: RowsInput, removal: Removal) => Promise<Receipt>
   /** The last upsert of each table that has some. */
   readonly turns: Map<number, Promise<unknown>>
@@ -88,7 +88,7 @@ async function createTableAs(
     await operations.change({ kind: 'finishTable', tableId })
     return rows
   })
-  return orElse(filling, () => operations.change({ kind: 'dropTable', tableId }))
+  return undoOnFailure(filling, () => operations.change({ kind: 'dropTable', tableId }))
 }
 
 type FromQuery = InsertTarget & Pick<Planned<'insertSelect'>, 'query'>
@@ -143,20 +143,20 @@ export function returningRows(
 
 type Returning = Planned<'insertReturning'>
 
-interface ReturningWays {
+interface ReturningOperations {
   readonly version: TableVersion | undefined
   /** Runs an INSERT that reads; `into` receives its rows. */
-  readonly select: (insert: Planned<'insertSelect' | 'insertNew'>, into: PackedWay) => Promise<number>
+  readonly select: (insert: Planned<'insertSelect' | 'insertNew'>, into: InsertPacked) => Promise<number>
   readonly begin: BeginList
   /** Receives the rows instead of the table. */
-  readonly into: PackedWay | undefined
+  readonly into: InsertPacked | undefined
   readonly store: (packed: readonly PackedRows[]) => Promise<unknown>
 }
 
 /** Resolves when the rows are stored. */
 async function insertReturning(
   { insert, tableId, returning }: Returning,
-  { version, select, begin, into, store }: ReturningWays,
+  { version, select, begin, into, store }: ReturningOperations,
 ): Promise<RowsResult> {
   if (version === undefined) throw new SqlError('table does not exist any more', 0)
   const batches = await gathered(insert, 'RETURNING', select)

@@ -17,7 +17,7 @@ import type {
   VirtualRelation,
 } from '../api/statements.js'
 import { errorRecord, SqlError, whenReady } from '../base/errors.js'
-import { shownText } from '../base/secret-text.js'
+import { redactedText } from '../base/secret-text.js'
 import type { CsvShape } from '../csv/shape.js'
 import { setMetric } from '../memory/metrics.js'
 import type { Catalog, QueryActivity } from '../sql/catalog.js'
@@ -25,20 +25,19 @@ import { certainRows } from '../sql/plan/estimate.js'
 import type { Query } from '../sql/plan/plan.js'
 import { explainColumns } from '../sql/statements/explain.js'
 import { planPreview, planReturning, planRows } from '../sql/statements/plan-statement.js'
-import type { Acting, PlannedStatement } from '../sql/statements/planned.js'
+import type { PlannedStatement, SideEffects } from '../sql/statements/planned.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
 import { shapeOf } from '../threads/csv-client.js'
 import { LineClient } from '../threads/line-client.js'
 import { openLoad } from '../threads/load-client.js'
 import type { RunningQuery } from '../threads/query-pool.js'
 import { QueryRows } from '../threads/query-rows.js'
-import { demandRoom, guardWrite } from '../threads/write-guard.js'
+import { guardWrite, requireRoom } from '../threads/write-guard.js'
 import { WriterRequests } from '../threads/writer-requests.js'
 import { dataType } from '../types/column-types.js'
 import type { ViewRefresher } from '../views/view-refresher.js'
 import type { KafkaPosition } from '../wal/source-position.js'
-import { actedRows } from './acting-rows.js'
-import type { HeldSnapshots } from './catalog-view.js'
+import type { PinnedSnapshots } from './catalog-view.js'
 import { Checkpoints } from './checkpoints.js'
 import { Connectors, Positions } from './connectors.js'
 import { DraftStatements } from './draft-statements.js'
@@ -47,7 +46,7 @@ import { explainedOf, explainLines } from './explain.js'
 import { type InsertOperations, insertRows, returningRows } from './inserts.js'
 import { type CatalogOf, isHidden, localCatalog } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
-import { lostNotes } from './lost-values.js'
+import { lossNotices } from './lost-values.js'
 import { internalStatement, openRefresher } from './open-refresher.js'
 import {
   activityOf,
@@ -73,6 +72,7 @@ import { Rejects } from './rejects.js'
 import { type BeginList, previewChange, rewriteRows } from './rewrite-returning.js'
 import { openTransaction } from './row-transaction.js'
 import { entryExists, seenById, seenTable } from './seen-tables.js'
+import { sideEffectRows } from './side-effects.js'
 import { sleepBefore } from './sleep.js'
 import { type Requested, Stoppable } from './stoppable.js'
 import { tableRelations } from './table-relations.js'
@@ -147,7 +147,7 @@ export class LocalEngine implements Engine {
   lines(request: LineRequest): LineTicket {
     const ticket = this.#lines.lines(request)
     const note = (receipt: Receipt): void => {
-      if (request.origin !== undefined) this.#positions.noteReceipt(request.origin, receipt)
+      if (request.sourcePosition !== undefined) this.#positions.noteReceipt(request.sourcePosition, receipt)
       else this.#rejects.note(request, receipt, this.#options.clock.nowMicros())
     }
     ticket.receipt.then(note, () => {})
@@ -178,13 +178,13 @@ export class LocalEngine implements Engine {
   }
 
   load(options: LoadOptions): CsvLoad {
-    demandRoom(this.#options.memory)
-    const symbolsOf = (held: HeldSnapshots) => this.#requests.symbolsOf(held)
+    requireRoom(this.#options.memory)
+    const symbolsOf = (held: PinnedSnapshots) => this.#requests.symbolsOf(held)
     return openLoad({ ...this.#options, symbolsOf, request: (message) => this.#requests.send(message) }, options)
   }
 
   async rows(tableId: number, packed: readonly PackedRows[]): Promise<Receipt> {
-    demandRoom(this.#options.memory)
+    requireRoom(this.#options.memory)
     return this.#requests.sendRows([rowsOf(tableId, packed)])
   }
 
@@ -228,12 +228,12 @@ export class LocalEngine implements Engine {
     }
   }
 
-  async #act(sql: string, acts: Acting, options: ExecuteOptions, compilerMs: number): Promise<RowsResult> {
+  async #act(sql: string, acts: SideEffects, options: ExecuteOptions, compilerMs: number): Promise<RowsResult> {
     const { session, signal } = options
     const running = this.#run(sql, acts.query, { ...options, ...allRows, encoding: { kind: 'values' } }, () => {})
     cancelAtAbort(signal, running)
     const { counters } = this.#catalog
-    const rows = await actedRows(acts, running, { counters, session })
+    const rows = await sideEffectRows(acts, running, { counters, session })
     await counters?.settled()
     return this.#query(sql, planRows(acts.columns, rows, this.#planner.options(options)), options, compilerMs, false)
   }
@@ -257,7 +257,7 @@ export class LocalEngine implements Engine {
 
   #ended(session: Session, sql: string, startMs: number): void {
     if (session.internal !== true)
-      this.#options.observer?.statementEnded(session, shownText(sql), (performance.now() - startMs) * 1000)
+      this.#options.observer?.statementEnded(session, redactedText(sql), (performance.now() - startMs) * 1000)
   }
 
   /** Handles a message of the writer. */
@@ -396,7 +396,7 @@ export class LocalEngine implements Engine {
   ): Promise<Pick<DoneResult, 'tag' | 'rows' | 'notes'>> {
     switch (planned.kind) {
       case 'change': {
-        const notes = await lostNotes(planned, sql, options, this.#inserts(sql, options, nowMicros))
+        const notes = await lossNotices(planned, sql, options, this.#inserts(sql, options, nowMicros))
         for (const change of planned.changes)
           await this.#changes.change(change, this.#requested(sql, options), (it) =>
             this.#changeFor(options.session, it),

@@ -10,7 +10,7 @@ import { allRows } from './plan-helpers.js'
 const shownMax = 100
 
 /** A sentence for each column that loses values. */
-export async function lostNotes(
+export async function lossNotices(
   planned: PlannedStatement,
   sql: string,
   options: ExecuteOptions,

@@ -153,14 +153,14 @@ function prepareMemory(bytes: number, queryThreads: number): Prepared {
   // their own.
   initializeHeap(memory, { limits, regions: [budgets.flush, budgets.queries, budgets.ingest, budgets.cache] })
   const allocator = createAllocator(memory, threadIds.main)
-  initializeRing(memory, allocator.demand(ringBytes, budgets.ingest), ringBytes)
+  initializeRing(memory, allocator.allocateOrThrow(ringBytes, budgets.ingest), ringBytes)
   // Its tables are sized for the cache's own memory, without borrowed memory: they are initialised at the start, and an
   // idle server pays for them.
   const cacheAddress = createChunkCache(memory, allocator, allocator.limit(budgets.cache))
-  const arena = allocator.demand(inlineArenaBytes, budgets.queries)
+  const arena = allocator.allocateOrThrow(inlineArenaBytes, budgets.queries)
   // Allocated now, without contention for the allocator's lock.
   const ledgers = Array.from({ length: queryThreads + spareThreads }, () => {
-    const address = allocator.demand(ledgerBytes, budgets.queries)
+    const address = allocator.allocateOrThrow(ledgerBytes, budgets.queries)
     memory.u8.fill(0, address, address + ledgerBytes)
     return address
   })

@@ -17,8 +17,8 @@ import type {
 import type { Clock } from '../base/clock.js'
 import { AccessError, SqlError } from '../base/errors.js'
 import { resultWindowBytes } from '../base/limits.js'
-import { demandRight, hasRight, readOnlyMessage } from '../base/rights.js'
-import { shownText } from '../base/secret-text.js'
+import { hasRight, readOnlyMessage, requireRight } from '../base/rights.js'
+import { redactedText } from '../base/secret-text.js'
 import type { Encoding } from '../exec/run/messages.js'
 import type { ProfileMode } from '../exec/run/profile.js'
 import type { QueryActivity, StoredView } from '../sql/catalog.js'
@@ -193,7 +193,7 @@ export function activityOf(
   { user, processId = 0 }: Session,
   clock: Clock,
 ): QueryActivity {
-  return { queryId, user, processId, startMicros: clock.nowMicros(), sql: shownText(sql) }
+  return { queryId, user, processId, startMicros: clock.nowMicros(), sql: redactedText(sql) }
 }
 
 /** Users see their own items, administrators see all. */
@@ -214,7 +214,7 @@ export function cancelQuery(
 ): void {
   const id = Number(queryId)
   if (session.readOnly) throw new AccessError(session.readOnlyReason ?? readOnlyMessage, 0)
-  if (activity.get(id)?.user !== session.user) demandRight(session, 'admin')
+  if (activity.get(id)?.user !== session.user) requireRight(session, 'admin')
   if (!runners.some((runner) => runner.cancel(id, 'cancelled by user')))
     throw new SqlError(`query to cancel not found in registry [id=${queryId}]`, position)
 }

@@ -3,12 +3,12 @@
 
 import type { Session } from '../api/session.js'
 import type { CheckedStatement, Description, ExecuteOptions, ParsedStatement } from '../api/statements.js'
-import { demandRight } from '../base/rights.js'
+import { requireRight } from '../base/rights.js'
 import type { Parameter } from '../sql/catalog.js'
 import { explanationOf } from '../sql/statements/explain.js'
 import { type PlanOptions, planParsed, readScript, readStatement } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
-import { demandStatementRights } from '../sql/statements/statement-rights.js'
+import { requireStatementRights } from '../sql/statements/statement-rights.js'
 import type { DeferredValues } from '../sql/typing/deferred-values.js'
 import type { CatalogOf } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
@@ -64,12 +64,12 @@ export class Planner {
     const request = isKept(requested) ? { sql, parsed, parameters, dialect, epoch: this.#options.view.epoch } : null
     const known = request === null ? null : this.#statements.get(request)
     if (known !== null) {
-      demandRight(session, 'read')
+      requireRight(session, 'read')
       return { planned: known, cached: true }
     }
     const written = parsed?.statement ?? readStatement(sql)
     const statement = requested.explain && written.kind !== 'query' ? explanationOf(written) : written
-    demandStatementRights(statement, session)
+    requireStatementRights(statement, session)
     const options = this.#planOptions(sql, requested, nowMicros)
     const plan = (deferred?: DeferredValues): PlannedStatement => planParsed(statement, sql, { ...options, deferred })
     const isQuery = request !== null && statement.kind === 'query'
@@ -97,7 +97,7 @@ export class Planner {
   }
 
   #reload(session: Session): boolean {
-    demandRight(session, 'admin')
+    requireRight(session, 'admin')
     this.#statements.clear()
     return this.#options.reload?.() ?? false
   }

@@ -6,7 +6,7 @@ import type { ChangePreview, RowsResult, StatementResult } from '../api/statemen
 import type { AffectedRows } from '../sql/statements/affected-rows.js'
 import type { Returning } from '../sql/statements/planned.js'
 import type { Receipt } from '../storage/jobs/messages.js'
-import { demandReturnable } from '../storage/jobs/rewrite-changes.js'
+import { requireReturnable } from '../storage/jobs/rewrite-changes.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { RunningQuery } from '../threads/query-reader.js'
 import type { Value } from '../types/value.js'
@@ -28,7 +28,7 @@ export async function rewriteRows(
   return Object.assign(begin(returning, version, returned), { changed: tag })
 }
 
-export interface PreviewWays {
+export interface PreviewOperations {
   readonly run: (encoding: 'count' | 'values') => RunningQuery
   readonly begin: BeginList
 }
@@ -36,20 +36,20 @@ export interface PreviewWays {
 /** Counts the affected rows, and reads them if there is a list. */
 export async function previewChange(
   { returning, version, tag }: AffectedRows,
-  ways: PreviewWays,
+  operations: PreviewOperations,
 ): Promise<ChangePreview> {
-  const running = ways.run(returning === null ? 'count' : 'values')
+  const running = operations.run(returning === null ? 'count' : 'values')
   const found: (readonly Value[])[] = []
   if (returning === null) for await (const _ of running.blocks);
   else {
     for await (const rows of running.values) {
-      demandReturnable(found.length + rows.length)
+      requireReturnable(found.length + rows.length)
       for (const row of rows) found.push(row)
     }
   }
   const { rows } = await running.summary
   return {
     rows,
-    result: returning === null ? null : Object.assign(ways.begin(returning, version, found), { changed: tag }),
+    result: returning === null ? null : Object.assign(operations.begin(returning, version, found), { changed: tag }),
   }
 }

@@ -9,7 +9,7 @@ import type { Description, ParsedStatement } from '../api/statements.js'
 import { assert } from '../base/assert.js'
 import type { Clock } from '../base/clock.js'
 import { AccessError, ResourceError, SqlError } from '../base/errors.js'
-import { demandRight } from '../base/rights.js'
+import { requireRight } from '../base/rights.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { BinaryRows, type DefaultColumn } from '../pg/binary-rows.js'
 import { type BindShape, collectBinds } from '../pg/bind-rows.js'
@@ -30,7 +30,7 @@ import { conflictKeys } from '../sql/statements/conflict.js'
 import { bindContext } from '../sql/statements/new-context.js'
 import type { PackedRows, Receipt, RowsInput } from '../storage/jobs/messages.js'
 import type { Draft } from '../storage/schema/draft.js'
-import { demandTable, type TableVersion } from '../storage/schema/schema.js'
+import { requireTable, type TableVersion } from '../storage/schema/schema.js'
 import { writeRefusal } from '../threads/write-guard.js'
 import { decodeParameter } from '../types/pg-decode-value.js'
 import type { Value } from '../types/value.js'
@@ -85,7 +85,7 @@ export function openTransaction(
     table: ({ table }, sql, draft, session) => {
       const drafted = draftedCatalog(catalogOf(session), draft)
       const version = table.schema === null ? drafted.table(table.name) : undefined
-      if (version !== undefined) demandTable(version.schema, table.position)
+      if (version !== undefined) requireTable(version.schema, table.position)
       return version ?? tableOf(table, { ...contextOf(sql, []), catalog: drafted })
     },
     context: ({ text }, session, parameters) => rowlessScope(contextOf(text, parameters, session)),
@@ -184,7 +184,7 @@ export class LocalTransaction implements RowTransaction {
   ): number {
     const { statement, text } = parsed
     if (statement.kind !== 'insert' || statement.source.kind !== 'rows') throw new SqlError('no rows to insert', 0)
-    demandRight(session, 'write', statement.position)
+    requireRight(session, 'write', statement.position)
     const { context } = this.#options
     let made: ExpressionScope | undefined
     const scope = (): ExpressionScope => (made ??= context(parsed, session, valuesOf(bound, types)))
@@ -204,7 +204,7 @@ export class LocalTransaction implements RowTransaction {
     const { statement } = head
     if (statement === null) return -1
     try {
-      demandRight(session, 'write', statement.position)
+      requireRight(session, 'write', statement.position)
       const targets = this.#targets(statement, text, session)
       if (targets.targets.length > targets.named) return -1
       const { collector, context } = { collector: this.#collector, context: this.#options.context }
@@ -230,7 +230,7 @@ export class LocalTransaction implements RowTransaction {
     const none = { binds: 0, at: start, described: false, synced: false }
     if (statement.kind !== 'insert') return none
     try {
-      demandRight(session, 'write', statement.position)
+      requireRight(session, 'write', statement.position)
       const targets = this.#targets(statement, text, session)
       // Values of the other columns are not in the messages.
       if (targets.targets.length > targets.named) return none

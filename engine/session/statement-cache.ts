@@ -9,7 +9,7 @@
 import type { Session } from '../api/session.js'
 import type { Description, ParsedStatement } from '../api/statements.js'
 import { Lru } from '../base/lru.js'
-import { holdsSecret } from '../base/secret-text.js'
+import { mayContainSecret } from '../base/secret-text.js'
 import type { Parameter } from '../sql/catalog.js'
 import type { Dialect } from '../sql/dialect.js'
 import { queryMaker } from '../sql/plan/deferred-plan.js'
@@ -17,7 +17,7 @@ import type { Query } from '../sql/plan/plan.js'
 import { plansOf } from '../sql/plan/walk-plan.js'
 import { describeStatement } from '../sql/statements/describe.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
-import { demandStatementRights } from '../sql/statements/statement-rights.js'
+import { requireStatementRights } from '../sql/statements/statement-rights.js'
 import { DeferredValues } from '../sql/typing/deferred-values.js'
 import { type DataType, sameType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
@@ -106,7 +106,7 @@ export class StatementCache {
     lasts: () => boolean,
   ): Description {
     const { statement } = parsed
-    demandStatementRights(statement, session)
+    requireStatementRights(statement, session)
     const known = this.#statements.get(keyOf(parsed.text, parsed))
     const key = `${statement.kind} ${session.dialect.name} ${oids.join()}`
     const kept = known?.description
@@ -168,7 +168,7 @@ export class StatementCache {
   }
 
   #keep(key: string, known: KnownStatement): void {
-    if (holdsSecret(key)) return
+    if (mayContainSecret(key)) return
     const rows = known.plans.reduce((sum, { planned }) => sum + rowsIn(planned.query), 0)
     this.#statements.set(key, known, key.length + rows * rowWeight)
   }

@@ -5,8 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ExecuteOptions } from '../api/statements.js'
 import { CancelledError, isShortage, TimeoutError } from '../base/errors.js'
+import { setCancelFlag } from '../memory/cancel-flags.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { stopWork } from '../memory/stop-words.js'
 import type { QueryActivity } from '../sql/catalog.js'
 import type { Receipt, SchemaChange } from '../storage/jobs/messages.js'
 import type { WriterRequests } from '../threads/writer-requests.js'
@@ -85,8 +85,8 @@ export class Stoppable {
     const stop = (error: Error): void => {
       if (over !== null) return
       over = error
-      stopWork(memory, id)
-      again = setInterval(() => stopWork(memory, id), repeatMs)
+      setCancelFlag(memory, id)
+      again = setInterval(() => setCancelFlag(memory, id), repeatMs)
     }
     const aborted = (): void => stop(new CancelledError(cancelReason(signal)))
     const timer = timeoutMs > 0 ? setTimeout(() => stop(new TimeoutError(timeoutMs)), timeoutMs) : undefined

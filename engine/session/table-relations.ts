@@ -36,9 +36,9 @@ export function tableRelations(view: CatalogView, memory: SharedMemory): Virtual
       rows: () =>
         view
           .tables()
-          .filter(({ generations }) => generations.length > 0)
-          .map(({ schema, generations }) => {
-            const micros = Math.max(0, ...generations.map(({ address }) => lastWriteMicros(memory, address)))
+          .filter(({ memtables }) => memtables.length > 0)
+          .map(({ schema, memtables }) => {
+            const micros = Math.max(0, ...memtables.map(({ address }) => lastWriteMicros(memory, address)))
             return [schema.name, BigInt(threadIds.writer), micros === 0 ? null : BigInt(micros), 'rows in memory']
           }),
     },

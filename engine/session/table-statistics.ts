@@ -61,8 +61,8 @@ class StatisticsOfTable implements TableStatistics {
   }
 
   get lastWriteMicros(): number | null {
-    const { generations } = this.#version
-    const micros = Math.max(0, ...generations.map(({ address }) => lastWriteMicros(this.#memory, address)))
+    const { memtables } = this.#version
+    const micros = Math.max(0, ...memtables.map(({ address }) => lastWriteMicros(this.#memory, address)))
     return micros === 0 ? null : micros
   }
 
@@ -202,9 +202,9 @@ interface VisibleBlock {
   readonly isDead: ((row: number) => boolean) | null
 }
 
-function* visibleBlocks(memory: SharedMemory, { schema, generations }: TableVersion): Generator<VisibleBlock> {
+function* visibleBlocks(memory: SharedMemory, { schema, memtables }: TableVersion): Generator<VisibleBlock> {
   const timed = schema.timestampId >= 0
-  for (const { address } of generations) {
+  for (const { address } of memtables) {
     const visible = visibleRows(memory, address)
     let left = visible
     for (let index = 0; index < blockCount(memory, address) && left > 0; index++) {

@@ -46,11 +46,11 @@ export interface UploaderOptions {
   readonly clock: Clock
   readonly log: Log
   /** Called whenever the figures may have changed. */
-  readonly report: (figures: UploadFigures) => void
+  readonly report: (figures: UploadStatistics) => void
   readonly post: (message: Extract<ToWriter, { kind: 'uploaded' }>) => void
 }
 
-export interface UploadFigures {
+export interface UploadStatistics {
   /** Parts that are old enough and not uploaded. */
   readonly waiting: number
   /** Uploaded parts whose local files are old enough to be dropped. */
@@ -78,7 +78,15 @@ export class Uploader {
   readonly #timer: NodeJS.Timeout
   #running = 0
   #pausedUntilMs = 0
-  #figures: UploadFigures = { waiting: 0, droppable: 0, uploaded: 0, bytes: 0, dropped: 0, failures: 0, failure: null }
+  #figures: UploadStatistics = {
+    waiting: 0,
+    droppable: 0,
+    uploaded: 0,
+    bytes: 0,
+    dropped: 0,
+    failures: 0,
+    failure: null,
+  }
 
   constructor(options: UploaderOptions) {
     this.#options = options

@@ -11,7 +11,7 @@ import { assert } from '../base/assert.js'
 import { CancelledError, ResourceError, SqlError, TimeoutError } from '../base/errors.js'
 import { walFrameBytesMax } from '../base/limits.js'
 import { ownRows } from '../pg/own-rows.js'
-import { placeId } from '../sql/plan/plan.js'
+import { rowIdColumn } from '../sql/plan/plan.js'
 import { planConflicting, planInsertNew } from '../sql/statements/plan-statement.js'
 import { actionColumnId, type PlannedStatement, type UpsertQuery, upsertActions } from '../sql/statements/planned.js'
 import type { PackedRows, Removal } from '../storage/jobs/messages.js'
@@ -140,7 +140,7 @@ async function attempt(
       { ...options, session: { ...options.session, snapshot } },
       operations,
     )
-    if (planned.tag === 'INSERT') demandDistinct(version, changes, keys)
+    if (planned.tag === 'INSERT') requireDistinct(version, changes, keys)
     if (changes.rows === 0 || options.isPreview === true) return changes
     const { isStale } = await operations.replace(rowsOf(planned.tableId, changes.packed), changes.removal)
     return isStale === true ? null : changes
@@ -188,7 +188,7 @@ async function changesOf(
   const encoding = { kind: 'packed', columns, timestampId, batchRows: 65_536 } as const
   const running = operations.run(sql, query, { ...options, ...allRows, encoding })
   cancelAtAbort(options.signal, running)
-  const places = new Places(target)
+  const places = new RowIds(target)
   const packed: PackedRows[] = []
   let [rows, bytes] = [0, 0]
   for await (const batch of running.batches) {
@@ -203,9 +203,9 @@ async function changesOf(
 }
 
 /** Collects which rows the changes remove, from the first two columns of their query. */
-class Places {
+class RowIds {
   readonly #target: TableSnapshot
-  /** Row numbers by part or generation, in the order of the snapshot. */
+  /** Row numbers by part or memtable, in the order of the snapshot. */
   readonly #removed = new Map<number, number[]>()
   readonly #hidden: number[] = []
 
@@ -215,7 +215,7 @@ class Places {
 
   /** `first`: number of rows in earlier batches. */
   add({ rows, columns }: PackedRows, first: number): void {
-    const place = fixedColumn(columns, placeId)
+    const place = fixedColumn(columns, rowIdColumn)
     const action = fixedColumn(columns, actionColumnId)
     // DO NOTHING only inserts.
     if (place === null || action === null) return
@@ -234,7 +234,7 @@ class Places {
   /** Throws if a row is changed twice. */
   removal(tag: Upsert['tag']): Removal {
     const { version, transaction = 0 } = this.#target
-    const { parts, generations, schema } = version
+    const { parts, memtables, schema } = version
     const sorted = [...this.#removed].map(([piece, rows]) => [piece, distinctRows(rows, tag)] as const)
     return {
       ...{ schemaVersion: schema.version, transaction, hidden: Uint32Array.from(this.#hidden) },
@@ -242,9 +242,9 @@ class Places {
         const part = parts[piece]
         return part === undefined ? [] : [[part.id, rows] as const]
       }),
-      generations: sorted.flatMap(([piece, rows]) => {
-        const generation = generations[piece - parts.length]
-        return generation === undefined ? [] : [[generation.id, rows] as const]
+      memtables: sorted.flatMap(([piece, rows]) => {
+        const memtable = memtables[piece - parts.length]
+        return memtable === undefined ? [] : [[memtable.id, rows] as const]
       }),
     }
   }
@@ -268,7 +268,7 @@ function changedTwice(tag: Upsert['tag']): SqlError {
 }
 
 /** Throws if two changed rows of ON CONFLICT DO UPDATE have a key in common: the second one would change the first. */
-function demandDistinct(version: TableVersion, { packed }: Changes, keys: readonly (readonly number[])[]): void {
+function requireDistinct(version: TableVersion, { packed }: Changes, keys: readonly (readonly number[])[]): void {
   const rows = keys.length === 0 ? [] : ownRows(version, packed)
   if (rows.length > 1 && firstOfKeys(version, keys, rows).length < rows.length) throw changedTwice('INSERT')
 }

@@ -18,7 +18,7 @@ import type { LogReport } from '../wal/types.js'
 import type { ToWriter } from './jobs/messages.js'
 import { hasUsers, readUsers, type UserRecord, writeUsers } from './manifest/users.js'
 import { recoverWriter } from './recovery/recovery.js'
-import { demandTable } from './schema/schema.js'
+import { requireTable } from './schema/schema.js'
 import { applyChange } from './writer/writer-changes.js'
 import { type CommitExtra, commitRows } from './writer/writer-commit.js'
 import { discardParts, flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer/writer-flush.js'
@@ -26,7 +26,7 @@ import { jobDone, jobFailed } from './writer/writer-jobs.js'
 import { type LineProgress, newLineProgress, takeLines } from './writer/writer-lines.js'
 import { commitManifest } from './writer/writer-manifest.js'
 import { enforceTtl } from './writer/writer-partitions.js'
-import { pinVersion, releaseForgotten, releaseVersion } from './writer/writer-pin.js'
+import { pinVersion, releaseExpired, releaseVersion } from './writer/writer-pin.js'
 import { registerParts, stageParts } from './writer/writer-register.js'
 import { noteUploaded } from './writer/writer-remote.js'
 import { applyReplace } from './writer/writer-replace.js'
@@ -157,7 +157,7 @@ export class WriterLoop {
       enforceTtl(this.state)
       trimLog(this.state)
       watchReserve(this.state)
-      releaseForgotten(this.state)
+      releaseExpired(this.state)
     }
   }
 
@@ -223,12 +223,12 @@ export class WriterLoop {
     return message !== null && (message.flags & lineFlags.atomic) !== 0
   }
 
-  /** Starts flushing the largest generations. True if nothing can be flushed or released. */
+  /** Starts flushing the largest memtables. True if nothing can be flushed or released. */
   private makeMemory(): boolean {
     const { catalog, jobs, pending, dropped } = this.state
     const tables = [...catalog.byId.values()]
     const waiting = tables.some(
-      ({ generations, retired }) => retired.length > 0 || generations.some(({ state }) => state !== 'open'),
+      ({ memtables, retired }) => retired.length > 0 || memtables.some(({ state }) => state !== 'open'),
     )
     if (waiting || jobs.size > 0 || pending.length > 0 || dropped.size > 0) return false
     const open = tables.filter((table) => (table.open?.memtable.rows ?? 0) > 0)
@@ -309,7 +309,7 @@ export class WriterLoop {
       const inputs = tables.map((input) => {
         const table = state.catalog.byId.get(input.tableId)
         if (table === undefined) throw new SqlError(`table does not exist [id=${input.tableId}]`, 0)
-        if (input.refreshes !== true) demandTable(table.schema)
+        if (input.refreshes !== true) requireTable(table.schema)
         return { table, input }
       })
       const rows = tables.reduce((sum, input) => sum + input.rows, 0)
@@ -366,9 +366,9 @@ export class WriterLoop {
       return
     }
     const tables = [...state.catalog.byId.values()].filter(({ id }) => tableId === undefined || id === tableId)
-    const generations = tables.flatMap((table) => flushTable(state, table))
+    const memtables = tables.flatMap((table) => flushTable(state, table))
     const done = () => enqueue(state, { receipts: [receiptOf(requestId, {})] })
-    whenFlushed(state, generations, done, refuse)
+    whenFlushed(state, memtables, done, refuse)
   }
 
   /** Writes the collected frames: when no sync is running, or when they have reached groupBytesMax. */

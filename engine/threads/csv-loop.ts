@@ -87,7 +87,7 @@ export class CsvLoop {
     const stager = new CsvStager(this.#tools, shape, stage, {
       borrowedBlocks: (address) => this.#post({ kind: 'csvLent', csvId, address }),
       taken: (rows, rejects) => this.#post({ kind: 'csvTaken', csvId, rows, rejects }),
-      closed: (generation) => this.#post({ kind: 'csvGeneration', csvId, generation }),
+      closed: (memtable) => this.#post({ kind: 'csvMemtable', csvId, memtable }),
     })
     this.#stagers.set(csvId, stager)
     stager.begin()

@@ -47,10 +47,10 @@ export class LineClient {
     if (this.#closed) return refused(new ResourceError('the server is shutting down'))
     assert(request.blocks.length > 0, 'a request has a block')
     assert(request.format !== 'qwp' || request.atomic, 'QWP messages are stored as a whole')
-    assert(request.origin === undefined || request.atomic, 'an origin is stored with all its rows')
+    assert(request.sourcePosition === undefined || request.atomic, 'a source position is stored with all its rows')
     assert(
       request.partial !== true || (request.atomic && request.skipBadLines),
-      'a partial request goes on behind bad lines',
+      'a partial request goes on after bad lines',
     )
     const refusal = writeRefusal(this.#options.memory)
     if (refusal !== null && request.atomic) return refused(refusal)
@@ -131,8 +131,8 @@ export class LineClient {
   }
 }
 
-function sourcePositionOf({ origin }: LineRequest): Uint8Array | undefined {
-  return origin === undefined ? undefined : packSourcePosition(origin, origin.previous)
+function sourcePositionOf({ sourcePosition }: LineRequest): Uint8Array | undefined {
+  return sourcePosition === undefined ? undefined : packSourcePosition(sourcePosition, sourcePosition.previous)
 }
 
 function flagsOf(request: LineRequest, index: number): number {

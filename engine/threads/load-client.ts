@@ -1,22 +1,22 @@
 // The main thread's side of a bulk import of a CSV file: decodes the file on query threads and writes its rows directly
 // to Parquet files (parts), bypassing the log. It fills blocks of shared memory that the decoder provides, has other
-// query threads write each batch of decoded rows (a generation) as parts, and finally has the writer add the parts to
+// query threads write each batch of decoded rows (a memtable) as parts, and finally has the writer add the parts to
 // the table.
 //
-//   write   bytes ──> shared block ──> decoder (a query thread) ──> generation ──> job (another thread) ──> parts
+//   write   bytes ──> shared block ──> decoder (a query thread) ──> memtable ──> job (another thread) ──> parts
 //   commit  the writer adds all parts to the table in one manifest record; before that the table contains none of them
 //
-// Backpressure: the decoder provides no more blocks while generations wait to be written.
+// Backpressure: the decoder provides no more blocks while memtables wait to be written.
 
 import type { CsvLoad, LoadOptions } from '../api/ingest.js'
 import { assert } from '../base/assert.js'
 import { type Deferred, deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord } from '../base/errors.js'
-import type { CsvReject, StagedGeneration } from '../csv/shape.js'
+import type { CsvReject, StagedMemtable } from '../csv/shape.js'
 import { stageHeadroomBytes } from '../csv/stage.js'
 import { Utf8Check } from '../csv/utf8.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import type { CatalogView, HeldSnapshots } from '../session/catalog-view.js'
+import type { CatalogView, PinnedSnapshots } from '../session/catalog-view.js'
 import type { JobResult, PackedRows, Receipt, StageWork, ToWriter } from '../storage/jobs/messages.js'
 import type { PartDescriptor } from '../storage/schema/schema.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
@@ -26,7 +26,7 @@ export interface LoadServices {
   readonly memory: SharedMemory
   readonly thread: Thread<ToQueryHost>
   readonly csvId: number
-  /** Writes a generation on a query thread, if possible not the decoder's. */
+  /** Writes a memtable on a query thread, if possible not the decoder's. */
   readonly runStage: (work: StageWork, decoder: Thread<ToQueryHost>) => Promise<JobResult>
   /** Sends a request to the writer; rejects with the error of its receipt. */
   readonly request: (message: (requestId: number) => ToWriter) => Promise<Receipt>
@@ -37,7 +37,7 @@ export interface LoadServices {
 
 interface LoadContext extends Pick<LoadServices, 'request' | 'postWriter'> {
   readonly view: Pick<CatalogView, 'hold'>
-  readonly symbolsOf: (held: HeldSnapshots) => Promise<void> | null
+  readonly symbolsOf: (held: PinnedSnapshots) => Promise<void> | null
   readonly queries: {
     load(services: Pick<LoadServices, 'request' | 'postWriter' | 'ended'>, options: LoadOptions): CsvLoad
   }
@@ -57,7 +57,7 @@ export function openLoad(context: LoadContext, options: LoadOptions): CsvLoad {
   return queries.load({ request, postWriter, ended: () => held.release() }, options)
 }
 
-export type LoadMessage = Extract<FromQueryHost, { kind: 'csvLent' | 'csvTaken' | 'csvGeneration' | 'csvClosed' }>
+export type LoadMessage = Extract<FromQueryHost, { kind: 'csvLent' | 'csvTaken' | 'csvMemtable' | 'csvClosed' }>
 
 export class Load implements CsvLoad {
   readonly #services: LoadServices
@@ -67,7 +67,7 @@ export class Load implements CsvLoad {
   #filling: { readonly address: number; bytes: number } | null = null
   #news: Deferred<void> | null = null
   #failure: Error | null = null
-  /** Generations are prepared one after the other, so that their parts are numbered in file order. */
+  /** Memtables are prepared one after the other, so that their parts are numbered in file order. */
   #preparing: Promise<void> = Promise.resolve()
   readonly #writing: Promise<void>[] = []
   readonly #parts: (readonly PartDescriptor[])[] = []
@@ -166,9 +166,9 @@ export class Load implements CsvLoad {
       case 'csvTaken':
         this.#take(message.rows, message.rejects)
         return
-      case 'csvGeneration':
-        this.#preparing = this.#preparing.then(() => this.#prepare(message.generation))
-        if (message.generation.last) this.#decoded.resolve()
+      case 'csvMemtable':
+        this.#preparing = this.#preparing.then(() => this.#prepare(message.memtable))
+        if (message.memtable.last) this.#decoded.resolve()
     }
   }
 
@@ -201,7 +201,7 @@ export class Load implements CsvLoad {
     thread.post({ kind: 'csvFill', csvId, address, bytes, utf8: this.#utf8.valid, last })
   }
 
-  async #prepare({ address, rows, allocations, symbols }: StagedGeneration): Promise<void> {
+  async #prepare({ address, rows, allocations, symbols }: StagedMemtable): Promise<void> {
     if (address === 0) return
     const { tableId } = this.#options
     const { thread, csvId, request } = this.#services
@@ -212,7 +212,7 @@ export class Load implements CsvLoad {
       for (const [columnId, ids] of staged.symbolIds) this.#addSymbols(columnId, ids)
       const { version, firstPartId } = staged
       const symbolIds = [...this.#symbolIds]
-      const work = { kind: 'stage', version, generation: address, rows, firstPartId, symbolIds, allocations } as const
+      const work = { kind: 'stage', version, memtable: address, rows, firstPartId, symbolIds, allocations } as const
       this.#writing.push(this.#write(work, this.#writing.length))
     } catch (error) {
       thread.post({ kind: 'csvFree', csvId, allocations })

@@ -8,7 +8,7 @@
 import { type Allocator, budgets } from '../memory/budgets.js'
 
 /** A query that waits for its turn, or has it. */
-export interface Starved {
+export interface QueuedQuery {
   /** Number of turns it had. */
   turns: number
   /** Its deadline, in milliseconds of performance.now(). */
@@ -33,8 +33,8 @@ export class MemoryQueue {
   readonly #allocator: Pick<Allocator, 'used' | 'limit'>
   /** Bytes of the budget in use while no query runs. */
   readonly #idleBytes: number
-  readonly #waiting: { readonly query: Starved; readonly sinceMs: number }[] = []
-  #turn: Starved | null = null
+  readonly #waiting: { readonly query: QueuedQuery; readonly sinceMs: number }[] = []
+  #turn: QueuedQuery | null = null
   /** Bytes that others held when the turn began. */
   #heldBytes = 0
   #timer: NodeJS.Timeout | undefined
@@ -55,14 +55,14 @@ export class MemoryQueue {
     return this.#heldBytes + (others * this.#limit) / shareParts > freeBytes * (1 - enough)
   }
 
-  join(query: Starved): void {
+  join(query: QueuedQuery): void {
     this.#waiting.push({ query, sinceMs: performance.now() })
     this.#timer ??= setInterval(() => this.look(), lookMs)
     this.look()
   }
 
   /** The query, or its turn, has ended. */
-  leave(query: Starved): void {
+  leave(query: QueuedQuery): void {
     if (this.#turn === query) this.#turn = null
     const index = this.#waiting.findIndex((waiting) => waiting.query === query)
     if (index >= 0) this.#waiting.splice(index, 1)

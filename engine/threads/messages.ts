@@ -2,7 +2,7 @@
 // shutdown.
 
 import type { ErrorRecord } from '../base/errors.js'
-import type { CsvBatch, CsvReject, CsvShape, StagedGeneration } from '../csv/shape.js'
+import type { CsvBatch, CsvReject, CsvShape, StagedMemtable } from '../csv/shape.js'
 import type { FromQueryThread, ToQueryThread } from '../exec/run/messages.js'
 import type { Job, JobResult, PackedRows, StageWork } from '../storage/jobs/messages.js'
 import type { FromBlockReader } from '../storage/part/remote-blocks.js'
@@ -17,7 +17,7 @@ export type ToQueryHost =
   | { readonly kind: 'job'; readonly jobId: number; readonly job: Job | StageWork }
   /** Blocks of remote parts are cached on this disk, or could not be fetched. */
   | { readonly kind: 'fetched'; readonly requestId: number; readonly error: string | null }
-  /** With `stage`, shared blocks are filled and rows become generations; without it, batches are sent back. */
+  /** With `stage`, shared blocks are filled and rows become memtables; without it, batches are sent back. */
   | { readonly kind: 'csvOpen'; readonly csvId: number; readonly shape: CsvShape; readonly stage: CsvStage | null }
   | {
       readonly kind: 'csvFill'
@@ -41,7 +41,7 @@ export type FromQueryHost =
   | { readonly kind: 'csvBatches'; readonly csvId: number; readonly batches: readonly CsvBatch[] }
   | { readonly kind: 'csvLent'; readonly csvId: number; readonly address: number }
   | { readonly kind: 'csvTaken'; readonly csvId: number; readonly rows: number; readonly rejects: readonly CsvReject[] }
-  | { readonly kind: 'csvGeneration'; readonly csvId: number; readonly generation: StagedGeneration }
+  | { readonly kind: 'csvMemtable'; readonly csvId: number; readonly memtable: StagedMemtable }
   /** The last message about the file. */
   | { readonly kind: 'csvClosed'; readonly csvId: number }
   | { readonly kind: 'csvFailed'; readonly csvId: number; readonly error: ErrorRecord }

@@ -2,7 +2,7 @@
 
 import type { RunQuery } from '../exec/run/messages.js'
 import type { Job, StageWork } from '../storage/jobs/messages.js'
-import type { Starved } from './memory-queue.js'
+import type { QueuedQuery } from './memory-queue.js'
 import type { ToQueryHost } from './messages.js'
 import type { Running } from './query-reader.js'
 import type { Thread } from './thread.js'
@@ -13,7 +13,7 @@ export interface Task {
   readonly request: Omit<RunQuery, 'kind' | 'queryId'>
   readonly ended: () => void
   readonly startedMs: number
-  readonly starved: Starved
+  readonly starved: QueuedQuery
   /** Number of attempts that ended because rows of the object store were not on this disk. */
   fetches: number
   /** The thread of the current attempt; null between two attempts. */

@@ -26,13 +26,13 @@ import {
 import type { CsvShape } from '../csv/shape.js'
 import type { OfferFragment, RunQuery } from '../exec/run/messages.js'
 import { createAllocator } from '../memory/allocator.js'
+import { clearCancelFlag, setCancelFlag } from '../memory/cancel-flags.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { resumeWork, stopWork } from '../memory/stop-words.js'
 import type { Job, JobResult, StageWork } from '../storage/jobs/messages.js'
 import { withViewSides } from '../views/view-sides.js'
 import { CsvClient } from './csv-client.js'
 import type { LoadServices } from './load-client.js'
-import { MemoryQueue, type Starved } from './memory-queue.js'
+import { MemoryQueue, type QueuedQuery } from './memory-queue.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import { OrphanedMemory, type Settled } from './orphaned-memory.js'
 import type { ParallelAttempt, PostedJob, Task, Worker } from './query-attempts.js'
@@ -161,7 +161,7 @@ export class QueryPool {
     const startedMs = performance.now()
     const post = (note: ToQueryHost): void => this.#postCoordinator(task, note)
     const running = new Running(queryId, this.#options.memory, post, () => this.#over(task))
-    const starved: Starved = {
+    const starved: QueuedQuery = {
       turns: 0,
       deadlineMs: request.timeoutMs > 0 ? startedMs + request.timeoutMs : Number.POSITIVE_INFINITY,
       start: () => this.#turn(task),
@@ -273,7 +273,7 @@ export class QueryPool {
 
   #turn(task: Task): void {
     this.#besideUnbounded = [...this.#parallel.values()].some(({ request }) => request.memoryMax === undefined)
-    resumeWork(this.#options.memory, task.running.queryId)
+    clearCancelFlag(this.#options.memory, task.running.queryId)
     this.#attempt(task, { spentMs: performance.now() - task.startedMs })
   }
 
@@ -341,7 +341,7 @@ export class QueryPool {
       case 'csvFailed':
       case 'csvLent':
       case 'csvTaken':
-      case 'csvGeneration':
+      case 'csvMemtable':
       case 'csvClosed':
         this.#csv.receive(message)
         return
@@ -380,7 +380,7 @@ export class QueryPool {
   #dismiss(queryId: number, parallel: ParallelAttempt, ended: () => void): void {
     parallel.ended = ended
     parallel.endedMs = performance.now()
-    if (parallel.fragmentWorkers.size > 0) stopWork(this.#options.memory, queryId)
+    if (parallel.fragmentWorkers.size > 0) setCancelFlag(this.#options.memory, queryId)
     for (const thread of parallel.fragmentWorkers) thread.post({ kind: 'dismiss', queryId })
     if (parallel.fragmentWorkers.size === 0) this.#closeFragments(queryId, parallel)
   }

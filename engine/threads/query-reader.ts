@@ -7,8 +7,8 @@ import { deferred } from '../base/deferred.js'
 import { CancelledError, errorFromRecord, isShortage } from '../base/errors.js'
 import type { FromQueryThread } from '../exec/run/messages.js'
 import type { NodeProfile } from '../exec/run/profile.js'
+import { setCancelFlag } from '../memory/cancel-flags.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
-import { stopWork } from '../memory/stop-words.js'
 import type { PackedBatch } from '../storage/jobs/messages.js'
 import type { Value } from '../types/value.js'
 import type { ToQueryHost } from './messages.js'
@@ -94,7 +94,7 @@ export class Running implements RunningQuery {
   cancel(reason: string): void {
     if (this.#over !== 'no') return
     this.cancelled ??= { atMs: performance.now(), reason }
-    stopWork(this.#memory, this.queryId)
+    setCancelFlag(this.#memory, this.queryId)
     this.#post({ kind: 'cancel', queryId: this.queryId, reason })
   }
 

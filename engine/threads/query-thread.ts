@@ -7,8 +7,8 @@ import { nodeFiles } from '../base/files.js'
 import { QueryLoop } from '../exec/run/query-loop.js'
 import { loadKernels } from '../kernels/load.js'
 import { createAllocator } from '../memory/allocator.js'
+import { isCancelFlagSet } from '../memory/cancel-flags.js'
 import { Ledger, recorded } from '../memory/ledger.js'
-import { isStopped } from '../memory/stop-words.js'
 import type { QueryThreadOptions } from '../session/open-engine.js'
 import { ChunkCache } from '../storage/cache/chunk-cache.js'
 import { pageCodecDefault } from '../storage/jobs/part-job.js'
@@ -64,7 +64,7 @@ const queries = new QueryLoop({
   post,
   working: noteActivity(memory, threadId),
   check: (queryId) => {
-    if (isStopped(memory, queryId)) throw new CancelledError()
+    if (isCancelFlagSet(memory, queryId)) throw new CancelledError()
   },
   ...(options.temporary === undefined
     ? {}

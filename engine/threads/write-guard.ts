@@ -7,7 +7,7 @@ import { ResourceError } from '../base/errors.js'
 import { metricOf, writeRefusals } from '../memory/metrics.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
-import { freesRoom } from '../storage/writer/making-room.js'
+import { freesSpace } from '../storage/writer/free-space.js'
 
 const MIB = 1024 * 1024
 
@@ -30,14 +30,14 @@ export function writeRefusal(memory: SharedMemory): ResourceError | null {
   }
 }
 
-export function demandRoom(memory: SharedMemory): void {
+export function requireRoom(memory: SharedMemory): void {
   const refusal = writeRefusal(memory)
   if (refusal !== null) throw refusal
 }
 
 /** Throws if the statement needs disk space and writes are refused. */
 export function guardWrite(memory: SharedMemory, planned: PlannedStatement): void {
-  if (needsRoom(planned)) demandRoom(memory)
+  if (needsRoom(planned)) requireRoom(memory)
 }
 
 function needsRoom(planned: PlannedStatement): boolean {
@@ -51,7 +51,7 @@ function needsRoom(planned: PlannedStatement): boolean {
     case 'rewrite':
       return true
     case 'change':
-      return planned.changes.some((change) => !freesRoom(change))
+      return planned.changes.some((change) => !freesSpace(change))
     default:
       return false
   }

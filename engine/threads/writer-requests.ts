@@ -2,7 +2,7 @@
 
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord, ResourceError } from '../base/errors.js'
-import type { HeldSnapshots } from '../session/catalog-view.js'
+import type { PinnedSnapshots } from '../session/catalog-view.js'
 import type { Receipt, Removal, RowsInput, SchemaChange, ToWriter } from '../storage/jobs/messages.js'
 import { BlockPool, blockBytes, writeBlock } from '../storage/memtable/packed-block.js'
 
@@ -39,7 +39,7 @@ export class WriterRequests {
   }
 
   /** Resolves when evicted symbols of the held tables are loaded; null if all are in memory. */
-  symbolsOf(held: HeldSnapshots): Promise<void> | null {
+  symbolsOf(held: PinnedSnapshots): Promise<void> | null {
     if (held.evicted.length === 0) return null
     const requested = held.evicted.map(async (symbols) => {
       await this.send((requestId) => ({ kind: 'holdSymbols', requestId, ...symbols }))

@@ -124,7 +124,7 @@ export function isSpan({ name, a }: DataType): boolean {
 }
 
 /** A string that PostgreSQL clients see as a time of day. */
-export function isDayTime({ name, a }: DataType): boolean {
+export function isTimeOfDay({ name, a }: DataType): boolean {
   return name === 'STRING' && a === textKinds.time
 }
 
@@ -313,6 +313,6 @@ export function sameType(x: DataType, y: DataType): boolean {
 }
 
 function shapeOf(type: DataType): number {
-  if (isZoned(type) || isDay(type) || isDayTime(type) || isSpan(type)) return 0
+  if (isZoned(type) || isDay(type) || isTimeOfDay(type) || isSpan(type)) return 0
   return isJson(type) || isList(type) || isCatalogName(type) ? 0 : type.a
 }

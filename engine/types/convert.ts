@@ -10,12 +10,12 @@ import {
   formatDecimal,
   formatDouble,
   formatFloat,
-  heldFloat,
   intMin,
   intOrNull,
   longMax,
   longMin,
   longOrNull,
+  nearestFloat,
   parseDecimal,
   parseDouble,
   parseInteger,
@@ -344,7 +344,7 @@ export function narrowValue(value: Value, from: DataType, to: DataType): Value |
 }
 
 /** For a type without NULL: out-of-range values are an error. */
-export function demandSmall(value: number, name: 'BYTE' | 'SHORT' | 'INT'): number | null {
+export function requireSmall(value: number, name: 'BYTE' | 'SHORT' | 'INT'): number | null {
   if (name === 'INT') return intOrNull(value)
   const [least, most] = name === 'BYTE' ? [-128, 127] : [-32_768, 32_767]
   if (value >= least && value <= most) return value
@@ -370,7 +370,7 @@ export function convertValue(value: Value, from: DataType, to: DataType): Value 
   if (bounds !== undefined && whole !== null && (whole < bounds[0] || whole > bounds[1])) return undefined
   if (to.name === 'CHAR' && typeof value === 'string' && value.length > 1) return undefined
   if (to.name === 'SYMBOL') return displayText(value, from)
-  if (to.name === 'FLOAT' && typeof value === 'number' && Number.isFinite(value)) return heldFloat(value)
+  if (to.name === 'FLOAT' && typeof value === 'number' && Number.isFinite(value)) return nearestFloat(value)
   const result = castValue(value, from, to)
   return result === null && !(typeof value === 'number' && Number.isNaN(value)) ? undefined : result
 }
@@ -397,7 +397,7 @@ function convertText(given: string, from: DataType, to: DataType): Value | undef
     case 'DOUBLE': {
       const number = parseDouble(numberOfText(text, from) ?? '')
       if (number === undefined) return undefined
-      return Number.isNaN(number) ? null : to.name === 'FLOAT' ? heldFloat(number) : number
+      return Number.isNaN(number) ? null : to.name === 'FLOAT' ? nearestFloat(number) : number
     }
     case 'UUID':
     case 'LONG256':

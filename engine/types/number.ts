@@ -93,7 +93,7 @@ export function parseDouble(text: string): number | undefined {
 }
 
 /** The nearest FLOAT; undefined when it would become infinite or zero. */
-export function heldFloat(value: number): number | undefined {
+export function nearestFloat(value: number): number | undefined {
   const retained = Math.fround(value)
   const isLost = Number.isFinite(value) && (!Number.isFinite(retained) || (retained === 0 && value !== 0))
   return isLost ? undefined : retained

@@ -5,7 +5,6 @@ import { SqlError } from '../base/errors.js'
 import { utf8Text } from '../base/utf8-text.js'
 import { type DataType, dataType, isSpan } from './column-types.js'
 import { convertValue } from './convert.js'
-import { dayTimeText } from './day-time.js'
 import { longMax, longMin } from './number.js'
 import { byteaOf } from './pg-bytea.js'
 import { epochMicros, wireForm } from './pg-encode-value.js'
@@ -13,6 +12,7 @@ import { decodeNumeric } from './pg-numeric.js'
 import { oids, typeOfOid } from './pg-oids.js'
 import { spanProblem } from './span.js'
 import { textArray, textElements } from './text-lists.js'
+import { timeOfDayText } from './time-of-day.js'
 import type { ArrayValue, Value } from './value.js'
 
 export interface TypedValue {
@@ -167,9 +167,9 @@ function decodeOther(bytes: Buffer, oid: number, type: DataType): TypedValue | n
       return text === null ? null : numericOf(text)
     }
     case oids.time:
-      return bytes.length === 8 ? { value: dayTimeText(bytes.readBigInt64BE(0)), type: textType } : null
+      return bytes.length === 8 ? { value: timeOfDayText(bytes.readBigInt64BE(0)), type: textType } : null
     case oids.timetz:
-      return bytes.length === 12 ? { value: zonedDayTimeText(bytes), type: textType } : null
+      return bytes.length === 12 ? { value: zonedTimeOfDayText(bytes), type: textType } : null
     case oids.interval:
       return bytes.length === 16 ? { value: intervalText(bytes), type: textType } : null
     case oids.inet:
@@ -234,13 +234,13 @@ function dayOf(days: number): TypedValue | null {
 }
 
 /** TIMETZ => microseconds of the day i64 | seconds west of UTC i32 */
-function zonedDayTimeText(bytes: Buffer): string {
-  const behind = bytes.readInt32BE(8)
-  const size = Math.abs(behind)
+function zonedTimeOfDayText(bytes: Buffer): string {
+  const after = bytes.readInt32BE(8)
+  const size = Math.abs(after)
   const two = (value: number): string => String(value).padStart(2, '0')
   const rest = size % 60 === 0 ? '' : `:${two(size % 60)}`
   const zone = `${two(Math.floor(size / 3600))}:${two(Math.floor(size / 60) % 60)}${rest}`
-  return `${dayTimeText(bytes.readBigInt64BE(0))}${behind > 0 ? '-' : '+'}${zone.replace(/:00$/, '')}`
+  return `${timeOfDayText(bytes.readBigInt64BE(0))}${after > 0 ? '-' : '+'}${zone.replace(/:00$/, '')}`
 }
 
 /** INTERVAL => microseconds i64 | days i32 | months i32; returned as text that casts can parse */

@@ -11,24 +11,24 @@ import {
   dataType,
   elementType,
   isDay,
-  isDayTime,
   isJsonb,
   isList,
   isListOfValues,
   isSpan,
+  isTimeOfDay,
   isVector,
   isZoned,
   pgOidOf,
   textKinds,
 } from './column-types.js'
 import { convertValue, valueText } from './convert.js'
-import { microsOfDayTime } from './day-time.js'
 import { formatInterval } from './interval.js'
 import { formatDecimal, formatDouble, formatFloat } from './number.js'
 import { encodeNumeric } from './pg-numeric.js'
 import { daysOf, formatIsoSpan } from './span.js'
 import { formatGeohash, formatIpv4, formatLong256, formatUuid } from './text.js'
 import { elementsOf, textArray, textElements } from './text-lists.js'
+import { microsOfTimeOfDay } from './time-of-day.js'
 import { formatDate, formatTimestamp } from './timestamp.js'
 import { floorDivide } from './timestamp-calendar.js'
 import type { ArrayValue, IntervalValue, Value } from './value.js'
@@ -128,8 +128,8 @@ function microsBytes(micros: bigint): Buffer {
 }
 
 /** TIME => microseconds of the day i64; an invalid string is NULL. */
-const dayTimeBytes: BinaryForm = (value) => {
-  const micros = microsOfDayTime(String(value))
+const timeOfDayBytes: BinaryForm = (value) => {
+  const micros = microsOfTimeOfDay(String(value))
   return micros === null ? null : bytesOf(8, (bytes) => bytes.writeBigInt64BE(micros))
 }
 
@@ -226,7 +226,7 @@ const textOid = 25
 
 function binaryForm(type: DataType): BinaryForm | undefined {
   if (isList(type) || isVector(type)) return listBytes
-  if (isDayTime(type)) return dayTimeBytes
+  if (isTimeOfDay(type)) return timeOfDayBytes
   if (isDay(type)) return dayBytes
   if (isSpan(type)) return spanBytes
   return isJsonb(type) ? jsonbBytes : binaryForms[type.name]

@@ -5,7 +5,7 @@
 //   MM  month      MONTH Month month  MON Mon mon  its name    RM rm  in Roman digits
 //   DDD DD D  day of year, month, week from Sunday (1)     IDDD ID  of the ISO year, of the week from Monday     DAY Day day  DY Dy dy
 //   W WW IW  week of month, year, ISO year       TZ tz TZH TZM OF  zone, which is UTC
-//   FM before: without blanks and leading zeros     TH th behind: an ordinal number     "text" and other characters: themselves
+//   FM before: without blanks and leading zeros     TH th after: an ordinal number     "text" and other characters: themselves
 
 import {
   daysFromCivil,

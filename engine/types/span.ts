@@ -4,8 +4,8 @@
 //   text       [sign]number unit, repeated; [sign]hh:mm[:ss[.fraction]]; a final `ago` reverses all signs
 //   ISO 8601   [sign]P1Y2M3W4DT5H6M7.5S
 
-import { secondFraction } from './day-time.js'
 import { longMax, longMin } from './number.js'
+import { secondFraction } from './time-of-day.js'
 import { microsPerDay } from './timestamp-calendar.js'
 
 /** A number of each unit of dateadd(). */

@@ -87,8 +87,8 @@ function floorCalendar(
 function floorFromOrigin(ticks: bigint, months: number, timestamps: TimestampUnit, origin: bigint): bigint {
   const from = partsOf(origin, timestamps)
   const to = partsOf(ticks, timestamps)
-  const apart = (to.year - from.year) * 12 + to.month - from.month
-  let steps = Math.floor(apart / months)
+  const distance = (to.year - from.year) * 12 + to.month - from.month
+  let steps = Math.floor(distance / months)
   while (addMonths(origin, steps * months, timestamps) > ticks) steps--
   while (addMonths(origin, (steps + 1) * months, timestamps) <= ticks) steps++
   return addMonths(origin, steps * months, timestamps)

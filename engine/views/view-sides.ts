@@ -123,7 +123,7 @@ export function memoryRanges({ version, visibleRows }: TableSnapshot, memory: Sh
   const ranges: TimeRange[] = version.parts.flatMap(({ id, minTs, maxTs }) =>
     marked.has(id) ? [{ lo: minTs, hi: maxTs }] : [],
   )
-  version.generations.forEach(({ address }, index) => {
+  version.memtables.forEach(({ address }, index) => {
     let left = visibleRows[index] ?? 0
     for (let block = 0; block < blockCount(memory, address) && left > 0; block++) {
       const found = blockAt(memory, address, block)

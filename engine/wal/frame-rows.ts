@@ -4,15 +4,15 @@
 // Layout, little-endian; every part begins at a multiple of 8 bytes (zeros between), so that columns can be read in
 // place:
 //
-//   payload    version u16 (1) | origin kind u16 | origin bytes u32 | ddl bytes u32 | table count u32 |
-//              origin | ddl (JSON text of an array; nothing when empty) | tables
+//   payload    version u16 (1) | source kind u16 | source bytes u32 | ddl bytes u32 | table count u32 |
+//              source | ddl (JSON text of an array; nothing when empty) | tables
 //   table      table id u32 | structure version u32 | transaction u64 | row count u32 | column count u32 |
 //              min timestamp i64 | max timestamp i64 | symbol column count u32 | 0 u32 | symbols | columns
 //   symbols    column id u32 | first id u32 | count u32 | string bytes u32 | lengths i32 each | strings
 //   column     column id u32 | type tag u8 | a u8 | b u8 | 0 u8 | data bytes u32 | 0 u32 | data
 //   data       fixed width: the values as in memory. Variable: lengths i32 each (-1 null), padded to 8, then the bytes.
 //
-//   origin     see source-position.ts
+//   source     see source-position.ts
 //
 // Encoding does not copy columns of fixed width; their chunks are views of the caller's memory. Decoding returns views
 // of the payload. A column that is missing in a table reads as NULL in all rows.
@@ -65,7 +65,7 @@ export interface TableRows {
 }
 
 export interface RowsTransaction {
-  readonly origin: SourcePosition
+  readonly sourcePosition: SourcePosition
   /** Schema changes that precede the rows, as plain JSON objects. */
   readonly ddl: readonly object[]
   readonly tables: readonly TableRows[]
@@ -80,16 +80,16 @@ const columnHeaderBytes = 16
 const textEncoder = new TextEncoder()
 
 /** Encodes a payload as chunks for Wal.append. They are valid as long as the columns' memory is. */
-export function encodeRows({ origin, ddl, tables }: RowsTransaction): Uint8Array[] {
+export function encodeRows({ sourcePosition, ddl, tables }: RowsTransaction): Uint8Array[] {
   const writer = new ChunkWriter()
   const ddlBytes = ddl.length === 0 ? new Uint8Array(0) : encodeJson(ddl)
   const header = writer.reserve(payloadHeaderBytes)
   header.setUint16(0, payloadVersion, true)
-  header.setUint16(2, origin.kind, true)
-  header.setUint32(4, origin.bytes.length, true)
+  header.setUint16(2, sourcePosition.kind, true)
+  header.setUint32(4, sourcePosition.bytes.length, true)
   header.setUint32(8, ddlBytes.length, true)
   header.setUint32(12, tables.length, true)
-  writer.add(origin.bytes)
+  writer.add(sourcePosition.bytes)
   writer.pad()
   writer.add(ddlBytes)
   writer.pad()
@@ -163,20 +163,20 @@ function dataBytes(type: DataType, values: ColumnValues, rowCount: number): numb
 /** Decodes a payload; columns are views of it. Throws CorruptionError if it is malformed. */
 export function decodeRows(payload: Uint8Array): RowsTransaction {
   const reader = new PayloadReader(payload)
-  const { origin, ddl, tableCount } = decodeHeader(reader)
+  const { sourcePosition, ddl, tableCount } = decodeHeader(reader)
   const tables: TableRows[] = []
   for (let index = 0; index < tableCount; index++) tables.push(decodeTable(reader))
-  return { origin, ddl, tables }
+  return { sourcePosition, ddl, tables }
 }
 
 function decodeHeader(reader: PayloadReader) {
   const header = reader.view(payloadHeaderBytes)
   if (header.getUint16(0, true) !== payloadVersion) throw reader.error('unknown version')
-  const origin = { kind: header.getUint16(2, true), bytes: reader.take(header.getUint32(4, true)) }
+  const sourcePosition = { kind: header.getUint16(2, true), bytes: reader.take(header.getUint32(4, true)) }
   const ddlBytes = reader.take(header.getUint32(8, true))
   const ddl = ddlBytes.length === 0 ? [] : decodeJson(ddlBytes)
   if (!Array.isArray(ddl)) throw reader.error('schema changes are no list')
-  return { origin, ddl: ddl as object[], tableCount: header.getUint32(12, true) }
+  return { sourcePosition, ddl: ddl as object[], tableCount: header.getUint32(12, true) }
 }
 
 function decodeTable(reader: PayloadReader): TableRows {
@@ -276,8 +276,8 @@ export function describePayload(kind: number, payload: Uint8Array): string {
   const parts: string[] = [kind === frameKinds.rows ? 'rows' : 'relocated rows']
   try {
     const reader = new PayloadReader(payload)
-    const { origin, tableCount } = decodeHeader(reader)
-    parts.push(...describeSourcePosition(origin))
+    const { sourcePosition, tableCount } = decodeHeader(reader)
+    parts.push(...describeSourcePosition(sourcePosition))
     for (let index = 0; index < tableCount; index++) {
       const { tableId, transaction, rowCount } = decodeTable(reader)
       parts.push(`table ${tableId} transaction ${transaction} (${rowCount} rows)`)

@@ -19,7 +19,7 @@ import { type ReplayResult, replayWal } from './replay.js'
 import { isFull } from './reserve.js'
 import { encodeSegmentHeader, logIdBytes, offsetOf, removeQuietly, segmentPath, unfinishedSuffix } from './segment.js'
 import type { OldSegment } from './segments.js'
-import { saveAside } from './side-files.js'
+import { quarantine } from './side-files.js'
 import type { Lsn, ReplayReport, Wal, WalOptions } from './types.js'
 import { WaitingFrames } from './waiting.js'
 import { SharedLog } from './wal.js'
@@ -59,7 +59,7 @@ export function openWal(options: WalOptions): OpenedWal {
     const start = { logId, old, current: { file: begun, startLsn }, number, waiting, failure: null }
     return { wal: new SharedLog(options, start), replay }
   }
-  const waiting = framesBehind(files, replay, { number, logId, startLsn })
+  const waiting = framesAfter(files, replay, { number, logId, startLsn })
   const last = { number: number - 1, current: undefined, failure: begun.failure }
   return { wal: new SharedLog(options, { logId, old, waiting, ...last }), replay }
 }
@@ -91,7 +91,7 @@ function syncFile(files: Files, path: string): void {
 }
 
 /** The frames that were replayed and may not be durable, in the form in which continueIn() would write them. */
-function framesBehind(files: Files, replay: ReplayResult, header: NewSegment): WaitingFrames {
+function framesAfter(files: Files, replay: ReplayResult, header: NewSegment): WaitingFrames {
   const waiting = new WaitingFrames(header.startLsn)
   const take = (bytes: Uint8Array): void => waiting.reserve(bytes.length).set(bytes)
   copyFrames(files, replay, header, take)
@@ -131,7 +131,7 @@ function removeUnusable(files: Files, directory: string, { inventory, setAside }
   const saved = inventory.unreadable.filter(({ path }) =>
     setAside.some(({ file, sideFile }) => file === path && sideFile !== undefined),
   )
-  for (const path of inventory.torn) saveAside(files, directory, path, 0, files.size(path), 'tail')
+  for (const path of inventory.torn) quarantine(files, directory, path, 0, files.size(path), 'tail')
   const gone = [...inventory.unused, ...inventory.torn, ...saved.map(({ path }) => path)]
   for (const path of gone) files.remove(path)
   if (gone.length > 0) files.syncDirectory(directory)

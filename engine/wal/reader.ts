@@ -46,7 +46,7 @@ export class SegmentReader {
   private windowLength = 0
 
   constructor(files: Files, extent: SegmentExtent, salt: number) {
-    assert(extent.startLsn < extent.limitLsn, 'L2: a segment ends behind its start')
+    assert(extent.startLsn < extent.limitLsn, 'L2: a segment does not end before its start')
     this.extent = extent
     this.salt = salt
     this.file = files.open(extent.path, 'read')
@@ -96,7 +96,7 @@ export class SegmentReader {
 
   /** Passes the bytes between two positions to `take`, in parts that are valid during the call. */
   copy(from: Lsn, to: Lsn, take: (bytes: Uint8Array, lsn: Lsn) => void): void {
-    assert(from <= to, 'L2: a range of the log ends behind its start')
+    assert(from <= to, 'L2: a range of the log does not end before its start')
     for (let lsn = from; lsn < to; ) {
       const bytes = this.bytesAt(lsn, Math.min(windowBytes, to - lsn))
       if (bytes.length === 0) return

@@ -37,8 +37,8 @@ import {
   segmentPath,
   segmentVersion,
 } from './segment.js'
-import { noteMissing, saveAside } from './side-files.js'
-import { frameKinds, type Lsn, type Marks, type ReplayReport, type SetAside, type WalFrame } from './types.js'
+import { quarantine, recordMissing } from './side-files.js'
+import { frameKinds, type Lsn, type Marks, type QuarantinedRange, type ReplayReport, type WalFrame } from './types.js'
 
 /** The segment files in the directory. */
 export interface SegmentInventory {
@@ -197,7 +197,7 @@ class Replay {
   private readonly inventory: SegmentInventory
   private readonly onFrame: (frame: WalFrame) => void
   private readonly salt: number
-  private readonly setAside: SetAside[] = []
+  private readonly setAside: QuarantinedRange[] = []
   private durableLsn: Lsn
   private readonly markedLsn: Lsn
   private readAhead = false
@@ -248,7 +248,7 @@ class Replay {
   private reportUnreadable(): void {
     for (const { path, content } of this.inventory.unreadable) {
       const bytes = this.files.size(path)
-      const sideFile = saveAside(this.files, this.directory, path, 0, bytes, 'damage')
+      const sideFile = quarantine(this.files, this.directory, path, 0, bytes, 'damage')
       this.setAside.push({ reason: 'damage', file: path, offset: 0, bytes, lsn: -1, sideFile, content })
     }
   }
@@ -263,9 +263,9 @@ class Replay {
     this.reportMissing({ file, offset, bytes, lsn: this.position, content: 'the end of the log is missing' })
   }
 
-  private reportMissing(place: Omit<SetAside, 'reason' | 'sideFile'>): void {
+  private reportMissing(place: Omit<QuarantinedRange, 'reason' | 'sideFile'>): void {
     const missing = { reason: 'missing', ...place } as const
-    this.setAside.push({ ...missing, sideFile: noteMissing(this.files, this.directory, missing) })
+    this.setAside.push({ ...missing, sideFile: recordMissing(this.files, this.directory, missing) })
   }
 
   private reportGap(extent: SegmentExtent): void {
@@ -369,7 +369,7 @@ class Replay {
     const offset = offsetOf(startLsn, from)
     const bytes = Math.max(0, to - from)
     if (bytes === 0) return
-    const sideFile = saveAside(this.files, this.directory, path, offset, bytes, reason)
+    const sideFile = quarantine(this.files, this.directory, path, offset, bytes, reason)
     this.setAside.push({ reason, file: path, offset, bytes, lsn: from, sideFile, content })
   }
 }

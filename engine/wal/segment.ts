@@ -12,7 +12,7 @@
 //
 // Invariants:
 //   1. The name of the file and its header are durable before the first frame is written: a segment with a bad header
-//      and nothing but zeros behind it was never used.
+//      and nothing but zeros after it was never used.
 //   2. Numbers increase with time. A segment ends at the smallest start lsn of all segments with higher numbers.
 //   3. Segments are removed oldest first, each durably, so the remaining ones have no gaps.
 //
@@ -35,7 +35,7 @@ export const segmentHeaderBytes = 8192
 export const logIdBytes = 8
 
 /** Zeros that a small group writes in addition. */
-export const aheadBytes = 256 * 1024
+export const preallocatedBytes = 256 * 1024
 /** A small buffer, written repeatedly, stays in the processor's cache. */
 const zeros = new Uint8Array(64 * 1024)
 
@@ -107,7 +107,7 @@ export function foreignVersion(bytes: Uint8Array): number | undefined {
 
 /** File offset of a position in the log. */
 export function offsetOf(startLsn: Lsn, lsn: Lsn): number {
-  assert(lsn >= startLsn, 'L2: a position is behind the start of its segment')
+  assert(lsn >= startLsn, 'L2: a position is after the start of its segment')
   return segmentHeaderBytes + lsn - startLsn
 }
 

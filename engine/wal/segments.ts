@@ -4,7 +4,7 @@
 import { assert } from '../base/assert.js'
 import type { ErrorRecord } from '../base/errors.js'
 import type { File } from '../base/files.js'
-import { aheadBytes, offsetOf, segmentHeaderBytes, zeroChunks } from './segment.js'
+import { offsetOf, preallocatedBytes, segmentHeaderBytes, zeroChunks } from './segment.js'
 import type { Lsn } from './types.js'
 import type { WaitingFrames } from './waiting.js'
 
@@ -42,7 +42,7 @@ export interface WalStart {
 const smallGroupBytes = 64 * 1024
 
 /** Zeros to write after the group, so that the syncs of the next small ones need not update the file's size. */
-export function zerosBehind(
+export function zerosAfter(
   segment: CurrentSegment,
   written: Lsn,
   headLsn: Lsn,
@@ -52,7 +52,7 @@ export function zerosBehind(
   const end = offsetOf(segment.startLsn, headLsn)
   if (end <= segment.filledBytes || headLsn - written > smallGroupBytes) return []
   const room = segmentHeaderBytes + segmentBytes - end
-  const bytes = Math.max(0, Math.min(aheadBytes, segmentBytes / 8, room))
+  const bytes = Math.max(0, Math.min(preallocatedBytes, segmentBytes / 8, room))
   segment.filledBytes = end + bytes
   return zeroChunks(bytes)
 }

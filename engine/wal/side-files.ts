@@ -9,12 +9,12 @@
 
 import { FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
-import type { SetAside } from './types.js'
+import type { QuarantinedRange } from './types.js'
 
 const chunkBytes = 1024 * 1024
 
 /** Copies a range of a file; undefined if that fails, because a full disk must not stop the recovery. */
-export function saveAside(
+export function quarantine(
   files: Files,
   directory: string,
   path: string,
@@ -28,7 +28,11 @@ export function saveAside(
 }
 
 /** Records a missing range; undefined if that fails. */
-export function noteMissing(files: Files, directory: string, missing: Omit<SetAside, 'sideFile'>): string | undefined {
+export function recordMissing(
+  files: Files,
+  directory: string,
+  missing: Omit<QuarantinedRange, 'sideFile'>,
+): string | undefined {
   const target = `${sideName(directory, missing.file, missing.offset)}-missing.json`
   return attempt(files, directory, target, () => {
     const file = files.open(target, 'create')

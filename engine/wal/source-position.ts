@@ -54,10 +54,10 @@ export function encodeKafkaPosition({ connector, topic, partition, offset }: Kaf
 }
 
 export function decodeKafkaPosition({ bytes }: SourcePosition): KafkaPosition {
-  if (bytes.length < kafkaHeaderBytes) throw new CorruptionError('kafka origin is too short', 'wal', 0)
+  if (bytes.length < kafkaHeaderBytes) throw new CorruptionError('kafka source position is too short', 'wal', 0)
   const view = viewOf(bytes)
   const topicAt = kafkaHeaderBytes + view.getUint32(4, true)
-  if (bytes.length < topicAt) throw new CorruptionError('kafka origin is too short', 'wal', 0)
+  if (bytes.length < topicAt) throw new CorruptionError('kafka source position is too short', 'wal', 0)
   return {
     connector: utf8(bytes.subarray(kafkaHeaderBytes, topicAt)),
     topic: utf8(bytes.subarray(topicAt)),
@@ -66,10 +66,12 @@ export function decodeKafkaPosition({ bytes }: SourcePosition): KafkaPosition {
   }
 }
 
-export function describeSourcePosition(origin: SourcePosition): string[] {
-  if (origin.kind === sourcePositionKinds.kafka) {
-    const { connector, topic, partition, offset } = decodeKafkaPosition(origin)
+export function describeSourcePosition(sourcePosition: SourcePosition): string[] {
+  if (sourcePosition.kind === sourcePositionKinds.kafka) {
+    const { connector, topic, partition, offset } = decodeKafkaPosition(sourcePosition)
     return [`kafka ${connector === '' ? '' : `${connector} `}${topic}-${partition} offset ${offset}`]
   }
-  return origin.kind === sourcePositionKinds.idempotencyKey ? [`idempotency key ${utf8(origin.bytes)}`] : []
+  return sourcePosition.kind === sourcePositionKinds.idempotencyKey
+    ? [`idempotency key ${utf8(sourcePosition.bytes)}`]
+    : []
 }

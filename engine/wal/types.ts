@@ -128,7 +128,7 @@ export interface WalOptions {
 }
 
 /** A range that was not replayed. `sideFile` has its bytes; undefined if it could not be written. */
-export interface SetAside {
+export interface QuarantinedRange {
   /**
    * 'damage': durable once, unreadable now; the replay continued after it. 'missing': durable once, in no file now.
    * 'tail': after the end of the log, never acknowledged.
@@ -153,7 +153,7 @@ export interface ReplayReport {
   readonly durableLsn: Lsn
   /** Whether the log ended with a close record. */
   readonly clean: boolean
-  readonly setAside: readonly SetAside[]
+  readonly setAside: readonly QuarantinedRange[]
 }
 
 /**

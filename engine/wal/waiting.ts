@@ -49,7 +49,7 @@ export class WaitingFrames {
 
   /** The bytes between two positions, as chunks in order. */
   chunks(from: Lsn, to: Lsn): Uint8Array[] {
-    assert(from <= to, 'L2: a range of the log ends behind its start')
+    assert(from <= to, 'L2: a range of the log does not end before its start')
     assert(to <= this.head, 'L1: only what was appended is written')
     assert(from >= (this.slabs[0]?.startLsn ?? from), 'L1: what is not durable still waits in memory')
     const chunks: Uint8Array[] = []

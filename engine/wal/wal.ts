@@ -31,7 +31,7 @@ import {
 import { Removals } from './removals.js'
 import { isFull } from './reserve.js'
 import { buildSegment, offsetOf, segmentHeaderBytes, segmentPath, startSegment, unfinishedSuffix } from './segment.js'
-import { type CurrentSegment, type OldSegment, type WalStart, zerosBehind } from './segments.js'
+import { type CurrentSegment, type OldSegment, type WalStart, zerosAfter } from './segments.js'
 import { SyncRequests } from './sync-requests.js'
 import {
   type CommitMode,
@@ -296,7 +296,7 @@ export class SharedLog implements Wal {
     const written = this.attempt(() => {
       const segment = this.segmentWithRoom()
       const chunks = this.waiting.chunks(this.written, this.headLsn)
-      if (this.mode === 'sync') chunks.push(...zerosBehind(segment, this.written, this.headLsn, this.segmentBytes))
+      if (this.mode === 'sync') chunks.push(...zerosAfter(segment, this.written, this.headLsn, this.segmentBytes))
       segment.file.write(chunks, offsetOf(segment.startLsn, this.written))
     })
     if (!written) return

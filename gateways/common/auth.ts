@@ -7,7 +7,7 @@
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { ResourceError } from '../../engine/base/errors.js'
-import { checkPassword, makeVerifier, type PasswordVerifier, verifierOfNobody } from '../../engine/base/password.js'
+import { checkPassword, dummyVerifier, makeVerifier, type PasswordVerifier } from '../../engine/base/password.js'
 import type { UserDirectory } from '../../engine/engine.js'
 import type { ConfiguredUser, Principal } from './users.js'
 
@@ -93,7 +93,7 @@ export class Authenticator {
     const configured = this.#configured.get(name)
     if (configured !== undefined) return this.#equal(configured.password, password) ? configured : null
     const user = this.#users.user(name)
-    const verifier = user?.verifier ?? verifierOfNobody(name, this.#secret)
+    const verifier = user?.verifier ?? dummyVerifier(name, this.#secret)
     const right = await this.#check(verifier, password)
     return right && user !== undefined && user.verifier !== null ? user : null
   }
@@ -111,7 +111,7 @@ export class Authenticator {
     }
     const user = this.#users.user(name)
     if (user === undefined || user.verifier === null) {
-      return { verifier: verifierOfNobody(name, this.#secret), principal: null }
+      return { verifier: dummyVerifier(name, this.#secret), principal: null }
     }
     return { verifier: user.verifier, principal: user }
   }

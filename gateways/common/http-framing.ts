@@ -41,13 +41,13 @@ function countOf(rawHeaders: readonly string[], name: string): number {
 }
 
 /** Status line for an error code of the parser of node:http. */
-export function brokenStatus(code: string | undefined): string {
+export function malformedStatus(code: string | undefined): string {
   if (code === 'HPE_HEADER_OVERFLOW') return '431 Request Header Fields Too Large'
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request'
 }
 
 /** Sends an error response to an invalid request, unless one was sent (null), and ends the connection. */
-export function respondToBroken(socket: Socket, status: string | null): void {
+export function respondToMalformed(socket: Socket, status: string | null): void {
   // Otherwise the parser would report an error for every further byte.
   socket.removeAllListeners('data')
   socket.on('data', () => {})

@@ -11,7 +11,7 @@ const backlog = 1024
  * A port that is bound before its gateway is ready: `server` responds that the server is starting. The gateway takes
  * the listening socket over when it starts.
  */
-export interface TakenPort {
+export interface BoundPort {
   readonly server: Server
   readonly address: BindAddress
   /** Ends the connections that were told to retry. */
@@ -19,7 +19,7 @@ export interface TakenPort {
 }
 
 /** Resolves with the bound address, including the port that the system chose for port 0. */
-export function listen(server: Server, on: BindAddress | TakenPort): Promise<BindAddress> {
+export function listen(server: Server, on: BindAddress | BoundPort): Promise<BindAddress> {
   return 'server' in on ? takeOver(server, on) : listenAt(server, on)
 }
 
@@ -37,7 +37,7 @@ function listenAt(server: Server, address: BindAddress): Promise<BindAddress> {
 }
 
 /** Shares the listening socket between both servers; the one that listens last receives new connections. */
-function takeOver(server: Server, { server: before, address, handOver }: TakenPort): Promise<BindAddress> {
+function takeOver(server: Server, { server: before, address, handOver }: BoundPort): Promise<BindAddress> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(before, backlog, () => {

@@ -7,12 +7,12 @@ import type { Engine, Session } from '../../engine/engine.js'
 import type { ByteBudget } from '../../pipeline/ingest.js'
 import type { Admission } from '../common/admission.js'
 import type { Authenticator } from '../common/auth.js'
+import type { ConnectionSlots } from '../common/connection-slots.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import type { OpenDump } from '../common/dump-import.js'
 import type { GatewayCounters } from '../common/metric.js'
 import type { MetricsSource } from '../common/metrics-source.js'
 import type { Pages } from '../common/pages.js'
-import type { Places } from '../common/places.js'
 import type { Refusals } from '../common/refusals.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { SettingsStore } from './settings-store.js'
@@ -97,7 +97,7 @@ export interface HttpContext extends HttpServices {
   readonly startedMicros: number
   readonly options: HttpOptions
   readonly refusals: Refusals
-  readonly places: Places
+  readonly slots: ConnectionSlots
   readonly queries: Admission
   readonly exports: Admission
   readonly imports: Admission

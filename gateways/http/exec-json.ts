@@ -37,7 +37,7 @@ export function rowsTail(request: ExecRequest, count: number, times: Times, rows
 }
 
 /** Replaces `rowsTail` when the query fails after rows were sent. */
-export function brokenTail(request: ExecRequest, message: string, position: number): Buffer {
+export function failedTail(request: ExecRequest, message: string, position: number): Buffer {
   const close = request.countOnly ? '' : ']'
   return Buffer.from(`${close},"error":${JSON.stringify(message)},"position":${position}}`)
 }

@@ -8,11 +8,11 @@ import { chooseCoding, compressor, compressWhole, exportBlocks } from '../../pip
 import { countStatement } from '../common/count-statement.js'
 import type { LazySignal } from '../common/lazy-signal.js'
 import type { Exchange, HttpContext } from './context.js'
-import { brokenTail, doneBody, planBody, rowsHead, rowsTail, type Times } from './exec-json.js'
+import { doneBody, failedTail, planBody, rowsHead, rowsTail, type Times } from './exec-json.js'
 import { type ExecRequest, ExecRequestError, parseExecRequest } from './exec-request.js'
 import { announceTrailers, begin, contentTypes, reply, replyBusy, replyText } from './replies.js'
 import { bringsBody, headerText, readBody } from './request-body.js'
-import { answering, errorReport, logStatement } from './statement.js'
+import { errorReport, logStatement, withErrorResponse } from './statement.js'
 
 /** Trailer with the URL-encoded message of a query that failed after rows were sent. */
 const errorTrailer = 'X-Error'
@@ -29,7 +29,7 @@ export async function handleExec(context: HttpContext, exchange: Exchange): Prom
   }
   let sql: string | null = null
   try {
-    await answering(
+    await withErrorResponse(
       context,
       exchange,
       async (gone) => {
@@ -162,7 +162,7 @@ async function sendRows(
     broken: (error) => {
       const { message, place } = errorReport(context, exec.sql, error)
       response.addTrailers({ [errorTrailer]: encodeURIComponent(message) })
-      return brokenTail(exec, message, place)
+      return failedTail(exec, message, place)
     },
   })
 }

@@ -1,7 +1,7 @@
 // Parses and validates the parameters and headers of /exp.
 
 import {
-  falseShareDefault,
+  falsePositiveRateDefault,
   type ParquetCodec,
   type ParquetEncoding,
   parquetCodec,
@@ -119,7 +119,7 @@ function parseParquet(parameters: QueryParameters, sql: string): ParquetEncoding
 
 function parseBloom(parameters: QueryParameters, sql: string): ParquetEncoding['bloom'] {
   const text = parameters.get('bloom_filter_fpp') ?? ''
-  const falseShare = text === '' ? falseShareDefault : Number(text)
+  const falseShare = text === '' ? falsePositiveRateDefault : Number(text)
   if (!(falseShare > 0 && falseShare < 1)) {
     throw new ExecRequestError(`invalid bloom_filter_fpp, expected a number between 0 and 1 [value=${text}]`, sql)
   }

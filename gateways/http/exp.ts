@@ -19,7 +19,7 @@ import type { Exchange, HttpContext } from './context.js'
 import { type ExpRequest, exportFormats, onlySelect, parseExpRequest } from './exp-request.js'
 import { announceTrailers, begin, replyBusy } from './replies.js'
 import { headerText } from './request-body.js'
-import { answering, logStatement } from './statement.js'
+import { logStatement, withErrorResponse } from './statement.js'
 
 /** Responses of at least this many rows are never sent in one piece. */
 const longRows = 100_000
@@ -33,7 +33,7 @@ export async function handleExp(context: HttpContext, exchange: Exchange): Promi
   }
   let sql = ''
   try {
-    await answering(
+    await withErrorResponse(
       context,
       exchange,
       async ({ signal }) => {

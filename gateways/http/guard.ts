@@ -33,10 +33,10 @@ const ownNames = /^[^.]+\.?$|\.(localhost|local|internal|lan|home\.arpa|test)\.?
 export function admit({ options, auth, pages }: HttpContext, request: IncomingMessage, path: string): Admitted {
   const { method, headers } = request
   // A CORS preflight never carries credentials and reveals nothing but allowed methods and headers.
-  if (method === 'OPTIONS') return auth.anonymous ?? nobody
-  if (!options.healthNeedsCredentials && healthPaths.has(path)) return auth.anonymous ?? nobody
+  if (method === 'OPTIONS') return auth.anonymous ?? anonymous
+  if (!options.healthNeedsCredentials && healthPaths.has(path)) return auth.anonymous ?? anonymous
   // The console prompts for credentials itself. Its pages and the documentation are public.
-  if (pages.files.has(path) || pages.files.has(`${path}/`)) return auth.anonymous ?? nobody
+  if (pages.files.has(path) || pages.files.has(`${path}/`)) return auth.anonymous ?? anonymous
   return auth.header(headers.authorization ?? (influxPaths.has(path) ? credentialsIn(request) : undefined))
 }
 
@@ -49,13 +49,13 @@ function credentialsIn({ url = '' }: IncomingMessage): string | undefined {
 }
 
 /** A principal without rights, for public resources. */
-export const nobody: Principal = { user: '', rights: { read: false, write: false, admin: false } }
+export const anonymous: Principal = { user: '', rights: { read: false, write: false, admin: false } }
 
 /**
  * Sends a 403 for missing or wrong credentials. Redirects a browser on the start page to the console, which
  * prompts.
  */
-export function refuseStranger(
+export function refuseUnauthenticated(
   { pages, refusals }: HttpContext,
   request: IncomingMessage,
   response: ServerResponse,
@@ -76,7 +76,7 @@ export function refuseStranger(
  * rebinding).
  */
 export function refuseHost(context: HttpContext, request: IncomingMessage, response: ServerResponse): boolean {
-  if (!isStrangeHost(context, request)) return false
+  if (!isUnknownHost(context, request)) return false
   const { refusals } = context
   const message = 'the Host header does not name this server [setting=http.host.names]'
   refusals.note(request.socket, message)
@@ -84,18 +84,18 @@ export function refuseHost(context: HttpContext, request: IncomingMessage, respo
   return true
 }
 
-export function isStrangeHost({ options: { hostNames }, auth }: HttpContext, request: IncomingMessage): boolean {
+export function isUnknownHost({ options: { hostNames }, auth }: HttpContext, request: IncomingMessage): boolean {
   return hostNames !== null && auth.anonymous !== null && !isKnownHost(request.headers.host, hostNames)
 }
 
 /** Responds before the body has been read; the rest of the body is discarded for a limited time. */
 export function refuseUnread(response: ServerResponse, status: number, body: unknown): void {
   replyJson(response, status, body)
-  readOn(response, 'stranger')
+  discardRemainder(response, 'stranger')
 }
 
 /** After the response, discards what the client still sends, for a limited time. */
-export function readOn(response: ServerResponse, who: keyof typeof lingerLimits): void {
+export function discardRemainder(response: ServerResponse, who: keyof typeof lingerLimits): void {
   const { req: request } = response
   if (request.complete || request.destroyed) return
   const watched = watchRemainder(request.socket, lingerLimits[who])

@@ -15,11 +15,11 @@ import {
 import { errorReportOf } from '../common/error-reports.js'
 import { importing, refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
-import { readOn, refuseUnread } from './guard.js'
+import { discardRemainder, refuseUnread } from './guard.js'
 import { dumpJson, dumpText, importDump, isDump } from './imp-dump.js'
 import { checkFormat, checkTableName, type ImpRequest, parseImpRequest, wantsJson } from './imp-request.js'
 import { contentTypes, reply, replyBusy, replyText, statusOf } from './replies.js'
-import { departure } from './statement.js'
+import { disconnectSignal } from './statement.js'
 
 const unknownPart = "invalid value in 'Content-Disposition' multipart header"
 
@@ -44,7 +44,7 @@ export async function handleImp(context: HttpContext, exchange: Exchange): Promi
 
 async function respond(context: HttpContext, exchange: Exchange): Promise<void> {
   const { response } = exchange
-  const { signal } = departure(response)
+  const { signal } = disconnectSignal(response)
   try {
     checkFormat(exchange.query)
     if (isDump(exchange.query)) {
@@ -62,7 +62,7 @@ async function respond(context: HttpContext, exchange: Exchange): Promise<void> 
   } catch (error) {
     if (signal.aborted) return
     refuse(exchange, ...refusalOf(context, error))
-    readOn(response, 'known')
+    discardRemainder(response, 'known')
   }
 }
 

@@ -10,18 +10,18 @@
 //
 // Other statements get a 400: SQL is at /exec.
 
-import { demandRight } from '../../engine/base/rights.js'
+import { requireRight } from '../../engine/base/rights.js'
 import type { Engine, TableShape } from '../../engine/engine.js'
 import type { ColumnType } from '../../engine/types/column-types.js'
 import type { Exchange, HttpContext } from './context.js'
-import { readOn } from './guard.js'
+import { discardRemainder } from './guard.js'
 import { parseQueryString } from './query-string.js'
 import { replyJson } from './replies.js'
 import { bringsBody, readBody } from './request-body.js'
-import { influxVersion, troubleOf } from './system.js'
+import { influxVersion, unhealthyReason } from './system.js'
 
 export function handleInfluxHealth(context: HttpContext, { response }: Exchange): void {
-  const trouble = troubleOf(context)
+  const trouble = unhealthyReason(context)
   const status = trouble === null ? 'pass' : 'fail'
   const message = trouble ?? 'ready for queries and writes'
   const body = { name: 'influxdb', message, checks: [], status, version: influxVersion, commit: '' }
@@ -85,7 +85,7 @@ function listed(title: string, column: string, names: readonly string[]): Series
 
 export async function handleInfluxQuery(context: HttpContext, exchange: Exchange): Promise<void> {
   const { request, response, session } = exchange
-  demandRight(session, 'read')
+  requireRight(session, 'read')
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers['content-type'] ?? '')
   const body = request.method === 'POST' && isForm && bringsBody(request) ? await readBody(request) : ''
   const { parameters } = parseQueryString(`${exchange.query}&${body}`)
@@ -99,7 +99,7 @@ export async function handleInfluxQuery(context: HttpContext, exchange: Exchange
   if (unknown === undefined) return replyJson(response, 200, { results })
   const error = unknown === '' ? 'missing required parameter "q"' : `error parsing query: unknown statement: ${unknown}`
   replyJson(response, 400, { error })
-  readOn(response, 'known')
+  discardRemainder(response, 'known')
 }
 
 /** Null: the statement is none of those above. */

@@ -81,7 +81,7 @@ export function announceTrailers(response: ServerResponse, names: readonly strin
 }
 
 /** Aborts a response that has begun: the client sees a broken chunk or, without chunks, a reset. */
-export function cutOff(response: ServerResponse): void {
+export function abortResponse(response: ServerResponse): void {
   const { socket, req } = response
   if (req.httpVersionMinor === 0 && socket !== null && !('encrypted' in socket)) socket.resetAndDestroy()
   else response.destroy()

@@ -2,7 +2,7 @@
 // /api/v1/sql/validate.
 
 import { whenReady } from '../../engine/base/errors.js'
-import { demandRight } from '../../engine/base/rights.js'
+import { requireRight } from '../../engine/base/rights.js'
 import { errorReportOf } from '../common/error-reports.js'
 import { type Page, type Pages, redirectsOf } from '../common/pages.js'
 import type { Exchange, Handler, HttpContext, HttpOptions } from './context.js'
@@ -86,7 +86,7 @@ function handleNoUpgrade(_context: HttpContext, { response }: Exchange): void {
 // GET /chk: whether a table exists.
 
 function handleChk({ engine }: HttpContext, { response, query, session }: Exchange): void {
-  demandRight(session, 'read')
+  requireRight(session, 'read')
   const { parameters } = parseQueryString(query)
   const name = parameters.get('j') ?? ''
   const status = engine.tableExists(name) ? 'Exists' : 'Does not exist'

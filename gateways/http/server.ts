@@ -6,25 +6,33 @@ import { ByteBudget } from '../../pipeline/ingest.js'
 import { Admission } from '../common/admission.js'
 import type { BindAddress } from '../common/bind-address.js'
 import { errorReportOf } from '../common/error-reports.js'
-import { brokenStatus, type FramingFault, framingFault } from '../common/http-framing.js'
+import { type FramingFault, framingFault, malformedStatus } from '../common/http-framing.js'
 import { isLingering } from '../common/linger.js'
-import { closeServer, limitSettings, listen, type TakenPort } from '../common/listen.js'
+import { type BoundPort, closeServer, limitSettings, listen } from '../common/listen.js'
 import { Refusals } from '../common/refusals.js'
 import type { TlsKeys } from '../common/tls.js'
 import { sessionOf } from './access.js'
 import type { Exchange, HttpContext, HttpOptions, HttpServices } from './context.js'
-import { admit, crossOriginHeaders, nobody, readOn, refuseHost, refuseStranger, refuseUnread } from './guard.js'
-import { cutOff, replyBusy, replyJson, replyText, statusOf } from './replies.js'
+import {
+  admit,
+  anonymous,
+  crossOriginHeaders,
+  discardRemainder,
+  refuseHost,
+  refuseUnauthenticated,
+  refuseUnread,
+} from './guard.js'
+import { abortResponse, replyBusy, replyJson, replyText, statusOf } from './replies.js'
 import { type Routes, route, routes } from './routes.js'
 import { SettingsStore } from './settings-store.js'
 import {
   admitConnections,
-  closeQuiet,
+  closeStalled,
   createHttpServer,
-  endBroken,
+  endMalformed,
   type HttpConnection,
-  httpPlaces,
-  placeLimits,
+  httpSlots,
+  slotLimits,
 } from './sockets.js'
 import { serveUpgrades, upgradePaths } from './upgrades.js'
 import { upgradeRequests } from './web-sockets.js'
@@ -50,7 +58,7 @@ export interface HttpGateway {
 }
 
 export async function openHttpGateway(
-  on: BindAddress | TakenPort,
+  on: BindAddress | BoundPort,
   options: HttpOptions,
   services: HttpServices,
 ): Promise<HttpGateway> {
@@ -59,7 +67,7 @@ export async function openHttpGateway(
     options: { ...options },
     startedMicros: services.clock.nowMicros(),
     refusals: new Refusals('http', services.log, services.clock),
-    places: httpPlaces(options, () => services.clock.monotonicMs()),
+    slots: httpSlots(options, () => services.clock.monotonicMs()),
     queries: new Admission(options.queriesMax),
     exports: new Admission(options.exportsMax),
     imports: new Admission(options.importsMax),
@@ -79,7 +87,7 @@ export async function openHttpGateway(
   const server = createHttpServer(plain, services.tls)
   const connections = admitConnections(server, context)
   serveRequests(server, context, connections)
-  closeQuiet(server, context, connections)
+  closeStalled(server, context, connections)
   const upgrades = serveUpgrades(server, context, connections)
   const address = await listen(server, on)
   return {
@@ -99,7 +107,7 @@ function reconfigure(server: Server, context: HttpContext, changed: HttpOptions)
   Object.assign(context.options, changed)
   server.keepAliveTimeout = changed.keepAliveMs
   server.timeout = changed.keepAliveMs
-  context.places.limit(placeLimits(changed))
+  context.slots.limit(slotLimits(changed))
   context.queries.limit(changed.queriesMax)
   context.exports.limit(changed.exportsMax)
   context.imports.limit(changed.importsMax)
@@ -122,7 +130,7 @@ function serveRequests(server: Server, context: HttpContext, connections: WeakMa
     const socket = stream as Socket
     if (isLingering(socket)) return
     if (error.code === 'ECONNRESET') socket.destroy()
-    else endBroken(socket, connections.get(socket), brokenStatus(error.code))
+    else endMalformed(socket, connections.get(socket), malformedStatus(error.code))
   })
 }
 
@@ -143,7 +151,7 @@ async function serve(
     const { category, message } = errorReportOf(error)
     if (category !== 'internal' && !response.headersSent) {
       replyJson(response, statusOf(category), { error: message, position: 0 })
-      readOn(response, 'known')
+      discardRemainder(response, 'known')
     } else failed(context, response, path, error)
   }
   context.registry.touch(held.connection)
@@ -165,9 +173,9 @@ async function respond(
   const admitted = admit(context, request, path)
   const principal = admitted instanceof Promise ? await admitted : admitted
   connection.principal = principal?.user ?? null
-  if (principal === null) return refuseStranger(context, request, response, path)
+  if (principal === null) return refuseUnauthenticated(context, request, response, path)
   // An unauthenticated connection stays in the waiting state even when it requests public resources.
-  if (principal !== nobody && refuseCrowd(context, response, held)) return
+  if (principal !== anonymous && refuseCrowd(context, response, held)) return
   if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
   const session = sessionOf(principal, request.headers, context.options, connection.trace)
   await route(table, context, path, { request, response, query, connection, session })
@@ -189,7 +197,7 @@ function refuseCrowd(
   registry.refuse(connection, limitSettings('http')[limit])
   response.setHeader('Connection', 'close')
   replyBusy(response, `too many connections${limit === 'address' ? ' from this address' : ''} are open now`)
-  readOn(response, 'stranger')
+  discardRemainder(response, 'stranger')
   return true
 }
 
@@ -205,7 +213,7 @@ function originForm({ url = '/', headers }: IncomingMessage): string {
 function failed({ counters, log }: HttpContext, response: ServerResponse, path: string, error: unknown): void {
   counters.unhandledErrors++
   log('C', 'http', `request failed: ${error instanceof Error ? error.stack : String(error)} [path=${path}]`)
-  if (response.headersSent) cutOff(response)
+  if (response.headersSent) abortResponse(response)
   else replyText(response, 500, 'Internal Server Error\r\n')
 }
 
@@ -227,7 +235,7 @@ async function close(server: Server, timeoutMs: number): Promise<void> {
 }
 
 /** Binds the port and responds with 503 and Retry-After to every request while the server starts. */
-export async function takeHttpPort(bindTo: BindAddress, tls: TlsKeys | null): Promise<TakenPort> {
+export async function bindHttpPort(bindTo: BindAddress, tls: TlsKeys | null): Promise<BoundPort> {
   const server = createHttpServer({ requestTimeout: 0, keepAliveTimeout: startingRequestMs }, tls)
   server.maxConnections = startingConnectionsMax
   server.setTimeout(startingRequestMs)

@@ -4,17 +4,17 @@
 // Timeouts apply while the server waits for the client: to a handshake or request headers that do not arrive, a body
 // that stops, or a response that is not read. They do not apply while a statement runs. After a final response a
 // connection lingers (common/linger.ts). When there are too many connections, those that have not completed a request
-// are evicted (common/places.ts).
+// are evicted (common/connection-slots.ts).
 
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import { Socket } from 'node:net'
 import { assert } from '../../engine/base/assert.js'
+import { type ConnectionSlot, ConnectionSlots } from '../common/connection-slots.js'
 import type { Connection } from '../common/connections.js'
-import { respondToBroken } from '../common/http-framing.js'
+import { respondToMalformed } from '../common/http-framing.js'
 import { linger, lingerLimits } from '../common/linger.js'
 import { limitSettings, remoteAddress } from '../common/listen.js'
-import { type Place, Places } from '../common/places.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { HttpContext, HttpOptions } from './context.js'
 
@@ -34,7 +34,7 @@ const probesMs = [50, 150, 1000]
 /** An accepted connection that has completed its TLS handshake, if any. */
 export interface HttpConnection {
   readonly connection: Connection
-  readonly place: Place
+  readonly place: ConnectionSlot
   /** The most recent request. */
   exchange: { readonly request: IncomingMessage; readonly response: ServerResponse } | null
 }
@@ -52,17 +52,17 @@ function answeringHalfClosed<Kind extends Server>(server: Kind): Kind {
   return Object.assign(server, { httpAllowHalfOpen: true })
 }
 
-export function httpPlaces(options: HttpOptions, nowMs: () => number): Places {
-  return new Places(placeLimits(options), { spare: spareConnections, nowMs })
+export function httpSlots(options: HttpOptions, nowMs: () => number): ConnectionSlots {
+  return new ConnectionSlots(slotLimits(options), { spare: spareConnections, nowMs })
 }
 
-export function placeLimits({ connectionsMax, connectionsPerAddressMax }: HttpOptions) {
+export function slotLimits({ connectionsMax, connectionsPerAddressMax }: HttpOptions) {
   return { max: connectionsMax, perAddressMax: connectionsPerAddressMax }
 }
 
 /** An accepted connection before its TLS handshake. */
 interface Accepted {
-  readonly place: Place
+  readonly place: ConnectionSlot
   /** The socket that carries HTTP: the accepted socket or its TLS socket. */
   talking: Socket
   held: HttpConnection | null
@@ -76,7 +76,7 @@ export function admitConnections(server: Server, context: HttpContext): WeakMap<
   const handshakes = new Map<string, Accepted>()
   server.on('connection', (socket: Socket) => {
     const address = remoteAddress(socket)
-    const entered = context.places.enter({
+    const entered = context.slots.enter({
       address: socket.remoteAddress,
       idleMs: () => idleMs(accepted.held, clock.nowMicros()),
       dismiss: (reason) => {
@@ -153,7 +153,7 @@ function idleMs(held: HttpConnection | null, nowMicros: number): number {
  * Ends a connection that sent bytes which are not HTTP: with an error response, if earlier responses are complete. No
  * error can be sent in the middle of a response or before TLS is established.
  */
-export function endBroken(socket: Socket, held: HttpConnection | undefined, status: string): void {
+export function endMalformed(socket: Socket, held: HttpConnection | undefined, status: string): void {
   const response = held?.exchange?.response
   const isResponding = response?.headersSent === true && !response.writableEnded
   if (held === undefined || isResponding || !socket.writable) {
@@ -162,7 +162,7 @@ export function endBroken(socket: Socket, held: HttpConnection | undefined, stat
   }
   held.place.depart()
   const hasResponded = response?.headersSent === true && held.exchange?.request.complete === false
-  respondToBroken(socket, hasResponded ? null : status)
+  respondToMalformed(socket, hasResponded ? null : status)
 }
 
 /**
@@ -175,7 +175,7 @@ function probe(response: ServerResponse): void {
     const timer = setTimeout(() => {
       const { socket } = response
       if (socket === null || response.headersSent || response.destroyed) return
-      if (sent === 0) beginBehind(socket, () => sent)
+      if (sent === 0) beginAfter(socket, () => sent)
       Socket.prototype.write.call(socket, responseBeginning.charAt(sent++))
     }, ms)
     response.once('close', () => clearTimeout(timer))
@@ -183,7 +183,7 @@ function probe(response: ServerResponse): void {
 }
 
 /** Drops the first characters of what node:http writes next, which is the response head. */
-function beginBehind(socket: Socket, characters: () => number): void {
+function beginAfter(socket: Socket, characters: () => number): void {
   const write = (chunk: string, ...rest: []): boolean => {
     Reflect.deleteProperty(socket, 'write')
     assert(chunk.startsWith(responseBeginning), 'an answer begins with its head')
@@ -193,7 +193,7 @@ function beginBehind(socket: Socket, characters: () => number): void {
 }
 
 /** Closes connections whose client neither sends nor reads while the server waits for it. */
-export function closeQuiet(server: Server, context: HttpContext, connections: WeakMap<Socket, HttpConnection>): void {
+export function closeStalled(server: Server, context: HttpContext, connections: WeakMap<Socket, HttpConnection>): void {
   const begun = (request: IncomingMessage, response: ServerResponse): void => {
     const held = connections.get(request.socket)
     if (held === undefined) return

@@ -2,18 +2,18 @@
 // turn its error into a response, count it in the metrics and log it.
 
 import type { ServerResponse } from 'node:http'
-import { shownText } from '../../engine/base/secret-text.js'
+import { redactedText } from '../../engine/base/secret-text.js'
 import type { StatementResult } from '../../engine/engine.js'
 import { type ErrorReport, errorReportOf } from '../common/error-reports.js'
 import { LazySignal } from '../common/lazy-signal.js'
 import type { Exchange, HttpContext } from './context.js'
 import { errorBody } from './exec-json.js'
 import { ExecRequestError } from './exec-request.js'
-import { readOn } from './guard.js'
-import { contentTypes, cutOff, reply, statusOf } from './replies.js'
+import { discardRemainder } from './guard.js'
+import { abortResponse, contentTypes, reply, statusOf } from './replies.js'
 
 /** A signal that is aborted when the client disconnects before its response is complete. */
-export function departure(response: ServerResponse): LazySignal {
+export function disconnectSignal(response: ServerResponse): LazySignal {
   const gone = new LazySignal()
   response.once('close', () => {
     if (!response.writableFinished) gone.abort()
@@ -22,19 +22,19 @@ export function departure(response: ServerResponse): LazySignal {
 }
 
 /** Runs a handler and reports its error to the client if it is still connected. */
-export async function answering(
+export async function withErrorResponse(
   context: HttpContext,
   { response, connection }: Exchange,
   respond: (gone: LazySignal) => Promise<void>,
   sqlOf: () => string | null,
 ): Promise<void> {
-  const gone = departure(response)
+  const gone = disconnectSignal(response)
   connection.state = 'querying'
   try {
     await respond(gone)
   } catch (error) {
     if (gone.aborted) return
-    if (isDeparture(error)) cutOff(response)
+    if (isDeparture(error)) abortResponse(response)
     else refuse(context, response, error instanceof ExecRequestError ? error.sql : sqlOf(), error)
   } finally {
     connection.state = 'idle'
@@ -55,7 +55,7 @@ export function errorReport({ counters, log }: HttpContext, sql: string | null, 
     log(
       'E',
       'http',
-      `statement failed: ${error instanceof Error ? error.stack : report.message} [sql=${shownText(sql ?? '')}]`,
+      `statement failed: ${error instanceof Error ? error.stack : report.message} [sql=${redactedText(sql ?? '')}]`,
     )
   }
   return report
@@ -64,10 +64,10 @@ export function errorReport({ counters, log }: HttpContext, sql: string | null, 
 /** Sends an error response, or cuts the response off if a part of it has been sent. */
 function refuse(context: HttpContext, response: ServerResponse, sql: string | null, error: unknown): void {
   const { category, message, place, hint } = errorReport(context, sql, error)
-  if (response.headersSent) cutOff(response)
+  if (response.headersSent) abortResponse(response)
   else {
     reply(response, statusOf(category), contentTypes.json, errorBody(sql, message, place, hint))
-    readOn(response, 'known')
+    discardRemainder(response, 'known')
   }
 }
 
@@ -79,5 +79,5 @@ export function logStatement(
 ): void {
   if (!options.logQueries) return
   const cached = result.kind === 'rows' && result.cached
-  log('I', 'exec', `[exe] ${shownText(sql)} [cached=${cached}, time=${Math.round(timeMs * 1000) / 1000}ms]`)
+  log('I', 'exec', `[exe] ${redactedText(sql)} [cached=${cached}, time=${Math.round(timeMs * 1000) / 1000}ms]`)
 }

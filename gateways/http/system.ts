@@ -19,12 +19,12 @@ export const influxVersion = 'v2.7.4'
 export function handleHealth(context: HttpContext, { response }: Exchange): void {
   const { home } = context.pages
   if (home !== null) response.setHeader('Refresh', `0; url=${home}`)
-  const trouble = troubleOf(context)
+  const trouble = unhealthyReason(context)
   replyText(response, trouble === null ? 200 : 500, trouble ?? 'OK')
 }
 
 /** What is wrong, if health checks are to tell; null: nothing. */
-export function troubleOf({ options, counters, engine }: HttpContext): string | null {
+export function unhealthyReason({ options, counters, engine }: HttpContext): string | null {
   if (!options.pessimisticHealth) return null
   const { logLosses } = engine.metrics().counts
   if (counters.unhandledErrors > 0) return 'unhandled errors occurred, see the log'

@@ -12,7 +12,7 @@ import { limitSettings } from '../common/listen.js'
 import type { Principal } from '../common/users.js'
 import { isForeign, refusalOfWrite, sessionOf } from './access.js'
 import type { HttpContext } from './context.js'
-import { admit, isStrangeHost } from './guard.js'
+import { admit, isUnknownHost } from './guard.js'
 import { mayRead, readOptionsOf, serveReader } from './qwp-read.js'
 import { mayWrite, serveWriter } from './qwp-write.js'
 import { headerText } from './request-body.js'
@@ -133,7 +133,7 @@ async function takeUpgrade(context: HttpContext, upgrade: Upgrade, opened: (open
 async function principalOf(context: HttpContext, request: IncomingMessage): Promise<Principal | Refusal> {
   const fault = framingFault(request)
   if (fault !== null) return fault
-  if (isStrangeHost(context, request)) return { status: 403, message: 'the Host header does not name this server' }
+  if (isUnknownHost(context, request)) return { status: 403, message: 'the Host header does not name this server' }
   const principal = await admit(context, request, pathOf(request))
   if (principal === null) return { status: 401, message: 'credentials are missing or wrong', headers: [challenge] }
   const asked = headerText(request, 'x-qwp-max-version') ?? '1'

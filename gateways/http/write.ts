@@ -7,7 +7,7 @@ import type { Receipt } from '../../engine/engine.js'
 import { ingestLineBody } from '../../pipeline/ingest.js'
 import { refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
-import { readOn, refuseUnread } from './guard.js'
+import { discardRemainder, refuseUnread } from './guard.js'
 import { replyEmpty, replyJson } from './replies.js'
 import { nextErrorId, partialBody, refusalOf, refusalOfReceipt, type WriteRefusal } from './write-errors.js'
 import { writePathV3, writeRequestOf } from './write-request.js'
@@ -113,7 +113,7 @@ function reportRejects({ log }: HttpContext, { response }: Exchange, receipt: Re
   log('W', 'http', `lines refused: ${first?.message} [line=${first?.line}, refused=${rejected}, stored=${rows}]`)
   if (response.destroyed) return
   replyJson(response, 400, partialBody(receipt))
-  readOn(response, 'known')
+  discardRemainder(response, 'known')
 }
 
 function refuse({ log }: HttpContext, { response }: Exchange, refusal: WriteRefusal): void {
@@ -124,5 +124,5 @@ function refuse({ log }: HttpContext, { response }: Exchange, refusal: WriteRefu
   // Version 3 reads `error`.
   const body = { code, message, line, errorId }
   replyJson(response, status, isV3(response.req) ? { error: message, ...body } : body)
-  readOn(response, 'known')
+  discardRemainder(response, 'known')
 }

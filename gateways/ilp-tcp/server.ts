@@ -13,12 +13,12 @@ import { hasRight } from '../../engine/base/rights.js'
 import type { Engine, Receipt } from '../../engine/engine.js'
 import { ingestLineStream } from '../../pipeline/ingest.js'
 import type { BindAddress } from '../common/bind-address.js'
+import { type ConnectionSlot, ConnectionSlots } from '../common/connection-slots.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import { readLine } from '../common/first-bytes.js'
 import type { LineKeys } from '../common/line-keys.js'
-import { closeServer, limitSettings, listen, remoteAddress, type TakenPort } from '../common/listen.js'
+import { type BoundPort, closeServer, limitSettings, listen, remoteAddress } from '../common/listen.js'
 import type { GatewayCounters } from '../common/metric.js'
-import { type Place, Places } from '../common/places.js'
 import { Refusals } from '../common/refusals.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { Principal } from '../common/users.js'
@@ -55,7 +55,7 @@ export interface LineTcpGateway {
 interface Gateway {
   readonly services: LineTcpServices
   options: LineTcpOptions
-  readonly places: Places
+  readonly slots: ConnectionSlots
   readonly refusals: Refusals
   /** Connected senders; null: unauthenticated. */
   readonly senders: Map<Socket, Principal | null>
@@ -67,7 +67,7 @@ const keepAliveProbeMs = 60_000
 const handshakeMs = 10_000
 
 export async function openLineTcpGateway(
-  on: BindAddress | TakenPort,
+  on: BindAddress | BoundPort,
   options: LineTcpOptions,
   services: LineTcpServices,
 ): Promise<LineTcpGateway> {
@@ -77,7 +77,7 @@ export async function openLineTcpGateway(
   const running = new Set<Promise<void>>()
   const gateway: Gateway = {
     ...{ services, options, senders: new Map(), closing: closing.signal },
-    places: new Places(placeLimits(options), { spare: 0, nowMs: () => services.clock.monotonicMs() }),
+    slots: new ConnectionSlots(placeLimits(options), { spare: 0, nowMs: () => services.clock.monotonicMs() }),
     refusals: new Refusals('ilp', services.log, services.clock),
   }
   const server = openServer(gateway, (socket, place) => {
@@ -90,7 +90,7 @@ export async function openLineTcpGateway(
     address,
     reconfigure: (changed) => {
       gateway.options = changed
-      gateway.places.limit(placeLimits(changed))
+      gateway.slots.limit(placeLimits(changed))
       dismiss(gateway)
     },
     close: () => close(server, closing, running),
@@ -103,7 +103,7 @@ function placeLimits({ connectionsMax, connectionsPerAddressMax }: LineTcpOption
 
 /** The slot of an accepted connection, and why it was evicted. */
 interface Held {
-  readonly place: Place
+  readonly place: ConnectionSlot
   dismissed: string | null
   /** The socket that carries the protocol: the accepted socket or its TLS socket. */
   socket: Socket
@@ -143,7 +143,7 @@ function openServer(gateway: Gateway, serveSocket: (socket: Socket, held: Held) 
 }
 
 /** Returns null when the connection was rejected. */
-function admit({ options, places, refusals, services }: Gateway, socket: Socket): Held | null {
+function admit({ options, slots, refusals, services }: Gateway, socket: Socket): Held | null {
   const turnAway = (reason: string): null => {
     services.registry.reject(description(socket, services), reason)
     socket.destroy()
@@ -154,7 +154,7 @@ function admit({ options, places, refusals, services }: Gateway, socket: Socket)
     refusals.note(socket, options.closed)
     return turnAway(options.closed)
   }
-  const place = places.enter({
+  const place = slots.enter({
     address: socket.remoteAddress,
     dismiss: (reason) => {
       held.dismissed = reason
@@ -241,7 +241,7 @@ async function signIn(
  * Marks the connection as working at its first whole lines, even before the engine accepts them: they must not be
  * lost.
  */
-function sinkOptions({ services, options }: Gateway, connection: Connection, place: Place) {
+function sinkOptions({ services, options }: Gateway, connection: Connection, place: ConnectionSlot) {
   const { engine } = services
   return {
     engine: {
@@ -334,7 +334,7 @@ function isSigned(key: KeyObject, challenge: Uint8Array, signature: Buffer): boo
 }
 
 /** Binds the port and closes connections while the server starts, so that senders keep their lines and retry. */
-export async function takeLinePort(bindTo: BindAddress): Promise<TakenPort> {
+export async function bindLinePort(bindTo: BindAddress): Promise<BoundPort> {
   const server = createServer((socket) => socket.destroy())
   return { server, address: await listen(server, bindTo), handOver: () => {} }
 }

@@ -4,9 +4,9 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import { brokenStatus, framingFault, respondToBroken } from '../common/http-framing.js'
+import { type ConnectionSlot, ConnectionSlots } from '../common/connection-slots.js'
+import { framingFault, malformedStatus, respondToMalformed } from '../common/http-framing.js'
 import { isLingering, linger, lingerLimits } from '../common/linger.js'
-import { type Place, Places } from '../common/places.js'
 import type { TlsServerOptions } from '../common/tls.js'
 
 /** Index of the shared word that holds one of `healthStates`. */
@@ -38,8 +38,8 @@ export function healthServer(
   let metricsWaiting = 0
   const settings = { maxHeaderSize: headerBytesMax, headersTimeout: headersMs, requestTimeout: headersMs }
   const options = { spare: spareConnections, nowMs: () => performance.now() }
-  const places = new Places({ max: connectionsMax, perAddressMax: 0 }, options)
-  const known = new WeakMap<Socket, Place>()
+  const places = new ConnectionSlots({ max: connectionsMax, perAddressMax: 0 }, options)
+  const known = new WeakMap<Socket, ConnectionSlot>()
   const serve: RequestListener = (request, response) => {
     request.resume()
     const fault = framingFault(request)
@@ -74,10 +74,15 @@ export function healthServer(
 }
 
 /** Assigns slots before the TLS handshake; requests arrive on the TLS socket. */
-function watchSockets(server: Server, places: Places, known: WeakMap<Socket, Place>, isTls: boolean): void {
-  const handshakes = new Map<string, Place>()
+function watchSockets(
+  server: Server,
+  places: ConnectionSlots,
+  known: WeakMap<Socket, ConnectionSlot>,
+  isTls: boolean,
+): void {
+  const handshakes = new Map<string, ConnectionSlot>()
   const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
-  const begin = (socket: Socket, place: Place): void => {
+  const begin = (socket: Socket, place: ConnectionSlot): void => {
     known.set(socket, place)
     const destroySoon = (): void => {
       place.depart()
@@ -111,7 +116,7 @@ function watchSockets(server: Server, places: Places, known: WeakMap<Socket, Pla
     if (place === undefined || !socket.writable || error.code === 'ECONNRESET') socket.destroy()
     else {
       place.depart()
-      respondToBroken(socket, brokenStatus(error.code))
+      respondToMalformed(socket, malformedStatus(error.code))
     }
   })
 }

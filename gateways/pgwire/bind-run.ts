@@ -59,8 +59,8 @@ export function shapeOf(
   const prefix = Buffer.from(bytes.subarray(start, starts[0]! - 4))
   if (formats > 0)
     for (let index = 0; index < count; index++) prefix[formats + index * 2 + 1] = Number(binary[index % samples.length])
-  const behind = Math.max(ends[count - 1]!, starts[count - 1]!)
-  return { prefix, formats, suffix: Buffer.from(bytes.subarray(behind, end)), types: columnTypes, binary, tuples }
+  const after = Math.max(ends[count - 1]!, starts[count - 1]!)
+  return { prefix, formats, suffix: Buffer.from(bytes.subarray(after, end)), types: columnTypes, binary, tuples }
 }
 
 /** Offset of the format codes within a Bind to the unnamed portal; 0 unless each parameter has one. */

@@ -24,7 +24,7 @@ import type { BindMemory } from './protocol/bound-parameters.js'
 import type { Inbound } from './protocol/inbound.js'
 import type { TransactionStatus } from './protocol/messages.js'
 import type { Outbound } from './protocol/outbound.js'
-import type { Channels, Inbox, Noted } from './transaction/channels.js'
+import type { Channels, Inbox, PendingRequest } from './transaction/channels.js'
 import type { RowCursor, Rows } from './transaction/row-cursor.js'
 
 type PgAuthentication = 'cleartext' | 'md5' | 'scram-sha-256'
@@ -156,8 +156,8 @@ export interface Portal {
   done: string | null
 }
 
-/** A change deferred until COMMIT (held-changes.ts). */
-export interface HeldChange {
+/** A change deferred until COMMIT (deferred-changes.ts). */
+export interface DeferredChange {
   /** Rows that must be stored before the change runs; null: it does not depend on pending rows. */
   rows: RowTransaction | null
   /** Tables that it changes or whose rows it needs, in lower case. */
@@ -198,7 +198,7 @@ export interface PgSession extends PgServices {
    */
   transaction: RowTransaction
   /** Changes that COMMIT runs before it stores these rows, oldest first. */
-  readonly held: HeldChange[]
+  readonly held: DeferredChange[]
   /** Savepoints of the transaction, oldest first. */
   savepoints: Savepoint[]
   /** Position in the pending rows at the last unanswered Sync; null: there is none. */
@@ -206,7 +206,7 @@ export interface PgSession extends PgServices {
   readonly pendingSyncs: PendingSyncs[]
   readonly channels: Channels
   /** LISTEN and NOTIFY pending until the end of the transaction. */
-  readonly noted: Map<string, Noted>
+  readonly noted: Map<string, PendingRequest>
   /** Notifications received and not yet sent to the client. */
   readonly inbox: Inbox
   /** Null: no transaction is open. */

@@ -22,7 +22,7 @@ import {
 } from './protocol/messages.js'
 import type { MessageReader } from './protocol/reader.js'
 import { PgError } from './protocol/sqlstate.js'
-import { demandSound, fieldsOf, type Outcome, runStatement } from './run.js'
+import { fieldsOf, type Outcome, requireSound, runStatement } from './run.js'
 import { fail } from './transaction/failure.js'
 import { checkNoted, deliverNotifications, sendInbox } from './transaction/notifications.js'
 import { closeCursors, closePortals, type Waiting } from './transaction/portals.js'
@@ -49,7 +49,7 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
   pg.text = text
   const [statement, second] = pg.engine.parse(text)
   if (second !== undefined) throw new PgError('42601', 'cannot insert multiple commands into a prepared statement')
-  if (statement !== undefined) demandSound(pg, statement)
+  if (statement !== undefined) requireSound(pg, statement)
   const prepared: Prepared = {
     name,
     statement: statement ?? null,
@@ -64,14 +64,14 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
   }
   // A named statement reports errors now; for an unnamed one the response to Describe or Execute follows
   // immediately.
-  if (name !== '' && statement !== undefined) demandSense(pg, prepared, statement)
+  if (name !== '' && statement !== undefined) requireSense(pg, prepared, statement)
   pg.statements.set(name, prepared)
   pg.out.put(parseComplete)
   return null
 }
 
 /** Checks that the statement is valid. Rights are checked when it runs, since they may change until then. */
-function demandSense(pg: PgSession, prepared: Prepared, statement: ParsedStatement): void {
+function requireSense(pg: PgSession, prepared: Prepared, statement: ParsedStatement): void {
   try {
     described(pg, prepared, statement)
   } catch (error) {
@@ -103,7 +103,7 @@ export function bind(pg: PgSession, reader: MessageReader): Waiting {
   const { bound: sent, binary } = readBound(reader.source, reader.at, reader.end, prepared.memory, reuse)
   const types = typesOf(pg, prepared, sent.count)
   const bound = pg.out.encoding === null ? sent : recodedBound(sent, types, pg.out.encoding)
-  if (binary.length > 1) demandFormats(pg, prepared, binary.length)
+  if (binary.length > 1) requireFormats(pg, prepared, binary.length)
   // This is the second Bind of its form, so more are likely.
   if (reuse && prepared.isRepeated) prepared.shape = shapeOf(prepared, sent, types, start, reader.end)
   prepared.isRepeated = true
@@ -144,7 +144,7 @@ function typesOf(pg: PgSession, prepared: Prepared, count: number): Description[
 }
 
 /** Requires one format per column. */
-function demandFormats(pg: PgSession, prepared: Prepared, count: number): void {
+function requireFormats(pg: PgSession, prepared: Prepared, count: number): void {
   const { statement } = prepared
   const columns = statement === null ? null : described(pg, prepared, statement).columns
   if (columns === null || columns.length === count) return

@@ -30,15 +30,16 @@ export async function fetch(
   options: RunOptions,
 ): Promise<Rows | string> {
   const binary = cursor.binary && options.binary.length === 0 ? [true] : options.binary
-  const way: Way = { pg, cursor, binary }
-  const { from, count, backwardTo } = await routeOf(way, statement)
+  const context: FetchContext = { pg, cursor, binary }
+  const { from, count, backwardTo } = await routeOf(context, statement)
   if (statement.move && backwardTo !== null) {
     if (count > 0 && !cursor.scroll) throw onlyForward()
     Object.assign(cursor, { at: backwardTo, ended: false })
     return `MOVE ${count}`
   }
-  const rows = await seek(way, from)
-  const taken = backwardTo === null ? new ForwardRows(way, rows, count) : await gather(way, rows, count, backwardTo)
+  const rows = await seek(context, from)
+  const taken =
+    backwardTo === null ? new ForwardRows(context, rows, count) : await gather(context, rows, count, backwardTo)
   if (!statement.move) return taken
   return `MOVE ${(await taken.send(null, Number.POSITIVE_INFINITY)).rows}`
 }
@@ -59,20 +60,20 @@ export async function moveInPortal(pg: PgSession, portal: Portal, { direction, r
   return `MOVE ${moved.rows}`
 }
 
-interface Way {
+interface FetchContext {
   readonly pg: PgSession
   readonly cursor: SqlCursor
   readonly binary: readonly boolean[]
 }
 
-async function routeOf(way: Way, { direction, rows }: Fetch): Promise<Route> {
-  const { cursor } = way
+async function routeOf(context: FetchContext, { direction, rows }: Fetch): Promise<Route> {
+  const { cursor } = context
   const count = rows ?? Number.POSITIVE_INFINITY
   // "After the last row" is one position further.
   const place = cursor.at + (cursor.ended ? 1 : 0)
   if (direction === 'absolute') {
     if (count >= 0) return oneRow(count)
-    await seek(way, Number.POSITIVE_INFINITY)
+    await seek(context, Number.POSITIVE_INFINITY)
     return oneRow(cursor.at + 1 + count)
   }
   if (count === 0) return cursor.ended ? { from: cursor.at, count: 0, backwardTo: null } : oneRow(cursor.at)
@@ -90,7 +91,7 @@ function oneRow(number: number): Route {
 }
 
 /** Moves to just after `place` rows, or after all of them. */
-async function seek({ pg, cursor, binary }: Way, place: number): Promise<RowCursor> {
+async function seek({ pg, cursor, binary }: FetchContext, place: number): Promise<RowCursor> {
   const otherForm = cursor.rows !== null && !sameForm(cursor.rows.binary, binary)
   const back = place < cursor.passed
   if (back && !cursor.scroll) throw onlyForward()
@@ -139,7 +140,7 @@ class ForwardRows implements Rows {
   readonly #rows: RowCursor
   #left: number
 
-  constructor({ cursor }: Way, rows: RowCursor, count: number) {
+  constructor({ cursor }: FetchContext, rows: RowCursor, count: number) {
     this.columns = rows.columns
     this.binary = rows.binary
     this.#cursor = cursor
@@ -163,7 +164,12 @@ class ForwardRows implements Rows {
   async close(): Promise<void> {}
 }
 
-async function gather({ cursor }: Way, rows: RowCursor, count: number, backwardTo: number): Promise<BackwardRows> {
+async function gather(
+  { cursor }: FetchContext,
+  rows: RowCursor,
+  count: number,
+  backwardTo: number,
+): Promise<BackwardRows> {
   if (count > 0 && !cursor.scroll) throw onlyForward()
   const gathered = new GatheredRows()
   if (count > 0) cursor.passed += (await rows.send(gathered, count)).rows

@@ -1,7 +1,7 @@
 // Runs one statement of a PostgreSQL client: in the session if it is about the session (such as BEGIN or SET),
 // otherwise in the engine. Sends the rows, the command tag or the error to the client.
 
-import { demandRight } from '../../engine/base/rights.js'
+import { requireRight } from '../../engine/base/rights.js'
 import type { ParsedStatement, ResultColumn } from '../../engine/engine.js'
 import { type DataType, pgOidOf } from '../../engine/types/column-types.js'
 import type { PgSession, RunOptions } from './context.js'
@@ -14,10 +14,10 @@ import { runSessionStatement } from './session-statements.js'
 import { boundBySql, type ExecuteStatement } from './sql-prepare.js'
 import { logStatement } from './statement-log.js'
 import { adaptedStatement } from './transaction/create-table.js'
-import { applyHeldBefore, hold } from './transaction/held-changes.js'
-import { holdSchemas } from './transaction/held-schemas.js'
-import { hasDraft } from './transaction/held-state.js'
-import { holdUpsert } from './transaction/held-upserts.js'
+import { applyDeferredBefore, deferChange } from './transaction/deferred-changes.js'
+import { deferSchemaChange } from './transaction/deferred-schemas.js'
+import { hasDraft } from './transaction/deferred-state.js'
+import { deferUpsert } from './transaction/deferred-upserts.js'
 import { countedTag, type Rows } from './transaction/row-cursor.js'
 import { isPlainInsert, isReturning, isUpsert, noteInserted, runInEngine } from './transaction/run-engine.js'
 import { boundRows, settle, settleRows } from './transaction/transaction.js'
@@ -45,8 +45,8 @@ export function runStatement(pg: PgSession, parsed: ParsedStatement, options: Ru
 function run(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> | Outcome {
   const { statement } = parsed
   pg.text = parsed.text
-  demandSound(pg, parsed)
-  const before = applyHeldBefore(pg, parsed)
+  requireSound(pg, parsed)
+  const before = applyDeferredBefore(pg, parsed)
   if (before !== null) return before.then(() => run(pg, parsed, options))
   if (isUpsert(pg, parsed)) return upsert(pg, parsed, options)
   if (isPlainInsert(parsed)) return insertRows(pg, parsed, options)
@@ -56,7 +56,7 @@ function run(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promi
   if (own !== null) return own
   if (statement.kind === 'execute') return runPrepared(pg, statement, options)
   if (statement.kind === 'copy' && statement.target.kind === 'connection') return copy(pg, parsed, statement)
-  const held = holdSchemas(pg, parsed, options) ?? hold(pg, parsed, options)
+  const held = deferSchemaChange(pg, parsed, options) ?? deferChange(pg, parsed, options)
   if (held !== null) return held
   const settled = isReturning(parsed) ? null : settleRows(pg, parsed)
   const adapted = adaptedStatement(pg, parsed)
@@ -66,7 +66,7 @@ function run(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promi
 async function copy(pg: PgSession, parsed: ParsedStatement, statement: CopyStatement): Promise<string> {
   if (pg.status === 'I' || statement.direction === 'to') await settleRows(pg, parsed)
   if (statement.direction === 'to') return copyOut(pg, parsed, statement)
-  demandRight(pg.session, 'write', statement.position)
+  requireRight(pg.session, 'write', statement.position)
   return copyIn(pg, statement)
 }
 
@@ -78,7 +78,7 @@ function runPrepared(pg: PgSession, statement: ExecuteStatement, options: RunOpt
 
 /** The rows that the session has not stored yet are stored first, since the statement reads the table. */
 async function upsert(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> {
-  if (pg.status === 'T' || hasDraft(pg)) return holdUpsert(pg, parsed, options)
+  if (pg.status === 'T' || hasDraft(pg)) return deferUpsert(pg, parsed, options)
   await settle(pg)
   return runInEngine(pg, adaptedStatement(pg, parsed), options)
 }
@@ -94,7 +94,7 @@ function insertRows(pg: PgSession, parsed: ParsedStatement, options: RunOptions)
 const wantsSound: ReadonlySet<string> = new Set(['begin', 'savepoint', 'release'])
 
 /** Throws PgError in a failed transaction, which accepts only statements that end it. */
-export function demandSound(pg: PgSession, { statement }: ParsedStatement): void {
+export function requireSound(pg: PgSession, { statement }: ParsedStatement): void {
   if (pg.status !== 'E') return
   if (statement.kind === 'transaction' && !wantsSound.has(statement.action)) return
   throw new PgError('25P02', 'current transaction is aborted, commands ignored until end of transaction block')
@@ -122,14 +122,14 @@ export async function respond(pg: PgSession, outcome: Outcome, describe: boolean
 }
 
 export function fieldsOf(columns: readonly ResultColumn[], binary: readonly boolean[]): FieldDescription[] {
-  return columns.map(({ name, type, origin }, index) => ({
+  return columns.map(({ name, type, baseColumn }, index) => ({
     name,
     oid: pgOidOf(type),
     size: sizes[pgOidOf(type)] ?? -1,
-    modifier: origin?.modifier ?? modifierOf(type),
+    modifier: baseColumn?.modifier ?? modifierOf(type),
     binary: isBinary(binary, index),
-    relation: origin?.relation ?? 0,
-    attribute: origin?.attribute ?? 0,
+    relation: baseColumn?.relation ?? 0,
+    attribute: baseColumn?.attribute ?? 0,
   }))
 }
 

@@ -6,13 +6,13 @@ import { setMaxListeners } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { SqlError } from '../../engine/base/errors.js'
-import { demandRight } from '../../engine/base/rights.js'
+import { requireRight } from '../../engine/base/rights.js'
 import { type NamedStatements, postgresDialect } from '../../engine/engine.js'
 import type { BindAddress } from '../common/bind-address.js'
+import { type ConnectionSlot, ConnectionSlots, type Limit } from '../common/connection-slots.js'
 import type { Connection } from '../common/connections.js'
 import { linger, lingerLimits } from '../common/linger.js'
-import { closeServer, limitSettings, listen, remoteAddress, type TakenPort } from '../common/listen.js'
-import { type Limit, type Place, Places } from '../common/places.js'
+import { type BoundPort, closeServer, limitSettings, listen, remoteAddress } from '../common/listen.js'
 import { Refusals } from '../common/refusals.js'
 import type { Principal } from '../common/users.js'
 import type { PgOptions, PgServices, PgSession, Prepared } from './context.js'
@@ -32,14 +32,14 @@ import { noticeOf, PgError } from './protocol/sqlstate.js'
 import { type CancelRequest, readStartUp, type StartUp, startUpOptions } from './protocol/start-up.js'
 import { serveSession } from './session.js'
 import { configure } from './session-statements.js'
-import { followSettings } from './transaction/block-settings.js'
+import { applySessionSettings } from './transaction/block-settings.js'
 import { Channels } from './transaction/channels.js'
 import { noteNotification } from './transaction/notifications.js'
 import { applySetting, reportedAtStart, versionSettings } from './transaction/settings.js'
 import { exportSnapshot } from './transaction/snapshots.js'
 
 export type { PgOptions, PgServices } from './context.js'
-export { takePgPort } from './protocol/starting.js'
+export { bindPgPort } from './protocol/starting.js'
 
 export interface PgGateway {
   readonly address: BindAddress
@@ -69,7 +69,7 @@ interface Gateway {
   readonly options: PgOptions
   readonly services: PgServices
   readonly sessions: Sessions
-  readonly places: Places
+  readonly slots: ConnectionSlots
   readonly refusals: Refusals
   readonly channels: Channels
   readonly snapshots: PgSession['snapshots']
@@ -77,7 +77,7 @@ interface Gateway {
 }
 
 export async function openPgGateway(
-  on: BindAddress | TakenPort,
+  on: BindAddress | BoundPort,
   options: PgOptions,
   services: PgServices,
 ): Promise<PgGateway> {
@@ -88,7 +88,10 @@ export async function openPgGateway(
   const running = new Set<Promise<void>>()
   const gateway: Gateway = {
     ...{ options: { ...options }, services, sessions: new Map(), channels: new Channels(), snapshots: new Map() },
-    places: new Places(placeLimits(options), { spare: spareConnections, nowMs: () => services.clock.monotonicMs() }),
+    slots: new ConnectionSlots(placeLimits(options), {
+      spare: spareConnections,
+      nowMs: () => services.clock.monotonicMs(),
+    }),
     refusals: new Refusals('pg', services.log, services.clock),
     closing: closing.signal,
   }
@@ -110,10 +113,10 @@ function placeLimits({ connectionsMax, connectionsPerAddressMax }: PgOptions) {
 }
 
 /** Sessions read the options whenever they need them. */
-function reconfigure({ options, places, sessions }: Gateway, changed: PgOptions): void {
+function reconfigure({ options, slots, sessions }: Gateway, changed: PgOptions): void {
   Object.assign(options, changed)
-  places.limit(placeLimits(changed))
-  for (const { pg } of sessions.values()) followSettings(pg)
+  slots.limit(placeLimits(changed))
+  for (const { pg } of sessions.values()) applySessionSettings(pg)
 }
 
 async function close(server: Server, closing: AbortController, running: ReadonlySet<Promise<void>>): Promise<void> {
@@ -127,7 +130,7 @@ async function serve(gateway: Gateway, accepted: Socket): Promise<void> {
   const { registry, tls } = gateway.services
   accepted.on('error', () => {})
   const guest: Guest = { dismissed: null }
-  const place = gateway.places.enter({
+  const place = gateway.slots.enter({
     address: accepted.remoteAddress,
     dismiss: (reason) => {
       guest.dismissed = reason
@@ -162,7 +165,7 @@ interface Talk {
   readonly accepted: Socket
   /** The socket that carries the protocol: the accepted socket or its TLS socket. */
   readonly socket: Socket
-  readonly place: Place
+  readonly place: ConnectionSlot
   readonly signedIn: () => void
 }
 
@@ -216,7 +219,11 @@ async function talk(gateway: Gateway, guest: Guest, { accepted, socket, place, s
 async function end(
   socket: Socket,
   inbound: Inbound,
-  { out, place, farewell }: { readonly out: Outbound; readonly place: Place; readonly farewell: NoticeFields | null },
+  {
+    out,
+    place,
+    farewell,
+  }: { readonly out: Outbound; readonly place: ConnectionSlot; readonly farewell: NoticeFields | null },
 ): Promise<void> {
   if (farewell !== null) out.put(errorResponse(farewell))
   await out.flush()
@@ -295,7 +302,7 @@ async function converseAs(
     if (!startUpOnly.has(name) && !name.startsWith('_pq_.')) applySetting(pg, name, [value])
   }
   for (const [name, value] of pg.settings) pg.started.set(name, value)
-  followSettings(pg)
+  applySessionSettings(pg)
   for (const message of reportedAtStart(pg)) out.put(message)
   const secret = randomInt(2 ** 31)
   out.put(backendKeyData(connection.id, secret))
@@ -393,7 +400,7 @@ function signal(sessions: Sessions, by: PgSession, process: number, ends: boolea
     by.out.put(noticeResponse({ ...notThere, message: `PID ${process} is not a PostgreSQL backend process` }))
     return false
   }
-  if (found.principal.user !== by.session.user) demandRight(by.session, 'admin')
+  if (found.principal.user !== by.session.user) requireRight(by.session, 'admin')
   if (ends) found.end()
   else found.pg.running?.abort('canceling statement due to user request')
   return true

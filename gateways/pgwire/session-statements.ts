@@ -6,7 +6,7 @@ import type { PgSession } from './context.js'
 import { noticeResponse, parameterStatus } from './protocol/messages.js'
 import { PgError } from './protocol/sqlstate.js'
 import { prepareBySql } from './sql-prepare.js'
-import { followSettings, noteLocal, setBlockModes } from './transaction/block-settings.js'
+import { applySessionSettings, noteLocal, setBlockModes } from './transaction/block-settings.js'
 import { noteListening, noteNotification } from './transaction/notifications.js'
 import { closeCursors } from './transaction/portals.js'
 import { applySetting, checkSetting, reportedSettings, resetSettings, settingName } from './transaction/settings.js'
@@ -28,7 +28,7 @@ export function runSessionStatement(
       return runSet(pg, statement)
     case 'reset':
       resetSettings(pg, statement.name)
-      followSettings(pg)
+      applySessionSettings(pg)
       return 'RESET'
     case 'deallocate':
       return deallocate(pg, statement)
@@ -100,7 +100,7 @@ function change(pg: PgSession, name: string, values: readonly string[], local: b
   if (reportedSettings.has(changed.name)) {
     pg.out.put(parameterStatus(reportedSettings.get(changed.name) ?? changed.name, changed.value))
   }
-  followSettings(pg)
+  applySessionSettings(pg)
 }
 
 /** Runs SET TRANSACTION and SET SESSION CHARACTERISTICS, which applies to future transactions. */
@@ -134,7 +134,7 @@ async function discard(pg: PgSession, { what }: Of<'discard'>): Promise<string> 
     pg.channels.leave(pg, null)
     await closeCursors(pg, () => true)
     resetSettings(pg, 'all')
-    followSettings(pg)
+    applySessionSettings(pg)
   }
   return `DISCARD ${word.toUpperCase()}`
 }

@@ -12,11 +12,11 @@ import { readyForQuery } from './protocol/messages.js'
 import { MessageReader } from './protocol/reader.js'
 import { PgError } from './protocol/sqlstate.js'
 import { simpleQuery } from './simple-query.js'
+import { discardDeferred } from './transaction/deferred-state.js'
 import { fail } from './transaction/failure.js'
-import { forgetRows } from './transaction/held-state.js'
 import { sendInbox } from './transaction/notifications.js'
 import { closeCursors, closePortals, type Waiting } from './transaction/portals.js'
-import { leaveSnapshots } from './transaction/snapshots.js'
+import { releaseSnapshots } from './transaction/snapshots.js'
 import { respondToSyncs } from './transaction/transaction.js'
 
 const codeOf = (character: string): number => character.charCodeAt(0)
@@ -74,8 +74,8 @@ export async function serveSession(pg: PgSession, inbound: Inbound): Promise<voi
   } finally {
     pg.channels.leave(pg, null)
     await respondToSyncs(pg)
-    forgetRows(pg)
-    leaveSnapshots(pg)
+    discardDeferred(pg)
+    releaseSnapshots(pg)
     await closePortals(pg)
     await closeCursors(pg, () => true)
   }

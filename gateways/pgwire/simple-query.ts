@@ -2,7 +2,7 @@
 // ReadyForQuery. The first error ends the string.
 
 import { NetworkError } from '../../engine/base/errors.js'
-import { turnOfOthers } from '../../engine/base/turns.js'
+import { yieldToEventLoop } from '../../engine/base/event-loop.js'
 import type { ParsedStatement } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
 import { noParameters } from './protocol/bound-parameters.js'
@@ -71,7 +71,7 @@ async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[])
       await runOne(pg, statement, false)
       // Small statements complete synchronously, so thousands of them would block the event loop.
       if (pg.clock.monotonicMs() - turnMs < runMs) continue
-      await turnOfOthers()
+      await yieldToEventLoop()
       turnMs = pg.clock.monotonicMs()
     }
     retained = true

@@ -1,7 +1,7 @@
 // Logs statements (setting log.sql.query.progress.exe): each one that ran, with the time until its first rows. A
 // batch of INSERTs that was processed at once is one record, and long VALUES lists are truncated.
 
-import { shownText } from '../../engine/base/secret-text.js'
+import { redactedText } from '../../engine/base/secret-text.js'
 import type { ParsedStatement } from '../../engine/engine.js'
 import type { PgSession } from './context.js'
 
@@ -18,5 +18,5 @@ export function logBytes(pg: PgSession, bytes: Buffer, start: number, end: numbe
 
 function logText({ log, clock }: PgSession, text: string, begunMs: number): void {
   const timeMs = Math.round((clock.monotonicMs() - begunMs) * 1000) / 1000
-  log('I', 'pg', `[exe] ${shownText(text)} [cached=false, time=${timeMs}ms]`)
+  log('I', 'pg', `[exe] ${redactedText(text)} [cached=false, time=${timeMs}ms]`)
 }

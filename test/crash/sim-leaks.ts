@@ -27,7 +27,7 @@ export function checkLeaks(host: SimHost, disk: FaultyDisk, model: Model): void 
   if (segments.length > segmentsMax) throw new Error(`log segments are left over [${segments.join()}]`)
   const manifests = files.list('/db/manifest')
   if (manifests.length !== 1) throw new Error(`manifest files are left over [${manifests.join()}]`)
-  const rows = tables.flatMap(({ generations }) => generations)
+  const rows = tables.flatMap(({ memtables }) => memtables)
   if (rows.length > 0) throw new Error('memtables are left over')
   if (host.allocator.used(budgets.flush) > 0) throw new Error('memory of jobs is left over')
 }

@@ -14,7 +14,7 @@
 
 import { FileError } from '../../engine/base/errors.js'
 import type { Files } from '../../engine/base/files.js'
-import type { HeldSnapshots } from '../../engine/session/catalog-view.js'
+import type { PinnedSnapshots } from '../../engine/session/catalog-view.js'
 import type { Receipt } from '../../engine/storage/jobs/messages.js'
 import type { TableVersion } from '../../engine/storage/schema/schema.js'
 import type { CommitMode } from '../../engine/wal/types.js'
@@ -78,7 +78,7 @@ export interface SimOptions {
 }
 
 interface Hold {
-  readonly held: HeldSnapshots
+  readonly held: PinnedSnapshots
   readonly tables: readonly ObservedTable[]
 }
 

@@ -20,11 +20,11 @@ export function randomSample(random: Random): Omit<DuckQuery, 'kind'> {
   const table = random.pick(tableNames)
   const source = { random, columns: columnsOf('') }
   const [interval, words] = random.pick(intervals)
-  const origin = interval === '1w' ? '1970-01-05' : '1970-01-01'
+  const sourcePosition = interval === '1w' ? '1970-01-05' : '1970-01-01'
   const bucket: Pair = {
     type: 'time',
     ours: 'ts',
-    duck: `time_bucket(interval '${words}', ts, timestamp '${origin}')`,
+    duck: `time_bucket(interval '${words}', ts, timestamp '${sourcePosition}')`,
   }
   const keys = random.chance(0.5) ? [same('text', random.pick(['sym', 'host']))] : []
   const values = Array.from({ length: random.between(1, 3) }, () => randomAggregate(source))

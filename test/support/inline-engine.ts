@@ -81,7 +81,7 @@ export class InlineEngine {
     const memtables = options.memtableBytes ?? 32 * MIB
     initializeHeap(this.memory, { limits: [12 * MIB, memtables, cacheBytes + 2 * MIB, 32 * MIB, 24 * MIB] })
     this.allocator = createAllocator(this.memory, 1)
-    initializeRing(this.memory, this.allocator.demand(MIB, budgets.ingest), MIB)
+    initializeRing(this.memory, this.allocator.allocateOrThrow(MIB, budgets.ingest), MIB)
     const kernels = loadKernels(this.memory)
     const cacheAddress = createChunkCache(this.memory, this.allocator, cacheBytes)
     const { memory } = this
@@ -155,7 +155,7 @@ export class InlineEngine {
     const allocator = createAllocator(memory, 0)
     const cache = readyChunks(new ChunkCache(memory, allocator, cacheAddress, 0))
     const partAccess = createPartAccess({ files, directory, memory, allocator, kernels, cache })
-    const arena = allocator.demand(inlineArenaBytes, budgets.queries)
+    const arena = allocator.allocateOrThrow(inlineArenaBytes, budgets.queries)
     const inline = new InlineExecutor({ memory, clock, kernels, partAccess, arena })
     return new InlineExecution({ inline, memory: this.memory, view, queries: this.#queryPool })
   }

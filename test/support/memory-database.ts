@@ -71,7 +71,7 @@ export class MemoryDatabase {
       version: schema.version,
       schema,
       parts: [],
-      generations: [],
+      memtables: [],
       dictionaries: [],
     })
     return {

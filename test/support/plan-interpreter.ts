@@ -225,14 +225,14 @@ interface Grid {
 
 function gridOf(plan: Sample, unit: TimestampUnit, first: bigint): Grid {
   const { interval, align, from } = plan
-  const origin = align.kind === 'first' ? first : (from ?? 0n)
+  const sourcePosition = align.kind === 'first' ? first : (from ?? 0n)
   const zone = align.kind === 'calendar' && align.zone !== null ? timeZone(align.zone) : null
   const scale = ticksPerMicro(unit)
   const offset = align.kind === 'calendar' ? align.offsetMicros * scale : 0n
   const local = (ts: bigint): bigint => (zone === null ? ts : toZone(ts / scale, zone) * scale)
   const utc = (ts: bigint): bigint => (zone === null ? ts : fromZone(ts / scale, zone) * scale)
   // FROM moves the grid; without it buckets count from the epoch of local time plus the offset.
-  const anchor = align.kind === 'calendar' && from !== null ? local(from) : origin
+  const anchor = align.kind === 'calendar' && from !== null ? local(from) : sourcePosition
   return {
     floor: (ts) =>
       utc(floorTimestamp(local(ts) - offset, interval, unit, anchor === 0n ? 0n : anchor - offset) + offset),

@@ -101,7 +101,7 @@ export class SimHost {
     memory.u8.set(rubbish, heapBase)
     initializeHeap(memory, { limits: [8 * MIB, options.memtableBytes, cacheBytes + 2 * MIB, MIB, 12 * MIB] })
     this.allocator = createAllocator(memory, 1)
-    initializeRing(memory, this.allocator.demand(ringBytes, budgets.ingest), ringBytes)
+    initializeRing(memory, this.allocator.allocateOrThrow(ringBytes, budgets.ingest), ringBytes)
     const cacheAddress = createChunkCache(memory, this.allocator, cacheBytes)
     const reader = (threadId: number) => this.createReader(cacheAddress, threadId)
     this.catalog = new CatalogView(

@@ -26,8 +26,8 @@ export function readTable(tools: ReadTools, snapshot: TableSnapshot): ObservedTa
   const columns = liveColumns(schema)
   const collected: Collected = { columns, cells: columns.map(() => []), rows: 0 }
   for (const part of snapshot.version.parts) readPart(tools, snapshot, part.id, collected)
-  snapshot.version.generations.forEach(({ address }, index) => {
-    readGeneration(tools.memory, snapshot, address, snapshot.visibleRows[index] as number, collected)
+  snapshot.version.memtables.forEach(({ address }, index) => {
+    readMemtable(tools.memory, snapshot, address, snapshot.visibleRows[index] as number, collected)
   })
   const order = rowOrder(snapshot, collected)
   return {
@@ -67,15 +67,15 @@ function checkSorted(cells: readonly Cell[], from: number, file: string): void {
   }
 }
 
-function readGeneration(
+function readMemtable(
   memory: SharedMemory,
   snapshot: TableSnapshot,
-  generation: number,
+  memtable: number,
   visible: number,
   into: Collected,
 ): void {
-  for (let index = 0; index < blockCount(memory, generation); index++) {
-    const block = blockAt(memory, generation, index)
+  for (let index = 0; index < blockCount(memory, memtable); index++) {
+    const block = blockAt(memory, memtable, index)
     const firstRow = memory.u32[block >>> 2]!
     const used = Math.max(0, Math.min(memory.u32[(block + 8) >>> 2]!, visible - firstRow))
     if (used === 0) continue

@@ -14,10 +14,10 @@ import type { ExecContext } from '../batch/context.js'
 import { type ValueReader, valueReader } from '../batch/values.js'
 import type { Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
-import { BitAccumulator, DoublesAccumulator, EndAccumulator } from './cell-accumulators.js'
+import { BitAccumulator, DoublesAccumulator, FirstLastAccumulator } from './cell-accumulators.js'
 import { ChosenAccumulator } from './chosen-accumulator.js'
 import { NumberCollector } from './collecting-accumulators.js'
-import { OncePerCode, symbolsBehind } from './dictionary-arguments.js'
+import { OncePerDictionaryEntry, underlyingSymbols } from './dictionary-arguments.js'
 import { DistinctAccumulator } from './distinct-accumulator.js'
 import { ExtremeAccumulator, RowCountAccumulator, SumAccumulator } from './number-accumulators.js'
 import { StringExtremeAccumulator, SymbolExtremeAccumulator } from './string-extremes.js'
@@ -45,11 +45,11 @@ const accumulators: { readonly [K in Kind]: Create<K> } = {
   'string-extreme': (context, { best }, { args: [argument] }) =>
     argument?.type.name === 'SYMBOL'
       ? new SymbolExtremeAccumulator(context, best)
-      : new OncePerCode(context, new StringExtremeAccumulator(context, best)),
-  end: (context, { end }, { args: [argument] }) => argument && new EndAccumulator(context, argument.type, end),
+      : new OncePerDictionaryEntry(context, new StringExtremeAccumulator(context, best)),
+  end: (context, { end }, { args: [argument] }) => argument && new FirstLastAccumulator(context, argument.type, end),
   chosen: (context, how, { call }) => new ChosenAccumulator(context, call, how),
   bits: (context, { fold }, { args: [argument] }) => argument && new BitAccumulator(context, argument.type, fold),
-  distinct: (context) => new OncePerCode(context, new DistinctAccumulator(context)),
+  distinct: (context) => new OncePerDictionaryEntry(context, new DistinctAccumulator(context)),
   doubles: (context, how) => new DoublesAccumulator(context, how),
   numbers: (context, { value }, { args, constants: [, share = null] }) =>
     args.length > 1 && typeof share !== 'number'
@@ -67,7 +67,7 @@ export interface Created {
 export function createAccumulator(context: ExecContext, call: AggregateCall): Created {
   const row = aggregateOf(call.name, call.args)
   assert(row !== undefined, `no aggregate of that signature [name=${call.name}]`)
-  const args = row.column?.kind === 'string-extreme' ? call.args.map(symbolsBehind) : call.args
+  const args = row.column?.kind === 'string-extreme' ? call.args.map(underlyingSymbols) : call.args
   const accumulator = columnAccumulator(context, row, { call, args, constants: call.args.map(constantOf) })
   if (accumulator === undefined) return { accumulator: new InterpretedAccumulator(context, call, row), args: call.args }
   return { accumulator, args: args.slice(0, accumulator.reads) }

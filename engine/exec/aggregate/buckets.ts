@@ -24,7 +24,7 @@ export interface Bucket {
  * The timestamps from `from` to before `end`, all in the bucket that begins at `start`. A bucket is one stretch, unless
  * the local time is turned back: then later timestamps belong to the same buckets again.
  */
-export interface Stretch extends Bucket {
+export interface BucketRange extends Bucket {
   readonly from: bigint
 }
 
@@ -37,11 +37,11 @@ export interface Buckets {
   /**
    * The stretch that contains the timestamp. With alignment to the first observation, the first call fixes the grid.
    */
-  of(ts: bigint): Stretch
+  of(ts: bigint): BucketRange
   /** The bucket that begins next. */
-  next(bucket: Bucket): Stretch
+  next(bucket: Bucket): BucketRange
   /** From this stretch on, the end of the last bucket that a later stretch repeats; null if none is repeated soon. */
-  repeatedUntil(stretch: Stretch): bigint | null
+  repeatedUntil(range: BucketRange): bigint | null
 }
 
 /** Buckets as group ids: the n-th bucket begins n steps after the origin. */
@@ -74,8 +74,8 @@ export function calendarBuckets(interval: SampleInterval, unit: TimestampUnit): 
 /** A grid that begins at `anchor`; null: at the first timestamp that is looked up. */
 function anchoredBuckets(anchor: bigint | null, interval: SampleInterval, unit: TimestampUnit): Buckets {
   let origin = anchor
-  const from = (start: bigint): Stretch => ({ start, end: nextBucket(start, interval, unit), from: start })
-  const of = (ts: bigint): Stretch => {
+  const from = (start: bigint): BucketRange => ({ start, end: nextBucket(start, interval, unit), from: start })
+  const of = (ts: bigint): BucketRange => {
     origin ??= ts
     return from(floorTimestamp(ts, interval, unit, origin))
   }
@@ -85,7 +85,7 @@ function anchoredBuckets(anchor: bigint | null, interval: SampleInterval, unit: 
 
 /** The calendar grid, shifted by an offset. */
 function shiftedBuckets(interval: SampleInterval, unit: TimestampUnit, offset: bigint): Buckets {
-  const from = (start: bigint): Stretch => {
+  const from = (start: bigint): BucketRange => {
     return { start, end: nextBucket(start - offset, interval, unit) + offset, from: start }
   }
   return {
@@ -133,13 +133,13 @@ function clockBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit, size:
     if (goesOn) return before
     return isLong ? { start: part.from, from: part.from } : part
   }
-  const of = (ts: bigint): Stretch => {
+  const of = (ts: bigint): BucketRange => {
     let part = partAt(ts)
     const { start, from } = startOf(part)
     while (part.changes) {
-      const behind = partAt(part.end)
-      if (startOf(behind).start !== start) break
-      part = behind
+      const after = partAt(part.end)
+      if (startOf(after).start !== start) break
+      part = after
     }
     return { start, end: part.end, from }
   }
@@ -159,7 +159,7 @@ function zonedBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit): Buck
     const ts = fromZone(micros, zone) * scale + (name - micros * scale)
     return ts + offsetAt(ts) === name ? ts : changeBefore(ts, ts - day, offsetAt)
   }
-  const of = (ts: bigint): Stretch => {
+  const of = (ts: bigint): BucketRange => {
     const offset = offsetAt(ts)
     const { start, end } = local.of(ts + offset)
     const [first, last] = [start - offset, end - offset - 1n]
@@ -173,14 +173,14 @@ function zonedBuckets(local: Buckets, zone: TimeZone, unit: TimestampUnit): Buck
     step: null,
     of,
     next: ({ start }) => of(startOf(local.of(start + offsetAt(start)).end)),
-    repeatedUntil: (stretch) => {
-      const [offset, later] = [offsetAt(stretch.from), offsetAt(stretch.end + day)]
+    repeatedUntil: (range) => {
+      const [offset, later] = [offsetAt(range.from), offsetAt(range.end + day)]
       if (later >= offset) return null
-      const change = changeBefore(stretch.end + day, stretch.from, offsetAt)
-      const bucket = local.of(stretch.from + offset)
-      const behind = change + offset
-      if (bucket.end <= change + later || (bucket.start <= change + later && bucket.end >= behind)) return null
-      return of(behind - later - 1n).end
+      const change = changeBefore(range.end + day, range.from, offsetAt)
+      const bucket = local.of(range.from + offset)
+      const after = change + offset
+      if (bucket.end <= change + later || (bucket.start <= change + later && bucket.end >= after)) return null
+      return of(after - later - 1n).end
     },
   }
 }

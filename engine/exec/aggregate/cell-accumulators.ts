@@ -159,11 +159,11 @@ export class BitAccumulator implements Accumulator {
   }
 }
 
-/** Word of the state of an EndAccumulator that is 1 once there is a value. */
+/** Word of the state of a FirstLastAccumulator that is 1 once there is a value. */
 const seenWord = 2
 
 /** first() and last(). The state: the value in 8 bytes, seen u32, 0. */
-export class EndAccumulator implements Accumulator {
+export class FirstLastAccumulator implements Accumulator {
   readonly partial: GroupCells
   readonly #memory: ExecContext['memory']
   readonly #width: number

@@ -1,7 +1,7 @@
 // Accumulator of arg_min, arg_max and most_frequent: returns the value of one column from the row in which a second
 // column has its smallest or largest number. The value is read only when a row becomes the best so far. most_frequent
 // is arg_max over the counts of each value, which the planner computes by a nested aggregation
-// (sql/plan/own-groupings.ts).
+// (sql/plan/separate-aggregates.ts).
 
 import type { Extreme } from '../../sql/functions/function-types.js'
 import type { AggregateCall } from '../../sql/plan/plan.js'

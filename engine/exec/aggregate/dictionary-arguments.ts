@@ -15,7 +15,7 @@ import { batchRowsMax, type Vector } from '../batch/vector.js'
 import type { Accumulator } from './accumulator.js'
 
 /** The symbol column that an argument converts to a string; any other argument itself. */
-export function symbolsBehind(argument: Expression): Expression {
+export function underlyingSymbols(argument: Expression): Expression {
   if (argument.kind !== 'call' || (argument.name !== 'convert' && argument.name !== 'cast')) return argument
   const [source] = argument.args
   return source?.type.name === 'SYMBOL' ? source : argument
@@ -25,7 +25,7 @@ export function symbolsBehind(argument: Expression): Expression {
  * Wraps an accumulator whose result does not depend on duplicates, such as min() or count_distinct(): in a single
  * group, each dictionary entry is added once.
  */
-export class OncePerCode implements Accumulator {
+export class OncePerDictionaryEntry implements Accumulator {
   readonly reads = 1
   readonly #context: ExecContext
   readonly #inner: Accumulator

@@ -4,7 +4,7 @@
 //   one group   an array by id stores in which round the value was last counted; reset() begins the next round
 //   by group    each pair of group and value gets an id, too; each new pair adds one to the count of its group
 //
-// The planner turns count_distinct() into a nested aggregation where possible (sql/plan/own-groupings.ts). This
+// The planner turns count_distinct() into a nested aggregation where possible (sql/plan/separate-aggregates.ts). This
 // accumulator serves the other cases: SAMPLE BY, which resets it after each time bucket, and inputs that must not be
 // read twice. If there are few distinct values, their ids are reused for the next bucket.
 
@@ -50,7 +50,7 @@ class BatchScratch {
     this.#arena = arena
   }
 
-  /** 8 bytes a row for pairs, behind them 4 for codes and 4 for groups. */
+  /** 8 bytes a row for pairs, after them 4 for codes and 4 for groups. */
   address(rows: number): number {
     // The arena may have been freed meanwhile.
     const held = this.#arena.holds(this.#address)

@@ -9,11 +9,11 @@ import { Symbols } from '../batch/symbols.js'
 import type { Batch } from '../batch/vector.js'
 import type { ChunkWorker, PartitionDetails } from '../parallel/coordinator.js'
 import { PartialGroups } from './partial-groups.js'
-import { type SpreadShape, spreadBatches } from './row-partitions.js'
+import { type PartitionedShape, partitionBatches } from './row-partitions.js'
 
 export class PartitionGroups implements ChunkWorker {
   readonly #context: ExecContext
-  readonly #spread: SpreadShape
+  readonly #spread: PartitionedShape
   readonly #details: PartitionDetails
   /** The arena of each result. */
   readonly #arenas = new Map<number, QueryArena>()
@@ -22,7 +22,7 @@ export class PartitionGroups implements ChunkWorker {
   #batches: Iterator<Batch> | null = null
   #before = 0
 
-  constructor(context: ExecContext, spread: SpreadShape, details: PartitionDetails) {
+  constructor(context: ExecContext, spread: PartitionedShape, details: PartitionDetails) {
     this.#context = context
     this.#spread = spread
     this.#details = details
@@ -65,7 +65,7 @@ export class PartitionGroups implements ChunkWorker {
 
   *#rowsOf(partition: number): Generator<Batch, void, undefined> {
     for (const chunk of this.#details.spread ?? []) {
-      yield* spreadBatches(this.#context.memory, chunk, this.#spread.types, partition)
+      yield* partitionBatches(this.#context.memory, chunk, this.#spread.types, partition)
     }
   }
 }

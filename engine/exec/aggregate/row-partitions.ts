@@ -33,7 +33,7 @@ const textBytesUsual = 32
 const rankType = dataType('INT')
 
 /** The columns of a partitioned row, and the aggregation over them. */
-export interface SpreadShape {
+export interface PartitionedShape {
   /** The keys come first. The rank is the last of `types`, and has no expression. */
   readonly expressions: readonly Expression[]
   readonly types: readonly DataType[]
@@ -41,7 +41,7 @@ export interface SpreadShape {
   readonly rank: Expression
 }
 
-export function spreadShape(plan: AggregateShape): SpreadShape {
+export function partitionedShape(plan: AggregateShape): PartitionedShape {
   const expressions: Expression[] = [...plan.keys]
   const placeOf = new Map(expressions.map((key, index) => [expressionKey(key), index]))
   const columnOf = (expression: Expression): Expression => {
@@ -71,7 +71,7 @@ interface Block {
 
 export class RowPartitions implements ChunkRows {
   readonly #context: ExecContext
-  readonly #spread: SpreadShape
+  readonly #spread: PartitionedShape
   readonly #evaluators: readonly VectorEvaluator[]
   readonly #heap: StringHeap
   readonly #hashes: number
@@ -85,7 +85,7 @@ export class RowPartitions implements ChunkRows {
   #next: number
 
   /** `firstRow`: rank of the first row; `wanted`: rows of other partitions are skipped. */
-  constructor(context: ExecContext, spread: SpreadShape, firstRow: number, wanted: PartitionRange) {
+  constructor(context: ExecContext, spread: PartitionedShape, firstRow: number, wanted: PartitionRange) {
     const { arena } = context
     this.#context = context
     this.#spread = spread
@@ -192,7 +192,7 @@ function columnSpan(type: DataType, capacity: number): number {
 }
 
 /** The rows of a partition in a result, block by block. */
-export function* spreadBatches(
+export function* partitionBatches(
   { u32 }: SharedMemory,
   result: number,
   types: readonly DataType[],

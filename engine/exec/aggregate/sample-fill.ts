@@ -5,7 +5,7 @@ import type { Fill } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import { nullOf } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
-import type { GroupStretch } from '../fragment/fragment-columns.js'
+import type { BucketResult } from '../fragment/fragment-columns.js'
 import type { Bucket, Buckets, SamplePlan } from './buckets.js'
 
 export interface FilledGroups {
@@ -61,25 +61,25 @@ export function repeatsResults({ keys, aggregates, fills, from }: SamplePlan): b
  * slow.
  */
 interface FilledBucket extends Bucket {
-  readonly stretch: GroupStretch
+  readonly result: BucketResult
 }
 
 /** The same for plans for which repeatsResults() is true. `blank`: the results over no rows. */
-export function* filledStretches(
+export function* filledBuckets(
   plan: SamplePlan,
   buckets: Buckets,
-  stretches: Iterable<GroupStretch>,
-  blank: GroupStretch,
-): Generator<GroupStretch> {
+  bucketResults: Iterable<BucketResult>,
+  blank: BucketResult,
+): Generator<BucketResult> {
   const repeated = plan.fills[0]?.kind === 'prev'
   const results: FilledBucket[] = []
-  for (const stretch of stretches) {
-    if (stretch.bucket !== null) results.push({ start: stretch.bucket.start, end: stretch.bucket.end, stretch })
+  for (const result of bucketResults) {
+    if (result.bucket !== null) results.push({ start: result.bucket.start, end: result.bucket.end, result })
   }
   let last = blank
   for (const { bucket, known } of allBuckets(plan, buckets, results)) {
-    if (known !== null && repeated) last = known.stretch
-    yield known === null ? { bucket, total: last.total, groups: last.groups } : known.stretch
+    if (known !== null && repeated) last = known.result
+    yield known === null ? { bucket, total: last.total, groups: last.groups } : known.result
   }
 }
 
@@ -134,9 +134,9 @@ class Lines {
   /** `index`: number of buckets with rows before `start`. NULL if a neighbour is missing or has no value. */
   value(group: number, column: number, start: bigint, index: number, type: DataType): Value {
     const before = this.#neighbour(group, column, index - 1, -1)
-    const behind = this.#neighbour(group, column, index, 1)
-    const left = before ?? this.#second(group, column, behind, 1)
-    const right = behind ?? this.#second(group, column, before, -1)
+    const after = this.#neighbour(group, column, index, 1)
+    const left = before ?? this.#second(group, column, after, 1)
+    const right = after ?? this.#second(group, column, before, -1)
     if (left === null || right === null || left.raw === null || right.raw === null) return nullOf(type)
     const share = Number(start - left.start) / Number(right.start - left.start)
     const value = left.value + (right.value - left.value) * share

@@ -20,7 +20,7 @@ import { type Batch, batchRowsMax, type Operator, type Pull, sliceBatch, type Ve
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
 import { valuesOperator } from '../operators/rows-of-values.js'
 import { Accumulators } from './accumulators.js'
-import { type Buckets, createBuckets, type SamplePlan, type Stretch } from './buckets.js'
+import { type BucketRange, type Buckets, createBuckets, type SamplePlan } from './buckets.js'
 import { type FilledGroups, filledRows } from './sample-fill.js'
 import { RepeatedBuckets } from './sample-repeated.js'
 
@@ -73,7 +73,7 @@ class Sampler {
   readonly #groups: Grouping | null
   readonly #accumulators: Accumulators
   readonly #filling: boolean
-  #bucket: Stretch | null = null
+  #bucket: BucketRange | null = null
   /** Set during a repeated hour, and before one that is about to be repeated. */
   #repeated: RepeatedBuckets | null = null
   readonly #presence: Presence
@@ -82,7 +82,7 @@ class Sampler {
   /**
    * The buckets that are aggregated at once, by group id; null: one bucket at a time; undefined before the first rows.
    */
-  #numbered: Stretch[] | null | undefined
+  #numbered: BucketRange[] | null | undefined
   /** Group ids (u32) of a batch's rows. */
   #numbers = 0
 
@@ -139,7 +139,7 @@ class Sampler {
     }
   }
 
-  #enter(ts: bigint): Stretch {
+  #enter(ts: bigint): BucketRange {
     const known = this.#bucket
     if (known !== null && ts < known.end) return known
     const next = this.#buckets.of(ts)
@@ -162,7 +162,7 @@ class Sampler {
     return (ticks / step) * BigInt(shortRows) > BigInt(batch.rows)
   }
 
-  #addNumbered(batch: Batch, retained: Stretch[]): void {
+  #addNumbered(batch: Batch, retained: BucketRange[]): void {
     const { memory, kernels, arena } = this.#context
     const { address } = batch.vectors[this.#plan.timestampIndex] as Vector
     if (this.#numbers === 0) this.#numbers = arena.take(batchRowsMax * 4)
@@ -192,7 +192,7 @@ class Sampler {
     this.#accumulators.add(sliceBatch(batch, from, to), this.#numbers + from * 4, count)
   }
 
-  #leaveNumbered(retained: Stretch[]): void {
+  #leaveNumbered(retained: BucketRange[]): void {
     retained.forEach(({ start, end }, number) => {
       this.#give(start, end, new Map([[0, this.#accumulators.results(number)]]))
     })
@@ -214,7 +214,7 @@ class Sampler {
     this.#accumulators.add(batch, groups?.ids ?? 0, groups?.size ?? 1)
   }
 
-  #leave({ start, end }: Stretch): void {
+  #leave({ start, end }: BucketRange): void {
     if (this.#repeated !== null) {
       for (const bucket of this.#repeated.results()) this.#give(bucket.start, bucket.start, bucket.results)
       return

@@ -8,7 +8,7 @@ import type { QueryArena } from './query-arena.js'
 export function arenaAllocator(arena: QueryArena): Allocator {
   return {
     allocate: (bytes) => arena.take(bytes),
-    demand: (bytes) => arena.take(bytes),
+    allocateOrThrow: (bytes) => arena.take(bytes),
     free: (address) => arena.give(address),
     used: () => 0,
     limit: () => Number.POSITIVE_INFINITY,

@@ -45,7 +45,7 @@ export function createGrouping(context: ExecContext, types: readonly DataType[],
 }
 
 /**
- * General grouping by hash tables. `carried`: types of columns behind the keys whose values are stored for each group's
+ * General grouping by hash tables. `carried`: types of columns after the keys whose values are stored for each group's
  * first row.
  */
 export class GroupKeys implements Grouping {

@@ -22,7 +22,12 @@ const entriesPerRow = 4
  * Wraps `evaluate`, an expression over one column of strings or symbols, so that it is evaluated once for each distinct
  * value where that is less work. The wrapped evaluator takes batches of up to batchRowsMax rows.
  */
-export function oncePerText(context: ExecContext, type: DataType, column: number, evaluate: Evaluator): Evaluator {
+export function oncePerDictionaryEntry(
+  context: ExecContext,
+  type: DataType,
+  column: number,
+  evaluate: Evaluator,
+): Evaluator {
   const { arena, kernels } = context
   const width = widthOf(type)
   const results = new LookupTable(context, type, column, evaluate)

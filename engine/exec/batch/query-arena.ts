@@ -103,7 +103,7 @@ export class QueryArena {
   /** Allocates at least this many bytes, aligned to 64, with undefined contents. Throws ResourceError. */
   take(bytes: number): number {
     this.#admit(bytes)
-    const address = this.#allocator.demand(bytes + paddingBytes, budgets.queries)
+    const address = this.#allocator.allocateOrThrow(bytes + paddingBytes, budgets.queries)
     if (this.#taken.size === 0 && this.#parent !== null) this.#parent.#children.add(this)
     this.#taken.set(address, bytes)
     this.#account.bytes += bytes

@@ -42,7 +42,7 @@ export function newQueryState(arena: QueryArena): QueryState {
 }
 
 /** The value of the key, computed on first use. */
-export function onceIn<K, V>(map: Map<K, V | undefined>, key: K, make: () => V | undefined): V | undefined {
+export function computeIfAbsent<K, V>(map: Map<K, V | undefined>, key: K, make: () => V | undefined): V | undefined {
   if (!map.has(key)) map.set(key, make())
   return map.get(key)
 }

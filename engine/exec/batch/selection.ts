@@ -24,7 +24,7 @@ export function selectRows(memory: SharedMemory, mask: number, rows: number, out
  * A buffer that grows with the rows it has had to hold, up to a whole batch. A filter over hundreds of columns often
  * selects few rows.
  */
-export interface Room {
+export interface GrowableBuffer {
   address: number
   rows: number
 }
@@ -37,9 +37,9 @@ const roomRowsMin = 48
 const spareRows = 16
 
 /** Ensures room for this many rows, and returns the address. Growing discards the contents. */
-export function grownRoom(
+export function ensureCapacity(
   { arena }: Pick<ExecContext, 'arena'>,
-  room: Room,
+  room: GrowableBuffer,
   rows: number,
   width: number,
   rowsMax = batchRowsMax,
@@ -53,12 +53,12 @@ export function grownRoom(
 }
 
 /** Gathers selected rows of batches into vectors of its own. */
-export class Gathered {
+export class GatheredBatch {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
-  readonly #rooms: readonly Room[]
+  readonly #rooms: readonly GrowableBuffer[]
   /** Buffers for the selected codes of dictionary-encoded strings. */
-  readonly #codes: readonly Room[]
+  readonly #codes: readonly GrowableBuffer[]
 
   constructor(context: ExecContext, types: readonly DataType[]) {
     this.#context = context
@@ -87,7 +87,7 @@ export class Gathered {
     const { sort } = this.#context.kernels
     const strings = dictionaryStrings(vector)
     if (strings !== undefined) {
-      const codes = grownRoom(this.#context, this.#codes[column] as Room, rows, 4)
+      const codes = ensureCapacity(this.#context, this.#codes[column] as GrowableBuffer, rows, 4)
       sort.gather(4, strings.codes, index, rows, codes)
       return dictionaryVector(vector.type, { ...strings, codes }, () => {
         sort.gather(8, strings.entries, codes, rows, address)
@@ -103,6 +103,6 @@ export class Gathered {
     const { length } = this.#types
     // Batches of many columns are short, so the buffer never needs more rows than they have.
     const width = widthOf(this.#types[column] as DataType)
-    return grownRoom(this.#context, this.#rooms[column] as Room, rows, width, rowsFor(length))
+    return ensureCapacity(this.#context, this.#rooms[column] as GrowableBuffer, rows, width, rowsFor(length))
   }
 }

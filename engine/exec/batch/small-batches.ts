@@ -20,7 +20,7 @@ export function smallContext(context: ExecContext, expressions: number): ExecCon
 }
 
 /** An operator that returns the rows of `input` in batches of at most rowsFor(expressions) rows. */
-export function shortBatches(input: Operator, expressions: number): Operator {
+export function smallBatches(input: Operator, expressions: number): Operator {
   const rowsMax = rowsFor(expressions)
   if (rowsMax >= batchRowsMax) return input
   let rest: Batch | null = null

@@ -5,7 +5,7 @@
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import type { ExecContext } from './context.js'
-import { onceIn, type WantedSymbols } from './query-state.js'
+import { computeIfAbsent, type WantedSymbols } from './query-state.js'
 import { findSymbols } from './symbol-index.js'
 
 type Column = Extract<Expression, { kind: 'column' }>
@@ -52,13 +52,13 @@ function wantedOfEither([left, right]: readonly Expression[]): WantedStrings | u
 
 /** The symbols that a condition of these forms requires; undefined for any other expression. */
 export function wantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {
-  return onceIn(context.state.wanted, expression, () => newWanted(wantedStrings(expression), context.memory))
+  return computeIfAbsent(context.state.wanted, expression, () => newWanted(wantedStrings(expression), context.memory))
 }
 
 /** The symbols that `column <> 'text'` excludes; undefined for any other expression. */
 export function unwantedSymbols(expression: Expression, context: ExecContext): WantedSymbols | undefined {
   if (expression.kind !== 'call' || expression.name !== '<>') return undefined
-  return onceIn(context.state.unwanted, expression, () =>
+  return computeIfAbsent(context.state.unwanted, expression, () =>
     newWanted(wantedStrings({ ...expression, name: '=' }), context.memory),
   )
 }

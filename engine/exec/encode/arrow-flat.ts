@@ -119,10 +119,10 @@ export class FlatWriter {
     this.#bytes.writeUInt16LE(value, this.#head)
   }
 
-  /** Makes room for `bytes`, aligned to their size once `behind` more bytes have been written. */
-  #room(bytes: number, behind = 0): void {
-    this.#grow(bytes * 2 + behind)
-    const padding = -(this.offset + behind + bytes) & (bytes - 1)
+  /** Makes room for `bytes`, aligned to their size once `after` more bytes have been written. */
+  #room(bytes: number, after = 0): void {
+    this.#grow(bytes * 2 + after)
+    const padding = -(this.offset + after + bytes) & (bytes - 1)
     this.#bytes.fill(0, this.#head - padding, this.#head)
     this.#head -= padding + bytes
   }

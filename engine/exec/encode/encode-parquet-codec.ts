@@ -73,15 +73,15 @@ function pays(pack: (address: number, bytes: number) => Uint8Array, address: num
   return pack(address + (bytes >>> 1), sampleBytes).length < sampleBytes * gainMin
 }
 
-interface CodecWays {
+interface CodecFunctions {
   /** Kind of header before bytes that are stored uncompressed. */
   readonly head: 'snappy' | 'lz4' | null
   readonly match: ((kernel: ParquetKernel, scratch: Scratch, address: number, bytes: number) => Uint8Array) | null
   readonly foreign: ((bytes: Uint8Array) => Uint8Array) | null
 }
 
-function codecOf(codec: ParquetCodec, level: number, alive: () => void): CodecWays {
-  const foreign = (compress: (bytes: Uint8Array) => Uint8Array): CodecWays => ({
+function codecOf(codec: ParquetCodec, level: number, alive: () => void): CodecFunctions {
+  const foreign = (compress: (bytes: Uint8Array) => Uint8Array): CodecFunctions => ({
     head: null,
     match: null,
     foreign: compress,
@@ -123,7 +123,7 @@ export function plainHead(codec: ParquetCodec, bytes: number): readonly number[]
   }
 }
 
-function literalHead(form: CodecWays['head'], bytes: number): number[] {
+function literalHead(form: CodecFunctions['head'], bytes: number): number[] {
   if (form === null) return []
   const head: number[] = []
   if (form === 'lz4') {

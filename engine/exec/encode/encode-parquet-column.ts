@@ -18,7 +18,7 @@ import type { Vector } from '../batch/vector.js'
 import type { BloomHashes } from './encode-parquet-bloom.js'
 import { createGather, type Gather, type GatheredSymbols } from './encode-parquet-gather.js'
 import { dataPage, dictionaryPage, type EncodedPage, type ExportTools } from './encode-parquet-page.js'
-import { type IndexMap, passes, takeStored, wantsDictionary } from './encode-parquet-stored.js'
+import { copyStoredPage, type IndexMap, isCopyable, wantsDictionary } from './encode-parquet-stored.js'
 import { exportMappingOf, gatherFormOf } from './encode-parquet-types.js'
 
 /** The column's part of a row group, for the footer and the writer. */
@@ -119,13 +119,13 @@ export class FlatColumn implements ExportedColumn {
 
   takeStored(stored: StoredPage, dictionary: number): boolean {
     const { tools, page } = this
-    if (this.bloom !== null || !passes(stored, this.type, tools.encoding.pageBytes)) return false
+    if (this.bloom !== null || !isCopyable(stored, this.type, tools.encoding.pageBytes)) return false
     if (this.mayJoin && wantsDictionary(stored, tools)) return false
     if (stored.nulls === stored.rows && stored.encoding === encodings.dictionary) return false
     if (this.gather.rows > 0) this.flush()
     const map = stored.encoding === encodings.dictionary ? this.mapOf(stored, dictionary) : null
     if (map === undefined) return false
-    const taken = takeStored(tools, page, stored, map)
+    const taken = copyStoredPage(tools, page, stored, map)
     this.used.add(taken.encoding)
     this.values += stored.rows
     this.nulls += stored.nulls

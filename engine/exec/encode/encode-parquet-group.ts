@@ -46,32 +46,32 @@ function groupRoom(
 /** A complete row group. */
 export interface EncodedGroup {
   readonly blocks: readonly EncodedBlock[]
-  readonly note: GroupNote
+  readonly note: RowGroupMetadata
   /** The arena of the blocks. */
   readonly arena: QueryArena
 }
 
 /** Metadata of a row group for the footer; sent between threads as JSON. */
-export interface GroupNote {
+export interface RowGroupMetadata {
   readonly rows: number
-  readonly chunks: readonly ChunkNote[]
+  readonly chunks: readonly ColumnChunkMetadata[]
 }
 
 /**
  * Column chunks follow each other: dictionary page, data pages. Bloom filters follow the row group. Bytes include
  * headers.
  */
-export interface ChunkNote extends Pick<ExportedChunk, 'encodings' | 'values' | 'nulls'> {
+export interface ColumnChunkMetadata extends Pick<ExportedChunk, 'encodings' | 'values' | 'nulls'> {
   /** 0: no dictionary. */
   readonly dictionaryBytes: number
   /** Before compression. */
   readonly rawBytes: number
-  readonly pages: readonly PageNote[]
+  readonly pages: readonly PageMetadata[]
   /** 0: no Bloom filter. */
   readonly bloomBytes: number
 }
 
-export interface PageNote extends Pick<EncodedPage, 'rows' | 'nulls'> {
+export interface PageMetadata extends Pick<EncodedPage, 'rows' | 'nulls'> {
   readonly bytes: number
   /** Base64 of 16 bytes {minimum, maximum}; null without values, or for types without an order. */
   readonly range: string | null
@@ -202,7 +202,7 @@ function pagesOf({ dictionary, pages }: ExportedChunk): readonly EncodedPage[] {
   return dictionary === null ? pages : [dictionary, ...pages]
 }
 
-function noteOf(chunk: ExportedChunk): ChunkNote {
+function noteOf(chunk: ExportedChunk): ColumnChunkMetadata {
   const { dictionary, pages, ranges, bloom, encodings, values, nulls } = chunk
   return {
     ...{ encodings, values, nulls },
@@ -269,7 +269,7 @@ class GroupMorsel implements MorselEncoder {
   readonly #encoder: GroupEncoder
   readonly #columns: number
   readonly #blocks: EncodedBlock[] = []
-  readonly #notes: GroupNote[] = []
+  readonly #notes: RowGroupMetadata[] = []
   /** The stored page in progress, taken column by column, and its next column. */
   #stored: StoredRows | null = null
   #column = 0

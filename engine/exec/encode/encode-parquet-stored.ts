@@ -11,7 +11,7 @@
 // Types that exports store differently than parts are encoded row by row (encode-parquet-types.ts): DATE, IPv4,
 // DECIMAL, ARRAY, INTERVAL.
 
-import { crc32, joinedCrc32 } from '../../base/checksum.js'
+import { combineCrc32, crc32 } from '../../base/checksum.js'
 import { pageCodecs } from '../../storage/part/parquet-codec.js'
 import { encodings, mappingOf } from '../../storage/part/parquet-types.js'
 import type { RawPage } from '../../storage/part/part-decode.js'
@@ -28,7 +28,7 @@ const otherwise = new Set(['DATE', 'IPv4', 'DECIMAL', 'ARRAY', 'INTERVAL'])
 const oversize = 1.5
 const zstdLevelUsual = 3
 
-export function passes(stored: StoredPage, type: DataType, pageBytes: number): boolean {
+export function isCopyable(stored: StoredPage, type: DataType, pageBytes: number): boolean {
   return (
     !otherwise.has(type.name) && typeText(stored.type) === typeText(type) && stored.rawBytes <= pageBytes * oversize
   )
@@ -43,7 +43,7 @@ export interface IndexMap {
 }
 
 /** `map` is null when the page has no indexes, or they stay unchanged. */
-export function takeStored(
+export function copyStoredPage(
   tools: ExportTools,
   page: PageTools,
   stored: StoredPage,
@@ -59,7 +59,7 @@ export function takeStored(
     stored.readPacked(address + head.length)
     const body = tools.scratch.memory.u8.subarray(address, address + bytes)
     body.set(head)
-    const crc = joinedCrc32(crc32(Uint8Array.from(head)), stored.packedCrc, stored.packedBytes)
+    const crc = combineCrc32(crc32(Uint8Array.from(head)), stored.packedCrc, stored.packedBytes)
     return { page: firstPage(header, body, stored.rawBytes, crc), encoding: target }
   }
   const raw = stored.read()

@@ -18,12 +18,12 @@ import type { QueryArena } from '../batch/query-arena.js'
 import type { Batch, Operator } from '../batch/vector.js'
 import { codecIds } from './encode-parquet-codec.js'
 import {
-  type ChunkNote,
+  type ColumnChunkMetadata,
   type EncodedGroup,
   GroupEncoder,
-  type GroupNote,
-  type PageNote,
+  type PageMetadata,
   parquetFormat,
+  type RowGroupMetadata,
 } from './encode-parquet-group.js'
 import { exportMappingOf, exportSchemaOf, gatherFormOf } from './encode-parquet-types.js'
 import type { Encoder, EncoderOptions, RowWindow } from './encoder.js'
@@ -81,7 +81,7 @@ export class ParquetFile implements Encoder {
       bytes: () => this.bytes,
       certain: () => {},
       note: (note) => {
-        for (const group of JSON.parse(note) as GroupNote[]) this.place(group)
+        for (const group of JSON.parse(note) as RowGroupMetadata[]) this.place(group)
       },
       block: ({ address, bytes }) => writer.bytes(context.memory.u8.subarray(address, address + bytes)),
     })
@@ -131,7 +131,7 @@ export class ParquetFile implements Encoder {
   }
 
   /** Adds the next row group to the file. */
-  private place({ rows, chunks: notes }: GroupNote): void {
+  private place({ rows, chunks: notes }: RowGroupMetadata): void {
     const { types, int64 } = parquetThrift()
     const offset = this.bytes
     const placed = notes.map((note) => ({ note, ...this.placeChunk(note) }))
@@ -161,14 +161,19 @@ export class ParquetFile implements Encoder {
     this.totalRows += rows
   }
 
-  private placeChunk({ dictionaryBytes, pages }: ChunkNote): ChunkPlace {
+  private placeChunk({ dictionaryBytes, pages }: ColumnChunkMetadata): ChunkPlace {
     const offset = this.bytes
     const dataOffset = offset + dictionaryBytes
     this.bytes = pages.reduce((at, { bytes }) => at + bytes, dataOffset)
     return { offset, dataOffset, bytes: this.bytes - offset }
   }
 
-  private index(chunk: ParquetTypes.ColumnChunk, index: number, pages: readonly PageNote[], firstOffset: number): void {
+  private index(
+    chunk: ParquetTypes.ColumnChunk,
+    index: number,
+    pages: readonly PageMetadata[],
+    firstOffset: number,
+  ): void {
     const { type } = this.options.columns[index] as PlanColumn
     const list = gatherFormOf(type, this.encoding.rawArrays) === 'list'
     if (this.encoding.statistics && !list)
@@ -176,7 +181,7 @@ export class ParquetFile implements Encoder {
   }
 
   private chunkMetadata(
-    chunk: ChunkNote,
+    chunk: ColumnChunkMetadata,
     index: number,
     { offset, dataOffset, bytes }: ChunkPlace,
   ): ParquetTypes.ColumnMetaData {
@@ -226,7 +231,7 @@ function checkBloom({ bloom, rawArrays }: ParquetEncoding, columns: readonly Pla
   }
 }
 
-function statisticsOf(mapping: ColumnMapping, { pages, nulls }: ChunkNote): ParquetTypes.Statistics {
+function statisticsOf(mapping: ColumnMapping, { pages, nulls }: ColumnChunkMetadata): ParquetTypes.Statistics {
   const { types, int64 } = parquetThrift()
   const statistics = new types.Statistics({ null_count: int64(nulls) })
   let all: Buffer | undefined
@@ -247,12 +252,12 @@ function statisticsOf(mapping: ColumnMapping, { pages, nulls }: ChunkNote): Parq
 interface IndexedChunk {
   readonly chunk: ParquetTypes.ColumnChunk
   readonly mapping: ColumnMapping
-  readonly pages: readonly PageNote[]
+  readonly pages: readonly PageMetadata[]
   /** Offset of the first data page. */
   readonly firstOffset: number
 }
 
-function rangeOf({ range }: PageNote): Uint8Array | undefined {
+function rangeOf({ range }: PageMetadata): Uint8Array | undefined {
   return range === null ? undefined : new Uint8Array(Buffer.from(range, 'base64'))
 }
 

@@ -8,11 +8,11 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import {
   type DataType,
   isDay,
-  isDayTime,
   isJsonb,
   isList,
   isListOfValues,
   isSpan,
+  isTimeOfDay,
   isVector,
   isZoned,
 } from '../../types/column-types.js'
@@ -79,7 +79,9 @@ export function putMessage(memory: SharedMemory, writer: ByteWriter, message: Ui
 /** Whether the kernel supports the type in this format. */
 function kernelKnows(type: DataType, binary: boolean): boolean {
   if (type.name === 'ARRAY' || isDay(type) || isSpan(type) || isListOfValues(type)) return false
-  return !binary || (type.name !== 'DECIMAL' && !isList(type) && !isVector(type) && !isJsonb(type) && !isDayTime(type))
+  return (
+    !binary || (type.name !== 'DECIMAL' && !isList(type) && !isVector(type) && !isJsonb(type) && !isTimeOfDay(type))
+  )
 }
 
 /** `type` of the messages; `formats`: whether each column is binary. */

@@ -16,7 +16,7 @@ import { varint } from '../../qwp/message.js'
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { Batch } from '../batch/vector.js'
 import type { BatchEncoder, BatchOptions } from './encoder.js'
-import { columnDefinitions, emptyColumn, type Piece, QwpColumns } from './qwp-columns.js'
+import { type ColumnPart, columnDefinitions, emptyColumn, QwpColumns } from './qwp-columns.js'
 import { ResultSymbols } from './qwp-symbols.js'
 
 export interface QwpEncoding {
@@ -93,7 +93,7 @@ export class QwpRows implements BatchEncoder {
     this.#some(batch, middle, to)
   }
 
-  #write(rows: number, pieces: readonly Piece[]): void {
+  #write(rows: number, pieces: readonly ColumnPart[]): void {
     const { writer, context } = this.#options
     const head = this.#head(rows)
     const bytes = head.length + pieces.reduce((sum, piece) => sum + piece.bytes, 0)

@@ -33,7 +33,7 @@ export const parquetDefaults: ParquetEncoding = {
 }
 
 /** Default false positive rate of Bloom filters. */
-export const falseShareDefault = 0.01
+export const falsePositiveRateDefault = 0.01
 
 interface LevelRange {
   /** The name in error messages. */

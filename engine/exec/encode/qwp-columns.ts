@@ -20,7 +20,7 @@ import { displayedStrings } from './displayed-strings.js'
 import type { ResultSymbols } from './qwp-symbols.js'
 
 /** A run of bytes of a column. */
-export interface Piece {
+export interface ColumnPart {
   readonly bytes: number
   /** Writes the bytes; up to 64 bytes after them may be overwritten. */
   readonly put: (target: number) => void
@@ -75,7 +75,7 @@ export function emptyColumn(type: DataType): Buffer {
 
 /** Non-NULL values, and the flag and bitmap before them. */
 interface Present {
-  readonly head: Piece
+  readonly head: ColumnPart
   /** Address of the bitmap with 1 for values; 0: no value is NULL. */
   readonly bits: number
   readonly count: number
@@ -95,7 +95,7 @@ export class QwpColumns {
   }
 
   /** Prepares the rows [from, from + rows) of a column; valid until the next call for it. */
-  take(index: number, vector: Vector, from: number, rows: number): Piece[] {
+  take(index: number, vector: Vector, from: number, rows: number): ColumnPart[] {
     const scratch = this.#scratch[index]
     assert(scratch !== undefined, 'every column has its scratch memory')
     const { type } = vector
@@ -125,7 +125,7 @@ export class QwpColumns {
     }
   }
 
-  #buffer(bytes: Uint8Array): Piece {
+  #buffer(bytes: Uint8Array): ColumnPart {
     const { memory } = this.#context
     return { bytes: bytes.length, put: (target) => memory.put(bytes, target) }
   }
@@ -138,7 +138,7 @@ export class QwpColumns {
     return { head: nullBitmap(scratch.memory, bits, rows), bits, count }
   }
 
-  #fixed(scratch: Scratch, values: number, rows: number, type: DataType, kind: number): Piece[] {
+  #fixed(scratch: Scratch, values: number, rows: number, type: DataType, kind: number): ColumnPart[] {
     const { memory } = scratch
     const width = widthOf(type)
     const { head, bits, count } = this.#present(scratch, values, rows, kind)
@@ -150,7 +150,7 @@ export class QwpColumns {
   }
 
   /** `entries`: address and length of each string; length -1 is NULL. */
-  #strings(scratch: Scratch, entries: number, rows: number): Piece[] {
+  #strings(scratch: Scratch, entries: number, rows: number): ColumnPart[] {
     const { memory } = scratch
     const { head, packed, count } = this.#entries(scratch, entries, rows)
     const offsets = scratch.room('offsets', (count + 1) * 4)
@@ -160,7 +160,7 @@ export class QwpColumns {
   }
 
   /** Entries of variable size without the NULLs. */
-  #entries(scratch: Scratch, entries: number, rows: number): { head: Piece; packed: number; count: number } {
+  #entries(scratch: Scratch, entries: number, rows: number): { head: ColumnPart; packed: number; count: number } {
     const { head, bits, count } = this.#present(scratch, entries, rows, nullKinds.entry)
     if (bits === 0) return { head, packed: entries, count }
     const packed = scratch.room('packed', rows * 8)
@@ -168,7 +168,7 @@ export class QwpColumns {
     return { head, packed, count }
   }
 
-  #symbolIds(scratch: Scratch, { dictionary }: Vector, values: number, rows: number): Piece[] {
+  #symbolIds(scratch: Scratch, { dictionary }: Vector, values: number, rows: number): ColumnPart[] {
     const { memory } = scratch
     const { i32, u8 } = memory
     const bits = scratch.room('bits', (rows >>> 3) + 64)
@@ -188,7 +188,7 @@ export class QwpColumns {
     return [head, copied(memory, ids, at - ids)]
   }
 
-  #geohashes(scratch: Scratch, type: DataType, values: number, rows: number): Piece[] {
+  #geohashes(scratch: Scratch, type: DataType, values: number, rows: number): ColumnPart[] {
     const { u8 } = scratch.memory
     const width = widthOf(type)
     const { head, bits, count } = this.#present(scratch, values, rows, geohashNulls[width] ?? nullKinds.i64)
@@ -208,7 +208,7 @@ export class QwpColumns {
   }
 
   /** Arrays of parts are read in place from their page, at any alignment. */
-  #arrays(scratch: Scratch, entries: number, rows: number): Piece[] {
+  #arrays(scratch: Scratch, entries: number, rows: number): ColumnPart[] {
     const { memory } = scratch
     const { head, packed, count } = this.#entries(scratch, entries, rows)
     const { u8, u32, i32 } = memory
@@ -249,8 +249,8 @@ function dataOffset(dimensions: number): number {
   return (4 + dimensions * 4 + 7) & ~7
 }
 
-/** The flag and the bitmap of NULLs: the complement of `bits`, with zeros behind the last row. */
-function nullBitmap({ u8 }: SharedMemory, bits: number, rows: number): Piece {
+/** The flag and the bitmap of NULLs: the complement of `bits`, with zeros after the last row. */
+function nullBitmap({ u8 }: SharedMemory, bits: number, rows: number): ColumnPart {
   const bytes = (rows + 7) >>> 3
   const put = (target: number): void => {
     u8[target] = 1
@@ -260,7 +260,7 @@ function nullBitmap({ u8 }: SharedMemory, bits: number, rows: number): Piece {
   return { bytes: 1 + bytes, put }
 }
 
-function copied(memory: SharedMemory, from: number, bytes: number): Piece {
+function copied(memory: SharedMemory, from: number, bytes: number): ColumnPart {
   return { bytes, put: (target) => memory.copy(target, from, from + bytes) }
 }
 

@@ -7,7 +7,7 @@
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
-import { Gathered } from '../batch/selection.js'
+import { GatheredBatch } from '../batch/selection.js'
 import { rowsFor } from '../batch/small-batches.js'
 import { batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { buildSort } from '../build.js'
@@ -97,7 +97,7 @@ class SortedRanges implements MorselSource {
   readonly stepRows = stepRows
   readonly #sorted: SortedDetails
   readonly #vectors: readonly Vector[]
-  readonly #gathered: Gathered
+  readonly #gathered: GatheredBatch
   #next = 0
   #end = 0
 
@@ -108,7 +108,7 @@ class SortedRanges implements MorselSource {
       const { address, dictionary } = sorted.columns[picks[index] as number] as SortedDetails['columns'][number]
       return { type, address, dictionary }
     })
-    this.#gathered = new Gathered(context, types)
+    this.#gathered = new GatheredBatch(context, types)
     this.morsels = Math.ceil((sorted.end - sorted.first) / sorted.chunkRows)
   }
 

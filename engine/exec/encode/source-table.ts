@@ -45,8 +45,8 @@ export const tableShape: SourceShape = {
 }
 
 /** Reports the skipped rows, before and after the requested ones, as batches without vectors. */
-function withSkippedRows(inner: Operator, rowsBefore: number, rowsBehind: number): () => Pull {
-  let [before, behind] = [rowsBefore, rowsBehind]
+function withSkippedRows(inner: Operator, rowsBefore: number, rowsAfter: number): () => Pull {
+  let [before, after] = [rowsBefore, rowsAfter]
   return () => {
     if (before > 0) {
       const rows = before
@@ -54,9 +54,9 @@ function withSkippedRows(inner: Operator, rowsBefore: number, rowsBehind: number
       return { rows, vectors: [] }
     }
     const pulled = inner.pull()
-    if (pulled !== null || behind === 0) return pulled
-    const rows = behind
-    behind = 0
+    if (pulled !== null || after === 0) return pulled
+    const rows = after
+    after = 0
     return { rows, vectors: [] }
   }
 }

@@ -18,7 +18,7 @@ import { type DataType, dataType, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import { dictionaryVector } from '../batch/dictionary-strings.js'
-import { onceIn } from '../batch/query-state.js'
+import { computeIfAbsent } from '../batch/query-state.js'
 import { StringHeap } from '../batch/string-heap.js'
 import { valueReader, writeValue } from '../batch/values.js'
 import { batchRowsMax, type Vector } from '../batch/vector.js'
@@ -77,7 +77,7 @@ function columnContext(
       assert(result?.mode === 'list' && result.numbers !== undefined, 'a list of whole numbers was collected as such')
       return result.numbers
     },
-    bitsOf: (numbers) => onceIn(state.numberBits, numbers, () => numberBits(numbers)),
+    bitsOf: (numbers) => computeIfAbsent(state.numberBits, numbers, () => numberBits(numbers)),
   }
 }
 

@@ -17,7 +17,7 @@ import { visitExpression } from '../../sql/typing/walk-expression.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
-import { oncePerText } from '../batch/lookup-table.js'
+import { oncePerDictionaryEntry } from '../batch/lookup-table.js'
 import { StringHeap } from '../batch/string-heap.js'
 import { type ValueReader, valueReader, type WriteTarget, writeValue } from '../batch/values.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
@@ -55,19 +55,21 @@ function compileCall(call: Call, context: ExecContext): VectorEvaluator {
   // memory.
   const column = context.rowsMax === undefined ? textColumnOf(call) : -1
   const evaluate = compilePiecewiseConstant(call, context) ?? compileRows(call, context)
-  return column < 0 ? evaluate : oncePerText(context, call.type, column, evaluate)
+  return column < 0 ? evaluate : oncePerDictionaryEntry(context, call.type, column, evaluate)
 }
 
 /** Evaluates a call for each row, in the fastest form that the function, its arguments and the query allow. */
 function compileRows(call: Call, context: ExecContext): VectorEvaluator {
   const whole = compileGenerated(call, context)
   if (whole !== undefined) return whole
-  const apart = separateArguments(call, context)
-  const kernel = apart === undefined ? undefined : compileGenerated(apart.call, context)
-  if (apart !== undefined && kernel !== undefined) return overArguments(apart, context, kernel)
+  const separate = separateArguments(call, context)
+  const kernel = separate === undefined ? undefined : compileGenerated(separate.call, context)
+  if (separate !== undefined && kernel !== undefined) return overArguments(separate, context, kernel)
   const column = compileColumn(call, context)
   if (column !== undefined) return column
-  return apart === undefined ? interpret(call, context) : overArguments(apart, context, interpret(apart.call, context))
+  return separate === undefined
+    ? interpret(call, context)
+    : overArguments(separate, context, interpret(separate.call, context))
 }
 
 /** undefined when the function has no `column`, or leaves this call to `eval`. */
@@ -138,14 +140,14 @@ function separateArguments(call: Call, context: ExecContext): CallOverArguments 
     return undefined
   if (!isPure(call)) return undefined
   const first = Math.max(-1, ...columnsOf(call)) + 1
-  const apart: Expression[] = []
+  const separate: Expression[] = []
   const args = call.args.map((argument): Expression => {
     const { kind, type, position } = argument
     const isFixed = kind === 'call' && !isVariable(type) && type.name !== 'SYMBOL'
     if (!isFixed || !isAllowed(argument, call, context)) return argument
-    return { kind: 'column', index: first + apart.push(argument) - 1, type, position }
+    return { kind: 'column', index: first + separate.push(argument) - 1, type, position }
   })
-  return apart.length === 0 ? undefined : { call: { ...call, args }, args: apart, first }
+  return separate.length === 0 ? undefined : { call: { ...call, args }, args: separate, first }
 }
 
 /** Whether an argument may be evaluated also for rows that may not need it, as with AND, OR and CASE. */

@@ -193,8 +193,8 @@ function distance(call: Call, unit: Expression, from: Expression, to: Expression
     type: long,
     position,
   })
-  const apart = step('abs', [step('-', [to, from])])
-  return ticks === 1n ? apart : step('/', [apart, longConstant(ticks, position)])
+  const difference = step('abs', [step('-', [to, from])])
+  return ticks === 1n ? difference : step('/', [difference, longConstant(ticks, position)])
 }
 
 /**

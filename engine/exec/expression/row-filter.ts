@@ -6,7 +6,7 @@ import type { Expression } from '../../sql/plan/plan.js'
 import { allOf, conjuncts } from '../../sql/typing/walk-expression.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { Gathered, selectRows } from '../batch/selection.js'
+import { GatheredBatch, selectRows } from '../batch/selection.js'
 import { batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileVector } from './expression.js'
 import { columnsOf } from './expression-shape.js'
@@ -71,7 +71,7 @@ function twoSteps(context: ExecContext, first: Select, rest: Expression, { types
   const { arena, kernels } = context
   const columns = columnsOf(rest)
   const second = plainSelect(context, rest)
-  const gathered = new Gathered(
+  const gathered = new GatheredBatch(
     context,
     columns.map((column) => types[column] as DataType),
   )

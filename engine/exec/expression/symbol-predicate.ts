@@ -6,7 +6,7 @@ import { compileExpression } from '../../sql/functions/registry/evaluate.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
-import { onceIn, type SymbolPredicate } from '../batch/query-state.js'
+import { computeIfAbsent, type SymbolPredicate } from '../batch/query-state.js'
 import { wantedSymbols } from '../batch/symbol-matches.js'
 import { batchRowsMax, type Vector } from '../batch/vector.js'
 import type { VectorEvaluator } from './expression.js'
@@ -17,7 +17,7 @@ const holds = 2
 
 /** undefined when the expression is not of this kind. */
 export function symbolPredicate(expression: Expression, context: ExecContext): SymbolPredicate | undefined {
-  return onceIn(context.state.predicates, expression, () => newPredicate(expression, context))
+  return computeIfAbsent(context.state.predicates, expression, () => newPredicate(expression, context))
 }
 
 function newPredicate(expression: Expression, context: ExecContext): SymbolPredicate | undefined {

@@ -22,7 +22,7 @@ import { byTime } from '../scan/full-scan.js'
 import { listMorsels } from '../scan/morsel-list.js'
 import type { ScanMorsel } from '../scan/morsels.js'
 import { scanShape } from '../scan/scan-shape.js'
-import { isSpreadable, PartitionedGroups, partitionWorker } from './aggregate-partitioned.js'
+import { isPartitionable, PartitionedGroups, partitionWorker } from './aggregate-partitioned.js'
 import { buildJoins, probedScan } from './join-parallel.js'
 import {
   type ChunkedMorsels,
@@ -115,7 +115,7 @@ function parallelGroups(
   let partitioned: PartitionedGroups | null = null
   let next = 0
   const rest = { morsels: morsels.slice(chunkMorsels), chunkMorsels, joins }
-  const spreadable = isSpreadable(plan, morsels, dense) && joins.every(isUnique)
+  const spreadable = isPartitionable(plan, morsels, dense) && joins.every(isUnique)
 
   const advance = (): Pull => {
     if (coordinator !== null) {

@@ -15,7 +15,13 @@ import { PartialAccumulators } from '../aggregate/accumulators.js'
 import type { AggregateShape } from '../aggregate/aggregate.js'
 import { savedAccumulators } from '../aggregate/partial-groups.js'
 import { PartitionGroups } from '../aggregate/partition-groups.js'
-import { partitionCount, RowPartitions, rowBytes, type SpreadShape, spreadShape } from '../aggregate/row-partitions.js'
+import {
+  type PartitionedShape,
+  partitionCount,
+  partitionedShape,
+  RowPartitions,
+  rowBytes,
+} from '../aggregate/row-partitions.js'
 import type { ExecContext } from '../batch/context.js'
 import type { QueryArena } from '../batch/query-arena.js'
 import { rowsFor } from '../batch/small-batches.js'
@@ -60,7 +66,7 @@ export interface PartitionedQuery {
 }
 
 /** Whether every symbol among keys and arguments is a column of the table, so that all chunks have the same ids. */
-export function isSpreadable(
+export function isPartitionable(
   { keys, aggregates }: AggregateShape,
   morsels: readonly ScanMorsel[],
   dense: boolean,
@@ -78,7 +84,7 @@ export function partitionWorker(
   chunked: ChunkedMorsels,
   details: PartitionDetails,
 ): ChunkWorker {
-  const spread = spreadShape(shape)
+  const spread = partitionedShape(shape)
   return details.spread === null
     ? spreadWorker(context, input, spread, chunked, details)
     : new PartitionGroups(context, spread, details)
@@ -87,7 +93,7 @@ export function partitionWorker(
 function spreadWorker(
   context: ExecContext,
   input: Plan,
-  spread: SpreadShape,
+  spread: PartitionedShape,
   chunked: ChunkedMorsels,
   { firstRow, partitions }: Pick<PartitionDetails, 'firstRow' | 'partitions'>,
 ): ChunkWorker {
@@ -103,7 +109,7 @@ const noMorsels = listMorsels([])
 export class PartitionedGroups {
   readonly #context: ExecContext
   readonly #query: PartitionedQuery
-  readonly #spread: SpreadShape
+  readonly #spread: PartitionedShape
   readonly #morsels: readonly ScanMorsel[]
   readonly #rows: number
   readonly #joins: readonly BuiltJoin[]
@@ -137,7 +143,7 @@ export class PartitionedGroups {
     this.#morsels = morsels
     this.#rows = rowCount(morsels)
     this.#joins = joins
-    this.#spread = spreadShape(query.shape)
+    this.#spread = partitionedShape(query.shape)
     this.#groupBytes = groupBytes(context, this.#spread)
     this.#chunkMorsels = morselsPerChunk(parallelism, morsels, Math.max(chunksMin, Math.ceil(this.#rows / chunkRows)))
     const held = context.arena.limit / memoryShare / rowBytes(this.#spread.types)
@@ -285,7 +291,7 @@ export class PartitionedGroups {
 }
 
 /** Estimated bytes of a group in a result. */
-function groupBytes(context: ExecContext, { shape, rank }: SpreadShape): number {
+function groupBytes(context: ExecContext, { shape, rank }: PartitionedShape): number {
   const types = [...shape.keys, rank].map(({ type }) => type)
   return rowBytes(types) + (PartialAccumulators.ofCalls(context, shape.aggregates)?.bytes ?? 0)
 }

@@ -35,7 +35,7 @@ import type { ScanShape } from '../scan/scan-shape.js'
 import { longScanMorsels } from '../scan/scan-slices.js'
 import { scanRuns } from '../scan/zones.js'
 import { countsOf, DenseChunks, readChunk } from './fragment-chunks.js'
-import { type FillStretches, FragmentColumns, type GroupStretch } from './fragment-columns.js'
+import { type BucketResult, type FillBuckets, FragmentColumns } from './fragment-columns.js'
 import { type BucketKey, bucketCount, bucketGrid, bucketKey, type DenseKey, denseKey } from './fragment-keys.js'
 
 const groupsMax = 65_536
@@ -79,7 +79,7 @@ export interface FragmentRun {
    * The results as columns. `timed`: the first column is the start of the bucket. `fill` adds buckets; only without
    * keys.
    */
-  columns(columns: readonly PlanColumn[], timed: boolean, fill?: FillStretches): FragmentColumns
+  columns(columns: readonly PlanColumn[], timed: boolean, fill?: FillBuckets): FragmentColumns
   /** Values of a group's keys, in their order; for a time bucket, its start. */
   keysOf(group: number, bucket: Bucket | null): readonly Value[]
   /** All groups with rows, in the order of their first rows. */
@@ -121,7 +121,7 @@ export function fragmentWorker(
 
 /** The translated parts of a fragment. */
 interface DenseParts {
-  readonly grouping: Omit<Grouping, 'grid'> & Pick<BucketKey, 'apart'>
+  readonly grouping: Omit<Grouping, 'grid'> & Pick<BucketKey, 'isInjective'>
   readonly predicate: FragmentExpression | null
   readonly aggregates: readonly FragmentAggregate[]
   readonly inputs: FragmentInputs
@@ -156,8 +156,8 @@ function gridOf(
   { grouping, aggregates, scan }: DenseParts,
   runs: readonly Run[],
 ): BucketGrid | null {
-  const { keys, buckets, apart } = grouping
-  if (keys.length > 0 || buckets === null || !apart || timeColumn(scan) < 0) return null
+  const { keys, buckets, isInjective } = grouping
+  if (keys.length > 0 || buckets === null || !isInjective || timeColumn(scan) < 0) return null
   const grid = bucketGrid(scan, runs, buckets)
   if (grid === null || grid.count > groupsMax) return null
   const rows = (rowCount(runs) * selectedFraction(context, scan)) / grid.count
@@ -281,7 +281,7 @@ function groupingOf(
   const keys: DenseKey[] = []
   let { buckets } = query
   let bucketPlace = -1
-  let apart = true
+  let isInjective = true
   let keyOf: BucketKey['keyOf'] = (start) => start
   for (const [place, key] of query.keys.entries()) {
     const dense = denseKey({ context, shape, inputs }, key)
@@ -291,12 +291,12 @@ function groupingOf(
     else {
       buckets = timed.buckets
       keyOf = timed.keyOf
-      apart = timed.apart
+      isInjective = timed.isInjective
       bucketPlace = place
     }
   }
   const groups = keys.reduce((product, { count }) => product * count, 1)
-  return { keys, groups, buckets, bucketPlace, keyOf, apart }
+  return { keys, groups, buckets, bucketPlace, keyOf, isInjective }
 }
 
 const onlyGroup: readonly number[] = [0]
@@ -339,27 +339,27 @@ class DenseAggregation implements FragmentRun {
   }
 
   *slots(): Iterable<FragmentSlot> {
-    for (const { bucket, total, groups } of this.#stretches()) {
+    for (const { bucket, total, groups } of this.#bucketResults()) {
       yield { bucket, groups: groups.map((group) => ({ group, aggregates: this.#values(total, group) })) }
     }
   }
 
-  columns(columns: readonly PlanColumn[], timed: boolean, fill?: FillStretches): FragmentColumns {
-    const stretches = fill === undefined ? this.#stretches() : fill(this.#stretches(), this.#blank())
-    return new FragmentColumns(this.#context, columns, this.#query, timed, stretches)
+  columns(columns: readonly PlanColumn[], timed: boolean, fill?: FillBuckets): FragmentColumns {
+    const bucketResults = fill === undefined ? this.#bucketResults() : fill(this.#bucketResults(), this.#blank())
+    return new FragmentColumns(this.#context, columns, this.#query, timed, bucketResults)
   }
 
-  #blank(): GroupStretch {
+  #blank(): BucketResult {
     const { fragment } = this.#query
     const total = this.#context.arena.keep(fragment.stateBytes(1))
     fragment.init(total, 1)
     return { bucket: null, total, groups: [0] }
   }
 
-  *#stretches(): Generator<GroupStretch> {
+  *#bucketResults(): Generator<BucketResult> {
     const { grid } = this.#query
     if (grid !== null) {
-      yield* this.#gridStretches(grid)
+      yield* this.#gridResults(grid)
       return
     }
     const ordered = [...this.#slots.values()].sort((a, b) =>
@@ -377,7 +377,7 @@ class DenseAggregation implements FragmentRun {
   }
 
   /** Each group of the only slot is a bucket. */
-  *#gridStretches({ origin, step, count }: BucketGrid): Generator<GroupStretch> {
+  *#gridResults({ origin, step, count }: BucketGrid): Generator<BucketResult> {
     const { total } = this.#slotOf(null)
     const { countWord, recordWords } = countsOf(this.#query)
     const { u32 } = this.#context.memory

@@ -17,7 +17,7 @@ import { pageRowsMax } from '../../base/limits.js'
 import type { AggregateFragment } from '../../kernels/jit/jit.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, dataType } from '../../types/column-types.js'
-import type { Bucket, Buckets, Stretch } from '../aggregate/buckets.js'
+import type { Bucket, BucketRange, Buckets } from '../aggregate/buckets.js'
 import type { DenseQuery } from '../aggregate/dense-query.js'
 import type { ExecContext } from '../batch/context.js'
 import type { Vector } from '../batch/vector.js'
@@ -27,7 +27,7 @@ import { orderedView } from '../scan/ordered-view.js'
 import { columnsRead } from '../scan/scan-shape.js'
 import { longScanMorsels, SliceReader } from '../scan/scan-slices.js'
 import { type SparseRows, sparseRows } from '../scan/sparse-rows.js'
-import { type ZoneMapAnswers, zoneMapAnswers } from '../scan/zone-map-answers.js'
+import { type ZoneMapAggregates, zoneMapAggregates } from '../scan/zone-map-aggregates.js'
 
 /** A page of numbers takes some 20 us, so several are processed in a step: else the time between steps would matter. */
 const stepRows = 8 * pageRowsMax
@@ -36,7 +36,7 @@ const slotBytes = 32
 const freshBytes = 16
 
 /** `ts`: address of the rows' timestamps, ascending; 0: all rows are in the bucket of `minTs`, if there are buckets. */
-type VisitStretch = (vectors: readonly Vector[], rows: number, firstRow: number, ts: number, minTs: bigint) => void
+type VisitRange = (vectors: readonly Vector[], rows: number, firstRow: number, ts: number, minTs: bigint) => void
 
 export interface ChunkSlot {
   readonly bucket: Bucket | null
@@ -74,7 +74,7 @@ export class DenseChunks implements ChunkWorker {
   /** Late materialisation for selective filters; null when it does not apply. */
   readonly #sparse: SparseRows | null
   /** Page statistics that replace reading; undefined when every morsel has to be read. */
-  readonly #known: ZoneMapAnswers | undefined
+  readonly #known: ZoneMapAggregates | undefined
   /** Columns that are read of each morsel. */
   readonly #read: readonly number[]
   readonly #spare: number[] = []
@@ -82,7 +82,7 @@ export class DenseChunks implements ChunkWorker {
   readonly #slots = new Map<bigint, ChunkSlot>()
   /** The slot of the last rows, and the stretch of its bucket that contains them. */
   #slot: ChunkSlot | null = null
-  #stretch: Stretch | null = null
+  #range: BucketRange | null = null
   #unseen: number[]
   #chunk = 0
   #next = 0
@@ -102,7 +102,7 @@ export class DenseChunks implements ChunkWorker {
     this.#firstState = firsts === null ? 0 : context.arena.keep(firsts.stateBytes(groups))
     this.#unseen = this.#allGroups()
     this.#sparse = sparseRows(context, inputs, scan, query.buckets !== null || query.grid !== null)
-    this.#known = zoneMapAnswers(context.memory, fragment, inputs, scan, query.grid === null ? keys.length : 1)
+    this.#known = zoneMapAggregates(context.memory, fragment, inputs, scan, query.grid === null ? keys.length : 1)
     this.#read = columnsRead(scan)
     const { columns } = scan.snapshot.version.schema
     this.#typeOf = (id) => columns.find((column) => column.id === id)?.type ?? dataType('LONG')
@@ -123,7 +123,7 @@ export class DenseChunks implements ChunkWorker {
     for (const { state } of this.#slots.values()) this.#spare.push(state)
     this.#slots.clear()
     this.#slot = null
-    this.#stretch = null
+    this.#range = null
     if (again) this.#unseen = this.#allGroups()
     this.#sparse?.begin()
     this.#chunk = chunk
@@ -137,7 +137,7 @@ export class DenseChunks implements ChunkWorker {
       const at = this.#next++
       const morsel = this.#query.morsels[at] as ScanMorsel
       rows += morsel.rows
-      if (!this.#addKnown(morsel)) this.#eachStretch(at, this.#add)
+      if (!this.#addKnown(morsel)) this.#eachRange(at, this.#add)
     }
     return this.#next < this.#end
   }
@@ -156,7 +156,7 @@ export class DenseChunks implements ChunkWorker {
     return isReady
   }
 
-  readonly #add: VisitStretch = (vectors, rows, firstRow, ts, minTs) => {
+  readonly #add: VisitRange = (vectors, rows, firstRow, ts, minTs) => {
     if (ts === 0) this.#run(vectors, 0, rows, firstRow, this.#slotAt(minTs))
     else this.#runBuckets(vectors, rows, firstRow, ts)
   }
@@ -205,7 +205,7 @@ export class DenseChunks implements ChunkWorker {
     })
     this.#slots.clear()
     this.#slot = null
-    this.#stretch = null
+    this.#range = null
     return address
   }
 
@@ -220,7 +220,7 @@ export class DenseChunks implements ChunkWorker {
   }
 
   /** Visits the rows of a morsel that may be selected, at most a page at a time. */
-  #eachStretch(at: number, visit: VisitStretch): void {
+  #eachRange(at: number, visit: VisitRange): void {
     const { scan, buckets, morsels, firstRows, inputs } = this.#query
     const morsel = morsels[at] as ScanMorsel
     const { timestampId } = scan.snapshot.version.schema
@@ -251,7 +251,7 @@ export class DenseChunks implements ChunkWorker {
     const { memory, kernels } = this.#context
     for (let row = 0; row < rows; ) {
       const slot = this.#slotOf(memory.i64[(ts >>> 3) + row]!)
-      const end = kernels.sort.lowerBound(ts, row, rows, (this.#stretch as Stretch).end)
+      const end = kernels.sort.lowerBound(ts, row, rows, (this.#range as BucketRange).end)
       this.#run(vectors, row, end, firstRow, slot)
       row = end
     }
@@ -273,10 +273,10 @@ export class DenseChunks implements ChunkWorker {
   }
 
   #slotOf(ts: bigint): ChunkSlot {
-    const known = this.#stretch
+    const known = this.#range
     if (known !== null && this.#slot !== null && ts >= known.from && ts < known.end) return this.#slot
-    this.#stretch = (this.#query.buckets as Buckets).of(ts)
-    this.#slot = this.#slots.get(this.#stretch.start) ?? this.#newSlot(this.#stretch.start, this.#stretch)
+    this.#range = (this.#query.buckets as Buckets).of(ts)
+    this.#slot = this.#slots.get(this.#range.start) ?? this.#newSlot(this.#range.start, this.#range)
     return this.#slot
   }
 
@@ -305,7 +305,7 @@ export class DenseChunks implements ChunkWorker {
     this.#unseen = this.#unseen.filter((group) => !gone.has(group))
     const found: { readonly group: number; readonly row: number }[] = []
     for (let at = this.#chunk * chunkMorsels; at < this.#end && missing.length > 0; at++) {
-      this.#eachStretch(at, (vectors, rows, firstRow) => {
+      this.#eachRange(at, (vectors, rows, firstRow) => {
         if (missing.length > 0) missing = this.#findFirsts(missing, vectors, rows, firstRow, found)
       })
     }

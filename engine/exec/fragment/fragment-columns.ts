@@ -18,14 +18,14 @@ import { finite, type WriteTarget, writeValue } from '../batch/values.js'
 import type { Batch, Vector } from '../batch/vector.js'
 
 /** The groups with rows in a bucket, in the order of their first rows, and the accumulators of all groups. */
-export interface GroupStretch {
+export interface BucketResult {
   readonly bucket: Bucket | null
   readonly total: number
   readonly groups: readonly number[]
 }
 
 /** Adds buckets between and around those with rows. `blank`: a group without rows. */
-export type FillStretches = (stretches: Iterable<GroupStretch>, blank: GroupStretch) => Iterable<GroupStretch>
+export type FillBuckets = (bucketResults: Iterable<BucketResult>, blank: BucketResult) => Iterable<BucketResult>
 
 /** The rows of a batch: address of the accumulators, group id, and bucket of each. */
 interface ResultRows {
@@ -48,8 +48,8 @@ export class FragmentColumns {
   readonly #rows: ResultRows
   readonly #columns: readonly { readonly vector: Vector; readonly write: ColumnWriter }[]
   readonly #heap: StringHeap
-  readonly #stretches: Iterator<GroupStretch>
-  #stretch: GroupStretch | null = null
+  readonly #bucketResults: Iterator<BucketResult>
+  #result: BucketResult | null = null
   #next = 0
 
   /** Columns: the start of the bucket (if `timed`), the keys, the aggregates. */
@@ -58,12 +58,12 @@ export class FragmentColumns {
     columns: readonly PlanColumn[],
     query: DenseQuery,
     timed: boolean,
-    stretches: Iterable<GroupStretch>,
+    bucketResults: Iterable<BucketResult>,
   ) {
     const rowsMax = rowsFor(columns.length)
     this.#rowsMax = rowsMax
     this.#recordBytes = query.fragment.recordBytes
-    this.#stretches = stretches[Symbol.iterator]()
+    this.#bucketResults = bucketResults[Symbol.iterator]()
     const { memory, symbols, arena } = context
     const numbers = (): Uint32Array => {
       const word = arena.take(rowsMax * 4) >>> 2
@@ -99,13 +99,13 @@ export class FragmentColumns {
     const rows = this.#rows
     rows.count = 0
     while (rows.count < this.#rowsMax) {
-      if (this.#stretch === null || this.#next >= this.#stretch.groups.length) {
-        const next = this.#stretches.next()
+      if (this.#result === null || this.#next >= this.#result.groups.length) {
+        const next = this.#bucketResults.next()
         if (next.done === true) return
-        this.#stretch = next.value
+        this.#result = next.value
         this.#next = 0
       }
-      this.#next += addRows(rows, this.#stretch, this.#next, this.#rowsMax, this.#recordBytes)
+      this.#next += addRows(rows, this.#result, this.#next, this.#rowsMax, this.#recordBytes)
     }
   }
 }
@@ -113,7 +113,7 @@ export class FragmentColumns {
 /** Adds groups from index `from` on, as many as fit the batch; returns how many. */
 function addRows(
   rows: ResultRows,
-  { bucket, total, groups }: GroupStretch,
+  { bucket, total, groups }: BucketResult,
   from: number,
   rowsMax: number,
   recordBytes: number,

@@ -67,7 +67,7 @@ export interface BucketKey {
   /** The value of the key; several buckets may have the same value. */
   readonly keyOf: (start: bigint) => Value
   /** Whether each bucket has a different value. */
-  readonly apart: boolean
+  readonly isInjective: boolean
 }
 
 /** timestamp_floor('1h', ts), hour(ts) and similar functions of the designated timestamp. */
@@ -75,10 +75,14 @@ export function bucketKey({ context, shape }: KeySource, expression: Expression)
   const piecewise = expression.kind === 'call' ? piecewiseConstantCall(expression) : undefined
   if (piecewise === undefined || !isOwnTime(shape, piecewise.time)) return undefined
   // A timestamp that is rounded down identifies its bucket.
-  const apart = expression.type.name === piecewise.unit
-  if (!apart && expression.type.name !== 'INT') return undefined
+  const isInjective = expression.type.name === piecewise.unit
+  if (!isInjective && expression.type.name !== 'INT') return undefined
   const buckets = calendarBuckets(piecewise.interval, piecewise.unit)
-  return { buckets, keyOf: apart ? (start) => start : piecewiseConstantEvaluator(piecewise, context), apart }
+  return {
+    buckets,
+    keyOf: isInjective ? (start) => start : piecewiseConstantEvaluator(piecewise, context),
+    isInjective,
+  }
 }
 
 function isOwnTime({ columnIds, snapshot }: ScanShape, time: Expression | undefined): time is Expression {

@@ -5,14 +5,14 @@ import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
 import type { Value } from '../../types/value.js'
 import { type Buckets, createBuckets } from '../aggregate/buckets.js'
-import { filledRows, filledStretches, repeatsResults } from '../aggregate/sample-fill.js'
+import { filledBuckets, filledRows, repeatsResults } from '../aggregate/sample-fill.js'
 import type { ExecContext } from '../batch/context.js'
 import type { Operator } from '../batch/vector.js'
 import { valuesOperator } from '../operators/rows-of-values.js'
 import type { ChunkWorker, FragmentDetails } from '../parallel/coordinator.js'
 import type { ScanShape } from '../scan/scan-shape.js'
 import { type FragmentQuery, type FragmentRun, fragmentRun, fragmentWorker } from './fragment-aggregate.js'
-import type { FillStretches, FragmentColumns } from './fragment-columns.js'
+import type { FillBuckets, FragmentColumns } from './fragment-columns.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
 
@@ -61,7 +61,7 @@ export function sampleFragmentOperator(
   const filling = plan.fills.some(({ kind }) => kind !== 'none')
   if (!filling) return columnsOperator(run, plan.columns, true)
   if (repeatsResults(plan)) {
-    const fill: FillStretches = (stretches, blank) => filledStretches(plan, query.buckets, stretches, blank)
+    const fill: FillBuckets = (bucketResults, blank) => filledBuckets(plan, query.buckets, bucketResults, blank)
     return columnsOperator(run, plan.columns, true, fill)
   }
   return resultOperator(context, plan.columns, run, () => filledSampleRows(plan, run, query.buckets))
@@ -71,7 +71,7 @@ function columnsOperator(
   run: FragmentRun,
   columns: readonly PlanColumn[],
   timed: boolean,
-  fill?: FillStretches,
+  fill?: FillBuckets,
 ): Operator {
   let results: FragmentColumns | null = null
   return {

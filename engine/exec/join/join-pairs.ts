@@ -3,7 +3,7 @@
 
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { grownRoom, type Room } from '../batch/selection.js'
+import { ensureCapacity, type GrowableBuffer } from '../batch/selection.js'
 import { batchRowsMax, type Vector } from '../batch/vector.js'
 
 /** The rows of a side: vectors, gathered by the u32 row numbers at `index`. `mayLack`: noRow is among them. */
@@ -17,7 +17,7 @@ export interface SideRows {
 export class SideGather {
   readonly #context: ExecContext
   readonly #types: readonly DataType[]
-  readonly #rooms: readonly Room[]
+  readonly #rooms: readonly GrowableBuffer[]
   readonly #rowsMax: number
 
   /** `rowsMax`: maximal rows gathered at a time. */
@@ -35,7 +35,7 @@ export class SideGather {
       if (wanted !== null && !wanted.has(column)) return vector
       const { kernels, arena } = this.#context
       const width = widthOf(type)
-      const address = grownRoom(this.#context, this.#rooms[column] as Room, rows, width, this.#rowsMax)
+      const address = ensureCapacity(this.#context, this.#rooms[column] as GrowableBuffer, rows, width, this.#rowsMax)
       if (mayLack) kernels.sort.gatherOr(width, vector.address, index, rows, arena.nulls(type), address)
       else kernels.sort.gather(width, vector.address, index, rows, address)
       return { type: vector.type, address, dictionary: vector.dictionary }

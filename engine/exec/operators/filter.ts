@@ -2,7 +2,7 @@
 
 import type { Expression, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
-import { Gathered } from '../batch/selection.js'
+import { GatheredBatch } from '../batch/selection.js'
 import { batchRowsMax, isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { compileFilter } from '../expression/row-filter.js'
 
@@ -15,7 +15,7 @@ export function filterOperator(
   const types = columns.map(({ type }) => type)
   const filter = compileFilter(context, predicate, { types, dictionaryOf: () => 0 })
   const index = context.arena.take(batchRowsMax * 4)
-  const gathered = new Gathered(context, types)
+  const gathered = new GatheredBatch(context, types)
   const pull = (): Pull => {
     const batch = input.pull()
     if (!isBatch(batch)) return batch

@@ -4,7 +4,7 @@
 
 import type { Expression, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
-import { Gathered } from '../batch/selection.js'
+import { GatheredBatch } from '../batch/selection.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { compileVector } from '../expression/expression.js'
 
@@ -17,7 +17,7 @@ export function replicateOperator(
 ): Operator {
   const { memory, arena } = context
   const evaluate = compileVector(count, context)
-  const gathered = new Gathered(
+  const gathered = new GatheredBatch(
     context,
     columns.slice(0, -1).map(({ type }) => type),
   )

@@ -5,7 +5,7 @@
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { GroupKeys } from '../batch/group-keys.js'
-import { Gathered } from '../batch/selection.js'
+import { GatheredBatch } from '../batch/selection.js'
 import { batchRowsMax, isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { distinctOperator } from './distinct.js'
 
@@ -40,7 +40,7 @@ function concatenated(left: Operator, right: Operator): Operator {
 function matching(context: ExecContext, left: Operator, right: Operator, { columns, operation }: SetShape): Operator {
   const types = columns.map(({ type }) => type)
   const groups = new GroupKeys(context, types)
-  const gathered = new Gathered(context, types)
+  const gathered = new GatheredBatch(context, types)
   const index = context.arena.take(batchRowsMax * 4)
   const wanted = operation === 'intersect'
   let rightGroups = -1

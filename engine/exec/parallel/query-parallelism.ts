@@ -51,7 +51,7 @@ export class QueryParallelism implements Parallelism {
 
   queue(bytes: number): number {
     if (this.workers === 0) return this.#query.arena.keep(bytes)
-    const address = this.#host.allocator.demand(bytes, budgets.queries)
+    const address = this.#host.allocator.allocateOrThrow(bytes, budgets.queries)
     this.queues.push(address)
     return address
   }

@@ -176,7 +176,7 @@ class Arena implements Allocator {
     return address
   }
 
-  demand(bytes: number): number {
+  allocateOrThrow(bytes: number): number {
     const address = this.allocate(bytes)
     if (address === 0) throw elsewhere
     return address

@@ -5,10 +5,10 @@
 import { CancelledError } from '../../base/errors.js'
 import type { Kernels } from '../../kernels/load.js'
 import type { Allocator } from '../../memory/budgets.js'
+import { isCancelFlagSet } from '../../memory/cancel-flags.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import { isStopped } from '../../memory/stop-words.js'
 import { createRandom } from '../../sql/functions/random-generator.js'
-import { demandOneRow, listKeys, type SubqueryResult } from '../../sql/functions/registry/evaluate.js'
+import { listKeys, requireOneRow, type SubqueryResult } from '../../sql/functions/registry/evaluate.js'
 import type { Query } from '../../sql/plan/plan.js'
 import type { RewriteProgram } from '../../storage/jobs/messages.js'
 import type { JobSteps } from '../../storage/jobs/part-job.js'
@@ -72,7 +72,7 @@ function contextOf(
 ): Omit<ExecContext, 'snapshots'> {
   const now = BigInt(nowMicros)
   const alive = (): void => {
-    if (stopId !== undefined && isStopped(memory, stopId)) throw new CancelledError()
+    if (stopId !== undefined && isCancelFlagSet(memory, stopId)) throw new CancelledError()
   }
   return {
     memory,
@@ -146,7 +146,7 @@ function* runSubquery(context: ExecContext, subquery: Query['subqueries'][number
   let count = 0
   for (const { rows, vectors, isWaiting } of batches(buildOperator(context, plan))) {
     count += rows
-    if (mode === 'scalar') demandOneRow(count, subquery.position)
+    if (mode === 'scalar') requireOneRow(count, subquery.position)
     if (rows > 0) list?.add(vectors[0] as Vector, rows)
     const wanted = list !== undefined ? 0 : mode === 'list' ? rows : values.length === 0 ? Math.min(rows, 1) : 0
     if (wanted > 0) {

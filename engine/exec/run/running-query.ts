@@ -6,9 +6,9 @@
 // stops reading, the query frees everything but the unread blocks and what its operators cannot compute again.
 
 import { CancelledError, TimeoutError } from '../../base/errors.js'
-import { provenBytes, resultWindowRows, unprovenWindowBytes } from '../../base/limits.js'
+import { fullWindowAfterBytes, initialWindowBytes, resultWindowRows } from '../../base/limits.js'
 import { budgets } from '../../memory/budgets.js'
-import { demandOneRow, listKeys, type SubqueryResult } from '../../sql/functions/registry/evaluate.js'
+import { listKeys, requireOneRow, type SubqueryResult } from '../../sql/functions/registry/evaluate.js'
 import type { Value } from '../../types/value.js'
 import { ByteWriter } from '../batch/byte-writer.js'
 import type { ExecContext } from '../batch/context.js'
@@ -159,7 +159,7 @@ export class RunningQuery {
     // Packed rows go to the writer of the same server.
     if (encoding.kind === 'packed') return windowBytes
     if (this.#arena.short) return Math.min(1, windowBytes)
-    const known = this.#takenBytes < provenBytes ? unprovenWindowBytes : windowBytes
+    const known = this.#takenBytes < fullWindowAfterBytes ? initialWindowBytes : windowBytes
     const free = (this.#arena.limit / windowsParts - this.#windows.bytes + this.#waitingBytes) / 2
     return Math.min(windowBytes, Math.max(windowBytesMin, Math.min(known, free)))
   }
@@ -247,7 +247,7 @@ export class RunningQuery {
     const { memory } = this.#host
     const { encoding, query } = this.#request
     const sink = {
-      open: (bytes: number) => this.#host.allocator.demand(bytes + 64, budgets.queries),
+      open: (bytes: number) => this.#host.allocator.allocateOrThrow(bytes + 64, budgets.queries),
       drop: (address: number) => this.#host.allocator.free(address),
       // Several blocks are in transit while another one is filled.
       blockBytesMax: () => this.#windowBytes / 4,
@@ -367,7 +367,7 @@ export class RunningQuery {
     const pulled = operator.pull()
     if (isBatch(pulled)) {
       this.#subquery.rows += pulled.rows
-      if (subquery.mode === 'scalar') demandOneRow(this.#subquery.rows, subquery.position)
+      if (subquery.mode === 'scalar') requireOneRow(this.#subquery.rows, subquery.position)
       if (list !== undefined) {
         list.add(pulled.vectors[0] as Vector, pulled.rows)
         return 'worked'

@@ -267,23 +267,18 @@ function memoryRows(
   ranges: readonly TimeRange[] | null,
   memory: SharedMemory,
 ): number {
-  return version.generations.reduce((sum, { address }, index) => {
+  return version.memtables.reduce((sum, { address }, index) => {
     const visible = visibleRows[index] as number
-    return sum + (ranges === null ? visible : generationRows(memory, address, visible, ranges))
+    return sum + (ranges === null ? visible : memtableRows(memory, address, visible, ranges))
   }, 0)
 }
 
-function generationRows(
-  memory: SharedMemory,
-  generation: number,
-  visible: number,
-  ranges: readonly TimeRange[],
-): number {
-  const blocks = visible === 0 ? 0 : blockCount(memory, generation)
+function memtableRows(memory: SharedMemory, memtable: number, visible: number, ranges: readonly TimeRange[]): number {
+  const blocks = visible === 0 ? 0 : blockCount(memory, memtable)
   if (blocks > blocksMax) return visible * rangeShare
   let sum = 0
   for (let index = 0; index < blocks; index++) {
-    const block = blockAt(memory, generation, index)
+    const block = blockAt(memory, memtable, index)
     const rows = blockRows(memory, block)
     const { minTs, maxTs } = blockTimes(memory, block)
     if (rows === 0 || !touches(ranges, minTs, maxTs)) continue

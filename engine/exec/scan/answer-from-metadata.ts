@@ -4,7 +4,7 @@
 
 import { initStats, statsBytes } from '../../kernels/aggregate.js'
 import type { AggregateCall, Plan } from '../../sql/plan/plan.js'
-import { mayRepeat } from '../../storage/memtable/dedup-view.js'
+import { mayHaveDuplicates } from '../../storage/memtable/dedup-view.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import type { Operator } from '../batch/vector.js'
@@ -40,7 +40,7 @@ export function isMetadataOnly(
   { keys, aggregates }: Pick<AggregatePlan, 'keys' | 'aggregates'>,
   { snapshot, filter, columnIds }: Pick<ScanShape, 'snapshot' | 'filter' | 'columnIds'>,
 ): boolean {
-  if (keys.length > 0 || filter !== null || mayRepeat(snapshot)) return false
+  if (keys.length > 0 || filter !== null || mayHaveDuplicates(snapshot)) return false
   return aggregates.every((call) => isKnown(call, columnIds, snapshot.version.schema.timestampId))
 }
 

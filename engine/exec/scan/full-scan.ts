@@ -104,9 +104,9 @@ function windowOf(
   // Several ranges that contain all morsels need no cut.
   if (covers(ranges, head.minTs, head.maxTs) && covers(ranges, tail.minTs, tail.maxTs)) return { first: 0, end: rows }
   const first = range.lo <= head.minTs ? 0 : within(head, (times) => lowerBound(times, 0, head.rows, range.lo))
-  const behind =
+  const after =
     range.hi >= tail.maxTs ? 0 : tail.rows - within(tail, (times) => upperBound(times, 0, tail.rows, range.hi))
-  return { first, end: rows - behind }
+  return { first, end: rows - after }
 }
 
 /** Sorts morsels or runs, given in commit order, by time; undefined when they overlap. */

@@ -9,7 +9,7 @@ import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { GroupKeys } from '../batch/group-keys.js'
 import { RowBuffer } from '../batch/row-buffer.js'
-import { Gathered } from '../batch/selection.js'
+import { GatheredBatch } from '../batch/selection.js'
 import { rowsFor } from '../batch/small-batches.js'
 import { sortedOrder } from '../batch/sort-order.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
@@ -43,7 +43,7 @@ export function latestOfTable(
 
 function newestOperator(context: ExecContext, input: Operator, plan: LatestPlan, newest: NewestRows): Operator {
   const types = plan.columns.map(({ type }) => type)
-  const gathered = new Gathered(context, types)
+  const gathered = new GatheredBatch(context, types)
   let order = 0
   let next = 0
   const pull = (): Pull => {
@@ -76,7 +76,7 @@ class NewestRows {
   readonly #descending: boolean
   readonly #tableKeys: readonly TableKey[]
   readonly #groups: GroupKeys
-  readonly #gathered: Gathered
+  readonly #gathered: GatheredBatch
   readonly #index: number
   /** For each group: the buffered row that is its newest, and its timestamp. */
   #newest: number[] = []
@@ -98,7 +98,7 @@ class NewestRows {
       context,
       plan.keys.map((index) => (plan.columns[index] as (typeof plan.columns)[number]).type),
     )
-    this.#gathered = new Gathered(context, types)
+    this.#gathered = new GatheredBatch(context, types)
     this.#index = context.arena.take(batchRowsMax * 4)
   }
 

@@ -2,7 +2,7 @@
 // memtable or a page of a part. It provides its columns, zone-map statistics and time range. Its rows may include some
 // that later rows have replaced (by deduplication).
 //
-// A run is the list of morsels of one part or one memtable generation (a memtable is replaced by a new generation when
+// A run is the list of morsels of one part or one memtable (a memtable is replaced by a new one when
 // it is flushed), in commit order. runsOf() lists the runs of a snapshot, also in commit order.
 
 import { pageRowsMax } from '../../base/limits.js'
@@ -16,7 +16,7 @@ import {
 } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { TimeRange } from '../../sql/plan/plan.js'
-import { type MarkArena, withoutRepeats } from '../../storage/memtable/dedup-view.js'
+import { type MarkArena, withoutDuplicates } from '../../storage/memtable/dedup-view.js'
 import { marksOf } from '../../storage/memtable/removed-rows.js'
 import type { DictionaryPage, PartAccess, PartHandle } from '../../storage/part/part-access.js'
 import type { StoredPage } from '../../storage/part/part-stored.js'
@@ -24,10 +24,10 @@ import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/
 import type { DictionaryStrings } from '../batch/dictionary-strings.js'
 
 export interface ScanMorsel {
-  /** Identifies the morsel: the part's id, or -1 - the generation's id; and the number of the page or block. */
+  /** Identifies the morsel: the part's id, or -1 - the memtable's id; and the number of the page or block. */
   readonly source: number
   readonly index: number
-  /** Number of its first row within the part or generation. */
+  /** Number of its first row within the part or memtable. */
   readonly firstRow: number
   readonly rows: number
   /** Bounds of the designated timestamp, possibly wider than the rows; all of time without a designated timestamp. */
@@ -93,8 +93,8 @@ export interface Run {
   readonly sorted: boolean
   readonly minTs: bigint
   readonly maxTs: bigint
-  /** Id of the memtable generation; -1 for a part. */
-  readonly generation: number
+  /** Id of the memtable; -1 for a part. */
+  readonly memtable: number
   /** Number of NULLs in a column, if known without opening the morsels. */
   nulls?(columnId: number): number | undefined
   /** Like Morsel.symbols. */
@@ -122,7 +122,7 @@ export function runsOf(
   const list = (): Run[] => listRuns(memory, partAccess, snapshot, ranges)
   return schema.dedupKeys.length === 0
     ? list()
-    : withoutRepeats(list(), list, { memory, arena, schema, changed: changedMorsel })
+    : withoutDuplicates(list(), list, { memory, arena, schema, changed: changedMorsel })
 }
 
 function listRuns(
@@ -136,10 +136,10 @@ function listRuns(
     .filter((part) => version.schema.timestampId < 0 || touches(ranges, part.minTs, part.maxTs))
     .toSorted(byCommit)
     .map((part) => partRun(partAccess, part, snapshot, ranges))
-  const generations = version.generations.map(({ id, address }, index) =>
-    generationRun(memory, id, address, visibleRows[index] ?? 0, version.schema.timestampId >= 0, ranges),
+  const memtables = version.memtables.map(({ id, address }, index) =>
+    memtableRun(memory, id, address, visibleRows[index] ?? 0, version.schema.timestampId >= 0, ranges),
   )
-  return [...parts, ...generations].filter((run) => run.rows > 0)
+  return [...parts, ...memtables].filter((run) => run.rows > 0)
 }
 
 function byCommit(a: PartDescriptor, b: PartDescriptor): number {
@@ -184,7 +184,7 @@ class WholePart implements Run {
   readonly sorted: boolean
   readonly minTs: bigint
   readonly maxTs: bigint
-  readonly generation = -1
+  readonly memtable = -1
   readonly #access: PartAccess
   readonly #part: PartDescriptor
   readonly #version: TableVersion
@@ -375,19 +375,19 @@ export function changedMorsel(morsel: ScanMorsel, changes: Partial<ScanMorsel>):
   return Object.defineProperties(same, Object.getOwnPropertyDescriptors(changes)) as ScanMorsel
 }
 
-function generationRun(
+function memtableRun(
   memory: SharedMemory,
   id: number,
-  generation: number,
+  memtable: number,
   visible: number,
   timed: boolean,
   ranges: readonly TimeRange[] | null,
 ): Run {
   const morsels: ScanMorsel[] = []
   if (visible === 0) return runOf(morsels, timed, id)
-  const count = blockCount(memory, generation)
+  const count = blockCount(memory, memtable)
   for (let index = 0; index < count; index++) {
-    const block = blockAt(memory, generation, index)
+    const block = blockAt(memory, memtable, index)
     const word = block >>> 2
     const firstRow = memory.u32[word]!
     if (firstRow >= visible) break
@@ -442,10 +442,10 @@ function blockMorsel(
 export function withoutMorsels(run: Run, dropped: (morsel: ScanMorsel) => boolean): Run[] {
   const morsels = run.morsels.filter((morsel) => !dropped(morsel))
   if (morsels.length === run.morsels.length) return [run]
-  return morsels.length === 0 ? [] : [runOf(morsels, run.sorted, run.generation)]
+  return morsels.length === 0 ? [] : [runOf(morsels, run.sorted, run.memtable)]
 }
 
-export function runOf(morsels: readonly ScanMorsel[], timed: boolean, generation: number): Run {
+export function runOf(morsels: readonly ScanMorsel[], timed: boolean, memtable: number): Run {
   let rows = 0
   let sorted = timed
   let minTs = timeMax
@@ -456,5 +456,5 @@ export function runOf(morsels: readonly ScanMorsel[], timed: boolean, generation
     if (morsel.minTs < minTs) minTs = morsel.minTs
     if (morsel.maxTs > maxTs) maxTs = morsel.maxTs
   }
-  return { morsels, rows, sorted, minTs, maxTs, generation }
+  return { morsels, rows, sorted, minTs, maxTs, memtable }
 }

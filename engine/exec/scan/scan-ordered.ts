@@ -11,7 +11,7 @@ import type { TimeRange } from '../../sql/plan/plan.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { dictionaryColumn } from '../batch/dictionary-strings.js'
-import { Gathered } from '../batch/selection.js'
+import { GatheredBatch } from '../batch/selection.js'
 import { rowsFor } from '../batch/small-batches.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { compileFilter, type FilterInput, type RowFilter } from '../expression/row-filter.js'
@@ -49,7 +49,7 @@ export function orderedScanOperator(
   const merge = new StreamMerge(context, shape, { descending, skips, filter: simple ? own : null })
   context.onEnd(() => merge.close())
   const filter = restriction(context, shape, own)
-  const gathered = new Gathered(context, shape.types)
+  const gathered = new GatheredBatch(context, shape.types)
   const index = context.arena.take(batchRowsMax * 4)
   const pull = (): Pull => {
     const batch = merge.pull()
@@ -141,8 +141,8 @@ class StreamMerge {
   #streams: Stream[] | null = null
   #merging: Merging | null = null
   /** Consecutive rows of one stream that are returned without a merge. */
-  #stretch: { readonly stream: Stream; rows: number } | null = null
-  readonly #out: Gathered
+  #run: { readonly stream: Stream; rows: number } | null = null
+  readonly #out: GatheredBatch
   readonly #reversed: number
   /** Maximal rows of the next batch; doubles with each batch. */
   #batchRows: number
@@ -166,7 +166,7 @@ class StreamMerge {
     this.#columnIds = shape.columnIds
     this.#read = columnsRead(shape)
     this.#types = shape.types
-    this.#out = new Gathered(context, shape.types)
+    this.#out = new GatheredBatch(context, shape.types)
     this.#dictionaries = shape.columnIds.map((id) => dictionaries.get(id) ?? 0)
     this.#batchRowsMax = Math.min(context.streamRows ?? batchRowsMax, rowsFor(shape.types.length))
     this.#batchRows = descending && filter === null ? firstBatchRows : this.#batchRowsMax
@@ -186,7 +186,7 @@ class StreamMerge {
   pull(): Pull {
     this.filtered = false
     if (this.#merging !== null) return this.#mergedBatch(this.#merging)
-    if (this.#stretch !== null) return this.#stretchBatch(this.#stretch)
+    if (this.#run !== null) return this.#runBatch(this.#run)
     return this.#step()
   }
 
@@ -215,9 +215,9 @@ class StreamMerge {
     const leader = this.#leader(streams)
     if (leader === null || leader === 'waiting') return leader ?? 'working'
     const others = streams.filter((stream) => stream !== leader)
-    if (others.length === 0) return this.#startStretch(leader, leader.to - leader.from)
+    if (others.length === 0) return this.#startRun(leader, leader.to - leader.from)
     const alone = this.#rowsAlone(leader, streams)
-    if (alone >= Math.min(sliceRowsMin, leader.to - leader.from)) return this.#startStretch(leader, alone)
+    if (alone >= Math.min(sliceRowsMin, leader.to - leader.from)) return this.#startRun(leader, alone)
     return this.#startMerge(leader, streams)
   }
 
@@ -226,11 +226,11 @@ class StreamMerge {
     const stream = (this.#descending ? streams[streams.length - 1] : streams[0]) as Stream
     if (!stream.ready(this.#read)) return 'waiting'
     stream.open()
-    return stream.from >= stream.to ? 'working' : this.#startStretch(stream, stream.to - stream.from)
+    return stream.from >= stream.to ? 'working' : this.#startRun(stream, stream.to - stream.from)
   }
 
-  #startStretch(stream: Stream, rows: number): 'working' {
-    this.#stretch = { stream, rows }
+  #startRun(stream: Stream, rows: number): 'working' {
+    this.#run = { stream, rows }
     return 'working'
   }
 
@@ -340,29 +340,29 @@ class StreamMerge {
     return this.#out.room(column, rows)
   }
 
-  #stretchBatch(stretch: { readonly stream: Stream; rows: number }): Pull {
+  #runBatch(run: { readonly stream: Stream; rows: number }): Pull {
     // The rows returned so far may have made the rest of the morsel unnecessary.
-    if (stretch.rows > 0 && this.#skips(stretch.stream.morsel as ScanMorsel)) {
-      stretch.stream.take(stretch.rows)
-      stretch.rows = 0
+    if (run.rows > 0 && this.#skips(run.stream.morsel as ScanMorsel)) {
+      run.stream.take(run.rows)
+      run.rows = 0
     }
-    const rows = Math.min(this.#batchRows, stretch.rows)
-    if (rows > 0 && !stretch.stream.ready(this.#read)) return 'waiting'
+    const rows = Math.min(this.#batchRows, run.rows)
+    if (rows > 0 && !run.stream.ready(this.#read)) return 'waiting'
     this.#batchRows = Math.min(this.#batchRowsMax, this.#batchRows * 2)
     if (rows === 0) {
-      this.#stretch = null
+      this.#run = null
       return 'working'
     }
-    stretch.rows -= rows
-    const morsel = stretch.stream.morsel as ScanMorsel
-    const first = stretch.stream.take(rows)
+    run.rows -= rows
+    const morsel = run.stream.morsel as ScanMorsel
+    const first = run.stream.take(rows)
     if (this.#filter !== null) {
       const passed = this.#passing(this.#filter, morsel, first, rows)
       if (passed < rows) return this.#passedBatch(morsel, first, passed, rows)
       this.filtered = true
     }
     if (this.#descending) this.#reverse(rows)
-    const vectors = this.#types.map((type, column) => this.#stretchColumn(morsel, first, rows, type, column))
+    const vectors = this.#types.map((type, column) => this.#runColumn(morsel, first, rows, type, column))
     return { rows, vectors }
   }
 
@@ -432,7 +432,7 @@ class StreamMerge {
     for (let row = 0; row < rows; row++) u32[(this.#reversed >>> 2) + row] = last - row
   }
 
-  #stretchColumn(morsel: ScanMorsel, first: number, rows: number, type: DataType, column: number): Vector {
+  #runColumn(morsel: ScanMorsel, first: number, rows: number, type: DataType, column: number): Vector {
     const plain = this.#plainColumn(morsel, first, column)
     if (!this.#descending) return plain
     const address = this.#output(column, rows)

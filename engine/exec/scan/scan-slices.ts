@@ -9,7 +9,7 @@ import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { dictionaryColumn } from '../batch/dictionary-strings.js'
 import type { QueryArena } from '../batch/query-arena.js'
-import { Gathered, selectRows } from '../batch/selection.js'
+import { GatheredBatch, selectRows } from '../batch/selection.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileFilter, type RowFilter } from '../expression/row-filter.js'
 import { type IndexedRows, indexedRows, sparseShare } from './indexed-rows.js'
@@ -59,7 +59,7 @@ export class SliceReader {
   readonly #dictionaries: readonly number[]
   readonly #filter: RowFilter | null
   readonly #indexed: IndexedRows | null
-  readonly #gathered: Gathered
+  readonly #gathered: GatheredBatch
   readonly #wanted: WantedRows | null
   readonly #own: PageColumns | null
   readonly #bytes: PageColumns
@@ -81,7 +81,7 @@ export class SliceReader {
             dictionaryOf: (column) => this.#dictionaries[column] as number,
           })
     this.#indexed = indexedRows(context, shape)
-    this.#gathered = new Gathered(context, shape.types)
+    this.#gathered = new GatheredBatch(context, shape.types)
     this.#wanted = wanted
     this.#once = reads === 'once'
     const fill = fills[reads]
@@ -268,7 +268,7 @@ function inRanges(ranges: readonly TimeRange[] | null, value: bigint): boolean {
 // Decoded columns of the current morsel in memory of the query, instead of the chunk cache: filling the cache would
 // cost page faults and evict pages that are read often.
 
-/** Bytes that a reader may touch behind a page. */
+/** Bytes that a reader may touch after a page. */
 const readAheadBytes = 128
 /** Limit for all columns together; further columns are read through the cache. */
 const bytesMax = 32 * 1024 * 1024

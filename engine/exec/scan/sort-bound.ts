@@ -1,5 +1,5 @@
 // The interface by which ORDER BY .. LIMIT tells scans which rows it no longer needs: the first sort key of the last
-// row currently in the result. Rows that sort behind it are dropped early.
+// row currently in the result. Rows that sort after it are dropped early.
 
 /** The chunks of one sort share it. */
 export interface Bound {

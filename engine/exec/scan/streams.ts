@@ -42,7 +42,7 @@ function splitRun(run: Run): Run[] {
     if (last !== undefined && morsel.minTs < last.maxTs) lists.push([])
     lists.at(-1)?.push(morsel)
   }
-  return lists.map((morsels) => runOf(morsels, true, run.generation))
+  return lists.map((morsels) => runOf(morsels, true, run.memtable))
 }
 
 export class Stream {

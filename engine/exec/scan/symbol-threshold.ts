@@ -1,4 +1,4 @@
-// Filter for ORDER BY .. LIMIT whose first sort key is a symbol: drops rows that sort behind the row that is currently
+// Filter for ORDER BY .. LIMIT whose first sort key is a symbol: drops rows that sort after the row that is currently
 // last in the result. A table with an answer for each symbol of the dictionary is computed whenever that last row
 // changes, so that each row needs only a lookup by its symbol id.
 

@@ -1,4 +1,4 @@
-// Filter for ORDER BY .. LIMIT whose first sort key is a string: drops rows that sort behind the row that is currently
+// Filter for ORDER BY .. LIMIT whose first sort key is a string: drops rows that sort after the row that is currently
 // last in the result. If the strings are dictionary-encoded, each distinct string is compared with that row's key only
 // once; otherwise a kernel compares the string of each row.
 

@@ -69,7 +69,7 @@ export function firstRange(morsels: readonly ScanMorsel[], rows: number, descend
   return descending ? { lo: maxTs - part, hi: timeMax } : { lo: timeMin, hi: minTs + part }
 }
 
-/** The time range behind the first one, and its cuts; `cuts` is undefined where timeCuts() is. */
+/** The time range after the first one, and its cuts; `cuts` is undefined where timeCuts() is. */
 export function restOfTime(
   morsels: readonly ScanMorsel[],
   rowsMax: number,

@@ -3,14 +3,14 @@
 // rows of all other pages.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
-import { type Expression, placeId } from '../../sql/plan/plan.js'
+import { type Expression, rowIdColumn } from '../../sql/plan/plan.js'
 import { conjuncts } from '../../sql/typing/walk-expression.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import type { WantedSymbols } from '../batch/query-state.js'
 import { wantedSymbols } from '../batch/symbol-matches.js'
 import { type Run, runsOf, type ScanMorsel, withoutMorsels } from './morsels.js'
-import { withPlaces } from './row-places.js'
+import { withRowIds } from './row-ids.js'
 import type { ScanShape } from './scan-shape.js'
 
 type Bound = number | bigint
@@ -31,8 +31,8 @@ export function scanRuns(context: ExecContext, shape: ScanShape): Run[] {
   if (tests.includes(never)) return []
   const { version } = shape.snapshot
   const stored = runsOf(memory, partAccess, shape.snapshot, shape.ranges, arena)
-  const runs = shape.columnIds.includes(placeId)
-    ? withPlaces(context, version, version.schema.timestampId >= 0, stored)
+  const runs = shape.columnIds.includes(rowIdColumn)
+    ? withRowIds(context, version, version.schema.timestampId >= 0, stored)
     : stored
   if (tests.length === 0) return runs
   // Applied last, because rows of a skipped page may replace rows of other pages.

@@ -11,7 +11,7 @@ import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { RowBuffer } from '../batch/row-buffer.js'
 import { type LoadedBlock, RunFile, runBlockRows } from '../batch/run-file.js'
-import { Gathered } from '../batch/selection.js'
+import { GatheredBatch } from '../batch/selection.js'
 import { rowsFor } from '../batch/small-batches.js'
 import { type SortShape, sortBytesOf, sortedOrder } from '../batch/sort-order.js'
 import type { Batch, Pull } from '../batch/vector.js'
@@ -31,7 +31,7 @@ export class SortRuns {
   readonly #keys: readonly SortKey[]
   readonly #files: RunFile[] = []
   readonly #window: RowBuffer
-  readonly #gathered: Gathered
+  readonly #gathered: GatheredBatch
   #sources: Source[] = []
   #wanted: number
   #order = 0
@@ -44,7 +44,7 @@ export class SortRuns {
     this.#keys = keys
     this.#types = columns.map(({ type }) => type)
     this.#window = new RowBuffer(context, this.#types)
-    this.#gathered = new Gathered(context, this.#types)
+    this.#gathered = new GatheredBatch(context, this.#types)
     this.#wanted = limit ?? Number.POSITIVE_INFINITY
     context.onEnd(() => {
       for (const file of this.#files) file.close()

@@ -1,12 +1,12 @@
 // Operator: ORDER BY, with or without LIMIT. It buffers all rows and then sorts them. With a limit it regularly sorts
-// the buffered rows, drops those beyond the limit, and then ignores input rows that sort behind the last one left. Rows
+// the buffered rows, drops those beyond the limit, and then ignores input rows that sort after the last one left. Rows
 // that outgrow the memory are written to temporary files as sorted runs (sort-runs.ts).
 
 import type { SortKey } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { RowBuffer } from '../batch/row-buffer.js'
-import { Gathered } from '../batch/selection.js'
+import { GatheredBatch } from '../batch/selection.js'
 import { rowsFor } from '../batch/small-batches.js'
 import { type KernelKey, kernelKey } from '../batch/sort-keys.js'
 import { type SortShape, sortBytesOf, sortedOrder } from '../batch/sort-order.js'
@@ -69,7 +69,7 @@ export class SortedRows {
   readonly #types: readonly DataType[]
   readonly #wanted: number
   readonly #threshold: Threshold
-  readonly #gathered: Gathered
+  readonly #gathered: GatheredBatch
   #order = -1
   #next = 0
 
@@ -79,7 +79,7 @@ export class SortedRows {
     this.#types = columns.map(({ type }) => type)
     this.#wanted = limit ?? Number.POSITIVE_INFINITY
     this.store = new RowBuffer(context, this.#types)
-    this.#gathered = new Gathered(context, this.#types)
+    this.#gathered = new GatheredBatch(context, this.#types)
     this.#threshold = new Threshold(context, keys, this.#types, bound)
   }
 
@@ -161,13 +161,13 @@ function textThreshold(context: ExecContext, key: SortKey, { name }: DataType, b
 
 /**
  * The first key of the current last row of the result, for key types that the kernel converts to sort words, and for
- * strings. Rows that sort behind it are dropped early.
+ * strings. Rows that sort after it are dropped early.
  */
 class Threshold {
   readonly #context: ExecContext
   readonly #index: number
   readonly #key: KernelKey | undefined
-  readonly #gathered: Gathered
+  readonly #gathered: GatheredBatch
   readonly #tiesOf: () => SortTies | undefined
   #ties: SortTies | undefined
   readonly #bound: Bound
@@ -182,7 +182,7 @@ class Threshold {
     this.#context = context
     this.#index = key.index
     this.#key = kernelKey(types[key.index] as DataType, key)
-    this.#gathered = new Gathered(context, types)
+    this.#gathered = new GatheredBatch(context, types)
     this.#word = context.arena.take(8)
     this.#strings = textThreshold(context, key, types[key.index] as DataType, bound)
     const asks = this.#key !== undefined || this.#strings !== undefined

@@ -99,7 +99,7 @@ function slide(
       sum = 0
       count = 0
     }
-    // At lo = mid the first stack is empty. If lo is behind all rows taken, the frame is empty, too.
+    // At lo = mid the first stack is empty. If lo is after all rows taken, the frame is empty, too.
     const total = lo < mid ? f64[sums + lo]! + sum : sum
     const present = lo < mid ? f64[counts + lo]! + count : count
     const row = shape.out + u32[shape.rows + p]!

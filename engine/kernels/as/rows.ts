@@ -68,8 +68,8 @@ export function findBinds(state: usize): u32 {
   const syncs = load<u32>(state, 36) != 0
   let starts = <usize>load<u32>(state, 40)
   let ends = <usize>load<u32>(state, 44)
-  let behind = <usize>load<u32>(state, 48)
-  const behindFormats = formats + (<usize>values << 1)
+  let after = <usize>load<u32>(state, 48)
+  const afterFormats = formats + (<usize>values << 1)
   let binds: u32 = 0
   let described = false
   let synced = false
@@ -81,7 +81,7 @@ export function findBinds(state: usize): u32 {
     const isExact = isSame(first, prefix, prefixBytes)
     if (!isExact) {
       if (formats == 0 || !isSame(first, prefix, formats)) break
-      if (!isSame(first + behindFormats, prefix + behindFormats, prefixBytes - behindFormats)) break
+      if (!isSame(first + afterFormats, prefix + afterFormats, prefixBytes - afterFormats)) break
     }
     // 'D' 6 'P' \0
     const describes = bindEnd + 7 <= limit && load<u8>(bindEnd) == 68 && be32(bindEnd + 1) == 6 && be16(bindEnd + 5) == 0x5000
@@ -100,8 +100,8 @@ export function findBinds(state: usize): u32 {
     described = describes
     if (binds == 0) synced = isSynced
     at = synced ? end + 5 : end
-    store<u32>(behind, <u32>at)
-    behind += 4
+    store<u32>(after, <u32>at)
+    after += 4
     starts += <usize>values << 2
     ends += <usize>values << 2
     binds++

@@ -29,7 +29,7 @@ export type ConstraintAction =
   | { readonly kind: 'drop constraint'; readonly position: number; readonly name: Name }
   | { readonly kind: 'rename constraint'; readonly position: number; readonly name: Name; readonly newName: Name }
 
-export interface Lasting {
+export interface Persistence {
   /** Written as TEMPORARY. The table is an ordinary one nevertheless. */
   readonly temporary?: boolean
 }

@@ -12,13 +12,13 @@ import type {
   TypeName,
 } from './ast.js'
 import type { ChannelStatement } from './ast-channel.js'
-import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption, Lasting } from './ast-constraints.js'
+import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption, Persistence } from './ast-constraints.js'
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { Insert, Merge } from './ast-insert.js'
+import type { AlterIndex, Checkpoint, CreateIndex, Empty, Reindex, Remark, Vacuum } from './ast-maintenance.js'
 import type { MaterializedStatement } from './ast-mat-view.js'
 import type { RetentionAction, StoragePolicyClause, TimeToLive } from './ast-policy.js'
 import type { AlterSequence, Counted, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
-import type { AlterIndex, Checkpoint, CreateIndex, Empty, Reindex, Remark, Vacuum } from './ast-upkeep.js'
 import type { UserStatement } from './ast-users.js'
 
 export type Statement =
@@ -147,7 +147,7 @@ export interface ColumnDefault {
   readonly text: string
 }
 
-export interface CreateTable extends Lasting {
+export interface CreateTable extends Persistence {
   readonly kind: 'create table'
   readonly position: number
   readonly ifNotExists: boolean

@@ -24,11 +24,11 @@ export type * from './ast-constraints.js'
 export type * from './ast-enumeration.js'
 export type * from './ast-expressions.js'
 export type * from './ast-insert.js'
+export type * from './ast-maintenance.js'
 export type * from './ast-mat-view.js'
 export type * from './ast-policy.js'
 export type * from './ast-sequence.js'
 export type * from './ast-statements.js'
-export type * from './ast-upkeep.js'
 export type * from './ast-users.js'
 
 /** A name with its position: a column, an alias, an option. */

@@ -5,7 +5,7 @@
 import { SqlError } from '../../base/errors.js'
 import { groupingSetsMax } from '../../base/limits.js'
 import type * as ast from '../ast/ast.js'
-import { type AggregatePlan, joinGroupings } from '../plan/join-groupings.js'
+import { type AggregatePlan, joinAggregations } from '../plan/join-aggregations.js'
 import type { AggregateCall, AggregateOrder, Plan } from '../plan/plan.js'
 import { isStable, isStablePlan } from '../plan/volatile.js'
 import type { Relation } from '../scope/scope.js'
@@ -56,7 +56,7 @@ export function orderedGroups(relation: Relation, plan: AggregatePlan): Plan {
   if (!isRepeatable) return inOrder(relation, plan)
   if (parts.length > groupingSetsMax)
     throw new SqlError(`too many orders of aggregates [max=${groupingSetsMax}]`, plan.aggregates.at(-1)?.position ?? 0)
-  return joinGroupings(plan, parts, (part) => inOrder({ ...relation, plan: part.input }, part))
+  return joinAggregations(plan, parts, (part) => inOrder({ ...relation, plan: part.input }, part))
 }
 
 function inOrder(relation: Relation, plan: AggregatePlan): AggregatePlan {

@@ -216,8 +216,8 @@ function placeIn(list: Expression, index: Expression, { context }: ExpressionSco
   const first = firstIndex(list, index.position, context)
   if (first === null) return index
   const one = constantOf(1, indexType, index.position)
-  const behind = scalarCall('-', [index, first], index.position, context)
-  return convertTo(scalarCall('+', [behind, one], index.position, context), indexType)
+  const after = scalarCall('-', [index, first], index.position, context)
+  return convertTo(scalarCall('+', [after, one], index.position, context), indexType)
 }
 
 /** The index of the first element; null if it is 1. */

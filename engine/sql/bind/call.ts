@@ -14,15 +14,15 @@ import { bestOverload } from '../functions/registry/resolve.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { withoutSpans } from '../scope/interval-shift.js'
-import { besideParameters } from '../typing/characters.js'
-import { timestampOfDayTime } from '../typing/day-times.js'
-import { besideLists } from '../typing/lists.js'
+import { charactersAsStrings } from '../typing/characters.js'
+import { argumentsAsLists } from '../typing/lists.js'
 import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from '../typing/make-call.js'
 import { noMatch } from '../typing/mismatch.js'
 import { spanCall, spanOfParts, sumType, totalOfSpans } from '../typing/span.js'
+import { timestampOfTimeOfDay } from '../typing/times-of-day.js'
 import {
+  castAlternative,
   castTo,
-  chosenAs,
   commonType,
   constantOf,
   convertTo,
@@ -36,11 +36,11 @@ import { collected } from './array-query.js'
 import { bindCase, switched } from './case.js'
 import { bindCatalogCall, shownArguments } from './catalog-calls.js'
 import { isTimestamp } from './comparison.js'
-import { expansionOf, isExpander } from './expand.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { groupingCall, groupingName } from './grouping-sets.js'
+import { isSetReturning, replicationOf } from './set-returning-call.js'
 import { partOfTime } from './time-parts.js'
-import { ofWholeRow } from './whole-row.js'
+import { rewriteWholeRow } from './whole-row.js'
 import { bindWindowCall } from './window.js'
 import { isMovingAverage } from './window-moving.js'
 
@@ -62,7 +62,7 @@ const takesStrings: ReadonlySet<string> = new Set(['concat', 'concat_ws', 'forma
 const unifying = new Set(['coalesce', 'greatest', 'least', 'nullif'])
 
 export function bindCall(written: ast.Call, scope: ExpressionScope): Expression {
-  const call = ofDigest(ofAge(ofWholeRow(withoutVoid(written, scope.context), scope)))
+  const call = ofDigest(ofAge(rewriteWholeRow(withoutVoid(written, scope.context), scope)))
   const name = call.name.toLowerCase()
   if (call.over !== null) return bindOver(call, scope)
   if (windowFunctionNames.has(name) || isMovingAverage(call)) {
@@ -78,7 +78,7 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
   const [only] = call.args
   if (name === 'array' && only?.kind === 'subquery' && call.args.length === 1)
     return bindExpression(collected(only, call.position), scope)
-  if (isExpander(name) && scope.place !== undefined) return expandedValue(call, scope.place, scope)
+  if (isSetReturning(name) && scope.place !== undefined) return expandedValue(call, scope.place, scope)
   const ofCatalog = bindCatalogCall(call, scope)
   if (ofCatalog !== undefined) return ofCatalog
   if (call.distinct || call.filter !== null || call.orderBy.length > 0)
@@ -86,7 +86,7 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
   const plain = withoutSpans(call, scope.context.parameters)
   const known = plain.name === call.name ? name : plain.name
   const args = plain.args.map((argument) => bindExpression(argument, scope))
-  return bindScalar(plain, known, timestampOfDayTime(known, args, scope.context), scope)
+  return bindScalar(plain, known, timestampOfTimeOfDay(known, args, scope.context), scope)
 }
 
 function bindOver(call: ast.Call, scope: ExpressionScope): Expression {
@@ -96,7 +96,8 @@ function bindOver(call: ast.Call, scope: ExpressionScope): Expression {
 }
 
 function bindScalar(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
-  if (unifying.has(name) && args.length > 0) return bindUnifying(call, name, besideParameters(call.args, args), scope)
+  if (unifying.has(name) && args.length > 0)
+    return bindUnifying(call, name, charactersAsStrings(call.args, args), scope)
   if (name === 'make_interval') return spanOfParts(args, call.position, scope.context)
   if (scalarsNamed(name).length === 0) throw unknownFunction(call, args)
   if (name === 'typeof' && args.length === 1 && args.every(isUntypedNull))
@@ -106,7 +107,9 @@ function bindScalar(call: ast.Call, name: string, args: readonly Expression[], s
   if (isSeconds(call, args, scope.context)) return scalarCall('to_timestamp_of', args, call.position, scope.context)
   const ofSpan = spanCall(name, args, call.position, scope.context)
   if (ofSpan !== null) return ofSpan
-  const taken = takesStrings.has(name) ? shownArguments(args, scope.context) : besideLists(name, args, scope.context)
+  const taken = takesStrings.has(name)
+    ? shownArguments(args, scope.context)
+    : argumentsAsLists(name, args, scope.context)
   return scalarCall(name, taken, call.position, scope.context, call.name)
 }
 
@@ -174,7 +177,7 @@ function bindUnifying(call: ast.Call, name: string, args: readonly Expression[],
   const known = name === 'greatest' || name === 'least' ? args.filter((argument) => !isNullText(argument)) : args
   const result = scalarCall(
     name,
-    (known.length === 0 ? args : known).map((argument) => chosenAs(argument, type)),
+    (known.length === 0 ? args : known).map((argument) => castAlternative(argument, type)),
     call.position,
     scope.context,
   )
@@ -245,7 +248,7 @@ function checkOrdered(args: readonly Expression[]): void {
 /** `select unnest(list)`: the element for the current copy of the row. */
 function expandedValue(call: ast.Call, place: Expression, scope: ExpressionScope): Expression {
   if (call.jsonColumns !== undefined) throw new SqlError('COLUMNS is allowed in FROM alone', call.position)
-  const [column] = expansionOf(call, scope).columns
+  const [column] = replicationOf(call, scope).columns
   if (column === undefined) throw noMatch(call.name, [], call.position)
   return column.value(place)
 }

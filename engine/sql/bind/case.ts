@@ -8,9 +8,9 @@ import { isNumber, isPlainText, isText, isTime } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
 import { switchText } from '../parse/text.js'
 import type { Expression } from '../plan/plan.js'
-import { besideParameters } from '../typing/characters.js'
+import { charactersAsStrings } from '../typing/characters.js'
 import { scalarCall } from '../typing/make-call.js'
-import { chosenAs, isUntypedNull, unify } from '../typing/types.js'
+import { castAlternative, isUntypedNull, unify } from '../typing/types.js'
 import { visitExpression } from '../typing/walk-expression.js'
 import { bindSame } from './comparison.js'
 import { bindExpression, booleanOperand, type ExpressionScope } from './expression.js'
@@ -37,7 +37,7 @@ export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope)
     return booleanOperand(condition)
   })
   const written = [...branches.map(({ result }) => result), ...(otherwise === null ? [] : [otherwise])]
-  const bound = besideParameters(
+  const bound = charactersAsStrings(
     written,
     written.map((result) => bindExpression(result, scope)),
   )
@@ -47,8 +47,8 @@ export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope)
   const results = rest === null ? values : switchText(expression) === null ? [...values, rest] : [rest, ...values]
   refuseMixtures(results)
   const type = caseType(unify(results, ''), results)
-  const args = conditions.flatMap((condition, index) => [condition, chosenAs(values[index] as Expression, type)])
-  if (rest !== null) args.push(chosenAs(rest, type))
+  const args = conditions.flatMap((condition, index) => [condition, castAlternative(values[index] as Expression, type)])
+  if (rest !== null) args.push(castAlternative(rest, type))
   return scalarCall('case', args, position, scope.context)
 }
 

@@ -32,7 +32,7 @@ import type * as ast from '../ast/ast.js'
 import { sliceOpenEnd } from '../functions/array-slice.js'
 import type { Expression } from '../plan/plan.js'
 import { namedTime } from '../scope/interval-shift.js'
-import { dayOf, dayType, namesDay, wholeDay } from '../typing/days.js'
+import { dayOf, dayType, isDayTypeName, truncateToDay } from '../typing/days.js'
 import { deferredOf, isDeferred } from '../typing/deferred-values.js'
 import { castOfJson, wholeTypes } from '../typing/json-cast.js'
 import { type Constant, isConstant, scalarCall, textOf } from '../typing/make-call.js'
@@ -98,11 +98,11 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   const span = isSpanName(expression.type) ? castToSpan(operand, scope.context) : null
   if (span !== null) return { ...span, position: expression.position }
   const written = castType(expression, scope.context.sql)
-  const isDay = namesDay(expression.type, scope.context)
+  const isDay = isDayTypeName(expression.type, scope.context)
   const type = isDay ? dayType : isUnbounded(expression.type, scope) ? (digitsOf(operand) ?? written) : written
   const number = isJson(expression.operand) ? castOfJson(operand, type, scope.context) : null
   if (number !== null) return { ...number, position: expression.position }
-  if (expression.type.name === 'time' && hasDayTime(operand))
+  if (expression.type.name === 'time' && hasTimeOfDay(operand))
     return scalarCall('time', [operand], expression.position, scope.context)
   const value = isText(type) ? asText(operand, scope.context) : operand
   checkSource(value, type, expression, scope.context.sql)
@@ -132,7 +132,7 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
     const cast = (): Value => {
       const numeral = { dialect, isNumeral: isNumeral(expression.operand) }
       const whole = { ...value, value: roundedForCast(value.value, value.type, type, numeral) }
-      return isDay ? wholeDay(given(whole, type)) : given(whole, type)
+      return isDay ? truncateToDay(given(whole, type)) : given(whole, type)
     }
     if (isDeferred(value)) return deferredOf(cast, type, expression.position)
     const { position } = expression
@@ -161,7 +161,7 @@ function narrowed({ value, type: from, position }: Constant, to: DataType): Valu
 }
 
 /** Whether the operand may have a time of day. A parameter gets the type instead. */
-function hasDayTime(operand: Expression): boolean {
+function hasTimeOfDay(operand: Expression): boolean {
   const { type } = operand
   return isTime(type) || type.name === 'DATE' || (isText(type) && !isParameter(operand) && !isUntypedNull(operand))
 }

@@ -21,7 +21,7 @@ import { schemasOf } from '../relations/namespaces.js'
 import { roleNames, roleOid } from '../relations/roles.js'
 import { type BindContext, isDescribed } from '../scope/bind-context.js'
 import { columnDescription, objectDescription } from '../typing/descriptions.js'
-import { lookedUp } from '../typing/looked-up.js'
+import { lookupCall } from '../typing/lookup-call.js'
 import { isConstant, scalarCall } from '../typing/make-call.js'
 import { constantOf, convertTo, isUntypedNull, learnType } from '../typing/types.js'
 import { bindExpression, type ExpressionScope } from './expression.js'
@@ -54,7 +54,7 @@ function kindOf({ type }: Expression): NamedKind | null {
 // Oids to names -----------------------------------------------------------------------------------------------------
 
 /** An oid as its name; any other expression unchanged. */
-export function asShown(expression: Expression, context: BindContext): Expression {
+export function oidAsName(expression: Expression, context: BindContext): Expression {
   const kind = kindOf(expression)
   if (kind === null) return expression
   const number = plainNumber(expression)
@@ -63,12 +63,12 @@ export function asShown(expression: Expression, context: BindContext): Expressio
     const own = [...enumerationNames(context), ...rowTypes(context)]
     return formatted([number, none], own, expression.position, context)
   }
-  return lookedUp('catalog_name', number, namesOf(kind, context), context)
+  return lookupCall('catalog_name', number, namesOf(kind, context), context)
 }
 
 /** The value as it appears in text: a day has no time of day. */
 export function asText(value: Expression, context: BindContext): Expression {
-  return isDay(value.type) ? dayText(value, context) : asShown(value, context)
+  return isDay(value.type) ? dayText(value, context) : oidAsName(value, context)
 }
 
 function dayText(day: Expression, context: BindContext): Expression {
@@ -86,7 +86,7 @@ function formatted(
   const known = scalarCall('format_type', args, position, context)
   const found = new Map(names)
   if (found.size === 0) return known
-  const own = lookedUp('catalog_text', args[0] as Expression, found, context)
+  const own = lookupCall('catalog_text', args[0] as Expression, found, context)
   return scalarCall('coalesce', [own, known], position, context)
 }
 
@@ -134,7 +134,7 @@ export function castToNamed(value: Expression, kind: NamedKind, context: BindCon
   if (!isConstant(value)) {
     const names = [...namesOf(kind, context)].map(([oid, name]) => [name, String(oid)] as const)
     const numbers = new Map([...otherNames(kind, names, context), ...names])
-    return { ...lookedUp('catalog_number', value, numbers, context), type }
+    return { ...lookupCall('catalog_number', value, numbers, context), type }
   }
   if (value.value === null) return constantOf(null, type, value.position)
   const name = String(value.value)
@@ -211,7 +211,7 @@ function toNamed(kind: NamedKind): CatalogCall {
 const relationSize: CatalogCall = ([relation], _call, context) => {
   const sizes = new Map(ownEntries(context).map(({ oid, bytes }) => [oid, String(bytes)]))
   const oid = castToNamed(relation as Expression, 'regclass', context)
-  return convertTo(lookedUp('catalog_text', plainNumber(oid), sizes, context), dataType('LONG'))
+  return convertTo(lookupCall('catalog_text', plainNumber(oid), sizes, context), dataType('LONG'))
 }
 
 /** Tables of schemas other than public are not visible without their schema. */
@@ -239,18 +239,18 @@ const viewText: CatalogCall = ([view], _call, context) => {
     ownEntries(context).flatMap(({ oid, sql }) => (sql === null ? [] : [[oid, `${sql};`] as const])),
   )
   const oid = castToNamed(view as Expression, 'regclass', context)
-  return lookedUp('catalog_text', plainNumber(oid), strings, context)
+  return lookupCall('catalog_text', plainNumber(oid), strings, context)
 }
 
 const constraintText: CatalogCall = ([constraint], _call, context) =>
-  lookedUp('catalog_text', plainNumber(constraint as Expression), new Map(constraintDefinitions(context)), context)
+  lookupCall('catalog_text', plainNumber(constraint as Expression), new Map(constraintDefinitions(context)), context)
 
 /** Definition of an index, or of one of its columns by number. */
 const indexText: CatalogCall = ([index, place], { position }, context) => {
   const oid = plainNumber(castToNamed(index as Expression, 'regclass', context))
   const text = dataType('STRING')
   const parts = [oid, constantOf(' ', text, position), place ?? constantOf(0, dataType('INT'), position)]
-  return lookedUp(
+  return lookupCall(
     'catalog_text',
     scalarCall('concat', parts, position, context),
     new Map(indexDefinitions(context)),
@@ -367,7 +367,7 @@ function counted(change: (counters: Counters, name: string, value: bigint, isCal
     const text = namedCounter(name, call, context)
     if (text === null || counters === undefined) return nothing
     if (counters.last(text) === undefined) throw sequenceMissing(text, call.position)
-    if (change !== currentOf) context.demandWrite()
+    if (change !== currentOf) context.requireWrite()
     if (isDescribed(context)) return nothing
     const number = value === undefined ? 0n : wholeConstant(value, call)
     if (number === null) return nothing
@@ -433,7 +433,7 @@ function serialSequences(table: Expression, column: Expression, call: ast.Call, 
   )
   const blank = constantOf(' ', textType, call.position)
   const key = scalarCall('concat', [...shownArguments([table], context), blank, column], call.position, context)
-  return lookedUp('catalog_text', key, new Map(found), context)
+  return lookupCall('catalog_text', key, new Map(found), context)
 }
 
 /** timezone(zone, ts) is ts AT TIME ZONE zone. */
@@ -453,7 +453,7 @@ const calls: Readonly<Record<string, { readonly counts: readonly number[]; reado
   to_regrole: { counts: [1], bind: toNamed('regrole') },
   pg_get_userbyid: {
     counts: [1],
-    bind: ([role], _call, context) => lookedUp('role_name', role as Expression, roleNames(context), context),
+    bind: ([role], _call, context) => lookupCall('role_name', role as Expression, roleNames(context), context),
   },
   obj_description: { counts: [1, 2], bind: objectDescription },
   col_description: { counts: [2], bind: columnDescription },

@@ -15,11 +15,11 @@ import type * as ast from '../ast/ast.js'
 import { comparableAsIs } from '../functions/comparisons.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
-import { besideDayTimes } from '../typing/day-times.js'
 import { deferredOf, isDeferredParameter } from '../typing/deferred-values.js'
-import { besideLists } from '../typing/lists.js'
+import { argumentsAsLists } from '../typing/lists.js'
 import { isConstant, scalarCall, textOf } from '../typing/make-call.js'
-import { compareNear } from '../typing/near.js'
+import { stringsAsTimesOfDay } from '../typing/times-of-day.js'
+import { compareWithTolerance } from '../typing/tolerance.js'
 import {
   castTo,
   commonType,
@@ -39,9 +39,13 @@ export function bindComparison(
   position: number,
   context: BindContext,
 ): Expression {
-  const [one = left, other = right] = besideDayTimes(besideLists(operator, [left, right], context))
+  const [one = left, other = right] = stringsAsTimesOfDay(argumentsAsLists(operator, [left, right], context))
   const [known, sides] = bindSides(operator, one, other, position)
-  return known ?? compareNear(operator, ...sides, position, context) ?? scalarCall(operator, sides, position, context)
+  return (
+    known ??
+    compareWithTolerance(operator, ...sides, position, context) ??
+    scalarCall(operator, sides, position, context)
+  )
 }
 
 /** The comparison of `case a when b`, which is exact for doubles. */
@@ -320,7 +324,7 @@ function timeProblem(text: string, { kind, type: { name } }: Expression, operato
 export function bindBetween(expression: ast.BetweenExpression, scope: ExpressionScope): Expression {
   const { context } = scope
   const parts = [expression.operand, expression.low, expression.high].map((part) => bindExpression(part, scope))
-  const [written, ...bounds] = besideDayTimes(parts) as readonly [Expression, Expression, Expression]
+  const [written, ...bounds] = stringsAsTimesOfDay(parts) as readonly [Expression, Expression, Expression]
   const value = timeBetween(written, bounds)
   // Characters are not timestamps. For a time column the error comes from range extraction.
   if (value.kind !== 'column' && !isText(value.type) && bounds.some(({ type }) => type.name === 'CHAR'))

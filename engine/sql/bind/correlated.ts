@@ -30,14 +30,14 @@ import {
 } from './correlated-conditions.js'
 import { countedQuery } from './correlated-members.js'
 import { withKeyColumns } from './correlated-tables.js'
-import { isLateralFunction, onlyIf, withFunction } from './expand.js'
 import { aggregateMark, bindCondition, bindExpression, type ExpressionScope } from './expression.js'
 import { bindSource, bindSources } from './from.js'
 import { joinOn, leftJoin } from './join.js'
 import { bindLateral, readsOuter } from './lateral.js'
 import { columnExpression, dropExtra, positionOf, withExtra } from './order.js'
-import { apart, partName } from './per-row.js'
+import { partName, splitAggregates } from './per-row.js'
 import { bindQuery } from './query.js'
+import { isLateralFunction, onlyIf, withFunction } from './set-returning-call.js'
 import { bindSubquery } from './subquery.js'
 
 /** The rows of the outer query. Joined sub-queries add columns on the right, so indexes of bound columns stay valid. */
@@ -253,7 +253,7 @@ function joined(
 ): Expression {
   const { context } = scope
   const rows = rowsToJoin(scope, query.position)
-  const { calls, over } = apart(value)
+  const { calls, over } = splitAggregates(value)
   const items = [...inner, ...calls].map((expression, index) => ({
     position: expression.position,
     expression,

@@ -15,10 +15,10 @@ import { nameComparison, nameMembership } from '../scope/catalog-names.js'
 import { comparedSpan, currentDate, currentTime, shiftedTime } from '../scope/interval-shift.js'
 import { columnMissing, findInScope, type Scope } from '../scope/scope.js'
 import { withoutNot } from '../scope/without-not.js'
-import { countedDays } from '../typing/days.js'
+import { dayArithmetic } from '../typing/days.js'
 import { bindLiteral, bindParameter } from '../typing/literal.js'
 import { scalarCall, textOf } from '../typing/make-call.js'
-import { spanArithmetic, timesApart } from '../typing/span.js'
+import { spanArithmetic, timestampDifference } from '../typing/span.js'
 import { constantOf, isUntypedNull, nullAs } from '../typing/types.js'
 import type { AggregateList } from './aggregate-list.js'
 import { bindArray, bindField, bindSubscript } from './array.js'
@@ -268,9 +268,9 @@ function bindBinary(expression: ast.BinaryExpression, scope: ExpressionScope): E
     default: {
       const [left, right] = [bindExpression(expression.left, scope), bindExpression(expression.right, scope)]
       const rest = operator === '-' ? withoutParts(left, right, position, scope.context) : null
-      const days = rest ?? countedDays(operator, left, right, position, scope.context)
-      const apart = operator === '-' ? (days ?? timesApart(left, right, position, scope.context)) : days
-      const combined = apart ?? spanArithmetic(operator, left, right, position, scope.context)
+      const days = rest ?? dayArithmetic(operator, left, right, position, scope.context)
+      const difference = operator === '-' ? (days ?? timestampDifference(left, right, position, scope.context)) : days
+      const combined = difference ?? spanArithmetic(operator, left, right, position, scope.context)
       return combined ?? scalarCall(operator, [left, right], position, scope.context)
     }
   }
@@ -309,14 +309,14 @@ function orderedRows(
   })
   let sum = pair(left.length - 1, operator)
   for (let index = left.length - 2; index >= 0; index--) {
-    const behind: ast.BinaryExpression = {
+    const after: ast.BinaryExpression = {
       kind: 'binary',
       operator: 'and',
       left: pair(index, '='),
       right: sum,
       position,
     }
-    sum = { kind: 'binary', operator: 'or', left: pair(index, strict), right: behind, position }
+    sum = { kind: 'binary', operator: 'or', left: pair(index, strict), right: after, position }
   }
   return sum
 }

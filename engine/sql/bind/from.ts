@@ -27,7 +27,6 @@ import { scalarCall } from '../typing/make-call.js'
 import { hasForm, noMatch } from '../typing/mismatch.js'
 import { unknownFunction, withoutVoid } from './call.js'
 import { bindCatalogCall } from './catalog-calls.js'
-import { functionRelation, isExpander } from './expand.js'
 import { bindExpression, rowlessScope } from './expression.js'
 import { bindHorizonJoin } from './horizon-join.js'
 import { bindJoin } from './join.js'
@@ -35,6 +34,7 @@ import { bindLateral, isLateral } from './lateral.js'
 import { columnExpression, sorted } from './order.js'
 import { bindQuery, plainRelation } from './query.js'
 import { bindRecursive } from './recursive.js'
+import { functionRelation, isSetReturning } from './set-returning-call.js'
 import { bindWindowJoin } from './window-join.js'
 
 /** FROM with its joins. Without FROM it is one row without columns. */
@@ -350,7 +350,7 @@ function filesSource(
       `${call.name}() takes the name of a file, or a pattern, as one literal text, and 'exact' as its only option`,
       first?.position ?? call.position,
     )
-  context.demandWrite()
+  context.requireWrite()
   context.cacheable = false
   const sources = files(first.value, first.position)
   const { columns, rows } = relationOfFiles(sources, second !== undefined)
@@ -372,7 +372,7 @@ function filesSource(
  */
 function expands({ call, schema, ordinality }: ast.TableFunction, [first]: readonly Expression[]): boolean {
   const isOwn = schema === null || schema === 'pg_catalog' || schema === 'information_schema'
-  if (!isOwn || !isExpander(call.name)) return false
+  if (!isOwn || !isSetReturning(call.name)) return false
   const isArray = call.name.toLowerCase() === 'unnest' && call.args.length === 1 && first?.type.name === 'ARRAY'
   return ordinality || call.jsonColumns !== undefined || !(isArray || call.name.toLowerCase() === 'generate_series')
 }

@@ -14,13 +14,13 @@ import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from 
 import { groupsOfSets, isGrouping } from './grouping-sets.js'
 import { positionOf } from './order.js'
 import type { SelectList } from './select.js'
-import type { ShownPlaces } from './shown-places.js'
+import type { SelectListIndex } from './select-list-index.js'
 
 export function bindGroups(
   { groupBy, groupingSets }: Pick<ast.Select, 'groupBy' | 'groupingSets'>,
   list: SelectList,
   scope: ExpressionScope,
-  places: ShownPlaces,
+  places: SelectListIndex,
 ): void {
   const written = explicitKeys(groupBy, list, scope, places)
   const keys = keysOfGroups(written, groupingSets !== undefined, list, scope)
@@ -76,7 +76,7 @@ function explicitKeys(
   groupBy: readonly ast.Expression[],
   list: SelectList,
   scope: ExpressionScope,
-  places: ShownPlaces,
+  places: SelectListIndex,
 ): Expression[] {
   return groupBy.map((expression) => {
     const position = positionOf(expression, list.columns.length, 'GROUP BY')
@@ -128,7 +128,7 @@ function aboveGroups({ columns, hidden, having, windows }: SelectList): Expressi
 }
 
 /** Index of the select item of that name, unless a source column has the name. */
-function namedItem(expression: ast.Expression, places: ShownPlaces): number | null {
+function namedItem(expression: ast.Expression, places: SelectListIndex): number | null {
   if (expression.kind !== 'column' || expression.path.length !== 1) return null
   const wanted = (expression.path[0] ?? '').toLowerCase()
   return places.isColumn(wanted) ? null : places.named(wanted)

@@ -14,10 +14,10 @@ import { isConstant } from '../typing/make-call.js'
 import { commonType, convertTo } from '../typing/types.js'
 import { allOf, columnsOf, conjuncts, remapColumns } from '../typing/walk-expression.js'
 import { isForeign } from './correlated-conditions.js'
-import { isLateralFunction, lateralJoin } from './expand.js'
 import { bindCondition, bindExpression, comparedRows, type ExpressionScope, rowlessScope } from './expression.js'
 import { bindSource } from './from.js'
 import { columnExpression, withExtra } from './order.js'
+import { isLateralFunction, lateralJoin } from './set-returning-call.js'
 
 type Join = Extract<Plan, { kind: 'join' }>
 

@@ -16,23 +16,23 @@ import { scalarCall } from '../typing/make-call.js'
 import { constantOf } from '../typing/types.js'
 import { conjuncts } from '../typing/walk-expression.js'
 import { isForeign } from './correlated-conditions.js'
-import { isLateralFunction, withFunction } from './expand.js'
 import { bindCondition, bindExpression } from './expression.js'
 import { bindSources, withJoins } from './from.js'
 import { columnExpression, sorted } from './order.js'
 import {
-  apart,
   longType,
   numberedPlan,
   outerColumns,
   partName,
   shiftedColumns,
+  splitAggregates,
   withNumbers,
   withResults,
 } from './per-row.js'
 import { limitRange, plainRelation, withNames } from './query.js'
 import { bindSelect } from './select.js'
 import { castColumns, checkBranches, unitedColumns } from './set-operation.js'
+import { isLateralFunction, withFunction } from './set-returning-call.js'
 
 export function isLateral(source: ast.TableSource): source is ast.QuerySource & { readonly lateral: true } {
   return source.kind === 'query source' && source.lateral
@@ -55,7 +55,7 @@ export function bindLateral(
     const body = inner.body.kind === 'values' ? valuesAsSelect(inner.body) : inner.body
     const select = body.kind === 'select' ? body : null
     const name = alias?.name ?? null
-    const onlyRows = (plan: Plan): Plan => (only === undefined ? plan : demandOnly(plan, only, context))
+    const onlyRows = (plan: Plan): Plan => (only === undefined ? plan : requireOnly(plan, only, context))
     if (kind !== 'left' && select !== null && isRowByRow(inner, select)) {
       const rows = resultsBeside(left, select, name, context)
       return on === null ? rows : conditioned(rows, on, false, context)
@@ -159,7 +159,7 @@ function singleResults(
   const { columns: named } = resultsOf(numbered, query, body, trialOf(context))
   const calls: ast.Expression[] = []
   const parts = body.items.map(({ expression }) => {
-    const part = apart(expression, calls.length)
+    const part = splitAggregates(expression, calls.length)
     calls.push(...part.calls)
     return part.over
   })
@@ -348,7 +348,7 @@ function cut(plan: Plan, limit: ast.Limit | null, context: BindContext): Plan {
 }
 
 /** An error if there is a second result for one preceding row. */
-function demandOnly(plan: Plan, position: number, context: BindContext): Plan {
+function requireOnly(plan: Plan, position: number, context: BindContext): Plan {
   const width = plan.columns.length
   const input = numberedPlan(plan, [width - 1])
   const number = columnExpression({ name: '$row', type: longType }, width)

@@ -16,9 +16,9 @@ import type * as ast from '../ast/ast.js'
 import { comparableAsIs } from '../functions/comparisons.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
-import { besideDayTimes } from '../typing/day-times.js'
 import { isConstant, scalarCall, textOf } from '../typing/make-call.js'
-import { compareNear } from '../typing/near.js'
+import { stringsAsTimesOfDay } from '../typing/times-of-day.js'
+import { compareWithTolerance } from '../typing/tolerance.js'
 import { castTo, commonType, constantOf, convertTo, isUntypedNull } from '../typing/types.js'
 import { namedKind } from './catalog-calls.js'
 import {
@@ -67,7 +67,7 @@ function bindInList(
   expression: ast.InExpression,
   scope: ExpressionScope,
 ): Expression {
-  const [, ...all] = besideDayTimes([given, ...set.map((member) => bindExpression(member, scope))])
+  const [, ...all] = stringsAsTimesOfDay([given, ...set.map((member) => bindExpression(member, scope))])
   const operand = typedOperand(given, all)
   // A string that is no address equals none.
   const members = operand.type.name === 'IPv4' ? all.filter((member) => !isForeignText(member, operand.type)) : all
@@ -119,7 +119,7 @@ function nearMembers(
   context: BindContext,
 ): Expression | undefined {
   if (subject.type.name !== 'DOUBLE' || members.length > nearMax) return undefined
-  const each = members.map((member) => compareNear('=', subject, member, position, context))
+  const each = members.map((member) => compareWithTolerance('=', subject, member, position, context))
   if (each.every((found) => found === undefined)) return undefined
   return members
     .map((member, index) => each[index] ?? scalarCall('=', [subject, member], position, context))

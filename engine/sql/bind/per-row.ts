@@ -88,7 +88,7 @@ export function isCount(expression: ast.Expression): boolean {
 
 export const partName = (index: number): string => `$part${index}`
 
-export interface Apart {
+export interface SplitAggregates {
   readonly calls: readonly ast.Expression[]
   /** The expression over the parts, which are named from index `start`. */
   readonly over: ast.Expression
@@ -98,7 +98,7 @@ export interface Apart {
  * Splits an expression into its aggregates and the expression over them, which is also computed for rows without a
  * group.
  */
-export function apart(value: ast.Expression, start = 0): Apart {
+export function splitAggregates(value: ast.Expression, start = 0): SplitAggregates {
   const calls: ast.Call[] = []
   const over = mapAggregates(value, (aggregate) => partOf(aggregate, start + calls.push(aggregate) - 1))
   const isApart = columnsIn(over, null).every(({ path }) => path[0]?.startsWith('$part') === true)

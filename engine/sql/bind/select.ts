@@ -8,7 +8,7 @@ import type * as ast from '../ast/ast.js'
 import { expressionText } from '../parse/text.js'
 import { pgRelation } from '../pg-catalog/catalog.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
-import { countedItem } from '../scope/bare-count.js'
+import { asCountCall } from '../scope/bare-count.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { hasAggregate } from '../scope/map-syntax.js'
 import { type NamedItem, type NamingRules, outputNames } from '../scope/output-names.js'
@@ -19,16 +19,16 @@ import { expressionKey } from '../typing/types.js'
 import { markIndex, rewriteExpression } from '../typing/walk-expression.js'
 import { AggregateList } from './aggregate-list.js'
 import type { CorrelatedRows } from './correlated.js'
-import { expandersIn, expandRows } from './expand.js'
 import { bindCondition, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { bindSources } from './from.js'
 import { bindGroups, keysOf } from './group.js'
 import { withNulls } from './grouping-sets.js'
 import { columnExpression, dropExtra, positionOf, sorted, sortKey, withExtra } from './order.js'
 import { bindSample } from './sample.js'
-import { ShownPlaces } from './shown-places.js'
+import { SelectListIndex } from './select-list-index.js'
+import { replicateRows, setReturningCalls } from './set-returning-call.js'
 import { plannedValues } from './subquery.js'
-import { shownRow } from './whole-row.js'
+import { rowAsText } from './whole-row.js'
 import { withWindowJoins } from './window-join.js'
 
 /** A column of the select list. */
@@ -82,9 +82,9 @@ function bindList(
   before: Relation,
   context: BindContext,
 ): Relation {
-  const expanding = expandersIn(select.items)
+  const expanding = setReturningCalls(select.items)
   const bare: ExpressionScope = { context, columns: before.columns, aggregates: null, windows: null }
-  const expanded = expanding.length === 0 ? null : expandRows(before, expanding, bare)
+  const expanded = expanding.length === 0 ? null : replicateRows(before, expanding, bare)
   const plain = expanded?.relation ?? before
   const source = select.groupingSets === undefined ? plain : withNulls(plain)
   const list: SelectList = { input: source, columns: [], aggregates: [], windows: [], hidden: [], having: null }
@@ -93,7 +93,7 @@ function bindList(
   const scope = selectScope(select, list, aliases, context, rows, expanded?.place)
   bindItems(select, list, scope, aliases)
   const names = outputNames(list.columns, namingRules(select, context))
-  const places = new ShownPlaces(names, list.columns, scope.columns)
+  const places = new SelectListIndex(names, list.columns, scope.columns)
   const order = orderBy.map((item) => bindOrderItem(item, places, list, scope))
   const distinctOn = select.distinctOn.map((expression) => {
     const item: ast.OrderItem = { position: expression.position, expression, descending: false, nulls: null }
@@ -102,7 +102,7 @@ function bindList(
   if (select.having !== null) list.having = bindCondition(select.having, scope)
   if (select.qualify !== undefined) list.hidden.push(bindCondition(select.qualify, scope))
   list.input = rows.relation
-  if (list.aggregates.length > 0 && select.groupBy.length === 0) demandKeys(order, list, select.sampleBy)
+  if (list.aggregates.length > 0 && select.groupBy.length === 0) requireKeys(order, list, select.sampleBy)
   if (select.sampleBy !== null) bindSample(select.sampleBy, select, list, scope)
   else if (list.aggregates.length > 0 || select.groupBy.length > 0 || select.groupingSets !== undefined)
     bindGroups(select, list, scope, places)
@@ -178,13 +178,13 @@ function bindItems(
   aliases: Map<string, Expression>,
 ): void {
   for (const written of select.items) {
-    const item = countedItem(written, scope, aliases)
+    const item = asCountCall(written, scope, aliases)
     if (item.expression.kind === 'star') {
       if (select.sampleBy !== null) throw wildcardInSamples(item.expression.position)
       list.columns.push(...starColumns(item.expression, scope))
       continue
     }
-    const bound = bindExpression(shownRow(item.expression, scope), scope)
+    const bound = bindExpression(rowAsText(item.expression, scope), scope)
     if (item.alias !== null) aliases.set(item.alias.name.toLowerCase(), bound)
     list.columns.push({ alias: item.alias, expression: item.expression, name: '', bound, position: item.position })
   }
@@ -216,7 +216,12 @@ function starColumns({ table, exclude, position }: ast.Star, scope: ExpressionSc
 
 // ORDER BY ----------------------------------------------------------------------------------------------------------
 
-function bindOrderItem(item: ast.OrderItem, places: ShownPlaces, list: SelectList, scope: ExpressionScope): OrderKey {
+function bindOrderItem(
+  item: ast.OrderItem,
+  places: SelectListIndex,
+  list: SelectList,
+  scope: ExpressionScope,
+): OrderKey {
   const { expression } = item
   if (expression.kind === 'string') throw SqlError.columnMissing(`'${expression.value}'`, expression.position)
   const position = positionOf(expression, places.count)
@@ -232,7 +237,7 @@ function bindOrderItem(item: ast.OrderItem, places: ShownPlaces, list: SelectLis
  * The select item of that alias or name, of the same text, or of an aggregate's name (`order by count`, the last
  * `sum`).
  */
-function namedColumn(expression: ast.Expression, places: ShownPlaces): number | null {
+function namedColumn(expression: ast.Expression, places: SelectListIndex): number | null {
   if (expression.kind === 'column' && expression.path.length === 1) {
     const wanted = (expression.path[0] ?? '').toLowerCase()
     return places.named(wanted) ?? places.lastCall(wanted, places.isColumn(wanted))
@@ -242,7 +247,7 @@ function namedColumn(expression: ast.Expression, places: ShownPlaces): number | 
 }
 
 /** Throws if ORDER BY refers to columns that are neither group keys nor, with SAMPLE BY, the timestamp. */
-function demandKeys(order: readonly OrderKey[], list: SelectList, sampleBy: ast.SampleBy | null): void {
+function requireKeys(order: readonly OrderKey[], list: SelectList, sampleBy: ast.SampleBy | null): void {
   if (order.length === 0) return
   const keys = new Set(list.columns.flatMap(({ bound }) => keysOf(bound)).map((key) => expressionKey(key)))
   const timeIndex = sampleBy === null ? -1 : list.input.timestampIndex

@@ -10,7 +10,7 @@ import type { Expression } from '../plan/plan.js'
 import { isConstant, scalarCall, textOf } from '../typing/make-call.js'
 import { noMatch } from '../typing/mismatch.js'
 import { constantOf, convertTo } from '../typing/types.js'
-import type { Expander, Expansion } from './expanders.js'
+import type { RowReplication, SetReturningFunction } from './set-returning.js'
 
 const intType = dataType('INT')
 const longType = dataType('LONG')
@@ -18,7 +18,7 @@ const name = 'generate_series'
 
 type Operation = (operator: string, ...args: readonly Expression[]) => Expression
 
-export const series: Expander = (args, call, context) => {
+export const series: SetReturningFunction = (args, call, context) => {
   const compute: Operation = (operator, ...operands) => scalarCall(operator, operands, call.position, context)
   const [from, to, step] = args
   if (from === undefined || to === undefined || args.length > 3) throw noMatch(call.name, args, call.position)
@@ -51,7 +51,7 @@ function offsetOf(place: Expression, step: bigint, compute: Operation): Expressi
   return compute('*', compute('-', place, long(1n)), long(step))
 }
 
-function ofNumbers(args: readonly Expression[], compute: Operation): Expansion | null {
+function ofNumbers(args: readonly Expression[], compute: Operation): RowReplication | null {
   const [from, to, step = long(1n)] = args.map((argument) =>
     isNumber(argument.type) ? convertTo(argument, longType) : argument,
   )
@@ -64,7 +64,12 @@ function ofNumbers(args: readonly Expression[], compute: Operation): Expansion |
   }
 }
 
-function ofTimes(from: Expression, to: Expression, step: Expression | undefined, compute: Operation): Expansion | null {
+function ofTimes(
+  from: Expression,
+  to: Expression,
+  step: Expression | undefined,
+  compute: Operation,
+): RowReplication | null {
   const text = step === undefined ? undefined : textOf(step)
   const interval = text === undefined ? null : parseSampleInterval(text.replace(/^-/, ''))
   if (text === undefined || interval === null) return null
@@ -81,7 +86,13 @@ function ofTimes(from: Expression, to: Expression, step: Expression | undefined,
 }
 
 /** Months and years. */
-function ofCalendar(from: Expression, to: Expression, character: string, count: bigint, compute: Operation): Expansion {
+function ofCalendar(
+  from: Expression,
+  to: Expression,
+  character: string,
+  count: bigint,
+  compute: Operation,
+): RowReplication {
   const unit = constantOf(character, dataType('CHAR'), 0)
   const units = compute('datediff', unit, from, to)
   const distance = compute('case', compute('<', to, from), compute('negate', units), units)

@@ -8,7 +8,7 @@ import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { type BindContext, nested } from '../scope/bind-context.js'
 import type { Relation } from '../scope/scope.js'
 import { unionOf } from '../scope/union-tree.js'
-import { besideParameters } from '../typing/characters.js'
+import { charactersAsStrings } from '../typing/characters.js'
 import { isConstant } from '../typing/make-call.js'
 import { castTo, constantOf, convertTo, unify, unionType } from '../typing/types.js'
 import { bindExpression, rowlessScope } from './expression.js'
@@ -128,7 +128,7 @@ export function bindValues({ rows, position }: ast.Values, context: BindContext)
   const columns = Array.from({ length: width }, (_, index): PlanColumn => {
     const written = rows.map(({ values }) => values[index])
     const values = bound.map((row) => row[index] as Expression)
-    const type = unify(besideParameters(written, values), '')
+    const type = unify(charactersAsStrings(written, values), '')
     return { name: `column${index + 1}`, type }
   })
   const values = bound.map((row) =>

@@ -2,7 +2,7 @@
 // planning.
 
 import { SqlError } from '../../base/errors.js'
-import { demandTable, type TableVersion } from '../../storage/schema/schema.js'
+import { requireTable, type TableVersion } from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Name, Show, TableName } from '../ast/ast.js'
 import { allOptions, sessionOption } from '../pg-catalog/session-options.js'
@@ -64,7 +64,7 @@ export function writableTable(
   context: Pick<BindContext, 'catalog'> & Partial<Pick<BindContext, 'refreshes'>>,
 ): TableVersion {
   const version = tableOf(table, context)
-  if (context.refreshes?.viewId !== version.schema.id) demandTable(version.schema, table.position)
+  if (context.refreshes?.viewId !== version.schema.id) requireTable(version.schema, table.position)
   return version
 }
 

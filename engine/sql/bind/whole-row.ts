@@ -26,7 +26,7 @@ interface Member {
 }
 
 /** The rewritten call, or the call itself if its argument is no row. */
-export function ofWholeRow(call: ast.Call, scope: ExpressionScope): ast.Call {
+export function rewriteWholeRow(call: ast.Call, scope: ExpressionScope): ast.Call {
   const taken = rowTakers[call.name.toLowerCase()]
   const [row] = call.args
   if (taken === undefined || call.args.length !== 1 || row === undefined) return call
@@ -47,7 +47,7 @@ export function ofWholeRow(call: ast.Call, scope: ExpressionScope): ast.Call {
 }
 
 /** A select item that is a row, as text for clients of PostgreSQL: `select t from t`, `select row(a, b)`. */
-export function shownRow(item: ast.Expression, scope: ExpressionScope): ast.Expression {
+export function rowAsText(item: ast.Expression, scope: ExpressionScope): ast.Expression {
   return rowText(item, scope) ?? item
 }
 

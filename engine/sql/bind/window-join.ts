@@ -58,7 +58,7 @@ export function withWindowJoins(select: ast.Select, orderBy: readonly ast.OrderI
       : { ...item, expression }
   })
   const names = new Set(select.joins.filter(({ kind }) => kind === 'window').map(({ source }) => sourceName(source)))
-  for (const { expression } of items) demandAggregated(expression, names, moved.size > 0)
+  for (const { expression } of items) requireAggregated(expression, names, moved.size > 0)
   const order = mapAggregates(orderBy, move)
   const joins = select.joins.map((join) =>
     join.window === null ? join : { ...join, window: { ...join.window, aggregates: moved.get(join) ?? [] } },
@@ -67,7 +67,7 @@ export function withWindowJoins(select: ast.Select, orderBy: readonly ast.OrderI
 }
 
 /** Throws if the right side is used outside of aggregates. A star beside aggregates means the left side. */
-function demandAggregated(expression: ast.Expression, names: ReadonlySet<string>, aggregated: boolean): void {
+function requireAggregated(expression: ast.Expression, names: ReadonlySet<string>, aggregated: boolean): void {
   const wholeRow = expression.kind === 'star' && expression.table === null && !aggregated
   if (!wholeRow && !sourcesIn(expression).some((source) => names.has(source))) return
   const message = `WINDOW join cannot reference right table non-aggregate column: ${expressionText(expression)}`

@@ -2,7 +2,7 @@
 // LONGs.
 
 import { type DataType, dataType } from '../../types/column-types.js'
-import { demandSmall } from '../../types/convert.js'
+import { requireSmall } from '../../types/convert.js'
 import { formatDouble, scaleInteger } from '../../types/number.js'
 import { overNumbers } from './column/numbers.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
@@ -64,7 +64,7 @@ const absolute: ScalarFunction[] = (['SHORT', 'INT', 'LONG', 'DOUBLE', 'DECIMAL'
   eval: ([x]) => {
     if (typeof x === 'bigint') return x < 0n ? -x : x
     const value = Math.abs(x as number)
-    return type === 'SHORT' ? demandSmall(value, type) : value
+    return type === 'SHORT' ? requireSmall(value, type) : value
   },
 }))
 

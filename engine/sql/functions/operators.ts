@@ -5,7 +5,7 @@
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'
 import { type ColumnType, type DataType, dataType } from '../../types/column-types.js'
-import { demandSmall, integerDigits } from '../../types/convert.js'
+import { integerDigits, requireSmall } from '../../types/convert.js'
 import { divideHalfEven, intOrNull, longMax, longOrNull, scaleInteger } from '../../types/number.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import { addressOperators } from './addresses.js'
@@ -269,7 +269,7 @@ const unaryRows: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', '
     eval: ([a]) => {
       if (typeof a === 'bigint') return type === 'LONG' ? longOrNull(-a) : -a
       // Only floating-point numbers have a negative zero.
-      return type === 'BYTE' || type === 'SHORT' || type === 'INT' ? demandSmall(0 - Number(a), type) : -(a as number)
+      return type === 'BYTE' || type === 'SHORT' || type === 'INT' ? requireSmall(0 - Number(a), type) : -(a as number)
     },
   }),
 )

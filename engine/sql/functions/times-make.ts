@@ -19,7 +19,7 @@ import { dateTrunc, truncatesClock } from './times.js'
 const dayMicros = 86_400_000_000n
 
 const day = (): DataType => dataType('DATE', dateKinds.day)
-const dayTime = (): DataType => dataType('STRING', textKinds.time)
+const timeOfDay = (): DataType => dataType('STRING', textKinds.time)
 const zoned = (): DataType => dataType('TIMESTAMP', timeKinds.zoned)
 
 // Building from fields ----------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ const made: readonly ScalarFunction[] = [
   {
     name: 'make_time',
     takes: clockParts,
-    gives: dayTime,
+    gives: timeOfDay,
     description: 'A time of day from hour, minute and seconds.',
     example: ['make_time(14, 7, 9.5)', '14:07:09.5'],
     eval: (args) => clockText(microsOfDay(args)),

@@ -124,7 +124,7 @@ const justifying: readonly ScalarFunction[] = [
 type Timestamp = bigint | string
 
 /** Both ends in ascending order; null if neither is known. */
-function stretchOf(one: Value, other: Value): readonly [start: Timestamp, end: Timestamp | null] | null {
+function periodOf(one: Value, other: Value): readonly [start: Timestamp, end: Timestamp | null] | null {
   const [first, second] = [one, other] as (Timestamp | null)[]
   if (first === null || first === undefined) return second === null || second === undefined ? null : [second, null]
   if (second === null || second === undefined) return [first, null]
@@ -133,7 +133,7 @@ function stretchOf(one: Value, other: Value): readonly [start: Timestamp, end: T
 
 /** NULL, which is false as a BOOLEAN, if a missing end leaves the result unknown. */
 function overlap([a = null, b = null, c = null, d = null]: readonly Value[]): boolean | null {
-  const [one, other] = [stretchOf(a, b), stretchOf(c, d)]
+  const [one, other] = [periodOf(a, b), periodOf(c, d)]
   if (one === null || other === null) return null
   if (one[0] === other[0]) return one[1] === null || other[1] === null ? null : true
   const [earlier, later] = one[0] < other[0] ? [one, other] : [other, one]
@@ -142,7 +142,7 @@ function overlap([a = null, b = null, c = null, d = null]: readonly Value[]): bo
   return later[1] === null ? null : false
 }
 
-const stretches = (['TIME', 'TEXT'] as const).map(
+const overlaps = (['TIME', 'TEXT'] as const).map(
   (type): ScalarFunction => ({
     name: 'overlaps',
     takes: [type, type, type, type],
@@ -162,7 +162,7 @@ const stretches = (['TIME', 'TEXT'] as const).map(
 
 export const spanFunctions: readonly ScalarFunction[] = [
   ...justifying,
-  ...stretches,
+  ...overlaps,
   {
     name: 'isfinite',
     takes: ['TIME'],

@@ -3,9 +3,9 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType, isZoned, textKinds } from '../../types/column-types.js'
-import { dayTimeProblem, writtenDayTime } from '../../types/day-time.js'
 import { formatByPgPattern } from '../../types/pg-time-pattern.js'
 import { parseByEitherPattern } from '../../types/pg-time-reading.js'
+import { timeOfDayProblem, writtenTimeOfDay } from '../../types/time-of-day.js'
 import { parseTimestamp } from '../../types/timestamp.js'
 import { floorDivide, microsPerDay, type TimestampUnit, ticksPerDay } from '../../types/timestamp-calendar.js'
 import { constantUnit, formatByPattern, parseByPattern } from '../../types/timestamp-pattern.js'
@@ -147,7 +147,7 @@ const pgPrinting = (['TIME', 'DATE'] as const).map(
   }),
 )
 
-const dayTimes = (['TIME', 'DATE'] as const).map(
+const timesOfDay = (['TIME', 'DATE'] as const).map(
   (type): ScalarFunction => ({
     name: 'time',
     takes: [type],
@@ -170,8 +170,8 @@ const writtenTimes: ScalarFunction[] = [
     description: 'Parses a time of day and normalises its format, so that equal times are equal strings.',
     example: ["time('9:30')", '09:30:00'],
     eval: ([text], { position }) => {
-      const time = writtenDayTime(String(text))
-      if (time === null) throw new SqlError(dayTimeProblem(String(text)), position)
+      const time = writtenTimeOfDay(String(text))
+      if (time === null) throw new SqlError(timeOfDayProblem(String(text)), position)
       return time
     },
   },
@@ -312,7 +312,7 @@ export const timeTextFunctions: readonly ScalarFunction[] = [
   ...reading,
   ...printing,
   ...pgPrinting,
-  ...dayTimes,
+  ...timesOfDay,
   ...writtenTimes,
   ...clock,
   ...intervals,

@@ -13,14 +13,14 @@ import type {
   TableName,
 } from '../ast/ast.js'
 import {
-  demandColumnName,
   parseAddedIndex,
   parseCapacity,
-  parseColumnBehind,
+  parseColumnAfterName,
   parseColumnTail,
   parseDefault,
   parseIdentity,
   parseNewName,
+  requireColumnName,
   takeIdentity,
 } from './column.js'
 import { parseTableConstraint } from './constraint.js'
@@ -30,14 +30,14 @@ import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.
 import { parseAlterType } from './enumeration.js'
 import {
   atEnd,
-  demand,
-  demandDistinct,
+  expect,
   lastTokenStart,
   parseList,
   parseName,
   parseNameOrString,
   parseString,
   parseTableName,
+  requireDistinct,
   shownToken,
   take,
   takeTwo,
@@ -56,7 +56,7 @@ export function parseAlter(cursor: Cursor): Statement {
   if (take(cursor, 'view')) {
     const view = parseTableName(cursor, 'view name expected')
     if (takeOwner(cursor)) return { kind: 'no operation', position, command: 'alter view' }
-    demand(cursor, 'as')
+    expect(cursor, 'as')
     return { kind: 'alter view', position, view, ...parseViewQuery(cursor) }
   }
   if (take(cursor, 'materialized')) return parseAlterMaterialized(cursor, position, parseAction)
@@ -177,7 +177,7 @@ function parseAction(cursor: Cursor): AlterAction {
     case 'drop':
       return parseDrop(cursor, position)
     case 'force':
-      demand(cursor, 'drop')
+      expect(cursor, 'drop')
       return parsePartitions(cursor, position, 'force drop')
     case 'alter':
       return parseAlterColumn(cursor, position)
@@ -189,14 +189,14 @@ function parseAction(cursor: Cursor): AlterAction {
     case 'convert':
       return parseConvert(cursor, position)
     case 'squash':
-      demand(cursor, 'partitions')
+      expect(cursor, 'partitions')
       return { kind: 'squash partitions', position }
     case 'set':
       return parseSet(cursor, position)
     case 'owner':
-      demand(cursor, 'to')
+      expect(cursor, 'to')
       parseName(cursor, 'name of a user expected')
-      demandEnd(cursor, 'trying to set the owner')
+      requireEnd(cursor, 'trying to set the owner')
       return { kind: 'set owner', position }
     case 'dedup':
     case 'deduplicate':
@@ -240,9 +240,9 @@ function parseAdd(cursor: Cursor, position: number): AlterAction {
   const inParentheses = take(cursor, '(')
   const parseItem = (inner: Cursor) => parseAddedColumn(inner, ifNotExists)
   const columns = inParentheses ? parseList(cursor, parseItem) : parseColumns(cursor, parseItem, true)
-  if (inParentheses) demand(cursor, ')')
-  else demandListEnd(cursor)
-  demandDistinct(columns)
+  if (inParentheses) expect(cursor, ')')
+  else requireListEnd(cursor)
+  requireDistinct(columns)
   return { kind: 'add columns', position, columns }
 }
 
@@ -263,11 +263,11 @@ function parseAddedColumn(cursor: Cursor, ifNotExists: boolean): ColumnDefinitio
   if (cursor.kind === 'end') throw new SqlError("'column' or column name expected", cursor.start)
   const mayExist = ifNotExists || isGiven
   const column = parseNewName(cursor, 'alter')
-  return { ...parseColumnBehind(cursor, column, 'alter'), ifNotExists: mayExist }
+  return { ...parseColumnAfterName(cursor, column, 'alter'), ifNotExists: mayExist }
 }
 
 /** A list must be followed by the end of the statement or the next action. */
-function demandListEnd(cursor: Cursor): void {
+function requireListEnd(cursor: Cursor): void {
   if (!atEnd(cursor) && !isBeforeAction(cursor)) throw new SqlError("',' expected", cursor.start)
 }
 
@@ -275,10 +275,10 @@ function parseDrop(cursor: Cursor, position: number): AlterAction {
   if (cursor.word === 'partition') return parsePartitions(cursor, position, 'drop')
   if (cursor.word === 'constraint') return parseDropConstraint(cursor, position)
   // In PostgreSQL the word COLUMN is optional.
-  if (!isDroppedColumn(cursor)) demand(cursor, 'column', "'column' or 'partition' expected")
+  if (!isDroppedColumn(cursor)) expect(cursor, 'column', "'column' or 'partition' expected")
   const ifExists = takeIfExists(cursor)
   const columns = parseColumns(cursor, (inner) => parseDroppedColumn(inner, ifExists), false)
-  demandListEnd(cursor)
+  requireListEnd(cursor)
   return { kind: 'drop columns', position, columns }
 }
 
@@ -304,7 +304,7 @@ function parseDropConstraint(cursor: Cursor, position: number): AlterAction {
   takeIfExists(cursor)
   const name = parseName(cursor, 'constraint name expected')
   if (!take(cursor, 'cascade')) take(cursor, 'restrict')
-  demandEnd(cursor, 'trying to drop a constraint')
+  requireEnd(cursor, 'trying to drop a constraint')
   return { kind: 'drop constraint', position, name }
 }
 
@@ -316,12 +316,12 @@ function parseRename(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'to')) return { kind: 'rename', position, newName: parseTableName(cursor) }
   if (cursor.word === 'constraint' && peekWord(cursor) !== 'to') return parseRenameConstraint(cursor, position)
   // In PostgreSQL the word COLUMN is optional.
-  if (cursor.word === 'column' || peekWord(cursor) !== 'to') demand(cursor, 'column')
+  if (cursor.word === 'column' || peekWord(cursor) !== 'to') expect(cursor, 'column')
   const pairs = parseList(cursor, (inner) => {
     const column = parseNameOrString(inner, 'current column name expected')
-    demand(inner, 'to', inner.kind === 'end' ? "'to' expected expected" : "'to' expected'")
+    expect(inner, 'to', inner.kind === 'end' ? "'to' expected expected" : "'to' expected'")
     const newName = parseNameOrString(inner, 'new column name expected')
-    if (newName.quoted) demandColumnName(newName.name, newName.position)
+    if (newName.quoted) requireColumnName(newName.name, newName.position)
     return { column, newName }
   })
   return { kind: 'rename columns', position, pairs }
@@ -330,7 +330,7 @@ function parseRename(cursor: Cursor, position: number): AlterAction {
 function parseRenameConstraint(cursor: Cursor, position: number): AlterAction {
   advance(cursor)
   const name = parseName(cursor, 'constraint name expected')
-  demand(cursor, 'to')
+  expect(cursor, 'to')
   return { kind: 'rename constraint', position, name, newName: parseName(cursor, 'constraint name expected') }
 }
 
@@ -341,34 +341,34 @@ const alterColumnFound = "'add', 'drop', 'set', 'symbol', 'cache' or 'nocache' e
 function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   // In PostgreSQL the word COLUMN is optional.
   if (!isAlteredColumn(cursor))
-    demand(cursor, 'column', cursor.kind === 'end' ? undefined : "'column' or 'partition' expected")
+    expect(cursor, 'column', cursor.kind === 'end' ? undefined : "'column' or 'partition' expected")
   const column = parseColumnName(cursor)
   const { start, word } = cursor
   if (take(cursor, 'type')) return parseChangeType(cursor, column)
   if (take(cursor, 'set')) {
     if (take(cursor, 'default')) return { kind: 'set default', position, column, value: parseDefault(cursor) }
     if (take(cursor, 'not')) return parseNullable(cursor, position, column, true)
-    demand(cursor, 'data')
-    demand(cursor, 'type')
+    expect(cursor, 'data')
+    expect(cursor, 'type')
     return parseChangeType(cursor, column)
   }
   if (take(cursor, 'add')) {
     if (take(cursor, 'generated')) return { kind: 'set default', position, column, value: parseIdentity(cursor) }
-    demand(cursor, 'index')
+    expect(cursor, 'index')
     return { kind: 'add index', position, column, index: parseAddedIndex(cursor, start) }
   }
   if (take(cursor, 'drop')) {
     if (take(cursor, 'default') || takeIdentity(cursor)) return { kind: 'set default', position, column, value: null }
     if (take(cursor, 'not')) return parseNullable(cursor, position, column, false)
-    demand(cursor, 'index')
-    demandEnd(cursor, 'trying to drop index')
+    expect(cursor, 'index')
+    requireEnd(cursor, 'trying to drop index')
     return { kind: 'drop index', position, column }
   }
   if (take(cursor, 'cache') || take(cursor, 'nocache'))
     return { kind: 'set cache', position, column, cache: word === 'cache' }
   const isMissing = atEnd(cursor)
-  demand(cursor, 'symbol', isMissing ? alterColumnExpected : `${alterColumnFound} found '${shownToken(cursor)}'`)
-  demand(cursor, 'capacity')
+  expect(cursor, 'symbol', isMissing ? alterColumnExpected : `${alterColumnFound} found '${shownToken(cursor)}'`)
+  expect(cursor, 'capacity')
   if (atEnd(cursor)) throw new SqlError('numeric capacity expected', cursor.start)
   const capacity = parseCapacity(cursor, 'alter')
   return {
@@ -386,7 +386,7 @@ function isAlteredColumn(cursor: Cursor): boolean {
 }
 
 function parseNullable(cursor: Cursor, position: number, column: Name, notNull: boolean): AlterAction {
-  demand(cursor, 'null')
+  expect(cursor, 'null')
   return { kind: 'set nullable', position, column, notNull }
 }
 
@@ -395,7 +395,7 @@ function parseChangeType(cursor: Cursor, column: Name): AlterAction {
   const position = cursor.kind === 'word' && cursor.word === 'using' ? cursor.previousEnd : null
   const again = position !== null
   if (again) parseUsing(cursor, column)
-  demandEnd(cursor, 'trying to change column type')
+  requireEnd(cursor, 'trying to change column type')
   return { kind: 'change type', position: position ?? lastTokenStart(cursor), column, definition, again }
 }
 
@@ -412,7 +412,7 @@ function parseUsing(cursor: Cursor, { name }: Name): void {
   if (!isOwn) throw new SqlError('USING can only be a cast of the column itself', position)
 }
 
-function demandEnd(cursor: Cursor, doing: string): void {
+function requireEnd(cursor: Cursor, doing: string): void {
   if (!atEnd(cursor) && !isBeforeAction(cursor))
     throw new SqlError(`unexpected token [${shownToken(cursor)}] while ${doing}`, cursor.start)
 }
@@ -421,7 +421,7 @@ type PartitionOperation = Extract<AlterAction, { kind: 'partitions' }>['operatio
 
 function parsePartitions(cursor: Cursor, position: number, operation: PartitionOperation): AlterAction {
   const { start } = cursor
-  demand(cursor, 'partition')
+  expect(cursor, 'partition')
   if (operation === 'attach' && cursor.word === 'where') {
     const others = 'DROP PARTITION, DETACH PARTITION or CONVERT PARTITION'
     throw new SqlError(`WHERE clause can only be used with command ${others}`, start)
@@ -435,9 +435,9 @@ function parsePartitionList(cursor: Cursor): PartitionList {
     if (atEnd(cursor)) throw new SqlError('boolean expression expected', start)
     return { list: [], where: parseExpression(cursor) }
   }
-  demand(cursor, 'list', "'list' or 'where' expected")
+  expect(cursor, 'list', "'list' or 'where' expected")
   const list = parseList(cursor, parsePartitionName, sqlListMax)
-  demandListEnd(cursor)
+  requireListEnd(cursor)
   return { list, where: null }
 }
 
@@ -450,10 +450,10 @@ function parsePartitionName(cursor: Cursor): { position: number; name: string } 
 }
 
 function parseConvert(cursor: Cursor, position: number): AlterAction {
-  if (!take(cursor, 'partitions')) demand(cursor, 'partition')
-  demand(cursor, 'to')
+  if (!take(cursor, 'partitions')) expect(cursor, 'partition')
+  expect(cursor, 'to')
   const toParquet = take(cursor, 'parquet')
-  if (!toParquet) demand(cursor, 'native', "'parquet' or 'native' expected")
+  if (!toParquet) expect(cursor, 'native', "'parquet' or 'native' expected")
   const operation = toParquet ? 'convert to parquet' : 'convert to native'
   return { kind: 'partitions', position, operation, partitions: parsePartitionList(cursor) }
 }
@@ -464,9 +464,9 @@ function parseSet(cursor: Cursor, position: number): AlterAction {
     return { kind: 'set parameter', position, option: parseTableOption(cursor, 'param name expected') }
   const format = takeFormat(cursor)
   if (format !== null) return { kind: 'set format', position, format }
-  demand(cursor, 'type', atEnd(cursor) ? "'param', 'ttl' or 'type' expected" : "'param' or 'type' expected")
+  expect(cursor, 'type', atEnd(cursor) ? "'param', 'ttl' or 'type' expected" : "'param' or 'type' expected")
   const bypass = take(cursor, 'bypass')
-  demand(cursor, 'wal', bypass ? "'wal' expected" : "'bypass' or 'wal' expected")
+  expect(cursor, 'wal', bypass ? "'wal' expected" : "'bypass' or 'wal' expected")
   return { kind: 'set type', position, wal: !bypass }
 }
 
@@ -479,11 +479,11 @@ function parseDedupAction(cursor: Cursor, position: number): AlterAction {
 
 /** `resume wal from txn 5`, `suspend wal with 24, 'disk full'` */
 function parseWal(cursor: Cursor, position: number, word: 'resume' | 'suspend'): AlterAction {
-  demand(cursor, 'wal')
+  expect(cursor, 'wal')
   if (word === 'suspend') return { kind: 'suspend wal', position, ...parseSuspendReason(cursor) }
   if (atEnd(cursor)) return { kind: 'resume wal', position, fromTransaction: null }
-  demand(cursor, 'from')
-  if (!take(cursor, 'txn')) demand(cursor, 'transaction', "'transaction' or 'txn' expected")
+  expect(cursor, 'from')
+  if (!take(cursor, 'txn')) expect(cursor, 'transaction', "'transaction' or 'txn' expected")
   if (atEnd(cursor)) throw new SqlError('transaction value expected', cursor.start)
   if (cursor.kind !== 'number') throw new SqlError(`invalid value [value=${shownToken(cursor)}]`, cursor.start)
   return { kind: 'resume wal', position, fromTransaction: parseExpression(cursor) }
@@ -492,6 +492,6 @@ function parseWal(cursor: Cursor, position: number, word: 'resume' | 'suspend'):
 function parseSuspendReason(cursor: Cursor): { code: Expression | null; message: Expression | null } {
   if (!take(cursor, 'with')) return { code: null, message: null }
   const code = parseExpression(cursor)
-  demand(cursor, ',')
+  expect(cursor, ',')
   return { code, message: parseExpression(cursor) }
 }

@@ -4,8 +4,8 @@
 import { SqlError } from '../../base/errors.js'
 import type { Call, Expression, JsonColumn, OrderItem } from '../ast/ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
-import { demand, lastTokenStart, parseList, parseName, take, takeTwo, tooFew } from './expect.js'
-import { closingError, demandInside, parseArgumentList, parseExpression } from './expression.js'
+import { expect, lastTokenStart, parseList, parseName, take, takeTwo, tooFew } from './expect.js'
+import { closingError, parseArgumentList, parseExpression, requireInside } from './expression.js'
 import { parseCast } from './operand.js'
 import { parseQuery, startsQuery } from './query.js'
 import { keywordError } from './reserved.js'
@@ -17,7 +17,7 @@ export function parseCall(cursor: Cursor, path: readonly string[], position: num
   const open = cursor.start
   const name = path.at(-1) as string
   advance(cursor)
-  demandInside(cursor, open)
+  requireInside(cursor, open)
   const { start } = cursor
   const distinct = take(cursor, 'distinct')
   if (distinct && cursor.word === ')') throw keywordError('distinct', start)
@@ -34,14 +34,14 @@ export function parseCall(cursor: Cursor, path: readonly string[], position: num
 /** `columns (a int, b text)`. */
 function parseJsonColumns(cursor: Cursor): readonly JsonColumn[] {
   advance(cursor)
-  demand(cursor, '(')
+  expect(cursor, '(')
   const columns = parseList(cursor, (inner) => {
     const name = parseName(inner, 'column name expected')
     if (inner.word === '.')
       throw new SqlError('a path is not allowed here: use json_extract() on the argument', inner.start)
     return { name, type: parseCastType(inner, 'type expected') }
   })
-  demand(cursor, ')')
+  expect(cursor, ')')
   return columns
 }
 
@@ -89,7 +89,7 @@ function parseIntervalArgument(cursor: Cursor): { readonly place: number | null;
   if (place < 0) throw new SqlError(`make_interval() has no such argument [name=${cursor.word}]`, cursor.start)
   advance(cursor)
   advance(cursor)
-  if (assigns === '=') demand(cursor, '>')
+  if (assigns === '=') expect(cursor, '>')
   return { place, value: parseExpression(cursor, 0, 'argument') }
 }
 
@@ -149,9 +149,9 @@ function fromTheEnd(share: Expression): Expression {
 }
 
 function parseWithinGroup(cursor: Cursor): OrderItem[] {
-  demand(cursor, '(')
+  expect(cursor, '(')
   const orderBy = parseOrderBy(cursor)
-  demand(cursor, ')')
+  expect(cursor, ')')
   return orderBy
 }
 
@@ -159,9 +159,9 @@ function parseFilter(cursor: Cursor): Expression | null {
   if (peekWord(cursor) !== '(') return null
   advance(cursor)
   advance(cursor)
-  demand(cursor, 'where')
+  expect(cursor, 'where')
   const filter = parseExpression(cursor)
-  demand(cursor, ')')
+  expect(cursor, ')')
   return filter
 }
 
@@ -257,7 +257,7 @@ function parseExtract(cursor: Cursor): Expression {
   advance(cursor)
   const open = cursor.start
   advance(cursor)
-  demandInside(cursor, open)
+  requireInside(cursor, open)
   if (cursor.word === 'from') throw new SqlError('Huh? What would you like to extract?', cursor.start)
   // Without arguments it is parsed as an ordinary call.
   if (cursor.word === ')') return parseCallTail(advanced(cursor), { ...plainHead(name, position), args: [] })
@@ -269,7 +269,7 @@ function parseExtract(cursor: Cursor): Expression {
       : { kind: 'string', position: cursor.start, value: tokenText(cursor), word: true }
   advance(cursor)
   if (!take(cursor, 'from') && !take(cursor, ',')) throw closingError(cursor, open)
-  demandInside(cursor, open)
+  requireInside(cursor, open)
   const operand = parseExpression(cursor, 0, 'argument')
   if (!take(cursor, ')')) throw closingError(cursor, open)
   return plainCall(position, name, [field, operand])
@@ -302,7 +302,7 @@ function parseOverlay(cursor: Cursor): Expression {
   advance(cursor)
   const { start: open } = cursor
   advance(cursor)
-  demandInside(cursor, open)
+  requireInside(cursor, open)
   const args = [parseExpression(cursor, 0, 'argument')]
   for (const word of ['placing', 'from', 'for'])
     if (take(cursor, word) || take(cursor, ',')) args.push(parseExpression(cursor, 0, 'argument'))
@@ -321,7 +321,7 @@ function parseFromCall(cursor: Cursor): Expression {
   advance(cursor)
   const { start: open } = cursor
   advance(cursor)
-  demandInside(cursor, open)
+  requireInside(cursor, open)
   const side = isTrim ? trimSide(cursor) : null
   const first = cursor.word === 'from' || cursor.word === ')' ? [] : [parseExpression(cursor, 0, 'argument')]
   if (cursor.word === 'similar') throw sqlPattern(cursor.start)
@@ -329,7 +329,7 @@ function parseFromCall(cursor: Cursor): Expression {
   if (!isTrim && args.length === 1 && take(cursor, 'for'))
     args.push({ kind: 'integer', position, text: '1', digits: '1', long: false }, parseExpression(cursor))
   while (take(cursor, ',')) {
-    demandInside(cursor, open)
+    requireInside(cursor, open)
     args.push(parseExpression(cursor, 0, 'argument'))
   }
   if (!take(cursor, ')')) throw closingError(cursor, open)

@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { FillItem, LatestOn, Pivot, PivotColumn, SampleAlign, SampleBy, SelectItem } from '../ast/ast.js'
 import { advance, type Cursor, peekWord } from './cursor.js'
-import { demand, lastTokenStart, parseList, parseNameOrString, shownToken, take } from './expect.js'
+import { expect, lastTokenStart, parseList, parseNameOrString, shownToken, take } from './expect.js'
 import { parseExpression } from './expression.js'
 import { parseQuery, startsQuery } from './query.js'
 import { parseGroupBy } from './select.js'
@@ -13,7 +13,7 @@ import { parseInterval, parseOrderBy } from './window.js'
 export function parseSampleBy(cursor: Cursor): SampleBy {
   const position = cursor.start
   advance(cursor)
-  demand(cursor, 'by')
+  expect(cursor, 'by')
   if (cursor.kind === 'end') throw new SqlError('time interval unit expected', cursor.start)
   const interval = parseInterval(cursor)
   const from = cursor.word === 'from' ? parseTime(cursor) : null
@@ -33,9 +33,9 @@ function parseTime(cursor: Cursor): ReturnType<typeof parseExpression> {
 
 function parseFill(cursor: Cursor): FillItem[] {
   advance(cursor)
-  demand(cursor, '(')
+  expect(cursor, '(')
   const items = parseList(cursor, parseFillItem)
-  demand(cursor, ')', cursor.kind === 'end' ? "',' or ')' expected" : undefined)
+  expect(cursor, ')', cursor.kind === 'end' ? "',' or ')' expected" : undefined)
   return items
 }
 
@@ -53,7 +53,7 @@ function parseFillItem(cursor: Cursor): FillItem {
     advance(cursor)
     if (!take(cursor, '(')) return { kind: word, position, column: null }
     const column = parseNameOrString(cursor, 'column name expected')
-    demand(cursor, ')')
+    expect(cursor, ')')
     return { kind: word, position, column }
   }
   if (word === ')' || word === ',') throw new SqlError(fillExpected, position)
@@ -61,10 +61,10 @@ function parseFillItem(cursor: Cursor): FillItem {
 }
 
 function parseAlign(cursor: Cursor, ranged: boolean): SampleAlign {
-  demand(cursor, 'to')
+  expect(cursor, 'to')
   const position = cursor.start
   if (take(cursor, 'first')) {
-    demand(cursor, 'observation')
+    expect(cursor, 'observation')
     if (ranged)
       throw new SqlError(
         'ALIGN TO FIRST OBSERVATION is incompatible with FROM-TO',
@@ -72,14 +72,14 @@ function parseAlign(cursor: Cursor, ranged: boolean): SampleAlign {
       )
     return { kind: 'first observation', position }
   }
-  demand(cursor, 'calendar', "'calendar' or 'first observation' expected")
+  expect(cursor, 'calendar', "'calendar' or 'first observation' expected")
   const timeZone = take(cursor, 'time') ? parseAfter(cursor, 'zone') : null
   const offset = take(cursor, 'with') ? parseAfter(cursor, 'offset') : null
   return { kind: 'calendar', position, timeZone, offset }
 }
 
 function parseAfter(cursor: Cursor, word: string): ReturnType<typeof parseExpression> {
-  demand(cursor, word)
+  expect(cursor, word)
   return parseExpression(cursor)
 }
 
@@ -90,8 +90,8 @@ export function parseLatest(cursor: Cursor): LatestOn {
   if (take(cursor, 'by')) return { position, timestamp: null, partitionBy: parseList(cursor, parseKey) }
   if (!take(cursor, 'on')) throw new SqlError("'on' or 'by' expected", cursor.kind === 'end' ? position : cursor.start)
   const timestamp = parseKey(cursor)
-  demand(cursor, 'partition')
-  demand(cursor, 'by')
+  expect(cursor, 'partition')
+  expect(cursor, 'by')
   const partitionBy = parseList(cursor, parseKey)
   if (cursor.word === 'where') throw new SqlError("unexpected where clause after 'latest on'", cursor.start)
   return { position, timestamp, partitionBy }
@@ -106,14 +106,14 @@ function parseKey(cursor: Cursor): ReturnType<typeof parseExpression> {
 export function parsePivot(cursor: Cursor): Pivot {
   const position = cursor.start
   advance(cursor)
-  demand(cursor, '(')
+  expect(cursor, '(')
   const aggregates = parseList(cursor, (inner) => parseAliased(inner, 'for'))
-  demand(cursor, 'for')
+  expect(cursor, 'for')
   const columns: PivotColumn[] = []
   do columns.push(parsePivotColumn(cursor))
   while (cursor.word !== 'group' && cursor.word !== ')')
   const groupBy = cursor.word === 'group' ? parseGroupBy(cursor) : []
-  demand(cursor, ')')
+  expect(cursor, ')')
   return { position, aggregates, columns, groupBy }
 }
 
@@ -122,12 +122,12 @@ const containmentOperands = 60
 function parsePivotColumn(cursor: Cursor): PivotColumn {
   const position = cursor.start
   const expression = parseExpression(cursor, containmentOperands)
-  demand(cursor, 'in')
+  expect(cursor, 'in')
   const { start } = cursor
   if (take(cursor, 'any')) return { position, expression, values: { kind: 'any value', position: start, orderBy: [] } }
-  demand(cursor, '(')
+  expect(cursor, '(')
   const values = parsePivotValues(cursor)
-  demand(cursor, ')')
+  expect(cursor, ')')
   return { position, expression, values }
 }
 

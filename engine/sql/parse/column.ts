@@ -15,7 +15,7 @@ import type {
 } from '../ast/ast.js'
 import { parseColumnConstraint, takeColumnConstraintName, takeKey } from './constraint.js'
 import { advance, type Cursor, shownTokenError } from './cursor.js'
-import { atEnd, demand, parseNameOrString, parseNamesInParentheses, parseWholeNumber, take } from './expect.js'
+import { atEnd, expect, parseNameOrString, parseNamesInParentheses, parseWholeNumber, take } from './expect.js'
 import { parseExpression } from './expression.js'
 import { parseIdentityOptions } from './sequence.js'
 import { parseColumnType } from './type-name.js'
@@ -24,7 +24,7 @@ import { parseColumnType } from './type-name.js'
 export type ColumnContext = 'create' | 'alter'
 
 export function parseColumn(cursor: Cursor, context: ColumnContext): ColumnDefinition {
-  return parseColumnBehind(cursor, parseNewName(cursor, context), context)
+  return parseColumnAfterName(cursor, parseNewName(cursor, context), context)
 }
 
 export function parseNewName(cursor: Cursor, context: ColumnContext): Name {
@@ -37,7 +37,7 @@ export function parseNewName(cursor: Cursor, context: ColumnContext): Name {
 }
 
 /** The definition after the name. */
-export function parseColumnBehind(cursor: Cursor, column: Name, context: ColumnContext): ColumnDefinition {
+export function parseColumnAfterName(cursor: Cursor, column: Name, context: ColumnContext): ColumnDefinition {
   const tail = parseColumnTail(cursor, context)
   if (cursor.word === ']')
     throw new SqlError(`${column.name} has an unmatched \`]\` - were you trying to define an array?`, column.position)
@@ -47,18 +47,18 @@ export function parseColumnBehind(cursor: Cursor, column: Name, context: ColumnC
 /** `a as int` of CREATE TABLE AS. */
 export function parseCastColumn(cursor: Cursor): ColumnDefinition {
   const column = parseColumnName(cursor, 'literal expected')
-  demand(cursor, 'as')
+  expect(cursor, 'as')
   if (cursor.word === ')') throw new SqlError('literal expected', cursor.start)
   return { ...column, ...parseColumnTail(cursor, 'create') }
 }
 
 function parseColumnName(cursor: Cursor, missing: string): Name {
   const column = parseNameOrString(cursor, missing)
-  if (column.quoted) demandColumnName(column.name, column.position)
+  if (column.quoted) requireColumnName(column.name, column.position)
   return column
 }
 
-export function demandColumnName(name: string, position: number): void {
+export function requireColumnName(name: string, position: number): void {
   if (name === '' || /[?.,'"\\/:)(+*%~\-\0\r\n\ufeff]/.test(name)) {
     throw new SqlError(' new column name contains invalid characters', position)
   }
@@ -91,7 +91,7 @@ export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnT
       advance(cursor)
       tail.index = parseIndex(cursor, start, context)
     } else if (take(cursor, 'not')) {
-      demand(cursor, 'null')
+      expect(cursor, 'null')
       tail.notNull = true
     } else if (take(cursor, 'default')) tail.defaultValue = parseDefault(cursor)
     else if (take(cursor, 'generated')) tail.counted = parseIdentity(cursor)
@@ -126,13 +126,13 @@ const serial: Counted = { kind: 'counted', identity: null, counter: null }
 /** `by default as identity (start with 1)`, after GENERATED. */
 export function parseIdentity(cursor: Cursor): Counted {
   const identity = parseGenerated(cursor)
-  demand(cursor, 'as')
+  expect(cursor, 'as')
   if (cursor.word !== 'identity') throw new SqlError('computed columns are not supported', cursor.start)
   advance(cursor)
   let counter: string | null = null
   if (take(cursor, '(')) {
     counter = parseIdentityOptions(cursor)
-    demand(cursor, ')')
+    expect(cursor, ')')
   }
   return { kind: 'counted', identity, counter }
 }
@@ -140,15 +140,15 @@ export function parseIdentity(cursor: Cursor): Counted {
 /** `identity if exists` */
 export function takeIdentity(cursor: Cursor): boolean {
   if (!take(cursor, 'identity')) return false
-  if (take(cursor, 'if')) demand(cursor, 'exists')
+  if (take(cursor, 'if')) expect(cursor, 'exists')
   return true
 }
 
 /** `always`, `by default` */
 function parseGenerated(cursor: Cursor): NonNullable<Counted['identity']> {
   if (take(cursor, 'always')) return 'always'
-  demand(cursor, 'by')
-  demand(cursor, 'default')
+  expect(cursor, 'by')
+  expect(cursor, 'default')
   return 'by default'
 }
 
@@ -240,7 +240,7 @@ function parseIndexType(cursor: Cursor, position: number): IndexOption | null {
   const isTyped = take(cursor, 'type')
   const isBitmap = isTyped && !take(cursor, 'posting')
   if (!isTyped && cursor.word !== 'include') return null
-  if (isBitmap) demand(cursor, 'bitmap', "'posting' or 'bitmap' expected")
+  if (isBitmap) expect(cursor, 'bitmap', "'posting' or 'bitmap' expected")
   else if (!take(cursor, 'ef')) take(cursor, 'delta')
   const capacity = isBitmap && take(cursor, 'capacity') ? parseWholeNumber(cursor, addedCapacity) : null
   if (cursor.word !== 'include') return { position, capacity, included: [] }

@@ -3,16 +3,16 @@
 import { SqlError } from '../../base/errors.js'
 import type { Comment } from '../ast/ast.js'
 import { advance, type Cursor } from './cursor.js'
-import { atEnd, demand, parseName, parseString, parseTableName, tableNameOf, take } from './expect.js'
+import { atEnd, expect, parseName, parseString, parseTableName, tableNameOf, take } from './expect.js'
 
 /** The cursor is after `comment`. Null: the object is neither a table nor a column. */
 export function parseComment(cursor: Cursor, position: number): Comment | null {
-  demand(cursor, 'on')
+  expect(cursor, 'on')
   const isColumn = cursor.word === 'column'
   if (!isColumn && cursor.word !== 'table') return null
   advance(cursor)
   const named = isColumn ? parseColumn(cursor) : { table: parseTableName(cursor), column: null }
-  demand(cursor, 'is')
+  expect(cursor, 'is')
   const text = take(cursor, 'null') ? '' : parseString(cursor, 'text of the comment expected').name
   if (!atEnd(cursor)) throw new SqlError('end of the statement expected', cursor.start)
   return { kind: 'comment', position, ...named, text }

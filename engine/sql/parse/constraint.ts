@@ -4,7 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { ConstraintKind, KeyDefinition, KeyOption, Name } from '../ast/ast.js'
 import { advance, at, type Cursor, moveTo, peekWord } from './cursor.js'
-import { demand, parseAnyTableName, parseName, parseNamesInParentheses, take, takeTwo } from './expect.js'
+import { expect, parseAnyTableName, parseName, parseNamesInParentheses, take, takeTwo } from './expect.js'
 
 export type TableConstraint = { readonly kind: 'key'; readonly key: KeyDefinition } | { readonly kind: ConstraintKind }
 
@@ -45,7 +45,7 @@ function parseKind(cursor: Cursor, name: Name | null): TableConstraint | null {
 export function takeKey(cursor: Cursor, name: Name | null): KeyOption | null {
   const { start: position } = cursor
   if (take(cursor, 'primary')) {
-    demand(cursor, 'key')
+    expect(cursor, 'key')
     return { position, name, primary: true, nullsEqual: false }
   }
   return take(cursor, 'unique') ? { position, name, primary: false, nullsEqual: takeNulls(cursor) } : null
@@ -54,7 +54,7 @@ export function takeKey(cursor: Cursor, name: Name | null): KeyOption | null {
 function takeNulls(cursor: Cursor): boolean {
   if (!take(cursor, 'nulls')) return false
   const nullsEqual = take(cursor, 'not')
-  demand(cursor, 'distinct')
+  expect(cursor, 'distinct')
   return nullsEqual
 }
 
@@ -77,7 +77,7 @@ function skipParentheses(cursor: Cursor): void {
 
 /** `references t (a) match full on delete cascade on update set null` */
 function parseReferences(cursor: Cursor): void {
-  demand(cursor, 'references')
+  expect(cursor, 'references')
   parseAnyTableName(cursor)
   if (cursor.word === '(') parseNamesInParentheses(cursor)
   for (;;) {
@@ -88,14 +88,14 @@ function parseReferences(cursor: Cursor): void {
 }
 
 function parseReaction(cursor: Cursor): void {
-  if (!take(cursor, 'delete')) demand(cursor, 'update', "'delete' or 'update' expected")
+  if (!take(cursor, 'delete')) expect(cursor, 'update', "'delete' or 'update' expected")
   if (take(cursor, 'cascade') || take(cursor, 'restrict')) return
   if (take(cursor, 'no')) {
-    demand(cursor, 'action')
+    expect(cursor, 'action')
     return
   }
-  demand(cursor, 'set', "'cascade', 'restrict', 'no action' or 'set' expected")
-  if (!take(cursor, 'null')) demand(cursor, 'default', "'null' or 'default' expected")
+  expect(cursor, 'set', "'cascade', 'restrict', 'no action' or 'set' expected")
+  if (!take(cursor, 'null')) expect(cursor, 'default', "'null' or 'default' expected")
 }
 
 /** Skips DEFERRABLE, INITIALLY and the like. */

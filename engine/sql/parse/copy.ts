@@ -8,7 +8,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { Copy, CopyOption, Name } from '../ast/ast.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
-import { atEnd, demand, parseName, parseNamesInParentheses, parseTableName, take, unexpectedToken } from './expect.js'
+import { atEnd, expect, parseName, parseNamesInParentheses, parseTableName, take, unexpectedToken } from './expect.js'
 import { parseQueryInParentheses } from './query.js'
 
 /** The cursor is on `copy`. */
@@ -56,7 +56,7 @@ function parseOptions(cursor: Cursor): CopyOption[] {
   if (inParentheses) {
     do options.push(parseOption(cursor, true))
     while (take(cursor, ','))
-    demand(cursor, ')')
+    expect(cursor, ')')
     return options
   }
   while (!atEnd(cursor)) {
@@ -77,11 +77,11 @@ function parseOption(cursor: Cursor, inParentheses: boolean): CopyOption {
   const name = said === 'delimiters' ? 'delimiter' : said
   if (flags.has(name)) return option(position, 'format', [name])
   if (name === 'on') {
-    demand(cursor, 'error')
+    expect(cursor, 'error')
     return option(position, 'on error', [parseOptionValue(cursor)])
   }
   if (name === 'partition') {
-    demand(cursor, 'by')
+    expect(cursor, 'by')
     return option(position, 'partition by', [parseOptionValue(cursor)])
   }
   if (name === 'force') return parseForce(cursor, position)
@@ -95,7 +95,7 @@ function parseOption(cursor: Cursor, inParentheses: boolean): CopyOption {
 /** PostgreSQL's old syntax: FORCE QUOTE a, b and FORCE NOT NULL a. */
 function parseForce(cursor: Cursor, position: number): CopyOption {
   const name = take(cursor, 'quote') ? 'force_quote' : take(cursor, 'not') ? 'force_not_null' : 'force_null'
-  if (name !== 'force_quote') demand(cursor, 'null')
+  if (name !== 'force_quote') expect(cursor, 'null')
   const values = [parseOptionValue(cursor)]
   while (cursor.word === ',') {
     advance(cursor)
@@ -124,7 +124,7 @@ function parseValueList(cursor: Cursor): string[] {
   const values: string[] = []
   do values.push(parseOptionValue(cursor))
   while (take(cursor, ','))
-  demand(cursor, ')')
+  expect(cursor, ')')
   return values
 }
 

@@ -4,17 +4,17 @@
 import { SqlError } from '../../base/errors.js'
 import type { AlterIndex, CreateIndex } from '../ast/ast.js'
 import { advance, at, type Cursor } from './cursor.js'
-import { atEnd, demand, parseName, parseTableName, take, takeTwo } from './expect.js'
+import { atEnd, expect, parseName, parseTableName, take, takeTwo } from './expect.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
 
 /** The cursor is after `create`. */
 export function parseCreateIndex(cursor: Cursor, position: number): CreateIndex {
   const unique = take(cursor, 'unique')
-  demand(cursor, 'index')
+  expect(cursor, 'index')
   take(cursor, 'concurrently')
   takeIfNotExists(cursor)
   if (!at(cursor, 'on')) parseName(cursor, 'index name expected')
-  demand(cursor, 'on')
+  expect(cursor, 'on')
   take(cursor, 'only')
   const table = parseTableName(cursor)
   if (take(cursor, 'using')) parseName(cursor, 'index method expected')

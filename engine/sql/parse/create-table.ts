@@ -22,8 +22,7 @@ import { advance, at, type Cursor, peekWord, shownTokenError } from './cursor.js
 import { parseCreateType } from './enumeration.js'
 import {
   atEnd,
-  demand,
-  demandDistinct,
+  expect,
   lastTokenStart,
   parseList,
   parseName,
@@ -31,6 +30,7 @@ import {
   parseNamesInParentheses,
   parseString,
   parseTableName,
+  requireDistinct,
   shownToken,
   take,
   unexpectedToken,
@@ -50,7 +50,7 @@ export function parseCreate(cursor: Cursor): Statement {
   const position = cursor.start
   advance(cursor)
   const orReplace = cursor.word === 'or' && take(cursor, 'or')
-  if (orReplace) demand(cursor, 'replace')
+  if (orReplace) expect(cursor, 'replace')
   if (cursor.word === 'view') return parseCreateView(cursor, position, orReplace)
   if (cursor.word === 'materialized') return parseCreateMaterialized(cursor, position, parseViewQuery)
   const atomic = take(cursor, 'atomic')
@@ -102,15 +102,15 @@ function parseCreateTable(cursor: Cursor, position: number, words: CopyWords): C
   const ifNotExists = takeIfNotExists(cursor)
   if (cursor.word === 'if') {
     advance(cursor)
-    demand(cursor, 'not', cursor.kind === 'end' ? "'not' expected" : "'if not exists' expected")
-    demand(cursor, 'exists')
+    expect(cursor, 'not', cursor.kind === 'end' ? "'not' expected" : "'if not exists' expected")
+    expect(cursor, 'exists')
   }
   if (take(cursor, '(')) throw missingSource(cursor)
   const table = parseTableName(
     cursor,
     atEnd(cursor) && !ifNotExists ? "table name or 'if' expected" : 'table name expected',
   )
-  demandFileName(table)
+  requireFileName(table)
   if (words.temporary) parseOnCommit(cursor)
   const source = parseSource(cursor, words)
   if (source.kind === 'like' && ownToLike.has(cursor.word)) throw unexpectedToken(cursor)
@@ -134,13 +134,13 @@ function parseCreateTable(cursor: Cursor, position: number, words: CopyWords): C
 function parseOnCommit(cursor: Cursor): void {
   const position = cursor.start
   if (!take(cursor, 'on')) return
-  demand(cursor, 'commit')
+  expect(cursor, 'commit')
   if (take(cursor, 'preserve')) {
-    demand(cursor, 'rows')
+    expect(cursor, 'rows')
     return
   }
   const isDropped = take(cursor, 'drop')
-  if (!isDropped) demand(cursor, 'delete', "'drop', 'delete' or 'preserve' expected")
+  if (!isDropped) expect(cursor, 'delete', "'drop', 'delete' or 'preserve' expected")
   const written = isDropped ? 'DROP' : 'DELETE ROWS'
   throw new SqlError(`ON COMMIT ${written} is not supported: a temporary table stays until it is dropped`, position)
 }
@@ -149,7 +149,7 @@ function parseOnCommit(cursor: Cursor): void {
 const ownToLike: ReadonlySet<string> = new Set([',', 'timestamp', 'partition', 'dedup', 'deduplicate'])
 
 /** Table names become parts of file paths. */
-function demandFileName({ name, position }: TableName): void {
+function requireFileName({ name, position }: TableName): void {
   const bad = name === '.' ? 0 : name.search(/[/\\]|\.\./)
   if (bad >= 0) throw new SqlError(`'${name[bad]}' is not allowed`, position + bad)
 }
@@ -163,7 +163,7 @@ function parseSource(cursor: Cursor, { atomic, batch }: CopyWords): CreateTable[
   if (cursor.kind === 'end') throw new SqlError('like expected', cursor.start)
   const found: TableConstraint[] = []
   const columns = parseList(cursor, (inner) => parseEntry(inner, found)).filter((entry) => entry !== null)
-  demandDistinct(columns)
+  requireDistinct(columns)
   const { start } = cursor
   if (!take(cursor, ')')) {
     const message = "',' or ')' expected"
@@ -244,7 +244,7 @@ function parseTrailing(cursor: Cursor, source: CreateColumns | CreateLike | Crea
 }
 
 function parseTableIndex(cursor: Cursor, before: readonly Indexed[], source: CreateTable['source']): Indexed {
-  demand(cursor, '(')
+  expect(cursor, '(')
   const column = parseNameOrString(cursor, 'literal expected')
   const isColumn = ({ name }: Name): boolean => name.toLowerCase() === column.name.toLowerCase()
   const indexed = source.kind === 'columns' ? source.columns.filter(({ index }) => index !== null) : []
@@ -254,15 +254,15 @@ function parseTableIndex(cursor: Cursor, before: readonly Indexed[], source: Cre
   const [included] = index.included
   if (included !== undefined)
     throw new SqlError('INCLUDE goes with the INDEX of a column definition', included.position)
-  demand(cursor, ')')
+  expect(cursor, ')')
   return { column, index }
 }
 
 function pushCast(cursor: Cursor, source: CreateAs): void {
   advance(cursor)
-  demand(cursor, '(')
+  expect(cursor, '(')
   const cast = parseCastColumn(cursor)
-  demand(cursor, ')')
+  expect(cursor, ')')
   const casts = source.casts as CreateAs['casts'][number][]
   if (casts.some(({ name }) => name.toLowerCase() === cast.name.toLowerCase()))
     throw new SqlError('duplicate cast', cast.position)
@@ -271,9 +271,9 @@ function pushCast(cursor: Cursor, source: CreateAs): void {
 
 function parseTimestamp(cursor: Cursor): Name | null {
   if (!take(cursor, 'timestamp')) return null
-  demand(cursor, '(')
+  expect(cursor, '(')
   const name = parseNameOrString(cursor, 'literal expected')
-  demand(cursor, ')')
+  expect(cursor, ')')
   return name
 }
 
@@ -283,7 +283,7 @@ function parsePartitionBy(
   source: CreateTable['source'],
 ): CreateTable['partitionBy'] {
   advance(cursor)
-  demand(cursor, 'by')
+  expect(cursor, 'by')
   const position = cursor.start
   const unit = partitionUnitOf(cursor.word)
   if (cursor.kind === 'end') throw new SqlError('literal expected', position)
@@ -314,7 +314,7 @@ function parseTableTail(cursor: Cursor, partitionBy: CreateTable['partitionBy'])
     advance(cursor)
     throw new SqlError('deduplication is possible only on WAL tables', cursor.start)
   }
-  return { ttl, policy, wal, options, volume, dedupKeys: isDedup ? demandOnce(parseDedup(cursor)) : null }
+  return { ttl, policy, wal, options, volume, dedupKeys: isDedup ? requireOnce(parseDedup(cursor)) : null }
 }
 
 function parseWalType(cursor: Cursor): CreateTable['wal'] {
@@ -322,7 +322,7 @@ function parseWalType(cursor: Cursor): CreateTable['wal'] {
   if (take(cursor, 'wal')) return { position, enabled: true }
   if (!take(cursor, 'bypass')) return null
   const found = cursor.kind === 'end' ? '' : shownToken(cursor)
-  demand(cursor, 'wal', ` invalid syntax, should be BYPASS WAL but was BYPASS ${found}`)
+  expect(cursor, 'wal', ` invalid syntax, should be BYPASS WAL but was BYPASS ${found}`)
   return { position, enabled: false }
 }
 
@@ -340,9 +340,9 @@ function parseOptions(cursor: Cursor): CreateTable['options'] {
 
 /** `(fillfactor = 70)`, PostgreSQL's storage parameters. */
 function parseStorageOptions(cursor: Cursor): CreateTable['options'] {
-  demand(cursor, '(')
+  expect(cursor, '(')
   const options = parseList(cursor, (inner) => parseTableOption(inner, undefined, true))
-  demand(cursor, ')')
+  expect(cursor, ')')
   return options
 }
 
@@ -360,7 +360,7 @@ export function parseDedup(cursor: Cursor, missing = 'column list expected'): Na
 }
 
 /** CREATE TABLE refuses a repeated key, which ALTER TABLE accepts. */
-function demandOnce(keys: readonly Name[]): readonly Name[] {
+function requireOnce(keys: readonly Name[]): readonly Name[] {
   const twice = keys.find(
     ({ name }, index) => keys.findIndex((key) => key.name.toLowerCase() === name.toLowerCase()) < index,
   )
@@ -370,7 +370,7 @@ function demandOnce(keys: readonly Name[]): readonly Name[] {
 
 function parseVolume(cursor: Cursor): NonNullable<CreateTable['volume']> {
   advance(cursor)
-  demand(cursor, 'volume')
+  expect(cursor, 'volume')
   return cursor.kind === 'string'
     ? parseString(cursor, 'path for volume expected')
     : parseNameOrString(cursor, 'path for volume expected')
@@ -381,8 +381,8 @@ function parseCreateView(cursor: Cursor, position: number, orReplace: boolean): 
   const ifNotExists = takeIfNotExists(cursor)
   const view = parseTableName(cursor, atEnd(cursor) ? "view name or 'if' expected" : 'view name expected')
   const columns = cursor.word === '(' ? parseNamesInParentheses(cursor) : []
-  demandDistinct(columns)
-  demand(cursor, 'as')
+  requireDistinct(columns)
+  expect(cursor, 'as')
   return { kind: 'create view', position, orReplace, ifNotExists, view, columns, ...parseViewQuery(cursor) }
 }
 

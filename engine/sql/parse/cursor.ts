@@ -416,7 +416,7 @@ function unescaped({ start }: Cursor, inner: string): string {
     if (octal !== undefined) return codePoint(Number.parseInt(octal, 8), start)
     return escapes[character] ?? character
   })
-  return demandPairs(text, start)
+  return requirePairs(text, start)
 }
 
 /** Code points written as a backslash and four digits, or a backslash, a plus and six digits. */
@@ -430,7 +430,7 @@ function unicodeText({ text, start, end }: Cursor, inner: string): string {
       if (digits === undefined) throw new SqlError('invalid Unicode escape, \\XXXX or \\+XXXXXX expected', start)
       return codePoint(Number.parseInt(digits, 16), start)
     })
-  return demandPairs(value, start)
+  return requirePairs(value, start)
 }
 
 function codePoint(code: number, position: number): string {
@@ -440,7 +440,7 @@ function codePoint(code: number, position: number): string {
   return String.fromCodePoint(code)
 }
 
-function demandPairs(text: string, position: number): string {
+function requirePairs(text: string, position: number): string {
   if (/\p{Surrogate}/u.test(text)) throw new SqlError('invalid Unicode surrogate pair', position)
   return text
 }

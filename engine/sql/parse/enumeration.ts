@@ -4,7 +4,7 @@ import { SqlError } from '../../base/errors.js'
 import { sqlListMax } from '../../base/limits.js'
 import type { AlterType, CreateType, DropType } from '../ast/ast.js'
 import { at, type Cursor, openCursor } from './cursor.js'
-import { demand, parseList, parseName, parseString, parseTableName, take, takeTwo } from './expect.js'
+import { expect, parseList, parseName, parseString, parseTableName, take, takeTwo } from './expect.js'
 import { takeDropBehaviour, takeIfExists, takeIfNotExists } from './tables.js'
 
 const nameExpected = 'type name expected'
@@ -15,9 +15,9 @@ export function parseCreateType(cursor: Cursor, position: number): CreateType {
   const type = parseTableName(cursor, nameExpected)
   if (!takeTwo(cursor, 'as', 'enum'))
     throw new SqlError("'as enum' expected: only enumeration types can be created", cursor.start)
-  demand(cursor, '(')
+  expect(cursor, '(')
   const labels = at(cursor, ')') ? [] : parseList(cursor, parseLabel, sqlListMax)
-  demand(cursor, ')')
+  expect(cursor, ')')
   return { kind: 'create type', position, ifNotExists, type, labels }
 }
 

@@ -28,7 +28,7 @@ export function takeTwo(cursor: Cursor, first: string, second: string): boolean 
   return true
 }
 
-export function demand(cursor: Cursor, word: string, message = `'${word}' expected`, position = cursor.start): void {
+export function expect(cursor: Cursor, word: string, message = `'${word}' expected`, position = cursor.start): void {
   if (!take(cursor, word)) throw new SqlError(message, position)
 }
 
@@ -161,9 +161,9 @@ export function parseList<Item>(cursor: Cursor, parseItem: (cursor: Cursor) => I
 
 /** `(name, name, ...)` */
 export function parseNamesInParentheses(cursor: Cursor, message = 'column name expected'): Name[] {
-  demand(cursor, '(')
+  expect(cursor, '(')
   const names = parseList(cursor, (inner) => parseNameOrString(inner, message))
-  demand(cursor, ')')
+  expect(cursor, ')')
   return names
 }
 
@@ -183,7 +183,7 @@ export function parseString(cursor: Cursor, message: string): { position: number
 }
 
 /** Throws at the second of two equal names, ignoring case. */
-export function demandDistinct(names: readonly { position: number; name: string }[], context = ''): void {
+export function requireDistinct(names: readonly { position: number; name: string }[], context = ''): void {
   const seen = new Set<string>()
   for (const { name, position } of names) {
     const key = name.toLowerCase()

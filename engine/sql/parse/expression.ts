@@ -9,7 +9,7 @@ import { sqlChainMax, sqlListMax } from '../../base/limits.js'
 import type { BinaryOperator, Expression, InExpression, Slice, TypeName } from '../ast/ast.js'
 import { callOf } from '../rewrite/make-query.js'
 import { advance, at, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
-import { demand, parseList, take, tooFew, unexpectedToken } from './expect.js'
+import { expect, parseList, take, tooFew, unexpectedToken } from './expect.js'
 import { parseOperand } from './operand.js'
 import { containmentPower, equalityPower, operatorCalls, otherPower, powers, zonePower } from './powers.js'
 import { parseQuery, startsQuery } from './query.js'
@@ -138,8 +138,8 @@ function parseRegardlessOfCase(cursor: Cursor, left: Expression, word: '~*' | '!
 /** `ts at time zone 'Europe/Berlin'` becomes `to_timezone(ts, 'Europe/Berlin')`. */
 function parseAtTimeZone(cursor: Cursor, operand: Expression, position: number): Expression {
   link(cursor)
-  demand(cursor, 'time')
-  demand(cursor, 'zone')
+  expect(cursor, 'time')
+  expect(cursor, 'zone')
   const zone = parseExpression(cursor, zonePower, 'time zone expected')
   return {
     kind: 'call',
@@ -208,7 +208,7 @@ function parseEscape(cursor: Cursor, position: number): Expression {
 /** `a similar to b` becomes `a ~ similar_to_escape(b)`. */
 function parseSimilar(cursor: Cursor, left: Expression, operator: '~' | '!~', position: number): Expression {
   link(cursor)
-  demand(cursor, 'to')
+  expect(cursor, 'to')
   const pattern = parseRight(cursor, 'similar', equalityPower, position)
   const args = cursor.word === 'escape' ? [pattern, parseEscape(cursor, position)] : [pattern]
   return { kind: 'binary', position, operator, left, right: callOf('similar_to_escape', args, position) }
@@ -324,7 +324,7 @@ function parseIn(cursor: Cursor, operand: Expression, negated: boolean, position
   }
   const open = cursor.start
   advance(cursor)
-  demandInside(cursor, open)
+  requireInside(cursor, open)
   const set = parseSet(cursor, position, open)
   if (!at(cursor, ')')) throw closingError(cursor, open)
   advance(cursor)
@@ -359,7 +359,7 @@ export function parseArgumentList(cursor: Cursor, open: number): Expression[] {
 }
 
 function parseArgument(cursor: Cursor, open: number): Expression {
-  demandInside(cursor, open)
+  requireInside(cursor, open)
   return parseExpression(cursor, 0, 'argument')
 }
 
@@ -383,7 +383,7 @@ export function isConstantToken({ kind, word }: Cursor): boolean {
 }
 
 /** Throws if the text ends after the parenthesis at `open`. */
-export function demandInside(cursor: Cursor, open: number): void {
+export function requireInside(cursor: Cursor, open: number): void {
   if (cursor.kind === 'end') throw closingError(cursor, open)
 }
 
@@ -414,7 +414,7 @@ function parseIs(cursor: Cursor, operand: Expression, position: number): Express
     return { kind: 'binary', position, operator: negated ? '<>' : '=', left: operand, right }
   }
   if (take(cursor, 'distinct')) {
-    demand(cursor, 'from')
+    expect(cursor, 'from')
     const right = parseRight(cursor, 'is distinct from', equalityPower, position)
     return { kind: 'binary', position, operator: negated ? '=' : '<>', left: operand, right }
   }
@@ -445,40 +445,40 @@ function parseQuantified(
 
 /** `operator(pg_catalog.~)`, as catalog queries of PostgreSQL's tools write it. */
 function parseNamedOperator(cursor: Cursor, left: Expression, position: number): Expression {
-  demand(cursor, '(')
+  expect(cursor, '(')
   while (cursor.kind === 'word') {
     advance(cursor)
-    demand(cursor, '.')
+    expect(cursor, '.')
   }
   const operator = cursor.word
   if (powers.get(operator) === undefined || cursor.kind !== 'symbol') throw unexpectedToken(cursor)
   advance(cursor)
-  demand(cursor, ')')
+  expect(cursor, ')')
   return parseOperator(cursor, left, operator, equalityPower, position)
 }
 
 function parseSubscript(cursor: Cursor, operand: Expression, position: number): Expression {
   link(cursor)
-  const demandMore = () => {
+  const requireMore = () => {
     if (cursor.kind === 'end') throw new SqlError('unbalanced [', position)
   }
   const indexes = parseList(cursor, () => {
-    demandMore()
-    return parseIndex(cursor, demandMore)
+    requireMore()
+    return parseIndex(cursor, requireMore)
   })
-  demandMore()
-  demand(cursor, ']')
+  requireMore()
+  expect(cursor, ']')
   return { kind: 'subscript', position, operand, indexes }
 }
 
 /** `3`, `2:3`, `2:`, `:3`, `:`. The lexer reads `:n` as a parameter; after a lower bound it is the upper bound. */
-function parseIndex(cursor: Cursor, demandMore: () => void): Expression | Slice {
+function parseIndex(cursor: Cursor, requireMore: () => void): Expression | Slice {
   const position = cursor.start
   if (cursor.word === ']') throw new SqlError('empty brackets', position)
   const low = cursor.word === ':' ? null : parseExpression(cursor)
   if (cursor.kind === 'parameter' && tokenText(cursor).startsWith(':')) moveTo(cursor, cursor.start + 1)
   else if (!take(cursor, ':')) return low as Expression
-  demandMore()
+  requireMore()
   const open = cursor.word === ']' || cursor.word === ','
   return { kind: 'slice', position, low, high: open ? null : parseExpression(cursor) }
 }

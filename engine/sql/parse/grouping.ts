@@ -5,7 +5,7 @@ import { SqlError } from '../../base/errors.js'
 import { groupingSetsMax, sqlColumnsMax } from '../../base/limits.js'
 import type { Expression, Select } from '../ast/ast.js'
 import { advance, type Cursor, descend, peekWord } from './cursor.js'
-import { demand, parseList, take } from './expect.js'
+import { expect, parseList, take } from './expect.js'
 import { parseExpression } from './expression.js'
 
 /** Indexes of grouping expressions. */
@@ -15,7 +15,7 @@ type GroupingSet = readonly number[]
 export function parseGrouping(cursor: Cursor): Pick<Select, 'groupBy' | 'groupingSets' | 'groupAll'> {
   const { start } = cursor
   advance(cursor)
-  demand(cursor, 'by')
+  expect(cursor, 'by')
   if (cursor.word === 'all' && startsWholeList(cursor)) {
     advance(cursor)
     return { groupBy: [], groupAll: true }
@@ -39,11 +39,11 @@ function startsWholeList(cursor: Cursor): boolean {
 }
 
 function combined(left: GroupingSet[], right: GroupingSet[], position: number): GroupingSet[] {
-  demandFew(left.length * right.length, position)
+  requireFew(left.length * right.length, position)
   return left.flatMap((set) => right.map((other) => [...set, ...other]))
 }
 
-function demandFew(count: number, position: number): void {
+function requireFew(count: number, position: number): void {
   if (count > groupingSetsMax) throw new SqlError(`too many grouping sets [max=${groupingSetsMax}]`, position)
 }
 
@@ -60,18 +60,18 @@ function parseSets(cursor: Cursor, groupBy: Expression[]): GroupingSet[] | null 
   advance(cursor)
   advance(cursor)
   const elements = parseList(cursor, (inner) => parseElement(inner, groupBy), sqlColumnsMax)
-  demand(cursor, ')')
+  expect(cursor, ')')
   return word === 'rollup' ? rollup(elements, start) : cube(elements, start)
 }
 
 function parseSetList(cursor: Cursor, groupBy: Expression[], position: number): GroupingSet[] {
   descend(cursor)
-  demand(cursor, '(')
+  expect(cursor, '(')
   const parseItem = (inner: Cursor) => parseSets(inner, groupBy) ?? [parseElement(inner, groupBy)]
   const sets = parseList(cursor, parseItem, sqlColumnsMax).flat()
-  demand(cursor, ')')
+  expect(cursor, ')')
   cursor.depth--
-  demandFew(sets.length, position)
+  requireFew(sets.length, position)
   return sets
 }
 
@@ -89,13 +89,13 @@ function parseElement(cursor: Cursor, groupBy: Expression[]): GroupingSet {
 
 /** All elements, then one fewer each time. */
 function rollup(elements: readonly GroupingSet[], position: number): GroupingSet[] {
-  demandFew(elements.length + 1, position)
+  requireFew(elements.length + 1, position)
   return Array.from({ length: elements.length + 1 }, (_, less) => elements.slice(0, elements.length - less).flat())
 }
 
 /** All subsets of the elements. */
 function cube(elements: readonly GroupingSet[], position: number): GroupingSet[] {
-  demandFew(2 ** elements.length, position)
+  requireFew(2 ** elements.length, position)
   const [first, ...rest] = elements
   if (first === undefined) return [[]]
   const others = cube(rest, position)

@@ -14,7 +14,7 @@ import type {
 import { advance, type Cursor, tokenText } from './cursor.js'
 import {
   atEnd,
-  demand,
+  expect,
   parseNameOrString,
   parseString,
   parseTableName,
@@ -36,15 +36,15 @@ export function parseCreateMaterialized(
   parseViewQuery: ParseQuery,
 ): CreateMaterialized {
   advance(cursor)
-  demand(cursor, 'view')
+  expect(cursor, 'view')
   const ifNotExists = takeIfNotExists(cursor)
   const view = parseTableName(cursor, atEnd(cursor) ? "view name or 'if' expected" : 'view name expected')
   const base = takeTwo(cursor, 'with', 'base') ? parseTableName(cursor, 'base table name expected') : null
   const refreshAt = cursor.start
   const refresh = take(cursor, 'refresh') ? parseRefresh(cursor, refreshAt) : immediately(refreshAt)
-  demand(cursor, 'as', "'as' or 'with' or 'refresh' expected")
+  expect(cursor, 'as', "'as' or 'with' or 'refresh' expected")
   const query = parseViewQuery(cursor)
-  demandAliases(query)
+  requireAliases(query)
   const timestamp = take(cursor, 'timestamp') ? parseTimestamp(cursor) : null
   const partitionBy = takeTwo(cursor, 'partition', 'by') ? parsePartition(cursor) : null
   const ttl = take(cursor, 'ttl') ? parseTimeToLive(cursor) : null
@@ -60,7 +60,7 @@ function immediately(position: number): RefreshClause {
 }
 
 /** Columns of the stored view need names. */
-function demandAliases({ query: { body } }: Pick<CreateView, 'query'>): void {
+function requireAliases({ query: { body } }: Pick<CreateView, 'query'>): void {
   for (const { expression, alias } of body.kind === 'select' ? body.items : []) {
     if (alias !== null || expression.kind === 'column' || expression.kind === 'star') continue
     const text = expressionText(expression)
@@ -72,9 +72,9 @@ function demandAliases({ query: { body } }: Pick<CreateView, 'query'>): void {
 }
 
 function parseTimestamp(cursor: Cursor): CreateMaterialized['timestamp'] {
-  demand(cursor, '(')
+  expect(cursor, '(')
   const name = parseNameOrString(cursor, 'literal expected')
-  demand(cursor, ')')
+  expect(cursor, ')')
   return name
 }
 
@@ -112,17 +112,17 @@ function parseRefresh(cursor: Cursor, position: number): RefreshClause {
 function parsePeriod(cursor: Cursor): PeriodClause {
   const position = cursor.start
   advance(cursor)
-  demand(cursor, '(')
+  expect(cursor, '(')
   if (takeTwo(cursor, 'sample', 'by')) {
-    demand(cursor, 'interval')
-    demand(cursor, ')')
+    expect(cursor, 'interval')
+    expect(cursor, ')')
     return { position, length: null, timeZone: null, delay: null }
   }
-  demand(cursor, 'length', "'length' or 'sample by interval' expected")
+  expect(cursor, 'length', "'length' or 'sample by interval' expected")
   const length = parseLength(cursor)
   const timeZone = takeTwo(cursor, 'time', 'zone') ? parseString(cursor, 'TIME ZONE name expected') : null
   const delay = take(cursor, 'delay') ? parseLength(cursor) : null
-  demand(cursor, ')', "'time zone' or 'delay' or ')' expected")
+  expect(cursor, ')', "'time zone' or 'delay' or ')' expected")
   return { position, length, timeZone, delay }
 }
 
@@ -164,7 +164,7 @@ export function parseAlterMaterialized(
   position: number,
   parseAction: (cursor: Cursor) => AlterTable['actions'][number],
 ): AlterMaterialized {
-  demand(cursor, 'view', "'view' expected", atEnd(cursor) ? cursor.start : undefined)
+  expect(cursor, 'view', "'view' expected", atEnd(cursor) ? cursor.start : undefined)
   const view = parseTableName(cursor, 'view name expected')
   const statement = { kind: 'alter materialized view', position, view } as const
   const refreshAt = cursor.start
@@ -177,16 +177,16 @@ export function parseAlterMaterialized(
 
 /** The cursor is after `refresh`. Without a mode, only what has changed is refreshed, as in PostgreSQL's statement. */
 export function parseRefreshMaterialized(cursor: Cursor, position: number): RefreshMaterialized {
-  demand(cursor, 'materialized')
-  demand(cursor, 'view')
+  expect(cursor, 'materialized')
+  expect(cursor, 'view')
   take(cursor, 'concurrently')
   const view = parseTableName(cursor, 'materialized view name expected')
   const statement = { kind: 'refresh materialized view', position, view, range: null } as const
   if (take(cursor, 'full')) return { ...statement, mode: 'full' }
   if (take(cursor, 'incremental') || atEnd(cursor)) return { ...statement, mode: 'incremental' }
   if (!take(cursor, 'range')) throw unexpectedToken(cursor)
-  demand(cursor, 'from')
+  expect(cursor, 'from')
   const from = parseString(cursor, 'timestamp expected')
-  demand(cursor, 'to')
+  expect(cursor, 'to')
   return { ...statement, mode: 'range', range: { from, to: parseString(cursor, 'timestamp expected') } }
 }

@@ -7,7 +7,7 @@ const statementWords = [
 ]
 
 /** A suggestion to append to the error; null if the first word is a keyword or similar to none. */
-export function meantStatement(sql: string, position: number): string | null {
+export function suggestStatement(sql: string, position: number): string | null {
   const word = /^(?:\s|--[^\n]*\n|\/\*[\s\S]*?\*\/|;)*([a-z]{3,12})(?![\w"'.])/i
     .exec(sql.slice(position))?.[1]
     ?.toLowerCase()

@@ -5,17 +5,17 @@ import { sqlListMax } from '../../base/limits.js'
 import type { CaseExpression, Expression, UnaryOperator } from '../ast/ast.js'
 import { parseCall, parseSpecialCall, startsSpecialCall } from './call.js'
 import { advance, type Cursor, countTerm, descend, moveTo, peekWord, quotedValue, tokenText } from './cursor.js'
-import { atEnd, demand, nextPlace, parseList, parseNameOrString, take, tooFew, unexpectedToken } from './expect.js'
+import { atEnd, expect, nextPlace, parseList, parseNameOrString, take, tooFew, unexpectedToken } from './expect.js'
 import {
   asWritten,
   closingError,
-  demandInside,
   endsExpression,
   isConstantToken,
   isInfix,
   link,
   parseExpression,
   parseExpression0,
+  requireInside,
 } from './expression.js'
 import { geohashLiteral, numberLiteral } from './literal.js'
 import { containmentPower, notPower, signPower } from './powers.js'
@@ -206,7 +206,7 @@ function parseUnary(cursor: Cursor, operator: UnaryOperator, power: number): Exp
 function parseParentheses(cursor: Cursor, missing: string): Expression {
   const position = cursor.start
   advance(cursor)
-  demandInside(cursor, position)
+  requireInside(cursor, position)
   if (cursor.word === ')' && missing !== 'argument') throw nothingInside(cursor, missing)
   if (startsQuery(cursor)) {
     const query = parseQuery(cursor)
@@ -235,7 +235,7 @@ function parseRow(cursor: Cursor): Expression {
   advance(cursor)
   const open = cursor.start
   advance(cursor)
-  demandInside(cursor, open)
+  requireInside(cursor, open)
   const elements = parseList(cursor, parseExpression0, sqlListMax)
   closeParenthesis(cursor, open)
   return { kind: 'list', position, elements }
@@ -356,7 +356,7 @@ function parseCase(cursor: Cursor): Expression {
     countTerm(cursor, 2)
     const when = parseCaseOperand()
     if (endsCase(cursor)) throw unbalanced()
-    demand(cursor, 'then', "'then' expected")
+    expect(cursor, 'then', "'then' expected")
     branches.push({ when, result: parseCaseOperand() })
   }
   if (branches.length === 0) throw cursor.kind === 'end' ? unbalanced() : new SqlError("'when' expected", cursor.start)
@@ -378,7 +378,7 @@ function parseExists(cursor: Cursor): Expression {
   advance(cursor)
   const open = cursor.start
   advance(cursor)
-  demandInside(cursor, open)
+  requireInside(cursor, open)
   if (cursor.word === ')') throw new SqlError('unknown function name: exists()', position)
   cursor.bareSelect = cursor.start
   const query = parseQuery(cursor)
@@ -432,7 +432,7 @@ export function parseCast(cursor: Cursor): Expression {
   advance(cursor)
   const open = cursor.start
   advance(cursor)
-  demandInside(cursor, open)
+  requireInside(cursor, open)
   if (cursor.word === ')') throw new SqlError("'as' missing", cursor.start)
   if (cursor.word === 'as') throw tooFew('cast', 1, 2, position)
   const operand = parseExpression(cursor)

@@ -19,7 +19,7 @@ import type {
 import { limitedByKeys } from '../rewrite/limit-by.js'
 import { advance, at, type Cursor, descend, moveTo, peekWord, tokenText } from './cursor.js'
 import {
-  demand,
+  expect,
   parseList,
   parseName,
   parseNamesInParentheses,
@@ -52,14 +52,14 @@ export function parseQuery(cursor: Cursor, missing = queryExpected): Query {
   const commonTables: CommonTable[] = []
   parsePrologue(cursor, declarations, commonTables)
   const begun = declarations.length > 0 || commonTables.length > 0
-  const message = begun ? behindPrologue(commonTables) : missing
+  const message = begun ? missingQueryMessage(commonTables) : missing
   const query = parseQueryBody(cursor, position, declarations, commonTables, message)
   cursor.depth--
   return query
 }
 
 /** The error message if no query follows DECLARE or WITH. */
-export function behindPrologue({ length }: readonly CommonTable[]): string {
+export function missingQueryMessage({ length }: readonly CommonTable[]): string {
   return length > 0
     ? "'select', 'update' or name expected expected"
     : "'select', 'with', or table name expected expected"
@@ -123,11 +123,11 @@ function parseCommonTables(cursor: Cursor, commonTables: CommonTable[]): void {
     known.add(table.key)
     commonTables.push(table)
   } while (take(cursor, ','))
-  demandQuery(cursor)
+  requireQuery(cursor)
 }
 
 /** A bare table name is no query after WITH unless more follows. */
-function demandQuery(cursor: Cursor): void {
+function requireQuery(cursor: Cursor): void {
   if (cursor.kind === 'word' && peekWord(cursor) === 'as')
     throw new SqlError("'select' | 'update' | 'insert' expected", cursor.start)
 }
@@ -137,8 +137,8 @@ function parseCommonTable(cursor: Cursor, recursive: boolean): CommonTable {
   const { position, name } = parseName(cursor, 'literal expected')
   if (cursor.word === '(' && peekWord(cursor) === 'select') throw new SqlError("'as' expected", cursor.start)
   const columns = cursor.word === '(' ? parseNamesInParentheses(cursor) : []
-  demand(cursor, 'as', "'as' expected")
-  if (take(cursor, 'not')) demand(cursor, 'materialized')
+  expect(cursor, 'as', "'as' expected")
+  if (take(cursor, 'not')) expect(cursor, 'materialized')
   else take(cursor, 'materialized')
   if (peekWord(cursor) === 'insert' || peekWord(cursor) === 'update' || peekWord(cursor) === 'delete')
     refuseChange(cursor)
@@ -162,7 +162,7 @@ function refuseChange(cursor: Cursor): void {
 
 export function parseQueryInParentheses(cursor: Cursor): Query {
   const open = cursor.start
-  demand(cursor, '(')
+  expect(cursor, '(')
   const query = parseQuery(cursor)
   if (!take(cursor, ')')) throw queryClosingError(cursor, open)
   return query
@@ -229,14 +229,14 @@ function skipLocking(cursor: Cursor): void {
     advance(cursor)
     // `for read only` of standard cursors.
     if (takeTwo(cursor, 'read', 'only')) continue
-    if (take(cursor, 'no')) demand(cursor, 'key')
+    if (take(cursor, 'no')) expect(cursor, 'key')
     else take(cursor, 'key')
-    if (!take(cursor, 'share')) demand(cursor, 'update')
+    if (!take(cursor, 'share')) expect(cursor, 'update')
     if (take(cursor, 'of')) {
       do parseName(cursor, 'table name expected')
       while (take(cursor, ','))
     }
-    if (take(cursor, 'skip')) demand(cursor, 'locked')
+    if (take(cursor, 'skip')) expect(cursor, 'locked')
     else take(cursor, 'nowait')
   }
 }
@@ -285,9 +285,9 @@ function parseValues(cursor: Cursor): Values {
 
 function parseValueRow(cursor: Cursor): { position: number; values: ReturnType<typeof parseExpression>[] } {
   const position = cursor.start
-  demand(cursor, '(')
+  expect(cursor, '(')
   const values = parseList(cursor, parseExpression0)
-  demand(cursor, ')')
+  expect(cursor, ')')
   return { position, values }
 }
 
@@ -329,14 +329,14 @@ function parseLimit(cursor: Cursor): Limit | null {
 function parseFetch(cursor: Cursor): ReturnType<typeof parseExpression> {
   const position = cursor.start
   advance(cursor)
-  if (!take(cursor, 'first')) demand(cursor, 'next', "'first' or 'next' expected")
+  if (!take(cursor, 'first')) expect(cursor, 'next', "'first' or 'next' expected")
   const single = cursor.word === 'row' || cursor.word === 'rows'
   const count: ReturnType<typeof parseExpression> = single
     ? { kind: 'integer', position, text: '1', digits: '1', long: false }
     : parseExpression(cursor)
-  if (!take(cursor, 'rows')) demand(cursor, 'row', "'rows' expected")
+  if (!take(cursor, 'rows')) expect(cursor, 'row', "'rows' expected")
   if (cursor.word === 'with') throw new SqlError('WITH TIES is not supported', cursor.start)
-  demand(cursor, 'only', "'only' expected")
+  expect(cursor, 'only', "'only' expected")
   return count
 }
 

@@ -16,7 +16,7 @@ import type {
 } from '../ast/ast.js'
 import { callOf } from '../rewrite/make-query.js'
 import type { Cursor } from './cursor.js'
-import { demand, parseList, parseName, take } from './expect.js'
+import { expect, parseList, parseName, take } from './expect.js'
 import { parseTableAlias } from './source.js'
 import { parseCastType } from './type-name.js'
 
@@ -39,9 +39,9 @@ export function parseRecordSource(cursor: Cursor, position: number, call: Call):
   const alias = parseRecordAlias(cursor)
   if (cursor.word !== '(')
     throw new SqlError('a column definition list is required for functions returning "record"', call.position)
-  demand(cursor, '(')
+  expect(cursor, '(')
   const columns = parseList(cursor, parseRecordColumn)
-  demand(cursor, ')')
+  expect(cursor, ')')
   const isSet = recordFunctions[call.name.toLowerCase()] === 'several'
   const record: Expression = isSet ? { kind: 'column', position, path: ['value'], quoted: true } : json
   const items = columns.map(

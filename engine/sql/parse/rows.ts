@@ -25,14 +25,14 @@ import type {
 import { advance, at, type Cursor, moveTo, peekWord, shownTokenError, tokenText } from './cursor.js'
 import {
   atEnd,
-  demand,
-  demandDistinct,
+  expect,
   isNumberName,
   parseFreeName,
   parseList,
   parseName,
   parseNameOrString,
   parseTableName,
+  requireDistinct,
   shownToken,
   take,
 } from './expect.js'
@@ -54,14 +54,14 @@ export function parseInsert(
   const atomic = take(cursor, 'atomic')
   const { batch, o3MaxLag } = parseBatch(cursor)
   if (cursor.kind === 'end') throw new SqlError(intoMissing(atomic, batch, o3MaxLag), cursor.start)
-  demand(cursor, 'into')
+  expect(cursor, 'into')
   const table = parseTableName(cursor)
   const alias = take(cursor, 'as') ? parseFreeName(cursor, 'alias expected') : null
   const columns = cursor.word === '(' ? parseFreeNames(cursor) : []
-  demandDistinct(columns)
+  requireDistinct(columns)
   if (take(cursor, 'overriding')) {
-    if (!take(cursor, 'system')) demand(cursor, 'user')
-    demand(cursor, 'value')
+    if (!take(cursor, 'system')) expect(cursor, 'user')
+    expect(cursor, 'value')
   }
   const source = parseInsertSource(cursor, columns.length)
   if (atomic && source.kind === 'rows')
@@ -98,14 +98,14 @@ function intoMissing(atomic: boolean, batch: Expression | null, lag: Interval | 
 }
 
 function parseFreeNames(cursor: Cursor): Name[] {
-  demand(cursor, '(')
+  expect(cursor, '(')
   if (at(cursor, ')')) throw shownTokenError(cursor, 'missing column name')
   const names = parseList(cursor, (inner) => {
     if (at(inner, ')')) throw shownTokenError(inner, 'missing column name')
     if (inner.kind === 'number' && !isNumberName(inner)) throw SqlError.columnMissing(shownToken(inner), inner.start)
     return parseFreeName(inner, 'column expected')
   })
-  demand(cursor, ')', cursor.kind === 'end' ? "',' expected" : undefined)
+  expect(cursor, ')', cursor.kind === 'end' ? "',' expected" : undefined)
   return names
 }
 
@@ -136,15 +136,15 @@ function parseLag(cursor: Cursor): Interval {
 function parseConflict(cursor: Cursor): Conflict | null {
   const position = cursor.start
   if (!take(cursor, 'on')) return null
-  demand(cursor, 'conflict')
+  expect(cursor, 'conflict')
   const columns = cursor.word === '(' ? parseFreeNames(cursor) : []
   const constraint = columns.length === 0 ? parseConflictConstraint(cursor) : null
   if (cursor.word === 'where')
     throw new SqlError('ON CONFLICT with the condition of a partial index is not supported', cursor.start)
-  demand(cursor, 'do')
+  expect(cursor, 'do')
   if (take(cursor, 'nothing')) return { position, columns, constraint, assignments: null, where: null }
-  demand(cursor, 'update')
-  demand(cursor, 'set')
+  expect(cursor, 'update')
+  expect(cursor, 'set')
   const assignments = parseSet(cursor)
   return { position, columns, constraint, assignments, where: parseWhere(cursor) }
 }
@@ -152,7 +152,7 @@ function parseConflict(cursor: Cursor): Conflict | null {
 /** The assignments of SET, each to another column. */
 function parseSet(cursor: Cursor): Assignment[] {
   const assignments = parseList(cursor, parseAssignments).flat()
-  demandDistinct(
+  requireDistinct(
     assignments.map(({ column }) => column),
     ' in SET clause',
   )
@@ -162,7 +162,7 @@ function parseSet(cursor: Cursor): Assignment[] {
 /** `on constraint t_pkey` */
 function parseConflictConstraint(cursor: Cursor): Name | null {
   if (!take(cursor, 'on')) return null
-  demand(cursor, 'constraint')
+  expect(cursor, 'constraint')
   return parseName(cursor, 'constraint name expected')
 }
 
@@ -197,7 +197,7 @@ function parseInsertRows(cursor: Cursor, width: number): InsertRows {
 
 function parseInsertRow(cursor: Cursor, width: number, tuple: number): ValueRow {
   const position = cursor.start
-  demand(cursor, '(')
+  expect(cursor, '(')
   const values = parseList(cursor, parseValue)
   if (cursor.word !== ')') throw new SqlError(atEnd(cursor) ? "',' expected" : "')' expected", cursor.start)
   if (width > 0 && values.length !== width) throw rowWidthError(values.length, width, tuple, cursor.start)
@@ -233,7 +233,7 @@ export function parseUpdate(
   const isNamed = take(cursor, 'as')
   if (isNamed && atEnd(cursor)) throw new SqlError('table alias expected expected', cursor.start)
   const alias = isNamed ? parseFreeName(cursor, 'alias expected') : parseTableAlias(cursor)
-  demand(
+  expect(
     cursor,
     'set',
     cursor.kind !== 'end'
@@ -267,7 +267,7 @@ export function parseUpdate(
 function parseAssignments(cursor: Cursor): Assignment[] {
   if (cursor.word !== '(') return [parseAssignment(cursor)]
   const columns = parseFreeNames(cursor)
-  demand(cursor, '=')
+  expect(cursor, '=')
   const { start } = cursor
   const row = parseExpression(cursor)
   const values = columns.length === 1 && row.kind !== 'list' ? [row] : valuesOfRow(row)
@@ -282,7 +282,7 @@ function parseAssignment(cursor: Cursor): Assignment {
     throw new SqlError("'=' expected", cursor.start)
   }
   const column = parseNameOrString(cursor, 'column name expected')
-  demand(cursor, '=')
+  expect(cursor, '=')
   const { start } = cursor
   if (cursor.word === 'default' && endsValue.has(peekWord(cursor))) {
     advance(cursor)
@@ -301,7 +301,7 @@ export function parseDelete(
   commonTables: readonly CommonTable[],
 ): Delete {
   advance(cursor)
-  demand(cursor, 'from')
+  expect(cursor, 'from')
   takeOnly(cursor)
   const table = parseTableName(cursor)
   const alias = parseTableAlias(cursor)
@@ -315,12 +315,12 @@ export function parseDelete(
 function takeOnly(cursor: Cursor): void {
   const { start, previousEnd } = cursor
   if (!take(cursor, 'only')) return
-  if (cursor.kind === 'quoted' || (cursor.kind === 'word' && !behindTable.has(cursor.word))) return
+  if (cursor.kind === 'quoted' || (cursor.kind === 'word' && !wordsAfterTable.has(cursor.word))) return
   moveTo(cursor, start)
   cursor.previousEnd = previousEnd
 }
 
-const behindTable: ReadonlySet<string> = new Set(['as', 'set', 'where', 'using', 'returning'])
+const wordsAfterTable: ReadonlySet<string> = new Set(['as', 'set', 'where', 'using', 'returning'])
 
 // MERGE -------------------------------------------------------------------------------------------------------------
 
@@ -333,13 +333,13 @@ export function parseMerge(
 ): Merge | Query {
   if (peekWord(cursor) !== 'into') return parseQuery(cursor, 'table name expected')
   advance(cursor)
-  demand(cursor, 'into')
+  expect(cursor, 'into')
   takeOnly(cursor)
   const table = parseTableName(cursor)
   const alias = cursor.word === 'using' ? null : parseTableAlias(cursor)
-  demand(cursor, 'using')
+  expect(cursor, 'using')
   const source = parseTableSource(cursor)
-  demand(cursor, 'on')
+  expect(cursor, 'on')
   const on = parseExpression(cursor)
   const clauses: MergeClause[] = []
   if (cursor.word !== 'when') throw new SqlError("'when' expected", cursor.start)
@@ -352,34 +352,34 @@ function parseMergeClause(cursor: Cursor): MergeClause {
   const position = cursor.start
   advance(cursor)
   const matched = !take(cursor, 'not')
-  demand(cursor, 'matched')
+  expect(cursor, 'matched')
   if (!matched && take(cursor, 'by')) {
     if (cursor.word === 'source') throw new SqlError('WHEN NOT MATCHED BY SOURCE is not supported', position)
-    demand(cursor, 'target')
+    expect(cursor, 'target')
   }
   const condition = take(cursor, 'and') ? parseExpression(cursor) : null
-  demand(cursor, 'then')
+  expect(cursor, 'then')
   return { position, matched, condition, action: parseMergeAction(cursor, matched) }
 }
 
 function parseMergeAction(cursor: Cursor, matched: boolean): MergeAction {
   if (take(cursor, 'do')) {
-    demand(cursor, 'nothing')
+    expect(cursor, 'nothing')
     return { kind: 'nothing' }
   }
   if (matched && take(cursor, 'delete')) return { kind: 'delete' }
   if (matched && take(cursor, 'update')) {
-    demand(cursor, 'set')
+    expect(cursor, 'set')
     return { kind: 'update', assignments: parseSet(cursor) }
   }
   if (matched) throw new SqlError("'update', 'delete' or 'do nothing' expected", cursor.start)
-  demand(cursor, 'insert', "'insert' or 'do nothing' expected")
+  expect(cursor, 'insert', "'insert' or 'do nothing' expected")
   const columns = cursor.word === '(' ? parseFreeNames(cursor) : []
-  demandDistinct(columns)
+  requireDistinct(columns)
   if (take(cursor, 'default')) {
-    demand(cursor, 'values')
+    expect(cursor, 'values')
     return { kind: 'insert', columns, row: null }
   }
-  demand(cursor, 'values')
+  expect(cursor, 'values')
   return { kind: 'insert', columns, row: parseInsertRow(cursor, columns.length, 0) }
 }

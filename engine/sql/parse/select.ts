@@ -7,7 +7,7 @@ import { parseLatest, parsePivot, parseSampleBy } from './clauses.js'
 import { advance, at, type Cursor, peekWord, tokenText } from './cursor.js'
 import {
   atEnd,
-  demand,
+  expect,
   parseFreeName,
   parseList,
   parseName,
@@ -70,9 +70,9 @@ function anyValue(position: number): SelectItem {
 
 function parseDistinctOn(cursor: Cursor): Expression[] {
   advance(cursor)
-  demand(cursor, '(')
+  expect(cursor, '(')
   const expressions = parseList(cursor, parseExpression0)
-  demand(cursor, ')')
+  expect(cursor, ')')
   return expressions
 }
 
@@ -123,7 +123,7 @@ function parseItem(cursor: Cursor): SelectItem {
 function refuseStarAlias(cursor: Cursor): void {
   if (take(cursor, 'as') || cursor.kind === 'string' || isAliasWord(cursor))
     throw new SqlError('wildcard cannot have alias', cursor.start)
-  demandIdentifier(cursor)
+  requireIdentifier(cursor)
 }
 
 function isAliasWord(cursor: Cursor): boolean {
@@ -137,7 +137,7 @@ function endsItems(cursor: Cursor): boolean {
 }
 
 /** Throws if the token after an item can be neither an alias nor the end of the item. */
-function demandIdentifier(cursor: Cursor): void {
+function requireIdentifier(cursor: Cursor): void {
   const { kind, word } = cursor
   const isEnd = kind === 'symbol' && itemEnds.has(word)
   if (kind === 'number' || kind === 'geohash' || (kind === 'symbol' && !isEnd))
@@ -162,7 +162,7 @@ function parseExclude(cursor: Cursor): Name[] {
 /** `as x`, `x`, `"x"`, `'x'`; null without an alias. */
 function parseItemAlias(cursor: Cursor): Name | null {
   if (take(cursor, 'as')) return parseWrittenAlias(cursor)
-  demandIdentifier(cursor)
+  requireIdentifier(cursor)
   if (constants.has(cursor.word)) throw new SqlError('dangling expression', cursor.start)
   if (cursor.kind === 'word' ? endsItems(cursor) : cursor.kind !== 'quoted' && cursor.kind !== 'string') return null
   return parseFreeName(cursor, 'alias expected')
@@ -213,7 +213,7 @@ export function parseImplicitSelect(
 ): Select {
   const { start } = cursor
   const position = source?.position ?? start
-  if (source === undefined && !take(cursor, 'from')) demandTable(cursor, missing)
+  if (source === undefined && !take(cursor, 'from')) requireTable(cursor, missing)
   const from =
     source === undefined ? parseTableSource(cursor, missing) : parseQuerySource(cursor, source.position, source.query)
   // `a, b from t` lacks SELECT and is not a list of tables.
@@ -225,7 +225,7 @@ export function parseImplicitSelect(
 }
 
 /** The error for a statement that begins with neither a keyword nor a table. */
-function demandTable(cursor: Cursor, missing: string): void {
+function requireTable(cursor: Cursor, missing: string): void {
   const { kind, start, word } = cursor
   if (kind === 'quoted' || kind === 'string') return
   if (kind === 'word' && word !== 'upsert') return
@@ -308,7 +308,7 @@ function endsInBlank({ previousEnd, text }: Cursor): boolean {
 /** GROUP BY of PIVOT. */
 export function parseGroupBy(cursor: Cursor): Expression[] {
   advance(cursor)
-  demand(cursor, 'by')
+  expect(cursor, 'by')
   return parseList(cursor, (inner) => parseExpression(inner, 0, 'literal expected'), sqlColumnsMax)
 }
 
@@ -322,7 +322,7 @@ function parseWindows(cursor: Cursor): Select['windows'][number][] {
     const name = parseName(inner, 'window name expected')
     if (inner.kind === 'end') throw new SqlError("'join' expected", position)
     const { start: as } = inner
-    demand(inner, 'as')
+    expect(inner, 'as')
     if (atEnd(inner)) throw new SqlError("'(' expected after 'as'", as)
     return { name, window: parseWindowSpecification(inner) }
   })

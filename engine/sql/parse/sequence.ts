@@ -6,7 +6,7 @@ import type { AlterSequence, CreateSequence, SequenceOptions, SequenceType } fro
 import { advance, at, type Cursor, tokenText } from './cursor.js'
 import {
   atEnd,
-  demand,
+  expect,
   parseAnyTableName,
   parseName,
   parseTableName,
@@ -88,7 +88,7 @@ export function parseIdentityOptions(cursor: Cursor): string | null {
   while (!atEnd(cursor) && !at(cursor, ')')) {
     const { start, word } = cursor
     if (take(cursor, 'sequence')) {
-      demand(cursor, 'name')
+      expect(cursor, 'name')
       name = parseAnyTableName(cursor, nameExpected).name
       continue
     }
@@ -138,7 +138,7 @@ function parseOption(cursor: Cursor, found: Found): void {
       parseNo(cursor, found)
       return
     case 'owned':
-      demand(cursor, 'by')
+      expect(cursor, 'by')
       found.owned = cursor.word !== 'none'
       parseAnyTableName(cursor, 'column name expected')
       return

@@ -16,7 +16,7 @@ import { parseComment } from './comment.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
 import {
   atEnd,
-  demand,
+  expect,
   parseList,
   parseName,
   parseNamesInParentheses,
@@ -159,7 +159,7 @@ function parseSet(cursor: Cursor, position: number): SetOption {
     if (atEnd(cursor)) throw new SqlError("'=' or 'TO' expected", cursor.start)
     take(cursor, 'as')
   }
-  if (name === 'session characteristics') demand(cursor, 'transaction')
+  if (name === 'session characteristics') expect(cursor, 'transaction')
   if (atEnd(cursor)) throw new SqlError('value expected', cursor.start)
   if (name === 'transaction' && take(cursor, 'snapshot')) {
     const { name: id } = parseString(cursor, 'identifier of a snapshot expected')
@@ -199,12 +199,12 @@ export function parseTransaction(cursor: Cursor, position: number, word: string)
     return statement('release', parseName(cursor, 'savepoint name expected').name)
   }
   if (word === 'prepare') {
-    demand(cursor, 'transaction')
+    expect(cursor, 'transaction')
     return statement('prepare', parseString(cursor, 'name of a transaction expected').name)
   }
   if ((word === 'commit' || word === 'rollback') && take(cursor, 'prepared'))
     return statement(`${word} prepared`, parseString(cursor, 'name of a transaction expected').name)
-  if (word === 'start') demand(cursor, 'transaction')
+  if (word === 'start') expect(cursor, 'transaction')
   else if (!take(cursor, 'transaction')) take(cursor, 'work')
   if ((word === 'rollback' || word === 'abort') && take(cursor, 'to')) {
     take(cursor, 'savepoint')
@@ -214,7 +214,7 @@ export function parseTransaction(cursor: Cursor, position: number, word: string)
   if (word === 'start') return { ...statement('begin', 'start'), modes: parseModes(cursor) }
   const ends = take(cursor, 'and')
   const chain = ends && !take(cursor, 'no')
-  if (ends) demand(cursor, 'chain')
+  if (ends) expect(cursor, 'chain')
   if (!atEnd(cursor)) throw unexpectedToken(cursor)
   return { ...statement(word === 'commit' || word === 'end' ? 'commit' : 'rollback'), chain }
 }
@@ -228,7 +228,7 @@ function parseModes(cursor: Cursor): TransactionModes {
     else if (take(cursor, 'read')) modes.set('read_only', take(cursor, 'only') ? 'on' : readWrite(cursor))
     else if (take(cursor, 'deferrable')) modes.set('deferrable', 'on')
     else if (take(cursor, 'not')) {
-      demand(cursor, 'deferrable')
+      expect(cursor, 'deferrable')
       modes.set('deferrable', 'off')
     } else throw unexpectedToken(cursor)
   }
@@ -236,20 +236,20 @@ function parseModes(cursor: Cursor): TransactionModes {
 }
 
 function readWrite(cursor: Cursor): string {
-  demand(cursor, 'write')
+  expect(cursor, 'write')
   return 'off'
 }
 
 function parseLevel(cursor: Cursor): string {
-  demand(cursor, 'level')
+  expect(cursor, 'level')
   if (take(cursor, 'serializable')) return 'serializable'
   if (take(cursor, 'repeatable')) {
-    demand(cursor, 'read')
+    expect(cursor, 'read')
     return 'repeatable read'
   }
   if (!take(cursor, 'read')) throw unexpectedToken(cursor)
   if (take(cursor, 'uncommitted')) return 'read uncommitted'
-  demand(cursor, 'committed')
+  expect(cursor, 'committed')
   return 'read committed'
 }
 
@@ -260,10 +260,10 @@ function parseDeclareCursor(cursor: Cursor, position: number): DeclareCursor {
   if (!take(cursor, 'insensitive')) take(cursor, 'asensitive')
   const scroll = !take(cursor, 'no')
   if (!take(cursor, 'scroll') && !scroll) throw new SqlError('scroll expected', cursor.start)
-  demand(cursor, 'cursor')
+  expect(cursor, 'cursor')
   const hold = take(cursor, 'with')
-  if (hold || take(cursor, 'without')) demand(cursor, 'hold')
-  demand(cursor, 'for')
+  if (hold || take(cursor, 'without')) expect(cursor, 'hold')
+  expect(cursor, 'for')
   return { kind: 'declare cursor', position, name, scroll, hold, binary, query: parseQuery(cursor) }
 }
 

@@ -4,7 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { Show, TableName } from '../ast/ast.js'
 import { advance, type Cursor, tokenText } from './cursor.js'
-import { atEnd, demand, lastTokenStart, parseAnyTableName, parseNameOrString, take, unexpectedToken } from './expect.js'
+import { atEnd, expect, lastTokenStart, parseAnyTableName, parseNameOrString, take, unexpectedToken } from './expect.js'
 import { parseUserName } from './users.js'
 
 const showExpected =
@@ -99,7 +99,7 @@ function parseShowCreate(cursor: Cursor, position: number): Show {
   if (take(cursor, 'table')) return { kind: 'show', position, what: 'create table', table: parseShownTable(cursor) }
   if (take(cursor, 'view')) return { kind: 'show', position, what: 'create view', table: parseShownTable(cursor) }
   if (take(cursor, 'materialized')) {
-    demand(cursor, 'view')
+    expect(cursor, 'view')
     return { kind: 'show', position, what: 'create materialized view', table: parseShownTable(cursor) }
   }
   const position2 = cursor.kind === 'end' ? createPosition : cursor.start

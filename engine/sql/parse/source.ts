@@ -20,7 +20,7 @@ import { parseCall } from './call.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
 import {
   atEnd,
-  demand,
+  expect,
   isNumberName,
   lastTokenStart,
   parseFreeName,
@@ -129,14 +129,14 @@ export function parseTableSource(cursor: Cursor, missing = sourceExpected): Tabl
 function parseTableSample(cursor: Cursor, source: Extract<TableSource, { kind: 'table' }>): TableSource {
   const { start: position } = cursor
   advance(cursor)
-  if (!take(cursor, 'bernoulli')) demand(cursor, 'system', "'bernoulli' or 'system' expected")
-  demand(cursor, '(')
+  if (!take(cursor, 'bernoulli')) expect(cursor, 'system', "'bernoulli' or 'system' expected")
+  expect(cursor, '(')
   const { start } = cursor
   const percent = Number(tokenText(cursor))
   if (cursor.kind !== 'number' || !(percent >= 0 && percent <= 100))
     throw new SqlError('a percentage between 0 and 100 is expected', start)
   advance(cursor)
-  demand(cursor, ')')
+  expect(cursor, ')')
   if (cursor.word === 'repeatable') throw new SqlError('REPEATABLE is not supported', cursor.start)
   const probability = percent / 100
   const right: Expression = {
@@ -190,7 +190,7 @@ function parseTimestamp(cursor: Cursor): Name | null {
   advance(cursor)
   advance(cursor)
   const name = parseNameOrString(cursor, 'column name expected')
-  demand(cursor, ')')
+  expect(cursor, ')')
   return name
 }
 
@@ -254,20 +254,20 @@ function parseJoinKind(cursor: Cursor): JoinKind | null {
   if (word === 'left' || word === 'right' || word === 'full') {
     advance(cursor)
     take(cursor, 'outer')
-    demandJoin(cursor, start)
+    requireJoin(cursor, start)
     return word
   }
   const kind = Object.hasOwn(plainJoins, word) ? plainJoins[word] : undefined
   if (kind === undefined || (kind === 'window' && peekWord(cursor) !== 'join')) return null
   advance(cursor)
-  demandJoin(cursor, start)
+  requireJoin(cursor, start)
   return kind
 }
 
 /** `before` is the start of the word before JOIN. */
-function demandJoin(cursor: Cursor, before: number): void {
+function requireJoin(cursor: Cursor, before: number): void {
   if (cursor.kind === 'end') throw new SqlError('join expected', cursor.start)
-  demand(cursor, 'join', "'join' expected", before)
+  expect(cursor, 'join', "'join' expected", before)
 }
 
 function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: boolean): Join {
@@ -296,7 +296,7 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
 }
 
 /** An error reported after the value, or at the value itself if the statement ends there. */
-function behindValue(cursor: Cursor, message: string): SqlError {
+function afterValue(cursor: Cursor, message: string): SqlError {
   const { start } = cursor
   advance(cursor)
   return new SqlError(message, atEnd(cursor) ? start : cursor.start)
@@ -326,8 +326,8 @@ function parseTolerance(cursor: Cursor, kind: JoinKind): Interval {
   advance(cursor)
   if (cursor.kind === 'end') throw new SqlError(`${join} period expected`, word)
   refuseReserved(cursor)
-  if (take(cursor, '-')) throw behindValue(cursor, 'ASOF JOIN TOLERANCE must be positive')
-  if (cursor.kind === 'word' || cursor.kind === 'string') throw behindValue(cursor, `${join} must be a constant`)
+  if (take(cursor, '-')) throw afterValue(cursor, 'ASOF JOIN TOLERANCE must be positive')
+  if (cursor.kind === 'word' || cursor.kind === 'string') throw afterValue(cursor, `${join} must be a constant`)
   if (cursor.kind === 'number') checkTolerance(cursor)
   return parseInterval(cursor)
 }
@@ -359,14 +359,14 @@ function readOnColumns(cursor: Cursor): Name[] {
 function parseWindowJoinRange(cursor: Cursor, source: TableSource): WindowJoinRange {
   const position = cursor.start
   if (cursor.kind === 'end') throw new SqlError("'range' expected", source.alias?.position ?? source.position)
-  demand(cursor, 'range')
+  expect(cursor, 'range')
   if (atEnd(cursor)) throw new SqlError("'between' expected", position)
-  demand(cursor, 'between')
+  expect(cursor, 'between')
   const start = parseFrameBound(cursor)
-  demand(cursor, 'and', "'and' expected", atEnd(cursor) ? lastTokenStart(cursor) : undefined)
+  expect(cursor, 'and', "'and' expected", atEnd(cursor) ? lastTokenStart(cursor) : undefined)
   const end = parseFrameBound(cursor)
   const excluded = take(cursor, 'exclude')
-  if (excluded || take(cursor, 'include')) demand(cursor, 'prevailing')
+  if (excluded || take(cursor, 'include')) expect(cursor, 'prevailing')
   return { position, start, end, prevailing: !excluded, aggregates: [] }
 }
 
@@ -382,27 +382,27 @@ export function parseFrom(
 /** The offsets of HORIZON JOIN: `range from -1h to 1h step 30m as h`, `list (0, 1m, 5m) as h`. */
 function parseHorizon(cursor: Cursor): Horizon {
   const range = take(cursor, 'range') ? parseRange(cursor) : null
-  if (range === null) demand(cursor, 'list', "'range' or 'list' expected")
+  if (range === null) expect(cursor, 'list', "'range' or 'list' expected")
   const list = range === null ? parseOffsets(cursor) : []
-  demand(cursor, 'as')
+  expect(cursor, 'as')
   return { range, list, alias: parseFreeName(cursor, 'alias expected') }
 }
 
 function parseRange(cursor: Cursor): Horizon['range'] {
-  demand(cursor, 'from')
+  expect(cursor, 'from')
   const from = parseOffset(cursor)
-  demand(cursor, 'to')
+  expect(cursor, 'to')
   const to = parseOffset(cursor)
-  demand(cursor, 'step')
+  expect(cursor, 'step')
   return { from, to, step: parseOffset(cursor) }
 }
 
 function parseOffsets(cursor: Cursor): HorizonOffset[] {
-  demand(cursor, '(')
+  expect(cursor, '(')
   if (cursor.word === ')') throw new SqlError('at least one offset expression expected', cursor.start)
   const offsets = [parseOffset(cursor)]
   while (take(cursor, ',')) offsets.push(parseOffset(cursor))
-  demand(cursor, ')', "',' or ')' expected")
+  expect(cursor, ')', "',' or ')' expected")
   return offsets
 }
 

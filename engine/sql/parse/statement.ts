@@ -7,10 +7,10 @@ import { parseAlter } from './alter-table.js'
 import { parseCopy } from './copy.js'
 import { parseCreate } from './create-table.js'
 import { advance, type Cursor, descend, moveTo, peekWord } from './cursor.js'
-import { atEnd, demand, parseList, parseName, take } from './expect.js'
+import { atEnd, expect, parseList, parseName, take } from './expect.js'
 import { parseExpression0 } from './expression.js'
 import { isOtherDropped, parseDo, parseDropOther } from './other-objects.js'
-import { behindPrologue, parsePrologue, parseQuery, parseQueryBody } from './query.js'
+import { missingQueryMessage, parsePrologue, parseQuery, parseQueryBody } from './query.js'
 import { keywordError } from './reserved.js'
 import { parseDelete, parseInsert, parseMerge, parseUpdate } from './rows.js'
 import { parseSession, parseTransaction, sessionWords } from './session.js'
@@ -105,7 +105,7 @@ function parseWithPrologue(cursor: Cursor): Statement {
   if (cursor.word === 'merge') return parseMerge(cursor, position, declarations, commonTables)
   if (commonTables.length > 0 && parsers.has(cursor.word) && cursor.word !== 'table')
     throw new SqlError("'select' | 'update' | 'insert' expected", cursor.start)
-  const missing = behindPrologue(commonTables)
+  const missing = missingQueryMessage(commonTables)
   return parseQueryBody(cursor, position, declarations, commonTables, missing)
 }
 
@@ -185,7 +185,7 @@ function parseExplainOptions(cursor: Cursor, options: { analyze: boolean; format
     if (option === 'format') options.format = value
     if (option === 'analyze') options.analyze = value !== 'false' && value !== 'off'
   } while (take(cursor, ','))
-  demand(cursor, ')')
+  expect(cursor, ')')
 }
 
 /** `table t limit 3`: a query without SELECT follows the word. */
@@ -200,8 +200,8 @@ function parsePrepare(cursor: Cursor): Statement {
   if (cursor.word === 'transaction' && peekWord(cursor) === '') return parseTransaction(cursor, position, 'prepare')
   const { name } = parseName(cursor, 'statement name expected')
   const types = take(cursor, '(') ? parseList(cursor, (inner) => parseTypeName(inner)) : []
-  if (types.length > 0) demand(cursor, ')')
-  demand(cursor, 'as')
+  if (types.length > 0) expect(cursor, ')')
+  expect(cursor, 'as')
   const { start } = cursor
   descend(cursor)
   const statement = parseOneStatement(cursor)
@@ -221,7 +221,7 @@ function parseExecute(cursor: Cursor): Statement {
   advance(cursor)
   const { name } = parseName(cursor, 'statement name expected')
   const args = take(cursor, '(') ? parseList(cursor, parseExpression0) : []
-  if (args.length > 0) demand(cursor, ')')
+  if (args.length > 0) expect(cursor, ')')
   return { kind: 'execute', position, name, args }
 }
 

@@ -6,7 +6,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { AlterAction, PolicyStage, StoragePolicyClause } from '../ast/ast.js'
 import { advance, type Cursor, moveTo, peekWord } from './cursor.js'
-import { demand, parseList } from './expect.js'
+import { expect, parseList } from './expect.js'
 import { parseTimeToLive } from './table-options.js'
 
 const stagesExpected = "'to parquet', 'to remote', 'drop local' or 'drop remote' expected"
@@ -19,9 +19,9 @@ export function parseStoragePolicy(cursor: Cursor): StoragePolicyClause | null {
   if (cursor.word !== 'storage' || peekWord(cursor) !== 'policy') return null
   advance(cursor)
   advance(cursor)
-  demand(cursor, '(')
+  expect(cursor, '(')
   const stages = parseList(cursor, parseStage)
-  demand(cursor, ')')
+  expect(cursor, ')')
   return { position, stages }
 }
 

@@ -3,7 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { PartitionUnit, TableOption, TimeToLive } from '../ast/ast.js'
 import { advance, at, type Cursor, quotedValue, tokenText } from './cursor.js'
-import { atEnd, demand, parseName, parseWholeNumber, take, tooFew } from './expect.js'
+import { atEnd, expect, parseName, parseWholeNumber, take, tooFew } from './expect.js'
 
 const partitionUnits: ReadonlySet<string> = new Set<PartitionUnit>(['none', 'hour', 'day', 'week', 'month', 'year'])
 
@@ -81,7 +81,7 @@ function parseLongTimeToLive(cursor: Cursor, position: number): TimeToLive {
 export function takeFormat(cursor: Cursor): 'parquet' | 'native' | null {
   if (!take(cursor, 'format')) return null
   if (take(cursor, 'parquet')) return 'parquet'
-  demand(cursor, 'native', "'parquet' or 'native' expected")
+  expect(cursor, 'native', "'parquet' or 'native' expected")
   return 'native'
 }
 
@@ -90,7 +90,7 @@ export function parseTableOption(cursor: Cursor, missing = 'parameter name expec
   const { position, name } = parseName(cursor, missing)
   const { start } = cursor
   if (inWith && !at(cursor, '=')) throw new SqlError(' expected parameter after WITH', start)
-  demand(cursor, '=')
+  expect(cursor, '=')
   if (atEnd(cursor) && (inWith || position + name.length === start)) throw tooFew('=', 1, 2, start)
   const value = atEnd(cursor) ? '' : cursor.kind === 'string' ? quotedValue(cursor) : tokenText(cursor)
   let { end } = cursor

@@ -16,7 +16,7 @@ import { advance, at, type Cursor, peekWord } from './cursor.js'
 import { parseDropType } from './enumeration.js'
 import {
   atEnd,
-  demand,
+  expect,
   lastTokenStart,
   parseAnyTableName,
   parseList,
@@ -40,7 +40,7 @@ export function takeIfNotExists(cursor: Cursor): boolean {
   if (cursor.word !== 'if' || peekWord(cursor) !== 'not') return false
   advance(cursor)
   advance(cursor)
-  demand(cursor, 'exists', cursor.kind === 'end' ? "'exists' expected" : "'if not exists' expected")
+  expect(cursor, 'exists', cursor.kind === 'end' ? "'exists' expected" : "'if not exists' expected")
   return true
 }
 
@@ -62,8 +62,8 @@ export function parseDrop(cursor: Cursor): Statement {
       throw atEnd(cursor) ? new SqlError("'tables' expected", cursor.start) : unexpectedToken(cursor)
     return { kind: 'drop all tables', position }
   }
-  if (word === 'materialized') demand(cursor, 'view', 'expected VIEW', atEnd(cursor) ? start : cursor.start)
-  demandDropped(cursor, word)
+  if (word === 'materialized') expect(cursor, 'view', 'expected VIEW', atEnd(cursor) ? start : cursor.start)
+  requireDropped(cursor, word)
   const ifExists = takeIfExists(cursor)
   if (word !== 'table') {
     const view = parseTableName(cursor, 'view name expected')
@@ -118,27 +118,27 @@ const droppedNames: Readonly<Record<string, string>> = {
 }
 
 /** Throws unless a name, or IF EXISTS and a name, follows. */
-function demandDropped(cursor: Cursor, word: string): void {
+function requireDropped(cursor: Cursor, word: string): void {
   const name = droppedNames[word] ?? ''
   if (cursor.kind === 'end')
     throw new SqlError(`expected [IF EXISTS] ${name}`, word === 'view' ? cursor.start : lastTokenStart(cursor))
-  demandExists(cursor, name, word === 'view')
+  requireExists(cursor, name, word === 'view')
 }
 
 /** Throws unless EXISTS follows IF. */
-function demandExists(cursor: Cursor, name: string, behind = false): void {
+function requireExists(cursor: Cursor, name: string, after = false): void {
   if (cursor.word !== 'if' || peekWord(cursor) === 'exists') return
   const { start } = cursor
   advance(cursor)
-  throw new SqlError(`expected EXISTS ${name}`, atEnd(cursor) && !behind ? start : cursor.start)
+  throw new SqlError(`expected EXISTS ${name}`, atEnd(cursor) && !after ? start : cursor.start)
 }
 
 export function parseRename(cursor: Cursor): RenameTable {
   const position = cursor.start
   advance(cursor)
-  demand(cursor, 'table')
+  expect(cursor, 'table')
   const table = parseTableName(cursor, 'from table name expected')
-  demand(cursor, 'to', atEnd(cursor) ? 'to expected' : "'to' expected")
+  expect(cursor, 'to', atEnd(cursor) ? 'to expected' : "'to' expected")
   const newName = parseTableName(cursor, 'to table name expected')
   if (!atEnd(cursor)) throw new SqlError('debris?', cursor.start)
   return { kind: 'rename table', position, table, newName }
@@ -149,8 +149,8 @@ export function parseTruncate(cursor: Cursor): TruncateTable {
   advance(cursor)
   const { start } = cursor
   const isNamed = take(cursor, 'table')
-  if (!isNamed && (atEnd(cursor) || cursor.kind === 'symbol')) demand(cursor, 'table', 'TABLE expected')
-  demandExists(cursor, 'table-name')
+  if (!isNamed && (atEnd(cursor) || cursor.kind === 'symbol')) expect(cursor, 'table', 'TABLE expected')
+  requireExists(cursor, 'table-name')
   const ifExists = takeIfExists(cursor)
   take(cursor, 'only')
   const tables = parseList(cursor, parseAnyTableName, sqlListMax)
@@ -160,7 +160,7 @@ export function parseTruncate(cursor: Cursor): TruncateTable {
   const keepSymbolMaps = take(cursor, 'keep')
   if (keepSymbolMaps) {
     for (const word of ['symbol', 'maps'])
-      demand(cursor, word, `${word.toUpperCase()} expected`, atEnd(cursor) ? lastTokenStart(cursor) : cursor.start)
+      expect(cursor, word, `${word.toUpperCase()} expected`, atEnd(cursor) ? lastTokenStart(cursor) : cursor.start)
   } else if (cursor.kind === 'word') {
     throw new SqlError("',' or 'keep' expected", cursor.end)
   }
@@ -169,7 +169,7 @@ export function parseTruncate(cursor: Cursor): TruncateTable {
 
 function takeTruncateMode(cursor: Cursor): boolean {
   const identity = take(cursor, 'restart') || take(cursor, 'continue')
-  if (identity) demand(cursor, 'identity')
+  if (identity) expect(cursor, 'identity')
   return take(cursor, 'cascade') || take(cursor, 'restrict') || identity
 }
 
@@ -189,7 +189,7 @@ export function parseVacuum(cursor: Cursor): Vacuum {
 /** `full, parallel 2, verbose false)` */
 function skipOptions(cursor: Cursor): void {
   while (!atEnd(cursor) && !at(cursor, ')')) advance(cursor)
-  demand(cursor, ')')
+  expect(cursor, ')')
 }
 
 /** Objects of PostgreSQL's REINDEX that are accepted without effect: indexes are stored with the columns. */
@@ -211,7 +211,7 @@ export function parseReindex(cursor: Cursor): Reindex | NoOperation {
     if (!atEnd(cursor)) throw new SqlError("end of line or ';' expected", cursor.start)
     return { kind: 'no operation', position, command: 'reindex' }
   }
-  demand(cursor, 'table', 'TABLE expected', cursor.kind === 'end' ? position : undefined)
+  expect(cursor, 'table', 'TABLE expected', cursor.kind === 'end' ? position : undefined)
   const concurrently = take(cursor, 'concurrently')
   const { start } = cursor
   const table = parseAnyTableName(cursor)
@@ -240,7 +240,7 @@ export function parseCheckpoint(cursor: Cursor): Checkpoint {
 export function parseCancel(cursor: Cursor): CancelQuery {
   const position = cursor.start
   advance(cursor)
-  demand(cursor, 'query', "'QUERY' expected'", cursor.kind === 'end' ? position : undefined)
+  expect(cursor, 'query', "'QUERY' expected'", cursor.kind === 'end' ? position : undefined)
   const { start, previousEnd, kind } = cursor
   const missing = 'non-negative integer literal expected as query id'
   if (kind === 'end') throw new SqlError(missing, previousEnd - 'query'.length)

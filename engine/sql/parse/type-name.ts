@@ -6,7 +6,7 @@ import { arrayDimensionsMax, decimalDigitsMax } from '../../base/limits.js'
 import type { TypeName } from '../ast/ast.js'
 import type { ColumnContext } from './column.js'
 import { advance, at, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
-import { atEnd, demand, lastTokenStart, parseName, parseWholeNumber, shownToken, take } from './expect.js'
+import { atEnd, expect, lastTokenStart, parseName, parseWholeNumber, shownToken, take } from './expect.js'
 
 /** The type of a cast. A GEOHASH without a size is reported at its name. */
 export function parseCastType(cursor: Cursor, message: string, sizeMissing = geohashSize): TypeName {
@@ -19,12 +19,12 @@ const geohashSize = "invalid GEOHASH size, must be number followed by 'C' or 'B'
 export function parseColumnType(cursor: Cursor, context: ColumnContext): TypeName {
   if (cursor.kind === 'string' || cursor.kind === 'number' || cursor.kind === 'symbol')
     throw new SqlError(`unsupported column type: ${shownToken(cursor)}`, cursor.start)
-  if (cursor.word === 'geohash' && context === 'alter') demandPrecision(cursor)
+  if (cursor.word === 'geohash' && context === 'alter') requirePrecision(cursor)
   return parseTypeName(cursor, 'column type expected', context)
 }
 
 /** ALTER TABLE has its own message for a missing size. */
-function demandPrecision(cursor: Cursor): void {
+function requirePrecision(cursor: Cursor): void {
   const { start, end } = cursor
   advance(cursor)
   const missing = 'missing GEOHASH precision'
@@ -75,7 +75,7 @@ export function parseTypeName(
  */
 function parseGeohash(cursor: Cursor, position: number, text: string, context: ColumnContext): TypeName {
   const open = context === 'alter' ? cursor.end : cursor.start
-  demand(cursor, '(')
+  expect(cursor, '(')
   if (cursor.kind === 'end' || at(cursor, ')')) throw new SqlError('literal expected', cursor.start)
   const match = /^(\d{1,9})([cb])$/i.exec(tokenText(cursor))
   if (match === null) {
@@ -89,7 +89,7 @@ function parseGeohash(cursor: Cursor, position: number, text: string, context: C
     throw new SqlError(`invalid GEOHASH type precision range, must be [1, 60] bits, provided=${bits}`, open)
   }
   advance(cursor)
-  demand(cursor, ')')
+  expect(cursor, ')')
   return { position, name: 'geohash', text, parameters: [size], unit, dimensions: parseDimensions(cursor, position) }
 }
 
@@ -125,7 +125,7 @@ function parseParameters(cursor: Cursor): number[] {
     take(cursor, '-')
     parameters.push(parseWholeNumber(cursor, 'number expected'))
   } while (take(cursor, ','))
-  demand(cursor, ')')
+  expect(cursor, ')')
   return parameters
 }
 
@@ -144,7 +144,7 @@ function takeZone(cursor: Cursor): boolean {
     return false
   }
   advance(cursor)
-  demand(cursor, 'zone')
+  expect(cursor, 'zone')
   return zoned
 }
 

@@ -17,7 +17,7 @@ import {
   starItem,
 } from '../rewrite/make-query.js'
 import { advance, type Cursor } from './cursor.js'
-import { demand, parseList, parseNameOrString, take } from './expect.js'
+import { expect, parseList, parseNameOrString, take } from './expect.js'
 
 interface UnpivotedColumn {
   readonly column: Name
@@ -31,17 +31,17 @@ export function parseUnpivot(cursor: Cursor, from: TableSource, joins: readonly 
   const { start: position } = cursor
   advance(cursor)
   const withNulls = take(cursor, 'include')
-  if (withNulls || take(cursor, 'exclude')) demand(cursor, 'nulls')
-  demand(cursor, '(')
+  if (withNulls || take(cursor, 'exclude')) expect(cursor, 'nulls')
+  expect(cursor, '(')
   const value = parseNameOrString(cursor, 'name of the column of values expected')
-  demand(cursor, 'for')
+  expect(cursor, 'for')
   const name = parseNameOrString(cursor, 'name of the column of names expected')
-  demand(cursor, 'in')
-  demand(cursor, '(')
+  expect(cursor, 'in')
+  expect(cursor, '(')
   const columns = parseList(cursor, parseUnpivotedColumn)
-  demand(cursor, ')')
-  demand(cursor, ')')
-  demandDistinctColumns(columns)
+  expect(cursor, ')')
+  expect(cursor, ')')
+  requireDistinctColumns(columns)
   const chosen = columns.map(({ column }) => columnAt(column.name, column.position))
   const labels = columns.map(({ label }): Expression => ({ kind: 'string', position, value: label }))
   const chosenValue = chosenBy(chosen, position)
@@ -62,7 +62,7 @@ function parseUnpivotedColumn(cursor: Cursor): UnpivotedColumn {
   return { column, label: take(cursor, 'as') ? parseNameOrString(cursor, 'alias expected').name : column.name }
 }
 
-function demandDistinctColumns(columns: readonly UnpivotedColumn[]): void {
+function requireDistinctColumns(columns: readonly UnpivotedColumn[]): void {
   const seen = new Set<string>()
   for (const { column } of columns) {
     const key = column.name.toLowerCase()

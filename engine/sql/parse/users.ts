@@ -15,7 +15,7 @@ import { SqlError } from '../../base/errors.js'
 import { type Right, rightNames } from '../../base/rights.js'
 import type { Name, UserChange, UserStatement } from '../ast/ast.js'
 import { advance, at, type Cursor, peekWord, shownTokenError } from './cursor.js'
-import { atEnd, demand, parseList, parseNameOrString, parseString, take } from './expect.js'
+import { atEnd, expect, parseList, parseNameOrString, parseString, take } from './expect.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
 
 /** Whether `create`, `alter` or `drop` is followed by USER or ROLE. */
@@ -53,7 +53,7 @@ export function parseGrant(cursor: Cursor): UserStatement {
   advance(cursor)
   const rights = [...new Set(parseList(cursor, parseRights).flat())]
   if (cursor.word === 'on') refuseTables(cursor)
-  demand(cursor, given ? 'to' : 'from')
+  expect(cursor, given ? 'to' : 'from')
   return { kind: 'user', position, users: parseList(cursor, parseUserName), change: { kind: 'rights', given, rights } }
 }
 
@@ -86,8 +86,8 @@ function refuseTables(cursor: Cursor): void {
     throw new SqlError('rights apply to the whole server and cannot be granted on one table', start)
   }
   if (take(cursor, 'in')) {
-    demand(cursor, 'schema')
-    demand(cursor, 'public')
+    expect(cursor, 'schema')
+    expect(cursor, 'public')
   }
 }
 
@@ -117,11 +117,11 @@ function startsPassword(cursor: Cursor): boolean {
 
 function parsePassword(cursor: Cursor): string | null {
   if (take(cursor, 'no')) {
-    demand(cursor, 'password')
+    expect(cursor, 'password')
     return null
   }
   take(cursor, 'encrypted')
-  demand(cursor, 'password')
+  expect(cursor, 'password')
   if (take(cursor, 'null')) return null
   const { name, position } = parseString(cursor, 'password expected')
   if (name === '') throw new SqlError('the password is empty', position)
@@ -143,8 +143,8 @@ function parseAlterUser(cursor: Cursor): UserChange {
 function parseToken(cursor: Cursor): UserChange {
   const create = cursor.word === 'create'
   advance(cursor)
-  demand(cursor, 'token')
-  demand(cursor, 'type')
+  expect(cursor, 'token')
+  expect(cursor, 'type')
   if (take(cursor, 'jwk'))
     return create ? { kind: 'create key', publicKey: parsePublicKey(cursor) } : { kind: 'drop key' }
   if (!take(cursor, 'rest')) throw new SqlError("'rest' or 'jwk' expected", cursor.start)
@@ -156,9 +156,9 @@ const coordinate = /^[A-Za-z0-9_-]{43}$/
 
 function parsePublicKey(cursor: Cursor): { x: string; y: string } | null {
   if (!take(cursor, 'public')) return null
-  demand(cursor, 'key')
+  expect(cursor, 'key')
   const [x, y] = ['x', 'y'].map((axis) => {
-    demand(cursor, axis)
+    expect(cursor, axis)
     const { name, position } = parseString(cursor, 'coordinate expected')
     if (!coordinate.test(name)) throw new SqlError('a coordinate must have 43 base64url characters', position)
     return name
@@ -170,7 +170,7 @@ const microsOfUnit: Readonly<Record<string, number>> = { s: 1e6, m: 60e6, h: 360
 
 function parseLifetime(cursor: Cursor): number | null {
   if (!take(cursor, 'with')) return null
-  demand(cursor, 'ttl')
+  expect(cursor, 'ttl')
   const { name, position } = parseString(cursor, "time to live expected, such as '30d'")
   const match = /^([1-9]\d{0,5})([smhdw])$/.exec(name)
   if (match === null) throw new SqlError("time to live expected, such as '30d'", position)

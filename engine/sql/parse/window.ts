@@ -12,7 +12,7 @@ import type {
   WindowSpecification,
 } from '../ast/ast.js'
 import { advance, type Cursor, quotedValue, tokenText } from './cursor.js'
-import { atEnd, demand, lastTokenStart, parseList, parseName, take, takeTwo } from './expect.js'
+import { atEnd, expect, lastTokenStart, parseList, parseName, take, takeTwo } from './expect.js'
 import { parseExpression } from './expression.js'
 import { intervalOfText, timeUnitOf, wholeNumber } from './literal.js'
 import { signPower } from './powers.js'
@@ -31,13 +31,13 @@ export function parseOver(cursor: Cursor): WindowSpecification {
 
 export function parseWindowSpecification(cursor: Cursor): WindowSpecification {
   const position = cursor.start
-  demand(cursor, '(')
+  expect(cursor, '(')
   const base = parseBaseWindow(cursor)
   const partitionBy = cursor.word === 'partition' ? parsePartitionBy(cursor) : []
   const orderBy = cursor.word === 'order' ? parseOrderBy(cursor, true) : []
   const frame = frameModes.has(cursor.word) ? parseFrame(cursor) : null
   if (cursor.kind === 'end') throw unclosedWindow(cursor, partitionBy.length, orderBy.length)
-  demand(cursor, ')', "'rows', 'range', 'groups', 'cumulative' or ')' expected")
+  expect(cursor, ')', "'rows', 'range', 'groups', 'cumulative' or ')' expected")
   return { position, base, partitionBy, orderBy, frame }
 }
 
@@ -63,7 +63,7 @@ function parseBaseWindow(cursor: Cursor): Name | null {
 
 function parsePartitionBy(cursor: Cursor): Expression[] {
   advance(cursor)
-  demand(cursor, 'by', "'by' expected after 'partition'", placeOf(cursor))
+  expect(cursor, 'by', "'by' expected after 'partition'", placeOf(cursor))
   return parseList(cursor, (inner) => parseInWindow(inner, 'column name expected'))
 }
 
@@ -80,8 +80,8 @@ function parseInWindow(cursor: Cursor, missing: string): Expression {
 /** The cursor is on `order`. */
 export function parseOrderBy(cursor: Cursor, inWindow = false): OrderItem[] {
   advance(cursor)
-  if (inWindow) demand(cursor, 'by', "'by' expected after 'order'", placeOf(cursor))
-  else demand(cursor, 'by')
+  if (inWindow) expect(cursor, 'by', "'by' expected after 'order'", placeOf(cursor))
+  else expect(cursor, 'by')
   return parseList(cursor, (inner) => parseOrderItem(inner, inWindow))
 }
 
@@ -115,7 +115,7 @@ function parseFrame(cursor: Cursor): WindowFrame {
       cursor.previousEnd - 'following'.length,
     )
   }
-  if (between) demand(cursor, 'and', "'and' expected", placeOf(cursor))
+  if (between) expect(cursor, 'and', "'and' expected", placeOf(cursor))
   const end = between ? parseFrameBound(cursor) : here
   if (end.kind === 'unbounded preceding') {
     throw new SqlError(

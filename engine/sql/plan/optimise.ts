@@ -2,18 +2,18 @@
 
 import type { EvaluationContext } from '../functions/function-types.js'
 import { mergeProjects } from './merge-projects.js'
-import { narrowValues } from './narrow-values.js'
-import { ownGroupings } from './own-groupings.js'
 import type { Plan, Query } from './plan.js'
 import { pruneColumns } from './prune-columns.js'
+import { pruneConstantRows } from './prune-constant-rows.js'
 import { pushFilters } from './push-filters.js'
 import { orderRows } from './row-order.js'
+import { separateAggregates } from './separate-aggregates.js'
 import { extractRanges, type TablesOf } from './time-ranges.js'
 import { mapInputs } from './walk-plan.js'
 
 function optimisePlan(plan: Plan, tables: TablesOf, evaluation: EvaluationContext): Plan {
-  const filtered = mergeProjects(pushFilters(mergeProjects(ownGroupings(plan, tables))))
-  const pushed = extractRanges(narrowValues(filtered, evaluation), tables)
+  const filtered = mergeProjects(pushFilters(mergeProjects(separateAggregates(plan, tables))))
+  const pushed = extractRanges(pruneConstantRows(filtered, evaluation), tables)
   return mergeProjects(pruneColumns(orderRows(limitSorts(pushed), tables)))
 }
 

@@ -10,8 +10,8 @@ import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { RowIndex } from '../relations/row-index.js'
 
-/** Id of the virtual column with which a scan says where its rows are stored: exec/scan/row-places.ts. */
-export const placeId = -3
+/** Id of the virtual column with which a scan says where its rows are stored: exec/scan/row-ids.ts. */
+export const rowIdColumn = -3
 
 export type Expression =
   | { readonly kind: 'column'; readonly index: number; readonly type: DataType; readonly position: number }

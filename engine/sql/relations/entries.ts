@@ -142,7 +142,7 @@ export interface Attribute {
   /** Counted from 1. */
   readonly number: number
   /**
-   * Type modifier: the parameters behind the type name, such as the length of varchar(n). PostgreSQL encodes that of an
+   * Type modifier: the parameters after the type name, such as the length of varchar(n). PostgreSQL encodes that of an
    * interval differently.
    */
   readonly modifier: number | undefined

@@ -43,7 +43,7 @@ const characterSets = once(() => [characterSet])
 const catalogNames = once(() => [{ catalog_name: databaseName }])
 
 /** Relations whose rows depend on table schemas alone, so they are cached for each table. */
-export const lastingInformation: Readonly<Record<string, ListsOf>> = {
+export const cachedInformation: Readonly<Record<string, ListsOf>> = {
   tables: (context) => [...ownTables(context), shownOfSystem(context, systemTables)],
   columns: (context) => [...ownColumns(context), shownOfSystem(context, systemColumns)],
   views: (context) => shownViews(shownEntries(context)),

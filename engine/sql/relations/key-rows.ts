@@ -18,7 +18,7 @@ interface Place {
   readonly columns: readonly EntryColumn[]
 }
 
-function placesOf(entry: CatalogEntry): Place[] {
+function rowsOf(entry: CatalogEntry): Place[] {
   return entry.keys.map((key) => ({
     entry,
     key,
@@ -28,7 +28,7 @@ function placesOf(entry: CatalogEntry): Place[] {
 
 /** Rows of pg_class for the indexes of the keys. */
 export function keyClasses(entry: CatalogEntry): RowRecord[] {
-  return placesOf(entry).map(({ entry: { schema, rows }, key: { oid, name, attributes } }) => ({
+  return rowsOf(entry).map(({ entry: { schema, rows }, key: { oid, name, attributes } }) => ({
     ...{ oid, relname: name, relnamespace: namespaceOid(schema), relowner: ownerOid, relam: btree },
     ...{ relfilenode: oid, reltuples: rows, relpersistence: 'p', relkind: 'i', relnatts: attributes.length },
     ...{ relispopulated: true, relreplident: 'n' },
@@ -37,14 +37,14 @@ export function keyClasses(entry: CatalogEntry): RowRecord[] {
 
 /** Columns of the indexes, for pg_attribute. */
 export function keyColumns(entry: CatalogEntry): { readonly oid: number; readonly columns: readonly EntryColumn[] }[] {
-  return placesOf(entry).map(({ key: { oid }, columns }) => ({
+  return rowsOf(entry).map(({ key: { oid }, columns }) => ({
     oid,
     columns: columns.map((column) => ({ ...column, default: null, notNull: false })),
   }))
 }
 
 export function pgIndex(entry: CatalogEntry): RowRecord[] {
-  return placesOf(entry).map(({ entry, key: { oid, primary, nullsEqual, attributes }, columns }) => ({
+  return rowsOf(entry).map(({ entry, key: { oid, primary, nullsEqual, attributes }, columns }) => ({
     ...{ indexrelid: oid, indrelid: entry.oid, indnatts: attributes.length, indnkeyatts: attributes.length },
     ...{ indisunique: true, indnullsnotdistinct: nullsEqual, indisprimary: primary, indimmediate: true },
     ...{ indisvalid: true, indisready: true, indislive: true, indkey: attributes.join(' ') },
@@ -55,7 +55,7 @@ export function pgIndex(entry: CatalogEntry): RowRecord[] {
 }
 
 export function pgConstraint(entry: CatalogEntry): RowRecord[] {
-  return placesOf(entry).map(({ entry, key: { oid, name, primary, attributes } }) => ({
+  return rowsOf(entry).map(({ entry, key: { oid, name, primary, attributes } }) => ({
     ...{ oid, conname: name, connamespace: namespaceOid(entry.schema), contype: primary ? 'p' : 'u' },
     ...{ convalidated: true, conrelid: entry.oid, conindid: oid, conislocal: true, connoinherit: true },
     ...{ confupdtype: ' ', confdeltype: ' ', confmatchtype: ' ', conkey: `{${attributes.join(',')}}` },
@@ -63,7 +63,7 @@ export function pgConstraint(entry: CatalogEntry): RowRecord[] {
 }
 
 export function pgIndexes(entry: CatalogEntry): RowRecord[] {
-  return placesOf(entry).map((place) => ({
+  return rowsOf(entry).map((place) => ({
     ...{ schemaname: place.entry.schema, tablename: place.entry.name, indexname: place.key.name },
     indexdef: indexText(place),
   }))
@@ -73,7 +73,7 @@ const classes = { pg_class: 1259, pg_constraint: 2606 } as const
 
 /** Rows of pg_depend: an index depends on its constraint, a constraint on its columns. */
 export function keyOwners(entry: CatalogEntry): RowRecord[] {
-  return placesOf(entry).flatMap(({ entry, key: { oid, attributes } }) => {
+  return rowsOf(entry).flatMap(({ entry, key: { oid, attributes } }) => {
     const constraint = { classid: classes.pg_constraint, objid: oid, objsubid: 0 }
     const index = { classid: classes.pg_class, objid: oid, objsubid: 0 }
     return [
@@ -98,7 +98,7 @@ function indexText({ entry, key, columns }: Place): string {
 }
 
 const constraintDefinitionsOf = perEntry((entry) =>
-  placesOf(entry).map(({ key: { oid, primary, nullsEqual }, columns }) => {
+  rowsOf(entry).map(({ key: { oid, primary, nullsEqual }, columns }) => {
     const words = primary ? 'PRIMARY KEY' : nullsEqual ? 'UNIQUE NULLS NOT DISTINCT' : 'UNIQUE'
     return [oid, `${words} ${columnList(columns)}`] as const
   }),
@@ -110,7 +110,7 @@ export function constraintDefinitions(context: BindContext): (readonly [number, 
 }
 
 const indexDefinitionsOf = perEntry((entry) =>
-  placesOf(entry).flatMap((place) => [
+  rowsOf(entry).flatMap((place) => [
     [`${place.key.oid} 0`, indexText(place)] as const,
     ...place.columns.map(({ name }, index) => [`${place.key.oid} ${index + 1}`, quoteIdent(name)] as const),
   ]),
@@ -132,7 +132,7 @@ function constraintOf({ entry, key }: Place): RowRecord {
 }
 
 export function tableConstraints(entry: CatalogEntry): RowRecord[] {
-  return placesOf(entry).map((place) => ({
+  return rowsOf(entry).map((place) => ({
     ...constraintOf(place),
     ...tableOf(place.entry),
     ...{ constraint_type: place.key.primary ? 'PRIMARY KEY' : 'UNIQUE', is_deferrable: 'NO', initially_deferred: 'NO' },
@@ -142,7 +142,7 @@ export function tableConstraints(entry: CatalogEntry): RowRecord[] {
 }
 
 export function keyColumnUsage(entry: CatalogEntry): RowRecord[] {
-  return placesOf(entry).flatMap((place) =>
+  return rowsOf(entry).flatMap((place) =>
     place.columns.map(({ name: column_name }, index) => ({
       ...constraintOf(place),
       ...tableOf(place.entry),
@@ -152,13 +152,13 @@ export function keyColumnUsage(entry: CatalogEntry): RowRecord[] {
 }
 
 export function constraintColumnUsage(entry: CatalogEntry): RowRecord[] {
-  return placesOf(entry).flatMap((place) =>
+  return rowsOf(entry).flatMap((place) =>
     place.columns.map(({ name: column_name }) => ({ ...tableOf(place.entry), column_name, ...constraintOf(place) })),
   )
 }
 
 export function constraintTableUsage(entry: CatalogEntry): RowRecord[] {
-  return placesOf(entry).map((place) => ({ ...tableOf(place.entry), ...constraintOf(place) }))
+  return rowsOf(entry).map((place) => ({ ...tableOf(place.entry), ...constraintOf(place) }))
 }
 
 // Operator classes --------------------------------------------------------------------------------------------------

@@ -13,12 +13,12 @@ import { once } from '../pg-catalog/once.js'
 import { recordedCatalog, recordedInformation } from '../pg-catalog/recorded-columns.js'
 import { ownTypeRecords } from '../pg-catalog/types.js'
 import type { BindContext } from '../scope/bind-context.js'
-import { lastingInformation, ownColumnRecords, sessionInformation } from './information-rows.js'
+import { cachedInformation, ownColumnRecords, sessionInformation } from './information-rows.js'
 import type { RecordLists } from './record-lists.js'
 import type { RelationColumn, SystemRelation } from './relation-columns.js'
 import { columnList, nothing } from './relation-columns.js'
 import { RowIndex } from './row-index.js'
-import { lastingRows, sessionRows } from './rows.js'
+import { cachedRows, sessionRows } from './rows.js'
 
 const typesOfColumns = once(ownTypeRecords)
 
@@ -41,7 +41,7 @@ export function catalogRelation({ schema, name, called, context }: CatalogReques
   if (called && name === 'pg_type') return made(columns, () => [typesOfColumns()])
   const ofSession = sessionRows[name]
   if (ofSession !== undefined) return made(columns, () => [ofSession(context)], relation)
-  return { ...made(columns, () => lastingRows[name]?.(context) ?? [], relation), lasting: true }
+  return { ...made(columns, () => cachedRows[name]?.(context) ?? [], relation), lasting: true }
 }
 
 function informationRelation(name: string, context: BindContext): SystemRelation | undefined {
@@ -53,7 +53,7 @@ function informationRelation(name: string, context: BindContext): SystemRelation
   const named = name === 'character_sets' && !context.dialect.postgresCatalog ? withTrailingBlank(columns) : columns
   const ofSession = sessionInformation[name]
   if (ofSession !== undefined) return made(named, () => [ofSession(context)], relation)
-  return { ...made(named, () => lastingInformation[name]?.(context) ?? [], relation), lasting: true }
+  return { ...made(named, () => cachedInformation[name]?.(context) ?? [], relation), lasting: true }
 }
 
 /** The last column's name ends in a blank. Recorded behaviour, on which clients depend. */

@@ -8,11 +8,11 @@
 import type { Value } from '../../types/value.js'
 
 /** Indexes of rows by their value in a column, ascending. */
-export type RowPlaces = ReadonlyMap<Value, readonly number[]>
+export type RowsByValue = ReadonlyMap<Value, readonly number[]>
 
 export class RowIndex {
   readonly #rows: readonly (readonly Value[])[]
-  readonly #columns = new Map<number, RowPlaces>()
+  readonly #columns = new Map<number, RowsByValue>()
 
   constructor(rows: readonly (readonly Value[])[]) {
     this.#rows = rows
@@ -23,7 +23,7 @@ export class RowIndex {
   }
 
   /** `plain` gives the value of a cell as the executor reads it. */
-  placesOf(column: number, plain: (value: Value | undefined) => Value): RowPlaces {
+  rowsOf(column: number, plain: (value: Value | undefined) => Value): RowsByValue {
     const known = this.#columns.get(column)
     if (known !== undefined) return known
     const places = new Map<Value, number[]>()

@@ -66,7 +66,7 @@ const ownKeyOwners = ofOwn(keyOwners)
 const ownStatistics = ofOwn(statisticRecords)
 
 /** Relations whose rows depend on schemas and parts of tables alone, so they are cached for each table. */
-export const lastingRows: Readonly<Record<string, ListsOf>> = {
+export const cachedRows: Readonly<Record<string, ListsOf>> = {
   pg_class: (context) => [...ownClasses(context), ...ownKeyClasses(context), sequenceClasses(context), systemClasses()],
   pg_attribute: (context) => [...ownAttributes(context), ...ownKeyAttributes(context), systemAttributes()],
   pg_index: ofOwn(pgIndex),

@@ -18,7 +18,7 @@ export function viewAsTable(view: StoredView, { viewShape }: BindContext): Table
     schema: { ...viewSchema(name, sql, createdMicros), id, version: 1, columns, timestampId: shape.timestampIndex },
     version: 0,
     parts: [],
-    generations: [],
+    memtables: [],
     dictionaries: [],
   }
 }

@@ -20,7 +20,7 @@ export function limitedByKeys(
     position,
   )
   const { low, high, offset } = limit
-  for (const bound of [low, high, offset]) demandCount(bound)
+  for (const bound of [low, high, offset]) requireCount(bound)
   const [skipped, last] = high === null ? [offset, plus(low, offset)] : [plus(low, offset), plus(high, offset)]
   const lower = skipped === null ? null : compared('>', number, skipped)
   const upper = last === null ? null : compared('<=', number, last)
@@ -31,7 +31,7 @@ export function limitedByKeys(
 }
 
 /** Negative numbers would count from the end of each key's rows. */
-function demandCount(bound: Expression | null): void {
+function requireCount(bound: Expression | null): void {
   if (bound?.kind === 'unary' && bound.operator === '-')
     throw new SqlError('LIMIT .. BY takes no negative numbers', bound.position)
 }

@@ -6,7 +6,7 @@ import type { BindContext } from './bind-context.js'
 import { findInScope, type Scope } from './scope.js'
 
 /** The item, with a bare `count` replaced by `count()` under the name `count`. */
-export function countedItem(
+export function asCountCall(
   item: ast.SelectItem,
   { columns, context }: { readonly columns: Scope; readonly context: BindContext },
   aliases: ReadonlyMap<string, unknown>,

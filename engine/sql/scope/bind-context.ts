@@ -56,7 +56,7 @@ export interface BindContext {
   /** For pg_prepared_statements and pg_cursors. */
   readonly named: NonNullable<Session['named']> | null
   /** Throws AccessError unless the user may write. */
-  readonly demandWrite: () => void
+  readonly requireWrite: () => void
   /** For nextval() and lastval(); null if the session has no such state. */
   readonly numbers: Session['numbers'] | null
   /** The statement is only described: binding must have no side effects. */

@@ -2,7 +2,7 @@
 // top.
 
 import type { PendingChange } from '../../api/session.js'
-import { type Draft, type DraftTable, demandUnchanged, draftVersions } from '../../storage/schema/draft.js'
+import { type Draft, type DraftTable, draftVersions, requireUnchanged } from '../../storage/schema/draft.js'
 import { isTable, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
 import type { Catalog, TableStatistics } from '../catalog.js'
 import { type Counters, counterOf } from '../relations/counters.js'
@@ -19,7 +19,7 @@ export function draftedCatalog(catalog: Catalog, draft: Draft | null): Catalog {
   const drafted = (name: string): TableVersion | undefined => {
     const version = named.get(name.toLowerCase())
     if (version !== undefined)
-      demandUnchanged(draft.tables.get(version.schema.id) as DraftTable, stored(catalog, version))
+      requireUnchanged(draft.tables.get(version.schema.id) as DraftTable, stored(catalog, version))
     return version
   }
   /** The entry as the transaction changed it, or the stored entry. */

@@ -26,13 +26,13 @@ export function shiftedTime(
     const { position } = left
     return { kind: 'cast', position, operand: { kind: 'null', position }, type: typeNamed('timestamp', position) }
   }
-  const behind = spanOf(right, parameters)
-  const span = behind ?? (operator === '+' ? spanOf(left, parameters) : null)
+  const after = spanOf(right, parameters)
+  const span = after ?? (operator === '+' ? spanOf(left, parameters) : null)
   if (span === null) return null
   const sign = operator === '-' ? -1 : 1
   return span.reduce<ast.Expression>(
     (time, part) => shifted(time, { ...part, count: sign * part.count }),
-    behind === null ? right : left,
+    after === null ? right : left,
   )
 }
 
@@ -132,8 +132,8 @@ function withStride(call: ast.Call, parameters: readonly Parameter[]): ast.Call 
   if (hasMonths(spanOf(stride, parameters) ?? []))
     throw new SqlError('timestamps cannot be binned into intervals containing months or years', position)
   const left = cast(integer(0, position), 'timestamp')
-  const behind: ast.Expression = { kind: 'binary', operator: '+', left, right: stride, position }
-  return { ...call, args: [cast(behind, 'long'), ...others] }
+  const after: ast.Expression = { kind: 'binary', operator: '+', left, right: stride, position }
+  return { ...call, args: [cast(after, 'long'), ...others] }
 }
 
 /**

@@ -17,24 +17,24 @@ export function columnExists({ name, position }: { readonly name: string; readon
   return new SqlError(`column '${name}' already exists`, position)
 }
 
-export function demandSymbol({ name, type }: Pick<ColumnSchema, 'name' | 'type'>, position: number): void {
+export function requireSymbol({ name, type }: Pick<ColumnSchema, 'name' | 'type'>, position: number): void {
   if (type.name !== 'SYMBOL') throw new SqlError(`column '${name}' is not of symbol type`, position)
 }
 
-export function demandWal(version: TableVersion, position: number): void {
+export function requireWal(version: TableVersion, position: number): void {
   if (!isWalTable(version)) throw new SqlError(`${version.schema.name} is not a WAL table.`, position)
 }
 
-export function demandPartitions({ partitionBy }: TableSchema, position: number): void {
+export function requirePartitions({ partitionBy }: TableSchema, position: number): void {
   if (partitionBy === 'NONE') throw new SqlError('table is not partitioned', position)
 }
 
-export function demandDedup(version: TableVersion, position: number): void {
+export function requireDedup(version: TableVersion, position: number): void {
   if (!isWalTable(version)) throw new SqlError('deduplication is only supported for WAL tables', position)
 }
 
 /** The columns of INCLUDE must be columns of the table. */
-export function demandIncluded(index: ast.IndexOption | null, columns: readonly { readonly name: string }[]): void {
+export function requireIncluded(index: ast.IndexOption | null, columns: readonly { readonly name: string }[]): void {
   for (const { name, position } of index?.included ?? []) {
     if (!columns.some((column) => column.name.toLowerCase() === name.toLowerCase()))
       throw SqlError.columnMissing(name, position)

@@ -6,10 +6,10 @@ import type { ColumnChange, NewKey, SchemaChange } from '../../storage/jobs/mess
 import { partitionNamer, timestampsPerSecond } from '../../storage/schema/partition.js'
 import {
   type ColumnSchema,
-  demandColumn,
   findColumn,
   liveColumns,
   type PartitionUnit,
+  requireColumn,
   resultTypeOf,
   type TableSchema,
   type TableVersion,
@@ -30,14 +30,14 @@ import { viewAsTable } from '../relations/view-table.js'
 import type { BindContext } from '../scope/bind-context.js'
 import {
   columnExists,
-  demandDedup,
-  demandIncluded,
-  demandPartitions,
-  demandSymbol,
-  demandWal,
   missingAlteredColumn,
+  requireDedup,
+  requireIncluded,
+  requirePartitions,
+  requireSymbol,
+  requireWal,
 } from './alter-checks.js'
-import { together } from './alter-together.js'
+import { combinedChange } from './alter-combined.js'
 import { checkColumnName, checkTableName, columnOf, dedupKeysOf, powerOfTwo, storedType } from './create-table.js'
 import { declaredOf, sameDeclared } from './declared.js'
 import { changedDefault } from './identity.js'
@@ -60,7 +60,7 @@ export function planAlterTable(statement: ast.AlterTable, context: BindContext):
   if (statement.ifExists && context.catalog.table(table.name) === undefined) return changed([])
   const version = writableTable(table, context)
   const changesFor = (one: ast.AlterAction, now: TableVersion) => changesOf(one, now, context, table.position)
-  return changed(together(actions, version, changesFor, (types) => castProgram(version, types, context)))
+  return changed(combinedChange(actions, version, changesFor, (types) => castProgram(version, types, context)))
 }
 
 function isCounter({ schema, name }: ast.TableName, { catalog }: BindContext): boolean {
@@ -99,7 +99,7 @@ export function changesOf(
     case 'rename':
       return renameTable(version, action.newName, context)
     case 'dedup enable':
-      demandDedup(version, position)
+      requireDedup(version, position)
       return alter({ dedupKeys: dedupKeysOf(action.keys, schema.columns, schema.timestampId) })
     case 'dedup disable':
       return alter({ dedupKeys: [] })
@@ -120,7 +120,7 @@ export function changesOf(
       return partitions(action, version, context)
     case 'resume wal':
     case 'suspend wal':
-      demandWal(version, wordBehind('wal', action.position, context))
+      requireWal(version, positionOfWord('wal', action.position, context))
       if (action.kind === 'resume wal') return []
       throw new SqlError('Cannot suspend table, database is not in dev mode', 0)
     case 'add key':
@@ -147,7 +147,7 @@ export function changesOf(
 }
 
 /** Position of the next occurrence of the word. */
-function wordBehind(word: string, position: number, { sql }: BindContext): number {
+function positionOfWord(word: string, position: number, { sql }: BindContext): number {
   return Math.max(sql.toLowerCase().indexOf(word, position), position)
 }
 
@@ -160,7 +160,7 @@ function symbolChanges(action: SymbolAction, version: TableVersion, position: nu
     case 'add index': {
       const capacity = powerOfTwo(action.index.capacity ?? defaultIndexCapacity)
       const column = checkSymbol(action.column, schema, 'indexes are')
-      demandIncluded(action.index, schema.columns)
+      requireIncluded(action.index, schema.columns)
       if (column.indexed !== undefined && !isWalTable(version))
         throw new SqlError(`column is already indexed [column=${column.name}]`, position)
       return columnOptions(schema, column, { indexed: { blockCapacity: capacity } })
@@ -178,7 +178,7 @@ function symbolChanges(action: SymbolAction, version: TableVersion, position: nu
     }
     case 'set symbol capacity': {
       const column = existingAltered(action.column, schema)
-      demandSymbol(column, action.column.position)
+      requireSymbol(column, action.column.position)
       if (action.capacity < 2) throw new SqlError('min symbol capacity is 2', action.capacityPosition)
       const cached = column.symbol?.cached ?? true
       return columnOptions(schema, column, { symbol: { capacity: powerOfTwo(action.capacity), cached } })
@@ -236,7 +236,7 @@ function addColumns(
 ): SchemaChange[] {
   const { schema } = version
   const added = columns.filter(({ name, ifNotExists }) => !ifNotExists || findColumn(schema, name) === undefined)
-  demandOneChange(version, added.length, added[1]?.position ?? 0)
+  requireOneChange(version, added.length, added[1]?.position ?? 0)
   const taken = new Set<string>()
   const changes = columns.flatMap(({ ifNotExists, ...definition }): ColumnChange[] => {
     const known = findColumn(schema, definition.name)
@@ -262,7 +262,7 @@ function addedKey({ id: tableId }: TableSchema, key: NewKey): ColumnChange {
   return { kind: 'addKey', tableId, key }
 }
 
-function demandOneChange(version: TableVersion, changes: number, position: number): void {
+function requireOneChange(version: TableVersion, changes: number, position: number): void {
   if (changes < 2 || !isWalTable(version)) return
   const { name, version: structure } = version.schema
   throw new SqlError(
@@ -279,7 +279,7 @@ function dropColumns(
   const dropped = new Set<number>()
   const changes = columns.flatMap(({ name, position, ifExists }): SchemaChange[] => {
     if (ifExists && findColumn(schema, name) === undefined) return []
-    const { id } = demandColumn(schema, { name, position })
+    const { id } = requireColumn(schema, { name, position })
     if (dropped.has(id)) throw SqlError.columnMissing(name, position)
     dropped.add(id)
     if (id === schema.timestampId) {
@@ -292,7 +292,7 @@ function dropColumns(
     }
     return [{ kind: 'dropColumn', tableId: schema.id, columnId: id }]
   })
-  demandOneChange(version, changes.length, 0)
+  requireOneChange(version, changes.length, 0)
   return changes
 }
 
@@ -301,7 +301,7 @@ function renameColumns(
   schema: TableSchema,
 ): SchemaChange[] {
   return pairs.map(({ column, newName }): SchemaChange => {
-    const { id } = demandColumn(schema, { name: column.name, position: column.position })
+    const { id } = requireColumn(schema, { name: column.name, position: column.position })
     if (id === schema.timestampId)
       throw new SqlError(`cannot rename designated timestamp column [table=${schema.name}, column=${column.name}]`, 0)
     checkColumnName(newName.name, newName.position)
@@ -398,11 +398,11 @@ function partitions(action: PartitionAction, version: TableVersion, context: Bin
   const { operation } = action
   const isConversion = operation === 'convert to parquet' || operation === 'convert to native'
   const word = isConversion ? (operation === 'convert to parquet' ? 'parquet' : 'native') : 'partition'
-  demandPartitions(schema, wordBehind(word, action.position, context))
+  requirePartitions(schema, positionOfWord(word, action.position, context))
   const named = partitionNames(action.partitions, schema, context)
   const known = context.catalog.statistics(schema.id).partitions
   // Tables with WAL ignore missing partitions, as clients of this dialect expect.
-  if (!isWalTable(version)) demandKnown(action, named, version, context)
+  if (!isWalTable(version)) requireKnown(action, named, version, context)
   const names = named.map(({ name }) => name)
   // Partitions are Parquet files already.
   if (isConversion) return []
@@ -419,16 +419,16 @@ interface NamedPartition {
 }
 
 /** Throws for missing partitions. Only for tables without WAL, which execute a statement before the response. */
-function demandKnown(
+function requireKnown(
   { operation, position, partitions: { where } }: PartitionAction,
   named: readonly NamedPartition[],
   { schema }: TableVersion,
   context: BindContext,
 ): void {
   if (where !== null && named.length === 0) {
-    const behind = wordBehind('where', position, context) + 'where'.length
-    const blanks = /^\s*/.exec(context.sql.slice(behind))?.[0].length ?? 0
-    throw new SqlError('no partitions matched WHERE clause', behind + blanks)
+    const after = positionOfWord('where', position, context) + 'where'.length
+    const blanks = /^\s*/.exec(context.sql.slice(after))?.[0].length ?? 0
+    throw new SqlError('no partitions matched WHERE clause', after + blanks)
   }
   const known = context.catalog.statistics(schema.id).partitions
   const detached = new Set(schema.detached?.map(({ partition }) => partition))

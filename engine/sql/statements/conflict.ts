@@ -5,7 +5,7 @@
 // keys, or a conflict column that is filled from a counter.
 
 import { SqlError } from '../../base/errors.js'
-import { demandColumn, findColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
+import { findColumn, liveColumns, requireColumn, type TableVersion } from '../../storage/schema/schema.js'
 import { quoteIdent } from '../../types/identifier.js'
 import type * as ast from '../ast/ast.js'
 import { counterOf } from '../relations/counters.js'
@@ -34,7 +34,7 @@ export function checkConflict({ conflict }: ast.Insert, version: TableVersion, t
   if (assignments === null || keys.size === 0) return
   if (conflict.where !== null)
     throw new SqlError('ON CONFLICT .. DO UPDATE .. WHERE is not supported for DEDUP UPSERT KEYS', position)
-  demandWhole(assignments, version, targets, keys)
+  requireWhole(assignments, version, targets, keys)
 }
 
 /**
@@ -69,7 +69,7 @@ function declaredKeys({ schema }: TableVersion): readonly (readonly number[])[] 
 /** The columns of the conflict target; empty without one. */
 function namedColumns({ columns, constraint }: ast.Conflict, version: TableVersion): readonly number[] {
   return constraint === null
-    ? columns.map((column) => demandColumn(version.schema, column).id)
+    ? columns.map((column) => requireColumn(version.schema, column).id)
     : constraintColumns(constraint, version)
 }
 
@@ -94,7 +94,7 @@ export function keepsRows({ conflict }: ast.Insert, { schema }: TableVersion): b
 }
 
 /** Throws unless every column is set from the new row, because the whole row is replaced. */
-function demandWhole(
+function requireWhole(
   assignments: readonly ast.Assignment[],
   version: TableVersion,
   targets: readonly TargetColumn[],
@@ -102,7 +102,7 @@ function demandWhole(
 ): void {
   const assigned = new Set<number>()
   for (const { column, value } of assignments) {
-    const id = demandColumn(version.schema, column).id
+    const id = requireColumn(version.schema, column).id
     const path = value.kind === 'column' ? value.path.join('.').toLowerCase() : ''
     if (path !== `excluded.${column.name.toLowerCase()}`)
       throw new SqlError(

@@ -16,10 +16,10 @@ import {
   type DataType,
   dataType,
   isDay,
-  isDayTime,
   isJson,
   isList,
   isSpan,
+  isTimeOfDay,
   isZoned,
   longKinds,
   storedKind,
@@ -38,7 +38,7 @@ import { applyOptions, defaultMaxUncommittedRows, defaultO3MaxLagMicros } from '
 import { defaultIndexCapacity, defaultSymbolCapacity } from '../relations/table-relations.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { typeOfName, unboundedDigits } from '../typing/types.js'
-import { demandIncluded } from './alter-checks.js'
+import { requireIncluded } from './alter-checks.js'
 import { declaredOf, enumerationOf, isUnboundedNumber } from './declared.js'
 import { checkedDefault } from './defaults.js'
 import { countedColumn } from './identity.js'
@@ -169,7 +169,7 @@ export function powerOfTwo(value: number): number {
 /** The declared type of a column made from a query's result, so that clients of PostgreSQL see the same type. */
 function declaredOfResult(type: DataType): Pick<ColumnSchema, 'declared'> {
   if (isZoned(type)) return { declared: { type: 'timestamptz' } }
-  return isDay(type) || isSpan(type) || isDayTime(type) || isJson(type) || isList(type)
+  return isDay(type) || isSpan(type) || isTimeOfDay(type) || isJson(type) || isList(type)
     ? { declared: { type: pgTypeOf(type).name } }
     : {}
 }
@@ -196,7 +196,7 @@ function columnsSchema(
   checkColumns(definitions)
   const { name } = statement.table
   const columns = numbered(definitions.map((definition) => columnOf(definition, name, context)))
-  for (const { index } of definitions) demandIncluded(index, columns)
+  for (const { index } of definitions) requireIncluded(index, columns)
   const schema = schemaOf(statement, withIndexes(columns, statement), context)
   return withKeys(schema, newKeys([...keysOfColumns(definitions), ...keys], { name }, columns, context))
 }

@@ -59,11 +59,11 @@ function planRows(statement: ast.Insert, version: TableVersion, context: BindCon
     return planInsertSelect(statement, statement.source, version, targets, context)
   }
   const filled = filledColumns(statement, version)
-  demandTimestamp(filled.targets, version)
+  requireTimestamp(filled.targets, version)
   return { kind: 'insert', rows: rowsOf(statement.source, version, filled, context), tag: 'INSERT' }
 }
 
-export function demandTimestamp(targets: readonly TargetColumn[], { schema }: TableVersion): void {
+export function requireTimestamp(targets: readonly TargetColumn[], { schema }: TableVersion): void {
   const { timestampId } = schema
   if (timestampId >= 0 && !targets.some(({ columnId }) => columnId === timestampId)) {
     throw new SqlError('insert statement must populate timestamp', 0)
@@ -158,7 +158,7 @@ function planInsertSelect(
   if (schema.timestampId >= 0 && !all.some(({ columnId }) => columnId === schema.timestampId)) {
     throw new SqlError('select clause must provide timestamp column', table.position)
   }
-  demandTimes(relation, filled, schema, table.position)
+  requireTimes(relation, filled, schema, table.position)
   if (width !== filled.length || (columns.length === 0 && width < targets.length && schema.timestampId < 0)) {
     throw new SqlError(
       width < targets.length ? 'not enough columns selected' : 'too many columns selected',
@@ -188,7 +188,7 @@ function planInsertSelect(
 }
 
 /** Throws unless the designated timestamp is filled with timestamps or strings. */
-function demandTimes(
+function requireTimes(
   { plan, timestampIndex }: Relation,
   filled: readonly TargetColumn[],
   { timestampId }: TableVersion['schema'],

@@ -2,7 +2,7 @@
 
 import type { OwnRows, Session } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
-import { demandRight } from '../../base/rights.js'
+import { requireRight } from '../../base/rights.js'
 import { viewRelation } from '../bind/from.js'
 import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import { type Dialect, nativeDialect } from '../dialect.js'
@@ -80,7 +80,7 @@ export function bindContext({
     named: rest.named ?? null,
     numbers: rest.numbers ?? null,
     describes: rest.describes ?? false,
-    demandWrite: () => demandWrite(user, rest),
+    requireWrite: () => requireWrite(user, rest),
     own: rest.transaction === undefined || rest.transaction.rows === 0 ? null : rest.transaction,
     pending,
     asChanged: withPending,
@@ -99,12 +99,12 @@ export function bindContext({
   }
 }
 
-function demandWrite(
+function requireWrite(
   user: string,
   { rights, readOnly = false, readOnlyReason }: Pick<BindOptions, 'rights' | 'readOnly' | 'readOnlyReason'>,
 ): void {
   if (rights === undefined) return
-  demandRight({ user, rights, readOnly, ...(readOnlyReason === undefined ? {} : { readOnlyReason }) }, 'write')
+  requireRight({ user, rights, readOnly, ...(readOnlyReason === undefined ? {} : { readOnlyReason }) }, 'write')
 }
 
 function viewShape(

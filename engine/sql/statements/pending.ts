@@ -9,7 +9,7 @@
 // Tables, views and sequences that the transaction has created or dropped are resolved by drafted-catalog.ts.
 
 import type { PendingChange } from '../../api/session.js'
-import { type DraftTable, demandUnchanged } from '../../storage/schema/draft.js'
+import { type DraftTable, requireUnchanged } from '../../storage/schema/draft.js'
 import { type ColumnSchema, liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema/schema.js'
 import { dataType, isDay } from '../../types/column-types.js'
 import { nullOf } from '../../types/convert.js'
@@ -68,7 +68,7 @@ function lastDraft(pending: readonly PendingChange[], id: number): DraftTable | 
 function storedOf(drafted: DraftTable, { stored }: BindContext): TableVersion | undefined {
   if (drafted.base === null) return undefined
   const now = stored.stored?.(drafted.base.schema.id)
-  demandUnchanged(drafted, now)
+  requireUnchanged(drafted, now)
   return now
 }
 

@@ -4,7 +4,7 @@
 import type { ParsedStatement } from '../../api/statements.js'
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
-import { demandColumn, liveColumns, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
+import { liveColumns, requireColumn, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type * as ast from '../ast/ast.js'
@@ -13,7 +13,7 @@ import { ownTable } from '../bind/from.js'
 import { bindQuery, plainRelation } from '../bind/query.js'
 import { tableOf, writableTable } from '../bind/show.js'
 import { postgresDialect } from '../dialect.js'
-import { meantStatement } from '../parse/misspelt.js'
+import { suggestStatement } from '../parse/misspelt.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
 import { pgRelation } from '../pg-catalog/catalog.js'
 import { planAlterIndex } from '../relations/keys.js'
@@ -22,7 +22,6 @@ import type { RelationColumn } from '../relations/relation-columns.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { isConstant } from '../typing/make-call.js'
 import { convertTo } from '../typing/types.js'
-import { planActing } from './acting.js'
 import { type AffectedRows, planAffected } from './affected-rows.js'
 import { planAlterTable, renameTable } from './alter-table.js'
 import { planCopy } from './copy.js'
@@ -38,6 +37,7 @@ import { planRelation, queryOf } from './query-statement.js'
 import { planNewRows, planReturned } from './returning.js'
 import { planDelete, planUpdate } from './rewrite.js'
 import { planAlterSequence, planCreateSequence, planDropSequence } from './sequences.js'
+import { planSideEffects } from './side-effects.js'
 import { targetOf, targetProjection } from './target.js'
 import { planConflicts, planMerge } from './upsert.js'
 import { planAlterView, planCreateView, planDropView } from './views.js'
@@ -70,7 +70,7 @@ function readWith<Read>(parse: (sql: string) => Read, sql: string): Read {
 /** Adds a hint to the error if the first word looks like a misspelt keyword. */
 function withHint(error: unknown, sql: string, position: number): unknown {
   if (!(error instanceof SqlError) || error.hint !== '') return error
-  const hint = meantStatement(sql, position)
+  const hint = suggestStatement(sql, position)
   return hint === null ? error : new SqlError(error.message, error.position, hint)
 }
 
@@ -156,7 +156,8 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
   empty: () => {
     throw new SqlError('empty query', 0)
   },
-  query: (statement, context) => planActing(statement, context) ?? planRelation(bindQuery(statement, context), context),
+  query: (statement, context) =>
+    planSideEffects(statement, context) ?? planRelation(bindQuery(statement, context), context),
   explain: (statement, context) => planExplain(statement, context, plan),
   copy: planCopy,
 
@@ -233,7 +234,7 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
     return { kind: 'none', tag: 'CLOSE CURSOR ALL' }
   },
   'no operation': ({ tables, command }, context) => {
-    for (const table of tables ?? []) demandRelation(table, context)
+    for (const table of tables ?? []) requireRelation(table, context)
     return { kind: 'none', tag: command.toUpperCase() }
   },
 }
@@ -306,7 +307,7 @@ function planDrop({ tables, ifExists, cascade, listAt }: ast.DropTable, context:
 }
 
 /** Throws unless the name is a table, a view, or a relation of PostgreSQL's catalog. */
-function demandRelation(table: ast.TableName, { catalog }: BindContext): void {
+function requireRelation(table: ast.TableName, { catalog }: BindContext): void {
   const isOwn = table.schema === null && (catalog.table(table.name) ?? catalog.view(table.name)) !== undefined
   if (!isOwn && !isOfCatalog(table)) throw SqlError.tableMissing(table.name, table.position)
 }
@@ -366,7 +367,7 @@ function planComment({ table, column, text }: ast.Comment, { catalog }: BindCont
 function changesOf(schema: TableSchema, name: ast.Name | null, text: string): Changes {
   const { id: tableId } = schema
   if (name === null) return [{ kind: 'alterTable', tableId, changes: { comment: text } }]
-  const column = demandColumn(schema, name)
+  const column = requireColumn(schema, name)
   const { comment: _, ...declared } = column.declared ?? {}
   const retained = text === '' ? declared : { ...declared, comment: text }
   return [{ kind: 'alterColumn', tableId, columnId: column.id, declared: retained }]

@@ -34,8 +34,8 @@ export interface Explained {
   readonly heading: readonly string[]
 }
 
-/** A query whose rows are arguments of calls with side effects (acting.ts). */
-export interface Acting {
+/** A query whose rows are arguments of calls with side effects (side-effects.ts). */
+export interface SideEffects {
   readonly query: Query
   readonly columns: readonly ResultColumn[]
   /**
@@ -101,7 +101,7 @@ export type PlannedStatement =
       /** Set for EXPLAIN: the query to describe. `query` is then a placeholder until the text is known. */
       readonly explained?: Explained
       /** Set if the rows are results of calls with side effects. `query` is then a placeholder until they are known. */
-      readonly acts?: Acting
+      readonly acts?: SideEffects
     }
   /** Changes that are carried out one after the other. Empty if there is nothing to do (IF EXISTS). */
   | {

@@ -2,11 +2,11 @@
 // it reads, and a description of the result columns, with the table column that each one comes from, if any.
 
 import type { ResultColumn } from '../../api/statements.js'
-import { asShown } from '../bind/catalog-calls.js'
+import { oidAsName } from '../bind/catalog-calls.js'
 import { columnExpression } from '../bind/order.js'
 import { firstOid } from '../pg-catalog/types.js'
+import { baseColumnsOf } from '../plan/base-columns.js'
 import { optimiseQuery } from '../plan/optimise.js'
-import { originsOf } from '../plan/origins.js'
 import type { Plan, Query } from '../plan/plan.js'
 import { attributesOf } from '../relations/entries.js'
 import type { BindContext } from '../scope/bind-context.js'
@@ -44,21 +44,25 @@ export function planRelation(
 }
 
 function columnsOf(plan: Plan, { tables }: BindContext): ResultColumn[] {
-  const origins = originsOf(plan)
+  const baseColumns = baseColumnsOf(plan)
   return plan.columns.map(({ name, type }, index): ResultColumn => {
-    const found = origins[index] ?? null
+    const found = baseColumns[index] ?? null
     const schema = found === null ? undefined : tables[found.table]?.schema
     if (found === null || schema === undefined) return { name, type }
     const attribute = attributesOf(schema).get(found.columnId)
-    const origin = { relation: firstOid + schema.id, attribute: attribute?.number ?? 0, modifier: attribute?.modifier }
-    return { name, type, origin }
+    const baseColumn = {
+      relation: firstOid + schema.id,
+      attribute: attribute?.number ?? 0,
+      modifier: attribute?.modifier,
+    }
+    return { name, type, baseColumn }
   })
 }
 
 /** Replaces oids that are shown as names, such as `oid::regclass`, by these names. */
 function withNames(relation: Relation, context: BindContext): Relation {
   const { plan } = relation
-  const shown = plan.columns.map((column, index) => asShown(columnExpression(column, index), context))
+  const shown = plan.columns.map((column, index) => oidAsName(columnExpression(column, index), context))
   if (shown.every(({ kind }) => kind === 'column')) return relation
   const columns = plan.columns.map((column, index) => ({ ...column, type: shown[index]?.type ?? column.type }))
   return { ...relation, plan: { kind: 'project', columns, input: plan, expressions: shown } }

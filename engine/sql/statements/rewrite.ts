@@ -4,7 +4,7 @@
 import { SqlError } from '../../base/errors.js'
 import type { NewType, RewriteProgram } from '../../storage/jobs/messages.js'
 import { rowNumberId } from '../../storage/jobs/rewrite.js'
-import { demandColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
+import { liveColumns, requireColumn, type TableVersion } from '../../storage/schema/schema.js'
 import { type DataType, dataType, isDay, sameType } from '../../types/column-types.js'
 import { isText, nullOf } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
@@ -73,8 +73,8 @@ function begun<Change extends ast.Update | ast.Delete>(
   const inJoin = joins.length > 0 ? [] : all.filter((condition) => !holdsQuery(condition))
   const sources = [joinOf(from, conditionsOf(inJoin)), ...joins]
   const relation = sources.reduce((left, join) => bindJoin(left, join, context), target)
-  const behind = conditionsOf(all.filter((condition) => !inJoin.includes(condition)))
-  return { statement, version, rows: { relation }, where: behind }
+  const after = conditionsOf(all.filter((condition) => !inJoin.includes(condition)))
+  return { statement, version, rows: { relation }, where: after }
 }
 
 export function keepRows(rows: CorrelatedRows, where: ast.Expression | null, scope: ExpressionScope): void {
@@ -270,7 +270,7 @@ function assignedColumn(
   version: TableVersion,
 ): TargetColumn {
   const { name, position } = column
-  const found = demandColumn(version.schema, column)
+  const found = requireColumn(version.schema, column)
   if (found.id === version.schema.timestampId) {
     throw new SqlError('Designated timestamp column cannot be updated', position)
   }

@@ -1,13 +1,13 @@
 // The rights that each statement requires. They are checked before names are resolved, so that a user without the right
 // cannot find out whether a table exists.
 
-import { demandRight, type Right, type RightsHolder } from '../../base/rights.js'
+import { type Right, type RightsHolder, requireRight } from '../../base/rights.js'
 import type { Statement, UserStatement } from '../ast/ast.js'
 
 /** Throws AccessError. */
-export function demandStatementRights(statement: Statement, holder: RightsHolder): void {
+export function requireStatementRights(statement: Statement, holder: RightsHolder): void {
   if (statement.kind === 'user' && !holder.readOnly && isOwnPassword(statement, holder.user)) return
-  for (const right of neededRights(statement)) demandRight(holder, right, statement.position)
+  for (const right of neededRights(statement)) requireRight(holder, right, statement.position)
 }
 
 type Kind = Statement['kind']

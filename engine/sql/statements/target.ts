@@ -4,9 +4,9 @@
 import { SqlError } from '../../base/errors.js'
 import {
   type ColumnSchema,
-  demandColumn,
   type Enumeration,
   liveColumns,
+  requireColumn,
   resultTypeOf,
   type TableVersion,
 } from '../../storage/schema/schema.js'
@@ -15,9 +15,9 @@ import {
   dataType,
   elementType,
   isDay,
-  isDayTime,
   isList,
   isListOfValues,
+  isTimeOfDay,
   sameType,
   typeText,
 } from '../../types/column-types.js'
@@ -41,10 +41,10 @@ import { isAssignedAsText, isInsertable } from '../functions/registry/assign.js'
 import { evaluateConstant } from '../functions/registry/evaluate.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { Relation } from '../scope/scope.js'
-import { dayTimeOfTimestamp, dayTimeValue } from '../typing/day-times.js'
-import { storedDay, wholeDay } from '../typing/days.js'
+import { storedDay, truncateToDay } from '../typing/days.js'
 import { isConstant } from '../typing/make-call.js'
 import { isNumeral, roundedExpression, roundedValue } from '../typing/rounded.js'
+import { timeOfDayOfTimestamp, timeOfDayValue } from '../typing/times-of-day.js'
 import { castTo, constantOf, isUntypedNull, learnType } from '../typing/types.js'
 import type { TargetColumn } from './planned.js'
 
@@ -54,7 +54,7 @@ export function targetColumns({ columns, source }: ast.Insert, { schema }: Table
   if (columns.length === 0) return liveColumns(schema).map(targetOf)
   const taken = new Set<number>()
   return columns.map((named) => {
-    const column = demandColumn(schema, named)
+    const column = requireColumn(schema, named)
     if (taken.has(column.id)) throw new SqlError(`Duplicate column [name=${named.name}]`, named.position)
     taken.add(column.id)
     return targetOf(column)
@@ -70,7 +70,7 @@ export function targetOf(column: Omit<ColumnSchema, 'dropped'>): TargetColumn {
 }
 
 /** Throws SqlError if the string is no label of the enumeration. */
-export function demandLabel(text: string, { name, labels }: Enumeration, position: number): void {
+export function requireLabel(text: string, { name, labels }: Enumeration, position: number): void {
   if (!labels.includes(text)) throw new SqlError(noLabel(text, name), position)
 }
 
@@ -123,7 +123,7 @@ export function convertTo(value: Expression, type: DataType, dialect: Dialect): 
 export function isStoredAsIs(from: DataType, target: TargetColumn | undefined): boolean {
   if (target === undefined) return true
   const { type, wanted, enumeration } = target
-  const isTimed = wanted !== undefined && isDayTime(wanted) && !isDayTime(from)
+  const isTimed = wanted !== undefined && isTimeOfDay(wanted) && !isTimeOfDay(from)
   const isCut = wanted !== undefined && isDay(wanted)
   return enumeration === undefined && !isTimed && !isCut && sameType(from, type)
 }
@@ -135,7 +135,7 @@ export function isStoredAsIs(from: DataType, target: TargetColumn | undefined): 
 export function isTaken(from: DataType, target: TargetColumn, dialect: Dialect): boolean {
   const { type, wanted } = target
   if (isInsertable(from, type) || isTextOf(from, target, dialect)) return true
-  return wanted !== undefined && isDayTime(wanted) && isTimestamp(from)
+  return wanted !== undefined && isTimeOfDay(wanted) && isTimestamp(from)
 }
 
 /** The dialect of PostgreSQL stores numbers and the like as text; in the native dialect that is an error. */
@@ -155,7 +155,7 @@ export function convertedTo(
   dialect: Dialect,
 ): Expression {
   if (enumeration !== undefined) return castTo(labelOf(value, enumeration), type)
-  if (wanted !== undefined && isDayTime(wanted) && (isText(value.type) || isTimestamp(value.type)))
+  if (wanted !== undefined && isTimeOfDay(wanted) && (isText(value.type) || isTimestamp(value.type)))
     return { kind: 'call', name: 'time', args: [value], type: wanted, position: value.position }
   if (wanted !== undefined && isDay(wanted))
     return storedDay(isTime(value.type) ? value : convertTo(value, type, dialect))
@@ -242,8 +242,8 @@ export function columnValue(written: WrittenValue, target: TargetColumn, tuple: 
   if (value === null) return nullOf(target.type)
   const list = target.wanted === undefined ? null : listValue(value, from, target.wanted, position)
   if (list !== null) return list
-  if (target.enumeration !== undefined && isText(from)) demandLabel(String(value), target.enumeration, position)
-  if (sameType(from, target.type)) return isDay(wanted) ? wholeDay(value) : value
+  if (target.enumeration !== undefined && isText(from)) requireLabel(String(value), target.enumeration, position)
+  if (sameType(from, target.type)) return isDay(wanted) ? truncateToDay(value) : value
   const empty = emptyArray(value, target.type)
   if (empty !== null) return empty
   const fits = written.isParameter ? isAssignable : isInsertable
@@ -277,7 +277,7 @@ function emptyArray(value: Exclude<Value, null>, wanted: DataType): ArrayValue |
  * converts.
  */
 export function hasForm(wanted: DataType | undefined): boolean {
-  return wanted !== undefined && (isList(wanted) || isDayTime(wanted))
+  return wanted !== undefined && (isList(wanted) || isTimeOfDay(wanted))
 }
 
 /**
@@ -290,10 +290,10 @@ export function listValue(
   wanted: DataType,
   position: number,
 ): string | null {
-  if (isDayTime(wanted)) {
-    if (typeof value === 'string') return dayTimeValue(value, position)
+  if (isTimeOfDay(wanted)) {
+    if (typeof value === 'string') return timeOfDayValue(value, position)
     const timestamp = microsOfTimestamp(value, from)
-    return timestamp === null ? null : dayTimeOfTimestamp(timestamp)
+    return timestamp === null ? null : timeOfDayOfTimestamp(timestamp)
   }
   if (!isList(wanted)) return null
   if (typeof value === 'object' && 'shape' in value && value.shape.length === 1)

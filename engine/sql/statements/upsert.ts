@@ -3,13 +3,13 @@
 // (storage/writer/writer-replace.ts):
 //
 //   action   number of an upsertActions
-//   place    where the replaced or deleted row is stored (exec/scan/row-places.ts); NULL for an inserted row
+//   place    where the replaced or deleted row is stored (exec/scan/row-ids.ts); NULL for an inserted row
 //   columns  the columns of the table after the change; of a deleted row its old values
 //
 // ON CONFLICT is a MERGE whose source, `excluded`, are the rows of the INSERT, which are known by then.
 
 import { SqlError } from '../../base/errors.js'
-import { demandColumn, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
+import { liveColumns, requireColumn, type TableVersion } from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import { nullOf } from '../../types/convert.js'
 import { quoteIdent } from '../../types/identifier.js'
@@ -21,7 +21,7 @@ import { bindJoin } from '../bind/join.js'
 import { tableOf } from '../bind/show.js'
 import { ownName } from '../parse/expect.js'
 import { parseStatement } from '../parse/parse.js'
-import { type Expression, type Plan, placeId } from '../plan/plan.js'
+import { type Expression, type Plan, rowIdColumn } from '../plan/plan.js'
 import { nameAt } from '../rewrite/make-query.js'
 import type { BindContext } from '../scope/bind-context.js'
 import type { Relation } from '../scope/scope.js'
@@ -29,7 +29,7 @@ import { declaredValues, declaredWithin, replaceVariables } from '../scope/subst
 import { scalarCall } from '../typing/make-call.js'
 import { constantOf } from '../typing/types.js'
 import { defaultOf, isCounted } from './defaults.js'
-import { demandTimestamp } from './insert.js'
+import { requireTimestamp } from './insert.js'
 import { actionColumnId, type PlannedStatement, type TargetColumn, type UpsertQuery, upsertActions } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
@@ -137,7 +137,7 @@ function placedRelation(version: TableVersion, alias: string, context: BindConte
   const plan: Plan = {
     ...relation.plan,
     columns: [{ name: '\u0000place', type: dataType('LONG') }, ...relation.plan.columns],
-    columnIds: [placeId, ...relation.plan.columnIds],
+    columnIds: [rowIdColumn, ...relation.plan.columnIds],
     order: 'any',
   }
   const columns = relation.columns.map((column) => ({ ...column, index: column.index + 1 }))
@@ -189,7 +189,7 @@ function changesOf(joined: Joined, written: readonly ast.MergeClause[]): UpsertQ
   })
   const targets: TargetColumn[] = [
     { columnId: actionColumnId, name: 'action', type: number },
-    { columnId: placeId, name: 'place', type: dataType('LONG') },
+    { columnId: rowIdColumn, name: 'place', type: dataType('LONG') },
     ...live.map(targetOf),
   ]
   const plan: Plan = {
@@ -266,7 +266,7 @@ function assignedColumns(
 ): Map<number, Expression> {
   return new Map(
     assignments.map(({ column, value }) => {
-      const target = targetOf(demandColumn(version.schema, column))
+      const target = targetOf(requireColumn(version.schema, column))
       return [target.columnId, assigned(value, target, version, scope)] as const
     }),
   )
@@ -281,7 +281,7 @@ function insertedColumns(
 ): Expression[] {
   const live = liveColumns(version.schema)
   const targets =
-    columns.length === 0 ? live.map(targetOf) : columns.map((column) => targetOf(demandColumn(version.schema, column)))
+    columns.length === 0 ? live.map(targetOf) : columns.map((column) => targetOf(requireColumn(version.schema, column)))
   if (
     row !== null &&
     (row.values.length > targets.length || (columns.length > 0 && row.values.length < targets.length))
@@ -298,7 +298,7 @@ function insertedColumns(
           return value === undefined ? [] : [[columnId, value] as const]
         }),
   )
-  demandTimestamp(
+  requireTimestamp(
     targets.filter(({ columnId }) => written.has(columnId)),
     version,
   )

@@ -13,7 +13,7 @@ import { constantOf } from './types.js'
  * The bound expressions with CHAR constants as STRING, if one of the written expressions contains a parameter. Used for
  * the alternatives of CASE, coalesce(), VALUES and the like.
  */
-export function besideParameters(
+export function charactersAsStrings(
   written: readonly (ast.Expression | undefined)[],
   bound: readonly Expression[],
 ): readonly Expression[] {

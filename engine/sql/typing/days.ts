@@ -16,12 +16,12 @@ const dayMillis = 86_400_000n
 export const dayType = dataType('DATE', dateKinds.day)
 
 /** Whether a cast to this type name yields a whole day. */
-export function namesDay({ name, dimensions }: TypeName, { dialect }: BindContext): boolean {
+export function isDayTypeName({ name, dimensions }: TypeName, { dialect }: BindContext): boolean {
   return dialect.dateIsDay && name === 'date' && dimensions === 0
 }
 
 /** Midnight of a DATE in milliseconds, or NULL. */
-export function wholeDay(millis: Value): Value {
+export function truncateToDay(millis: Value): Value {
   return typeof millis === 'bigint' ? midnightOf(millis) : millis
 }
 
@@ -45,7 +45,7 @@ const whole: ReadonlySet<DataType['name']> = new Set(['BYTE', 'SHORT', 'INT', 'L
  * Day arithmetic: `day + 3`, `3 + day`, `day - 3`, and `day - day`, where one side may be a DATE with a time of day.
  * Null for any other operands.
  */
-export function countedDays(
+export function dayArithmetic(
   operator: string,
   left: Expression,
   right: Expression,

@@ -6,7 +6,7 @@ import type * as ast from '../ast/ast.js'
 import type { Expression } from '../plan/plan.js'
 import { comments } from '../relations/comments.js'
 import type { BindContext } from '../scope/bind-context.js'
-import { lookedUp } from './looked-up.js'
+import { lookupCall } from './lookup-call.js'
 import { scalarCall, textOf } from './make-call.js'
 import { constantOf } from './types.js'
 
@@ -23,7 +23,7 @@ export const objectDescription: Bind = ([oid, catalog], { position }, context) =
   const isTable = catalog === undefined || textOf(catalog) === 'pg_class'
   if (oid === undefined || !isTable) return scalarCall('obj_description', args, position, context)
   const found = comments(context).filter(({ place }) => place === 0)
-  return lookedUp('catalog_text', plain(oid), new Map(found.map(({ table, text }) => [table, text])), context)
+  return lookupCall('catalog_text', plain(oid), new Map(found.map(({ table, text }) => [table, text])), context)
 }
 
 /** `col_description(oid, attnum)` */
@@ -31,5 +31,5 @@ export const columnDescription: Bind = ([oid, place], { position }, context) => 
   const found = new Map(comments(context).map(({ table, place, text }) => [`${table} ${place}`, text]))
   const blank = constantOf(' ', dataType('STRING'), position)
   const key = scalarCall('concat', [plain(oid as Expression), blank, place as Expression], position, context)
-  return lookedUp('catalog_text', key, found, context)
+  return lookupCall('catalog_text', key, found, context)
 }

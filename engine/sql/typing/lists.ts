@@ -26,7 +26,11 @@ const takesLists: ReadonlySet<string> = new Set([
 ])
 
 /** If one argument is a list, converts arrays among the arguments to lists and elements to strings. */
-export function besideLists(name: string, args: readonly Expression[], context: BindContext): readonly Expression[] {
+export function argumentsAsLists(
+  name: string,
+  args: readonly Expression[],
+  context: BindContext,
+): readonly Expression[] {
   const list = takesLists.has(name) ? args.find(({ type }) => isList(type)) : undefined
   return list === undefined ? args : args.map((argument) => listed(argument, list.type, context))
 }

@@ -105,7 +105,7 @@ export function convertArguments(row: Takes, args: readonly Expression[]): Expre
       if (argument.value === '') return constantOf(null, dataType('STRING'), argument.position)
     }
     const target = targetType(resolvedArgument(argument), pattern)
-    if (target !== null && isTime(target)) demandTime(argument, target)
+    if (target !== null && isTime(target)) requireTime(argument, target)
     return target === null ? argument : convertTo(argument, ownDigits(argument, target) ?? target)
   })
 }
@@ -132,7 +132,7 @@ function ownDigits(argument: Expression, target: DataType): DataType | null {
 }
 
 /** Reports a string literal that is not a timestamp as an invalid date. */
-function demandTime(argument: Expression, type: DataType): void {
+function requireTime(argument: Expression, type: DataType): void {
   if (!isConstant(argument) || argument.parameter !== undefined || argument.type.name !== 'STRING') return
   const text = textOf(argument)
   if (text === undefined || convertValue(text, argument.type, type) !== undefined) return

@@ -59,7 +59,7 @@ export function spanArithmetic(
  * The difference of two timestamps: an interval for clients of PostgreSQL, a number in the native dialect. Null if the
  * operands are not timestamps.
  */
-export function timesApart(
+export function timestampDifference(
   left: Expression,
   right: Expression,
   position: number,

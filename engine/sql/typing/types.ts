@@ -223,7 +223,7 @@ export function convertTo(expression: Expression, type: DataType): Expression {
  * Converts an alternative of CASE or coalesce(). A string column is parsed as UUID or IPv4; what does not parse is
  * NULL.
  */
-export function chosenAs(expression: Expression, type: DataType): Expression {
+export function castAlternative(expression: Expression, type: DataType): Expression {
   const isRead = expression.kind !== 'constant' && stringTypes.has(expression.type.name) && isName(type)
   return isRead ? castTo(expression, type) : convertTo(expression, type)
 }

@@ -193,7 +193,7 @@ export class ChunkCache {
     for (;;) {
       const address = this.allocator.allocate(bytes, budgets.cache)
       if (address !== 0) return address
-      this.demandEviction(bytes)
+      this.requireEviction(bytes)
     }
   }
 
@@ -277,7 +277,7 @@ export class ChunkCache {
         this.put(slot, slotWord.lent, own === 0 ? 1 : 0)
         return address
       }
-      this.demandEviction(bytes)
+      this.requireEviction(bytes)
     }
   }
 
@@ -380,7 +380,7 @@ export class ChunkCache {
     throw new ResourceError('the chunk cache is full of pinned pages', 'memory')
   }
 
-  private demandEviction(bytes: number): void {
+  private requireEviction(bytes: number): void {
     if (!this.evictOne()) throw new ResourceError(`the chunk cache is full of pinned pages [bytes=${bytes}]`, 'memory')
   }
 

@@ -54,7 +54,7 @@ export function createChunkCache(memory: SharedMemory, allocator: Allocator, cac
   const wanted = Math.ceil(cacheBytes / slotBytesExpected / shardCount)
   const slotsPerShard = 2 ** Math.ceil(Math.log2(Math.min(2048, Math.max(32, wanted))))
   const words = headerWords + shardCount * (shardHeaderWords + slotsPerShard + slotsPerShard * slotWords)
-  const address = allocator.demand(words * 4, budgets.cache)
+  const address = allocator.allocateOrThrow(words * 4, budgets.cache)
   const base = address >>> 2
   memory.u32.fill(0, base, base + words)
   memory.u32[base] = slotsPerShard

@@ -32,7 +32,7 @@ const wordsMin = 1024
 export function createPageChecks(memory: SharedMemory, allocator: Allocator, cacheBytes: number): number {
   const words = 2 ** Math.floor(Math.log2(Math.max(wordsMin, cacheBytes / cacheBytesPerWord)))
   assert(words % waysMax === 0, 'K2: sets of pages are whole')
-  const address = allocator.demand((headerWords + words * 2) * 4, budgets.cache)
+  const address = allocator.allocateOrThrow((headerWords + words * 2) * 4, budgets.cache)
   const base = address >>> 2
   memory.u32.fill(0, base, base + headerWords + words * 2)
   memory.u32[base] = words / waysMax - 1

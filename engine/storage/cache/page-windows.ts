@@ -64,7 +64,7 @@ export class PageWindows {
     if (smaller !== undefined) this.allocator.free(smaller.address)
     else if (this.taken.size >= windowsMax) return undefined
     try {
-      return { address: this.allocator.demand(windowHeaderBytes + bytes + slackBytes, budgets.cache), bytes }
+      return { address: this.allocator.allocateOrThrow(windowHeaderBytes + bytes + slackBytes, budgets.cache), bytes }
     } catch (error) {
       if (error instanceof ResourceError) return undefined
       throw error

@@ -31,7 +31,15 @@ import { removedChoices } from './merge-removed.js'
 import { mergeChoices, mergeSource } from './merge-rows.js'
 import { type CompactionInput, sliceInputs, slicesMax } from './merge-slices.js'
 import type { Job, JobResult } from './messages.js'
-import { type JobSteps, type JobTools, partTools, StorageJob, whole, withArena, writerBytes } from './part-job.js'
+import {
+  type JobSteps,
+  type JobTools,
+  partTools,
+  StorageJob,
+  untilReadable,
+  withArena,
+  writerBytes,
+} from './part-job.js'
 
 export interface CompactionPolicy {
   /** Maximum number of rows of a part written by a compaction. */
@@ -216,7 +224,7 @@ function* merge(tools: CompactionTools, job: Compaction, scratch: Scratch): JobS
   const { version, firstPartId, sliceRows } = job
   const { schema } = version
   const inputs = inCommitOrder(job.parts)
-  yield* whole(tools.parts, inputs, version)
+  yield* untilReadable(tools.parts, inputs, version)
   const handles = inputs.map((part) => tools.parts.open(part, version))
   const names = {
     schema,

@@ -22,7 +22,7 @@ import {
   withArena,
   writerBytes,
 } from './part-job.js'
-import { blocksOf, type GenerationBlocks, type SortedSlice, sorterBytes, sortGeneration } from './sorter.js'
+import { blocksOf, type MemtableBlocks, type SortedSlice, sorterBytes, sortMemtable } from './sorter.js'
 
 /** Maximum number of rows of a part written by a flush. */
 export const flushRowsMax = 1 << 21
@@ -30,10 +30,10 @@ export const flushRowsMax = 1 << 21
 type Flush = Omit<Job & { readonly kind: 'flush' }, 'kind'>
 
 export function createFlushJob(tools: JobTools, job: Job & { readonly kind: 'flush' }): StorageJob {
-  return new StorageJob(flushGeneration(tools, job))
+  return new StorageJob(flushMemtable(tools, job))
 }
 
-export function flushGeneration(tools: JobTools, job: Flush): JobSteps<JobResult> {
+export function flushMemtable(tools: JobTools, job: Flush): JobSteps<JobResult> {
   const rows = Math.min(job.rows, flushRowsMax)
   const bytes = sorterBytes(job.rows) + rows * 4 + writerBytes(job.version.schema, rows)
   return withArena(tools, budgets.flush, bytes, (scratch) => flush(tools, job, scratch))
@@ -61,9 +61,9 @@ function removeParts({ files, directory }: JobTools, parts: readonly PartDescrip
 
 function* flushParts(tools: JobTools, job: Flush, scratch: Scratch, parts: PartDescriptor[]): Generator<undefined> {
   const { schema } = job.version
-  const generation = blocksOf(tools.memory, job.generation, job.rows, schema.timestampId)
-  const gathered = { ...job, tools, scratch, generation }
-  const batches = schema.timestampId < 0 ? inCommitOrder(tools.memory, generation) : inTimeOrder(gathered)
+  const memtable = blocksOf(tools.memory, job.memtable, job.rows, schema.timestampId)
+  const gathered = { ...job, tools, scratch, memtable }
+  const batches = schema.timestampId < 0 ? inCommitOrder(tools.memory, memtable) : inTimeOrder(gathered)
   let pending: PendingPart = { partition: partitionDefault, rows: 0 }
   for (const batch of batches) {
     if (batch === undefined) {
@@ -85,10 +85,10 @@ function* flushParts(tools: JobTools, job: Flush, scratch: Scratch, parts: PartD
   if (pending.rows > 0) parts.push(yield* writePending(gathered, pending, parts.length))
 }
 
-interface FlushContext extends Omit<Flush, 'generation'> {
+interface FlushContext extends Omit<Flush, 'memtable'> {
   readonly tools: JobTools
   readonly scratch: Scratch
-  readonly generation: GenerationBlocks
+  readonly memtable: MemtableBlocks
 }
 
 /** Rows of one partition in their final order: an address of positions, or ascending positions from a first one. */
@@ -105,7 +105,7 @@ interface PendingPart {
   readonly rows: number
 }
 
-function* inCommitOrder({ u32 }: SharedMemory, { blocks, shift, rows: all }: GenerationBlocks): Generator<Batch> {
+function* inCommitOrder({ u32 }: SharedMemory, { blocks, shift, rows: all }: MemtableBlocks): Generator<Batch> {
   const batch = (rows: number, firstPosition: number): Batch => {
     return { partition: partitionDefault, rows, positions: 0, firstPosition }
   }
@@ -124,9 +124,9 @@ function* inCommitOrder({ u32 }: SharedMemory, { blocks, shift, rows: all }: Gen
   }
 }
 
-function* inTimeOrder({ version, tools, scratch, generation }: FlushContext): Generator<Batch | undefined> {
+function* inTimeOrder({ version, tools, scratch, memtable }: FlushContext): Generator<Batch | undefined> {
   const find = partitionFinder(version.schema)
-  for (const slice of sortGeneration(tools.kernels.sort, scratch, generation)) {
+  for (const slice of sortMemtable(tools.kernels.sort, scratch, memtable)) {
     if (slice === undefined) yield undefined
     else yield* cutSlice(tools, slice, find)
   }
@@ -175,8 +175,8 @@ function* writePending(
 }
 
 function sourceOf(context: FlushContext, rows: number): RowSource {
-  const { tools, scratch, version, generation } = context
-  const { blocks, shift } = generation
+  const { tools, scratch, version, memtable } = context
+  const { blocks, shift } = memtable
   let basesOf = -1
   return {
     rows,

@@ -155,7 +155,7 @@ export interface RewriteProgram {
   readonly returned: number
   /** The value of now(). */
   readonly nowMicros: number
-  /** Id of the cancellation flag (memory/stop-words.ts). */
+  /** Id of the cancellation flag (memory/cancel-flags.ts). */
   readonly stopId?: number
 }
 
@@ -183,7 +183,7 @@ export interface Removal {
   /** The last transaction of the snapshot. */
   readonly transaction: number
   readonly parts: readonly (readonly [partId: number, rows: Uint32Array])[]
-  readonly generations: readonly (readonly [generationId: number, rows: Uint32Array])[]
+  readonly memtables: readonly (readonly [memtableId: number, rows: Uint32Array])[]
   /** Added rows that nobody sees: the old values of deleted rows. A commit without rows would not become visible. */
   readonly hidden: Uint32Array
 }
@@ -331,11 +331,11 @@ export const smallFlushRows = 65_536
 
 /** Work that query threads do for the writer. */
 export type Job =
-  /** Sorts the first `rows` rows of a frozen generation and writes them as parts, one or more per partition. */
+  /** Sorts the first `rows` rows of a frozen memtable and writes them as parts, one or more per partition. */
   | {
       readonly kind: 'flush'
       readonly version: TableVersion
-      readonly generation: number
+      readonly memtable: number
       readonly rows: number
       readonly minTxn: number
       readonly maxTxn: number
@@ -372,7 +372,7 @@ export type Job =
 export interface StageWork {
   readonly kind: 'stage'
   readonly version: TableVersion
-  readonly generation: number
+  readonly memtable: number
   readonly rows: number
   readonly firstPartId: number
   readonly symbolIds: readonly (readonly [columnId: number, ids: Int32Array])[]

@@ -88,7 +88,11 @@ export function* withArena<T>(
 }
 
 /** Waits until all rows of the parts can be read on this disk. Throws ResourceError if the object store is away. */
-export function* whole(parts: PartAccess, wanted: readonly PartDescriptor[], version: TableVersion): JobSteps<void> {
+export function* untilReadable(
+  parts: PartAccess,
+  wanted: readonly PartDescriptor[],
+  version: TableVersion,
+): JobSteps<void> {
   const handles = wanted.map((part) => parts.open(part, version))
   while (handles.filter((handle) => !parts.readyWhole(handle)).length > 0) yield 'fetching'
 }

@@ -26,7 +26,7 @@ export interface BatchValues {
 /** Limit for RETURNING, because the returned rows are sent through the writer. */
 const returnedRowsMax = 250_000
 
-export function demandReturnable(rows: number): void {
+export function requireReturnable(rows: number): void {
   if (rows > returnedRowsMax)
     throw new ResourceError(`the statement changes too many rows for RETURNING [max=${returnedRowsMax}]`)
 }
@@ -91,7 +91,7 @@ export class ChangeList {
     for (let row = 0; row < rows; row++) {
       const number = u32[(numbers >>> 2) + row * 2]!
       if (this.returned.has(number)) continue
-      demandReturnable(this.returned.size + 1)
+      requireReturnable(this.returned.size + 1)
       this.returned.set(
         number,
         readers.map((read) => read(row)),

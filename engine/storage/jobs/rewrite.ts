@@ -14,7 +14,7 @@ import { budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
-import { type DedupMorsel, repeatedRows } from '../memtable/dedup-view.js'
+import { type DedupMorsel, duplicateRows } from '../memtable/dedup-view.js'
 import { marksOf } from '../memtable/removed-rows.js'
 import type { PartAccess, PartHandle } from '../part/part-access.js'
 import { Scratch } from '../part/part-scratch.js'
@@ -22,8 +22,16 @@ import { writePart } from '../part/part-writer.js'
 import type { PartDescriptor, TableSnapshot } from '../schema/schema.js'
 import { type CompactionTools, inCommitOrder } from './compaction.js'
 import type { Job, JobResult, RewriteProgram } from './messages.js'
-import { type JobSteps, partTools, StorageJob, symbolStrings, whole, withArena, writerBytes } from './part-job.js'
-import { type AssignedColumn, ChangeList, demandReturnable, SymbolIds } from './rewrite-changes.js'
+import {
+  type JobSteps,
+  partTools,
+  StorageJob,
+  symbolStrings,
+  untilReadable,
+  withArena,
+  writerBytes,
+} from './part-job.js'
+import { type AssignedColumn, ChangeList, requireReturnable, SymbolIds } from './rewrite-changes.js'
 import { rewriteSource } from './rewrite-source.js'
 
 /** Column id by which a program's scan of the target table requests row numbers (LONG). */
@@ -67,7 +75,7 @@ function* rewrite(tools: RewriteTools, job: Rewrite): JobSteps<JobResult> {
       done.replaced.push(part.id)
       done.rows += outcome.rows
       for (const row of outcome.returned) done.returned.push(row)
-      demandReturnable(done.returned.length)
+      requireReturnable(done.returned.length)
       if (outcome.part !== null) done.parts.push(outcome.part)
     }
     finished = true
@@ -121,7 +129,7 @@ function* missingSymbols(
 
 /** The target table as the program sees it: a version with only this part. */
 function snapshotOf(version: Rewrite['version'], part: PartDescriptor): TableSnapshot {
-  return { version: { ...version, parts: [part], generations: [] }, visibleRows: [] }
+  return { version: { ...version, parts: [part], memtables: [] }, visibleRows: [] }
 }
 
 function arenaBytes(
@@ -156,14 +164,14 @@ function* rewritePart(
   { scratch, changes, partId }: PartWork,
 ): JobSteps<RewrittenPart | null> {
   const later = laterParts(version, part)
-  if (later.length > 0) yield* whole(tools.parts, [part, ...later], version)
+  if (later.length > 0) yield* untilReadable(tools.parts, [part, ...later], version)
   const dead = new Set(deadRows(tools, version, part, later))
   yield
   if (program !== null) yield* tools.run(program, snapshotOf(version, part), changes)
   changes.finish(dead)
   if (changes.count === 0 && dead.size === 0) return null
   const returned = changes.returnedRows()
-  yield* whole(tools.parts, [part], version)
+  yield* untilReadable(tools.parts, [part], version)
   const handle = tools.parts.open(part, version)
   const retained = retainedRows(tools, handle, program?.action === 'delete' ? changes : null, dead)
   if (retained?.length === 0) return { rows: changes.count, returned, part: null }
@@ -239,7 +247,7 @@ function repeatedKeys(
   if (later.length === 0) return []
   const { memory, allocator, parts } = tools
   const arena = {
-    take: (bytes: number) => allocator.demand(bytes, budgets.queries),
+    take: (bytes: number) => allocator.allocateOrThrow(bytes, budgets.queries),
     give: (address: number) => allocator.free(address),
   }
   const others = later.flatMap((other) => morselsOf(parts, parts.open(other, version)))
@@ -249,7 +257,7 @@ function repeatedKeys(
     const first = handle.firstRows[page]!
     const meeting = others.filter((other) => other.minTs <= morsel.maxTs && morsel.minTs <= other.maxTs)
     if (meeting.length > 0) {
-      for (const row of repeatedRows(morsel, meeting, { memory, arena, schema })) dead.push(first + row)
+      for (const row of duplicateRows(morsel, meeting, { memory, arena, schema })) dead.push(first + row)
     }
     morsel.release()
   }

@@ -27,33 +27,28 @@ interface Block {
   readonly superseded: number
 }
 
-export interface GenerationBlocks {
+export interface MemtableBlocks {
   readonly blocks: readonly Block[]
   readonly shift: number
   readonly rows: number
 }
 
-/** The blocks with the generation's first `rows` rows. */
-export function blocksOf(
-  memory: SharedMemory,
-  generation: number,
-  rows: number,
-  timestampId: number,
-): GenerationBlocks {
+/** The blocks with the memtable's first `rows` rows. */
+export function blocksOf(memory: SharedMemory, memtable: number, rows: number, timestampId: number): MemtableBlocks {
   const blocks: Block[] = []
   let left = rows
   let most = 1
-  for (let index = 0; index < blockCount(memory, generation) && left > 0; index++) {
-    const address = blockAt(memory, generation, index)
+  for (let index = 0; index < blockCount(memory, memtable) && left > 0; index++) {
+    const address = blockAt(memory, memtable, index)
     const filled = Math.min(left, memory.u32[(address + 8) >>> 2]!)
     const timestamps = timestampId < 0 ? 0 : blockColumn(memory, address, timestampId)
     blocks.push({ address, rows: filled, timestamps, superseded: memory.u32[(address + 36) >>> 2]! })
     left -= filled
     most = Math.max(most, filled)
   }
-  assert(left === 0, 'S2: a generation holds the rows that are flushed')
+  assert(left === 0, 'S2: a memtable holds the rows that are flushed')
   const shift = Math.max(1, 32 - Math.clz32(most - 1))
-  assert(blocks.length * 2 ** shift <= 2 ** 32, 'K2: positions of a generation fit 32 bits')
+  assert(blocks.length * 2 ** shift <= 2 ** 32, 'K2: positions of a memtable fit 32 bits')
   return { blocks, shift, rows }
 }
 
@@ -65,22 +60,22 @@ export interface SortedSlice {
 }
 
 /** Yields slices in time order, and undefined where the job may pause. */
-export function* sortGeneration(
+export function* sortMemtable(
   kernel: SortKernel,
   scratch: Scratch,
-  generation: GenerationBlocks,
+  memtable: MemtableBlocks,
 ): Generator<SortedSlice | undefined, void> {
-  const bounds = generation.rows <= sliceRowsMax ? [] : yield* quantiles(scratch.memory, generation)
+  const bounds = memtable.rows <= sliceRowsMax ? [] : yield* quantiles(scratch.memory, memtable)
   const slices = [{ from: Number.NEGATIVE_INFINITY, single: false }, ...bounds]
   for (const [index, { from: low, single }] of slices.entries()) {
     const high = slices[index + 1]?.from ?? Number.POSITIVE_INFINITY
     let rows = 0
-    for (const block of generation.blocks.keys()) {
-      if (single && rows + (generation.blocks[block] as Block).rows > sliceRowsMax) {
+    for (const block of memtable.blocks.keys()) {
+      if (single && rows + (memtable.blocks[block] as Block).rows > sliceRowsMax) {
         yield inOrder(scratch, rows)
         rows = 0
       }
-      rows += collect(scratch, generation, block, rows, { low, high, rows: generation.rows })
+      rows += collect(scratch, memtable, block, rows, { low, high, rows: memtable.rows })
       yield
     }
     if (rows > 0) yield single ? inOrder(scratch, rows) : sortSlice(kernel, scratch, rows)
@@ -99,8 +94,8 @@ export function sorterBytes(rows: number): number {
   return sortScratchBytes(slice) + slice * (8 + 8 + 4 + 4 + 4) + 64 * 1024
 }
 
-/** Ascending timestamps that split the generation into slices of probably fewer than sliceRowsMax rows. */
-function* quantiles(memory: SharedMemory, { blocks, rows }: GenerationBlocks): Generator<undefined, SliceBound[]> {
+/** Ascending timestamps that split the memtable into slices of probably fewer than sliceRowsMax rows. */
+function* quantiles(memory: SharedMemory, { blocks, rows }: MemtableBlocks): Generator<undefined, SliceBound[]> {
   const step = Math.ceil(rows / samplesMax)
   const samples: number[] = []
   for (const { timestamps, rows: filled } of blocks) {
@@ -137,14 +132,14 @@ function timestampAt(memory: SharedMemory, timestamps: number, row: number): num
 interface SliceLimits {
   readonly low: number
   readonly high: number
-  /** Rows of the generation that are flushed. Marks that refer to later rows are ignored. */
+  /** Rows of the memtable that are flushed. Marks that refer to later rows are ignored. */
   readonly rows: number
 }
 
 /** Appends timestamps and positions of the block's current rows within the limits; returns their number. */
 function collect(
   scratch: Scratch,
-  { blocks, shift, rows: all }: GenerationBlocks,
+  { blocks, shift, rows: all }: MemtableBlocks,
   index: number,
   rows: number,
   limits: SliceLimits,

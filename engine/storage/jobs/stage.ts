@@ -6,7 +6,7 @@
 import { assert } from '../../base/assert.js'
 import { blockAt, blockColumn, blockCount, blockRows } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import { flushGeneration } from './flush.js'
+import { flushMemtable } from './flush.js'
 import type { JobResult, StageWork } from './messages.js'
 import { type JobSteps, type JobTools, StorageJob } from './part-job.js'
 
@@ -16,18 +16,18 @@ export function createStageJob(tools: JobTools, job: StageWork): StorageJob {
 
 function* stage(tools: JobTools, job: StageWork): JobSteps<JobResult> {
   try {
-    for (const [columnId, ids] of job.symbolIds) replaceIds(tools.memory, job.generation, columnId, ids)
+    for (const [columnId, ids] of job.symbolIds) replaceIds(tools.memory, job.memtable, columnId, ids)
     yield
-    return yield* flushGeneration(tools, { ...job, minTxn: 0, maxTxn: 0 })
+    return yield* flushMemtable(tools, { ...job, minTxn: 0, maxTxn: 0 })
   } finally {
     for (const address of job.allocations) tools.allocator.free(address)
   }
 }
 
-function replaceIds(memory: SharedMemory, generation: number, columnId: number, ids: Int32Array): void {
+function replaceIds(memory: SharedMemory, memtable: number, columnId: number, ids: Int32Array): void {
   const { i32 } = memory
-  for (let index = 0; index < blockCount(memory, generation); index++) {
-    const block = blockAt(memory, generation, index)
+  for (let index = 0; index < blockCount(memory, memtable); index++) {
+    const block = blockAt(memory, memtable, index)
     const word = blockColumn(memory, block, columnId) >>> 2
     const rows = blockRows(memory, block)
     assert(word > 0, 'A1: a symbol column has memory')

@@ -16,7 +16,7 @@ import { listSegments } from '../../wal/replay.js'
 import type { Marks } from '../../wal/types.js'
 import type { ManifestState } from './manifest-format.js'
 
-export interface AgeQuestion {
+export interface ManifestAge {
   readonly files: Files
   /** The manifest's folder. */
   readonly directory: string
@@ -27,7 +27,7 @@ export interface AgeQuestion {
 }
 
 /** Throws CorruptionError if data or log are newer than the manifest. Changes nothing. */
-export function refuseNewer({ files, directory, state, marks, hint }: AgeQuestion): void {
+export function refuseNewerData({ files, directory, state, marks, hint }: ManifestAge): void {
   const { tables, ids } = state
   const root = posix.dirname(directory)
   for (const name of tableFolders(files, root)) {

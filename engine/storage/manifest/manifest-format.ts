@@ -145,8 +145,8 @@ export function applyRecord(state: ManifestState, record: ManifestRecord): void 
       return
     case 'origin': {
       const { connector, topic, partition, offset } = record
-      const origin = { connector, topic, partition, offset }
-      state.sourcePositions.set(sourceKey(origin), origin)
+      const sourcePosition = { connector, topic, partition, offset }
+      state.sourcePositions.set(sourceKey(sourcePosition), sourcePosition)
       if (connector === keyConnector) forgetKeys(state)
       return
     }
@@ -181,7 +181,7 @@ export function snapshotRecords(state: ManifestState): ManifestRecord[] {
     { kind: 'log', lsn: state.lsn },
     { kind: 'users', exist: state.usersExist },
     ...(state.trimmedLsn === undefined ? [] : [{ kind: 'trimmed', lsn: state.trimmedLsn } as const]),
-    ...[...state.sourcePositions.values()].map((origin) => ({ kind: 'origin', ...origin }) as const),
+    ...[...state.sourcePositions.values()].map((sourcePosition) => ({ kind: 'origin', ...sourcePosition }) as const),
   ]
   for (const [tableId, { schema, parts, flushedTxn, dictionaries }] of state.tables) {
     records.push({ kind: 'schema', schema })
@@ -258,7 +258,7 @@ export function scanFrames(path: string, content: Uint8Array, salvage = false): 
     changed ??= nonZeroAt(bytes, end, frame.at) ?? nonZeroAt(bytes, frame.at + frame.usedBytes, frame.end)
     end = frame.end
   }
-  if (!salvage && durableBehind(bytes, end) > end) throw new CorruptionError('the manifest is damaged', path, end)
+  if (!salvage && durableAfter(bytes, end) > end) throw new CorruptionError('the manifest is damaged', path, end)
   return { frames, end, format: version, changedPadding: changed }
 }
 
@@ -268,7 +268,7 @@ export function nextBlock(position: number): number {
 }
 
 /** The highest durable position named by any frame after a bad one; 0 if there is none. */
-function durableBehind(bytes: Buffer, bad: number): number {
+function durableAfter(bytes: Buffer, bad: number): number {
   let highest = 0
   for (let at = bad; at + frameHeaderBytes <= bytes.length; at += 8) {
     if (bytes.readUInt32LE(at) !== frameMagic) continue

@@ -38,7 +38,7 @@ import type { HighWater } from '../../wal/high-water.js'
 import type { Reserve } from '../../wal/reserve.js'
 import type { KafkaPosition } from '../../wal/source-position.js'
 import type { Marks } from '../../wal/types.js'
-import { refuseNewer } from './manifest-age.js'
+import { refuseNewerData } from './manifest-age.js'
 import { manifestPath, writeCheckpoint } from './manifest-checkpoint.js'
 import {
   applyRecord,
@@ -245,7 +245,7 @@ export class Manifest {
   }
 
   /** Durably raises the format to this one, if it is lower. Throws FileError. */
-  demandFormat(format: number): void {
+  requireFormat(format: number): void {
     if (this.state.format >= format) return
     if (this.waiting.length > 0) this.sync()
     this.state.format = format
@@ -254,7 +254,7 @@ export class Manifest {
 
   /** Writes the live state into another folder, for a copy of the files that it names. Throws FileError. */
   snapshot(directory: string, sourcePositions: readonly KafkaPosition[]): void {
-    const named = new Map(sourcePositions.map((origin) => [sourceKey(origin), origin]))
+    const named = new Map(sourcePositions.map((sourcePosition) => [sourceKey(sourcePosition), sourcePosition]))
     replaceManifest(this.files, directory, { ...this.state, sourcePositions: named })
   }
 
@@ -385,7 +385,7 @@ function readState(
   if (current !== undefined) {
     refuseOlder(current, marks)
     const state = replay(current.scan.frames)
-    refuseNewer({ files, directory, state, marks, hint: repairHint })
+    refuseNewerData({ files, directory, state, marks, hint: repairHint })
     return state
   }
   const found = dataBeside(files, directory)

@@ -23,7 +23,7 @@ import type { Lsn } from '../../wal/types.js'
 import type { ManifestRecord } from './manifest-format.js'
 
 interface Stream {
-  readonly origin: KafkaPosition
+  readonly sourcePosition: KafkaPosition
   /** Log position of the frame that contains this position. */
   readonly lsn: Lsn
   /** Whether the manifest contains it too. */
@@ -37,26 +37,26 @@ export class SourcePositions {
 
   /** `stored`: the positions in the manifest. */
   constructor(stored: Iterable<KafkaPosition>) {
-    for (const origin of stored) this.#set(origin, { origin, lsn: 0, named: true })
+    for (const sourcePosition of stored) this.#set(sourcePosition, { sourcePosition, lsn: 0, named: true })
   }
 
   /** Whether the stream's stored offset is `previous`; -1 for a stream without stored rows. */
-  follows(origin: SourcePosition, previous: number): boolean {
-    if (origin.kind !== sourcePositionKinds.kafka) return true
-    const known = this.#streams.get(streamKey(decodeKafkaPosition(origin)))
-    return (known?.origin.offset ?? -1) === previous
+  follows(sourcePosition: SourcePosition, previous: number): boolean {
+    if (sourcePosition.kind !== sourcePositionKinds.kafka) return true
+    const known = this.#streams.get(streamKey(decodeKafkaPosition(sourcePosition)))
+    return (known?.sourcePosition.offset ?? -1) === previous
   }
 
   /** Records that a frame at `lsn` contains rows from this source position. */
-  note(origin: SourcePosition, lsn: Lsn): void {
-    if (origin.kind !== sourcePositionKinds.kafka) return
-    const stream = decodeKafkaPosition(origin)
-    this.#set(stream, { origin: stream, lsn, named: false })
+  note(sourcePosition: SourcePosition, lsn: Lsn): void {
+    if (sourcePosition.kind !== sourcePositionKinds.kafka) return
+    const stream = decodeKafkaPosition(sourcePosition)
+    this.#set(stream, { sourcePosition: stream, lsn, named: false })
   }
 
-  #set(origin: KafkaPosition, stream: Stream): void {
-    const key = streamKey(origin)
-    if (origin.connector === keyConnector && !this.#streams.has(key)) this.#keys.push(key)
+  #set(sourcePosition: KafkaPosition, stream: Stream): void {
+    const key = streamKey(sourcePosition)
+    if (sourcePosition.connector === keyConnector && !this.#streams.has(key)) this.#keys.push(key)
     this.#streams.set(key, stream)
     // Keys are removed in bulk, which keeps the cost per key low.
     if (this.#keys.length < idempotencyKeysMax * 1.1) return
@@ -66,8 +66,8 @@ export class SourcePositions {
   /** Positions that only log frames before `beforeLsn` contain, as records for the manifest. */
   due(beforeLsn: Lsn): ManifestRecord[] {
     const records: ManifestRecord[] = []
-    for (const { origin, lsn, named } of this.#streams.values()) {
-      if (!named && lsn < beforeLsn) records.push({ kind: 'origin', ...origin })
+    for (const { sourcePosition, lsn, named } of this.#streams.values()) {
+      if (!named && lsn < beforeLsn) records.push({ kind: 'origin', ...sourcePosition })
     }
     return records
   }
@@ -81,7 +81,7 @@ export class SourcePositions {
 
   /** All positions, including the idempotency keys, oldest first. */
   get all(): KafkaPosition[] {
-    return [...this.#streams.values()].map(({ origin }) => origin)
+    return [...this.#streams.values()].map(({ sourcePosition }) => sourcePosition)
   }
 
   get positions(): KafkaPosition[] {
@@ -89,13 +89,13 @@ export class SourcePositions {
   }
 }
 
-function streamKey(origin: KafkaPosition): string {
-  return JSON.stringify([origin.connector, origin.topic, origin.partition])
+function streamKey(sourcePosition: KafkaPosition): string {
+  return JSON.stringify([sourcePosition.connector, sourcePosition.topic, sourcePosition.partition])
 }
 
 /** A request's source position in the ingest ring: kind u32 | 0 u32 | previous f64 | bytes as in a log frame. */
-export function packSourcePosition(origin: KafkaPosition, previous: number): Uint8Array {
-  const { kind, bytes } = encodeKafkaPosition(origin)
+export function packSourcePosition(sourcePosition: KafkaPosition, previous: number): Uint8Array {
+  const { kind, bytes } = encodeKafkaPosition(sourcePosition)
   const packed = new Uint8Array(packedHeaderBytes + bytes.length)
   const view = new DataView(packed.buffer)
   view.setUint32(0, kind, true)
@@ -106,13 +106,13 @@ export function packSourcePosition(origin: KafkaPosition, previous: number): Uin
 
 /** The inverse of packSourcePosition. Copies the bytes. */
 export function unpackSourcePosition(packed: Uint8Array): {
-  readonly origin: SourcePosition
+  readonly sourcePosition: SourcePosition
   readonly previous: number
 } {
   assert(packed.length >= packedHeaderBytes, 'P2: an origin has its header')
   const view = new DataView(packed.buffer, packed.byteOffset)
   const bytes = packed.slice(packedHeaderBytes)
-  return { origin: { kind: view.getUint32(0, true), bytes }, previous: view.getFloat64(8, true) }
+  return { sourcePosition: { kind: view.getUint32(0, true), bytes }, previous: view.getFloat64(8, true) }
 }
 
 const packedHeaderBytes = 16

@@ -52,7 +52,7 @@ export interface MorselTools<Morsel extends DedupMorsel> {
 }
 
 /** Whether row counts and statistics of parts and memtables may count rows that readers do not see. */
-export function mayRepeat({ version, visibleRows }: TableSnapshot): boolean {
+export function mayHaveDuplicates({ version, visibleRows }: TableSnapshot): boolean {
   if (version.removals !== undefined) return true
   if (version.schema.dedupKeys.length === 0) return false
   return visibleRows.some((rows) => rows > 0) || overlapping(version.parts).size > 0
@@ -62,7 +62,7 @@ export function mayRepeat({ version, visibleRows }: TableSnapshot): boolean {
  * Returns the runs with superseded rows marked. `again` returns the same runs with morsels of their own, because the
  * caller may use a morsel while other morsels are compared with it.
  */
-export function withoutRepeats<Morsel extends DedupMorsel, Run extends DedupRun<Morsel>>(
+export function withoutDuplicates<Morsel extends DedupMorsel, Run extends DedupRun<Morsel>>(
   runs: readonly Run[],
   again: () => readonly Run[],
   tools: DedupTools & MorselTools<Morsel>,
@@ -139,7 +139,7 @@ function findRepeats(
   later: readonly DedupMorsel[],
   tools: DedupTools,
 ): { readonly address: number; readonly own: boolean } {
-  const dead = repeatedRows(morsel, later, tools)
+  const dead = duplicateRows(morsel, later, tools)
   if (dead.length === 0) return { address: morsel.superseded, own: false }
   const { memory, arena } = tools
   const address = arena.take(morsel.rows * 4)
@@ -151,7 +151,7 @@ function findRepeats(
 }
 
 /** Rows of the morsel whose keys occur in later morsels. A row may be listed twice. */
-export function repeatedRows(morsel: DedupMorsel, later: readonly DedupMorsel[], tools: DedupTools): number[] {
+export function duplicateRows(morsel: DedupMorsel, later: readonly DedupMorsel[], tools: DedupTools): number[] {
   const nulls = tools.arena.take(nullBytes)
   try {
     const keys = new KeyTable(tools.memory, keyColumns(morsel, tools, nulls), morsel.rows)

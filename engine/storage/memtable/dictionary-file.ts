@@ -53,7 +53,7 @@ export function readDictionaryFile(files: Files, path: string, id: DictionaryFil
   if (count === 0) return { strings, end: 0 }
   if (!files.exists(path)) throw new CorruptionError('the symbol dictionary is missing', path, 0)
   const content = readAll(files, path)
-  demandFormat(content, path)
+  requireFormat(content, path)
   const view = new DataView(content.buffer)
   let end = headerMatches(content, view, id) ? readRecord(content, view, headerBytes, strings) : 0
   let changed: number | undefined
@@ -120,7 +120,7 @@ function readAll(files: Files, path: string): Uint8Array<ArrayBuffer> {
 }
 
 /** The last character of the magic is the format version. */
-function demandFormat(content: Uint8Array, path: string): void {
+function requireFormat(content: Uint8Array, path: string): void {
   const text = Buffer.from(content.buffer, content.byteOffset, Math.min(4, content.length)).toString('latin1')
   const format = /^PSD([2-9])$/.exec(text)?.[1]
   if (format !== undefined) throw CorruptionError.ofFormat(Number(format), 1, path, 0)

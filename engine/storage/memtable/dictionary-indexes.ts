@@ -77,7 +77,7 @@ export class DictionaryIndexes {
   emptyTable({ u8 }: SharedMemory, allocator: Allocator): number {
     if (this.#emptyTable !== 0) return this.#emptyTable
     const bytes = emptySlots * dictionarySlotBytes
-    this.#emptyTable = allocator.demand(bytes, budgets.ingest)
+    this.#emptyTable = allocator.allocateOrThrow(bytes, budgets.ingest)
     u8.fill(0, this.#emptyTable, this.#emptyTable + bytes)
     return this.#emptyTable
   }
@@ -91,8 +91,9 @@ export class DictionaryIndexes {
         if (address !== 0 || !this.#shedFor(budget)) return address
       }
     }
-    const demand: Allocator['demand'] = (bytes, budget) => allocate(bytes, budget) || allocator.demand(bytes, budget)
-    return { ...allocator, allocate, demand }
+    const allocateOrThrow: Allocator['allocateOrThrow'] = (bytes, budget) =>
+      allocate(bytes, budget) || allocator.allocateOrThrow(bytes, budget)
+    return { ...allocator, allocate, allocateOrThrow }
   }
 
   /** Bytes of hash tables in staging memory. */
@@ -102,7 +103,7 @@ export class DictionaryIndexes {
 
   /** Allocates memory for a hash table. Throws ResourceError. */
   takeTable(allocator: Allocator, bytes: number): number {
-    return (bytes >= evictedBytesMin && this.#takeOutside(bytes)) || allocator.demand(bytes, budgets.memtables)
+    return (bytes >= evictedBytesMin && this.#takeOutside(bytes)) || allocator.allocateOrThrow(bytes, budgets.memtables)
   }
 
   /** Allocates from staging memory; 0 if the memtables have room or staging memory has none. */

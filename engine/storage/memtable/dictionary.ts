@@ -78,7 +78,7 @@ export class SymbolDictionary implements IndexedDictionary {
     this.memory = memory
     this.allocator = allocator
     this.kernel = kernel
-    this.address = allocator.demand(dictionaryBytes, budgets.memtables)
+    this.address = allocator.allocateOrThrow(dictionaryBytes, budgets.memtables)
     memory.u8.fill(0, this.address, this.address + dictionaryBytes)
     this.set(layout.serial, ++serials)
     this.replaceSlots(slotsFirst)
@@ -280,7 +280,7 @@ export class SymbolDictionary implements IndexedDictionary {
   }
 
   private addHeap(bytes: number): void {
-    const heap = this.allocator.demand(bytes, budgets.memtables)
+    const heap = this.allocator.allocateOrThrow(bytes, budgets.memtables)
     this.heaps.push(heap)
     this.heapBytes += bytes
     this.set(layout.heapNext, heap)
@@ -290,7 +290,7 @@ export class SymbolDictionary implements IndexedDictionary {
   private addChunk(): void {
     if (this.chunks === dictionaryChunksMax) throw new ResourceError('a symbol column has too many different values')
     const entries = dictionaryChunkFirst << this.chunks
-    this.set(layout.chunks + this.chunks * 4, this.allocator.demand(entries * 8, budgets.memtables))
+    this.set(layout.chunks + this.chunks * 4, this.allocator.allocateOrThrow(entries * 8, budgets.memtables))
     this.chunks++
     this.set(layout.capacity, dictionaryChunkFirst * ((1 << this.chunks) - 1))
   }

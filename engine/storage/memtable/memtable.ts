@@ -1,4 +1,4 @@
-// One memtable generation: the committed rows of a table, from the time it was created until it is flushed, in blocks
+// One memtable: the committed rows of a table, from the time it was created until it is flushed, in blocks
 // of columns in shared memory. This file is the writer's side: it appends the decoded rows of a transaction, publishes
 // them to readers, and frees the memory. memory/column-layout.ts describes the structure.
 //
@@ -8,7 +8,7 @@
 // Invariants:
 //   1. visibleRows <= writtenRows. Readers never read rows after visibleRows, so those may be overwritten.
 //   2. A column's memory has a value for every row up to the block's row count, NULL where none was given.
-//   3. Blocks, column memory and strings do not move while the generation exists.
+//   3. Blocks, column memory and strings do not move while the memtable exists.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
@@ -16,7 +16,7 @@ import { int64Max, int64Min } from '../../base/int64.js'
 import { pageRowsMax } from '../../base/limits.js'
 import type { RowsKernel } from '../../kernels/rows.js'
 import { type Allocator, budgets } from '../../memory/budgets.js'
-import { blockHeaderBytes, generationBytes, visibleRows } from '../../memory/column-layout.js'
+import { blockHeaderBytes, memtableHeaderBytes, visibleRows } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, isVariable, typeText, widthOf } from '../../types/column-types.js'
 import type { ChunkColumn, RowChunk } from '../writer/writer-batch.js'
@@ -53,7 +53,7 @@ export class Memtable {
   readonly address: number
   /** Rows appended, visible or not. */
   rows = 0
-  /** Bytes allocated by the generation. */
+  /** Bytes allocated by the memtable. */
   bytes = 0
   private readonly memory: SharedMemory
   private readonly allocator: Allocator
@@ -76,8 +76,8 @@ export class Memtable {
     this.kernels = kernels
     this.allocator = allocator
     this.id = id
-    this.address = allocator.demand(generationBytes + heapStateBytes, budgets.memtables)
-    this.heap = this.address + generationBytes
+    this.address = allocator.allocateOrThrow(memtableHeaderBytes + heapStateBytes, budgets.memtables)
+    this.heap = this.address + memtableHeaderBytes
     memory.u8.fill(0, this.address, this.heap + heapStateBytes)
     memory.f64[(this.address + 24) >>> 3] = id
     this.allocations.push(this.address)
@@ -165,7 +165,7 @@ export class Memtable {
     return min <= max ? { min, max } : undefined
   }
 
-  /** Frees all memory. The generation must have no readers. */
+  /** Frees all memory. The memtable must have no readers. */
   free(): void {
     for (const address of this.allocations) this.allocator.free(address)
     this.allocations.length = 0
@@ -177,7 +177,7 @@ export class Memtable {
       if (block === undefined) return false
       const at = this.rows - block.firstRow
       const count = Math.min(chunk.rows - from, block.capacity - at)
-      assert(at >= 0, 'S1: rows are appended behind the last one')
+      assert(at >= 0, 'S1: rows are appended after the last one')
       assert(count > 0, 'A1: a block takes rows while it has room')
       if (!this.copyRows(chunk, from, block, at, count)) return false
       this.noteTimes(chunk, from, block, at, count, timestampId)
@@ -235,7 +235,7 @@ export class Memtable {
   }
 
   /**
-   * Copies the strings of entries that are already in the block to the generation's heap, 8-byte aligned for array
+   * Copies the strings of entries that are already in the block to the memtable's heap, 8-byte aligned for array
    * elements.
    */
   private copyStrings(column: number, at: number, count: number): boolean {

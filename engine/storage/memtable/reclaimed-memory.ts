@@ -15,6 +15,7 @@ export function reclaiming(allocator: Allocator, cache: Pick<ChunkCache, 'giveBa
       if (address !== 0 || budget !== budgets.memtables || !fits(bytes) || !cache.giveBack()) return address
     }
   }
-  const demand: Allocator['demand'] = (bytes, budget) => allocate(bytes, budget) || allocator.demand(bytes, budget)
-  return { ...allocator, allocate, demand }
+  const allocateOrThrow: Allocator['allocateOrThrow'] = (bytes, budget) =>
+    allocate(bytes, budget) || allocator.allocateOrThrow(bytes, budget)
+  return { ...allocator, allocate, allocateOrThrow }
 }

@@ -31,7 +31,7 @@ export class PartMarks {
     this.memory = memory
     this.partId = partId
     this.rows = rows
-    this.address = allocator.demand(rows * 4, budgets.memtables)
+    this.address = allocator.allocateOrThrow(rows * 4, budgets.memtables)
     memory.u32.fill(0, this.address >>> 2, (this.address >>> 2) + rows)
   }
 

@@ -43,9 +43,9 @@ export class Arena implements Allocator {
     return gap.address
   }
 
-  demand(bytes: number): number {
+  allocateOrThrow(bytes: number): number {
     const address = this.allocate(bytes)
-    return address !== 0 ? address : this.outer.demand(bytes, this.budget)
+    return address !== 0 ? address : this.outer.allocateOrThrow(bytes, this.budget)
   }
 
   free(address: number): void {

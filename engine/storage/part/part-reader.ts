@@ -87,7 +87,7 @@ class PartReader implements PartAccess {
     this.memory = memory
     this.cache = cache
     // Work buffers are allocated from the cache's budget, so allocating them evicts chunks.
-    const evicting: Allocator = { ...allocator, demand: (bytes) => cache.reserve(bytes) }
+    const evicting: Allocator = { ...allocator, allocateOrThrow: (bytes) => cache.reserve(bytes) }
     this.windows = new PageWindows(evicting)
     this.partFiles = new PartFiles((path) =>
       isSidecar(path) ? new RemotePartFile(files, path, this.remote) : files.open(path, 'read'),

@@ -30,7 +30,7 @@ export class Scratch {
     const known = this.blocks.get(name)
     if (known !== undefined && known.bytes >= bytes) return known.address
     if (known !== undefined && retained === 0) this.drop(name)
-    const address = this.allocator.demand(bytes + slackBytes, this.budget)
+    const address = this.allocator.allocateOrThrow(bytes + slackBytes, this.budget)
     if (known !== undefined && retained > 0) {
       this.memory.u8.copyWithin(address, known.address, known.address + retained)
       this.allocator.free(known.address)

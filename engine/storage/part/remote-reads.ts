@@ -1,6 +1,6 @@
-// Which blocks of a remote part (one whose rows are only in the object store) the pages of a scan need. Pages of a column
-// lie one behind the other in a part, so the pages that a scan reads next are requested together with those that it waits
-// for.
+// Which blocks of a remote part (one whose rows are only in the object store) the pages of a scan need. Pages of a
+// column are stored one after the other in a part, so the pages that a scan reads next are requested together with
+// those that it waits for.
 
 import { assert } from '../../base/assert.js'
 import type { PartHandle } from './part-access.js'
@@ -14,7 +14,9 @@ const MIB = 1024 * 1024
 const columnAheadBytes = 4 * MIB
 const aheadBytes = 64 * MIB
 
-/** Whether the page of these columns can be read; otherwise it is requested. Throws ResourceError if that has failed. */
+/**
+ * Whether the page of these columns can be read; otherwise it is requested. Throws ResourceError if that has failed.
+ */
 export function pagesReady(
   blocks: RemoteBlocks,
   part: PartHandle,

@@ -6,7 +6,7 @@
 //   header   JSON text (SidecarHeader)
 //   ranges   the bytes of each range of the header, one after the other
 //
-// The ranges are the dictionary page of each column, with its page header, and everything behind the last page: symbol
+// The ranges are the dictionary page of each column, with its page header, and everything after the last page: symbol
 // ids, column and offset indexes, the part index with place, size, checksum and statistics of every page, and the
 // footer. Each has a CRC-32.
 //
@@ -102,7 +102,7 @@ function rangesOf({ columns, firstRows }: PartIndex, size: number): { offset: nu
     passed(dictionary)
     ranges.push({ offset: dictionary.offset, bytes: dictionary.headerBytes + dictionary.bytes })
   }
-  assert(end < size, 'F2: a part has a footer behind its pages')
+  assert(end < size, 'F2: a part has a footer after its pages')
   return [...ranges.sort((a, b) => a.offset - b.offset), { offset: end, bytes: size - end }]
 }
 

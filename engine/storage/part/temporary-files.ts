@@ -43,7 +43,7 @@ export function temporaryFiles(folder: TemporaryFolder): TemporaryFiles {
   return {
     create: () => {
       const { files, directory, threadId } = folder
-      demandRoom(folder)
+      requireRoom(folder)
       const path = join(directory, `query-${process.pid}-${threadId}-${created++}`)
       const file = files.open(path, 'create')
       try {
@@ -71,7 +71,7 @@ class UnnamedFile implements TemporaryFile {
   append(bytes: Uint8Array): void {
     this.#sinceChecked += bytes.length
     if (this.#sinceChecked >= checkBytes) {
-      demandRoom(this.#folder)
+      requireRoom(this.#folder)
       this.#sinceChecked = 0
     }
     this.#file.write([bytes], this.size)
@@ -89,7 +89,7 @@ class UnnamedFile implements TemporaryFile {
   }
 }
 
-function demandRoom({ files, directory, memory }: TemporaryFolder): void {
+function requireRoom({ files, directory, memory }: TemporaryFolder): void {
   const free = files.freeBytes(directory)
   const least = metricOf(memory, 'freeBytesMin') * roomFactor
   if (free >= least + checkBytes) return

@@ -35,7 +35,7 @@ import { Replay } from './replay.js'
 import { ReplayFlush } from './replay-flush.js'
 
 /** Generation ids reserved for one start; the next start begins after them. */
-const generationIdsPerStart = 1_000_000_000
+const memtableIdsPerStart = 1_000_000_000
 /** Share of the memtables' memory that symbols may take when they are loaded from files. */
 const loadedShare = 0.4
 
@@ -64,7 +64,7 @@ export function recoverWriter(given: WriterOptions): WriterState {
   const nextPartId = manifest.ids.part
   const reservedEnd = nextPartId + partIdsPerFlush * 16
   const records: readonly ManifestRecord[] = [
-    { kind: 'ids', part: reservedEnd, generation: manifest.ids.generation + generationIdsPerStart },
+    { kind: 'ids', part: reservedEnd, generation: manifest.ids.generation + memtableIdsPerStart },
     { kind: 'trimmed', lsn: report.startLsn },
     ...truncations(manifest, replay),
     ...drops(manifest, catalog),
@@ -93,10 +93,10 @@ export function recoverWriter(given: WriterOptions): WriterState {
       qwp: new QwpDecoder({ memory, allocator, catalog, settings: newTables }),
     },
     sourcePositions,
-    ...nothingUnderWay(),
+    ...noWorkInProgress(),
     nextPartId,
     partIdsEnd,
-    nextGenerationId: replay.nextGenerationId,
+    nextMemtableId: replay.nextMemtableId,
     lastEndLsn,
     settledLsn: report.endLsn,
     manifestBroken: !isCommitted,
@@ -107,7 +107,7 @@ export function recoverWriter(given: WriterOptions): WriterState {
   }
 }
 
-function nothingUnderWay() {
+function noWorkInProgress() {
   return {
     ...{
       pending: [],

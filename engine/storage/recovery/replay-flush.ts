@@ -17,13 +17,13 @@ import { frameKinds, type Lsn, type WalFrame } from '../../wal/types.js'
 import { createFlushJob } from '../jobs/flush.js'
 import { type Job, partIdsPerFlush } from '../jobs/messages.js'
 import { type JobTools, pageCodecDefault } from '../jobs/part-job.js'
+import { readOnly } from '../maintenance/read-only.js'
 import type { Manifest } from '../manifest/manifest.js'
 import type { PartDescriptor } from '../schema/schema.js'
-import { readOnly } from '../upkeep/read-only.js'
 import type { WriterCatalog } from '../writer/writer-catalog.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from '../writer/writer-records.js'
 import type { WriterOptions } from '../writer/writer-state.js'
-import type { Generation, WriterTable } from '../writer/writer-table.js'
+import type { MemtableEntry, WriterTable } from '../writer/writer-table.js'
 import { type RemovedRows, removalsOf } from './replayed-removals.js'
 
 export interface ReplayFlushOptions {
@@ -34,7 +34,7 @@ export interface ReplayFlushOptions {
 }
 
 export class ReplayFlush {
-  /** Number of generations that became parts. */
+  /** Number of memtables that became parts. */
   count = 0
   private readonly options: WriterOptions
   private readonly manifest: Manifest
@@ -53,26 +53,26 @@ export class ReplayFlush {
   }
 
   /**
-   * Flushes the largest of the tables' oldest generations, or writes symbols; false if nothing can be freed. `lsn`:
+   * Flushes the largest of the tables' oldest memtables, or writes symbols; false if nothing can be freed. `lsn`:
    * position of the frame being replayed. `complete` applies the removals of rows that follow in the log. Throws
    * FileError.
    */
   makeRoom(lsn: Lsn, stays: (table: WriterTable) => boolean, complete: (table: WriterTable) => void): boolean {
-    let best: { readonly table: WriterTable; readonly generation: Generation } | undefined
+    let best: { readonly table: WriterTable; readonly entry: MemtableEntry } | undefined
     for (const table of this.catalog.byId.values()) {
-      const [generation] = table.generations
-      if (generation === undefined || generation.memtable.rows === 0 || stays(table)) continue
-      const { bytes } = generation.memtable
-      if (best === undefined || bytes > best.generation.memtable.bytes) best = { table, generation }
+      const [entry] = table.memtables
+      if (entry === undefined || entry.memtable.rows === 0 || stays(table)) continue
+      const { bytes } = entry.memtable
+      if (best === undefined || bytes > best.entry.memtable.bytes) best = { table, entry }
     }
     if (best !== undefined && this.isRelocated(best.table.id, lsn)) {
       forgetRows(best.table)
       return true
     }
-    this.demandRoom()
+    this.requireRoom()
     if (best === undefined) return this.nameSymbols(stays)
     complete(best.table)
-    this.flush(best.table, best.generation)
+    this.flush(best.table, best.entry)
     return true
   }
 
@@ -81,7 +81,7 @@ export class ReplayFlush {
     const isNamed = ({ dictionaries, namedSymbols }: WriterTable): boolean =>
       [...dictionaries].every(([columnId, { count }]) => count === (namedSymbols.get(columnId) ?? 0))
     const tables = [...this.catalog.byId.values()].filter(
-      (table) => table.generations.length === 0 && !isNamed(table) && !stays(table),
+      (table) => table.memtables.length === 0 && !isNamed(table) && !stays(table),
     )
     if (tables.length === 0) return false
     writeSymbols(this.options, tables)
@@ -136,20 +136,20 @@ export class ReplayFlush {
   }
 
   /** Throws if the disk is full, because parts and symbols need files. */
-  private demandRoom(): void {
+  private requireRoom(): void {
     if (this.manifest.takesRecords) return
     const message = 'the disk is full, and the memory does not suffice to replay the log without flushing'
     throw new FileError(message, 'ENOSPC')
   }
 
-  private flush(table: WriterTable, generation: Generation): void {
+  private flush(table: WriterTable, entry: MemtableEntry): void {
     const { manifest, options } = this
-    const { memtable, minTxn, maxTxn } = generation
+    const { memtable, minTxn, maxTxn } = entry
     const firstPartId = manifest.ids.part
     manifest.commit([{ kind: 'ids', part: firstPartId + partIdsPerFlush }])
     memtable.publish(memtable.rows)
-    const version = { ...table.describeSettled(), generations: [{ id: memtable.id, address: memtable.address }] }
-    const rest = { generation: memtable.address, rows: memtable.rows, minTxn, maxTxn, firstPartId }
+    const version = { ...table.describeSettled(), memtables: [{ id: memtable.id, address: memtable.address }] }
+    const rest = { memtable: memtable.address, rows: memtable.rows, minTxn, maxTxn, firstPartId }
     const parts = this.run({ kind: 'flush', version, ...rest })
     assert(parts.reduce((sum, { rows }) => sum + rows, 0) <= memtable.rows, 'S2: a flush writes every row once')
     writeSymbols(options, [table])
@@ -163,11 +163,11 @@ export class ReplayFlush {
     ])
     schemaWritten(table, 0)
     symbolsNamed(table)
-    assert(maxTxn >= table.flushedTxn, 'T2: generations are flushed in their order')
+    assert(maxTxn >= table.flushedTxn, 'T2: memtables are flushed in their order')
     table.parts = [...table.parts, ...parts]
     table.redescribe(described, maxTxn)
     table.flushedTxn = maxTxn
-    table.generations = table.generations.filter((other) => other !== generation)
+    table.memtables = table.memtables.filter((other) => other !== entry)
     memtable.free()
     this.count++
     options.log('I', 'writer', `flushed during the replay [table=${table.schema.name}, rows=${rest.rows}]`)
@@ -184,6 +184,6 @@ export class ReplayFlush {
 
 /** Frees the replayed rows of the table. */
 export function forgetRows(table: WriterTable): void {
-  for (const { memtable } of table.generations) memtable.free()
-  table.generations = []
+  for (const { memtable } of table.memtables) memtable.free()
+  table.memtables = []
 }

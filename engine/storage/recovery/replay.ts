@@ -34,7 +34,7 @@ import {
 import type { WriterCatalog } from '../writer/writer-catalog.js'
 import { noteSchemaChange } from '../writer/writer-commit.js'
 import type { WriterOptions } from '../writer/writer-state.js'
-import type { Generation, WriterTable } from '../writer/writer-table.js'
+import type { MemtableEntry, WriterTable } from '../writer/writer-table.js'
 import { forgetRows, type ReplayFlush } from './replay-flush.js'
 import { type RemovedRows, ReplayedRemovals, removalsOf } from './replayed-removals.js'
 
@@ -46,7 +46,7 @@ export interface ReplayTools {
   readonly catalog: WriterCatalog
   readonly flush: ReplayFlush
   readonly sourcePositions: SourcePositions
-  /** Maximum rows of a generation. */
+  /** Maximum rows of a memtable. */
   readonly flushRows: number
 }
 
@@ -54,7 +54,7 @@ export class Replay {
   rows = 0
   /** Parts that truncated tables lose, which the manifest must be told. */
   readonly truncated = new Map<WriterTable, PartDescriptor[]>()
-  nextGenerationId: number
+  nextMemtableId: number
   private readonly options: WriterOptions
   private readonly catalog: WriterCatalog
   private readonly flush: ReplayFlush
@@ -67,12 +67,12 @@ export class Replay {
   /** Symbols after a gap in the ids, by table and column. */
   private readonly waiting = new Map<string, WaitingSymbols>()
 
-  constructor({ options, catalog, flush, sourcePositions, flushRows }: ReplayTools, nextGenerationId: number) {
+  constructor({ options, catalog, flush, sourcePositions, flushRows }: ReplayTools, nextMemtableId: number) {
     this.options = options
     this.catalog = catalog
     this.flush = flush
     this.sourcePositions = sourcePositions
-    this.nextGenerationId = nextGenerationId
+    this.nextMemtableId = nextMemtableId
     this.flushRows = flushRows
     this.heap = new BatchHeap(options.memory, options.allocator)
   }
@@ -96,8 +96,8 @@ export class Replay {
     this.fillGaps()
     this.heap.free()
     this.catalog.rebuildNames()
-    for (const { generations } of this.catalog.byId.values()) {
-      for (const { memtable, maxTxn } of generations) {
+    for (const { memtables } of this.catalog.byId.values()) {
+      for (const { memtable, maxTxn } of memtables) {
         memtable.mark(maxTxn, 0)
         memtable.publish(memtable.rows)
       }
@@ -105,10 +105,10 @@ export class Replay {
   }
 
   private transaction(frame: WalFrame): void {
-    const { origin, ddl, tables } = decodeRows(frame.payload)
+    const { sourcePosition, ddl, tables } = decodeRows(frame.payload)
     this.catalog.indexes.beginRequest()
     this.lsn = frame.lsn
-    this.sourcePositions.note(origin, frame.lsn)
+    this.sourcePositions.note(sourcePosition, frame.lsn)
     for (const change of ddl) this.change(change as LoggedChange, frame.lsn)
     for (const rows of tables) {
       const table = this.catalog.byId.get(rows.tableId)
@@ -200,17 +200,17 @@ export class Replay {
 
   /** Returns false or throws ResourceError if the memory is exhausted; no row is added then. */
   private appendRows(table: WriterTable, rows: TableRows, frame: WalFrame): boolean {
-    const generation = this.openGeneration(table)
-    const { memtable } = generation
+    const entry = this.openMemtable(table)
+    const { memtable } = entry
     const before = memtable.rows
     let complete = false
     try {
       complete = this.stageRows(table, rows, memtable)
-      if (complete) generation.dedup?.add(before, memtable.rows)
+      if (complete) entry.dedup?.add(before, memtable.rows)
     } catch (thrown) {
       memtable.cut(before)
-      // The index contains rows that were removed, so the generation accepts no more rows.
-      if (complete) this.closeGeneration(table, generation)
+      // The index contains rows that were removed, so the memtable accepts no more rows.
+      if (complete) this.closeMemtable(table, entry)
       throw thrown
     }
     if (!complete) {
@@ -220,21 +220,21 @@ export class Replay {
     this.rows += rows.rowCount
     assert(memtable.rows - before === rows.rowCount, 'S2: every row of a frame is replayed')
     table.transaction = rows.transaction
-    this.removals.note(table, generation, rows.transaction, before)
+    this.removals.note(table, entry, rows.transaction, before)
     const { tableId, transaction, rowCount, minTimestamp: minTs, maxTimestamp: maxTs } = rows
     noteTransaction(this.options.memory, { tableId, transaction, rows: rowCount, micros: 0, minTs, maxTs })
-    assert(rows.transaction >= generation.maxTxn, 'T2: transactions are replayed in their order')
-    generation.maxTxn = rows.transaction
-    generation.firstLsn = Math.min(generation.firstLsn, frame.lsn)
-    generation.lastLsn = frame.endLsn
+    assert(rows.transaction >= entry.maxTxn, 'T2: transactions are replayed in their order')
+    entry.maxTxn = rows.transaction
+    entry.firstLsn = Math.min(entry.firstLsn, frame.lsn)
+    entry.lastLsn = frame.endLsn
     return true
   }
 
-  private closeGeneration(table: WriterTable, generation: Generation): void {
-    generation.state = 'frozen'
-    if (generation.memtable.rows > 0) return
-    table.generations = table.generations.filter((other) => other !== generation)
-    generation.memtable.free()
+  private closeMemtable(table: WriterTable, entry: MemtableEntry): void {
+    entry.state = 'frozen'
+    if (entry.memtable.rows > 0) return
+    table.memtables = table.memtables.filter((other) => other !== entry)
+    entry.memtable.free()
   }
 
   private stageRows(table: WriterTable, rows: TableRows, memtable: Memtable): boolean {
@@ -261,11 +261,11 @@ export class Replay {
     return [...this.waiting.values()].some((waiting) => waiting.table === table && waiting.strings.size > 0)
   }
 
-  private openGeneration(table: WriterTable): Generation {
+  private openMemtable(table: WriterTable): MemtableEntry {
     const { open } = table
     if (open !== undefined && open.memtable.rows < this.flushRows) return open
     if (open !== undefined) open.state = 'frozen'
-    return table.addGeneration(this.nextGenerationId++, this.options.clock)
+    return table.addMemtable(this.nextMemtableId++, this.options.clock)
   }
 
   /**

@@ -8,7 +8,7 @@ import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
 import { decodeRowNumbers } from '../memtable/removed-rows.js'
 import type { LoggedChange } from '../schema/logged-change.js'
-import type { Generation, WriterTable } from '../writer/writer-table.js'
+import type { MemtableEntry, WriterTable } from '../writer/writer-table.js'
 
 export type RemovedRows = Extract<LoggedChange, { kind: 'remove' }>
 
@@ -31,21 +31,21 @@ interface ReplayedRows {
   readonly transactions: number[]
   readonly firstRows: number[]
   /** The number of a memtable's first row. */
-  readonly starts: Map<Generation, number>
+  readonly starts: Map<MemtableEntry, number>
 }
 
 export class ReplayedRemovals {
   private readonly tables = new Map<WriterTable, ReplayedRows>()
 
-  /** Records that the generation has the rows of the transaction, from its row `before` on. */
-  note(table: WriterTable, generation: Generation, transaction: number, before: number): void {
+  /** Records that the memtable has the rows of the transaction, from its row `before` on. */
+  note(table: WriterTable, entry: MemtableEntry, transaction: number, before: number): void {
     const replayed = this.tables.get(table) ?? startOf(table)
     this.tables.set(table, replayed)
     assert(transaction > (replayed.transactions.at(-1) ?? 0), 'T2: transactions are replayed in their order')
-    if (!replayed.starts.has(generation)) replayed.starts.set(generation, replayed.rows)
+    if (!replayed.starts.has(entry)) replayed.starts.set(entry, replayed.rows)
     replayed.transactions.push(transaction)
     replayed.firstRows.push(replayed.rows)
-    replayed.rows += generation.memtable.rows - before
+    replayed.rows += entry.memtable.rows - before
   }
 
   /** The replayed rows of the table were replaced. */
@@ -78,13 +78,13 @@ function startOf({ flushedTxn }: WriterTable): ReplayedRows {
 
 /** Rows that were flushed during the replay were marked before, and later rows are not replayed yet. */
 function markRow(table: WriterTable, { starts }: ReplayedRows, row: number): void {
-  const generation = table.generations.findLast((one) => (starts.get(one) ?? Number.POSITIVE_INFINITY) <= row)
-  if (generation === undefined) return
-  const { memtable } = generation
-  const number = row - (starts.get(generation) ?? 0)
+  const entry = table.memtables.findLast((one) => (starts.get(one) ?? Number.POSITIVE_INFINITY) <= row)
+  if (entry === undefined) return
+  const { memtable } = entry
+  const number = row - (starts.get(entry) ?? 0)
   if (number >= memtable.rows) return
   if (!memtable.reserveMark(number)) throw new ResourceError('out of memory for removed rows')
   memtable.markSuperseded(number, 1)
-  generation.hasRemovals = true
+  entry.hasRemovals = true
   table.hasRemovals = true
 }

@@ -73,7 +73,7 @@ function created(draft: Draft, { schema }: Extract<SchemaChange, { kind: 'create
   if (schema.materialized !== undefined)
     throw new SqlError('CREATE MATERIALIZED VIEW cannot run within a transaction', 0)
   const whole: TableSchema = { ...schema, id, version: 1 }
-  const version: TableVersion = { version: 0, schema: whole, parts: [], generations: [], dictionaries: [] }
+  const version: TableVersion = { version: 0, schema: whole, parts: [], memtables: [], dictionaries: [] }
   return withTable(draft, id, { version, base: null, emptied: false, rebuilt: false, retyped: new Map() })
 }
 
@@ -141,7 +141,7 @@ export function keepsRows({ version, rebuilt }: DraftTable): boolean {
 }
 
 /** Throws SqlError if another transaction has changed the table since. */
-export function demandUnchanged({ base }: DraftTable, stored: TableVersion | undefined): void {
+export function requireUnchanged({ base }: DraftTable, stored: TableVersion | undefined): void {
   if (base === null || stored?.schema.version === base.schema.version) return
   throw changedMeanwhile(base.schema.name)
 }

@@ -189,7 +189,7 @@ export function isTable({ view, sequence, labels }: Pick<TableSchema, 'view' | '
 }
 
 /** Throws SqlError for a materialized view, whose rows only a refresh changes. */
-export function demandTable({ name, materialized }: Pick<TableSchema, 'name' | 'materialized'>, position = 0): void {
+export function requireTable({ name, materialized }: Pick<TableSchema, 'name' | 'materialized'>, position = 0): void {
   if (materialized !== undefined) throw new SqlError(`cannot modify materialized view [view=${name}]`, position)
 }
 
@@ -207,7 +207,7 @@ export function findColumn(schema: TableSchema, name: string): ColumnSchema | un
 }
 
 /** The column of this name. Throws SqlError if there is none. */
-export function demandColumn(
+export function requireColumn(
   schema: TableSchema,
   { name, position }: { name: string; position: number },
 ): ColumnSchema {
@@ -268,9 +268,9 @@ export function sidecarFileOf({ file }: Pick<PartDescriptor, 'file'>): string {
 /** A part as a schema contains it, in JSON types. */
 export type DetachedPart = Omit<PartDescriptor, 'minTs' | 'maxTs'> & { readonly minTs: string; readonly maxTs: string }
 
-interface GenerationRef {
+interface MemtableRef {
   readonly id: number
-  /** Address of the GENERATION structure (memory/column-layout.ts). */
+  /** Address of the MEMTABLE structure (memory/column-layout.ts). */
   readonly address: number
 }
 
@@ -289,8 +289,8 @@ export interface TableVersion {
   readonly version: number
   readonly schema: TableSchema
   readonly parts: readonly PartDescriptor[]
-  /** Memtable generations, oldest first. The last one is open, the others are frozen and being flushed. */
-  readonly generations: readonly GenerationRef[]
+  /** Memtables, oldest first. The last one is open, the others are frozen and being flushed. */
+  readonly memtables: readonly MemtableRef[]
   /** Dictionaries of the SYMBOL columns: [columnId, address]. */
   readonly dictionaries: readonly (readonly [number, number])[]
   /** Transactions up to this one are in parts, or their rows were removed. */
@@ -302,14 +302,14 @@ export interface TableVersion {
    * each such part (memtable/removed-rows.ts).
    */
   readonly removals?: readonly (readonly [partId: number, address: number, count: number])[]
-  /** Number of rows in parts and flushed generations superseded by rows with equal keys, since the start. */
+  /** Number of rows in parts and flushed memtables superseded by rows with equal keys, since the start. */
   readonly repeats?: number
 }
 
-/** A read snapshot of a table: its version and the visible rows of each generation, taken under one sequence lock. */
+/** A read snapshot of a table: its version and the visible rows of each memtable, taken under one sequence lock. */
 export interface TableSnapshot {
   readonly version: TableVersion
-  /** Visible rows per entry of version.generations. */
+  /** Visible rows per entry of version.memtables. */
   readonly visibleRows: readonly number[]
   /** Removals of rows by later transactions are not visible; absent: all are. */
   readonly transaction?: number

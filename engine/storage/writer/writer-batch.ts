@@ -58,7 +58,7 @@ export class BatchHeap {
     const last = this.chunks.at(-1)
     if (last === undefined || this.used + wanted > last.bytes) {
       const size = Math.max(wanted, Math.min(heapBytesMax, (last?.bytes ?? heapBytesFirst / 2) * 2))
-      this.chunks.push({ address: this.allocator.demand(size, budgets.ingest), bytes: size })
+      this.chunks.push({ address: this.allocator.allocateOrThrow(size, budgets.ingest), bytes: size })
       this.used = 0
     }
     const chunk = this.chunks.at(-1)
@@ -109,7 +109,7 @@ export function chunkColumn(allocator: Allocator, chunk: RowChunk, id: number, t
   const known = chunk.columns.get(id)
   if (known !== undefined) return known
   const width = widthOf(type)
-  const address = allocator.demand(chunk.capacity * width + paddingBytes, budgets.ingest)
+  const address = allocator.allocateOrThrow(chunk.capacity * width + paddingBytes, budgets.ingest)
   const column: ChunkColumn = { id, type, width, address, filled: 0 }
   chunk.columns.set(id, column)
   return column

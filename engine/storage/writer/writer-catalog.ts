@@ -207,7 +207,7 @@ export class WriterCatalog {
     for (const [table, schema] of this.before) {
       table.schema = schema
       table.shapeEpoch++
-      for (const { memtable } of table.generations) memtable.forgetColumns(schema.columns.length)
+      for (const { memtable } of table.memtables) memtable.forgetColumns(schema.columns.length)
       table.removeUnknownDictionaries()
     }
     const { isRenamed } = this

@@ -12,15 +12,15 @@ import { isTableName } from '../schema/names.js'
 import type { PartDescriptor, TableSchema } from '../schema/schema.js'
 import { finishedSchema } from '../schema/schema.js'
 import { changeSchema } from '../schema/schema-change.js'
-import { freesRoom } from './making-room.js'
+import { freesSpace } from './free-space.js'
 import { removeTableFiles } from './recovery-orphans.js'
 import { noteSchemaChange } from './writer-commit.js'
-import { discardParts, flushed, freeGeneration } from './writer-flush.js'
+import { discardParts, flushed, freeMemtable } from './writer-flush.js'
 import { whenIdle } from './writer-jobs.js'
-import { demandFormat, whenPaid } from './writer-manifest.js'
+import { afterPendingRecords, requireFormat } from './writer-manifest.js'
 import { changePartitions } from './writer-partitions.js'
 import { whenUnpinned } from './writer-pin.js'
-import { rewriteParts, whenUntouched } from './writer-rewrite.js'
+import { afterRewrite, rewriteParts } from './writer-rewrite.js'
 import { logChange, replaceSchema } from './writer-schema.js'
 import { enqueue, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
@@ -30,7 +30,7 @@ import { changeTypes } from './writer-type.js'
 export function applyChange(state: WriterState, requestId: number, change: SchemaChange): void {
   const table = change.kind === 'createTable' ? undefined : state.catalog.byId.get(change.tableId)
   if (table === undefined || change.kind === 'dropTable') attemptChange(state, requestId, change)
-  else whenUntouched(state, table, () => attemptChange(state, requestId, change))
+  else afterRewrite(state, table, () => attemptChange(state, requestId, change))
 }
 
 function attemptChange(state: WriterState, requestId: number, change: SchemaChange): void {
@@ -48,7 +48,7 @@ function attempt(state: WriterState, requestId: number, work: () => void): void 
 }
 
 function changeTable(state: WriterState, requestId: number, change: SchemaChange): void {
-  if (state.wal.state === 'poisoned' && freesRoom(change)) state.wal.makeRoom()
+  if (state.wal.state === 'poisoned' && freesSpace(change)) state.wal.makeRoom()
   if (change.kind === 'createTable') {
     createTable(state, requestId, change)
     return
@@ -103,7 +103,7 @@ function createTable(
   }
   if (!isTableName(schema.name)) throw new SqlError(`invalid table name [name=${schema.name}]`, 0)
   const whole: TableSchema = { ...schema, id: state.catalog.nextTableId, version: 1 }
-  if (schema.materialized !== undefined) demandFormat(state, formats.materializedViews)
+  if (schema.materialized !== undefined) requireFormat(state, formats.materializedViews)
   const firstLsn = state.wal.headLsn
   const endLsn = logChange(state, { kind: 'schema', schema: whole })
   const table = state.catalog.add(whole)
@@ -133,7 +133,7 @@ export function removeTable(state: WriterState, table: WriterTable, endLsn: Lsn)
   state.decoders.qwp.forget(table)
   state.dropped.set(table.id, table)
   emptyTable(state, table, heldRows(table), endLsn)
-  table.generations = []
+  table.memtables = []
   table.retire(() => whenIdle(state, table, () => forget(state, table)))
   return () => {
     state.pendingRecords.push(({ tables }) => (tables.has(table.id) ? [{ kind: 'drop', tableId: table.id }] : []))
@@ -144,22 +144,22 @@ export function removeTable(state: WriterState, table: WriterTable, endLsn: Lsn)
 function forget(state: WriterState, table: WriterTable): void {
   table.freeAll()
   state.dropped.delete(table.id)
-  whenPaid(state, () => whenUnpinned(state, () => removeTableFiles(state.options, table.id)))
+  afterPendingRecords(state, () => whenUnpinned(state, () => removeTableFiles(state.options, table.id)))
 }
 
 function truncateTable(state: WriterState, requestId: number, table: WriterTable): void {
   const { transaction } = table
   const endLsn = logChange(state, { kind: 'truncate', tableId: table.id, transaction })
   const after = removeRows(state, table, heldRows(table), endLsn)
-  table.generations = []
+  table.memtables = []
   enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })], after })
 }
 
 /** The contents of a table at some time. */
-export type HeldRows = Pick<WriterTable, 'transaction' | 'parts' | 'generations' | 'neededLsn'>
+export type HeldRows = Pick<WriterTable, 'transaction' | 'parts' | 'memtables' | 'neededLsn'>
 
-export function heldRows({ transaction, parts, generations, neededLsn }: WriterTable): HeldRows {
-  return { transaction, parts, generations, neededLsn }
+export function heldRows({ transaction, parts, memtables, neededLsn }: WriterTable): HeldRows {
+  return { transaction, parts, memtables, neededLsn }
 }
 
 /** Removes these rows, as logged by the frame that ends at `endLsn`. Call the result when that is acknowledged. */
@@ -173,20 +173,20 @@ export function removeRows(state: WriterState, table: WriterTable, rows: HeldRow
 
 /** Removes the rows from the table; memory and files are freed when they have no readers. */
 function emptyTable(state: WriterState, table: WriterTable, rows: HeldRows, endLsn: Lsn): void {
-  const { parts, generations, neededLsn, transaction } = rows
+  const { parts, memtables, neededLsn, transaction } = rows
   state.removals.push({ endLsn, retainedLsn: Math.min(neededLsn, table.symbolsLsn) })
   table.parts = []
   table.flushedTxn = transaction
   const freeMarks = table.takeMarks(parts)
   // Not only when they are freed: an UPDATE or DELETE that waits for their flush may hold a snapshot that contains them.
   const ended = (): void => {
-    for (const generation of generations) flushed(state, generation)
+    for (const entry of memtables) flushed(state, entry)
   }
   enqueue(state, { after: ended })
   table.retire(() => {
     freeMarks()
-    for (const generation of generations) freeGeneration(state, generation)
-    whenPaid(state, () => discardParts(state, parts))
+    for (const entry of memtables) freeMemtable(state, entry)
+    afterPendingRecords(state, () => discardParts(state, parts))
   })
 }
 

@@ -16,7 +16,7 @@ import type { LoggedChange } from '../schema/logged-change.js'
 import { dayColumns, type TableVersion } from '../schema/schema.js'
 import { frameColumns, type RowChunk, settleChunk } from './writer-batch.js'
 import type { WriterState } from './writer-state.js'
-import type { Generation, WriterTable } from './writer-table.js'
+import type { MemtableEntry, WriterTable } from './writer-table.js'
 
 /** The staged rows of one table. */
 export interface StagedTable {
@@ -51,7 +51,7 @@ const noExtra: CommitExtra = {
 
 interface Appended {
   readonly staged: StagedTable
-  readonly generation: Generation
+  readonly entry: MemtableEntry
   readonly rowsBefore: number
   readonly fresh: boolean
 }
@@ -65,7 +65,7 @@ export function commitRows(
   state: WriterState,
   tables: readonly StagedTable[],
   receipts: (lsn: Lsn) => Receipt[],
-  origin: SourcePosition = noSourcePosition,
+  sourcePosition: SourcePosition = noSourcePosition,
   extra: CommitExtra = noExtra,
 ): boolean {
   for (const { table, chunks } of tables) {
@@ -82,7 +82,7 @@ export function commitRows(
   const changed = state.catalog.changed()
   let endLsn: Lsn
   try {
-    endLsn = appendFrame(state, appended, extra.ddl(), changed, origin)
+    endLsn = appendFrame(state, appended, extra.ddl(), changed, sourcePosition)
   } catch (thrown) {
     takeBack(appended)
     extra.undone()
@@ -92,7 +92,7 @@ export function commitRows(
   assert(endLsn > firstLsn, 'L2: a frame moves the head of the log')
   if (appended.some(isLate)) addMetric(state.options.memory, 'lateCommits', 1)
   state.catalog.keep()
-  state.sourcePositions.note(origin, firstLsn)
+  state.sourcePositions.note(sourcePosition, firstLsn)
   state.lastEndLsn = endLsn
   extra.logged(endLsn)
   for (const table of changed) noteSchemaChange(table, firstLsn)
@@ -109,7 +109,7 @@ export function commitRows(
   state.pending.push({
     endLsn,
     taken: { ms: state.options.clock.monotonicMs(), rows: rowsOf(tables) },
-    visible: appended.map(({ generation: { memtable } }) => ({ memtable, rows: memtable.rows })),
+    visible: appended.map(({ entry: { memtable } }) => ({ memtable, rows: memtable.rows })),
     versions: [...renewed].map((table): TableVersion => table.nextVersion()),
     dropped: extra.dropped,
     receipts: receipts(endLsn),
@@ -118,10 +118,10 @@ export function commitRows(
   return true
 }
 
-function remember({ options }: WriterState, { staged, generation }: Appended, micros: number): void {
+function remember({ options }: WriterState, { staged, entry }: Appended, micros: number): void {
   const { table, chunks } = staged
   const { transaction } = table
-  generation.memtable.mark(transaction, micros)
+  entry.memtable.mark(transaction, micros)
   const { minTimestamp: minTs, maxTimestamp: maxTs } = timesOf(table, chunks)
   noteTransaction(options.memory, {
     transaction,
@@ -168,56 +168,53 @@ function appendAll(state: WriterState, tables: readonly StagedTable[]): Appended
 function appendTable(state: WriterState, staged: StagedTable): Appended | undefined {
   const { table, chunks } = staged
   const fresh = table.open === undefined
-  const generation = table.open ?? startGeneration(state, table)
-  if (generation === undefined) return undefined
-  const rowsBefore = generation.memtable.rows
-  const appended = generation.memtable.append(chunks, table.schema.timestampId)
-  assert(
-    !appended || generation.memtable.rows - rowsBefore === rowsOf([staged]),
-    'S2: every staged row is in the memtable',
-  )
-  if (appended && indexRows(generation, rowsBefore)) return { staged, generation, rowsBefore, fresh }
-  if (fresh) removeGeneration(table, generation)
+  const entry = table.open ?? startMemtable(state, table)
+  if (entry === undefined) return undefined
+  const rowsBefore = entry.memtable.rows
+  const appended = entry.memtable.append(chunks, table.schema.timestampId)
+  assert(!appended || entry.memtable.rows - rowsBefore === rowsOf([staged]), 'S2: every staged row is in the memtable')
+  if (appended && indexRows(entry, rowsBefore)) return { staged, entry, rowsBefore, fresh }
+  if (fresh) removeMemtable(table, entry)
   return undefined
 }
 
 /** Adds the rows to the DEDUP index. False if the memory for marks is exhausted; the rows are removed then. */
-function indexRows(generation: Generation, rowsBefore: number): boolean {
+function indexRows(entry: MemtableEntry, rowsBefore: number): boolean {
   try {
-    generation.dedup?.add(rowsBefore, generation.memtable.rows)
+    entry.dedup?.add(rowsBefore, entry.memtable.rows)
     return true
   } catch (thrown) {
     if (!(thrown instanceof ResourceError)) throw thrown
-    cutRows(generation, rowsBefore)
+    cutRows(entry, rowsBefore)
     return false
   }
 }
 
-/** Removes rows. Since an index of keys cannot remove them, its generation accepts no more rows. */
-function cutRows(generation: Generation, rows: number): void {
-  generation.memtable.cut(rows)
-  if (generation.dedup !== undefined && rows > 0) generation.state = 'frozen'
+/** Removes rows. Since an index of keys cannot remove them, its memtable accepts no more rows. */
+function cutRows(entry: MemtableEntry, rows: number): void {
+  entry.memtable.cut(rows)
+  if (entry.dedup !== undefined && rows > 0) entry.state = 'frozen'
 }
 
 function takeBack(appended: readonly Appended[]): void {
-  for (const { staged, generation, rowsBefore, fresh } of appended) {
-    cutRows(generation, rowsBefore)
-    if (fresh) removeGeneration(staged.table, generation)
+  for (const { staged, entry, rowsBefore, fresh } of appended) {
+    cutRows(entry, rowsBefore)
+    if (fresh) removeMemtable(staged.table, entry)
   }
 }
 
-/** Removes a generation that was never published. */
-function removeGeneration(table: WriterTable, generation: Generation): void {
-  table.generations = table.generations.filter((other) => other !== generation)
-  generation.memtable.free()
+/** Removes a memtable that was never published. */
+function removeMemtable(table: WriterTable, entry: MemtableEntry): void {
+  table.memtables = table.memtables.filter((other) => other !== entry)
+  entry.memtable.free()
 }
 
-/** Creates an open generation; undefined if the memory is exhausted. */
-function startGeneration(state: WriterState, table: WriterTable): Generation | undefined {
+/** Creates an open memtable; undefined if the memory is exhausted. */
+function startMemtable(state: WriterState, table: WriterTable): MemtableEntry | undefined {
   try {
-    const generation = table.addGeneration(state.nextGenerationId, state.options.clock)
-    state.nextGenerationId++
-    return generation
+    const entry = table.addMemtable(state.nextMemtableId, state.options.clock)
+    state.nextMemtableId++
+    return entry
   } catch (thrown) {
     if (thrown instanceof ResourceError) return undefined
     throw thrown
@@ -229,7 +226,7 @@ function appendFrame(
   appended: readonly Appended[],
   before: readonly LoggedChange[],
   changed: readonly WriterTable[],
-  origin: SourcePosition,
+  sourcePosition: SourcePosition,
 ): Lsn {
   const { memory, allocator } = state.options
   const tables = appended.map(({ staged: { table, chunks } }): TableRows => {
@@ -245,7 +242,7 @@ function appendFrame(
     }
   })
   const ddl = [...before, ...changed.map(({ schema }): LoggedChange => ({ kind: 'schema', schema }))]
-  return state.wal.append(frameKinds.rows, encodeRows({ origin, ddl, tables }))
+  return state.wal.append(frameKinds.rows, encodeRows({ sourcePosition, ddl, tables }))
 }
 
 function timesOf(table: WriterTable, chunks: readonly RowChunk[]): { minTimestamp: bigint; maxTimestamp: bigint } {
@@ -272,11 +269,11 @@ export function newSymbols(table: WriterTable, known: ReadonlyMap<number, number
   return symbols
 }
 
-function noteRows({ staged: { table }, generation }: Appended, firstLsn: Lsn, endLsn: Lsn): void {
+function noteRows({ staged: { table }, entry }: Appended, firstLsn: Lsn, endLsn: Lsn): void {
   table.transaction++
-  generation.maxTxn = table.transaction
-  generation.firstLsn = Math.min(generation.firstLsn, firstLsn)
-  generation.lastLsn = endLsn
+  entry.maxTxn = table.transaction
+  entry.firstLsn = Math.min(entry.firstLsn, firstLsn)
+  entry.lastLsn = endLsn
   for (const [columnId, dictionary] of table.dictionaries) {
     if (dictionary.count > (table.loggedSymbols.get(columnId) ?? 0)) {
       table.symbolsLsn = Math.min(table.symbolsLsn, firstLsn)

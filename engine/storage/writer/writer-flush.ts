@@ -1,13 +1,13 @@
 // Flush scheduling: decides which memtables are flushed to Parquet files (parts) and when, starts the jobs, and
 // publishes their results. Also starts compactions, and removes log segments whose rows are all in parts. The steps of
-// a flush of one memtable (generation):
+// a flush of one memtable:
 //
-//   freeze    the generation accepts no more rows; the next append starts another one
+//   freeze    the memtable accepts no more rows; the next append starts another one
 //   job       started when all its rows are visible; a query thread sorts them and writes parts
 //   done      symbols are written and synced, then the manifest; a new version is published; memory and log are freed
 //
 // Invariants:
-//   1. Generations of a table are flushed in order, so `flushedTxn` covers all earlier transactions.
+//   1. Memtables of a table are flushed in order, so `flushedTxn` covers all earlier transactions.
 //   2. The log is trimmed only up to the oldest frame that memory, schemas or unwritten symbols still need.
 //   3. A failed write of the manifest loses nothing: the rows stay in memtable and log, and the flush is retried after
 //      the manifest was opened again.
@@ -22,10 +22,10 @@ import { chooseCompaction, compactedPartsMax } from '../jobs/compaction.js'
 import { partIdsPerFlush, smallFlushRows } from '../jobs/messages.js'
 import type { ManifestRecord } from '../manifest/manifest.js'
 import { localFileOf, type PartDescriptor } from '../schema/schema.js'
-import { withReserve } from './making-room.js'
-import { commitManifest, outcomeOf, putOff, takePartIds, writePendingRecords } from './writer-manifest.js'
+import { withReserve } from './free-space.js'
+import { commitManifest, outcomeOf, postponeFlushes, takePartIds, writePendingRecords } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
-import { relocateGeneration } from './writer-relocate.js'
+import { relocateMemtable } from './writer-relocate.js'
 import {
   enqueue,
   type Flushed,
@@ -35,7 +35,7 @@ import {
   type WriterState,
 } from './writer-state.js'
 import { evictSymbols } from './writer-symbols.js'
-import type { Generation, WriterTable } from './writer-table.js'
+import type { MemtableEntry, WriterTable } from './writer-table.js'
 
 /** Concurrent flush jobs, limited because query threads also run queries. */
 const flushJobsMax = 2
@@ -44,29 +44,29 @@ const smallJobsMax = 64
 /** Maximum flushes per manifest record. */
 const flushesPerCommit = 64
 const mergeJobsMax = 2
-/** Above this share of the budget the largest generation is flushed, whatever its size. */
+/** Above this share of the budget the largest memtable is flushed, whatever its size. */
 const memoryMark = 0.7
 
-/** Freezes the table's open generation; returns all generations that will be flushed. */
-export function flushTable(_state: WriterState, table: WriterTable): Generation[] {
+/** Freezes the table's open memtable; returns all memtables that will be flushed. */
+export function flushTable(_state: WriterState, table: WriterTable): MemtableEntry[] {
   const { open } = table
   if (open !== undefined && open.memtable.rows > 0) open.state = 'frozen'
-  return table.generations.filter(({ state }) => state !== 'open')
+  return table.memtables.filter(({ state }) => state !== 'open')
 }
 
-/** Calls `done` when the generations are flushed, or `refuse` if flushes are postponed because the disk refuses. */
+/** Calls `done` when the memtables are flushed, or `refuse` if flushes are postponed because the disk refuses. */
 export function whenFlushed(
   state: WriterState,
-  generations: readonly Generation[],
+  memtables: readonly MemtableEntry[],
   done: () => void,
   refuse: FlushWaiter['refuse'] = null,
   patientUntilMs = 0,
 ): void {
-  if (generations.length === 0) done()
-  else state.waiters.push({ generations: new Set(generations), done, refuse, patientUntilMs })
+  if (memtables.length === 0) done()
+  else state.waiters.push({ memtables: new Set(memtables), done, refuse, patientUntilMs })
 }
 
-/** Freezes generations that are due, starts jobs and trims the log. Returns whether a job was started. */
+/** Freezes memtables that are due, starts jobs and trims the log. Returns whether a job was started. */
 export function scheduleFlushes(state: WriterState): boolean {
   const now = state.options.clock.monotonicMs()
   if (now < state.retryAtMs) return false
@@ -75,7 +75,7 @@ export function scheduleFlushes(state: WriterState): boolean {
   let posted = false
   let jobs = flushJobs(state)
   for (const table of state.catalog.byId.values()) {
-    const [oldest] = table.generations
+    const [oldest] = table.memtables
     if (oldest?.state !== 'frozen' || oldest.lastLsn > state.wal.acknowledgedLsn) continue
     if (pendingNames(state, oldest)) continue
     if (state.pin !== null && state.pin.cut !== null && !state.pin.cut.has(oldest)) continue
@@ -89,22 +89,22 @@ export function scheduleFlushes(state: WriterState): boolean {
 
 function flushJobs(state: WriterState): number {
   let count = 0
-  for (const { generation } of state.jobs.values()) if (generation !== undefined) count++
+  for (const { entry } of state.jobs.values()) if (entry !== undefined) count++
   return count
 }
 
-/** Whether rows of the generation are acknowledged but not yet visible. */
-function pendingNames(state: WriterState, { memtable }: Generation): boolean {
+/** Whether rows of the memtable are acknowledged but not yet visible. */
+function pendingNames(state: WriterState, { memtable }: MemtableEntry): boolean {
   return memtable.visibleRows < memtable.rows && state.pending.length > 0
 }
 
-/** Freezes generations by size and age, and the largest one when memory is short. */
+/** Freezes memtables by size and age, and the largest one when memory is short. */
 function freezeDue(state: WriterState, now: number): void {
   const { flushRows, flushBytes, flushAgeMs } = state.settings
-  let largest: Generation | undefined
+  let largest: MemtableEntry | undefined
   let frozen = 0
-  for (const { open, generations } of state.catalog.byId.values()) {
-    frozen += generations.reduce((sum, { state: kind }) => sum + (kind === 'open' ? 0 : 1), 0)
+  for (const { open, memtables } of state.catalog.byId.values()) {
+    frozen += memtables.reduce((sum, { state: kind }) => sum + (kind === 'open' ? 0 : 1), 0)
     if (open === undefined || open.memtable.rows === 0) continue
     const { memtable, createdMs } = open
     if (memtable.rows >= flushRows || memtable.bytes >= flushBytes || now - createdMs >= flushAgeMs) {
@@ -118,7 +118,7 @@ function freezeDue(state: WriterState, now: number): void {
   if (short() && frozen < flushJobsMax && largest !== undefined) largest.state = 'frozen'
 }
 
-/** When the log is too long, flushes what it is kept for, or relocates small generations to its head. */
+/** When the log is too long, flushes what it is kept for, or relocates small memtables to its head. */
 function freezeForLog(state: WriterState): void {
   const { flushLsn } = state.wal
   if (flushLsn === 0) return
@@ -127,40 +127,40 @@ function freezeForLog(state: WriterState): void {
     if (table.neededLsn >= flushLsn || open === undefined || open.firstLsn >= flushLsn) continue
     const small =
       open.memtable.bytes < state.settings.relocatedBytesMax &&
-      table.generations.length === 1 &&
+      table.memtables.length === 1 &&
       open.hasRemovals !== true
     if (small && open.relocatedLsn >= flushLsn) continue
-    if (small && open.lastLsn <= state.wal.acknowledgedLsn) relocateGeneration(state, table, open)
+    if (small && open.lastLsn <= state.wal.acknowledgedLsn) relocateMemtable(state, table, open)
     else open.state = 'frozen'
   }
   trimLog(state)
 }
 
-function postFlush(state: WriterState, table: WriterTable, generation: Generation): boolean {
+function postFlush(state: WriterState, table: WriterTable, entry: MemtableEntry): boolean {
   try {
     const take = () => takePartIds(state, partIdsPerFlush)
-    const firstPartId = generation.leaving === undefined ? take() : withReserve(state, take)
-    assert(generation.memtable.visibleRows === generation.memtable.rows, 'S1: only visible rows are flushed')
-    generation.state = 'flushing'
+    const firstPartId = entry.leaving === undefined ? take() : withReserve(state, take)
+    assert(entry.memtable.visibleRows === entry.memtable.rows, 'S1: only visible rows are flushed')
+    entry.state = 'flushing'
     const version = {
       ...table.describeSettled(),
-      generations: [{ id: generation.memtable.id, address: generation.memtable.address }],
+      memtables: [{ id: entry.memtable.id, address: entry.memtable.address }],
     }
-    const { minTxn, maxTxn, memtable, leaving } = generation
+    const { minTxn, maxTxn, memtable, leaving } = entry
     const job = {
       kind: 'flush',
       version,
-      generation: memtable.address,
+      memtable: memtable.address,
       rows: memtable.rows,
       minTxn,
       maxTxn,
       firstPartId,
       ...(leaving === undefined ? {} : { leaving }),
     } as const
-    postJob(state, { job, table, generation })
+    postJob(state, { job, table, entry })
     return true
   } catch (thrown) {
-    putOff(state, thrown)
+    postponeFlushes(state, thrown)
     return false
   }
 }
@@ -179,12 +179,12 @@ export function flushesDone(state: WriterState): void {
   const flushes = state.flushed.splice(0).filter((flush) => !isVoid(state, flush))
   for (let first = 0; first < flushes.length; first += flushesPerCommit) {
     const some = flushes.slice(first, first + flushesPerCommit)
-    const makesRoom = some.some(({ generation }) => generation.leaving !== undefined)
+    const makesRoom = some.some(({ entry }) => entry.leaving !== undefined)
     const named = makesRoom ? withReserve(state, () => nameParts(state, some)) : nameParts(state, some)
     for (const flush of named) settleFlush(state, flush)
     if (named.length === 0) continue
     enqueue(state, { versions: named.map(({ table }) => table.nextVersion()) })
-    for (const { generation } of named) flushed(state, generation)
+    for (const { entry } of named) flushed(state, entry)
   }
   if (flushes.length === 0) return
   trimLog(state)
@@ -192,10 +192,10 @@ export function flushesDone(state: WriterState): void {
 }
 
 /** Whether the table was truncated or dropped during the flush; frees or keeps the memtable for its readers then. */
-function isVoid(state: WriterState, { table, generation, parts }: Flushed): boolean {
-  if (table.generations.includes(generation)) return false
-  if (generation.state === 'gone') generation.memtable.free()
-  else generation.state = 'frozen'
+function isVoid(state: WriterState, { table, entry, parts }: Flushed): boolean {
+  if (table.memtables.includes(entry)) return false
+  if (entry.state === 'gone') entry.memtable.free()
+  else entry.state = 'frozen'
   discardParts(state, parts)
   return true
 }
@@ -214,38 +214,37 @@ function nameParts(state: WriterState, flushes: readonly Flushed[]): readonly Fl
     ])
     return flushes
   } catch (thrown) {
-    putOff(state, thrown)
-    return flushes.filter(({ table, generation, parts }) => {
-      const outcome = outcomeOf(state, { table, added: parts, replaced: partsLeaving(table, generation) })
+    postponeFlushes(state, thrown)
+    return flushes.filter(({ table, entry, parts }) => {
+      const outcome = outcomeOf(state, { table, added: parts, replaced: partsLeaving(table, entry) })
       if (outcome === 'done') return true
-      generation.state = 'frozen'
+      entry.state = 'frozen'
       if (outcome === 'undone') discardParts(state, parts)
       return false
     })
   }
 }
 
-function settleFlush(state: WriterState, { table, generation, parts }: Flushed): void {
-  const left = partsLeaving(table, generation)
-  table.redescribe(table.describedMarks(generation.maxTxn), generation.maxTxn)
+function settleFlush(state: WriterState, { table, entry, parts }: Flushed): void {
+  const left = partsLeaving(table, entry)
+  table.redescribe(table.describedMarks(entry.maxTxn), entry.maxTxn)
   const rows = countParts(state, 'flushes', 'flushedRows', parts)
-  assert(rows <= generation.memtable.rows, 'S2: a flush writes every row once')
-  assert(generation === table.generations[0], 'T2: generations are flushed in their order')
-  assert(generation.maxTxn >= table.flushedTxn, 'T2: generations are flushed in their order')
+  assert(rows <= entry.memtable.rows, 'S2: a flush writes every row once')
+  assert(entry === table.memtables[0], 'T2: memtables are flushed in their order')
+  assert(entry.maxTxn >= table.flushedTxn, 'T2: memtables are flushed in their order')
   noteStorageWork(state.options.memory, table.id, { kind: 'flush', rows, seconds: 0 })
-  if (generation.dedup !== undefined && generation.leaving === undefined)
-    table.repeats += generation.memtable.rows - rows
+  if (entry.dedup !== undefined && entry.leaving === undefined) table.repeats += entry.memtable.rows - rows
   schemaWritten(table, state.settledLsn)
   symbolsNamed(table)
   table.parts = [...table.parts.filter((part) => !left.includes(part)), ...parts].sort(byTransaction)
   table.retireParts(left, (part) => discardParts(state, [part]))
-  table.flushedTxn = generation.maxTxn
-  table.generations = table.generations.filter((other) => other !== generation)
-  table.retire(() => freeGeneration(state, generation), generation)
+  table.flushedTxn = entry.maxTxn
+  table.memtables = table.memtables.filter((other) => other !== entry)
+  table.retire(() => freeMemtable(state, entry), entry)
 }
 
 /** Parts of the partitions that are dropped together with this flush. */
-function partsLeaving({ parts }: WriterTable, { leaving }: Generation): readonly PartDescriptor[] {
+function partsLeaving({ parts }: WriterTable, { leaving }: MemtableEntry): readonly PartDescriptor[] {
   return leaving === undefined ? [] : parts.filter(({ partition }) => leaving.has(partition))
 }
 
@@ -271,13 +270,13 @@ function byTransaction(x: PartDescriptor, y: PartDescriptor): number {
   return x.minTxn - y.minTxn || x.id - y.id
 }
 
-function flushRecords(state: WriterState, { table, generation, parts }: Flushed): ManifestRecord[] {
+function flushRecords(state: WriterState, { table, entry, parts }: Flushed): ManifestRecord[] {
   const dictionaries = symbolCounts(table)
-  const removed = partsLeaving(table, generation).map(({ id }) => id)
+  const removed = partsLeaving(table, entry).map(({ id }) => id)
   return [
     ...schemaRecords(state.manifest, table),
-    ...markRecords(table, generation.maxTxn, removed),
-    { kind: 'parts', tableId: table.id, added: parts, removed, flushedTxn: generation.maxTxn, dictionaries },
+    ...markRecords(table, entry.maxTxn, removed),
+    { kind: 'parts', tableId: table.id, added: parts, removed, flushedTxn: entry.maxTxn, dictionaries },
   ]
 }
 
@@ -287,21 +286,21 @@ function markRecords(table: WriterTable, upTo: number, leaving: readonly number[
   return added.length === 0 ? [] : [{ kind: 'parts', tableId: table.id, added, removed: added.map(({ id }) => id) }]
 }
 
-/** Ends the waiting for a flush of the generation: it is flushed, or its rows are removed. */
-export function flushed(state: WriterState, generation: Generation): void {
+/** Ends the waiting for a flush of the memtable: it is flushed, or its rows are removed. */
+export function flushed(state: WriterState, entry: MemtableEntry): void {
   for (const waiter of [...state.waiters]) {
-    if (!waiter.generations.delete(generation) || waiter.generations.size > 0) continue
+    if (!waiter.memtables.delete(entry) || waiter.memtables.size > 0) continue
     state.waiters.splice(state.waiters.indexOf(waiter), 1)
     waiter.done()
   }
 }
 
-/** Frees a generation without readers, or leaves that to a job that still reads it. */
-export function freeGeneration(state: WriterState, generation: Generation): void {
-  flushed(state, generation)
-  if (generation.state === 'flushing' && [...state.jobs.values()].some((job) => job.generation === generation)) {
-    generation.state = 'gone'
-  } else generation.memtable.free()
+/** Frees a memtable without readers, or leaves that to a job that still reads it. */
+export function freeMemtable(state: WriterState, entry: MemtableEntry): void {
+  flushed(state, entry)
+  if (entry.state === 'flushing' && [...state.jobs.values()].some((job) => job.entry === entry)) {
+    entry.state = 'gone'
+  } else entry.memtable.free()
 }
 
 /** Writes schemas that only the log contains to the manifest, durably. Throws FileError. */
@@ -363,7 +362,7 @@ export function trimLog(state: WriterState): void {
   state.removals = state.removals.filter(({ endLsn }) => endLsn > wal.durableLsn)
   const retained = state.removals.reduce((lsn, { retainedLsn }) => Math.min(lsn, retainedLsn), wal.durableLsn)
   const oldest = [...catalog.byId.values()].reduce(
-    (lsn, { generations }) => generations.reduce((min, { firstLsn }) => Math.min(min, firstLsn), lsn),
+    (lsn, { memtables }) => memtables.reduce((min, { firstLsn }) => Math.min(min, firstLsn), lsn),
     Math.min(retained, state.settledLsn),
   )
   try {
@@ -376,7 +375,7 @@ export function trimLog(state: WriterState): void {
     assert(needed <= wal.durableLsn, 'L1: only what is durable is trimmed')
     if (needed > 0) wal.trim(needed, (lsn) => commitManifest(state, [{ kind: 'trimmed', lsn }]))
   } catch (thrown) {
-    putOff(state, thrown)
+    postponeFlushes(state, thrown)
   }
 }
 
@@ -397,7 +396,7 @@ function postMerge(state: WriterState, table: WriterTable): void {
     postJob(state, { job: { kind: 'merge', version, parts, firstPartId, sliceRows }, table })
   } catch (thrown) {
     // The next flush of the table tries again, with the table's symbols in memory.
-    if (!(thrown instanceof ResourceError)) putOff(state, thrown)
+    if (!(thrown instanceof ResourceError)) postponeFlushes(state, thrown)
   }
 }
 
@@ -418,7 +417,7 @@ export function mergeDone(
     writePendingRecords(state)
     commitManifest(state, [{ kind: 'parts', tableId: table.id, added: parts, removed: [...replaced] }])
   } catch (thrown) {
-    putOff(state, thrown)
+    postponeFlushes(state, thrown)
     const outcome = outcomeOf(state, { table, added: parts, replaced: present })
     if (outcome !== 'done') {
       if (outcome === 'undone') discardParts(state, parts)

@@ -24,11 +24,11 @@ export function jobDone(state: WriterState, jobId: number, result: JobResult): v
 }
 
 function settle(state: WriterState, running: PostedJob, result: JobResult): void {
-  const { job, table, generation } = running
+  const { job, table, entry } = running
   switch (job.kind) {
     case 'flush':
-      assert(generation !== undefined, 'S2: a flush is of a generation')
-      state.flushed.push({ table, generation, parts: result.parts })
+      assert(entry !== undefined, 'S2: a flush is of a memtable')
+      state.flushed.push({ table, entry, parts: result.parts })
       return
     case 'merge':
       mergeDone(state, running, result.parts)
@@ -52,7 +52,7 @@ export function jobFailed(state: WriterState, jobId: number, error: ErrorRecord)
   leaveIdle(state)
 }
 
-function failed(state: WriterState, { table, generation, job }: RunningJob, error: ErrorRecord): void {
+function failed(state: WriterState, { table, entry, job }: RunningJob, error: ErrorRecord): void {
   // The files of a dropped table may be gone already. Its result is not needed, and other jobs need not wait.
   const isDropped = state.dropped.has(table.id)
   state.options.log(
@@ -60,8 +60,8 @@ function failed(state: WriterState, { table, generation, job }: RunningJob, erro
     'writer',
     `${job.kind} failed [table=${table.schema.name}, error=${error.message}]`,
   )
-  if (generation?.state === 'gone') generation.memtable.free()
-  if (generation?.state === 'flushing') generation.state = 'frozen'
+  if (entry?.state === 'gone') entry.memtable.free()
+  if (entry?.state === 'flushing') entry.state = 'frozen'
   if (isDropped) return
   state.retryAtMs = state.options.clock.monotonicMs() + retryMs
   if (error.name === 'FileError') refuseWaiters(state, error)

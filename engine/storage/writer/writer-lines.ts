@@ -39,7 +39,7 @@ export interface LineProgress {
   /** The current block is decoded and waits for memory. */
   decoded: boolean
   /** Source position of the rows, committed with them. */
-  origin: SourcePosition
+  sourcePosition: SourcePosition
   /** The rows do not continue the stored source position: the request is skipped. */
   outOfSequence: boolean
   /** Of the request's format. */
@@ -54,7 +54,7 @@ export function newLineProgress({ decoders }: Pick<WriterState, 'decoders'>): Li
     lsn: 0,
     error: null,
     decoded: false,
-    origin: noSourcePosition,
+    sourcePosition: noSourcePosition,
     outOfSequence: false,
   }
 }
@@ -87,7 +87,7 @@ function decodeMessage(state: WriterState, progress: LineProgress, message: Ring
       unitNanos: nanosByPrecision[message.precision] ?? 1n,
       nowMicros: message.nowMicros,
       // Connectors write all timestamps with nanoseconds.
-      allNanos: progress.origin.kind === sourcePositionKinds.kafka,
+      allNanos: progress.sourcePosition.kind === sourcePositionKinds.kafka,
     })
   }
   assert(progress.open, 'P3: the blocks of a request follow its first one')
@@ -97,13 +97,16 @@ function decodeMessage(state: WriterState, progress: LineProgress, message: Ring
 }
 
 /** Decodes the source position, and whether it does not continue the stored one. */
-function sourcePositionOf(state: WriterState, message: RingMessage): Pick<LineProgress, 'origin' | 'outOfSequence'> {
-  if (message.sourcePositionBytes === 0) return { origin: noSourcePosition, outOfSequence: false }
+function sourcePositionOf(
+  state: WriterState,
+  message: RingMessage,
+): Pick<LineProgress, 'sourcePosition' | 'outOfSequence'> {
+  if (message.sourcePositionBytes === 0) return { sourcePosition: noSourcePosition, outOfSequence: false }
   const at = message.sourcePositionAddress
-  const { origin, previous } = unpackSourcePosition(
+  const { sourcePosition, previous } = unpackSourcePosition(
     state.options.memory.u8.subarray(at, at + message.sourcePositionBytes),
   )
-  return { origin, outOfSequence: !state.sourcePositions.follows(origin, previous) }
+  return { sourcePosition, outOfSequence: !state.sourcePositions.follows(sourcePosition, previous) }
 }
 
 /** Commits the decoded rows if they are due; false if memory is missing. */
@@ -129,10 +132,10 @@ function finishMessage(state: WriterState, progress: LineProgress, message: Ring
 }
 
 /** Whether there are rows to commit, or a source position of a request without rows. */
-function commits({ decoder, origin, error, outOfSequence }: LineProgress, last: boolean): boolean {
+function commits({ decoder, sourcePosition, error, outOfSequence }: LineProgress, last: boolean): boolean {
   return (
     decoder.rows > 0 ||
-    (last && origin !== noSourcePosition && error === null && decoder.error === null && !outOfSequence)
+    (last && sourcePosition !== noSourcePosition && error === null && decoder.error === null && !outOfSequence)
   )
 }
 
@@ -173,7 +176,7 @@ function commitDecoded(state: WriterState, progress: LineProgress, requestId: nu
       progress.lsn = lsn
       return last ? [receipt(progress, requestId, rows, tables)] : []
     }
-    if (!commitRows(state, tables, receipts, last ? progress.origin : noSourcePosition)) return false
+    if (!commitRows(state, tables, receipts, last ? progress.sourcePosition : noSourcePosition)) return false
     decoder.release()
     progress.rows += rows
     if (last) progress.open = false

@@ -10,7 +10,7 @@ import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../../base/errors.js'
 import { Manifest, type ManifestRecord } from '../manifest/manifest.js'
 import type { PartDescriptor } from '../schema/schema.js'
-import { withReserve } from './making-room.js'
+import { withReserve } from './free-space.js'
 import { manifestOptions, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
@@ -33,9 +33,9 @@ export function commitManifest(state: WriterState, records: readonly ManifestRec
  * Makes sure that the manifest durably has this format, so that servers that do not know it refuse the root. Throws
  * ResourceError if the disk refuses that.
  */
-export function demandFormat(state: WriterState, format: number): void {
+export function requireFormat(state: WriterState, format: number): void {
   try {
-    usable(state).demandFormat(format)
+    usable(state).requireFormat(format)
   } catch (thrown) {
     state.manifestBroken = true
     if (!(thrown instanceof FileError)) throw thrown
@@ -128,17 +128,17 @@ export function writePendingRecords(state: WriterState): void {
 }
 
 /** Calls `work`, which removes files, after all debts are written: until then the manifest may reference them. */
-export function whenPaid(state: WriterState, work: () => void): void {
+export function afterPendingRecords(state: WriterState, work: () => void): void {
   state.whenPaid.push(work)
   try {
     writePendingRecords(state)
   } catch (thrown) {
-    putOff(state, thrown)
+    postponeFlushes(state, thrown)
   }
 }
 
 /** Postpones flushes after the disk refused something. Other errors are bugs and are thrown again. */
-export function putOff(state: WriterState, thrown: unknown): void {
+export function postponeFlushes(state: WriterState, thrown: unknown): void {
   if (!(thrown instanceof FileError || thrown instanceof ResourceError)) throw thrown
   const error = errorRecord(thrown)
   const now = state.options.clock.monotonicMs()

@@ -1,8 +1,8 @@
 // DROP, DETACH and ATTACH PARTITION, and TTL. Memtables that may contain rows of the partitions are flushed first. Then
 // all these rows are in Parquet files (parts), and one manifest record performs the change. For DROP, the flush does
-// not write the rows of the dropped partitions (Generation.leaving), and its manifest record also removes their parts.
-// If there are no such parts and memory contains little, nothing is flushed: a relocation frame stores the remaining
-// rows (writer-leave.ts).
+// not write the rows of the dropped partitions (MemtableEntry.leaving), and its manifest record also removes their
+// parts. If there are no such parts and memory contains little, nothing is flushed: a relocation frame stores the
+// remaining rows (writer-drop-rows.ts).
 //
 // DROP and TTL free space, so they may use the reserve on a full disk. Parts are then removed before anything is
 // flushed.
@@ -18,11 +18,11 @@ import type { Memtable } from '../memtable/memtable.js'
 import { isOlder } from '../schema/age.js'
 import { partitionFinder, partitionNamer } from '../schema/partition.js'
 import { type DetachedPart, isRemoteOnly, type PartDescriptor, type TableSchema } from '../schema/schema.js'
-import { withReserve } from './making-room.js'
-import { leaveMemory, someTime } from './writer-leave.js'
+import { withReserve } from './free-space.js'
+import { anyTimestamp, dropMemtableRows } from './writer-drop-rows.js'
 import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
 import { enqueue, type Rewriting, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
-import type { Generation, WriterTable } from './writer-table.js'
+import type { MemtableEntry, WriterTable } from './writer-table.js'
 
 /** How long a statement on a full disk waits for the space of removed parts, whose files readers may keep open. */
 const timeoutMs = 10_000
@@ -55,27 +55,27 @@ export function changePartitions(
     )
   }
   if (operation === 'drop' && partsOf().length === 0 && dropFromMemory(state, requestId, table, wanted)) return
-  // Earlier generations are flushed too, because generations are flushed in order.
-  const last = table.generations.findLastIndex(({ memtable }) => mayHold(state, table, memtable, wanted))
-  const generations = table.generations.slice(0, last + 1)
-  for (const generation of generations) if (generation.state === 'open') generation.state = 'frozen'
+  // Earlier memtables are flushed too, because memtables are flushed in order.
+  const last = table.memtables.findLastIndex(({ memtable }) => mayHold(state, table, memtable, wanted))
+  const memtables = table.memtables.slice(0, last + 1)
+  for (const entry of memtables) if (entry.state === 'open') entry.state = 'frozen'
   if (operation === 'attach') {
-    alone(state, table, requestId, generations, () => {
+    alone(state, table, requestId, memtables, () => {
       attach(state, table, wanted)
       done()
     })
     return
   }
   if (operation === 'drop') {
-    if (generations.length > 0 && metricOf(state.options.memory, 'refusal') !== writeRefusals.none) {
+    if (memtables.length > 0 && metricOf(state.options.memory, 'refusal') !== writeRefusals.none) {
       if (!attempt(state, requestId, () => removeParts(state, table, partsOf()))) return
     }
-    leaveOut(generations.at(-1), wanted)
+    leaveOut(memtables.at(-1), wanted)
   }
-  alone(state, table, requestId, generations, () => {
+  alone(state, table, requestId, memtables, () => {
     const gone = partsOf()
     if (operation === 'drop') {
-      if (gone.length > 0 || generations.length > 0) table.rewrites++
+      if (gone.length > 0 || memtables.length > 0) table.rewrites++
       removeParts(state, table, gone)
     } else if (gone.length > 0) replaceAll(state, table, gone, [], withDetached(table.schema, described(table, gone)))
     done()
@@ -89,10 +89,10 @@ function dropFromMemory(
   table: WriterTable,
   wanted: ReadonlySet<string>,
 ): boolean {
-  if (!table.generations.some(({ memtable }) => mayHold(state, table, memtable, wanted))) return false
+  if (!table.memtables.some(({ memtable }) => mayHold(state, table, memtable, wanted))) return false
   const find = partitionFinder(table.schema)
   const receipts = (lsn: Lsn): Receipt[] => [receiptOf(requestId, { lsn })]
-  return leaveMemory(state, table, (timestamp) => wanted.has(find(timestamp).name), receipts)
+  return dropMemtableRows(state, table, (timestamp) => wanted.has(find(timestamp).name), receipts)
 }
 
 /** Whether the memtable may hold rows of one of the partitions; exact unless it has very many rows. */
@@ -106,7 +106,7 @@ function mayHold(
   if (range === undefined || !overlaps(schema, range, wanted)) return false
   if (memtable.rows > askedRowsMax) return true
   const find = partitionFinder(schema)
-  return someTime(memory, memtable, schema.timestampId, (timestamp) => wanted.has(find(timestamp).name))
+  return anyTimestamp(memory, memtable, schema.timestampId, (timestamp) => wanted.has(find(timestamp).name))
 }
 
 /** Whether rows in this time range may belong to one of the partitions. Partition names of one unit sort by time. */
@@ -123,17 +123,17 @@ function overlaps(
 }
 
 /** Makes the flush skip these partitions. If it has already started, their parts are removed afterwards. */
-function leaveOut(generation: Generation | undefined, wanted: ReadonlySet<string>): void {
-  if (generation?.state !== 'frozen') return
-  generation.leaving = new Set([...(generation.leaving ?? []), ...wanted])
+function leaveOut(entry: MemtableEntry | undefined, wanted: ReadonlySet<string>): void {
+  if (entry?.state !== 'frozen') return
+  entry.leaving = new Set([...(entry.leaving ?? []), ...wanted])
 }
 
-/** Runs `work` when the generations are flushed, no other change of the table and no request is in progress. */
+/** Runs `work` when the memtables are flushed, no other change of the table and no request is in progress. */
 function alone(
   state: WriterState,
   table: WriterTable,
   requestId: number,
-  generations: readonly Generation[],
+  memtables: readonly MemtableEntry[],
   work: () => void,
 ): void {
   const rewriting: Rewriting = {
@@ -141,7 +141,7 @@ function alone(
     written: () => state.later.push(() => endRewrite(state, rewriting, () => attempt(state, requestId, work))),
     failed: (error) => endRewrite(state, rewriting, () => sendReceiptNow(state, refusal(requestId, error))),
   }
-  beginRewrite(state, rewriting, generations, state.options.clock.monotonicMs() + timeoutMs)
+  beginRewrite(state, rewriting, memtables, state.options.clock.monotonicMs() + timeoutMs)
 }
 
 /** Runs the work; returns false if it failed and the request was answered. */
@@ -223,7 +223,7 @@ function partOf({ minTs, maxTs, ...part }: DetachedPart): PartDescriptor {
 
 /**
  * Drops partitions that ended longer ago than the TTL, measured from the newest row (or from now, if that is in the
- * future). This includes rows in memory: a generation with expired rows is relocated without them, or flushed.
+ * future). This includes rows in memory: a memtable with expired rows is relocated without them, or flushed.
  */
 export function enforceTtl(state: WriterState): void {
   const { clock } = state.options
@@ -234,7 +234,7 @@ export function enforceTtl(state: WriterState): void {
     const { open } = table
     const oldest = open?.memtable.timeRange()?.min
     if (open?.state === 'open' && oldest !== undefined && isExpired(oldest)) {
-      if (state.rewriting.has(table) || !leaveMemory(state, table, isExpired, () => [])) open.state = 'frozen'
+      if (state.rewriting.has(table) || !dropMemtableRows(state, table, isExpired, () => [])) open.state = 'frozen'
     }
     if (table.parts.length === 0 || state.rewriting.has(table)) continue
     try {
@@ -248,10 +248,10 @@ export function enforceTtl(state: WriterState): void {
 }
 
 /** Whether the partition of a timestamp is expired. */
-function expiry({ schema, parts, generations }: WriterTable, nowMicros: bigint): (ts: bigint) => boolean {
+function expiry({ schema, parts, memtables }: WriterTable, nowMicros: bigint): (ts: bigint) => boolean {
   let newest = 0n
   for (const { maxTs } of parts) if (maxTs > newest) newest = maxTs
-  for (const { memtable } of generations) {
+  for (const { memtable } of memtables) {
     const range = memtable.timeRange()
     if (range !== undefined && range.max > newest) newest = range.max
   }

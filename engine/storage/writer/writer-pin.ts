@@ -1,7 +1,7 @@
 // Checkpoints for backups (CHECKPOINT CREATE and RELEASE): keeps the files of all tables unchanged on disk, as of one
 // moment, while a backup copies them.
 //
-//   cut        all generations are frozen; rows that arrive later are not flushed until the snapshot is written
+//   cut        all memtables are frozen; rows that arrive later are not flushed until the snapshot is written
 //   snapshot   a manifest in backup/ names the parts, which contain exactly the rows before the cut
 //   pin        no file of the snapshot is removed until RELEASE, a restart, or checkpointMsMax
 //
@@ -14,7 +14,7 @@ import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../../b
 import { checkpointMsMax } from '../../base/limits.js'
 import type { KafkaPosition } from '../../wal/source-position.js'
 import { flushTable, whenFlushed, writeAllNames } from './writer-flush.js'
-import { putOff } from './writer-manifest.js'
+import { postponeFlushes } from './writer-manifest.js'
 import { enqueue, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 
 /** Responds when the snapshot is durable. A version that is already pinned is replaced by the current one. */
@@ -34,13 +34,13 @@ export function pinVersion(state: WriterState, requestId: number): void {
     refuse(errorRecord(new ResourceError('the log cannot be written now [state=poisoned]')))
     return
   }
-  const generations = [...state.catalog.byId.values()].flatMap((table) => flushTable(state, table))
+  const memtables = [...state.catalog.byId.values()].flatMap((table) => flushTable(state, table))
   const sourcePositions = state.sourcePositions.all
   const sinceMs = state.options.clock.monotonicMs()
-  state.pin = { sinceMs, removals: state.pin?.removals ?? [], cut: new Set(generations) }
+  state.pin = { sinceMs, removals: state.pin?.removals ?? [], cut: new Set(memtables) }
   // Runs after all earlier commits are acknowledged, so the snapshot includes schema changes in progress.
   const done = (): void => enqueue(state, { after: () => writeSnapshot(state, requestId, sourcePositions, refuse) })
-  whenFlushed(state, generations, done, refuse)
+  whenFlushed(state, memtables, done, refuse)
 }
 
 function writeSnapshot(
@@ -54,7 +54,7 @@ function writeSnapshot(
     state.manifest.snapshot(`${state.options.directory}/backup`, sourcePositions)
   } catch (thrown) {
     if (!(thrown instanceof FileError)) throw thrown
-    putOff(state, thrown)
+    postponeFlushes(state, thrown)
     refuse(errorRecord(thrown))
     return
   }
@@ -77,7 +77,7 @@ export function whenUnpinned(state: WriterState, remove: () => void): void {
 }
 
 /** Releases a version that was pinned for too long. Called periodically. */
-export function releaseForgotten(state: WriterState): void {
+export function releaseExpired(state: WriterState): void {
   const { pin } = state
   if (pin === null || state.options.clock.monotonicMs() - pin.sinceMs < checkpointMsMax) return
   state.options.log('W', 'writer', 'a checkpoint that was not released for a day is released')

@@ -19,7 +19,7 @@ import type { PartDescriptor } from '../schema/schema.js'
 import { BatchHeap } from './writer-batch.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
 import { takePartIds } from './writer-manifest.js'
-import { replaceParts, whenUntouched } from './writer-rewrite.js'
+import { afterRewrite, replaceParts } from './writer-rewrite.js'
 import { enqueue, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
@@ -107,7 +107,7 @@ export function registerParts(state: WriterState, { requestId, tableId, columnId
     enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { rows })] })
   }
   // Runs between requests, because a request in progress may add columns or undo that.
-  const later = (): void => void state.later.push(() => whenUntouched(state, table, register))
+  const later = (): void => void state.later.push(() => afterRewrite(state, table, register))
   whenFlushed(state, flushTable(state, table), later, refuse)
 }
 

@@ -4,7 +4,7 @@
 //
 // A relocation frame contains all rows of the table that are not in parts, with the table's newest transaction number.
 // Replay discards the rows of the table that it has read before and uses these instead. So a relocation frame with
-// fewer rows than the memtable also removes rows durably (writer-leave.ts).
+// fewer rows than the memtable also removes rows durably (writer-drop-rows.ts).
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'
@@ -18,14 +18,14 @@ import type { Memtable } from '../memtable/memtable.js'
 import { frameColumns, newChunk, type RowChunk } from './writer-batch.js'
 import { newSymbols } from './writer-commit.js'
 import { enqueue, type WriterState } from './writer-state.js'
-import type { Generation, WriterTable } from './writer-table.js'
+import type { MemtableEntry, WriterTable } from './writer-table.js'
 
-/** Appends a relocation frame for the generation. The old frames are needed until it is durable. */
-export function relocateGeneration(state: WriterState, table: WriterTable, generation: Generation): void {
+/** Appends a relocation frame for the memtable. The old frames are needed until it is durable. */
+export function relocateMemtable(state: WriterState, table: WriterTable, entry: MemtableEntry): void {
   const firstLsn = state.wal.headLsn
   try {
-    appendRelocationFrame(state, table, generation)
-    enqueue(state, { after: () => relocated(state, table, generation, firstLsn) })
+    appendRelocationFrame(state, table, entry)
+    enqueue(state, { after: () => relocated(state, table, entry, firstLsn) })
   } catch (thrown) {
     if (!(thrown instanceof ResourceError)) throw thrown
     state.options.log(
@@ -36,21 +36,21 @@ export function relocateGeneration(state: WriterState, table: WriterTable, gener
   }
 }
 
-/** Appends the frame with the generation's rows. Throws ResourceError if the log does not accept it. */
-export function appendRelocationFrame(state: WriterState, table: WriterTable, generation: Generation): Lsn {
+/** Appends the frame with the memtable's rows. Throws ResourceError if the log does not accept it. */
+export function appendRelocationFrame(state: WriterState, table: WriterTable, entry: MemtableEntry): Lsn {
   const { memory, allocator } = state.options
-  const { memtable } = generation
+  const { memtable } = entry
   const chunks = chunksOf(memory, table, memtable)
   const own = chunks.map(({ columns }) => new Set([...columns.values()].map(({ address }) => address)))
   assert(
     chunks.reduce((sum, { rows }) => sum + rows, 0) === memtable.rows,
-    'S2: a relocation frame has every row of its generation',
+    'S2: a relocation frame has every row of its memtable',
   )
   const firstLsn = state.wal.headLsn
   try {
     const range = memtable.timeRange() ?? { min: 0n, max: 0n }
     const payload = encodeRows({
-      origin: noSourcePosition,
+      sourcePosition: noSourcePosition,
       ddl: [],
       tables: [
         {
@@ -67,8 +67,8 @@ export function appendRelocationFrame(state: WriterState, table: WriterTable, ge
     })
     const endLsn = state.wal.append(frameKinds.relocation, payload)
     state.lastEndLsn = endLsn
-    generation.lastLsn = endLsn
-    generation.relocatedLsn = firstLsn
+    entry.lastLsn = endLsn
+    entry.relocatedLsn = firstLsn
     return endLsn
   } finally {
     chunks.forEach(({ columns }, index) => {
@@ -78,14 +78,14 @@ export function appendRelocationFrame(state: WriterState, table: WriterTable, ge
 }
 
 /** Releases the old frames, if the new one is durable: in mode async it may be acknowledged earlier. */
-function relocated(state: WriterState, table: WriterTable, generation: Generation, firstLsn: number): void {
-  if (state.wal.durableLsn < generation.lastLsn) return
-  generation.firstLsn = Math.max(generation.firstLsn, firstLsn)
+function relocated(state: WriterState, table: WriterTable, entry: MemtableEntry, firstLsn: number): void {
+  if (state.wal.durableLsn < entry.lastLsn) return
+  entry.firstLsn = Math.max(entry.firstLsn, firstLsn)
   // The frame contains every symbol that the manifest lacks.
   if (table.symbolsLsn < firstLsn) table.symbolsLsn = firstLsn
 }
 
-/** The generation's blocks as staged chunks, without copying. */
+/** The memtable's blocks as staged chunks, without copying. */
 function chunksOf(memory: SharedMemory, table: WriterTable, memtable: Memtable): RowChunk[] {
   const chunks: RowChunk[] = []
   for (let index = 0; index < blockCount(memory, memtable.address); index++) {

@@ -13,8 +13,8 @@ import type { ToWriter } from '../jobs/messages.js'
 import { formats } from '../manifest/manifest-format.js'
 import { isRemoteOnly, type PartDescriptor, type RemoteCopy, sidecarFileOf } from '../schema/schema.js'
 import { discardParts } from './writer-flush.js'
-import { commitManifest, putOff, writePendingRecords } from './writer-manifest.js'
-import { whenUntouched } from './writer-rewrite.js'
+import { commitManifest, postponeFlushes, writePendingRecords } from './writer-manifest.js'
+import { afterRewrite } from './writer-rewrite.js'
 import { enqueue, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
@@ -22,7 +22,7 @@ type Uploaded = Extract<ToWriter, { kind: 'uploaded' }>
 
 export function noteUploaded(state: WriterState, uploaded: Uploaded): void {
   const table = state.catalog.byId.get(uploaded.tableId)
-  if (table !== undefined) whenUntouched(state, table, () => note(state, table, uploaded))
+  if (table !== undefined) afterRewrite(state, table, () => note(state, table, uploaded))
 }
 
 /** Does nothing when the part has been replaced meanwhile, as its object has no use then, or while a job reads its file. */
@@ -36,12 +36,12 @@ function note(state: WriterState, table: WriterTable, { tableId, partId, remote 
     writePendingRecords(state)
     const known = state.manifest.tables.get(tableId)?.parts.some(({ id }) => id === partId) ?? false
     if (!known) return
-    if (isDrop) state.manifest.demandFormat(formats.remoteParts)
+    if (isDrop) state.manifest.requireFormat(formats.remoteParts)
     commitManifest(state, [{ kind: 'parts', tableId, added: [noted], removed: [partId] }])
   } catch (thrown) {
     if (!(thrown instanceof FileError)) throw thrown
     state.manifestBroken = true
-    putOff(state, thrown)
+    postponeFlushes(state, thrown)
     return
   }
   assert(noted.id === partId, 'S2: an uploaded part stays the same part')

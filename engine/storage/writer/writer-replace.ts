@@ -1,5 +1,5 @@
 // Commits upserts (INSERT .. ON CONFLICT, MERGE): one transaction that removes rows and adds others. The statement has
-// found the rows by a query of a snapshot and names their places: part or generation, and row number. The removals and
+// found the rows by a query of a snapshot and names their places: part or memtable, and row number. The removals and
 // the new rows are one frame of the log.
 //
 //   rows of the open memtable   marked as superseded, like rows of DEDUP tables with equal keys
@@ -24,17 +24,17 @@ import { formats } from '../manifest/manifest-format.js'
 import { encodeRowNumbers, type PartMarks } from '../memtable/removed-rows.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import { type CommitExtra, commitRows } from './writer-commit.js'
-import { demandFormat } from './writer-manifest.js'
+import { requireFormat } from './writer-manifest.js'
 import { type StagedRows, stageRows } from './writer-rows.js'
 import { enqueue, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
-import type { Generation, WriterTable } from './writer-table.js'
+import type { MemtableEntry, WriterTable } from './writer-table.js'
 
 type Replace = Extract<ToWriter, { kind: 'replace' }>
 
 /** The removed rows, found in the writer's state. */
 interface FoundRows {
   readonly parts: readonly { readonly marks: PartMarks; readonly rows: Uint32Array }[]
-  /** Rows of the open generation. */
+  /** Rows of the open memtable. */
   readonly rows: Uint32Array
 }
 
@@ -63,7 +63,7 @@ export function applyReplace(state: WriterState, command: Replace): void {
 
 /** Returns null if the statement must be executed again. Throws ResourceError. */
 function findRows(state: WriterState, table: WriterTable, removal: Removal): FoundRows | null {
-  const { schemaVersion, transaction, parts, generations } = removal
+  const { schemaVersion, transaction, parts, memtables } = removal
   const isKnown = table.hasRemovals
   table.hasRemovals = true
   if (table.schema.version !== schemaVersion || table.removal.transaction > transaction) return null
@@ -79,8 +79,8 @@ function findRows(state: WriterState, table: WriterTable, removal: Removal): Fou
     if (rows.some((row) => marks.isRemoved(row))) return null
     found.push({ marks, rows })
   }
-  if (generations.length > 1) return null
-  const [only] = generations
+  if (memtables.length > 1) return null
+  const [only] = memtables
   if (only !== undefined && only[0] !== table.open?.memtable.id) return null
   return isComplete ? { parts: found, rows: only?.[1] ?? new Uint32Array() } : null
 }
@@ -100,7 +100,7 @@ function commit(
   table: WriterTable,
   found: FoundRows,
 ): boolean {
-  demandFormat(state, formats.removedRows)
+  requireFormat(state, formats.removedRows)
   const staged = stageRows(state.options, [{ table, input }])
   try {
     const extra = extraOf(table, found, input.rows, removal.hidden)
@@ -121,36 +121,36 @@ function extraOf(table: WriterTable, { parts, rows }: FoundRows, addedRows: numb
   const none = (): void => {}
   return {
     ddl: (): LoggedChange[] => {
-      const generation = openOf(table)
-      const firstAdded = generation.memtable.rows - addedRows
+      const entry = openOf(table)
+      const firstAdded = entry.memtable.rows - addedRows
       removed = Uint32Array.from([...rows, ...hidden.map((row) => firstAdded + row)])
-      if (!removed.every((row) => generation.memtable.reserveMark(row)))
+      if (!removed.every((row) => entry.memtable.reserveMark(row)))
         throw new ResourceError('out of memory for removed rows')
       return [
         {
           kind: 'remove',
           tableId: table.id,
           parts: parts.map((part) => [part.marks.partId, encodeRowNumbers(part.rows)] as const),
-          firstTxn: generation.minTxn,
+          firstTxn: entry.minTxn,
           rows: encodeRowNumbers(removed),
         },
       ]
     },
     logged: (endLsn) => {
       const transaction = table.transaction + 1
-      const generation = openOf(table)
+      const entry = openOf(table)
       for (const { marks, rows: numbers } of parts) for (const row of numbers) marks.mark(row, transaction)
-      const { memtable } = generation
+      const { memtable } = entry
       for (const row of removed) memtable.markSuperseded(row, memtable.rows)
-      if (removed.length > 0) generation.hasRemovals = true
+      if (removed.length > 0) entry.hasRemovals = true
       table.removal = { transaction, endLsn }
     },
     ...{ before: none, undone: none, changed: [], dropped: [], after: none },
   }
 }
 
-function openOf(table: WriterTable): Generation {
+function openOf(table: WriterTable): MemtableEntry {
   const { open } = table
-  assert(open !== undefined, 'T2: rows are appended to the open generation')
+  assert(open !== undefined, 'T2: rows are appended to the open memtable')
   return open
 }

@@ -1,8 +1,8 @@
 // Changes of a table that rewrite its Parquet files (parts): UPDATE, DELETE, a change of a column's type, and the
 // removal of superseded rows before the DEDUP keys change.
 //
-//   barrier   the open generation is frozen and flushed, so the parts contain exactly the rows that the change sees
-//   job       a query thread rewrites the affected parts; rows that arrive meanwhile go to new generations
+//   barrier   the open memtable is frozen and flushed, so the parts contain exactly the rows that the change sees
+//   job       a query thread rewrites the affected parts; rows that arrive meanwhile go to new memtables
 //   commit    one manifest record replaces the parts, then the next version is published
 //
 // Invariants:
@@ -23,16 +23,16 @@ import {
   commitManifest,
   outcomeOf,
   type PartsCommit,
-  putOff,
+  postponeFlushes,
   takePartIds,
   writePendingRecords,
 } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
 import { enqueue, type Rewriting, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
-import type { Generation, WriterTable } from './writer-table.js'
+import type { MemtableEntry, WriterTable } from './writer-table.js'
 
 /** Runs the change now, or after the rewrite of the table that is in progress. */
-export function whenUntouched(state: WriterState, table: WriterTable, change: () => void): void {
+export function afterRewrite(state: WriterState, table: WriterTable, change: () => void): void {
   const rewriting = state.rewriting.get(table)
   if (rewriting === undefined) change()
   else rewriting.waiting.push(change)
@@ -45,7 +45,7 @@ export function applyRewrite(state: WriterState, requestId: number, tableId: num
     sendReceiptNow(state, refusal(requestId, errorRecord(new SqlError(`table does not exist [id=${tableId}]`, 0))))
     return
   }
-  whenUntouched(state, table, () => {
+  afterRewrite(state, table, () => {
     const { schema } = table
     const gone = program.assigned.some((id) => schema.columns[id]?.dropped !== false)
     if (table.dropped || gone) {
@@ -86,18 +86,18 @@ export function rewriteParts(
   beginRewrite(state, rewriting)
 }
 
-/** Starts a rewrite, after these generations (by default all) are flushed. The table must not have one in progress. */
+/** Starts a rewrite, after these memtables (by default all) are flushed. The table must not have one in progress. */
 export function beginRewrite(
   state: WriterState,
   rewriting: Rewriting,
-  generations: readonly Generation[] = flushTable(state, rewriting.table),
+  memtables: readonly MemtableEntry[] = flushTable(state, rewriting.table),
   patientUntilMs = Number.POSITIVE_INFINITY,
 ): void {
   assert(!state.rewriting.has(rewriting.table), 'S5: a table has one rewrite at a time')
   state.rewriting.set(rewriting.table, rewriting)
   // A schema change just before may still fail, so the parts are written with the acknowledged schema.
   const flushed = (): void => enqueue(state, { after: () => postRewrite(state, rewriting) })
-  whenFlushed(state, generations, flushed, (error) => rewriting.failed(error), patientUntilMs)
+  whenFlushed(state, memtables, flushed, (error) => rewriting.failed(error), patientUntilMs)
 }
 
 /** Starts the job; all rows before the barrier are in parts by now. */
@@ -114,7 +114,7 @@ export function postRewrite(state: WriterState, rewriting: Rewriting): void {
   }
   const schema = rewriting.schema()
   try {
-    const version = { ...table.describeSettled(), generations: [] }
+    const version = { ...table.describeSettled(), memtables: [] }
     const firstPartId = takePartIds(state, parts.length)
     postJob(state, { job: { kind: 'rewrite', version, schema, parts, firstPartId, program }, table })
   } catch (thrown) {
@@ -229,7 +229,7 @@ function commitReplacement(state: WriterState, commit: PartsCommit, schema: Tabl
       ])
       return
     } catch (thrown) {
-      putOff(state, thrown)
+      postponeFlushes(state, thrown)
       const outcome = outcomeOf(state, commit)
       if (outcome === 'done') return
       const isFullDisk = thrown instanceof FileError && isFull(thrown)
@@ -245,5 +245,5 @@ export function endRewrite(state: WriterState, { table, waiting }: Rewriting, do
   assert(state.rewriting.has(table), 'S5: a rewrite ends once')
   state.rewriting.delete(table)
   done()
-  for (const change of waiting) state.later.push(() => whenUntouched(state, table, change))
+  for (const change of waiting) state.later.push(() => afterRewrite(state, table, change))
 }

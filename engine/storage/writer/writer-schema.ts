@@ -35,7 +35,7 @@ export function replaceSchema(
   const keysChanged = schema.dedupKeys.join() !== table.schema.dedupKeys.join()
   state.catalog.replaceSchema(table, schema)
   noteSchemaChange(table, firstLsn)
-  // The DEDUP index of a generation is built for one set of keys.
+  // The DEDUP index of a memtable is built for one set of keys.
   if (keysChanged) flushTable(state, table)
   const receipts = requestId === null ? [] : [receiptOf(requestId, { lsn: endLsn })]
   enqueue(state, { versions: [table.nextVersion()], receipts })

@@ -26,14 +26,14 @@ import type { PartDescriptor, TableSchema, TableVersion } from '../schema/schema
 import type { OrphanSweep } from './recovery-orphans.js'
 import type { RowDecoder } from './row-decoder.js'
 import type { WriterCatalog } from './writer-catalog.js'
-import type { Generation, WriterTable } from './writer-table.js'
+import type { MemtableEntry, WriterTable } from './writer-table.js'
 
 export interface WriterSettings extends CompactionPolicy {
-  /** A generation is flushed when it has this many rows or bytes, or this age. */
+  /** A memtable is flushed when it has this many rows or bytes, or this age. */
   readonly flushRows: number
   readonly flushBytes: number
   readonly flushAgeMs: number
-  /** Smaller generations are relocated to the head of the log, and not flushed, when the log is too long. */
+  /** Smaller memtables are relocated to the head of the log, and not flushed, when the log is too long. */
   readonly relocatedBytesMax: number
   /** Maximum bytes that one step takes from the ring. */
   readonly stepBytes: number
@@ -119,7 +119,7 @@ export interface RunningJob {
   readonly job: Job
   readonly table: WriterTable
   /** Set for a flush. */
-  readonly generation?: Generation
+  readonly entry?: MemtableEntry
 }
 
 /** A job that was sent to a query thread. */
@@ -127,10 +127,10 @@ export interface PostedJob extends RunningJob {
   readonly postedMs: number
 }
 
-/** A generation whose parts a query thread has written. */
+/** A memtable whose parts a query thread has written. */
 export interface Flushed {
   readonly table: WriterTable
-  readonly generation: Generation
+  readonly entry: MemtableEntry
   readonly parts: readonly PartDescriptor[]
 }
 
@@ -139,8 +139,8 @@ interface Pin {
   readonly sinceMs: number
   /** Removals of files, deferred until the release. */
   readonly removals: (() => void)[]
-  /** Generations that must be flushed before the snapshot is written; null after that. */
-  cut: ReadonlySet<Generation> | null
+  /** Memtables that must be flushed before the snapshot is written; null after that. */
+  cut: ReadonlySet<MemtableEntry> | null
 }
 
 /** A rewrite in progress. */
@@ -200,7 +200,7 @@ export interface WriterState {
   nextJobId: number
   nextPartId: number
   partIdsEnd: number
-  nextGenerationId: number
+  nextMemtableId: number
   /** End of the last appended frame. */
   lastEndLsn: Lsn
   /** Commits up to here are settled. */
@@ -225,9 +225,9 @@ export interface WriterState {
   readonly orphans: OrphanSweep
 }
 
-/** Calls `done` when all generations are flushed. One with `refuse` does not wait if flushes are postponed. */
+/** Calls `done` when all memtables are flushed. One with `refuse` does not wait if flushes are postponed. */
 export interface FlushWaiter {
-  readonly generations: Set<Generation>
+  readonly memtables: Set<MemtableEntry>
   readonly done: () => void
   readonly refuse: ((error: ErrorRecord) => void) | null
   /** Until this time it waits nevertheless. */

@@ -83,7 +83,7 @@ export function evictSymbols({ catalog, options: { clock } }: WriterState): bool
   const before = clock.monotonicMs() - idleMs
   let given = false
   for (const table of catalog.byId.values()) {
-    if (table.usedMs > before || table.generations.length > 0) continue
+    if (table.usedMs > before || table.memtables.length > 0) continue
     for (const dictionary of table.dictionaries.values()) given = (dictionary.isLarge && dictionary.evict()) || given
   }
   return given

@@ -1,9 +1,9 @@
 // What the writer knows of a table: the newest schema, even if readers do not see it yet, the symbol dictionaries,
-// memtables (generations) and parts (Parquet files). It creates versions: immutable lists of these, which readers use.
+// memtables and parts (Parquet files). It creates versions: immutable lists of these, which readers use.
 //
 // Invariants:
-//   1. `transaction` counts the table's transactions in the log; a generation contains a contiguous range of them.
-//   2. Only the last of `generations` may be open. If none is, the next append starts one.
+//   1. `transaction` counts the table's transactions in the log; a memtable contains a contiguous range of them.
+//   2. Only the last of `memtables` may be open. If none is, the next append starts one.
 //   3. What a version names is freed only after a version without it was published and no reader holds a version with
 //      it. A version that is held for long keeps only the memtables and parts that it names itself.
 
@@ -21,19 +21,19 @@ import { decodeRowNumbers, PartMarks } from '../memtable/removed-rows.js'
 import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from '../schema/schema.js'
 
 /** open: accepts rows. frozen: waits for its flush. flushing: a job reads it. gone: freed when that job ends. */
-type GenerationState = 'open' | 'frozen' | 'flushing' | 'gone'
+type MemtableState = 'open' | 'frozen' | 'flushing' | 'gone'
 
-export interface Generation {
+export interface MemtableEntry {
   readonly memtable: Memtable
   readonly dedup: DedupIndex | undefined
-  state: GenerationState
+  state: MemtableState
   minTxn: number
   maxTxn: number
-  /** Start of the oldest frame that contains rows of the generation. */
+  /** Start of the oldest frame that contains rows of the memtable. */
   firstLsn: Lsn
   /** End of the newest frame. When that is acknowledged, all rows are visible. */
   lastLsn: Lsn
-  /** Start of the newest relocation frame of the generation; 0 if there is none. */
+  /** Start of the newest relocation frame of the memtable; 0 if there is none. */
   relocatedLsn: Lsn
   readonly createdMs: number
   /** Whether upserts have removed rows of it, so that its row numbers are in the log. */
@@ -68,7 +68,7 @@ export interface TableMemory {
 export class WriterTable {
   schema: TableSchema
   parts: readonly PartDescriptor[] = []
-  generations: Generation[] = []
+  memtables: MemtableEntry[] = []
   /** Number of the last transaction; 0 before the first. */
   transaction = 0
   /** Transactions up to this one are in parts. */
@@ -82,7 +82,7 @@ export class WriterTable {
   dropped = false
   /** Number of jobs in progress for the table, which read its symbols. */
   jobs = 0
-  /** Monotonic time at which it last started a generation. */
+  /** Monotonic time at which it last started a memtable. */
   usedMs = 0
   /** The largest designated timestamp since the start, in the table's unit. */
   newestTs: bigint = -(2n ** 63n)
@@ -111,8 +111,8 @@ export class WriterTable {
   hasRemovals = false
   /** The last transaction that removed rows, and the end of its frame. */
   removal: { readonly transaction: number; readonly endLsn: Lsn } = { transaction: 0, endLsn: 0 }
-  /** The first version that names a part or generation. */
-  private readonly namedSince = new WeakMap<PartDescriptor | Generation, number>()
+  /** The first version that names a part or memtable. */
+  private readonly namedSince = new WeakMap<PartDescriptor | MemtableEntry, number>()
   private readonly resources: TableMemory
   private namedSchema: TableSchema | undefined
   private names = new Map<string, ColumnSchema>()
@@ -151,20 +151,20 @@ export class WriterTable {
     return dictionary
   }
 
-  /** Loads all symbols into memory, where they stay while there are generations or jobs. Throws ResourceError. */
+  /** Loads all symbols into memory, where they stay while there are memtables or jobs. Throws ResourceError. */
   restoreSymbols(): void {
     for (const dictionary of this.dictionaries.values()) dictionary.restore()
   }
 
-  /** A new open generation. Throws ResourceError. */
-  addGeneration(id: number, clock: Clock): Generation {
-    assert(this.open === undefined, 'T2: a table has one open generation')
+  /** A new open memtable. Throws ResourceError. */
+  addMemtable(id: number, clock: Clock): MemtableEntry {
+    assert(this.open === undefined, 'T2: a table has one open memtable')
     this.restoreSymbols()
     this.usedMs = clock.monotonicMs()
     const { memory, allocator, kernels } = this.resources
     const memtable = new Memtable({ memory, allocator, kernels, id })
     const keys = this.schema.dedupKeys.map((key) => ({ id: key, type: this.columnById(key).type }))
-    const generation: Generation = {
+    const entry: MemtableEntry = {
       memtable,
       dedup: keys.length > 0 ? new DedupIndex(memory, memtable, keys) : undefined,
       state: 'open',
@@ -175,8 +175,8 @@ export class WriterTable {
       relocatedLsn: 0,
       createdMs: clock.monotonicMs(),
     }
-    this.generations.push(generation)
-    return generation
+    this.memtables.push(entry)
+    return entry
   }
 
   /** Creates missing dictionaries of SYMBOL columns. Throws ResourceError. */
@@ -202,7 +202,7 @@ export class WriterTable {
    * Whether a column's symbols may be evicted: the file has all of them, and neither rows in memory nor jobs use them.
    */
   private mayEvict(columnId: number, count: number): boolean {
-    if (this.dropped || this.generations.length > 0 || this.jobs > 0) return false
+    if (this.dropped || this.memtables.length > 0 || this.jobs > 0) return false
     return this.namedSymbols.get(columnId) === count
   }
 
@@ -215,14 +215,14 @@ export class WriterTable {
     }
   }
 
-  get open(): Generation | undefined {
-    const last = this.generations.at(-1)
+  get open(): MemtableEntry | undefined {
+    const last = this.memtables.at(-1)
     return last?.state === 'open' ? last : undefined
   }
 
   /** Start of the oldest frame that the log must keep for this table; Infinity if there is none. */
   get neededLsn(): Lsn {
-    return this.generations.reduce((lsn, { firstLsn }) => Math.min(lsn, firstLsn), this.dirtyLsn)
+    return this.memtables.reduce((lsn, { firstLsn }) => Math.min(lsn, firstLsn), this.dirtyLsn)
   }
 
   /** The schema without additions of the current request, which readers see when the log has acknowledged it. */
@@ -233,7 +233,7 @@ export class WriterTable {
   /** Creates the next version for readers from the current state. The caller must publish it. */
   nextVersion(): TableVersion {
     this.version++
-    for (const named of [...this.parts, ...this.generations])
+    for (const named of [...this.parts, ...this.memtables])
       if (!this.namedSince.has(named)) this.namedSince.set(named, this.version)
     return this.describe()
   }
@@ -257,7 +257,7 @@ export class WriterTable {
       rewrites: this.rewrites,
       repeats: this.repeats,
       ...(this.hasRemovals || this.marks.size > 0 ? { removals: this.removals() } : {}),
-      generations: this.generations.map(({ memtable }) => ({ id: memtable.id, address: memtable.address })),
+      memtables: this.memtables.map(({ memtable }) => ({ id: memtable.id, address: memtable.address })),
       dictionaries: [...this.dictionaries]
         .filter(([columnId]) => columnId < schema.columns.length)
         .map(([columnId, { address }]) => [columnId, address] as const),
@@ -320,7 +320,7 @@ export class WriterTable {
   }
 
   /** Calls `free` when the next version is published and no reader holds an earlier one, or one that names `named`. */
-  retire(free: () => void, named?: PartDescriptor | Generation): void {
+  retire(free: () => void, named?: PartDescriptor | MemtableEntry): void {
     const version = this.version + 1
     this.retired.push({ since: named === undefined ? 0 : (this.namedSince.get(named) ?? version), version, free })
   }
@@ -348,11 +348,11 @@ export class WriterTable {
 
   /** Frees all memory at once; the table must not have readers. */
   freeAll(): void {
-    for (const { memtable } of this.generations) memtable.free()
+    for (const { memtable } of this.memtables) memtable.free()
     for (const dictionary of this.dictionaries.values()) dictionary.free()
     for (const { address } of this.marks.values()) this.resources.allocator.free(address)
     this.marks.clear()
-    this.generations = []
+    this.memtables = []
     this.dictionaries.clear()
   }
 }

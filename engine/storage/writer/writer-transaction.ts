@@ -16,7 +16,7 @@ import { isTableName } from '../schema/names.js'
 import { heldRows, removeRows, removeTable } from './writer-changes.js'
 import type { CommitExtra } from './writer-commit.js'
 import { flushTable } from './writer-flush.js'
-import { whenUntouched } from './writer-rewrite.js'
+import { afterRewrite } from './writer-rewrite.js'
 import type { WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
@@ -27,7 +27,7 @@ export function waitsForRewrite(state: WriterState, { drafts }: TransactionComma
   for (const { tableId } of drafts) {
     const table = state.catalog.byId.get(tableId)
     if (table === undefined || !state.rewriting.has(table)) continue
-    whenUntouched(state, table, again)
+    afterRewrite(state, table, again)
     return true
   }
   return false
@@ -40,8 +40,8 @@ export function enterDrafts(state: WriterState, drafts: readonly DraftedTable[])
   const emptied: WriterTable[] = []
   const found = drafts.map((draft) => ({ draft, table: checkedTable(state, draft) }))
   for (const { draft, table } of found) {
-    if (draft.schema === null) dropped.push(demanded(table))
-    else if (draft.emptied) emptied.push(demanded(table))
+    if (draft.schema === null) dropped.push(required(table))
+    else if (draft.emptied) emptied.push(required(table))
   }
   catalog.leave(dropped)
   for (const { draft, table } of found) {
@@ -55,7 +55,7 @@ export function enterDrafts(state: WriterState, drafts: readonly DraftedTable[])
   return extraOf(state, dropped, emptied)
 }
 
-function demanded(table: WriterTable | undefined): WriterTable {
+function required(table: WriterTable | undefined): WriterTable {
   assert(table !== undefined, 'S5: what is dropped or emptied is stored')
   return table
 }
@@ -71,7 +71,7 @@ function checkedTable({ catalog }: WriterState, { tableId, base, name, read }: D
 
 function enterSchema(state: WriterState, table: WriterTable, { schema }: DraftedTable): void {
   if (schema === null) return
-  // The DEDUP index of a generation is built for one set of keys.
+  // The DEDUP index of a memtable is built for one set of keys.
   if (schema.dedupKeys.join() !== table.schema.dedupKeys.join()) flushTable(state, table)
   state.catalog.replaceDrafted(table, schema)
 }
@@ -84,15 +84,15 @@ function extraOf(state: WriterState, dropped: readonly WriterTable[], emptied: r
       ...dropped.map(({ id }): LoggedChange => ({ kind: 'drop', tableId: id })),
       ...emptied.map(({ id, transaction }): LoggedChange => ({ kind: 'truncate', tableId: id, transaction })),
     ],
-    // The transaction's rows go to separate generations.
+    // The transaction's rows go to separate memtables.
     before: () => {
       for (const table of emptied) {
         held.set(table, heldRows(table))
-        table.generations = []
+        table.memtables = []
       }
     },
     undone: () => {
-      for (const table of emptied) table.generations = held.get(table)?.generations ?? []
+      for (const table of emptied) table.memtables = held.get(table)?.memtables ?? []
     },
     logged: (endLsn) => {
       for (const table of dropped) afters.push(removeTable(state, table, endLsn))

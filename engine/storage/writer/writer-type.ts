@@ -90,7 +90,7 @@ function roundDone(changing: Changing, rewriting: Rewriting, { parts, replaced =
   const { state, table } = changing
   changing.replaced.push(...replaced)
   changing.written.push(...parts)
-  const left = table.generations.reduce((sum, { memtable }) => sum + memtable.rows, 0)
+  const left = table.memtables.reduce((sum, { memtable }) => sum + memtable.rows, 0)
   const paused = state.pause?.owner === table
   if (paused && left === 0 && rewriting.parts().length === 0) {
     commit(changing, rewriting)
@@ -123,7 +123,7 @@ function commit(changing: Changing, rewriting: Rewriting): void {
     return
   }
   assert(
-    table.generations.every(({ memtable }) => memtable.rows === 0),
+    table.memtables.every(({ memtable }) => memtable.rows === 0),
     'S5: no row in memory has the replaced columns',
   )
   state.catalog.replaceSchema(table, schema)

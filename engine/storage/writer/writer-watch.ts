@@ -33,7 +33,7 @@ export function watch(state: WriterState): void {
   setMetric(memory, 'walWaitingBytes', wal.waitingBytes)
   setMetric(memory, 'oldestCommitMs', pending.find(({ taken }) => taken !== undefined)?.taken?.ms ?? 0)
   let written = 0
-  for (const { generations } of catalog.byId.values()) if (generations.length > 0) written++
+  for (const { memtables } of catalog.byId.values()) if (memtables.length > 0) written++
   setMetric(memory, 'tablesWritten', written)
   const free = freeBytes(state)
   setMetric(memory, 'freeBytes', free)

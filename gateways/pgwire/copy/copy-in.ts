@@ -10,7 +10,7 @@ import type { PgSession } from '../context.js'
 import { copyResponse } from '../protocol/messages.js'
 import { MessageReader } from '../protocol/reader.js'
 import { PgError } from '../protocol/sqlstate.js'
-import { hasDraft } from '../transaction/held-state.js'
+import { hasDraft } from '../transaction/deferred-state.js'
 import { declaredTimeout } from '../transaction/run-engine.js'
 import { boundRows } from '../transaction/transaction.js'
 import { type CsvForm, CsvToText } from './copy-csv.js'
@@ -322,7 +322,7 @@ class TextBlocks {
   #chunks: Buffer[] = []
   #bytes = 0
   #rows = 0
-  #underWay: Promise<void> | null = null
+  #inProgress: Promise<void> | null = null
 
   constructor(decoding: CsvDecoding, keepBatch: (batch: CsvBatch) => Promise<void>) {
     this.#decoding = decoding
@@ -337,7 +337,7 @@ class TextBlocks {
 
   async end(): Promise<number> {
     await this.#begin(true)
-    await this.#underWay
+    await this.#inProgress
     return this.#rows
   }
 
@@ -345,10 +345,10 @@ class TextBlocks {
     const block = Buffer.concat(this.#chunks)
     this.#chunks = []
     this.#bytes = 0
-    await this.#underWay
-    this.#underWay = this.#decode(block, last)
+    await this.#inProgress
+    this.#inProgress = this.#decode(block, last)
     // The failure is reported to the caller that awaits this promise later.
-    this.#underWay.catch(() => {})
+    this.#inProgress.catch(() => {})
   }
 
   async #decode(block: Buffer, last: boolean): Promise<void> {

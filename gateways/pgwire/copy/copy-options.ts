@@ -47,7 +47,7 @@ export function copyOptions({ options, direction }: Copy, clientEncoding: CopyEn
   const textOf = (name: string, otherwise: string): string => given.get(name)?.value ?? otherwise
   const format = formatOf(given.get('format'))
   const csv = format === 'csv'
-  demandFormats(given, format, direction)
+  requireFormats(given, format, direction)
   const header = given.get('header')
   const encoding = given.get('encoding')
   if (format === 'binary' && clientEncoding !== null)
@@ -63,7 +63,7 @@ export function copyOptions({ options, direction }: Copy, clientEncoding: CopyEn
     forceNull: choiceOf(given.get('force_null')),
     forceNotNull: choiceOf(given.get('force_not_null')),
   }
-  demandDistinct(made, given)
+  requireDistinct(made, given)
   if (made.matches && direction === 'to') {
     throw new PgError('0A000', 'cannot use "match" with HEADER in COPY TO', header?.position ?? -1)
   }
@@ -96,7 +96,7 @@ function givenOptions(options: readonly Option[]): Map<string, Option> {
   return given
 }
 
-function demandFormats(given: ReadonlyMap<string, Option>, format: string, direction: Copy['direction']): void {
+function requireFormats(given: ReadonlyMap<string, Option>, format: string, direction: Copy['direction']): void {
   for (const name of ['delimiter', 'null', 'header']) {
     const option = given.get(name)
     if (format !== 'binary' || option === undefined) continue
@@ -110,12 +110,12 @@ function demandFormats(given: ReadonlyMap<string, Option>, format: string, direc
     if (format !== 'csv') throw new PgError('0A000', `COPY ${shown} available only in CSV mode`, option.position)
     const other = name === 'force_quote' ? 'to' : name.startsWith('force') ? 'from' : direction
     if (direction === other) continue
-    const way = other === 'to' ? 'TO' : 'FROM'
-    throw new PgError('0A000', `COPY ${shown} only available using COPY ${way}`, option.position)
+    const keyword = other === 'to' ? 'TO' : 'FROM'
+    throw new PgError('0A000', `COPY ${shown} only available using COPY ${keyword}`, option.position)
   }
 }
 
-function demandDistinct(options: CopyOptions, given: ReadonlyMap<string, Option>): void {
+function requireDistinct(options: CopyOptions, given: ReadonlyMap<string, Option>): void {
   const { format, quote, quoteEscape, delimiter, nullText } = options
   const refuse = (name: string, message: string, code = '0A000'): never => {
     throw new PgError(code, message, given.get(name)?.position ?? -1)

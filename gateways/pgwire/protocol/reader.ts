@@ -25,12 +25,12 @@ export class MessageReader {
   }
 
   byte(): number {
-    this.#demand(1)
+    this.#require(1)
     return this.source[this.at++]!
   }
 
   int16(): number {
-    this.#demand(2)
+    this.#require(2)
     this.at += 2
     return this.source.readInt16BE(this.at - 2)
   }
@@ -41,7 +41,7 @@ export class MessageReader {
   }
 
   int32(): number {
-    this.#demand(4)
+    this.#require(4)
     this.at += 4
     return this.source.readInt32BE(this.at - 4)
   }
@@ -71,7 +71,7 @@ export class MessageReader {
   }
 
   bytes(length: number): Buffer {
-    this.#demand(length)
+    this.#require(length)
     this.at += length
     return this.source.subarray(this.at - length, this.at)
   }
@@ -84,7 +84,7 @@ export class MessageReader {
     if (this.left !== 0) throw new NetworkError('the message is longer than its fields')
   }
 
-  #demand(bytes: number): void {
+  #require(bytes: number): void {
     if (bytes < 0 || this.left < bytes) throw new NetworkError('the message is shorter than its fields')
   }
 }

@@ -3,7 +3,7 @@
 import { createServer, type Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import type { BindAddress } from '../../common/bind-address.js'
-import { listen, type TakenPort } from '../../common/listen.js'
+import { type BoundPort, listen } from '../../common/listen.js'
 import type { TlsKeys } from '../../common/tls.js'
 import { encrypted } from './encryption.js'
 import { Inbound } from './inbound.js'
@@ -15,7 +15,7 @@ const connectionsMax = 256
 const connectionMs = 10_000
 const startUpBytesMax = 10_000
 
-export async function takePgPort(bindTo: BindAddress, tls: TlsKeys | null): Promise<TakenPort> {
+export async function bindPgPort(bindTo: BindAddress, tls: TlsKeys | null): Promise<BoundPort> {
   const server = createServer({ noDelay: true })
   server.maxConnections = connectionsMax
   server.on('connection', (socket) => void refuse(socket, tls).finally(() => socket.destroySoon()))

@@ -6,7 +6,7 @@ import type { PgSession } from '../context.js'
 import { clientEncoding } from '../protocol/client-encoding.js'
 import { PgError, readOnlyReason } from '../protocol/sqlstate.js'
 import { reportSetting, settingValue } from './settings.js'
-import { leaveSnapshots } from './snapshots.js'
+import { releaseSnapshots } from './snapshots.js'
 
 const readOnlySetting = 'transaction_read_only'
 
@@ -41,12 +41,12 @@ function modesOf({ settings }: PgSession, prefix: 'transaction_' | 'default_tran
 export function endBlock(pg: PgSession, retained: boolean): void {
   const { block } = pg
   pg.block = null
-  leaveSnapshots(pg)
+  releaseSnapshots(pg)
   if (block !== null) {
     const names = retained ? block.local.keys() : new Set([...block.before.keys(), ...pg.settings.keys()])
     for (const name of names) restore(pg, name, retained ? block.local.get(name) : block.before.get(name))
   }
-  followSettings(pg)
+  applySessionSettings(pg)
 }
 
 function restore(pg: PgSession, name: string, value: string | undefined): void {
@@ -69,11 +69,11 @@ export function setBlockModes(pg: PgSession, modes: TransactionModes): void {
     noteLocal(pg, `transaction_${name}`)
     pg.settings.set(`transaction_${name}`, value)
   }
-  followSettings(pg)
+  applySessionSettings(pg)
 }
 
 /** Applies the settings that affect the session: read-only mode and client encoding. */
-export function followSettings(pg: PgSession): void {
+export function applySessionSettings(pg: PgSession): void {
   const { session, settings, options } = pg
   pg.out.encoding = clientEncoding(settings.get('client_encoding'))
   const said = settings.get(readOnlySetting) ?? settings.get('default_transaction_read_only')

@@ -2,7 +2,7 @@
 // addresses).
 
 /** A pending LISTEN, UNLISTEN or NOTIFY; `channel` null: all channels. */
-export type Noted =
+export type PendingRequest =
   | { readonly action: 'listen'; readonly channel: string }
   | { readonly action: 'unlisten'; readonly channel: string | null }
   | { readonly action: 'notify'; readonly channel: string; readonly message: Buffer }

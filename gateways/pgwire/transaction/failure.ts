@@ -3,7 +3,7 @@
 import type { PgSession } from '../context.js'
 import { errorResponse } from '../protocol/messages.js'
 import { isInternal, noticeOf } from '../protocol/sqlstate.js'
-import { forgetRows } from './held-state.js'
+import { discardDeferred } from './deferred-state.js'
 import { forgetNoted } from './notifications.js'
 
 /** Rethrows the error when the server has ended the session: the client gets that reason instead. */
@@ -14,7 +14,7 @@ export function fail(pg: PgSession, thrown: unknown): void {
   if (pg.status === 'T') pg.status = 'E'
   else if (pg.status === 'I') {
     forgetNoted(pg)
-    if (pg.held.length > 0) forgetRows(pg)
+    if (pg.held.length > 0) discardDeferred(pg)
     else if (pg.synced === null) pg.transaction.clear()
     else pg.transaction.backTo(pg.synced)
   }

@@ -12,7 +12,7 @@
 import type { PgSession } from '../context.js'
 import { notificationResponse } from '../protocol/messages.js'
 import { PgError } from '../protocol/sqlstate.js'
-import type { Listener, Noted } from './channels.js'
+import type { Listener, PendingRequest } from './channels.js'
 
 const channelBytesMax = 63
 const payloadBytesMax = 7999
@@ -44,7 +44,7 @@ function cut(name: string): string {
   return bytes.toString('utf8', 0, channelBytesMax).replace(/\ufffd+$/, '')
 }
 
-function note({ noted }: PgSession, key: string, action: Noted): void {
+function note({ noted }: PgSession, key: string, action: PendingRequest): void {
   if (noted.size === notedMax) throw new PgError('54000', `too many notifications in one transaction [max=${notedMax}]`)
   if (!noted.has(key)) noted.set(key, action)
 }

@@ -14,10 +14,10 @@ import { LazySignal } from '../../common/lazy-signal.js'
 import type { PgSession, RunOptions } from '../context.js'
 import { noticeResponse } from '../protocol/messages.js'
 import { PgError, stalePlan } from '../protocol/sqlstate.js'
-import { hasDraft } from './held-state.js'
+import { hasDraft } from './deferred-state.js'
 import { RowCursor } from './row-cursor.js'
 import { settingValue } from './settings.js'
-import { leaveSnapshot, takeSnapshot } from './snapshots.js'
+import { dropSnapshot, takeSnapshot } from './snapshots.js'
 import { boundRows } from './transaction.js'
 
 /**
@@ -68,7 +68,7 @@ export async function runInEngine(
   if (result.kind === 'plan') throw new PgError('XX000', 'unexpected plan as the result')
   if (pg.status === 'T' && parsed.statement.kind !== 'no operation') {
     pg.tookEffect = true
-    leaveSnapshot(pg)
+    dropSnapshot(pg)
   }
   sendNotes(pg, result.notes)
   return tagOf(result.tag, result.rows)

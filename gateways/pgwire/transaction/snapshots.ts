@@ -21,7 +21,7 @@ function repeatsReads({ settings }: PgSession): boolean {
 }
 
 /** Drops the snapshot because the transaction has changed something that its next statement must see. */
-export function leaveSnapshot(pg: PgSession): void {
+export function dropSnapshot(pg: PgSession): void {
   const { snapshot, ...session } = pg.session
   if (snapshot === undefined) return
   snapshot.release()
@@ -29,8 +29,8 @@ export function leaveSnapshot(pg: PgSession): void {
 }
 
 /** Releases all snapshots at the end of the transaction. */
-export function leaveSnapshots(pg: PgSession): void {
-  leaveSnapshot(pg)
+export function releaseSnapshots(pg: PgSession): void {
+  dropSnapshot(pg)
   for (const id of pg.exported) {
     pg.snapshots.get(id)?.release()
     pg.snapshots.delete(id)

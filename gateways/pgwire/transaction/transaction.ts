@@ -4,22 +4,22 @@
 // Pipelined INSERTs, each with its own Sync, are answered together: their rows are stored when no further message is
 // waiting, with one sync of the log.
 //
-// UPDATE, DELETE and schema changes are deferred until COMMIT, too (held-changes.ts, held-schemas.ts). A statement
-// that takes effect at once and depends on pending changes runs them first and warns the client that ROLLBACK cannot
-// undo them; after a pending schema change such a statement is rejected.
+// UPDATE, DELETE and schema changes are deferred until COMMIT, too (deferred-changes.ts, deferred-schemas.ts). A
+// statement that takes effect at once and depends on pending changes runs them first and warns the client that ROLLBACK
+// cannot undo them; after a pending schema change such a statement is rejected.
 
 import { ResourceError } from '../../../engine/base/errors.js'
 import type { ParsedStatement, RowTransaction } from '../../../engine/engine.js'
 import { LazySignal } from '../../common/lazy-signal.js'
-import type { HeldChange, PgSession, Savepoint } from '../context.js'
+import type { DeferredChange, PgSession, Savepoint } from '../context.js'
 import { noticeResponse, readyForQuery } from '../protocol/messages.js'
 import { noticeOf, PgError } from '../protocol/sqlstate.js'
 import { beginBlock, blockModes, endBlock } from './block-settings.js'
+import { discardDeferred, hasDraft, ownRowsMax, requireNoDraft, showDeferred } from './deferred-state.js'
 import { failureMessage } from './failure.js'
-import { demandNoDraft, forgetRows, hasDraft, ownRowsMax, showHeld } from './held-state.js'
 import { checkNoted, deliverNotifications, forgetNoted } from './notifications.js'
 import { closeCursors, closePortals, endCursors } from './portals.js'
-import { leaveSnapshot } from './snapshots.js'
+import { dropSnapshot } from './snapshots.js'
 
 /** Comfortable size of one log frame. */
 const transactionBytesMax = 32 * 1024 * 1024
@@ -63,12 +63,12 @@ async function storeHeld(pg: PgSession): Promise<void> {
       pg.held.shift()
     }
   } finally {
-    showHeld(pg)
+    showDeferred(pg)
   }
 }
 
 /** Runs pending changes before a statement that may depend on them. */
-export async function applyHeld(pg: PgSession): Promise<void> {
+export async function applyDeferred(pg: PgSession): Promise<void> {
   await splitAt(pg, 'changes of the transaction are carried out before this statement: ROLLBACK cannot take them back')
 }
 
@@ -76,7 +76,7 @@ export async function applyHeld(pg: PgSession): Promise<void> {
 function splitAt(pg: PgSession, warning: string): Promise<void> {
   warn(pg, '01000', warning)
   pg.isSplit = true
-  leaveSnapshot(pg)
+  dropSnapshot(pg)
   pg.savepoints = []
   return storeHeld(pg)
 }
@@ -158,14 +158,14 @@ export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void
   if (pg.status === 'I' && hasDraft(pg)) return readsTables.has(statement.kind) ? null : settle(pg)
   if (pg.status === 'I') return reads && isOwn(pg) ? null : settle(pg)
   if (pg.held.length > 0 && changesTables.has(statement.kind)) {
-    demandNoDraft(pg)
-    return applyHeld(pg).then(() => settleRows(pg, parsed) ?? undefined)
+    requireNoDraft(pg)
+    return applyDeferred(pg).then(() => settleRows(pg, parsed) ?? undefined)
   }
   const { rows, registered } = pg.transaction
   if (rows === 0) return null
   const isUnread = readsTables.has(statement.kind) && (registered > 0 || rows > ownRowsMax)
   if (!isUnread && !changesTables.has(statement.kind)) return null
-  demandNoDraft(pg)
+  requireNoDraft(pg)
   const warning = 'rows of the transaction are stored before this statement: ROLLBACK cannot take them back'
   return splitAt(pg, warning).then(() => storeRows(pg))
 }
@@ -187,7 +187,7 @@ export function settle(pg: PgSession): Promise<void> | null {
 
 /** Ends an implicit transaction that has changed schemas. */
 function settleHeld(pg: PgSession): Promise<void> {
-  return storeAll(pg).finally(() => forgetRows(pg))
+  return storeAll(pg).finally(() => discardDeferred(pg))
 }
 
 const changesTables: ReadonlySet<ParsedStatement['statement']['kind']> = new Set(['update', 'delete'])
@@ -214,7 +214,7 @@ export async function runTransaction(pg: PgSession, statement: Transaction): Pro
       if (pg.isSplit) warn(pg, '01000', 'what of the transaction was stored before stays')
       if (pg.tookEffect) warn(pg, '01000', 'statements of the transaction that took effect at once are not rolled back')
       await end(pg, false, statement)
-      forgetRows(pg)
+      discardDeferred(pg)
       return 'ROLLBACK'
     case 'prepare':
       return prepareTransaction(pg, statement)
@@ -223,15 +223,15 @@ export async function runTransaction(pg: PgSession, statement: Transaction): Pro
       if (pg.status !== 'I') throw new PgError('25001', `${action.toUpperCase()} cannot run inside a transaction block`)
       throw new PgError('42704', `prepared transaction with identifier "${name}" does not exist`)
     case 'savepoint':
-      demandBlock(pg, 'SAVEPOINT')
+      requireBlock(pg, 'SAVEPOINT')
       pg.savepoints.push(savepointOf(pg, name ?? ''))
       return 'SAVEPOINT'
     case 'release':
-      demandBlock(pg, 'RELEASE SAVEPOINT')
+      requireBlock(pg, 'RELEASE SAVEPOINT')
       pg.savepoints = pg.savepoints.slice(0, savepointIndex(pg, name ?? ''))
       return 'RELEASE'
     case 'rollback to': {
-      demandBlock(pg, 'ROLLBACK TO SAVEPOINT')
+      requireBlock(pg, 'ROLLBACK TO SAVEPOINT')
       const index = savepointIndex(pg, name ?? '')
       pg.savepoints = pg.savepoints.slice(0, index + 1)
       await backTo(pg, pg.savepoints[index] as Savepoint)
@@ -249,7 +249,7 @@ async function prepareTransaction(pg: PgSession, statement: Transaction): Promis
   if (pg.status === 'I') warn(pg, '25P01', 'there is no transaction in progress')
   const isOpen = pg.status === 'T'
   await end(pg, false, statement)
-  forgetRows(pg)
+  discardDeferred(pg)
   if (isOpen) throw new PgError('55000', 'prepared transactions are disabled')
   return 'ROLLBACK'
 }
@@ -269,7 +269,7 @@ async function backTo(pg: PgSession, { mark, held, noted, cursors }: Savepoint):
     pg.transaction = first
   }
   pg.transaction.backTo(mark)
-  showHeld(pg)
+  showDeferred(pg)
 }
 
 async function commit(pg: PgSession, statement: Transaction): Promise<string> {
@@ -283,7 +283,7 @@ async function commit(pg: PgSession, statement: Transaction): Promise<string> {
       deliverNotifications(pg)
     }
   } finally {
-    forgetRows(pg)
+    discardDeferred(pg)
   }
   return failed ? 'ROLLBACK' : 'COMMIT'
 }
@@ -325,7 +325,7 @@ async function end(pg: PgSession, retained: boolean, { chain }: Transaction): Pr
   await closePortals(pg)
 }
 
-function demandBlock(pg: PgSession, what: string): void {
+function requireBlock(pg: PgSession, what: string): void {
   if (pg.status === 'I') throw new PgError('25P01', `${what} can only be used in transaction blocks`)
 }
 
@@ -337,7 +337,7 @@ function savepointIndex({ savepoints, isSplit, lostSavepoints }: PgSession, name
   throw new PgError('3B001', `savepoint "${name}" does not exist`)
 }
 
-// Pending changes divide the rows of a transaction (held-changes.ts). The rows are still stored as one log
+// Pending changes divide the rows of a transaction (deferred-changes.ts). The rows are still stored as one log
 // transaction if the result is the same: if no row after a change belongs to a table that an earlier change names.
 
 /** Moves all rows to the first group to be stored, or none. */
@@ -372,7 +372,7 @@ async function storeSchemas(pg: PgSession): Promise<void> {
   const isAlone = second === undefined && pg.transaction.rows === 0
   if (only?.deferred === true && isAlone && only.rows === null) return runDeferred(pg, [only])
   const deferred = pg.held.filter(({ deferred: isDeferred, change }) => isDeferred && change.statement !== null)
-  demandCommuting(pg, deferred)
+  requireCommuting(pg, deferred)
   await storeTogether(pg, deferred)
   try {
     await runDeferred(pg, deferred)
@@ -382,7 +382,7 @@ async function storeSchemas(pg: PgSession): Promise<void> {
   }
 }
 
-async function storeTogether(pg: PgSession, deferred: readonly HeldChange[]): Promise<void> {
+async function storeTogether(pg: PgSession, deferred: readonly DeferredChange[]): Promise<void> {
   const { connection, counters } = pg
   const own = [...pg.held.flatMap(({ rows }) => rows ?? []), pg.transaction]
   const rows = own.reduce((sum, part) => sum + part.rows, 0)
@@ -409,23 +409,23 @@ async function storeTogether(pg: PgSession, deferred: readonly HeldChange[]): Pr
 }
 
 /** Runs each as a change of its own; they see stored data. */
-async function runDeferred(pg: PgSession, deferred: readonly HeldChange[]): Promise<void> {
+async function runDeferred(pg: PgSession, deferred: readonly DeferredChange[]): Promise<void> {
   if (deferred.length === 0) return
   const { transaction: _, pending: __, ...session } = pg.session
   pg.session = session
   try {
     for (const change of deferred) await change.run()
   } finally {
-    showHeld(pg)
+    showDeferred(pg)
   }
 }
 
 /** Throws PgError when running late changes last would change the result. */
-function demandCommuting(pg: PgSession, deferred: readonly HeldChange[]): void {
+function requireCommuting(pg: PgSession, deferred: readonly DeferredChange[]): void {
   for (const change of deferred) {
-    const behind = pg.held.slice(pg.held.indexOf(change) + 1)
-    const rows = [...behind.flatMap(({ rows: own }) => own?.tables ?? []), ...pg.transaction.tables]
-    const names = new Set([...rows, ...behind.flatMap((other) => (other.deferred ? [] : [...other.names]))])
+    const after = pg.held.slice(pg.held.indexOf(change) + 1)
+    const rows = [...after.flatMap(({ rows: own }) => own?.tables ?? []), ...pg.transaction.tables]
+    const names = new Set([...rows, ...after.flatMap((other) => (other.deferred ? [] : [...other.names]))])
     const both = [...change.tables].find((table) => names.has(table)) ?? rows.find((table) => change.names.has(table))
     if (both === undefined) continue
     throw new PgError(

@@ -1,11 +1,11 @@
 // Goal: combining the checksums of two byte sequences gives the checksum of their concatenation, for all lengths.
 
 import { expect, test } from 'vitest'
-import { crc32, joinedCrc32 } from '../../../engine/base/checksum.js'
+import { combineCrc32, crc32 } from '../../../engine/base/checksum.js'
 
 test.each([0, 1, 7, 255, 256, 65_537, 1_000_003])('%s bytes behind others', (bytes) => {
   const all = Uint8Array.from({ length: 21 + bytes }, (_, index) => (index * 197) ^ (index >>> 7))
   const [first, second] = [all.subarray(0, 21), all.subarray(21)]
-  expect(joinedCrc32(crc32(first), crc32(second), bytes)).toBe(crc32(all))
-  expect(joinedCrc32(0, crc32(second), bytes)).toBe(crc32(second))
+  expect(combineCrc32(crc32(first), crc32(second), bytes)).toBe(crc32(all))
+  expect(combineCrc32(0, crc32(second), bytes)).toBe(crc32(second))
 })

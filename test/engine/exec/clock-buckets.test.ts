@@ -4,7 +4,7 @@
 // formula, using offsets from Intl.
 
 import { describe, expect, test } from 'vitest'
-import { createBuckets, type SamplePlan, type Stretch } from '../../../engine/exec/aggregate/buckets.js'
+import { type BucketRange, createBuckets, type SamplePlan } from '../../../engine/exec/aggregate/buckets.js'
 import type { SampleInterval } from '../../../engine/sql/plan/plan.js'
 import { timeZone } from '../../../engine/types/timestamp-zone.js'
 
@@ -94,7 +94,7 @@ describe.each(zones)('%s', (zone) => {
   ] as const)('buckets of %d%s ascend and leave nothing out', (count, unit) => {
     const buckets = bucketsOf(zone, { count, unit })
     for (const change of changes.slice(0, 8)) {
-      let last: Stretch = buckets.of(change - 24n * hour)
+      let last: BucketRange = buckets.of(change - 24n * hour)
       while (last.end < change + 24n * hour) {
         const next = buckets.next(last)
         expect(next.from).toBe(last.end)

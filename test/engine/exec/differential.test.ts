@@ -268,8 +268,8 @@ describe('the executor and the interpreter agree', () => {
     const sizes = [random.between(1, 1500), random.between(1, 700)]
     const bench = createBench()
     let index = 0
-    const generations = sizes.map((size) => Array.from({ length: size }, () => randomRow(random, index++, jitter)))
-    const table = makeTable(bench, columns, generations, 0)
+    const memtables = sizes.map((size) => Array.from({ length: size }, () => randomRow(random, index++, jitter)))
+    const table = makeTable(bench, columns, memtables, 0)
     for (const sql of statements) {
       test(`seed ${seed}: ${sql}`, () => {
         compare(bench, table, sql, true)

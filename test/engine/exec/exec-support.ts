@@ -79,11 +79,11 @@ export const noParts: PartAccess = {
   close: () => {},
 }
 
-/** A table whose rows lie in one memtable generation per list of rows. */
+/** A table whose rows lie in one memtable per list of rows. */
 export function makeTable(
   bench: Bench,
   columns: readonly PlanColumn[],
-  generations: readonly (readonly (readonly Value[])[])[],
+  memtables: readonly (readonly (readonly Value[])[])[],
   timestampId: number,
   parts: readonly PartDescriptor[] = [],
 ): TestTable {
@@ -92,7 +92,7 @@ export function makeTable(
   columns.forEach(({ type }, id) => {
     if (type.name === 'SYMBOL') dictionaries.set(id, new SymbolDictionary(memory, allocator, kernels.ilp))
   })
-  const tables = generations.map((rows, index) => {
+  const tables = memtables.map((rows, index) => {
     const memtable = new Memtable({ memory, allocator, kernels, id: index + 1 })
     for (let from = 0; from < rows.length; from += 3000) {
       fill(bench, memtable, columns, rows.slice(from, from + 3000), timestampId, dictionaries)
@@ -101,11 +101,11 @@ export function makeTable(
     return memtable
   })
   const snapshot: TableSnapshot = {
-    visibleRows: generations.map((rows) => rows.length),
+    visibleRows: memtables.map((rows) => rows.length),
     version: {
       version: 1,
       parts,
-      generations: tables.map(({ id, address }) => ({ id, address })),
+      memtables: tables.map(({ id, address }) => ({ id, address })),
       dictionaries: [...dictionaries].map(([id, dictionary]) => [id, dictionary.address] as const),
       schema: {
         id: 1,
@@ -123,7 +123,7 @@ export function makeTable(
       },
     },
   }
-  return { snapshot, columns, rows: generations.flat(), timestampId }
+  return { snapshot, columns, rows: memtables.flat(), timestampId }
 }
 
 function fill(

@@ -26,14 +26,14 @@ describe('ordered scans', () => {
       const jitter = random.pick([0, 1, 50, 5000, 1_000_000])
       const step = random.pick([0, 1, 3])
       let row = 0n
-      const generation = (count: number): Value[][] =>
+      const memtable = (count: number): Value[][] =>
         Array.from({ length: count }, () => {
           row++
           const ts = 1_000_000n + row * BigInt(step) + BigInt(random.below(jitter + 1))
           return [ts, row, random.chance(0.2) ? null : `s${random.below(9)}`, random.chance(0.3) ? null : `note ${row}`]
         })
-      const generations = Array.from({ length: random.between(1, 4) }, () => generation(random.between(1, 40_000)))
-      const table = makeTable(bench, columns, generations, 0)
+      const memtables = Array.from({ length: random.between(1, 4) }, () => memtable(random.between(1, 40_000)))
+      const table = makeTable(bench, columns, memtables, 0)
       const sorted = table.rows.toSorted(byTime)
       expect(runQuery(bench, queryOf(scanOf(table, { order: 'ascending' })), [table]).rows).toEqual(sorted)
       expect(runQuery(bench, queryOf(scanOf(table, { order: 'descending' })), [table]).rows).toEqual(
@@ -78,13 +78,13 @@ describe('ordered scans', () => {
     const bench = createBench()
     const random = createRandom(count)
     let row = 0n
-    const generations = Array.from({ length: count }, () =>
+    const memtables = Array.from({ length: count }, () =>
       Array.from({ length: random.between(1, 30) }, (): Value[] => {
         row++
         return [1_000_000n + BigInt(random.below(500)), row, `s${row % 7n}`, row % 5n === 0n ? null : `note ${row}`]
       }),
     )
-    const table = makeTable(bench, columns, generations, 0)
+    const table = makeTable(bench, columns, memtables, 0)
     const sorted = table.rows.toSorted(byTime)
     expect(runQuery(bench, queryOf(scanOf(table, { order: 'ascending' })), [table]).rows).toEqual(sorted)
     expect(runQuery(bench, queryOf(scanOf(table, { order: 'descending' })), [table]).rows).toEqual(sorted.toReversed())

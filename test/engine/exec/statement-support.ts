@@ -19,13 +19,13 @@ export interface Database {
 export interface TableSpec {
   readonly name: string
   readonly columns: readonly PlanColumn[]
-  readonly generations: readonly (readonly (readonly Value[])[])[]
+  readonly memtables: readonly (readonly (readonly Value[])[])[]
   readonly timestampId: number
 }
 
 export function makeDatabase(bench: Bench, specs: readonly TableSpec[]): Database {
-  const tables = specs.map(({ name, columns, generations, timestampId }, index) => {
-    const table = makeTable(bench, columns, generations, timestampId)
+  const tables = specs.map(({ name, columns, memtables, timestampId }, index) => {
+    const table = makeTable(bench, columns, memtables, timestampId)
     const { version } = table.snapshot
     const schema = { ...version.schema, id: index + 1, name }
     return { ...table, snapshot: { ...table.snapshot, version: { ...version, schema } } }

@@ -316,11 +316,11 @@ describe('ilp kernel', () => {
       'trades,side=a b=t,i8=1i,i16=1i,i32=1i,f==\x10abcdefg\n',
       'trades,side=a,venue_long_name_here=b price==\x10abcdefg\n',
     ]
-    const behind = [' 5\n', ',size=1i 5\n']
+    const after = [' 5\n', ',size=1i 5\n']
     lines.forEach((line, i) => {
       for (const bench of [both.wasm, both.reference]) {
         prepare(bench, Buffer.from(line), false, 1n, 64)
-        bench.memory.u8.set(Buffer.from(behind[i] as string), blockAt + line.length)
+        bench.memory.u8.set(Buffer.from(after[i] as string), blockAt + line.length)
         expect(bench.kernels.ilp.decode(stateAt)).toBe(layout.otherLine)
         expect(bench.memory.u32[stateAt >>> 2]).toBe(blockAt)
       }

@@ -41,7 +41,7 @@ export function lineHarness(path: 'kernel' | 'general', own: Partial<LineSetting
   const settings = { createTables: true, createColumns: true, nameReplacement: '', defaults: newTableDefaults, ...own }
   const kernel = path === 'kernel' ? kernels.ilp : undefined
   const decoder = new LineDecoder({ memory, allocator, kernel, catalog, settings })
-  const ring = allocator.demand(4 * MIB, 0)
+  const ring = allocator.allocateOrThrow(4 * MIB, 0)
   return {
     memory,
     catalog,

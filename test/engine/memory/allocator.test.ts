@@ -58,7 +58,7 @@ describe('allocator', () => {
     const { allocator } = heap(16 * MIB, 1 * MIB)
     expect(allocator.allocate(2 * MIB, budgets.cache)).toBe(0)
     expect(allocator.used(budgets.cache)).toBe(0)
-    expect(() => allocator.demand(2 * MIB, budgets.cache)).toThrow(
+    expect(() => allocator.allocateOrThrow(2 * MIB, budgets.cache)).toThrow(
       'out of memory [budget=cache, bytes=2097152, setting=memory.bytes]',
     )
     expect(allocator.allocate(8 * allocatorPageBytes, budgets.cache)).toBeGreaterThan(0)

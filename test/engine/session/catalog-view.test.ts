@@ -7,7 +7,7 @@ import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
 import { CatalogView } from '../../../engine/session/catalog-view.js'
 import type { TableSchema, TableVersion } from '../../../engine/storage/schema/schema.js'
 
-const generation = 5 * 1024 * 1024
+const memtable = 5 * 1024 * 1024
 
 function schema(id: number, name: string): TableSchema {
   return {
@@ -31,7 +31,7 @@ function version(id: number, number: number, name = `t${id}`): TableVersion {
     version: number,
     schema: schema(id, name),
     parts: [],
-    generations: [{ id: 1, address: generation }],
+    memtables: [{ id: 1, address: memtable }],
     dictionaries: [],
   }
 }
@@ -98,7 +98,7 @@ describe('catalog view', () => {
   test('snapshots carry the rows that were visible', () => {
     const { memory, view } = newView()
     view.publish([version(1, 1)], [])
-    Atomics.store(memory.u32, generation >>> 2, 7)
+    Atomics.store(memory.u32, memtable >>> 2, 7)
     expect(view.hold([1]).snapshots[0]?.visibleRows).toEqual([7])
     expect(Atomics.load(memory.u32, publishSequenceAddress >>> 2)).toBe(0)
   })

@@ -69,7 +69,7 @@ export function schemaOf(types: readonly DataType[], rest: Partial<TableSchema> 
 }
 
 export function versionOf(schema: TableSchema): TableVersion {
-  return { version: 1, schema, parts: [], generations: [], dictionaries: [] }
+  return { version: 1, schema, parts: [], memtables: [], dictionaries: [] }
 }
 
 /** xorshift, so that a printed seed repeats a failure. */
@@ -164,7 +164,7 @@ export function storeColumn(
   cells: readonly Cell[],
 ): number {
   const width = widthOf(type)
-  const address = allocator.demand(cells.length * width + 128, budgets.queries)
+  const address = allocator.allocateOrThrow(cells.length * width + 128, budgets.queries)
   if (!isText(type)) {
     cells.forEach((cell, i) => {
       memory.u8.set(cell ?? nullBytes(type), address + i * width)
@@ -172,7 +172,7 @@ export function storeColumn(
     return address
   }
   const bytes = cells.reduce((sum, cell) => sum + (cell?.length ?? 0), 0)
-  let at = allocator.demand(bytes + 128, budgets.queries)
+  let at = allocator.allocateOrThrow(bytes + 128, budgets.queries)
   cells.forEach((cell, i) => {
     memory.u32[(address + i * 8) >>> 2] = cell === null ? 0 : at
     memory.i32[(address + i * 8 + 4) >>> 2] = cell === null ? -1 : cell.length

@@ -56,7 +56,7 @@ export interface LinesOptions {
   readonly atomic?: boolean
   readonly skipBadLines?: boolean
   /** packSourcePosition */
-  readonly origin?: Uint8Array
+  readonly sourcePosition?: Uint8Array
 }
 
 export class WriterHost {
@@ -87,7 +87,7 @@ export class WriterHost {
     this.memory = createSharedMemory(64 * MIB)
     initializeHeap(this.memory, { limits: [16 * MIB, options.memtableBytes ?? 24 * MIB, MIB, MIB, 4 * MIB] })
     this.allocator = createAllocator(this.memory, 1)
-    initializeRing(this.memory, this.allocator.demand(MIB, 0), MIB)
+    initializeRing(this.memory, this.allocator.allocateOrThrow(MIB, 0), MIB)
     const released = (tableId: number, below: number, held: readonly number[]): void =>
       this.send({ kind: 'released', tableId, below, held })
     this.catalog = new CatalogView(this.memory, released, this.clock)
@@ -161,7 +161,10 @@ export class WriterHost {
     for (let idle = 0, count = 0; idle < 3 && count < turns; count++) idle = this.turn() ? 0 : idle + 1
   }
 
-  lines(text: string | readonly string[], { atomic = true, skipBadLines = false, origin }: LinesOptions = {}): number {
+  lines(
+    text: string | readonly string[],
+    { atomic = true, skipBadLines = false, sourcePosition }: LinesOptions = {},
+  ): number {
     const blocks = typeof text === 'string' ? [text] : text
     const requestId = this.nextRequestId++
     blocks.forEach((block, index) => {
@@ -172,7 +175,7 @@ export class WriterHost {
         (skipBadLines ? lineFlags.skipBadLines : 0)
       const header = { kind: ringKinds.lines, flags, precision: 0, requestId, connectionId: 1, nowMicros: 5_000_000 }
       const payload = new TextEncoder().encode(block)
-      for (let tries = 0; !ringWrite(this.memory, header, payload, index === 0 ? origin : undefined); tries++) {
+      for (let tries = 0; !ringWrite(this.memory, header, payload, index === 0 ? sourcePosition : undefined); tries++) {
         if (tries > 1000) throw new Error('the ring stays full')
         this.turn()
       }
@@ -258,18 +261,18 @@ export class WriterHost {
   }
 
   private memtableRows(snapshot: TableSnapshot): Map<number, unknown>[] {
-    return snapshot.version.generations.flatMap(({ address }, index) =>
-      this.generationRows(snapshot.version, address, snapshot.visibleRows[index] as number),
+    return snapshot.version.memtables.flatMap(({ address }, index) =>
+      this.rowsOfMemtable(snapshot.version, address, snapshot.visibleRows[index] as number),
     )
   }
 
-  private generationRows(version: TableSnapshot['version'], generation: number, count: number): Map<number, unknown>[] {
+  private rowsOfMemtable(version: TableSnapshot['version'], memtable: number, count: number): Map<number, unknown>[] {
     const { memory } = this
     const dictionaries = new Map(version.dictionaries)
     const lookup = { dictionary: (id: number) => ({ address: dictionaries.get(id) as number }) }
     const rows: Map<number, unknown>[] = []
-    for (let index = 0; index < blockCount(memory, generation); index++) {
-      const block = blockAt(memory, generation, index)
+    for (let index = 0; index < blockCount(memory, memtable); index++) {
+      const block = blockAt(memory, memtable, index)
       const first = memory.u32[block >>> 2]!
       const superseded = memory.u32[(block + 36) >>> 2]!
       const used = Math.max(0, Math.min(memory.u32[(block + 8) >>> 2]!, count - first))
@@ -294,7 +297,7 @@ export class WriterHost {
     if (job.kind === 'rewrite') throw new Error('rewrites need real parts')
     const rows =
       job.kind === 'flush'
-        ? this.generationRows(job.version, job.generation, job.rows)
+        ? this.rowsOfMemtable(job.version, job.memtable, job.rows)
         : job.parts.flatMap(({ file }) => this.parts.get(file) ?? [])
     const parts =
       job.kind === 'flush' ? this.flushRows(job, rows) : [this.writePart(job, job.parts[0]?.partition ?? '', 0, rows)]

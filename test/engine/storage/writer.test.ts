@@ -236,7 +236,7 @@ describe('flush', () => {
     expect(host.rows('a')).toEqual(expected(0, 4000))
     expect(host.checkpoint().error).toBe(null)
     host.settle()
-    expect(host.catalog.table('a')?.generations).toEqual([])
+    expect(host.catalog.table('a')?.memtables).toEqual([])
     // What is left: dictionaries.
     expect(host.allocator.used(1) - idle).toBeLessThan(16 * 1024)
     host = made.restart()

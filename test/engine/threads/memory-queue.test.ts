@@ -11,8 +11,8 @@ import type { Engine } from '../../../engine/engine.js'
 import type { RunQuery } from '../../../engine/exec/run/messages.js'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
 import { budgets } from '../../../engine/memory/budgets.js'
+import { isCancelFlagSet } from '../../../engine/memory/cancel-flags.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
-import { isStopped } from '../../../engine/memory/stop-words.js'
 import { MemoryQueue } from '../../../engine/threads/memory-queue.js'
 import type { ToQueryHost } from '../../../engine/threads/messages.js'
 import { QueryPool } from '../../../engine/threads/query-pool.js'
@@ -90,7 +90,7 @@ function openPool() {
   }
   const take = (): { give(): void } => {
     const allocator = createAllocator(memory, 5)
-    const address = allocator.demand(48 * MIB, budgets.queries)
+    const address = allocator.allocateOrThrow(48 * MIB, budgets.queries)
     return { give: () => allocator.free(address) }
   }
   return { memory, pool, posted, run, take }
@@ -111,7 +111,7 @@ test('each waits for its turn, and who comes meanwhile has a share', async () =>
   expect(late.attempts()[0]?.memoryMax).toBeLessThan(4 * MIB)
   held.give()
   await until(() => first.attempts().length === 2)
-  expect(isStopped(memory, first.running.queryId)).toBe(false)
+  expect(isCancelFlagSet(memory, first.running.queryId)).toBe(false)
   expect(first.attempts()[1]).toMatchObject({ spentMs: expect.any(Number) })
   expect(first.attempts()[1]?.memoryMax).toBeUndefined()
   expect(second.attempts().length).toBe(1)

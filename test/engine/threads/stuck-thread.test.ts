@@ -19,7 +19,7 @@ function heap() {
   const memory = createSharedMemory(256 * MIB)
   initializeHeap(memory, { limits: [MIB, MIB, MIB, 128 * MIB, MIB] })
   const allocator = createAllocator(memory, 0)
-  const address = allocator.demand(ledgerBytes, budgets.queries)
+  const address = allocator.allocateOrThrow(ledgerBytes, budgets.queries)
   memory.u8.fill(0, address, address + ledgerBytes)
   return { memory, allocator, address, ledger: new Ledger(memory, address) }
 }
@@ -35,10 +35,10 @@ test('a ledger lists what was taken and not given back', () => {
     if (state % 3 === 0 && first !== undefined) {
       own.free(first)
       held.delete(first)
-    } else held.add(own.demand(64 + (state % 2000), budgets.queries))
+    } else held.add(own.allocateOrThrow(64 + (state % 2000), budgets.queries))
   }
   expect(new Set(ledger.addresses())).toEqual(held)
-  own.free(own.demand(100, budgets.cache))
+  own.free(own.allocateOrThrow(100, budgets.cache))
   expect(ledger.addresses().length).toBe(held.size)
 })
 
@@ -60,7 +60,7 @@ test('a dead thread gives everything back but what readers have', async () => {
   const request = { query: { plan: { kind: 'values', columns: [], rows: [] }, subqueries: [] }, timeoutMs: 5 } as never
   const read = pool.run(request, () => {})
   const stuck = pool.run(request, () => {})
-  const [scratch, block] = [own.demand(5000, budgets.queries), own.demand(500, budgets.queries)]
+  const [scratch, block] = [own.allocateOrThrow(5000, budgets.queries), own.allocateOrThrow(500, budgets.queries)]
   pool.receive(3, { kind: 'block', queryId: read.queryId, address: block, bytes: 10, rows: 1 })
   const blocks = read.blocks[Symbol.asyncIterator]()
   await blocks.next()

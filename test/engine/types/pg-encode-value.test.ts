@@ -6,12 +6,12 @@ import { dataType, dateKinds, textKinds } from '../../../engine/types/column-typ
 import { wireForm } from '../../../engine/types/pg-encode-value.js'
 
 const day = dataType('DATE', dateKinds.day)
-const dayTime = dataType('STRING', textKinds.time)
+const timeOfDay = dataType('STRING', textKinds.time)
 const hex = (bytes: Uint8Array | string | null): string | null =>
   bytes === null ? null : Buffer.from(bytes as Uint8Array).toString('hex')
 
 test('times of day; what is none of them is NULL in binary', () => {
-  const [text, binary] = [wireForm(dayTime, false), wireForm(dayTime, true)]
+  const [text, binary] = [wireForm(timeOfDay, false), wireForm(timeOfDay, true)]
   expect([text('10:11:12.5'), hex(binary('10:11:12.5'))]).toEqual(['10:11:12.5', '0000000889d9f120'])
   expect(hex(binary('10:11'))).toBe('00000008891b3500')
   expect(hex(binary('00:00:00.000001'))).toBe('0000000000000001')

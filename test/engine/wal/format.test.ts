@@ -104,7 +104,7 @@ test('a pad fills the block, or the next one when its header does not fit', () =
 })
 
 const transaction: RowsTransaction = {
-  origin: encodeKafkaPosition({ connector: '', topic: 'ticks', partition: 3, offset: 77 }),
+  sourcePosition: encodeKafkaPosition({ connector: '', topic: 'ticks', partition: 3, offset: 77 }),
   ddl: [{ add: 'px' }],
   tables: [
     {

@@ -140,12 +140,12 @@ test('what is encoded is decoded', () => {
       const random = createRandom(seed)
       const tables = Array.from({ length: random.below(4) }, () => randomTable(random))
       const ddl = random.chance(0.5) ? [] : [{ create: 'tafel ✓', id: seed }, { add: [1, null] }]
-      const origin = random.pick([
+      const sourcePosition = random.pick([
         noSourcePosition,
         encodeKafkaPosition({ connector: '', topic: 'tägliches', partition: -1, offset: 2 ** 52 }),
       ])
-      const payload = concat(encodeRows({ origin, ddl, tables: tables.map(({ table }) => table) }))
-      const expected = { origin, ddl, tables: tables.map(({ table, strings }) => decodedForm(table, strings)) }
+      const payload = concat(encodeRows({ sourcePosition, ddl, tables: tables.map(({ table }) => table) }))
+      const expected = { sourcePosition, ddl, tables: tables.map(({ table, strings }) => decodedForm(table, strings)) }
       expect(plain(decodeRows(payload))).toBe(plain(expected))
     }),
     { numRuns: 150 },
@@ -156,7 +156,7 @@ test('decoded transactions can be encoded again, to the same bytes', () => {
   fc.assert(
     fc.property(seeds, (seed) => {
       const payload = concat(
-        encodeRows({ origin: noSourcePosition, ddl: [], tables: [randomTable(createRandom(seed)).table] }),
+        encodeRows({ sourcePosition: noSourcePosition, ddl: [], tables: [randomTable(createRandom(seed)).table] }),
       )
       expect(Buffer.compare(concat(encodeRows(decodeRows(payload))), payload)).toBe(0)
     }),
@@ -166,7 +166,7 @@ test('decoded transactions can be encoded again, to the same bytes', () => {
 
 test('columns begin at multiples of 8 bytes of the payload', () => {
   const payload = concat(
-    encodeRows({ origin: noSourcePosition, ddl: [{}], tables: [randomTable(createRandom(5)).table] }),
+    encodeRows({ sourcePosition: noSourcePosition, ddl: [{}], tables: [randomTable(createRandom(5)).table] }),
   )
   for (const { values } of decodeRows(payload).tables[0]?.columns ?? []) {
     const start = values.kind === 'fixed' ? values.chunks[0] : values.kind === 'packed' ? values.bytes : undefined
@@ -211,7 +211,7 @@ function smallTable(): TableRows {
 
 function smallTransaction(): RowsTransaction {
   return {
-    origin: encodeKafkaPosition({ connector: '', topic: 'ticks', partition: 3, offset: 77 }),
+    sourcePosition: encodeKafkaPosition({ connector: '', topic: 'ticks', partition: 3, offset: 77 }),
     ddl: [],
     tables: [smallTable()],
   }
@@ -223,7 +223,7 @@ test('frames are described for people', () => {
     'rows, kafka ticks-3 offset 77, table 3 transaction 17 (0 rows)',
   )
   const key = { kind: sourcePositionKinds.idempotencyKey, bytes: new Uint8Array(Buffer.from('k1')) }
-  const keyed = concat(encodeRows({ ...smallTransaction(), origin: key }))
+  const keyed = concat(encodeRows({ ...smallTransaction(), sourcePosition: key }))
   expect(describePayload(frameKinds.relocation, keyed)).toBe(
     'relocated rows, idempotency key k1, table 3 transaction 17 (0 rows)',
   )
@@ -232,7 +232,7 @@ test('frames are described for people', () => {
 })
 
 test('a kafka origin', () => {
-  const origin = { connector: 'plant', topic: 'ticks', partition: 12, offset: 2 ** 40 + 5 }
-  expect(decodeKafkaPosition(encodeKafkaPosition(origin))).toEqual(origin)
+  const sourcePosition = { connector: 'plant', topic: 'ticks', partition: 12, offset: 2 ** 40 + 5 }
+  expect(decodeKafkaPosition(encodeKafkaPosition(sourcePosition))).toEqual(sourcePosition)
   expect(() => decodeKafkaPosition(noSourcePosition)).toThrow(CorruptionError)
 })

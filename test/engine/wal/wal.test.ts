@@ -190,7 +190,7 @@ test('damage is reported with its table and transaction, and kept in a side file
   const { wal, settle, time } = openOn(disk)
   const numbers = { tableId: 3, structureVersion: 1, transaction: 17, rowCount: 0, minTimestamp: 0n, maxTimestamp: 0n }
   const tables = [{ ...numbers, symbols: [], columns: [] }]
-  wal.append(frameKinds.rows, encodeRows({ origin: noSourcePosition, ddl: [], tables }))
+  wal.append(frameKinds.rows, encodeRows({ sourcePosition: noSourcePosition, ddl: [], tables }))
   wal.writeGroup()
   settle()
   time.ms += 200

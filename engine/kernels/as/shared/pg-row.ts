@@ -195,31 +195,31 @@ export function putPgRow(state: usize, row: usize, start: usize, fixed: usize, t
     const values = <usize>load<u32>(c, 4)
     const binary = load<u32>(c, 16) == 1
     const body = o + 4
-    let behind: usize = 0
-    if (values == 0) behind = putMissing(kind, binary, body)
+    let after: usize = 0
+    if (values == 0) after = putMissing(kind, binary, body)
     else if (kind == kindText || kind == kindSymbol || kind == kindBinary) {
       const bytes = textOf(kind, c, values, row)
       if (bytes >= 0) {
         const hex = kind == kindBinary && !binary
         const bound = <u64>bytes * (hex ? 2 : 1) + 32
         if (<u64>o + <u64>fixed + bound > limit) return outgrown(state, <u64>(o - start) + <u64>fixed + bound)
-        if (hex) behind = putHex(textAt, <u32>bytes, body)
+        if (hex) after = putHex(textAt, <u32>bytes, body)
         else {
           memory.copy(body, textAt, <usize>bytes)
-          behind = body + <usize>bytes
+          after = body + <usize>bytes
         }
       }
     } else {
       const p = values + row * widthOf(kind)
-      behind = binary ? putBinary(kind, c, p, scratch, body) : putText(kind, c, p, scratch, body)
-      if (behind != 0 && load<u32>(c, 16) == 2) behind = putZone(behind)
+      after = binary ? putBinary(kind, c, p, scratch, body) : putText(kind, c, p, scratch, body)
+      if (after != 0 && load<u32>(c, 16) == 2) after = putZone(after)
     }
-    if (behind == 0) {
+    if (after == 0) {
       store<i32>(o, -1)
       o = body
     } else {
-      store<u32>(o, bswap<u32>(<u32>(behind - body)))
-      o = behind
+      store<u32>(o, bswap<u32>(<u32>(after - body)))
+      o = after
     }
   }
   store<u32>(start, bswap<u32>(<u32>(o - start - 1)), 1)

@@ -113,10 +113,10 @@ function putDecimal(d: u64, e: i32, o: usize): usize {
   if (exponent < 0) {
     store<u64>(o, 0x303030302e30)
     o -= <usize>exponent
-    putBehind(digits, rest, o)
+    putAfter(digits, rest, o)
     return o + <usize>n + 1
   }
-  putBehind(digits, rest, o)
+  putAfter(digits, rest, o)
   // At most seven digits and the point precede them.
   const whole = <u64>(exponent + 1) << 3
   const mask = (<u64>1 << whole) - 1
@@ -126,7 +126,7 @@ function putDecimal(d: u64, e: i32, o: usize): usize {
 
 /** Writes eight digits and nine more, from o + 1 on. */
 @inline
-function putBehind(digits: u64, rest: u32, o: usize): void {
+function putAfter(digits: u64, rest: u32, o: usize): void {
   const tenth = rest / 10
   store<u64>(o, digits, 1)
   store<u64>(o, eightDigits(tenth), 9)

@@ -5,7 +5,7 @@ import { dataType } from '../../../types/column-types.js'
 import type { ArrayValue } from '../../../types/value.js'
 import { addElements, type Elements, elementsResult, elementWise, newElements } from '../array-elements.js'
 import { type AggregateFunction, accumulator } from '../function-types.js'
-import { distanceMeters, earthRadiusMeters } from '../places.js'
+import { distanceMeters, earthRadiusMeters } from '../geography.js'
 
 // Weighted deviations -----------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 // SQL functions that count the elements or members of a JSON text and return the n-th. The binder implements the
 // set-returning functions jsonb_array_elements(), jsonb_each() and the like by calling them with n = 1, 2, ..
-// (bind/expanders.ts). Consecutive calls with the same text parse it only once.
+// (bind/set-returning.ts). Consecutive calls with the same text parse it only once.
 
 import { type DataType, dataType, textKinds } from '../../../types/column-types.js'
 import type { Value } from '../../../types/value.js'
@@ -19,12 +19,12 @@ interface Known<Part> {
 function partsOf<Part>(
   text: Value | undefined,
   { memo }: CallSite,
-  apart: (text: string) => Part[] | null,
+  split: (text: string) => Part[] | null,
 ): readonly Part[] | null {
   const written = String(text)
   const known = memo.get('parts') as Known<Part> | undefined
   if (known?.text === written) return known.parts
-  const parts = apart(written)
+  const parts = split(written)
   memo.set('parts', { text: written, parts })
   return parts
 }

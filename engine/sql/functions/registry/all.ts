@@ -15,6 +15,7 @@ import { chartAggregates, chartFunctions } from '../charts.js'
 import { comparisonFunctions } from '../comparisons.js'
 import { conditionFunctions } from '../conditions.js'
 import type { AggregateFunction, ScalarFunction } from '../function-types.js'
+import { geographyFunctions } from '../geography.js'
 import { jsonAccess } from '../json/json-access.js'
 import { jsonChange } from '../json/json-change.js'
 import { jsonFunctions } from '../json/json-extract.js'
@@ -25,7 +26,6 @@ import { pgMath } from '../math-pg.js'
 import { operatorFunctions } from '../operators.js'
 import { orderBookFunctions } from '../order-book.js'
 import { catalogFunctions } from '../pg-functions.js'
-import { placeFunctions } from '../places.js'
 import { randomFunctions } from '../random.js'
 import { sessionFunctions } from '../session-functions.js'
 import { numberFormats } from '../text/number-format.js'
@@ -66,7 +66,7 @@ export const scalarFunctions: readonly ScalarFunction[] = [
   ...spanFunctions,
   ...timeTextFunctions,
   ...randomFunctions,
-  ...placeFunctions,
+  ...geographyFunctions,
   ...arrayFunctions,
   ...pgArrays,
   ...sliceFunctions,

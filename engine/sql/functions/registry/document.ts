@@ -12,6 +12,7 @@ import { chartAggregates, chartFunctions } from '../charts.js'
 import { comparisonFunctions } from '../comparisons.js'
 import { conditionFunctions } from '../conditions.js'
 import type { AggregateFunction, ScalarFunction, TypePattern } from '../function-types.js'
+import { geographyFunctions } from '../geography.js'
 import { jsonAccess } from '../json/json-access.js'
 import { jsonChange } from '../json/json-change.js'
 import { jsonFunctions } from '../json/json-extract.js'
@@ -21,7 +22,6 @@ import { mathFunctions } from '../math.js'
 import { pgMath } from '../math-pg.js'
 import { operatorFunctions } from '../operators.js'
 import { orderBookFunctions } from '../order-book.js'
-import { placeFunctions } from '../places.js'
 import { randomFunctions } from '../random.js'
 import { sessionFunctions } from '../session-functions.js'
 import { numberFormats } from '../text/number-format.js'
@@ -68,7 +68,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
   ['Time', '', [...timeFunctions, ...exactTimeParts, ...timeMakers, ...spanFunctions]],
   ['Time as text', '', timeTextFunctions],
   ['Arrays', '', [...arrayFunctions, ...pgArrays, ...sliceFunctions, ...orderBookFunctions]],
-  ['Places and networks', '', placeFunctions],
+  ['Places and networks', '', geographyFunctions],
   ['Random values', 'Each row gets its own value.', randomFunctions],
   [
     'Aggregates',

@@ -51,7 +51,7 @@ export interface Evaluation extends EvaluationContext {
 }
 
 /** Throws SqlError if a scalar sub-query has returned more than one row. */
-export function demandOneRow(rows: number, position: number): void {
+export function requireOneRow(rows: number, position: number): void {
   if (rows > 1) throw new SqlError(severalRowsText, position)
 }
 

@@ -113,13 +113,13 @@ function readLeadingSign(reading: Reading): void {
 function readTrailingSign(reading: Reading, isRead: boolean): void {
   if (reading.sign !== '' || !/\d/.test(reading.digits)) return
   const { kinds } = reading
-  const behind = isRead ? reading.at + 1 : reading.at
-  const character = reading.characters[behind]
+  const after = isRead ? reading.at + 1 : reading.at
+  const character = reading.characters[after]
   if (character !== '-' && character !== '+') return
   const isWanted = kinds.has('minus') || kinds.has('plus') || kinds.has('signAnywhere')
   if (kinds.has('sign') ? !isRead : isRead || !isWanted) return
   reading.sign = character
-  reading.at = behind
+  reading.at = after
 }
 
 /** Digits before and after the point that a constant pattern allows; null if the pattern is not constant. */

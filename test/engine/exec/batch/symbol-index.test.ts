@@ -15,7 +15,7 @@ function setup() {
   initializeHeap(memory, { limits: [4 * MIB, 48 * MIB, MIB, MIB, MIB] })
   const allocator = createAllocator(memory, 1)
   const { ilp } = loadKernels(memory)
-  const scratch = allocator.demand(1024, 0)
+  const scratch = allocator.allocateOrThrow(1024, 0)
   const create = () => {
     const dictionary = new SymbolDictionary(memory, allocator, ilp)
     const intern = (text: string) => {

@@ -60,9 +60,9 @@ function randomDatabase(seed: number): Database {
     (start + BigInt(index) * 400_000n) * 1000n + BigInt(random.below(1000)),
   ])
   return makeDatabase(createBench(), [
-    { name: 't', columns, generations: [t.slice(0, cut), t.slice(cut)], timestampId: 0 },
-    { name: 'q', columns, generations: [q], timestampId: 0 },
-    { name: 'dims', columns: dimensions, generations: [dims], timestampId: -1 },
+    { name: 't', columns, memtables: [t.slice(0, cut), t.slice(cut)], timestampId: 0 },
+    { name: 'q', columns, memtables: [q], timestampId: 0 },
+    { name: 'dims', columns: dimensions, memtables: [dims], timestampId: -1 },
   ])
 }
 
@@ -129,8 +129,8 @@ describe('joins', () => {
       { name: 'k', type: dataType('INT') },
     ]
     const database = makeDatabase(createBench(), [
-      { name: 't', columns: pair, generations: [values(400)], timestampId: -1 },
-      { name: 'q', columns: pair, generations: [values(1000)], timestampId: -1 },
+      { name: 't', columns: pair, memtables: [values(400)], timestampId: -1 },
+      { name: 'q', columns: pair, memtables: [values(1000)], timestampId: -1 },
     ])
     const rows = [
       'select t.x, q.x from t join q on t.k = q.k',
@@ -158,11 +158,11 @@ describe('joins', () => {
 
   test('timestamps of micros and nanos are compared by the moment', () => {
     const database = makeDatabase(createBench(), [
-      { name: 'm', columns: columns.slice(0, 1), generations: [[[start], [start + 5n]]], timestampId: 0 },
+      { name: 'm', columns: columns.slice(0, 1), memtables: [[[start], [start + 5n]]], timestampId: 0 },
       {
         name: 'n',
         columns: [{ name: 'ns', type: dataType('TIMESTAMP_NS') }],
-        generations: [[[start * 1000n + 4999n], [start * 1000n + 5001n]]],
+        memtables: [[[start * 1000n + 4999n], [start * 1000n + 5001n]]],
         timestampId: 0,
       },
     ])
@@ -176,7 +176,7 @@ describe('joins', () => {
   test('a join beyond the memory of queries is refused, and gives all back', () => {
     const rows = Array.from({ length: 300 }, (_, index) => [start + BigInt(index)])
     const database = makeDatabase(createBench(16), [
-      { name: 't', columns: columns.slice(0, 1), generations: [rows], timestampId: 0 },
+      { name: 't', columns: columns.slice(0, 1), memtables: [rows], timestampId: 0 },
     ])
     const sql = 'select a.ts, b.ts from t a join (select x.ts from t x cross join t y cross join t z) b on a.ts = b.ts'
     const query = queryOfText(sql, database)
@@ -186,7 +186,7 @@ describe('joins', () => {
   test('a large cross join can be stopped', () => {
     const rows = Array.from({ length: 3000 }, (_, index) => [start + BigInt(index)])
     const database = makeDatabase(createBench(), [
-      { name: 't', columns: columns.slice(0, 1), generations: [rows], timestampId: 0 },
+      { name: 't', columns: columns.slice(0, 1), memtables: [rows], timestampId: 0 },
     ])
     const sql = 'select count() from t a cross join t b cross join t c where a.ts > b.ts'
     const query = queryOfText(sql, database)

@@ -22,9 +22,9 @@ import { columns, randomRows, statements } from './shared-statements.js'
 const seeds = Number(process.env['SHARE_SEEDS'] ?? 1)
 const bench = createBench(256)
 const database = makeDatabase(bench, [
-  { name: 't', columns, generations: randomRows(createRandom(11), 45_000), timestampId: 0 },
-  { name: 'untimed', columns, generations: randomRows(createRandom(12), 9_000), timestampId: -1 },
-  { name: 'calm', columns, generations: randomRows(createRandom(13), 24_000, 1), timestampId: 0 },
+  { name: 't', columns, memtables: randomRows(createRandom(11), 45_000), timestampId: 0 },
+  { name: 'untimed', columns, memtables: randomRows(createRandom(12), 9_000), timestampId: -1 },
+  { name: 'calm', columns, memtables: randomRows(createRandom(13), 24_000, 1), timestampId: 0 },
 ])
 
 const parquet: Encoding = {
@@ -36,7 +36,7 @@ const parquet: Encoding = {
 const ledgers = Array.from({ length: 8 }, newLedger)
 
 function newLedger(): number {
-  const address = bench.allocator.demand(ledgerBytes, budgets.queries)
+  const address = bench.allocator.allocateOrThrow(ledgerBytes, budgets.queries)
   new Ledger(bench.memory, address).clear()
   return address
 }
@@ -157,18 +157,18 @@ let taken = 0
 
 function plain(threadId: number): Allocator {
   const allocator = createAllocator(bench.memory, threadId)
-  const demand: Allocator['demand'] = (bytes, budget) => {
+  const allocateOrThrow: Allocator['allocateOrThrow'] = (bytes, budget) => {
     if (threadId !== 3) taken++
-    return allocator.demand(bytes, budget)
+    return allocator.allocateOrThrow(bytes, budget)
   }
-  return { ...allocator, demand }
+  return { ...allocator, allocateOrThrow }
 }
 
 /** Memory that was given back is filled with numbers too large for anything: whoever still reads it does harm that shows. */
 function poisoning(threadId: number): Allocator {
   const allocator = plain(threadId)
-  const demand: Allocator['demand'] = (bytes, budget) => {
-    const address = allocator.demand(bytes, budget)
+  const allocateOrThrow: Allocator['allocateOrThrow'] = (bytes, budget) => {
+    const address = allocator.allocateOrThrow(bytes, budget)
     sizes.set(address, bytes)
     return address
   }
@@ -177,7 +177,7 @@ function poisoning(threadId: number): Allocator {
     sizes.delete(address)
     allocator.free(address)
   }
-  return { ...allocator, demand, free }
+  return { ...allocator, allocateOrThrow, free }
 }
 
 const sizes = new Map<number, number>()
@@ -298,11 +298,11 @@ describe.each(statements)('%s', (sql) => {
     const allocatorOf = (threadId: number): Allocator => {
       const allocator = plain(threadId)
       if (threadId === 3) return allocator
-      const demand = (bytes: number, budget: Parameters<Allocator['demand']>[1]): number => {
+      const allocateOrThrow = (bytes: number, budget: Parameters<Allocator['allocateOrThrow']>[1]): number => {
         if (random.chance(0.015)) throw new Error('out of memory')
-        return allocator.demand(bytes, budget)
+        return allocator.allocateOrThrow(bytes, budget)
       }
-      return { ...allocator, demand }
+      return { ...allocator, allocateOrThrow }
     }
     for (let seed = 1; seed <= seeds; seed++) {
       expect((await runShared(sql, { threads: 3, seed, allocatorOf })).rows, `seed ${seed}`).toEqual(expected)

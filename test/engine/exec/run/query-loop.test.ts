@@ -3,7 +3,7 @@
 // every case.
 
 import { describe, expect, test } from 'vitest'
-import { unprovenWindowBytes } from '../../../../engine/base/limits.js'
+import { initialWindowBytes } from '../../../../engine/base/limits.js'
 import type { FromQueryThread } from '../../../../engine/exec/run/messages.js'
 import { QueryLoop } from '../../../../engine/exec/run/query-loop.js'
 import { budgets } from '../../../../engine/memory/budgets.js'
@@ -69,8 +69,8 @@ describe('queries share a thread', () => {
     expect(ended(2)?.kind).toBe('end')
     const waiting = messages.filter((message) => message.kind === 'block' && message.queryId === 1)
     const bytes = waiting.reduce((sum, message) => sum + (message.kind === 'block' ? message.bytes : 0), 0)
-    expect(bytes).toBeGreaterThanOrEqual(unprovenWindowBytes)
-    expect(bytes).toBeLessThan(2 * unprovenWindowBytes)
+    expect(bytes).toBeGreaterThanOrEqual(initialWindowBytes)
+    expect(bytes).toBeLessThan(2 * initialWindowBytes)
     release(2)
     for (let round = 0; round < 200 && ended(1) === undefined; round++) {
       release(1)

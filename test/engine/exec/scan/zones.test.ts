@@ -105,7 +105,7 @@ test('pages without candidates are not among the runs', () => {
       bounds: { min: bounds[page]?.[0], max: bounds[page]?.[1] },
     }),
   }
-  const version = { schema: { timestampId: -1, dedupKeys: [], columns: [] }, parts: [part], generations: [] }
+  const version = { schema: { timestampId: -1, dedupKeys: [], columns: [] }, parts: [part], memtables: [] }
   const column: Expression = { kind: 'column', index: 0, type: dataType('LONG'), position: 0 }
   const rowsOf = (name: string, ...values: bigint[]): number => {
     const constants = values.map((value): Expression => ({ kind: 'constant', value, type: column.type, position: 0 }))

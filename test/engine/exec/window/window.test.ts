@@ -47,7 +47,7 @@ function randomDatabase(seed: number): Database {
   const rows = Array.from({ length: random.between(1, 60) }, (_, index) => randomRow(random, index))
   const cut = random.below(rows.length + 1)
   return makeDatabase(createBench(), [
-    { name: 't', columns, generations: [rows.slice(0, cut), rows.slice(cut)], timestampId: 0 },
+    { name: 't', columns, memtables: [rows.slice(0, cut), rows.slice(cut)], timestampId: 0 },
   ])
 }
 
@@ -172,7 +172,7 @@ describe('window functions', () => {
   test('a value that left the frame leaves no trace', () => {
     const rows = [1e300, 1, 2, 3].map((value, index) => [start + BigInt(index), value])
     const database = makeDatabase(createBench(), [
-      { name: 't', columns: [columns[0], columns[3]] as typeof columns, generations: [rows], timestampId: 0 },
+      { name: 't', columns: [columns[0], columns[3]] as typeof columns, memtables: [rows], timestampId: 0 },
     ])
     const query = queryOfText('select sum(d) over (order by ts rows 1 preceding) from t', database)
     const sums = runQuery(database.bench, query, tablesOf(query, database)).rows
@@ -202,7 +202,7 @@ describe('window functions', () => {
     const random = createRandom(43)
     const many = Array.from({ length: 50_000 }, (_, index) => randomRow(random, index))
     const database = makeDatabase(createBench(256), [
-      { name: 't', columns, generations: [many.slice(0, 20_000), many.slice(20_000)], timestampId: 0 },
+      { name: 't', columns, memtables: [many.slice(0, 20_000), many.slice(20_000)], timestampId: 0 },
     ])
     const run = (sql: string) => {
       const query = queryOfText(sql, database)

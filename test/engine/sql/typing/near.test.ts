@@ -3,7 +3,7 @@
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { lastEqual } from '../../../../engine/sql/typing/near.js'
+import { lastEqual } from '../../../../engine/sql/typing/tolerance.js'
 
 test('the ends of what equals a number', () => {
   expect([lastEqual(0, -1), lastEqual(0, 1)]).toEqual([-1e-10, 1e-10])

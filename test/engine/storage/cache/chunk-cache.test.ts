@@ -204,7 +204,7 @@ describe('memory that the memtables lend', () => {
     fill(45)
     expect(loads).toHaveLength(45)
     expect(plain.allocate(8 * MIB, budgets.memtables)).toBe(0)
-    const block = writers.demand(8 * MIB, budgets.memtables)
+    const block = writers.allocateOrThrow(8 * MIB, budgets.memtables)
     expect(block).toBeGreaterThan(0)
     expect(plain.used(budgets.lent)).toBe(0)
     // What was there and is read again finds a place of less.
@@ -221,7 +221,7 @@ describe('memory that the memtables lend', () => {
     fill(45)
     const [data, lent] = [pin(40), plain.used(budgets.lent)]
     expect(writers.allocate(12 * MIB, budgets.memtables)).toBe(0)
-    expect(() => writers.demand(12 * MIB, budgets.memtables)).toThrow('out of memory [budget=memtables')
+    expect(() => writers.allocateOrThrow(12 * MIB, budgets.memtables)).toThrow('out of memory [budget=memtables')
     expect(plain.used(budgets.lent)).toBe(lent)
     let blocks = 0
     while (writers.allocate(MIB, budgets.memtables) !== 0) blocks++

@@ -32,7 +32,7 @@ function written(symbols: number): { readonly pages: readonly (readonly number[]
   const place = { partId: 1, partition: 'default', minTxn: 1, maxTxn: 2 }
   const part = drain(writePart(bed.tools, { schema, source: sourceOf(bed, schema, [cells]), ...place }))
   const handle = bed.access.open(part, versionOf(schema))
-  const out = bed.allocator.demand(pageRowsMax * 4, budgets.queries)
+  const out = bed.allocator.allocateOrThrow(pageRowsMax * 4, budgets.queries)
   const find: Find = (page, ids, from, count) => {
     const found = bed.access.symbolRows(handle, 0, page, ids, from, count, out)
     return found < 0 ? null : [...bed.memory.u32.subarray(out >>> 2, (out >>> 2) + found)]

@@ -55,8 +55,8 @@ function tsCell(ts: bigint): Uint8Array {
   return new Uint8Array(BigInt64Array.of(ts).buffer)
 }
 
-/** A generation as the writer leaves it; `superseded[i]` = 1 + the row that replaced row i. */
-function storeGeneration(
+/** A memtable as the writer leaves it; `superseded[i]` = 1 + the row that replaced row i. */
+function storeMemtable(
   { memory, allocator }: Bench,
   schema: TableSchema,
   rows: readonly Row[],
@@ -67,9 +67,9 @@ function storeGeneration(
   for (let first = 0; first < rows.length; ) {
     const count = Math.min(rows.length - first, 1 + Math.floor(next() * 300))
     const some = rows.slice(first, first + count)
-    const block = allocator.demand(blockHeaderBytes + schema.columns.length * 4, budgets.memtables)
+    const block = allocator.allocateOrThrow(blockHeaderBytes + schema.columns.length * 4, budgets.memtables)
     const marks = superseded.slice(first, first + count)
-    const marksAt = allocator.demand(count * 4, budgets.memtables)
+    const marksAt = allocator.allocateOrThrow(count * 4, budgets.memtables)
     memory.u32.set(marks, marksAt >>> 2)
     const words = [
       first,
@@ -92,22 +92,22 @@ function storeGeneration(
     blocks.push(block)
     first += count
   }
-  const directory = allocator.demand(blocks.length * 4, budgets.memtables)
+  const directory = allocator.allocateOrThrow(blocks.length * 4, budgets.memtables)
   memory.u32.set(blocks, directory >>> 2)
-  const generation = allocator.demand(64, budgets.memtables)
-  memory.u32.set([rows.length, blocks.length, directory, blocks.length, rows.length], generation >>> 2)
-  return generation
+  const memtable = allocator.allocateOrThrow(64, budgets.memtables)
+  memory.u32.set([rows.length, blocks.length, directory, blocks.length, rows.length], memtable >>> 2)
+  return memtable
 }
 
 /** A dictionary whose entry i has the text `s<i>`, as far as the tests need it. */
 function storeDictionary({ memory, allocator }: Bench): number {
-  const dictionary = allocator.demand(192, budgets.memtables)
+  const dictionary = allocator.allocateOrThrow(192, budgets.memtables)
   for (let chunk = 0; chunk < 3; chunk++) {
-    const entries = allocator.demand((256 << chunk) * 8, budgets.memtables)
+    const entries = allocator.allocateOrThrow((256 << chunk) * 8, budgets.memtables)
     memory.u32[((dictionary + 32) >>> 2) + chunk] = entries
     for (let i = 0; i < 256 << chunk; i++) {
       const text = new TextEncoder().encode(`s${256 * ((1 << chunk) - 1) + i}`)
-      const at = allocator.demand(32, budgets.memtables)
+      const at = allocator.allocateOrThrow(32, budgets.memtables)
       memory.u8.set(text, at)
       memory.u32.set([at, text.length], (entries + i * 8) >>> 2)
     }
@@ -122,15 +122,8 @@ function toolsOf(bed: Bench): CompactionTools {
   return { files, directory, codec, group: null, memory, allocator, kernels: loadKernels(memory), parts: access }
 }
 
-function runFlush(
-  bed: Bench,
-  version: TableVersion,
-  generation: number,
-  rows: number,
-  txn: number,
-  firstPartId: number,
-) {
-  const steps = { kind: 'flush', version, generation, rows, minTxn: txn, maxTxn: txn, firstPartId } as const
+function runFlush(bed: Bench, version: TableVersion, memtable: number, rows: number, txn: number, firstPartId: number) {
+  const steps = { kind: 'flush', version, memtable, rows, minTxn: txn, maxTxn: txn, firstPartId } as const
   const job = createFlushJob(toolsOf(bed), steps)
   while (job.step() !== 'done') expect(bed.allocator.used(budgets.flush)).toBeGreaterThan(0)
   expect(bed.allocator.used(budgets.flush)).toBe(0)
@@ -186,8 +179,8 @@ test.each(units.map((unit, i) => [unit, i + 1] as const))('flush by %s (seed %i)
   const spread = { NONE: 1e9, HOUR: 2e10, DAY: 4e11, WEEK: 3e12, MONTH: 1e13, YEAR: 1e14 }[partitionBy]
   const rows = randomRows(types, 1500, next, spread)
   const superseded = rows.map((_, i) => (next() < 0.1 && i + 1 < rows.length ? rows.length : 0))
-  const generation = storeGeneration(bed, schema, rows, superseded, next)
-  const parts = runFlush(bed, version, generation, rows.length, 7, 100)
+  const memtable = storeMemtable(bed, schema, rows, superseded, next)
+  const parts = runFlush(bed, version, memtable, rows.length, 7, 100)
   const wanted = sorted(rows.filter((_, i) => superseded[i] === 0)).map((row) => hexRow(schema, row))
   expect(parts.flatMap((part) => rowsOf(bed, version, part))).toEqual(wanted)
   const nameOf = partitionNamer(schema)
@@ -209,14 +202,14 @@ test('a table without designated timestamp keeps its order', () => {
   const types = [dataType('LONG'), dataType('VARCHAR')]
   const schema = schemaOf(types)
   const rows = randomRows(types, 1000, next, 1e9)
-  const generation = storeGeneration(
+  const memtable = storeMemtable(
     bed,
     schema,
     rows,
     rows.map(() => 0),
     next,
   )
-  const parts = runFlush(bed, versionOf(schema), generation, 900, 1, 1)
+  const parts = runFlush(bed, versionOf(schema), memtable, 900, 1, 1)
   expect(parts.map(({ partition, rows: count }) => [partition, count])).toEqual([['default', 900]])
   expect(parts.flatMap((part) => rowsOf(bed, versionOf(schema), part))).toEqual(
     rows.slice(0, 900).map((row) => hexRow(schema, row)),
@@ -238,14 +231,14 @@ test.each([1, 2, 3, 4])('merging parts equals flushing all rows at once, ties by
       ts: row.ts,
       cells: row.cells.map((cell, id) => (id === 1 && txn % 2 === 0 ? null : cell)),
     }))
-    const generation = storeGeneration(
+    const memtable = storeMemtable(
       bed,
       schema,
       rows,
       rows.map(() => 0),
       next,
     )
-    parts.push(...runFlush(bed, version, generation, rows.length, txn, txn * 10))
+    parts.push(...runFlush(bed, version, memtable, rows.length, txn, txn * 10))
     all.push(...rows)
   }
   const job = createCompactionJob(toolsOf(bed), {
@@ -282,14 +275,14 @@ test.each([1, 2, 3])('DEDUP: of equal keys in several parts the last transaction
     }
     const list = [...rows.values()]
     for (const [key, row] of rows) model.set(key, row)
-    const generation = storeGeneration(
+    const memtable = storeMemtable(
       bed,
       schema,
       list,
       list.map(() => 0),
       next,
     )
-    parts.push(...runFlush(bed, version, generation, list.length, txn, txn * 10))
+    parts.push(...runFlush(bed, version, memtable, list.length, txn, txn * 10))
   }
   const chosen = chooseCompaction({ ...version, parts }, new Set())
   expect(chosen).toEqual(inCommitOrder(parts))
@@ -361,14 +354,14 @@ test('a job that is given up leaves no file and no memory behind', () => {
   const types = [dataType('TIMESTAMP'), dataType('VARCHAR')]
   const schema = schemaOf(types, { timestampId: 0, partitionBy: 'NONE' })
   const rows = randomRows(types, 500, next, 1e6)
-  const generation = storeGeneration(
+  const memtable = storeMemtable(
     bed,
     schema,
     rows,
     rows.map(() => 0),
     next,
   )
-  const base = { kind: 'flush', version: versionOf(schema), generation, rows: 500, minTxn: 1, maxTxn: 1 } as const
+  const base = { kind: 'flush', version: versionOf(schema), memtable, rows: 500, minTxn: 1, maxTxn: 1 } as const
   for (let steps = 1; steps < 40; steps++) {
     const job = createFlushJob(toolsOf(bed), { ...base, firstPartId: steps })
     let done = false

@@ -21,12 +21,15 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true }))
 
 /** Two columns: timestamps, and the number of the row in commit order. */
-function storeGeneration({ memory, allocator }: Bench, rows: number, blockRows: number, tsOf: (row: number) => number) {
+function storeMemtable({ memory, allocator }: Bench, rows: number, blockRows: number, tsOf: (row: number) => number) {
   const blocks: number[] = []
   for (let first = 0; first < rows; first += blockRows) {
     const count = Math.min(blockRows, rows - first)
-    const block = allocator.demand(blockHeaderBytes + 8, budgets.memtables)
-    const [ts, numbers] = [0, 1].map(() => allocator.demand(count * 8 + 128, budgets.memtables)) as [number, number]
+    const block = allocator.allocateOrThrow(blockHeaderBytes + 8, budgets.memtables)
+    const [ts, numbers] = [0, 1].map(() => allocator.allocateOrThrow(count * 8 + 128, budgets.memtables)) as [
+      number,
+      number,
+    ]
     memory.u32.set([first, count, count, 2, 0, 0, 0, 0, 0, 0], block >>> 2)
     memory.u32.set([ts, numbers], (block + blockHeaderBytes) >>> 2)
     for (let row = 0; row < count; row++) {
@@ -35,11 +38,11 @@ function storeGeneration({ memory, allocator }: Bench, rows: number, blockRows: 
     }
     blocks.push(block)
   }
-  const directory = allocator.demand(blocks.length * 4, budgets.memtables)
+  const directory = allocator.allocateOrThrow(blocks.length * 4, budgets.memtables)
   memory.u32.set(blocks, directory >>> 2)
-  const generation = allocator.demand(64, budgets.memtables)
-  memory.u32.set([rows, blocks.length, directory, blocks.length, rows], generation >>> 2)
-  return generation
+  const memtable = allocator.allocateOrThrow(64, budgets.memtables)
+  memory.u32.set([rows, blocks.length, directory, blocks.length, rows], memtable >>> 2)
+  return memtable
 }
 
 const seed = 4711
@@ -56,14 +59,14 @@ test.each(Object.keys(shapes))(`%s (seed ${seed})`, (shape) => {
   const rows = flushRowsMax + 250_000
   const bed = bench(root, { memoryMiB: 512, cacheMiB: 64 })
   const tsOf = (shapes[shape] as (typeof shapes)[string])(random(seed))
-  const generation = storeGeneration(bed, rows, 100_000, tsOf)
+  const memtable = storeMemtable(bed, rows, 100_000, tsOf)
   const schema = schemaOf([dataType('TIMESTAMP'), dataType('LONG')], { timestampId: 0, partitionBy: 'NONE' })
   const version = versionOf(schema)
   const { files, directory, codec } = bed.tools
   const { memory, allocator } = bed
   const tools = { files, directory, codec, group: null, memory, allocator, kernels: loadKernels(memory) }
   const places = { minTxn: 1, maxTxn: 1, firstPartId: 1 }
-  const job = createFlushJob(tools, { kind: 'flush', version, generation, rows, ...places })
+  const job = createFlushJob(tools, { kind: 'flush', version, memtable, rows, ...places })
   while (job.step() !== 'done') expect(allocator.used(budgets.flush)).toBeLessThanOrEqual(64 * 1024 * 1024)
   const parts = job.result?.parts ?? []
   expect(parts.map((part) => part.rows)).toEqual([flushRowsMax, 250_000])

@@ -30,7 +30,7 @@ test('the format rises once and stays', () => {
   const options = { files, directory, log: () => {} }
   const first = Manifest.open(options)
   expect(formatOf(files)).toBe(formats.plain)
-  first.demandFormat(formats.materializedViews)
+  first.requireFormat(formats.materializedViews)
   expect(formatOf(files)).toBe(formats.materializedViews)
   disk.crash(7)
   const second = Manifest.open(options)

@@ -25,8 +25,8 @@ function lines(partition: number, from: number, to: number): string {
 }
 
 function send(host: WriterHost, partition: number, previous: number, text: string, offset: number): number {
-  const origin = packSourcePosition({ connector, topic: 'ticks', partition, offset }, previous)
-  return host.lines(text, { skipBadLines: true, origin })
+  const sourcePosition = packSourcePosition({ connector, topic: 'ticks', partition, offset }, previous)
+  return host.lines(text, { skipBadLines: true, sourcePosition })
 }
 
 function offsets(host: WriterHost): Map<number, number> {

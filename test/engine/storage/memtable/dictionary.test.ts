@@ -26,7 +26,7 @@ function setup(useReference: boolean) {
   initializeHeap(memory, { limits: [4 * MIB, 16 * MIB, MIB, MIB, MIB] })
   const allocator = createAllocator(memory, 1)
   const kernels = useReference ? referenceKernels(memory) : loadKernels(memory)
-  const scratch = allocator.demand(MIB, budgets.ingest)
+  const scratch = allocator.allocateOrThrow(MIB, budgets.ingest)
   const dictionary = new SymbolDictionary(memory, allocator, kernels.ilp)
   const intern = (text: string | Uint8Array) => {
     const bytes = typeof text === 'string' ? new TextEncoder().encode(text) : text
@@ -57,7 +57,7 @@ test.each([false, true])(
     const indexes = new DictionaryIndexes()
     const allocator = indexes.over(createAllocator(memory, 1))
     const kernels = useReference ? referenceKernels(memory) : loadKernels(memory)
-    const scratch = allocator.demand(MIB, budgets.ingest)
+    const scratch = allocator.allocateOrThrow(MIB, budgets.ingest)
     const intern = (dictionary: SymbolDictionary, text: string): number | undefined => {
       const bytes = new TextEncoder().encode(text)
       memory.u8.set(bytes, scratch)
@@ -88,7 +88,7 @@ test.each([false, true])('whole dictionaries go while nobody needs them (useRefe
   const indexes = new DictionaryIndexes()
   const allocator = indexes.over(createAllocator(memory, 1))
   const kernels = useReference ? referenceKernels(memory) : loadKernels(memory)
-  const scratch = allocator.demand(64 * 1024, budgets.ingest)
+  const scratch = allocator.allocateOrThrow(64 * 1024, budgets.ingest)
   const count = 5000
   const textOf = (index: number, id: number): string => `the text of symbol ${id} of dictionary ${index}`
   const encoded = (index: number, id: number): Uint8Array => new TextEncoder().encode(textOf(index, id))

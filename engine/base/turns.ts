@@ -1,9 +1,0 @@
-// Lets other events be processed in the middle of long work on the main thread, so that it does not block other
-// connections.
-
-/** Resolves after all pending events have been processed. */
-export function turnOfOthers(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve)
-  })
-}
