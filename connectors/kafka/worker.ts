@@ -1,5 +1,5 @@
-// Thread of one connector. Decoding batches and building lines take a core of their own, apart from the thread that
-// serves sockets.
+// Entry point of a connector's thread. Decoding records and building lines need a core, so each connector has a thread
+// of its own, and the main thread, which serves the sockets, is not delayed.
 
 import { setFlagsFromString } from 'node:v8'
 import { parentPort, workerData } from 'node:worker_threads'

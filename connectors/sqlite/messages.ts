@@ -1,4 +1,5 @@
-// Messages between the import and its worker: options and events of a dump, as plain data.
+// Types of the messages between the import of a SQLite dump, on the main thread, and the worker that decodes the dump:
+// its options, the tables and rows that the worker finds, and the replies. All are plain data.
 
 import type { PackedRows } from '../../engine/engine.js'
 import type { DataType } from '../../engine/types/column-types.js'

@@ -1,5 +1,5 @@
-// The state of a scan that splits input into fields: where the input is, and where the fields go. Shared with the error
-// messages by the scanners of CSV (scan.ts) and of COPY text (scan-text.ts).
+// The state that the scanners of CSV (scan.ts) and of COPY text (scan-text.ts) share: the position in the input, and
+// the memory to which they write the address and length of each field. Also the texts of their errors.
 
 import type { CsvKernel } from '../kernels/csv.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

@@ -3,10 +3,11 @@
 //
 //   <folder>/<key>            an object
 //   <folder>/<key>.lock       held during a write of the key: {"owner", "until"}, in milliseconds since the epoch
-//   <folder>/<key>.<id>.tmp   content on its way; renamed to the key once it is durable
+//   <folder>/<key>.<id>.tmp   an object that is being written; renamed to the key when it is durable
 //
-// Other programs see whole objects or none. Writers exclude each other by the lock file, which is created exclusively; one
-// that a crash has left is taken over after its time. The etag is the checksum and the size of the content.
+// Other programs see whole objects or none. A writer creates the lock file exclusively, so there is one writer of a key
+// at a time. If a writer crashes, another one may replace its lock file after the time that is written there. The etag
+// is the checksum and the size of the content.
 
 import { randomUUID } from 'node:crypto'
 import { crc32 } from '../base/checksum.js'

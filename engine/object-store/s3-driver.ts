@@ -1,9 +1,11 @@
-// Objects of an S3-compatible service. Metadata of an object: its CRC-32 and the id of the write.
+// Implements ObjectDriver for S3-compatible services: reads, writes, lists and deletes objects, one attempt for each
+// call. An object's metadata have its CRC-32 and the id of the write.
 //
-//   PUT <key>                                  up to `multipartBytes`, with If-None-Match: * or If-Match
-//   POST ?uploads, PUT ?partNumber, POST ?uploadId     larger ones; the condition is that of the last request
+//   PUT <key>                                      objects up to `multipartBytes`, with If-None-Match: * or If-Match
+//   POST ?uploads, PUT ?partNumber, POST ?uploadId   larger objects, in parts; the last request has the condition
 //
-// Each request carries the SHA-256 of its content in the signature, so the service refuses what arrives garbled.
+// The signature of each request covers the SHA-256 of its content, so the service rejects content that was corrupted on
+// the way.
 
 import {
   type ByteRange,

@@ -1,4 +1,5 @@
-// The few XML documents of the S3 API. They are flat lists of elements with text, so no parser of XML is needed.
+// Reads and writes the few XML documents of the S3 API. They are flat lists of elements that contain text, so regular
+// expressions are sufficient.
 //
 //   ListBucketResult                 Contents {Key, Size, ETag}, NextContinuationToken, IsTruncated
 //   InitiateMultipartUploadResult    UploadId

@@ -1,5 +1,5 @@
-// What the engine knows of connectors, such as the one for Kafka: their names, by which statements pause and resume
-// them, and how far each has stored its source.
+// Connectors (such as one for Kafka) on the main thread. Connectors: finds them by name for ALTER CONNECTOR .. PAUSE
+// and RESUME. Positions: remembers for each how far the rows of its source are stored.
 
 import type { Connector } from '../api/engine.js'
 import { SqlError } from '../base/errors.js'

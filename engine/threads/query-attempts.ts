@@ -1,4 +1,5 @@
-// What the pool of query threads (query-pool.ts) remembers of its threads, queries and jobs.
+// Types of the state that the pool of query threads (query-pool.ts) keeps: its threads, the queries, the attempts to
+// run them, and the storage jobs.
 
 import type { RunQuery } from '../exec/run/messages.js'
 import type { Job, StageWork } from '../storage/jobs/messages.js'

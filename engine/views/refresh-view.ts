@@ -1,12 +1,11 @@
-// Stores buckets of a materialized view: one refresh of one view.
+// One refresh of one materialized view: computes buckets and stores them in the view. Each step is durable before the
+// next one begins; storage/schema/materialized.ts explains why a crash between them does no harm.
 //
-//   1. From a snapshot of the base and the view: which buckets are not stored, or not right any more, and have no rows in
-//      memtables of the base.
-//   2. These buckets are recorded as not stored, if they were.
-//   3. Their rows in the view are replaced by the result of the view's query over the snapshot.
-//   4. They are recorded as stored, together with the parts of the snapshot.
-//
-// Each step is durable before the next one. See storage/schema/materialized.ts for why a crash between them does no harm.
+//   1. Finds, in a snapshot of the base table and the view, the buckets that are not listed as stored or are no longer
+//      correct. Buckets with rows in memtables of the base table are left out.
+//   2. Removes these buckets from the list of stored ones, if they are in it.
+//   3. Replaces the view's rows of these buckets by the result of the view's query over the snapshot.
+//   4. Adds the buckets to the list, with the parts of the snapshot.
 
 import type { ReadSnapshot, Session } from '../api/session.js'
 import { internalSession } from '../api/session.js'

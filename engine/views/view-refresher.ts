@@ -1,12 +1,13 @@
-// Refreshes materialized views when their strategies say so, and on request (REFRESH MATERIALIZED VIEW), one refresh at
-// a time. What a query returns never depends on it: buckets that are not stored are computed from the base table.
+// Refreshes materialized views by their strategies, and on request (REFRESH MATERIALIZED VIEW), one refresh at a time.
+// Query results do not depend on refreshes: buckets that are not stored are computed from the base table.
 //
-//   IMMEDIATE  after the base table has changed, at most once a second and for at most a fifth of the time
-//   EVERY      at the times of its timer, if the base has changed
+//   IMMEDIATE  after a change of the base table, at most once a second, and for at most a fifth of the time
+//   EVERY      at the times of its timer, if the base table has changed
 //   MANUAL     once after CREATE, unless DEFERRED; then on request only
-//   PERIOD     leaves periods alone that are not over
+//   PERIOD     does not refresh buckets of a period that has not ended
 //
-// An error stops one view until the next attempt, and materialized_views() shows it. It never affects the base table.
+// After an error, the view is refreshed again at its next time; materialized_views() shows the error. The base table is
+// never affected.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StopSignal, VirtualRelation } from '../api/statements.js'

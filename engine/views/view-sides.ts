@@ -1,12 +1,13 @@
-// Decides, when a query has its snapshot, which buckets of a materialized view it reads as stored and which it computes
-// from the base table. storage/schema/materialized.ts says what is recorded of stored buckets and why this is enough.
+// Decides, when a query gets its snapshot, which buckets of a materialized view it reads from the view and which it
+// computes from the base table. storage/schema/materialized.ts describes what is recorded of stored buckets, and why
+// this is enough.
 //
-//   dirty   buckets with rows in the base's memtables, or touched by a part that was added or removed since, or of which
-//           rows were removed
+//   dirty   buckets with rows in memtables of the base table, with rows that were removed, or that overlap a part that
+//           was added or removed since the bucket was stored
 //   stored  the recorded ranges without the dirty buckets
 //
-// A boundary between the two is a place where no bucket is cut. With a time zone, buckets around a change of the UTC
-// offset may have rows on both sides of their start, so there the dirty range is widened to a calm place.
+// No bucket extends across the boundary of two ranges. With a time zone, buckets around a change of the UTC offset may
+// have rows on both sides of their start, so there the dirty range is extended until no bucket does.
 
 import { type Buckets, createBuckets } from '../exec/aggregate/buckets.js'
 import { blockAt, blockCount, blockRows, blockTimes } from '../memory/column-layout.js'

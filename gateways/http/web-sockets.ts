@@ -1,6 +1,6 @@
 // Wraps WebSocket connections, which begin as an HTTP request; the only module that uses the package ws. Messages are
-// not compressed. Pings keep connections alive. Connections whose client does not respond to them are closed, unless it
-// is a client that only reads while it waits for a result.
+// not compressed. Pings keep connections alive, and a connection whose client does not answer them is closed. Clients
+// of the query endpoint need not answer, because some read from the socket only while they wait for a result.
 
 import { IncomingMessage } from 'node:http'
 import { type Duplex, Readable } from 'node:stream'

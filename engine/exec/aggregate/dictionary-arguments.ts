@@ -1,6 +1,7 @@
 // Speeds up aggregates over dictionary-encoded arguments: symbols, and the strings of parts
-// (batch/dictionary-strings.ts). An aggregate that ignores duplicates, such as min(), gets each distinct string once
-// instead of once for each row, unless there are several groups.
+// (batch/dictionary-strings.ts). In an aggregation without GROUP BY, an aggregate that ignores duplicates, such as
+// min(), gets each distinct string once instead of once for each row. With groups this does not apply, because each
+// group would need a record of the strings that it has got.
 
 import type { Expression } from '../../sql/plan/plan.js'
 import type { Value } from '../../types/value.js'

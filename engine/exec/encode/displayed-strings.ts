@@ -1,4 +1,5 @@
-// Strings for values whose type a format of columns lacks: the text that the value has in a result.
+// Converts a column to strings for output formats that lack its type, such as UUIDs in Arrow or QWP. The strings are
+// the same as in text results.
 
 import type { Scratch } from '../../storage/part/part-scratch.js'
 import { displayText } from '../../types/convert.js'

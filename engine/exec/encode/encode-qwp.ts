@@ -1,14 +1,15 @@
-// Encodes result rows as the batches that QWP sends to clients. The gateway precedes each batch with the header of its
-// message, for which there is room:
+// Encodes result rows as batches of QWP, a columnar protocol over WebSocket. Each batch begins with 32 bytes in which
+// the gateway later writes the header of the message (gateways/http/qwp-read-frames.ts); until then they tell the
+// gateway what it needs for that:
 //
-//   batch     room (32): bytes of the body u32 | symbols of the result so far u32 | compressed u8 | unused
-//             | body, which may be compressed by zstd
+//   batch     32 bytes: bytes of the body u32 | symbols sent so far, with this batch u32 | compressed u8 |
+//             unused | body, which may be compressed by zstd
 //   body      first symbol varint | symbols varint | (bytes varint | UTF-8) * symbols
 //             | name bytes varint (0) | rows varint | [columns varint | definition * columns, in the first batch]
 //             | values * columns
 //
-// A batch is within one block. Results without symbols can be encoded by several threads; the numbers of symbols depend
-// on the batches before.
+// A batch is never split between blocks of memory. Symbols are numbered in the order of their first use in the result,
+// so only results without symbols can be encoded by several threads.
 
 import { ResourceError } from '../../base/errors.js'
 import { zstd } from '../../base/zstd.js'

@@ -1,5 +1,5 @@
-// The dictionary of one result of QWP: numbers the symbols in the order of their first use, and keeps those that no
-// batch has sent yet. A symbol of two tables gets two numbers.
+// The symbol dictionary of one QWP result: numbers symbols in the order of their first use, and lists those that the
+// next batch has to define, because no earlier batch has. A symbol that occurs in two tables gets two numbers.
 
 import { dictionaryEntry } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

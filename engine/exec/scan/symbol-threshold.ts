@@ -1,6 +1,6 @@
 // Filter for ORDER BY .. LIMIT whose first sort key is a symbol: drops rows that sort after the row that is currently
-// last in the result. A table with an answer for each symbol of the dictionary is computed whenever that last row
-// changes, so that each row needs only a lookup by its symbol id.
+// last in the result. Whenever that last row changes, a table is computed that tells for each symbol of the dictionary
+// whether its rows are dropped, so that each row needs only a lookup by its symbol id.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { SortKey } from '../../sql/plan/plan.js'

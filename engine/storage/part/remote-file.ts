@@ -1,5 +1,6 @@
-// A part that is only in the object store, as a file for readers of parts: the ranges of its sidecar, and the blocks that
-// are cached on this disk. Offsets are those of the part's file, so readers need not know where the bytes are.
+// RemotePartFile: presents a part whose rows are only in the object store as a file, so that the code that reads parts
+// needs no other path. It has the offsets of the original file; their bytes come from the part's sidecar (sidecar.ts)
+// or from the blocks of the object that are cached on this disk (remote-blocks.ts).
 
 import { FileError } from '../../base/errors.js'
 import type { File, Files } from '../../base/files.js'

@@ -1,6 +1,6 @@
-// Which blocks of a remote part (one whose rows are only in the object store) the pages of a scan need. Pages of a
-// column are stored one after the other in a part, so the pages that a scan reads next are requested together with
-// those that it waits for.
+// Before a scan reads pages of a remote part (one whose rows are only in the object store), determines which blocks of
+// the part contain them, and requests those that are not on this disk. As a column's pages are adjacent in the part,
+// the pages that the scan will read next are requested together with those that it needs now.
 
 import { assert } from '../../base/assert.js'
 import type { PartHandle } from './part-access.js'

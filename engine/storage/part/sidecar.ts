@@ -1,18 +1,18 @@
-// The sidecar of a part (Parquet file) that is only in the object store: the ranges of the file that queries need before
-// they read rows, so that pruning, statistics and dictionaries cost no request. It is written durably before the local
-// file of the part is removed, and lies beside where that was, as <part id>.sidecar. Little-endian:
+// The sidecar of a part (Parquet file) that is only in the object store: a local file with those ranges of the part
+// that queries need before they read rows, so that pruning, statistics and dictionaries need no request. It is written
+// durably before the local file of the part is removed, in the same folder, as <part id>.sidecar. Little-endian:
 //
 //   head     magic "PSC1" | format u32 = 1 | header bytes u32 | crc32 of the header u32
 //   header   JSON text (SidecarHeader)
 //   ranges   the bytes of each range of the header, one after the other
 //
 // The ranges are the dictionary page of each column, with its page header, and everything after the last page: symbol
-// ids, column and offset indexes, the part index with place, size, checksum and statistics of every page, and the
-// footer. Each has a CRC-32.
+// ids, column and offset indexes, the part index (position, size, checksum and statistics of every page) and the
+// footer. Each range has a CRC-32.
 //
-// All other bytes are read from the object in blocks of blockBytes, of which the header has the checksums: so what
-// arrives from the store is verified before a query sees it. The checksum of the whole file is compared with the one
-// that the upload verified, so a sidecar never describes another file than the object.
+// All other bytes are read from the object in blocks of blockBytes, whose checksums are in the header, so they are
+// verified when they arrive. When a sidecar is written, the checksum of the local file is compared with that of the
+// uploaded object, so a sidecar never belongs to another object.
 
 import { assert } from '../../base/assert.js'
 import { crc32 } from '../../base/checksum.js'

@@ -1,17 +1,19 @@
-// What a table's schema stores if the table is a materialized view: its definition, and which of its buckets are stored.
+// What a table's schema stores if the table is a materialized view: the view's definition, and which of its buckets are
+// stored.
 //
-// A stored bucket is one whose rows in the view's table are the result of the view's query over exactly the listed
-// parts of the base table. Parts are immutable, apart from rows that upserts remove, and their ids are never reused. So a reader finds out by itself, from the
-// two table versions of its snapshot, which stored buckets are still right: those that no part touches that was added or
-// removed since, and no row of the base's memtables. It computes the others from the base. No writer of the base has to
-// report anything.
+// A bucket is listed as stored together with the parts of the base table over which it was computed. Parts are
+// immutable, apart from rows that upserts remove, and their ids are never reused. So a reader can decide from its
+// snapshot alone, by comparing the parts of the base table then and now, which stored buckets are still correct: those
+// that overlap no part that was added or removed since, and no rows in memtables of the base table. It computes the
+// other buckets from the base table. Writers of the base table need not report anything.
 //
 // Invariants:
-//   1. A bucket is stored only if no memtable of the base had rows in it in the snapshot that it was computed from. A row
-//      in a memtable may disappear without a trace in parts (TRUNCATE).
-//   2. Rows of the view are replaced only in buckets that are not stored. So a crash in between leaves buckets that
-//      readers compute, whatever rows the view has there.
-//   3. A change of `columns` makes all buckets not stored: the base's columns mean something else.
+//   1. A bucket is listed only if no memtable of the base table had rows in it in the snapshot that it was computed
+//      from, because a row in a memtable may disappear (TRUNCATE) without a change of the parts.
+//   2. Rows of the view are replaced only in buckets that are not listed. So after a crash in between, readers compute
+//      the bucket, and the view's rows for it do not matter.
+//   3. A change of `columns` removes all buckets from the list, because the columns of the base table have another
+//      meaning.
 
 export interface MaterializedSchema {
   /** Text of the view's query. */

@@ -2,8 +2,8 @@
 // (engine/storage/schema/draft.ts), which only its own statements see. COMMIT stores the draft and all rows and other
 // changes of the transaction atomically; ROLLBACK discards the draft.
 //
-// Statements that cannot be deferred are rejected within a transaction: COPY FROM files, user management,
-// partitions, materialized views (which can be dropped).
+// Statements that cannot be deferred are rejected within a transaction: COPY FROM files, changes of users, changes of
+// partitions, and CREATE, ALTER and REFRESH MATERIALIZED VIEW.
 
 import type { ExecuteOptions, ParsedStatement } from '../../../engine/engine.js'
 import { LazySignal } from '../../common/lazy-signal.js'
