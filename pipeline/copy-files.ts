@@ -92,7 +92,7 @@ async function readText(
   const file = opened.createReadStream({ highWaterMark: blockBytes })
   const stop = (): void => {
     const reason = signal?.reason
-    file.destroy(new CancelledError(typeof reason === 'string' ? reason : 'the client went away'))
+    file.destroy(new CancelledError(typeof reason === 'string' ? reason : 'the client disconnected'))
   }
   signal?.addEventListener('abort', stop)
   try {

@@ -61,7 +61,7 @@ async function gather(
   for (const { subject, version } of registered.references ?? []) {
     const path = `/subjects/${encodeURIComponent(subject)}/versions/${version}`
     if (seen.has(path)) continue
-    if (seen.size >= referencesMax) throw new BadRecordError('the schema refers to too many others')
+    if (seen.size >= referencesMax) throw new BadRecordError('the schema has too many references')
     seen.add(path)
     await gather(ask, await ask(path), definitions, seen)
   }

@@ -38,7 +38,11 @@ export class LiveSettings {
       this.#take(read)
       return true
     } catch (thrown) {
-      this.#log('E', 'settings', `nothing was reloaded: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
+      this.#log(
+        'E',
+        'settings',
+        `the settings were not reloaded: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+      )
       return false
     }
   }

@@ -51,7 +51,7 @@ export const allRows = { skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: f
 /** The reason of the abort, if the signal has one. */
 export function cancelReason(signal: StopSignal | null): string {
   const reason: unknown = signal?.reason
-  return typeof reason === 'string' ? reason : 'the client went away'
+  return typeof reason === 'string' ? reason : 'the client disconnected'
 }
 
 export function cancelAtAbort(signal: StopSignal | null, running: { cancel(reason: string): void }): void {

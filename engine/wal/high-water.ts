@@ -82,7 +82,7 @@ export class HighWater implements LogMarks {
       return new HighWater(openFile(files, directory, path), options, found)
     } catch (thrown) {
       if (!(thrown instanceof FileError)) throw thrown
-      log('W', 'wal', `high-water marks are not kept [error=${thrown.message}]`)
+      log('W', 'wal', `high-water marks cannot be written [error=${thrown.message}]`)
       return new HighWater(undefined, options, found)
     }
   }
@@ -165,7 +165,7 @@ export class HighWater implements LogMarks {
 
   #fail(message: string): void {
     this.#failed = true
-    this.#options.log('W', 'wal', `high-water marks are not kept any more [error=${message}]`)
+    this.#options.log('W', 'wal', `high-water marks can no longer be written [error=${message}]`)
   }
 
   #attempt(work: (file: File) => void): void {

@@ -60,8 +60,8 @@ const graceMs = 3000
 const idleMsMin = 30_000
 const sweepMs = 500
 
-const evicted = 'gave way to newer connections: no request or sign-in was completed'
-const evictedIdle = 'gave way to another connection: no request for half a minute'
+const evicted = 'evicted in favour of newer connections: no request or sign-in was completed'
+const evictedIdle = 'evicted in favour of another connection: no request for half a minute'
 
 export class ConnectionSlots {
   #limits: SlotLimits

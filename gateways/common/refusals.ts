@@ -7,7 +7,7 @@ import { plainAddress } from './listen.js'
 const everyMs = 60_000
 /** Addresses beyond this number share one record. */
 const addressesMax = 1000
-const everybodyElse = 'more addresses than are told apart'
+const otherAddresses = 'further addresses'
 
 interface Reported {
   readonly atMs: number
@@ -43,6 +43,6 @@ export class Refusals {
   #keyOf(address: string, now: number): string {
     if (this.#reported.has(address) || this.#reported.size < addressesMax) return address
     for (const [known, { atMs }] of this.#reported) if (now - atMs >= everyMs) this.#reported.delete(known)
-    return this.#reported.size < addressesMax ? address : everybodyElse
+    return this.#reported.size < addressesMax ? address : otherAddresses
   }
 }

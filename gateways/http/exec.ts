@@ -24,7 +24,7 @@ export async function handleExec(context: HttpContext, exchange: Exchange): Prom
     return
   }
   if (!context.queries.enter()) {
-    replyBusy(exchange.response, 'too many queries run now')
+    replyBusy(exchange.response, 'too many queries are running')
     return
   }
   let sql: string | null = null

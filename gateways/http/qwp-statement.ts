@@ -78,7 +78,7 @@ export class QwpStatement {
     connection.state = 'querying'
     try {
       if (session === null) throw new AccessError('the user does not exist any more', 0)
-      if (!context.queries.enter()) throw new ResourceError('too many queries run now')
+      if (!context.queries.enter()) throw new ResourceError('too many queries are running')
       try {
         await this.#execute(session)
       } finally {

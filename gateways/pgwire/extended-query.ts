@@ -187,7 +187,7 @@ export function describe(pg: PgSession, reader: MessageReader): Waiting {
     }
     const { prepared, binary } = portalNamed(pg, name)
     describeColumns(pg, prepared, binary)
-  } else throw new PgError('08P01', 'what is to be described is neither a statement nor a portal')
+  } else throw new PgError('08P01', 'Describe names neither a statement nor a portal')
   return null
 }
 
@@ -273,7 +273,7 @@ export function close(pg: PgSession, reader: MessageReader): Waiting {
   if (kind === 80 && pg.cursors.has(name))
     return closeCursors(pg, (cursor) => cursor.name === name).then(() => closed(pg))
   if (kind === 83) pg.statements.delete(name)
-  else if (kind !== 80) throw new PgError('08P01', 'what is to be closed is neither a statement nor a portal')
+  else if (kind !== 80) throw new PgError('08P01', 'Close names neither a statement nor a portal')
   closed(pg)
   return waiting
 }

@@ -44,7 +44,7 @@ test('two data files exchanged', async () => {
   await server.start()
   const { status, text } = await server.exec('select * from t')
   expect(status).toBe(500)
-  expect(text).toMatch(/a part is another than the manifest names \[id=\d+, named=\d+\]/)
+  expect(text).toMatch(/a part is not the one that the manifest names \[id=\d+, named=\d+\]/)
   expect((await server.exec("select v from t where ts >= '2024-01-03'")).status).toBe(200)
   await server.end()
   expect(tool('check').status).toBe(1)

@@ -152,7 +152,7 @@ class Check {
   private identity(tableId: number, part: PartDescriptor | DetachedPart, index: PartIndex, path: string): void {
     checkIdentity(path, index, part)
     if (index.metadata.tableId !== tableId)
-      throw new CorruptionError('a part is another than the manifest names', path, 0)
+      throw new CorruptionError('a part is not the one that the manifest names', path, 0)
   }
 
   dictionary(tableId: number, columnId: number, count: number): void {

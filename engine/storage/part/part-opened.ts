@@ -112,7 +112,8 @@ export function checkIdentity(path: string, index: PartIndex, named: NamedPart):
     (bounds !== undefined &&
       (bounds.min !== BigInt(named.minTs) || bounds.max !== BigInt(named.maxTs)) &&
       `bounds=${bounds.min} to ${bounds.max}, named=${named.minTs} to ${named.maxTs}`)
-  if (differs !== false) throw new CorruptionError(`a part is another than the manifest names [${differs}]`, path, 0)
+  if (differs !== false)
+    throw new CorruptionError(`a part is not the one that the manifest names [${differs}]`, path, 0)
 }
 
 /** The descriptor of a part as the manifest would have it, from its file. */

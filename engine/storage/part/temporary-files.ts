@@ -81,7 +81,7 @@ class UnnamedFile implements TemporaryFile {
   read(target: Uint8Array, position: number): void {
     assert(position + target.length <= this.size, 'F3: only what was written is read')
     const read = this.#file.read(target, position)
-    if (read < target.length) throw new FileError(`${this.#file.path} ends within what was written to it`, 'EIO')
+    if (read < target.length) throw new FileError(`${this.#file.path} is shorter than what was written to it`, 'EIO')
   }
 
   close(): void {

@@ -87,7 +87,7 @@ function relocateRest(
 
 /** Throws ResourceError. */
 function fillMemtable({ schema }: WriterTable, { memtable, dedup }: MemtableEntry, chunks: readonly RowChunk[]): void {
-  if (!memtable.append(chunks, schema.timestampId)) throw new ResourceError('out of memory for the rows that stay')
+  if (!memtable.append(chunks, schema.timestampId)) throw new ResourceError('out of memory for the remaining rows')
   dedup?.add(0, memtable.rows)
 }
 

@@ -19,7 +19,8 @@ import { applyDeferred, storeRows } from './transaction.js'
 /** Returns the tag. Throws PgError for what cannot be deferred. */
 export async function deferUpsert(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<string> {
   const { statement } = parsed
-  if (statement.kind !== 'insert' && statement.kind !== 'merge') throw new PgError('XX000', 'this is no upsert')
+  if (statement.kind !== 'insert' && statement.kind !== 'merge')
+    throw new PgError('XX000', 'the statement is not an upsert')
   requireNoDraft(pg)
   requireRight(pg.session, 'write', statement.position)
   // Generated values of the rows would be others at COMMIT.

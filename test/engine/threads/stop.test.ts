@@ -52,7 +52,7 @@ describe.each(forever)('%s', (_, sql) => {
     running.catch(() => {})
     await until(async () => (await underWay()).length > 0)
     abort.abort()
-    await expect(running).rejects.toThrow('the client went away')
+    await expect(running).rejects.toThrow('the client disconnected')
     await until(async () => (await underWay()).length === 0)
   })
 

@@ -71,7 +71,7 @@ test('behind the grace half of the places are left to those that wait', () => {
   nowMs = 3000
   all.sweep()
   expect(dismissedOf(opened)).toEqual([0, 1, 3])
-  expect(opened[0]?.dismissed).toContain('gave way')
+  expect(opened[0]?.dismissed).toContain('evicted in favour')
 })
 
 test('nobody waits beyond the limit behind the grace', () => {

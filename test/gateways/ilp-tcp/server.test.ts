@@ -139,7 +139,9 @@ test('a silent sender gives way to one with rows; one whose rows wait for room d
   makeRoom()
   await until(() => gateway.registry.active('ilp') === 0)
   expect(gateway.engine.stored.toSorted()).toEqual(['a v=1i', 'b v=1i'])
-  expect(gateway.registry.events().map(({ reason }) => reason)).toContainEqual(expect.stringContaining('gave way'))
+  expect(gateway.registry.events().map(({ reason }) => reason)).toContainEqual(
+    expect.stringContaining('evicted in favour'),
+  )
 })
 
 test('where keys are wanted a sender without one is refused at once, recorded with the reason, and logged once', async () => {

@@ -87,11 +87,11 @@ describe('queries share a thread', () => {
     const { loop, start, ended, release, untilIdle } = createHost()
     start(1, sequence(2_000_000n))
     untilIdle()
-    loop.receive({ kind: 'cancel', queryId: 1, reason: 'the client went away' })
+    loop.receive({ kind: 'cancel', queryId: 1, reason: 'the client disconnected' })
     untilIdle()
     expect(ended(1)).toMatchObject({
       kind: 'error',
-      error: { name: 'CancelledError', message: 'the client went away' },
+      error: { name: 'CancelledError', message: 'the client disconnected' },
     })
     release(1)
     expect(used()).toBe(before)

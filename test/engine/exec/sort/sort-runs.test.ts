@@ -158,7 +158,7 @@ describe('what the disk says ends the query', () => {
 
   test('a file that is shorter than what was written', () => {
     const state = run({ readMax: 100 })
-    expect(state.run).toThrow(/ends within what was written to it/)
+    expect(state.run).toThrow(/is shorter than what was written to it/)
     expect(state.open).toBe(0)
   })
 })
