@@ -15,6 +15,7 @@ export {
   recordUnits,
   writeRecordField,
 } from './kernels/records.js'
+export * as recordLayout from './kernels/records-layout.js'
 export { heapBase as recordHeapBase } from './memory/layout.js'
 
 export interface RecordEncoder {

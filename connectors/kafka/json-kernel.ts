@@ -12,6 +12,7 @@ import {
   recordCodes,
   recordFieldBytes,
   recordHeapBase,
+  recordLayout,
   recordPadding,
   recordStateBytes,
   recordUnits,
@@ -85,22 +86,21 @@ export class JsonKernel {
 
   #writeState(options: MappingOptions): void {
     const { u32 } = this.#encoder.memory
-    const word = stateAt >>> 2
-    u32[word] = recordsAt
-    u32[word + 4] = linesAt + linesBytes - margin
-    u32[word + 5] = scratchAt
-    u32[word + 6] = scratchAt + scratchBytes - margin
-    u32[word + 8] = fieldsAt
-    u32[word + 9] = 1
-    u32[word + 10] = options.timestampNative ? 1 : 0
-    u32[word + 11] = recordUnits[options.timestampUnits]
-    u32[word + 12] = options.timestampFormat === '' ? 1 : 0
+    u32[(stateAt + recordLayout.stateRecords) >>> 2] = recordsAt
+    u32[(stateAt + recordLayout.stateOutEnd) >>> 2] = linesAt + linesBytes - margin
+    u32[(stateAt + recordLayout.stateScratch) >>> 2] = scratchAt
+    u32[(stateAt + recordLayout.stateScratchEnd) >>> 2] = scratchAt + scratchBytes - margin
+    u32[(stateAt + recordLayout.stateFields) >>> 2] = fieldsAt
+    u32[(stateAt + recordLayout.stateFieldCount) >>> 2] = 1
+    u32[(stateAt + recordLayout.stateNative) >>> 2] = options.timestampNative ? 1 : 0
+    u32[(stateAt + recordLayout.stateUnits) >>> 2] = recordUnits[options.timestampUnits]
+    u32[(stateAt + recordLayout.stateIso) >>> 2] = options.timestampFormat === '' ? 1 : 0
     if (!options.includeKey || options.keyFormat === 'none') return
     const { action, column } = this.#mapper.field(options.keyPrefix === '' ? 'key' : options.keyPrefix)
     const name = this.#putText(Buffer.from(`${escapeWord(column)}=`))
-    u32[word + 13] = action === 'symbol' ? 2 : 1
-    u32[word + 14] = name
-    u32[word + 15] = this.#strings - name
+    u32[(stateAt + recordLayout.stateKeyMode) >>> 2] = action === 'symbol' ? 2 : 1
+    u32[(stateAt + recordLayout.stateKeyName) >>> 2] = name
+    u32[(stateAt + recordLayout.stateKeyNameBytes) >>> 2] = this.#strings - name
     this.keyed = action === 'value' || action === 'symbol' || action === 'double'
   }
 
@@ -129,23 +129,23 @@ export class JsonKernel {
       const { value, key } = record
       const bytes = (value?.length ?? 0) + (key?.length ?? 0) + recordMargin
       if (at + bytes > linesAt && index > start) break
-      const word = (recordsAt + (index - start) * recordBytes) >>> 2
+      const entry = recordsAt + (index - start) * recordBytes
       const table = value === null || skip.has(index) || at + bytes > linesAt ? null : tableOf(record)
-      u32[word] = at
-      u32[word + 1] = 0
+      u32[(entry + recordLayout.recordValue) >>> 2] = at
+      u32[(entry + recordLayout.recordValueBytes) >>> 2] = 0
       if (value === null || table === null) {
         at = this.#padded(at)
         continue
       }
       at = this.#put(at, value)
-      u32[word + 1] = value.length
-      u32[word + 2] = at
-      i32[word + 3] = key === null ? -1 : key.length
+      u32[(entry + recordLayout.recordValueBytes) >>> 2] = value.length
+      u32[(entry + recordLayout.recordKey) >>> 2] = at
+      i32[(entry + recordLayout.recordKeyBytes) >>> 2] = key === null ? -1 : key.length
       if (key !== null) at = this.#put(at, key)
       at = this.#putTable(table, at)
-      u32[word + 4] = this.#tableAt
-      u32[word + 5] = this.#tableBytes
-      if (this.#native) f64[(word + 6) >>> 1] = Number(record.timestamp)
+      u32[(entry + recordLayout.recordTable) >>> 2] = this.#tableAt
+      u32[(entry + recordLayout.recordTableBytes) >>> 2] = this.#tableBytes
+      if (this.#native) f64[(entry + recordLayout.recordMillis) >>> 3] = Number(record.timestamp)
     }
     this.#count = index - start
     return this.#count
@@ -156,16 +156,15 @@ export class JsonKernel {
    */
   encode(from: number, lines: LineText): number {
     const { u32, u8 } = this.#encoder.memory
-    const word = stateAt >>> 2
-    u32[word + 1] = this.#count
-    u32[word + 2] = from
-    u32[word + 9] = this.#fields
+    u32[(stateAt + recordLayout.stateCount) >>> 2] = this.#count
+    u32[(stateAt + recordLayout.stateIndex) >>> 2] = from
+    u32[(stateAt + recordLayout.stateFieldCount) >>> 2] = this.#fields
     for (;;) {
-      u32[word + 3] = linesAt
+      u32[(stateAt + recordLayout.stateOut) >>> 2] = linesAt
       const code = this.#encoder.kernel.encodeRecords(stateAt)
-      const end = u32[word + 3]!
+      const end = u32[(stateAt + recordLayout.stateOut) >>> 2]!
       if (end > linesAt) lines.append(u8.subarray(linesAt, end))
-      if (code !== recordCodes.full || end === linesAt) return u32[word + 2]!
+      if (code !== recordCodes.full || end === linesAt) return u32[(stateAt + recordLayout.stateIndex) >>> 2]!
     }
   }
 

@@ -1,28 +1,7 @@
 // The kernel that encodes result rows as JSON, CSV, JSON lines or DataRow messages: its TypeScript interface and its
 // structures.
 //
-// STATE (64 bytes, followed by 128 bytes of scratch, 8-byte aligned):
-//
-//     0  columns u32       address of the COLUMNs
-//     4  count u32
-//     8  row u32           next row; encode() moves it
-//    12  rowEnd u32
-//    16  out u32           address of the next byte; encode() advances it
-//    20  outEnd u32        end of the output buffer
-//    24  flags u32         encodeFlags
-//    28  delimiter u32     CSV: one ASCII character
-//    32  needed u32        set if a row did not fit: upper bound of its size
-//    36  written u32       JSON: 1 when a row precedes, so that a comma comes first; encode() sets it
-//    40  index u32         address of u32 row numbers, indexed by `row`; 0 = rows in their own order
-//
-// COLUMN (32 bytes, 4-byte aligned):
-//
-//     0  kind u32          encodeKinds
-//     4  values u32        address; 0 = every value is NULL (false, 0 for types without NULL)
-//     8  dictionary u32    SYMBOL (engine/memory/column-layout.ts)
-//    12  parameter u32     GEOHASH: bits; DECIMAL: scale
-//    16  label u32         lines: address of the text before the value: `{"name":` or `,"name":`
-//    20  labelBytes u32
+// encode-layout.ts defines the members of STATE and COLUMN.
 //
 // Messages (flag pg): a row is a DataRow of the PostgreSQL wire protocol (engine/types/pg-encode-value.ts), `delimiter`
 // is the message type, and `label` of a column is 1 for the binary format. ARRAY and binary DECIMAL are not supported.
@@ -36,6 +15,7 @@
 import { assert, unreachable } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { type DataType, widthOf } from '../types/column-types.js'
+import * as layout from './encode-layout.js'
 
 export const encodeKinds = {
   boolean: 0,
@@ -78,8 +58,8 @@ export interface EncodeKernel {
   encode(state: number): number
 }
 
-export const encodeStateBytes = 192
-export const encodeColumnBytes = 32
+export const encodeStateBytes = layout.stateScratch + 128
+export const encodeColumnBytes = layout.columnBytes
 
 /** The kind of a column of that type. */
 export function encodeKindOf(type: DataType): EncodeKind {
@@ -142,7 +122,11 @@ export function writeEncodeColumn(
 ): void {
   assert(at % 4 === 0, 'K1: a column is aligned to its words')
   const parameter = type.name === 'GEOHASH' ? type.a : type.name === 'DECIMAL' ? type.b : 0
-  memory.u32.set([encodeKindOf(type), values, dictionary, parameter], at >>> 2)
+  const { u32 } = memory
+  u32[(at + layout.columnKind) >>> 2] = encodeKindOf(type)
+  u32[(at + layout.columnValues) >>> 2] = values
+  u32[(at + layout.columnDictionary) >>> 2] = dictionary
+  u32[(at + layout.columnParameter) >>> 2] = parameter
 }
 
 /** Values of a COLUMN's label for rows of the PostgreSQL wire protocol. zoned: text followed by `+00`. */
@@ -150,8 +134,13 @@ export const pgFormats = { text: 0, binary: 1, zoned: 2 } as const
 
 /** Sets the label of a COLUMN for rows as lines. The label's bytes are in shared memory. */
 export function writeEncodeLabel(memory: SharedMemory, at: number, label: number, labelBytes: number): void {
-  memory.u32[(at + 16) >>> 2] = label
-  memory.u32[(at + 20) >>> 2] = labelBytes
+  memory.u32[(at + layout.columnLabel) >>> 2] = label
+  memory.u32[(at + layout.columnLabelBytes) >>> 2] = labelBytes
+}
+
+/** After a call: the address after the encoded rows, and the space that the next row needs. */
+export function readEncodeState({ u32 }: SharedMemory, at: number): { readonly out: number; readonly needed: number } {
+  return { out: u32[(at + layout.stateOut) >>> 2]!, needed: u32[(at + layout.stateNeeded) >>> 2]! }
 }
 
 export interface EncodeState {
@@ -174,6 +163,16 @@ export function writeEncodeState(memory: SharedMemory, at: number, state: Encode
   assert(state.row <= state.rowEnd, 'K2: rows to be encoded do not end before their beginning')
   assert(state.out <= state.outEnd, 'K2: the output does not end before its beginning')
   assert(state.outEnd <= memory.bytes, 'K2: the output lies in the memory')
-  const { columns, count, row, rowEnd, out, outEnd, flags, delimiter, written, index } = state
-  memory.u32.set([columns, count, row, rowEnd, out, outEnd, flags, delimiter, 0, written ? 1 : 0, index], at >>> 2)
+  const { u32 } = memory
+  u32[(at + layout.stateColumns) >>> 2] = state.columns
+  u32[(at + layout.stateCount) >>> 2] = state.count
+  u32[(at + layout.stateRow) >>> 2] = state.row
+  u32[(at + layout.stateRowEnd) >>> 2] = state.rowEnd
+  u32[(at + layout.stateOut) >>> 2] = state.out
+  u32[(at + layout.stateOutEnd) >>> 2] = state.outEnd
+  u32[(at + layout.stateFlags) >>> 2] = state.flags
+  u32[(at + layout.stateDelimiter) >>> 2] = state.delimiter
+  u32[(at + layout.stateNeeded) >>> 2] = 0
+  u32[(at + layout.stateWritten) >>> 2] = state.written ? 1 : 0
+  u32[(at + layout.stateIndex) >>> 2] = state.index
 }

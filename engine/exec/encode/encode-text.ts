@@ -5,6 +5,7 @@ import {
   encodeColumnBytes,
   encodeFlags,
   encodeStateBytes,
+  readEncodeState,
   writeEncodeColumn,
   writeEncodeLabel,
   writeEncodeState,
@@ -76,13 +77,12 @@ export class TextRows implements BatchEncoder {
     for (let row = from; row < to; ) {
       this.#enter(row, to, vectors.length)
       const done = kernels.encode.encode(this.#state)
-      const word = this.#state >>> 2
-      const end = memory.u32[word + 4]!
-      this.bytes += end - writer.at
-      writer.advance(end, done)
+      const { out, needed } = readEncodeState(memory, this.#state)
+      this.bytes += out - writer.at
+      writer.advance(out, done)
       row += done
       if (done > 0) this.#any = true
-      if (row < to) writer.renew(Math.max(rowBytesMin, memory.u32[word + 8]!))
+      if (row < to) writer.renew(Math.max(rowBytesMin, needed))
     }
   }
 

@@ -1,12 +1,13 @@
 // Encoding kernel: formats rows of columns as JSON, CSV, JSON lines or DataRow messages. engine/kernels/encode.ts
 // defines the interface and the structures.
 
+import * as layout from '../encode-layout'
 import { pgFixedBound, putPgRow } from './shared/pg-row'
 import { putDouble, putSigned, putTime } from './shared/print'
 import { entryOf } from './shared/symbols'
 import { arrayBound, kindArray, kindBinary, kindChar, kindDecimal8, kindIpv4, kindLong256, kindNanos, kindSymbol, kindText, putArray, putChar, putValue, textBound, widthOf } from './shared/values'
 
-const columnBytes: usize = 32
+const columnBytes: usize = layout.columnBytes
 const flagJson: u32 = 1
 const flagLines: u32 = 4
 const flagQuoteLong: u32 = 2
@@ -137,8 +138,8 @@ function putCharacter(c: u32, json: bool, delimiter: u32, o: usize): usize {
 function fixedBound(columns: usize, end: usize, lines: bool): usize {
   let bytes: usize = 64
   for (let c = columns; c < end; c += columnBytes) {
-    bytes += textBound(load<u32>(c)) + 3
-    if (lines) bytes += <usize>load<u32>(c, 20)
+    bytes += textBound(load<u32>(c, layout.columnKind)) + 3
+    if (lines) bytes += <usize>load<u32>(c, layout.columnLabelBytes)
   }
   return bytes
 }
@@ -151,7 +152,7 @@ function textOf(kind: u32, column: usize, values: usize, row: usize): i32 {
   if (kind == kindSymbol) {
     const id = load<i32>(values + (row << 2))
     if (id < 0) return -1
-    const entry = entryOf(<usize>load<u32>(column, 8), <u32>id)
+    const entry = entryOf(<usize>load<u32>(column, layout.columnDictionary), <u32>id)
     textAt = <usize>load<u32>(entry)
     return load<i32>(entry, 4)
   }
@@ -162,13 +163,13 @@ function textOf(kind: u32, column: usize, values: usize, row: usize): i32 {
 
 /** Writes a value of one of the less frequent kinds, with its quotes. */
 function putOther(kind: u32, column: usize, row: usize, json: bool, state: usize, o: usize): usize {
-  const p = <usize>load<u32>(column, 4) + row * widthOf(kind)
-  if (kind == kindChar) return putCharacter(<u32>load<u16>(p), json, load<u32>(state, 28), o)
-  const large = kind == 5 && json && (load<u32>(state, 24) & flagQuoteLong) != 0
+  const p = <usize>load<u32>(column, layout.columnValues) + row * widthOf(kind)
+  if (kind == kindChar) return putCharacter(<u32>load<u16>(p), json, load<u32>(state, layout.stateDelimiter), o)
+  const large = kind == 5 && json && (load<u32>(state, layout.stateFlags) & flagQuoteLong) != 0
   const quoted = large || (kind >= 6 && kind <= kindNanos) || kind >= kindDecimal8 || (kind >= 16 && kind < kindBinary) || (json && kind >= kindLong256 && kind <= kindIpv4)
   const start = o
   if (quoted) store<u8>(o++, 34)
-  const end = putValue(kind, p, load<u32>(column, 12), state + 64, o)
+  const end = putValue(kind, p, load<u32>(column, layout.columnParameter), state + layout.stateScratch, o)
   if (end == 0) {
     if (json && kind == kindLong256) {
       store<u16>(start, 0x2222)
@@ -183,27 +184,27 @@ function putOther(kind: u32, column: usize, row: usize, json: bool, state: usize
 
 /** Encodes one row; returns the address after it, or 0 if it needs more space (state.needed is set then). */
 function encodeRow(state: usize, row: usize, start: usize, fixed: usize): usize {
-  const flags = load<u32>(state, 24)
+  const flags = load<u32>(state, layout.stateFlags)
   const json = (flags & flagJson) != 0
   const lines = (flags & flagLines) != 0
-  const columns = <usize>load<u32>(state)
-  const columnsEnd = columns + <usize>load<u32>(state, 4) * columnBytes
-  const limit = <u64>load<u32>(state, 20)
-  const separator = json ? <u8>44 : <u8>load<u32>(state, 28)
+  const columns = <usize>load<u32>(state, layout.stateColumns)
+  const columnsEnd = columns + <usize>load<u32>(state, layout.stateCount) * columnBytes
+  const limit = <u64>load<u32>(state, layout.stateOutEnd)
+  const separator = json ? <u8>44 : <u8>load<u32>(state, layout.stateDelimiter)
   let o = start
   if (<u64>o + <u64>fixed > limit) return outgrown(state, <u64>fixed)
   if (json && !lines) {
-    if (load<u32>(state, 36) != 0) store<u8>(o++, 44)
+    if (load<u32>(state, layout.stateWritten) != 0) store<u8>(o++, 44)
     store<u8>(o++, 91)
   }
   for (let c = columns; c < columnsEnd; c += columnBytes) {
     if (lines) {
-      const labelBytes = <usize>load<u32>(c, 20)
-      memory.copy(o, <usize>load<u32>(c, 16), labelBytes)
+      const labelBytes = <usize>load<u32>(c, layout.columnLabelBytes)
+      memory.copy(o, <usize>load<u32>(c, layout.columnLabel), labelBytes)
       o += labelBytes
     } else if (c != columns) store<u8>(o++, separator)
-    const kind = load<u32>(c)
-    const values = <usize>load<u32>(c, 4)
+    const kind = load<u32>(c, layout.columnKind)
+    const values = <usize>load<u32>(c, layout.columnValues)
     if (values == 0) {
       o = putMissing(kind, json, o)
     } else if (kind == 10) {
@@ -275,31 +276,31 @@ function encodeRow(state: usize, row: usize, start: usize, fixed: usize): usize 
 }
 
 function outgrown(state: usize, needed: u64): usize {
-  store<u32>(state, <u32>min<u64>(needed, 0xffffffff), 32)
+  store<u32>(state, <u32>min<u64>(needed, 0xffffffff), layout.stateNeeded)
   return 0
 }
 
 export function encode(state: usize): u32 {
-  const columns = <usize>load<u32>(state)
-  const lines = (load<u32>(state, 24) & flagLines) != 0
-  const pg = (load<u32>(state, 24) & flagPg) != 0
-  const columnsEnd = columns + <usize>load<u32>(state, 4) * columnBytes
+  const columns = <usize>load<u32>(state, layout.stateColumns)
+  const lines = (load<u32>(state, layout.stateFlags) & flagLines) != 0
+  const pg = (load<u32>(state, layout.stateFlags) & flagPg) != 0
+  const columnsEnd = columns + <usize>load<u32>(state, layout.stateCount) * columnBytes
   const fixed = pg ? pgFixedBound(columns, columnsEnd) : fixedBound(columns, columnsEnd, lines)
-  const type = load<u32>(state, 28)
-  const from = load<u32>(state, 8)
-  const to = load<u32>(state, 12)
-  const index = <usize>load<u32>(state, 40)
-  let o = <usize>load<u32>(state, 16)
+  const type = load<u32>(state, layout.stateDelimiter)
+  const from = load<u32>(state, layout.stateRow)
+  const to = load<u32>(state, layout.stateRowEnd)
+  const index = <usize>load<u32>(state, layout.stateIndex)
+  let o = <usize>load<u32>(state, layout.stateOut)
   let row = from
-  store<u32>(state, 0, 32)
+  store<u32>(state, 0, layout.stateNeeded)
   for (; row < to; row++) {
     const at = index ? load<u32>(index + (<usize>row << 2)) : row
     const end = pg ? putPgRow(state, <usize>at, o, fixed, type) : encodeRow(state, <usize>at, o, fixed)
     if (end == 0) break
-    store<u32>(state, 1, 36)
+    store<u32>(state, 1, layout.stateWritten)
     o = end
   }
-  store<u32>(state, row, 8)
-  store<u32>(state, <u32>o, 16)
+  store<u32>(state, row, layout.stateRow)
+  store<u32>(state, <u32>o, layout.stateOut)
   return row - from
 }

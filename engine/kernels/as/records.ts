@@ -4,6 +4,14 @@
 // A record is read in one pass: each key is compared with the one at the same place of the preceding record, and values
 // are copied to their places in the line. Unusual records are left to the caller.
 
+import * as layout from '../records-layout'
+
+/** Memory of the kernel in the STATE: the digits of a timestamp, then the stack of open objects. */
+const statePrivate = 64
+/** Predictions in a FIELD, from the previous record: the FIELD that followed, and the first FIELD of this object. */
+const fieldNext = 24
+const fieldFirst = 28
+
 const ok: i32 = 0
 const other: i32 = 1
 const full: i32 = 2
@@ -119,7 +127,7 @@ function text(nameAt: usize, nameBytes: usize, at: usize, end: usize): bool {
 @inline
 function word(field: usize, at: usize, end: usize, suffix: u8): bool {
   const bytes = end - at
-  if (!begin(load<u32>(field, 8), load<u32>(field, 12), bytes)) return false
+  if (!begin(load<u32>(field, layout.fieldName), load<u32>(field, layout.fieldNameBytes), bytes)) return false
   copy(fields, at, bytes)
   fields += bytes
   if (suffix) store<u8>(fields++, suffix)
@@ -200,7 +208,7 @@ function stampMicros(micros: i64): void {
 }
 
 function stampDigits(at: usize, bytes: usize): bool {
-  const units = load<u32>(state, 44)
+  const units = load<u32>(state, layout.stateUnits)
   const auto: u32 = bytes <= 10 ? 9 : bytes <= 13 ? 6 : bytes <= 16 ? 3 : 0
   const zeros: usize = units == 0 ? auto : units == 1 ? 9 : units == 2 ? 6 : units == 3 ? 3 : 0
   // Nanoseconds have 19 digits; those that begin with 9 may overflow.
@@ -219,19 +227,19 @@ function stampDigits(at: usize, bytes: usize): bool {
 function textValue(field: usize, at: usize): usize {
   const end = textEnd(at)
   if (load<u8>(end) != 34) return 0
-  const action = load<u32>(field, 16)
+  const action = load<u32>(field, layout.fieldAction)
   if (action == valueAction || action == doubleAction) {
-    return text(load<u32>(field, 8), load<u32>(field, 12), at, end) ? end + 1 : 0
+    return text(load<u32>(field, layout.fieldName), load<u32>(field, layout.fieldNameBytes), at, end) ? end + 1 : 0
   }
-  if (action == symbolAction) return symbol(load<u32>(field, 8), load<u32>(field, 12), at, end) ? end + 1 : 0
-  if (load<u32>(state, 48) == 0 || (action != timeAction && action != timestampAction)) return 0
+  if (action == symbolAction) return symbol(load<u32>(field, layout.fieldName), load<u32>(field, layout.fieldNameBytes), at, end) ? end + 1 : 0
+  if (load<u32>(state, layout.stateIso) == 0 || (action != timeAction && action != timestampAction)) return 0
   const micros = isoMicros(at, end)
   if (micros < 0) return 0
   if (action == timestampAction) {
     stampMicros(micros)
     return end + 1
   }
-  if (!begin(load<u32>(field, 8), load<u32>(field, 12), 24)) return 0
+  if (!begin(load<u32>(field, layout.fieldName), load<u32>(field, layout.fieldNameBytes), 24)) return 0
   fields = print(fields, micros)
   store<u8>(fields++, 116)
   return end + 1
@@ -261,8 +269,8 @@ function numberValue(field: usize, start: usize): usize {
     while (isDigit(at)) at++
     if (at == exponent) return 0
   }
-  const action = load<u32>(field, 16)
-  if (action == symbolAction) return symbol(load<u32>(field, 8), load<u32>(field, 12), start, at) ? at : 0
+  const action = load<u32>(field, layout.fieldAction)
+  if (action == symbolAction) return symbol(load<u32>(field, layout.fieldName), load<u32>(field, layout.fieldNameBytes), start, at) ? at : 0
   if (action == timestampAction) return integer && whole == start && stampDigits(start, wholeBytes) ? at : 0
   if (action == doubleAction || (action == valueAction && !integer)) return word(field, start, at, 0) ? at : 0
   return action == valueAction && wholeBytes <= 18 && word(field, start, at, 105) ? at : 0
@@ -271,12 +279,12 @@ function numberValue(field: usize, start: usize): usize {
 /** Processes true, false or null. */
 function literalValue(field: usize, at: usize): usize {
   const four = load<u32>(at)
-  const action = load<u32>(field, 16)
+  const action = load<u32>(field, layout.fieldAction)
   const isTrue = four == 0x65757274
   if (four == 0x6c6c756e) return action > timeAction ? 0 : at + 4
   if (!isTrue && (four != 0x736c6166 || load<u8>(at + 4) != 101)) return 0
   const end = at + (isTrue ? 4 : 5)
-  if (action == symbolAction) return symbol(load<u32>(field, 8), load<u32>(field, 12), at, end) ? end : 0
+  if (action == symbolAction) return symbol(load<u32>(field, layout.fieldName), load<u32>(field, layout.fieldNameBytes), at, end) ? end : 0
   if (action > timeAction) return 0
   return word(field, at, at + 1, 0) ? end : 0
 }
@@ -284,25 +292,25 @@ function literalValue(field: usize, at: usize): usize {
 /** Whether the key is that of the field, in that object. */
 @inline
 function fits(field: usize, at: usize, parent: usize): bool {
-  if (load<u32>(field, 20) != <u32>parent) return false
-  const same = i8x16.eq(v128.and(v128.load(at), v128.load(field, 32)), v128.load(field, 48))
+  if (load<u32>(field, layout.fieldParent) != <u32>parent) return false
+  const same = i8x16.eq(v128.and(v128.load(at), v128.load(field, layout.fieldMask)), v128.load(field, layout.fieldKeyHead))
   if (i8x16.bitmask(same) != 0xffff) return false
-  const bytes: usize = load<u32>(field, 4)
-  const key: usize = load<u32>(field)
+  const bytes: usize = load<u32>(field, layout.fieldKeyBytes)
+  const key: usize = load<u32>(field, layout.fieldKey)
   for (let i: usize = 16; i < bytes; i++) if (load<u8>(at + i) != load<u8>(key + i)) return false
   return true
 }
 
 /** Finds the field of a key. `last`: the preceding field in the object, 0 for none. Returns 0 if the key is unknown. */
 function fieldAt(at: usize, parent: usize, last: usize): usize {
-  const predicted: usize = last ? load<u32>(last, 24) : load<u32>(parent, 28)
+  const predicted: usize = last ? load<u32>(last, fieldNext) : load<u32>(parent, fieldFirst)
   if (predicted && fits(predicted, at, parent)) return predicted
-  const count: usize = load<u32>(state, 36)
+  const count: usize = load<u32>(state, layout.stateFieldCount)
   for (let i: usize = 1; i < count; i++) {
     const field = root + i * fieldBytes
     if (!fits(field, at, parent)) continue
-    if (last) store<u32>(last, <u32>field, 24)
-    else store<u32>(parent, <u32>field, 28)
+    if (last) store<u32>(last, <u32>field, fieldNext)
+    else store<u32>(parent, <u32>field, fieldFirst)
     return field
   }
   return 0
@@ -312,7 +320,7 @@ function fieldAt(at: usize, parent: usize, last: usize): usize {
  * Processes an object after its opening brace; returns the address after the outermost closing one, 0 if not supported.
  */
 function members(start: usize): usize {
-  const stack = state + 128
+  const stack = state + statePrivate + 64
   let depth: u32 = 0
   let parent = root
   let last: usize = 0
@@ -322,7 +330,7 @@ function members(start: usize): usize {
     if (open) {
       const field = fieldAt(at, parent, last)
       if (!field) return 0
-      at = blanks(at + load<u32>(field, 4))
+      at = blanks(at + load<u32>(field, layout.fieldKeyBytes))
       if (load<u8>(at) != 58) return 0
       at = blanks(at + 1)
       const first = load<u8>(at)
@@ -361,31 +369,31 @@ function members(start: usize): usize {
 }
 
 function keyValue(record: usize): bool {
-  const bytes = load<i32>(record, 12)
-  const mode = load<u32>(state, 52)
+  const bytes = load<i32>(record, layout.recordKeyBytes)
+  const mode = load<u32>(state, layout.stateKeyMode)
   if (bytes < 0 || mode == 0) return true
-  const at: usize = load<u32>(record, 8)
+  const at: usize = load<u32>(record, layout.recordKey)
   const end = textEnd(at)
   if (end < at + <usize>bytes) return false
-  const nameAt: usize = load<u32>(state, 56)
-  const nameBytes: usize = load<u32>(state, 60)
+  const nameAt: usize = load<u32>(state, layout.stateKeyName)
+  const nameBytes: usize = load<u32>(state, layout.stateKeyNameBytes)
   return mode == 1 ? text(nameAt, nameBytes, at, at + <usize>bytes) : symbol(nameAt, nameBytes, at, at + <usize>bytes)
 }
 
 /** Writes the record's line at `out`; `line` is its end then. */
 function record(record: usize, out: usize): i32 {
-  const end: usize = load<u32>(record) + load<u32>(record, 4)
-  const tableBytes: usize = load<u32>(record, 20)
-  const at = blanks(load<u32>(record))
+  const end: usize = load<u32>(record, layout.recordValue) + load<u32>(record, layout.recordValueBytes)
+  const tableBytes: usize = load<u32>(record, layout.recordTableBytes)
+  const at = blanks(load<u32>(record, layout.recordValue))
   if (load<u8>(at) != 123) return other
   if (out + tableBytes + slack > lineEnd) return full
-  copy(out, load<u32>(record, 16), tableBytes)
+  copy(out, load<u32>(record, layout.recordTable), tableBytes)
   line = out + tableBytes
   fields = fieldsStart
   stampBytes = 0
   if (!keyValue(record) || members(at + 1) != end) return other
-  if (load<u32>(state, 40)) {
-    const ms = load<f64>(record, 24)
+  if (load<u32>(state, layout.stateNative)) {
+    const ms = load<f64>(record, layout.recordMillis)
     if (!(ms > 0 && ms < 9.0e12)) return other
     stampBytes = print(stamp, <u64>ms * 1_000_000) + 1 - stamp
     store<u8>(stamp + stampBytes - 1, 110)
@@ -409,22 +417,22 @@ function record(record: usize, out: usize): i32 {
 
 export function encodeRecords(address: usize): i32 {
   state = address
-  root = load<u32>(state, 32)
-  lineEnd = load<u32>(state, 16)
-  fieldsStart = load<u32>(state, 20)
-  fieldsEnd = load<u32>(state, 24)
-  stamp = state + 64
-  const count = load<u32>(state, 4)
-  let out: usize = load<u32>(state, 12)
+  root = load<u32>(state, layout.stateFields)
+  lineEnd = load<u32>(state, layout.stateOutEnd)
+  fieldsStart = load<u32>(state, layout.stateScratch)
+  fieldsEnd = load<u32>(state, layout.stateScratchEnd)
+  stamp = state + statePrivate
+  const count = load<u32>(state, layout.stateCount)
+  let out: usize = load<u32>(state, layout.stateOut)
   let code = ok
-  let index = load<u32>(state, 8)
+  let index = load<u32>(state, layout.stateIndex)
   for (; index < count; index++) {
     isFull = false
-    code = record(load<u32>(state) + (<usize>index << 5), out)
+    code = record(load<u32>(state, layout.stateRecords) + (<usize>index << 5), out)
     if (code != ok) break
     out = line
   }
-  store<u32>(state, index, 8)
-  store<u32>(state, <u32>out, 12)
+  store<u32>(state, index, layout.stateIndex)
+  store<u32>(state, <u32>out, layout.stateOut)
   return code == other && isFull ? full : code
 }

@@ -1,11 +1,12 @@
 // Encodes one result row as a DataRow message of the PostgreSQL wire protocol, with each value in the text or binary
 // format of engine/types/pg-encode-value.ts. ARRAY, and DECIMAL in binary format, are not supported here.
 
+import * as layout from '../../encode-layout'
 import { putDouble, putFloat, putTime } from './print'
 import { entryOf } from './symbols'
 import { kindBinary, kindSymbol, kindText, putChar, putValue, textBound, widthOf } from './values'
 
-const columnBytes: usize = 32
+const columnBytes: usize = layout.columnBytes
 const minimum: i64 = i64.MIN_VALUE
 /** Microseconds from 1970 to 2000. */
 const epoch: i64 = 946684800000000
@@ -14,7 +15,7 @@ const hexDigits = memory.data<u8>([48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 97, 9
 /** Upper bound of a row's size, without strings. */
 export function pgFixedBound(columns: usize, end: usize): usize {
   let bytes: usize = 64
-  for (let c = columns; c < end; c += columnBytes) bytes += textBound(load<u32>(c)) + 24
+  for (let c = columns; c < end; c += columnBytes) bytes += textBound(load<u32>(c, layout.columnKind)) + 24
   return bytes
 }
 
@@ -69,7 +70,7 @@ function putText(kind: u32, column: usize, p: usize, scratch: usize, o: usize): 
       return v - v == 0 ? putDouble(v, o) : 0
     }
     default:
-      return putValue(kind, p, load<u32>(column, 12), scratch, o)
+      return putValue(kind, p, load<u32>(column, layout.columnParameter), scratch, o)
   }
 }
 
@@ -152,7 +153,7 @@ function textOf(kind: u32, column: usize, values: usize, row: usize): i32 {
   if (kind == kindSymbol) {
     const id = load<i32>(values + (row << 2))
     if (id < 0) return -1
-    entry = entryOf(<usize>load<u32>(column, 8), <u32>id)
+    entry = entryOf(<usize>load<u32>(column, layout.columnDictionary), <u32>id)
   }
   textAt = <usize>load<u32>(entry)
   return load<i32>(entry, 4)
@@ -181,19 +182,19 @@ function putZone(o: usize): usize {
  * Returns the address after the row, or 0 if it needs more space, which is set in `state`. `type` is the message type.
  */
 export function putPgRow(state: usize, row: usize, start: usize, fixed: usize, type: u32): usize {
-  const columns = <usize>load<u32>(state)
-  const count = <usize>load<u32>(state, 4)
+  const columns = <usize>load<u32>(state, layout.stateColumns)
+  const count = <usize>load<u32>(state, layout.stateCount)
   const end = columns + count * columnBytes
-  const limit = <u64>load<u32>(state, 20)
-  const scratch = state + 64
+  const limit = <u64>load<u32>(state, layout.stateOutEnd)
+  const scratch = state + layout.stateScratch
   if (<u64>start + <u64>fixed > limit) return outgrown(state, <u64>fixed)
   store<u8>(start, <u8>type)
   store<u16>(start, bswap<u16>(<u16>count), 5)
   let o = start + 7
   for (let c = columns; c < end; c += columnBytes) {
-    const kind = load<u32>(c)
-    const values = <usize>load<u32>(c, 4)
-    const binary = load<u32>(c, 16) == 1
+    const kind = load<u32>(c, layout.columnKind)
+    const values = <usize>load<u32>(c, layout.columnValues)
+    const binary = load<u32>(c, layout.columnLabel) == 1
     const body = o + 4
     let after: usize = 0
     if (values == 0) after = putMissing(kind, binary, body)
@@ -212,7 +213,7 @@ export function putPgRow(state: usize, row: usize, start: usize, fixed: usize, t
     } else {
       const p = values + row * widthOf(kind)
       after = binary ? putBinary(kind, c, p, scratch, body) : putText(kind, c, p, scratch, body)
-      if (after != 0 && load<u32>(c, 16) == 2) after = putZone(after)
+      if (after != 0 && load<u32>(c, layout.columnLabel) == 2) after = putZone(after)
     }
     if (after == 0) {
       store<i32>(o, -1)
@@ -227,6 +228,6 @@ export function putPgRow(state: usize, row: usize, start: usize, fixed: usize, t
 }
 
 function outgrown(state: usize, needed: u64): usize {
-  store<u32>(state, <u32>min<u64>(needed, 0xffffffff), 32)
+  store<u32>(state, <u32>min<u64>(needed, 0xffffffff), layout.stateNeeded)
   return 0
 }
