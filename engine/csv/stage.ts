@@ -1,11 +1,12 @@
 // Decodes a CSV file for a bulk import, which writes Parquet files without the log. Takes blocks of the file that the
-// main thread has put into shared memory, and returns the rows in the layout of a memtable (memory/column-layout.ts),
-// called a memtable, which a flush job then writes. Runs on a query thread; blocks arrive in order.
+// main thread has put into shared memory, and returns the rows as memtables (memory/column-layout.ts), which flush jobs
+// then write. These memtables belong to the import, and no query reads them. Runs on a query thread; blocks arrive in
+// order.
 //
 //   INPUT BLOCK   headroom for the start of a record | the bytes of the file | padding
 //
-// Strings stay in the input, so a memtable owns the blocks that contain them. Symbols get codes local to the file;
-// the table's codes replace them when the memtable is flushed (storage/jobs/stage.ts).
+// Strings stay in the input, so a memtable owns the blocks that contain them. Symbols get codes local to the file; the
+// table's codes replace them when the memtable is flushed (storage/jobs/stage.ts).
 
 import { assert } from '../base/assert.js'
 import { ResourceError, RowError } from '../base/errors.js'

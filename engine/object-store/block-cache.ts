@@ -1,10 +1,10 @@
-// The local copies of remote parts (parts of tables whose rows are only in the object store): a folder of blocks, each a
-// file with a fixed range of one object. Runs on the object store's thread, the only one that adds and removes blocks;
-// other threads look whether a block is there, and read it (storage/part/remote-blocks.ts).
+// The local copies of remote parts (parts of tables whose rows are only in the object store): a folder of blocks, each
+// a file with a fixed range of one object. Runs on the object store's thread, the only one that adds and removes
+// blocks; other threads look whether a block is there, and read it (storage/part/remote-blocks.ts).
 //
-// Adjacent blocks are fetched by one request. Above the limit of the folder the least recently used blocks are removed;
-// those that were requested or read a moment ago stay, because a query is about to read them, so the folder may hold up
-// to twice its limit for as long. What an earlier process has left counts as used least recently.
+// Adjacent blocks are fetched by one request. If the folder exceeds its limit, the least recently used blocks are
+// removed, first those that an earlier process has left. Blocks that were requested or read a moment ago are never
+// removed, because a query is about to read them, so for a short time the folder may have up to twice its limit.
 //
 // Invariants:
 //   1. A block appears under its name with all its bytes, by renaming.

@@ -1,15 +1,15 @@
 // Object storage as the engine sees it: immutable objects under keys, in a bucket of an S3-compatible service or in a
 // folder. Asynchronous, so it is used from threads with an event loop and never from a worker loop.
 //
-// Two interfaces. An ObjectDriver makes one attempt at an operation and returns its result or error. An ObjectStore
-// adds retries, and finds out whether a write with a lost or unclear response succeeded (reliable-store.ts). All other
-// code uses an ObjectStore.
+// There are two interfaces. An ObjectDriver makes one attempt at an operation and returns its result or error. An
+// ObjectStore adds retries, and finds out whether a write with a lost or unclear response succeeded
+// (reliable-store.ts). All other code uses an ObjectStore.
 //
 // Invariants:
-//   1. Conditional writes are decided by the service, never by a look before the write.
-//   2. Each write carries a random write id, which the object keeps. After a lost response, a 409 or a 412 the store reads
-//      the object back: with the same write id, the write succeeded.
-//   3. Each object written here has the CRC-32 of its content beside it. A whole object that is read is compared with it.
+//   1. The service decides whether the condition of a write holds; the condition is never checked here beforehand.
+//   2. Each write has a random write id, which is stored with the object. After a lost response, a 409 or a 412 the
+//      store reads the object back: if it has the same write id, the write succeeded.
+//   3. The CRC-32 of its content is stored with each object. An object that is read as a whole is compared with it.
 //   4. Keys are relative to the configured prefix. They consist of non-empty segments without `.` and `..`.
 
 import { crc32 } from '../base/checksum.js'

@@ -215,17 +215,17 @@ class RowIds {
 
   /** `first`: number of rows in earlier batches. */
   add({ rows, columns }: PackedRows, first: number): void {
-    const place = fixedColumn(columns, rowIdColumn)
+    const rowIds = fixedColumn(columns, rowIdColumn)
     const action = fixedColumn(columns, actionColumnId)
     // DO NOTHING only inserts.
-    if (place === null || action === null) return
+    if (rowIds === null || action === null) return
     for (let row = 0; row < rows; row++) {
       if (action.getInt32(row * 4, true) === upsertActions.delete) this.#hidden.push(first + row)
-      const piece = place.getInt32(row * 8 + 4, true)
+      const piece = rowIds.getInt32(row * 8 + 4, true)
       // NULL: the row is inserted.
       if (piece < 0) continue
       const known = this.#removed.get(piece)
-      const number = place.getUint32(row * 8, true)
+      const number = rowIds.getUint32(row * 8, true)
       if (known === undefined) this.#removed.set(piece, [number])
       else known.push(number)
     }

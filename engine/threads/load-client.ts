@@ -1,6 +1,6 @@
 // The main thread's side of a bulk import of a CSV file: decodes the file on query threads and writes its rows directly
 // to Parquet files (parts), bypassing the log. It fills blocks of shared memory that the decoder provides, has other
-// query threads write each batch of decoded rows (a memtable) as parts, and finally has the writer add the parts to
+// query threads write the decoded rows as parts, one memtable at a time, and finally has the writer add the parts to
 // the table.
 //
 //   write   bytes ──> shared block ──> decoder (a query thread) ──> memtable ──> job (another thread) ──> parts

@@ -2,9 +2,9 @@
 // and returns each block to the thread when the reader requests the next one. Also dispatches the writer's storage
 // jobs.
 //
-// A query that fails for lack of memory is run again later if other queries hold memory and its reader has received
-// nothing yet (memory-queue.ts). It keeps its id and its snapshot, and may run on another thread.
-// So does a query, or a job, that misses rows of the object store: it is run again when they are on this disk.
+// A query whose reader has received nothing yet is run again later, with the same id and snapshot but perhaps on
+// another thread, if it failed for one of two reasons: memory that other queries hold (memory-queue.ts), or rows that
+// are only in the object store and must be fetched first. A job that lacks such rows is run again, too.
 //
 // The thread that runs a query, its coordinator, may offer part of the plan for parallel execution; then all other
 // query threads are notified and may help. When the query ends, these helpers are told to leave it. Until each has

@@ -1,9 +1,10 @@
-// Encodes columns of a result as QWP sends them to clients. engine/qwp/message.ts describes the layouts; to clients,
-// DATE has an encoding byte like other timestamps, timestamps are never compressed, and NULL is always a bit of the
-// bitmap.
+// Encodes columns of a result as QWP sends them to clients. engine/qwp/message.ts describes the layouts; in messages to
+// clients, DATE has an encoding byte like other timestamps, timestamps are never compressed, and NULLs are always
+// marked in the bitmap.
 //
-// take() finds the NULLs of a batch and measures its values; put() of each piece then writes them to the output block.
-// Columns without NULLs are copied once, others are compacted by a kernel. Types that QWP lacks are sent as text.
+// take() finds the NULLs of a batch and returns the parts of its columns with their sizes; put() of each part then
+// writes it to the output block. Columns without NULLs are copied once, others are compacted by a kernel. Types that
+// QWP lacks are sent as text.
 
 import { assert } from '../../base/assert.js'
 import { nullKinds } from '../../kernels/parquet.js'

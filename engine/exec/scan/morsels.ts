@@ -2,8 +2,8 @@
 // memtable or a page of a part. It provides its columns, zone-map statistics and time range. Its rows may include some
 // that later rows have replaced (by deduplication).
 //
-// A run is the list of morsels of one part or one memtable (a memtable is replaced by a new one when
-// it is flushed), in commit order. runsOf() lists the runs of a snapshot, also in commit order.
+// A run is the list of morsels of one part or one memtable, in commit order. runsOf() lists the runs of a snapshot,
+// also in commit order.
 
 import { pageRowsMax } from '../../base/limits.js'
 import {

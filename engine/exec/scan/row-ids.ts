@@ -1,6 +1,6 @@
-// Row ids: a virtual LONG column (rowIdColumn) that says where a scanned row is stored. Upserts use it to name the rows
-// that they replace. A row id is number << 32 | row, where the number counts the snapshot's parts and then its memtable
-// memtables, and the row is that within the part or memtable.
+// Adds row ids to a scan: a virtual LONG column (rowIdColumn) that tells where each row is stored. Upserts name the
+// rows that they replace by it. A row id is number << 32 | row: the number counts the snapshot's parts and then its
+// memtables, and row is the row's number within the part or memtable.
 
 import { assert } from '../../base/assert.js'
 import { rowIdColumn } from '../../sql/plan/plan.js'

@@ -78,7 +78,7 @@ export function bindCall(written: ast.Call, scope: ExpressionScope): Expression 
   const [only] = call.args
   if (name === 'array' && only?.kind === 'subquery' && call.args.length === 1)
     return bindExpression(collected(only, call.position), scope)
-  if (isSetReturning(name) && scope.place !== undefined) return expandedValue(call, scope.place, scope)
+  if (isSetReturning(name) && scope.ordinal !== undefined) return expandedValue(call, scope.ordinal, scope)
   const ofCatalog = bindCatalogCall(call, scope)
   if (ofCatalog !== undefined) return ofCatalog
   if (call.distinct || call.filter !== null || call.orderBy.length > 0)
@@ -246,11 +246,11 @@ function checkOrdered(args: readonly Expression[]): void {
 }
 
 /** `select unnest(list)`: the element for the current copy of the row. */
-function expandedValue(call: ast.Call, place: Expression, scope: ExpressionScope): Expression {
+function expandedValue(call: ast.Call, ordinal: Expression, scope: ExpressionScope): Expression {
   if (call.jsonColumns !== undefined) throw new SqlError('COLUMNS is allowed in FROM alone', call.position)
   const [column] = replicationOf(call, scope).columns
   if (column === undefined) throw noMatch(call.name, [], call.position)
-  return column.value(place)
+  return column.value(ordinal)
 }
 
 function marked(

@@ -41,7 +41,7 @@ export interface ExpressionScope {
   readonly windows: WindowCall[] | null
   readonly namedWindows?: ReadonlyMap<string, ast.WindowSpecification>
   /** Number of the copy, where set-returning functions of the select list replicate the rows. */
-  readonly place?: Expression | undefined
+  readonly ordinal?: Expression | undefined
   /**
    * The rows that the columns belong to. Correlated sub-queries are joined to them; absent where these are not allowed.
    */

@@ -90,7 +90,7 @@ function bindList(
   const list: SelectList = { input: source, columns: [], aggregates: [], windows: [], hidden: [], having: null }
   const aliases = new Map<string, Expression>()
   const rows = { relation: source }
-  const scope = selectScope(select, list, aliases, context, rows, expanded?.place)
+  const scope = selectScope(select, list, aliases, context, rows, expanded?.ordinal)
   bindItems(select, list, scope, aliases)
   const names = outputNames(list.columns, namingRules(select, context))
   const places = new SelectListIndex(names, list.columns, scope.columns)
@@ -136,7 +136,7 @@ function selectScope(
   aliases: ReadonlyMap<string, Expression>,
   context: BindContext,
   rows: CorrelatedRows,
-  place: Expression | undefined,
+  ordinal: Expression | undefined,
 ): ExpressionScope {
   const namedWindows = new Map(select.windows.map(({ name, window }) => [name.name.toLowerCase(), window]))
   return {
@@ -146,7 +146,7 @@ function selectScope(
     aggregates: new AggregateList(list.aggregates),
     windows: list.windows,
     namedWindows,
-    place,
+    ordinal,
     rows,
   }
 }

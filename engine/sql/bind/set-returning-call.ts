@@ -48,23 +48,23 @@ export function setReturningCalls(node: unknown, found: ast.Call[] = []): ast.Ca
   return found
 }
 
-/** The rows replicated by the largest count of the calls; `place` is the number of the copy. */
+/** The rows replicated by the largest count of the calls; `ordinal` is the number of the copy. */
 export function replicateRows(
   relation: Relation,
   calls: readonly ast.Call[],
   scope: ExpressionScope,
-): { readonly relation: Relation; readonly place: Expression } {
+): { readonly relation: Relation; readonly ordinal: Expression } {
   const counts = calls.map((call) => replicationOf(call, scope).count)
   const [first] = counts
   const position = calls[0]?.position ?? 0
   const count = counts.length === 1 ? (first as Expression) : scalarCall('greatest', counts, position, scope.context)
   const expanded = expand(relation, count)
-  return { relation: expanded, place: columnExpression({ name: '', type: longType }, relation.plan.columns.length) }
+  return { relation: expanded, ordinal: columnExpression({ name: '', type: longType }, relation.plan.columns.length) }
 }
 
 function expand(relation: Relation, count: Expression): Relation {
   const { plan } = relation
-  const columns: PlanColumn[] = [...plan.columns, { name: '$place', type: longType }]
+  const columns: PlanColumn[] = [...plan.columns, { name: '$ordinal', type: longType }]
   const expanded: Plan = { kind: 'expand', columns, input: plan, count }
   return { ...relation, plan: expanded, timestampIndex: -1, order: 'none' }
 }
@@ -95,13 +95,13 @@ export function withFunction(
   const one = constantOf(1, intType, call.position)
   const none = scalarCall('coalesce', [expansion.count, constantOf(0, intType, call.position)], call.position, context)
   const expanded = expand(left, outer ? scalarCall('greatest', [none, one], call.position, context) : none)
-  const place = columnExpression({ name: '', type: longType }, width)
-  const exists = scalarCall('<=', [place, convertTo(none, longType)], call.position, context)
+  const ordinal = columnExpression({ name: '', type: longType }, width)
+  const exists = scalarCall('<=', [ordinal, convertTo(none, longType)], call.position, context)
   const values = expansion.columns.map(({ value }) => {
-    const made = value(place)
+    const made = value(ordinal)
     return outer ? onlyIf(exists, made, context) : made
   })
-  const marker = outer ? onlyIf(exists, constantOf(1n, longType, call.position), context) : place
+  const marker = outer ? onlyIf(exists, constantOf(1n, longType, call.position), context) : ordinal
   const relation = withExtra(expanded, [...values, marker])
   const name = alias?.name ?? call.name
   const single = expansion.columns.length === 1 && columnAliases.length === 0

@@ -39,8 +39,8 @@ function ofJson(count: string, parts: readonly JsonColumn[]): SetReturningFuncti
       throw noMatch(call.name, args, call.position)
     const valueAt =
       ({ part, type, asText }: JsonColumn) =>
-      (place: Expression): Expression => {
-        const value = scalarCall(part, [text, asInt(place)], call.position, context)
+      (ordinal: Expression): Expression => {
+        const value = scalarCall(part, [text, asInt(ordinal)], call.position, context)
         if (asText) return scalarCall('json_text', [value], call.position, context)
         return type === null ? value : { ...value, type }
       }
@@ -74,8 +74,8 @@ function jsonFunctions(kind: 'json' | 'jsonb'): Readonly<Record<string, SetRetur
 function ofList(list: string, type: DataType | null = null): SetReturningFunction {
   return (args, call, context) => {
     const made = scalarCall(list, args, call.position, context)
-    const value = (place: Expression): Expression => {
-      const element = elementOf(made, place, context)
+    const value = (ordinal: Expression): Expression => {
+      const element = elementOf(made, ordinal, context)
       return type === null ? element : { ...element, type }
     }
     return { count: lengthOf(made, call, context), columns: [{ name: call.name, value }] }
@@ -142,7 +142,7 @@ export interface RowReplication {
 
 interface ReplicatedColumn {
   readonly name: string
-  readonly value: (place: Expression) => Expression
+  readonly value: (ordinal: Expression) => Expression
   /** The alias of the function does not rename the column. */
   readonly keepsName?: true
 }
@@ -158,29 +158,29 @@ export const setReturningFunctions: Readonly<Record<string, SetReturningFunction
     return {
       count:
         lengths.length === 1 ? (lengths[0] as Expression) : scalarCall('greatest', lengths, call.position, context),
-      columns: args.map((list) => ({ name: 'unnest', value: (place) => elementOf(list, place, context) })),
+      columns: args.map((list) => ({ name: 'unnest', value: (ordinal) => elementOf(list, ordinal, context) })),
     }
   },
   generate_subscripts: ([list, ...rest], call, context) => {
     if (list === undefined) throw noMatch(call.name, rest, call.position)
     const first = firstIndex(list, call.position, context)
     const one = constantOf(1, intType, call.position)
-    const value = (place: Expression): Expression => {
-      if (first === null) return asInt(place)
-      return asInt(scalarCall('+', [scalarCall('-', [place, one], 0, context), first], 0, context))
+    const value = (ordinal: Expression): Expression => {
+      if (first === null) return asInt(ordinal)
+      return asInt(scalarCall('+', [scalarCall('-', [ordinal, one], 0, context), first], 0, context))
     }
     return { count: lengthOf(list, call, context), columns: [{ name: 'generate_subscripts', value }] }
   },
   _pg_expandarray: ([list], call, context) => {
     if (list === undefined) throw noMatch(call.name, [], call.position)
-    const pair = (place: Expression): Expression =>
-      scalarCall('list_pair', [asInt(place), convertTo(list, dataType('STRING'))], 0, context)
+    const pair = (ordinal: Expression): Expression =>
+      scalarCall('list_pair', [asInt(ordinal), convertTo(list, dataType('STRING'))], 0, context)
     return { count: lengthOf(list, call, context), columns: [{ name: '_pg_expandarray', value: pair }] }
   },
   pg_listening_channels: (_args, call, context) => {
     context.cacheable = false
     const list = constantOf(textArray(context.channels()), textArrayType, call.position)
-    const value = (place: Expression): Expression => elementOf(list, place, context)
+    const value = (ordinal: Expression): Expression => elementOf(list, ordinal, context)
     return { count: lengthOf(list, call, context), columns: [{ name: 'pg_listening_channels', value }] }
   },
   // No table here has inherited partitions, so there are no rows.
@@ -200,8 +200,8 @@ export const setReturningFunctions: Readonly<Record<string, SetReturningFunction
   // Each element has the form `name=value`.
   pg_options_to_table: ([list], call, context) => {
     if (list === undefined) throw noMatch(call.name, [], call.position)
-    const cut = (name: string, place: Expression, by: (equals: Expression) => Expression): Expression => {
-      const option = elementOf(list, place, context)
+    const cut = (name: string, ordinal: Expression, by: (equals: Expression) => Expression): Expression => {
+      const option = elementOf(list, ordinal, context)
       const sign = constantOf('=', dataType('STRING'), call.position)
       const equals = scalarCall('strpos', [option, sign], call.position, context)
       return scalarCall(name, [option, by(equals)], call.position, context)
@@ -212,15 +212,15 @@ export const setReturningFunctions: Readonly<Record<string, SetReturningFunction
     return {
       count: lengthOf(list, call, context),
       columns: [
-        { name: 'option_name', value: (place) => cut('left', place, moved('-')) },
-        { name: 'option_value', value: (place) => cut('substring', place, moved('+')) },
+        { name: 'option_name', value: (ordinal) => cut('left', ordinal, moved('-')) },
+        { name: 'option_value', value: (ordinal) => cut('substring', ordinal, moved('+')) },
       ],
     }
   },
   generate_series: series,
 }
 
-const asInt = (place: Expression): Expression => convertTo(place, intType)
+const asInt = (ordinal: Expression): Expression => convertTo(ordinal, intType)
 
 function lengthOf(list: Expression, call: ast.Call, context: BindContext): Expression {
   if (list.type.name === 'ARRAY')
@@ -231,10 +231,10 @@ function lengthOf(list: Expression, call: ast.Call, context: BindContext): Expre
   return scalarCall('cardinality', [list], call.position, context)
 }
 
-function elementOf(list: Expression, place: Expression, context: BindContext): Expression {
-  if (list.type.name === 'ARRAY') return elementOfArray(list, [asInt(place)], list.position, context)
+function elementOf(list: Expression, ordinal: Expression, context: BindContext): Expression {
+  if (list.type.name === 'ARRAY') return elementOfArray(list, [asInt(ordinal)], list.position, context)
   if (isNumber(list.type)) return list
-  const element = scalarCall('list_element', [list, asInt(place)], list.position, context)
+  const element = scalarCall('list_element', [list, asInt(ordinal)], list.position, context)
   const type = elementType(list.type)
   return isText(type) ? element : { kind: 'call', name: 'cast', args: [element], type, position: list.position }
 }

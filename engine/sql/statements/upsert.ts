@@ -2,11 +2,11 @@
 // that joins the source's rows with the target's. Its rows are the changes, which the writer commits as one transaction
 // (storage/writer/writer-replace.ts):
 //
-//   action   number of an upsertActions
-//   place    where the replaced or deleted row is stored (exec/scan/row-ids.ts); NULL for an inserted row
+//   action   a number of upsertActions: what happens to the row
+//   row id   where the replaced or deleted row is stored (exec/scan/row-ids.ts); NULL for an inserted row
 //   columns  the columns of the table after the change; of a deleted row its old values
 //
-// ON CONFLICT is a MERGE whose source, `excluded`, are the rows of the INSERT, which are known by then.
+// ON CONFLICT is planned as a MERGE whose source is the table of the inserted rows, under the name `excluded`.
 
 import { SqlError } from '../../base/errors.js'
 import { liveColumns, requireColumn, type TableVersion } from '../../storage/schema/schema.js'
@@ -36,7 +36,7 @@ import { returningOf } from './returning.js'
 import { assigned, scopeOf } from './rewrite.js'
 import { targetOf } from './target.js'
 
-/** The joined rows: the place, the target's columns, and then those of the source. */
+/** The joined rows: the row id, the target's columns, and then those of the source. */
 interface Joined {
   readonly version: TableVersion
   readonly rows: { relation: Relation }
@@ -182,18 +182,18 @@ function changesOf(joined: Joined, written: readonly ast.MergeClause[]): UpsertQ
     acting.map((one) => ({ when: one.when, value: numberOf(one.action) })),
     numberOf(0),
   )
-  const place: Expression = { kind: 'column', index: 0, type: dataType('LONG'), position }
+  const rowId: Expression = { kind: 'column', index: 0, type: dataType('LONG'), position }
   const values = live.map(({ type }, index) => {
     const choices = acting.map((one) => ({ when: one.when, value: { ...valueAt(one.values, index), type } }))
     return chosen(choices, constantOf(nullOf(type), type, position))
   })
   const targets: TargetColumn[] = [
     { columnId: actionColumnId, name: 'action', type: number },
-    { columnId: rowIdColumn, name: 'place', type: dataType('LONG') },
+    { columnId: rowIdColumn, name: 'row id', type: dataType('LONG') },
     ...live.map(targetOf),
   ]
   const plan: Plan = {
-    ...{ kind: 'project', input: changed, expressions: [action, place, ...values] },
+    ...{ kind: 'project', input: changed, expressions: [action, rowId, ...values] },
     columns: targets.map(({ name, type }) => ({ name, type })),
   }
   return { query: queryOf(plan, -1, context), columns: targets, schemaVersion: version.schema.version }
@@ -226,8 +226,8 @@ function boundClause({ position, matched, condition, action }: ast.MergeClause, 
   const own: ExpressionScope = matched
     ? scope
     : { ...scope, columns: scope.columns.filter(({ index }) => index >= width) }
-  const place: Expression = { kind: 'column', index: 0, type: dataType('LONG'), position }
-  const isMissing = scalarCall('=', [place, constantOf(null, dataType('LONG'), position)], position, context)
+  const rowId: Expression = { kind: 'column', index: 0, type: dataType('LONG'), position }
+  const isMissing = scalarCall('=', [rowId, constantOf(null, dataType('LONG'), position)], position, context)
   const isMatched = matched ? scalarCall('not', [isMissing], position, context) : isMissing
   const bound = condition === null ? null : bindCondition(condition, own)
   const both = bound === null ? isMatched : scalarCall('and', [isMatched, bound], position, context)

@@ -1,13 +1,13 @@
 // Detects that the manifest, the file that lists the data files of all tables, is older than the data, for example
-// because it was restored from an old backup. Such a manifest is valid by itself, but a start would remove every file
-// that it does not name as a leftover of a crash. The file of high-water marks (wal/high-water.ts) normally reveals
-// this; two checks work without it:
+// because it was restored from an old backup. Such a manifest is valid by itself, but the server would remove, as
+// leftovers of a crash, all files that it does not list. The file of high-water marks (wal/high-water.ts) normally
+// reveals an old manifest; two checks work without it:
 //
 //   - There is a part with an id that the manifest has not reserved. Ids are durably reserved before parts are written.
 //   - The log starts after the position that the manifest names. The manifest is updated before the log is trimmed.
 //
-// For the first check, the folders of tables that the manifest contains are searched only if there is no file of marks,
-// as at the first start after an upgrade, because with many tables a search takes long.
+// For the first check, the folders of the tables in the manifest are searched only if there is no file of marks, as at
+// the first start after an upgrade, because with many tables a search takes long.
 
 import { posix } from 'node:path'
 import { CorruptionError, FileError } from '../../base/errors.js'

@@ -1,6 +1,7 @@
-// One memtable: the committed rows of a table, from the time it was created until it is flushed, in blocks
-// of columns in shared memory. This file is the writer's side: it appends the decoded rows of a transaction, publishes
-// them to readers, and frees the memory. memory/column-layout.ts describes the structure.
+// One memtable: the committed rows of a table from the time when it was created until it is flushed, in blocks of
+// columns in shared memory. A table may have several: the newest takes rows, the others are being flushed. This file is
+// the writer's side: it appends the decoded rows of a transaction, publishes them to readers, and frees the memory.
+// memory/column-layout.ts describes the structure.
 //
 // Appending has two phases: append() copies rows after the existing ones, and publish() makes them visible. cut()
 // removes rows that were not published. So a transaction that cannot be written to the log leaves nothing behind.

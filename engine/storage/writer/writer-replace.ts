@@ -1,5 +1,5 @@
 // Commits upserts (INSERT .. ON CONFLICT, MERGE): one transaction that removes rows and adds others. The statement has
-// found the rows by a query of a snapshot and names their places: part or memtable, and row number. The removals and
+// found the rows by a query of a snapshot, and names each by its part or memtable and its row number. The removals and
 // the new rows are one frame of the log.
 //
 //   rows of the open memtable   marked as superseded, like rows of DEDUP tables with equal keys
@@ -10,12 +10,13 @@
 //   - another upsert of the table was committed after the snapshot, so that no update is lost,
 //   - a row has moved: its part was replaced, or its memtable is being flushed or was flushed,
 //   - a compaction or rewrite reads a part with such rows, because it would not see the removal,
-//   - readers do not know yet that rows may be removed: the version that tells them is published with the answer.
+//   - the newest version of the table does not tell readers that rows may be removed. A version that does is published
+//     together with the refusal.
 //
 // Invariants:
 //   1. Marks are set when the log has accepted the frame, and are visible with the rows of the frame.
 //   2. While a memtable or part is read by a job, none of its rows is marked.
-//   3. The manifest has a format that servers without this refuse, before the first such frame is in the log.
+//   3. Before the first such frame is in the log, the manifest has a format that servers without upserts refuse.
 
 import { assert } from '../../base/assert.js'
 import { errorRecord, ResourceError, SqlError } from '../../base/errors.js'
