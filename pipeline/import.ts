@@ -15,6 +15,7 @@
 // after the part with the rows. If the disk is too full for the copy, the
 // import continues without it.
 
+import { nonNull } from '../engine/base/assert.js'
 import { ResourceError } from '../engine/base/errors.js'
 import type {
   CsvBatch,
@@ -128,7 +129,7 @@ export class ImportSession {
 
   /** Stores what was prepared. */
   async commit(): Promise<ImportResult> {
-    const plan = this.#plan as ImportPlan
+    const plan = nonNull(this.#plan)
     if (this.#load !== null) {
       if (this.#imported > 0) await this.#load.commit()
     } else if (this.#target === null) await this.#openTarget(plan, this.#makesTable)
@@ -175,7 +176,7 @@ export class ImportSession {
       await this.#again(last)
     }
     if (this.#retained !== null && this.#retainedBytes > retainedBytesMax && !last) {
-      await this.#beginLarge(this.#plan as unknown as ImportPlan, this.#retained)
+      await this.#beginLarge(nonNull(this.#plan), this.#retained)
     }
   }
 
@@ -190,7 +191,7 @@ export class ImportSession {
     }
     if (existing === undefined && plan.columns.some(({ guessed }) => guessed)) await this.#openSpool()
     await this.#openLoad(plan, existing === undefined)
-    for (const block of retained) await this.#writeLarge(this.#load as unknown as CsvLoad, block)
+    for (const block of retained) await this.#writeLarge(nonNull(this.#load), block)
   }
 
   async #openSpool(): Promise<void> {
@@ -206,9 +207,9 @@ export class ImportSession {
     this.#decoding?.close()
     this.#decoding = null
     await this.#openTarget(plan, staged)
-    const { columns } = this.#plan as unknown as ImportPlan
+    const { columns } = nonNull(this.#plan)
     const columnIds = columns.map(({ columnId }) => columnId)
-    const { id: tableId } = this.#target as unknown as TableShape
+    const { id: tableId } = nonNull(this.#target)
     this.#outgrown = false
     this.#load = engine.load({
       ...{ tableId, shape: this.#shape(plan), columnIds, blockBytes },
@@ -243,11 +244,11 @@ export class ImportSession {
       this.#load = null
       if (this.#staging !== null) await dropTable(this.#options, this.#staging)
       this.#staging = null
-      this.#begin(this.#sample as Sample)
-      await this.#openLoad(this.#plan as unknown as ImportPlan, true)
+      this.#begin(nonNull(this.#sample))
+      await this.#openLoad(nonNull(this.#plan), true)
       for await (const chunk of spool.read()) {
         if (this.#outgrown) break
-        await (this.#load as unknown as CsvLoad).write(chunk)
+        await nonNull<CsvLoad>(this.#load).write(chunk)
       }
     } while (this.#outgrown)
   }
@@ -312,7 +313,7 @@ export class ImportSession {
     this.#decoding?.close()
     this.#held = []
     this.#forgetRows()
-    this.#begin(this.#sample as Sample)
+    this.#begin(nonNull(this.#sample))
     const blocks = this.#retained ?? []
     for (const [index, block] of blocks.entries()) {
       if (await this.#decodeOnce(block, last && index === blocks.length - 1)) continue
@@ -335,7 +336,7 @@ export class ImportSession {
 
   /** Returns false when types were widened, so that everything must be decoded again. */
   async #decodeOnce(block: Buffer, last: boolean): Promise<boolean> {
-    const batches = await (this.#decoding as CsvDecoding).decode(block, last)
+    const batches = await nonNull(this.#decoding).decode(block, last)
     let widened = false
     for (const batch of batches) for (const reject of batch.rejects) widened = this.#widen(reject) || widened
     if (widened) return false
@@ -358,7 +359,7 @@ export class ImportSession {
   async #hold(batch: CsvBatch): Promise<void> {
     for (const reject of batch.rejects) this.#refuse(reject)
     if (batch.rows === 0) return
-    const { columns } = this.#plan as ImportPlan
+    const { columns } = nonNull(this.#plan)
     const packed = columns.map(({ columnId, type }, index) => ({
       columnId,
       type: storedKind(type),
@@ -427,7 +428,7 @@ export class ImportSession {
       rows,
       columns: columns.map((column, index) => ({
         ...column,
-        columnId: (this.#plan as ImportPlan).columns[index]?.columnId ?? -1,
+        columnId: nonNull(this.#plan).columns[index]?.columnId ?? -1,
       })),
     }))
   }

@@ -31,11 +31,17 @@ import { elementsOf, textArray, textElements } from './text-lists.js'
 import { microsOfTimeOfDay } from './time-of-day.js'
 import { formatDate, formatTimestamp } from './timestamp.js'
 import { floorDivide } from './timestamp-calendar.js'
-import type { ArrayValue, IntervalValue, Value } from './value.js'
+import type { ArrayValue, Value, ValuesByType } from './value.js'
 
 type Present = Exclude<Value, null>
-type TextForm = (value: Present, type: DataType) => string | null
-type BinaryForm = (value: Present, type: DataType) => Uint8Array | string | null
+/**
+ * Encodes a value. Declared as a method, so that a form for certain types may declare the values that it gets: it is only
+ * called with these.
+ */
+type Form<Taken, Result> = { form(value: Taken, type: DataType): Result }['form']
+type TextForm = Form<Present, string | null>
+type BinaryForm = Form<Present, Uint8Array | string | null>
+type Forms<Result> = { readonly [Name in ColumnType]: Form<ValuesByType[Name], Result> }
 
 /** Microseconds from the Unix epoch to that of PostgreSQL, 2000-01-01. */
 export const epochMicros = 946_684_800_000_000n
@@ -47,38 +53,38 @@ function withoutZone(text: string): string {
   return text.replace('T', ' ').slice(0, -1)
 }
 
-const textForms: Record<ColumnType, TextForm> = {
+const textForms: Forms<string | null> = {
   BOOLEAN: (value) => (value === true ? 't' : 'f'),
   BYTE: plain,
   SHORT: plain,
   CHAR: (value) => (value === '' ? null : String(value)),
   INT: plain,
   LONG: plain,
-  DATE: (value) => withoutZone(formatDate(value as bigint)),
-  TIMESTAMP: (value) => withoutZone(formatTimestamp(value as bigint, 'TIMESTAMP')),
-  TIMESTAMP_NS: (value) => nanosText(value as bigint),
+  DATE: (value) => withoutZone(formatDate(value)),
+  TIMESTAMP: (value) => withoutZone(formatTimestamp(value, 'TIMESTAMP')),
+  TIMESTAMP_NS: (value) => nanosText(value),
   FLOAT: (value) => formatFloat(Number(value)),
   DOUBLE: (value) => formatDouble(Number(value)),
   STRING: plain,
   VARCHAR: plain,
   SYMBOL: plain,
-  LONG256: (value) => formatLong256(value as bigint),
-  UUID: (value) => formatUuid(value as bigint),
+  LONG256: (value) => formatLong256(value),
+  UUID: (value) => formatUuid(value),
   IPv4: (value) => formatIpv4(Number(value)),
-  GEOHASH: (value, type) => formatGeohash(value as bigint, type.a),
-  BINARY: (value) => `\\x${Buffer.from(value as Uint8Array).toString('hex')}`,
-  ARRAY: (value, type) => arrayText(value as ArrayValue, type),
-  DECIMAL: (value, type) => formatDecimal(value as bigint, type.b),
-  INTERVAL: (value) => formatInterval(value as IntervalValue),
+  GEOHASH: (value, type) => formatGeohash(value, type.a),
+  BINARY: (value) => `\\x${Buffer.from(value).toString('hex')}`,
+  ARRAY: (value, type) => arrayText(value, type),
+  DECIMAL: (value, type) => formatDecimal(value, type.b),
+  INTERVAL: (value) => formatInterval(value),
 }
 
-const zonedText: TextForm = (value, type) => `${textForms.TIMESTAMP(value, type)}+00`
+const zonedText: Form<bigint, string> = (value, type) => `${textForms.TIMESTAMP(value, type)}+00`
 
-const dayText: TextForm = (value) => formatDate(value as bigint).split('T', 1)[0] as string
+const dayText: Form<bigint, string> = (value) => formatDate(value).split('T', 1)[0] as string
 
 /** Days since 2000. */
-const dayBytes: BinaryForm = (value) => {
-  const days = floorDivide(value as bigint, 86_400_000n) - epochMicros / 86_400_000_000n
+const dayBytes: Form<bigint, Buffer> = (value) => {
+  const days = floorDivide(value, 86_400_000n) - epochMicros / 86_400_000_000n
   return bytesOf(4, (bytes) => bytes.writeInt32BE(Number(days)))
 }
 
@@ -100,21 +106,21 @@ function arrayText({ shape, data }: ArrayValue, type: DataType): string {
   return data.length === 0 ? '{}' : print(0)
 }
 
-const binaryForms: Partial<Record<ColumnType, BinaryForm>> = {
+const binaryForms: Partial<Forms<Uint8Array | string | null>> = {
   BOOLEAN: (value) => Uint8Array.of(value === true ? 1 : 0),
   BYTE: (value) => bytesOf(2, (bytes) => bytes.writeInt16BE(Number(value))),
   SHORT: (value) => bytesOf(2, (bytes) => bytes.writeInt16BE(Number(value))),
   INT: (value) => bytesOf(4, (bytes) => bytes.writeInt32BE(Number(value))),
-  LONG: (value) => bytesOf(8, (bytes) => bytes.writeBigInt64BE(BigInt(value as bigint))),
-  DATE: (value) => microsBytes((value as bigint) * 1000n),
-  TIMESTAMP: (value) => microsBytes(value as bigint),
-  TIMESTAMP_NS: (value) => microsBytes(floorDivide(value as bigint, 1000n)),
+  LONG: (value) => bytesOf(8, (bytes) => bytes.writeBigInt64BE(BigInt(value))),
+  DATE: (value) => microsBytes(value * 1000n),
+  TIMESTAMP: (value) => microsBytes(value),
+  TIMESTAMP_NS: (value) => microsBytes(floorDivide(value, 1000n)),
   FLOAT: (value) => bytesOf(4, (bytes) => bytes.writeFloatBE(Number(value))),
   DOUBLE: (value) => bytesOf(8, (bytes) => bytes.writeDoubleBE(Number(value))),
-  UUID: (value) => Buffer.from((value as bigint).toString(16).padStart(32, '0'), 'hex'),
-  BINARY: (value) => value as Uint8Array,
-  ARRAY: (value, type) => arrayBytes(value as ArrayValue, type),
-  DECIMAL: (value, type) => encodeNumeric(value as bigint, type.b),
+  UUID: (value) => Buffer.from(value.toString(16).padStart(32, '0'), 'hex'),
+  BINARY: (value) => value,
+  ARRAY: (value, type) => arrayBytes(value, type),
+  DECIMAL: (value, type) => encodeNumeric(value, type.b),
 }
 
 function bytesOf(length: number, write: (bytes: Buffer) => void): Buffer {
@@ -134,8 +140,8 @@ const timeOfDayBytes: BinaryForm = (value) => {
 }
 
 /** INTERVAL => microseconds i64 | days i32 | months i32 */
-const spanBytes: BinaryForm = (value) => {
-  const { days, rest } = daysOf(value as bigint)
+const spanBytes: Form<bigint, Buffer> = (value) => {
+  const { days, rest } = daysOf(value)
   return bytesOf(16, (bytes) => {
     bytes.writeBigInt64BE(rest, 0)
     bytes.writeInt32BE(Number(days), 8)
@@ -232,7 +238,7 @@ function binaryForm(type: DataType): BinaryForm | undefined {
   return isJsonb(type) ? jsonbBytes : binaryForms[type.name]
 }
 
-const isoSpan: TextForm = (value) => formatIsoSpan(value as bigint)
+const isoSpan: Form<bigint, string> = (value) => formatIsoSpan(value)
 
 function textForm(type: DataType): TextForm {
   if (isListOfValues(type)) return listText

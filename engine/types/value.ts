@@ -20,6 +20,32 @@ export interface IntervalValue {
 
 export type Value = null | boolean | number | bigint | string | Uint8Array | ArrayValue | IntervalValue
 
+/** By column type: what its values are, except NULL. */
+export interface ValuesByType {
+  readonly BOOLEAN: boolean
+  readonly BYTE: number
+  readonly SHORT: number
+  readonly CHAR: string
+  readonly INT: number
+  readonly LONG: bigint
+  readonly DATE: bigint
+  readonly TIMESTAMP: bigint
+  readonly TIMESTAMP_NS: bigint
+  readonly FLOAT: number
+  readonly DOUBLE: number
+  readonly STRING: string
+  readonly VARCHAR: string
+  readonly SYMBOL: string
+  readonly LONG256: bigint
+  readonly UUID: bigint
+  readonly IPv4: number
+  readonly GEOHASH: bigint
+  readonly BINARY: Uint8Array
+  readonly ARRAY: ArrayValue
+  readonly DECIMAL: bigint
+  readonly INTERVAL: IntervalValue
+}
+
 export function isArrayValue(value: Value | undefined): value is ArrayValue {
   return typeof value === 'object' && value !== null && 'shape' in value
 }

@@ -127,8 +127,7 @@ class PartReader implements PartAccess {
     return this.remote === null || partReady(this.remote, part)
   }
 
-  pin(part: PartHandle, columnId: number, page: number): number {
-    const opened = part as OpenedPart
+  pin(opened: OpenedPart, columnId: number, page: number): number {
     const column = opened.index.columns.get(columnId)
     if (column === undefined) return 0
     assert(page >= 0, 'F2: pages count from 0')
@@ -186,8 +185,7 @@ class PartReader implements PartAccess {
     return { needs: 0, cost: 'read' }
   }
 
-  pinPacked(part: PartHandle, columnId: number, page: number): number {
-    const opened = part as OpenedPart
+  pinPacked(opened: OpenedPart, columnId: number, page: number): number {
     const column = opened.index.columns.get(columnId)
     const mapping = opened.mappings.get(columnId)
     if (column === undefined || mapping === undefined || !isPickable(mapping)) return 0
@@ -221,7 +219,7 @@ class PartReader implements PartAccess {
   }
 
   symbolRows(
-    part: PartHandle,
+    opened: OpenedPart,
     columnId: number,
     page: number,
     ids: readonly number[],
@@ -229,13 +227,11 @@ class PartReader implements PartAccess {
     rows: number,
     out: number,
   ): number {
-    const opened = part as OpenedPart
     const column = opened.index.columns.get(columnId)
     return column === undefined ? -1 : this.invertedIndex.select(opened, column, page, ids, from, rows, out)
   }
 
-  pinCodes(part: PartHandle, columnId: number, page: number): DictionaryPage | undefined {
-    const opened = part as OpenedPart
+  pinCodes(opened: OpenedPart, columnId: number, page: number): DictionaryPage | undefined {
     const column = opened.index.columns.get(columnId)
     const mapping = opened.mappings.get(columnId)
     if (column === undefined || mapping?.conversion !== 'text' || column.metadata.dictionary === null) return undefined
@@ -247,12 +243,11 @@ class PartReader implements PartAccess {
     return { data, codes: data + packedHeaderBytes, entries, count: u32[dictionary >>> 2]! + 1 }
   }
 
-  unpack(part: PartHandle, columnId: number, page: number, target: number, width: 1 | 4): boolean {
-    const opened = part as OpenedPart
+  unpack(opened: OpenedPart, columnId: number, page: number, target: number, width: 1 | 4): boolean {
     const mapping = opened.mappings.get(columnId)
     const entries = opened.index.columns.get(columnId)?.metadata.dictionary?.count ?? 0
     if (mapping?.memoryBytes !== 4 || entries === 0 || entries > unpackedEntriesMax) return false
-    const packed = this.pinPacked(part, columnId, page)
+    const packed = this.pinPacked(opened, columnId, page)
     if (packed === 0) return false
     const { u32 } = this.memory
     const word = packed >>> 2
@@ -273,8 +268,7 @@ class PartReader implements PartAccess {
     return true
   }
 
-  decode(part: PartHandle, columnId: number, page: number, room: (bytes: number) => number): boolean {
-    const opened = part as OpenedPart
+  decode(opened: OpenedPart, columnId: number, page: number, room: (bytes: number) => number): boolean {
     const column = opened.index.columns.get(columnId)
     const dictionaryEntries = column?.metadata.dictionary && opened.mappings.get(columnId)?.conversion === 'text'
     if (column === undefined || dictionaryEntries) return false
@@ -283,22 +277,19 @@ class PartReader implements PartAccess {
     return true
   }
 
-  statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined {
-    const opened = part as OpenedPart
+  statistics(opened: OpenedPart, columnId: number, page: number): PageStatistics | undefined {
     const column = opened.index.columns.get(columnId)
     const mapping = opened.mappings.get(columnId)
     if (column === undefined || mapping === undefined) return undefined
     return new StoredPageStatistics(column, page, mapping.range)
   }
 
-  nulls(part: PartHandle, columnId: number): number | undefined {
-    const opened = part as OpenedPart
+  nulls(opened: OpenedPart, columnId: number): number | undefined {
     const column = opened.index.columns.get(columnId)
     return column === undefined ? undefined : opened.nulls(column)
   }
 
-  mayHold(part: PartHandle, columnId: number, ids: readonly number[]): boolean {
-    const opened = part as OpenedPart
+  mayHold(opened: OpenedPart, columnId: number, ids: readonly number[]): boolean {
     const column = opened.index.columns.get(columnId)
     if (column === undefined) return false
     const mapping = opened.mappings.get(columnId)
@@ -310,8 +301,7 @@ class PartReader implements PartAccess {
     return found
   }
 
-  symbols(part: PartHandle, columnId: number): Int32Array | undefined {
-    const opened = part as OpenedPart
+  symbols(opened: OpenedPart, columnId: number): Int32Array | undefined {
     const column = opened.index.columns.get(columnId)
     if (column === undefined) return new Int32Array(0)
     let ids: Int32Array | undefined
@@ -332,8 +322,7 @@ class PartReader implements PartAccess {
     this.cache.unpin(data)
   }
 
-  stored(part: PartHandle, columnId: number, page: number): StoredPage | undefined {
-    const opened = part as OpenedPart
+  stored(opened: OpenedPart, columnId: number, page: number): StoredPage | undefined {
     const column = opened.index.columns.get(columnId)
     const mapping = opened.mappings.get(columnId)
     if (column === undefined || mapping === undefined) return undefined
