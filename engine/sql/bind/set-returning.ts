@@ -117,8 +117,8 @@ function ofJsonColumns(
       constantOf(name, dataType('STRING'), position),
       constantOf(columns.length === 1, dataType('BOOLEAN'), position),
     ]
-    const value = (place: Expression): Expression => {
-      const text = scalarCall('json_element_member', [json, asInt(place), key, isOnly], position, context)
+    const value = (ordinal: Expression): Expression => {
+      const text = scalarCall('json_element_member', [json, asInt(ordinal), key, isOnly], position, context)
       return castOfJson(text, type, context) ?? castTo(text, type)
     }
     return { name, keepsName: true, value }
