@@ -1,41 +1,35 @@
 // Rows of queries that run while a statement is planned, because they decide its columns: the values of PIVOT. Planning
-// cannot wait, so it ends with NotReadyError while such a query runs, and is repeated.
-//
-// Rows are used again as long as the tables that the query reads have not changed. The repeated planning uses them in
-// any case, so that it succeeds beside clients that write.
+// cannot wait, so it ends with NotReadyError while such a query runs, and is repeated. Each planning runs its queries
+// once, so it sees all rows that were acknowledged before.
 
-import type { ExecuteOptions } from '../api/statements.js'
+import type { Session } from '../api/session.js'
 import { NotReadyError, SqlError } from '../base/errors.js'
 import { pivotColumnsMax } from '../base/limits.js'
-import { Lru } from '../base/lru.js'
+import type { Parameter } from '../sql/catalog.js'
 import type { Plan, Query } from '../sql/plan/plan.js'
 import type { BindContext } from '../sql/scope/bind-context.js'
 import { queryOf } from '../sql/statements/query-statement.js'
 import type { RunningQuery } from '../threads/query-reader.js'
 import type { Value } from '../types/value.js'
-import { allRows, hasOwnChanges, type RunOptions } from './plan-helpers.js'
+import { allRows, type RunOptions } from './plan-helpers.js'
 
 type Rows = readonly (readonly Value[])[]
 
-interface Known {
-  /** Versions of the tables when the query started; empty if it reads more than tables. */
-  readonly versions: readonly object[]
+interface Started {
+  /** A planning has used the rows: the next one runs the query again. */
+  isUsed: boolean
   rows: Rows | null
   /** What the query threw. */
   error: { readonly thrown: unknown } | null
-  /** No planning has used the rows yet. */
-  isNew: boolean
   readonly ready: Promise<void>
 }
 
-type Requested = Pick<ExecuteOptions, 'session'> & { readonly parameters: readonly { readonly value: Value }[] }
-
-const knownMax = 64
 /** Deadline of a query, in milliseconds. */
 const timeoutMs = 60_000
 
 export class PlannedValues {
-  readonly #known = new Lru<string, Known>({ countMax: knownMax, weightMax: knownMax })
+  /** Queries by the session that plans, then by statement, place and parameters. */
+  readonly #started = new WeakMap<Session, Map<string, Started>>()
   readonly #run: (sql: string, query: Query, options: RunOptions) => RunningQuery
   /** Counts the queries that plans needed: what depends on one is not kept. */
   uses = 0
@@ -44,55 +38,46 @@ export class PlannedValues {
     this.#run = run
   }
 
-  /** For BindContext.rowsNow. */
-  rowsFor(requested: Requested): NonNullable<BindContext['rowsNow']> {
-    const { session, parameters } = requested
+  /** A request of the session begins, which may plan more than once, or is repeated. */
+  begin(session: Session): void {
+    const queries = this.#started.get(session)
+    if (queries === undefined) return
+    for (const [key, { isUsed }] of queries) if (isUsed) queries.delete(key)
+  }
+
+  /** For BindContext.rowsNow. `reader`: the session with the rights and the snapshot to read with. */
+  rowsFor(session: Session, reader: Session, parameters: readonly Parameter[]): NonNullable<BindContext['rowsNow']> {
     return (plan, trial, position) => {
       this.uses++
-      const isVaried = !trial.cacheable || hasOwnChanges(session) || session.snapshot !== undefined
-      const versions = isVaried ? [] : trial.tables
-      const values = parameters.map(({ value }) => String(value))
-      const key = JSON.stringify([session.user, session.processId, session.dialect.name, position, trial.sql, values])
-      const known = this.#known.get(key)
-      if (known !== undefined && isCurrent(known, versions)) return taken(known, position)
-      const started = this.#start(plan, trial, requested, versions)
-      this.#known.set(key, started, 1)
-      throw new NotReadyError(started.ready)
+      const queries = this.#started.get(session) ?? new Map<string, Started>()
+      this.#started.set(session, queries)
+      const key = [trial.sql, position, ...parameters.map(({ value }) => String(value))].join('\0')
+      const started = queries.get(key) ?? this.#start(plan, trial, reader)
+      queries.set(key, started)
+      if (started.rows === null && started.error === null) throw new NotReadyError(started.ready)
+      started.isUsed = true
+      if (started.rows === null) throw started.error?.thrown
+      if (started.rows.length > pivotColumnsMax)
+        throw new SqlError(`too many columns of PIVOT [max=${pivotColumnsMax}]`, position)
+      return started.rows
     }
   }
 
-  #start(plan: Plan, trial: BindContext, { session }: Requested, versions: readonly object[]): Known {
+  #start(plan: Plan, trial: BindContext, session: Session): Started {
     const running = this.#run(trial.sql, queryOf(plan, -1, trial), {
       ...{ ...allRows, session, timeoutMs, encoding: { kind: 'values' } },
       rowsMax: pivotColumnsMax + 1,
     })
-    const known: Known = { versions, rows: null, error: null, isNew: true, ready: gathered() }
-    return known
-
-    async function gathered(): Promise<void> {
+    const gather = async (): Promise<void> => {
       try {
         const rows: (readonly Value[])[] = []
         for await (const some of running.values) rows.push(...some)
-        known.rows = rows
+        started.rows = rows
       } catch (thrown) {
-        known.error = { thrown }
+        started.error = { thrown }
       }
     }
+    const started: Started = { isUsed: false, rows: null, error: null, ready: gather() }
+    return started
   }
-}
-
-/** Whether the rows may be used: they are new, or those of the tables' present versions. */
-function isCurrent({ isNew, rows, error, versions }: Known, present: readonly object[]): boolean {
-  const isSame = versions.length === present.length && versions.every((version, index) => version === present[index])
-  if (rows === null && error === null) return isSame
-  return isNew || (error === null && present.length > 0 && isSame)
-}
-
-function taken(known: Known, position: number): Rows {
-  if (known.rows === null && known.error === null) throw new NotReadyError(known.ready)
-  known.isNew = false
-  if (known.rows === null) throw known.error?.thrown
-  if (known.rows.length > pivotColumnsMax)
-    throw new SqlError(`too many columns of PIVOT [max=${pivotColumnsMax}]`, position)
-  return known.rows
 }

@@ -18,13 +18,22 @@ import { hasDraft } from './seen-tables.js'
 import { StatementCache } from './statement-cache.js'
 
 export type Requested = Pick<ExecuteOptions, 'session' | 'parsed'> &
-  Partial<Pick<ExecuteOptions, 'explain'>> & { readonly parameters: readonly Parameter[] }
+  Partial<Pick<ExecuteOptions, 'explain'>> & {
+    readonly parameters: readonly Parameter[]
+    /** The gateway's own session, the same object when planning is repeated; absent: `session` is that. */
+    readonly asking?: Session
+  }
+
+interface PlannedWith {
+  readonly planned: PlannedStatement
+  /** The plan came from a cache. */
+  readonly cached: boolean
+}
 
 export class Planner {
   readonly #options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload'>
   readonly #catalogOf: CatalogOf
   readonly #statements = new StatementCache()
-
   readonly #values: PlannedValues
 
   constructor(
@@ -42,23 +51,27 @@ export class Planner {
   }
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
-    const own = { session: asDescribed(session), parsed }
-    const plan = (parameters: readonly Parameter[]) => this.plan(parsed.text, { ...own, parameters }).planned
+    const own = { session: asDescribed(session), parsed, asking: session }
+    const nowMicros = this.#options.clock.nowMicros()
+    const plan = (parameters: readonly Parameter[]) =>
+      this.#plan(parsed.text, { ...own, parameters }, nowMicros).planned
+    this.#values.begin(session)
     const epoch = hasDraft(session) ? Number.NaN : this.#options.view.epoch
     const { uses } = this.#values
     return this.#statements.describe(parsed, session, oids, epoch, plan, () => this.#values.uses === uses)
   }
 
   validate(sql: string, session: Session): CheckedStatement {
-    return checkedOf(this.plan(sql, { session: asDescribed(session), parameters: [] }).planned)
+    return checkedOf(this.plan(sql, { session: asDescribed(session), parameters: [], asking: session }).planned)
   }
 
-  /** `cached`: the plan came from a cache. Throws when the statement is invalid, or the session lacks a right. */
-  plan(
-    sql: string,
-    requested: Requested,
-    nowMicros = this.#options.clock.nowMicros(),
-  ): { readonly planned: PlannedStatement; readonly cached: boolean } {
+  /** Throws when the statement is invalid, or the session lacks a right. */
+  plan(sql: string, requested: Requested, nowMicros = this.#options.clock.nowMicros()): PlannedWith {
+    this.#values.begin(requested.asking ?? requested.session)
+    return this.#plan(sql, requested, nowMicros)
+  }
+
+  #plan(sql: string, requested: Requested, nowMicros: number): PlannedWith {
     const { session, parsed, parameters } = requested
     const { dialect } = session
     const request = isKept(requested) ? { sql, parsed, parameters, dialect, epoch: this.#options.view.epoch } : null
@@ -77,22 +90,16 @@ export class Planner {
   }
 
   /** Options for planning a further query of the statement, over its result rows or its RETURNING list. */
-  options(
-    requested: Pick<Requested, 'parameters' | 'session'>,
-    nowMicros = this.#options.clock.nowMicros(),
-  ): PlanOptions {
+  options(requested: Omit<Requested, 'explain'>, nowMicros = this.#options.clock.nowMicros()): PlanOptions {
     return this.#planOptions(null, requested, nowMicros)
   }
 
-  #planOptions(
-    sql: string | null,
-    { parameters, session }: Pick<Requested, 'parameters' | 'session'>,
-    nowMicros: number,
-  ): PlanOptions {
+  #planOptions(sql: string | null, requested: Omit<Requested, 'explain'>, nowMicros: number): PlanOptions {
+    const { parameters, session, asking = session } = requested
     const { queries, clock } = this.#options
     const planned = sql === null ? null : activityOf(queries.nextQueryId, sql, session, clock)
     const catalog = this.#catalogOf({ session, planned })
-    const rowsNow = this.#values.rowsFor({ session, parameters })
+    const rowsNow = this.#values.rowsFor(asking, session, parameters)
     return { catalog, parameters, nowMicros, ...session, rowsNow, reload: () => this.#reload(session) }
   }
 
