@@ -7,7 +7,13 @@
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { ResourceError } from '../../engine/base/errors.js'
-import { checkPassword, dummyVerifier, makeVerifier, type PasswordVerifier } from '../../engine/base/password.js'
+import {
+  checkPassword,
+  dummyVerifier,
+  makeVerifier,
+  type PasswordVerifier,
+  verifierText,
+} from '../../engine/base/password.js'
 import type { UserDirectory } from '../../engine/engine.js'
 import type { ConfiguredUser, Principal } from './users.js'
 
@@ -114,6 +120,18 @@ export class Authenticator {
       return { verifier: dummyVerifier(name, this.#secret), principal: null }
     }
     return { verifier: user.verifier, principal: user }
+  }
+
+  /**
+   * A secret that changes with the user's password; null for an unknown user and for one without a password. Sessions
+   * derive their keys from it.
+   */
+  secretOf(name: string): { readonly principal: Principal; readonly secret: string } | null {
+    const configured = this.#configured.get(name)
+    if (configured !== undefined) return { principal: configured, secret: `configured ${configured.password}` }
+    const user = this.#users.user(name)
+    if (user === undefined || user.verifier === null) return null
+    return { principal: user, secret: `stored ${verifierText(user.verifier)}` }
   }
 
   /** Whether MD5 can be used for this user: it needs the clear-text password, which only settings provide. */

@@ -14,6 +14,7 @@ import type { GatewayCounters } from '../common/metric.js'
 import type { MetricsSource } from '../common/metrics-source.js'
 import type { Pages } from '../common/pages.js'
 import type { Refusals } from '../common/refusals.js'
+import type { Sessions } from '../common/sessions.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { SettingsStore } from './settings-store.js'
 
@@ -96,6 +97,7 @@ export interface HttpServices {
 export interface HttpContext extends HttpServices {
   readonly startedMicros: number
   readonly options: HttpOptions
+  readonly sessions: Sessions
   readonly refusals: Refusals
   readonly slots: ConnectionSlots
   readonly queries: Admission

@@ -9,6 +9,7 @@ import type { HttpContext } from './context.js'
 import { parseQueryString } from './query-string.js'
 import { addHeaders, replyJson } from './replies.js'
 import { headerText } from './request-body.js'
+import { sessionPath, sessionToken } from './session-cookie.js'
 import { resumeLater } from './sockets.js'
 import { writePathV3 } from './write-request.js'
 
@@ -30,14 +31,25 @@ const ownNames = /^[^.]+\.?$|\.(localhost|local|internal|lan|home\.arpa|test)\.?
  * Returns the authenticated principal; null when the credentials are missing or wrong. Throws or rejects with
  * ResourceError.
  */
-export function admit({ options, auth, pages }: HttpContext, request: IncomingMessage, path: string): Admitted {
+export function admit(context: HttpContext, request: IncomingMessage, path: string): Admitted {
+  const { options, auth, pages } = context
   const { method, headers } = request
   // A CORS preflight never carries credentials and reveals nothing but allowed methods and headers.
   if (method === 'OPTIONS') return auth.anonymous ?? anonymous
   if (!options.healthNeedsCredentials && healthPaths.has(path)) return auth.anonymous ?? anonymous
   // The console prompts for credentials itself. Its pages and the documentation are public.
   if (pages.files.has(path) || pages.files.has(`${path}/`)) return auth.anonymous ?? anonymous
+  const hasConsole = pages.home !== null
+  if (hasConsole && path === sessionPath) return auth.anonymous ?? anonymous
+  const token = hasConsole && headers.authorization === undefined ? sessionToken(request) : undefined
+  if (token !== undefined) return ofSession(context, token)
   return auth.header(headers.authorization ?? (influxPaths.has(path) ? credentialsIn(request) : undefined))
+}
+
+/** An invalid token is like unknown credentials: on an open server it changes nothing. */
+async function ofSession({ auth, sessions }: HttpContext, token: string): Promise<Principal | null> {
+  const session = await sessions.check(token)
+  return session?.principal ?? auth.anonymous
 }
 
 /** The parameters `u` and `p` as an Authorization header. */

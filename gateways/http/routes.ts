@@ -1,10 +1,9 @@
-// Maps method and path of a request to its handler. Includes the handlers of /chk, console pages and
-// /api/v1/sql/validate.
+// Maps method and path of a request to its handler. Includes the handlers of /chk and /api/v1/sql/validate.
 
 import { whenReady } from '../../engine/base/errors.js'
 import { requireRight } from '../../engine/base/rights.js'
 import { errorReportOf } from '../common/error-reports.js'
-import { type Page, type Pages, redirectsOf } from '../common/pages.js'
+import { type Pages, redirectsOf } from '../common/pages.js'
 import type { Exchange, Handler, HttpContext, HttpOptions } from './context.js'
 import { handleExec } from './exec.js'
 import { columnJson, errorBody } from './exec-json.js'
@@ -12,8 +11,11 @@ import { ExecRequestError, parseExecRequest } from './exec-request.js'
 import { handleExp } from './exp.js'
 import { handleImp } from './imp.js'
 import { handleInfluxHealth, handleInfluxQuery, handleReady } from './influx.js'
+import { handlePage } from './page.js'
 import { parseQueryString } from './query-string.js'
 import { contentTypes, reply, replyEmpty, replyJson, replyText, statusOf } from './replies.js'
+import { handleSession, handleSignIn, handleSignOut } from './session.js'
+import { sessionPath } from './session-cookie.js'
 import {
   handleHealth,
   handleMetrics,
@@ -50,6 +52,7 @@ export function routes(options: HttpOptions, pages: Pages): Routes {
   table.set(options.exportPath, { GET: handleExp, HEAD: handleExp })
   table.set(options.importPath, { POST: handleImp })
   table.set('/chk', { GET: handleChk, HEAD: handleChk })
+  if (pages.home !== null) table.set(sessionPath, { GET: handleSession, POST: handleSignIn, DELETE: handleSignOut })
   for (const [path, page] of pages.files) {
     const handler = handlePage(page)
     table.set(path, { GET: handler, HEAD: handler })
@@ -93,17 +96,6 @@ function handleChk({ engine }: HttpContext, { response, query, session }: Exchan
   if (name === '') replyText(response, 200, 'table name missing\r\n')
   else if (parameters.get('f') === 'json') reply(response, 200, contentTypes.plainJson, JSON.stringify({ status }))
   else replyText(response, 200, `${status}\r\n`)
-}
-
-// GET of a static page.
-
-function handlePage({ contentType, body, etag }: Page): Handler {
-  return ({ pages }, { request, response }) => {
-    const known = request.headers['if-none-match'] === etag
-    const kind = known ? [] : ['Content-Type', contentType, 'Content-Length', String(body.length)]
-    response.writeHead(known ? 304 : 200, [...pages.headers, 'ETag', etag, ...kind])
-    response.end(known || request.method === 'HEAD' ? undefined : body)
-  }
 }
 
 /** Redirects a path without its trailing slash to the one with it. */

@@ -10,6 +10,7 @@ import { type FramingFault, framingFault, malformedStatus } from '../common/http
 import { isLingering } from '../common/linger.js'
 import { type BoundPort, closeServer, limitSettings, listen } from '../common/listen.js'
 import { Refusals } from '../common/refusals.js'
+import { Sessions } from '../common/sessions.js'
 import type { TlsKeys } from '../common/tls.js'
 import { sessionOf } from './access.js'
 import type { Exchange, HttpContext, HttpOptions, HttpServices } from './context.js'
@@ -66,6 +67,7 @@ export async function openHttpGateway(
     ...services,
     options: { ...options },
     startedMicros: services.clock.nowMicros(),
+    sessions: new Sessions(services.auth, services.clock),
     refusals: new Refusals('http', services.log, services.clock),
     slots: httpSlots(options, () => services.clock.monotonicMs()),
     queries: new Admission(options.queriesMax),
