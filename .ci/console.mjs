@@ -1,32 +1,56 @@
-// `node .ci/console.mjs HTTP_PORT [SCREENSHOT]`: the web console in a real browser without a window. It runs statements,
-// draws a chart, imports a file, shows an error's place and lists tables; values that look like markup stay text; the
-// browser reports neither an exception nor a violated policy.
+// `node .ci/console.mjs HTTP_PORT [--sign-in]`: walks through the web console in a real browser, as a person would: the
+// first visit, a query, a chart, an import, the live page; light and dark, on a desk and on a telephone, once by keyboard
+// alone. axe finds nothing serious, the page is light, and the browser reports neither an exception nor a violated
+// policy. `--sign-in`: on a server with http.user=admin and http.password=quest, instead. Screenshots: tmp/console/.
 
-import { spawn } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { WebSocket } from 'undici'
+import { fileURLToPath } from 'node:url'
+import { openBrowser } from './browser.mjs'
 
-const [port, screenshot] = process.argv.slice(2)
+const [port, mode] = process.argv.slice(2)
 const base = `http://127.0.0.1:${port}`
-const profile = mkdtempSync(join(tmpdir(), 'penstock-chromium-'))
-const command = process.env.CHROMIUM ?? 'chromium'
-const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--window-size=1300,800', '--remote-debugging-port=0']
-const browser = spawn(command, [...flags, `--user-data-dir=${profile}`, 'about:blank'])
-const complaints = []
-/** A wrong statement answers 400: it is asked for. */
-const requested = /\/exec$/
+const screenshots = fileURLToPath(new URL('../tmp/console', import.meta.url))
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const weightMax = 500_000
+const firstPaintMsMax = 5000
+/** Width and height, in pixels. */
+const desk = [1360, 860]
+const phone = [390, 844]
+
+/** Wrong statements and refused sign-ins are part of the walk. */
+const page = await openBrowser(screenshots, /\/(exec|session|settings)$/)
+/** What axe calls serious or critical. */
+const findings = []
+const views = ['query', 'import', 'live', 'start']
+const shadow = `document.querySelector('#editor').shadowRoot`
+const cell = (row, column) => `document.querySelector('[data-row="${row}"] [data-column="${column}"]')?.textContent`
+const status = `document.querySelector('#result .status')?.textContent ?? ''`
 
 try {
-  await prepare()
-  await drive(await openPage(await debuggerUrl()))
-  if (complaints.length > 0) throw new Error(`the browser complains: ${complaints.join('; ')}`)
-  console.log('the console works, and nothing in it is markup but its own')
+  if (mode === '--sign-in') await walkSignIn()
+  else await walk()
+  if (page.complaints.length > 0) throw new Error(`the browser complains: ${page.complaints.join('; ')}`)
+  console.log(`the console works; screenshots are in ${screenshots}`)
 } finally {
-  browser.kill('SIGKILL')
-  await new Promise((resolve) => setTimeout(resolve, 200))
-  rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
+  await page.close()
+}
+
+async function walk() {
+  await prepare()
+  await page.size(...desk)
+  await page.colours('light')
+  await firstVisit()
+  await queries()
+  await charts()
+  await editing()
+  await imports()
+  await details()
+  await livePage()
+  await keyboardAlone()
+  await everywhere()
+  check(findings.length === 0, `axe has nothing serious: ${findings.join('\n')}`)
 }
 
 async function exec(query) {
@@ -39,135 +63,342 @@ async function prepare() {
   const health = await fetch(base, { redirect: 'manual' })
   check((await health.text()) === 'OK', 'GET / answers OK')
   check(health.headers.get('refresh') === '0; url=/console/', 'browsers are sent to the console')
-  await exec(
-    "create table console_trades as (select rnd_symbol('BTC','ETH') symbol, rnd_double() * 100 price, timestamp_sequence('2026-01-01T00:00:00Z', 60000000L) ts from long_sequence(2000)) timestamp(ts) partition by day",
-  )
-  // A name that looks like markup is refused, which is as good as being shown as text.
-  await exec('create table "console <b>evil" (v int, ts timestamp) timestamp(ts) partition by day').catch(() => {})
   await exec('create table if not exists console_text (c varchar, ts timestamp) timestamp(ts) partition by day')
   await exec(
     'insert into console_text values (\'<img src=x onerror="document.title=1"><script>document.title=2</script>\', now())',
   )
-}
-
-async function debuggerUrl() {
-  let text = ''
-  for await (const chunk of browser.stderr) {
-    text += chunk
-    const match = /DevTools listening on (ws:\S+)/.exec(text)
-    if (match !== null) {
-      browser.stderr.resume()
-      return match[1]
-    }
-  }
-  throw new Error(`the browser did not start: ${text}`)
-}
-
-/** Sends commands of the browser's debugging protocol to one page. */
-async function openPage(url) {
-  const socket = new WebSocket(url)
-  await new Promise((resolve, reject) => {
-    socket.onopen = resolve
-    socket.onerror = () => reject(new Error('the browser takes no commands'))
-  })
-  const waiting = new Map()
-  let lastId = 0
-  let session
-  socket.onmessage = ({ data }) => {
-    const { id, method, params, result, error } = JSON.parse(data)
-    if (id !== undefined) waiting.get(id)?.(error === undefined ? result : { error })
-    else if (method === 'Runtime.exceptionThrown')
-      complaints.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text)
-    else if (method === 'Log.entryAdded' && params.entry.level === 'error' && !requested.test(params.entry.url ?? ''))
-      complaints.push(`${params.entry.text} ${params.entry.url ?? ''}`)
-  }
-  const send = (method, params = {}) =>
-    new Promise((resolve) => {
-      const id = ++lastId
-      waiting.set(id, resolve)
-      socket.send(JSON.stringify({ id, method, params, ...(session === undefined ? {} : { sessionId: session }) }))
-    })
-  const { targetId } = await send('Target.createTarget', { url: 'about:blank' })
-  session = (await send('Target.attachToTarget', { targetId, flatten: true })).sessionId
-  for (const domain of ['Runtime', 'Log', 'Page', 'DOM']) await send(`${domain}.enable`)
-  return send
-}
-
-async function drive(send) {
-  const evaluate = async (expression) => {
-    const { result, exceptionDetails } = await send('Runtime.evaluate', {
-      expression,
-      awaitPromise: true,
-      returnByValue: true,
-    })
-    if (exceptionDetails !== undefined) throw new Error(`${expression}: ${exceptionDetails.exception?.description}`)
-    return result.value
-  }
-  const until = async (expression) => {
-    for (let attempt = 0; attempt < 100; attempt++) {
-      if (await evaluate(expression)) return
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    }
-    throw new Error(`never true: ${expression} (${await evaluate('document.body.innerText')})`)
-  }
-  const run = async (sql) => {
-    await evaluate(
-      `sql.value = ${JSON.stringify(sql)}; sql.selectionStart = sql.selectionEnd = 0; sql.dispatchEvent(new Event('input')); document.getElementById('status').textContent = ''; document.getElementById('run').click()`,
-    )
-    await until(`/rows|OK|Failed/.test(document.getElementById('status').textContent)`)
-  }
-  await send('Page.navigate', { url: `${base}/console/` })
-  await until(`document.readyState === 'complete' && document.querySelectorAll('#tables li').length >= 3`)
-  check(await evaluate(`document.querySelectorAll('#tables b').length === 0`), 'names of tables are text')
-
-  await run('select * from console_text')
-  check(
-    await evaluate(`document.querySelector('#grid .row .cell').textContent.startsWith('<img')`),
-    'a value is shown as it is',
+  await exec(
+    "create table many_series as (select rnd_symbol(60, 3, 3, 0) symbol, rnd_double() * 100 price, timestamp_sequence('2026-01-01T00:00:00Z', 60000000L) ts from long_sequence(6000)) timestamp(ts) partition by day",
   )
+  await exec('create view big_rooms as (select * from console_text)').catch(() => {})
+}
+
+// The first visit: the tour, sample data, a row from any language.
+
+async function firstVisit() {
+  await page.goTo(`${base}/console/`)
+  await page.until(`!document.querySelector('#view-start').hidden`)
+  await page.until(`document.querySelectorAll('#tables [role=treeitem]').length >= 2`)
+  const paint = await page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0`)
+  const bytes = await page.evaluate(
+    `performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation')).filter(({ name }) => name.includes('/console/')).reduce((sum, { encodedBodySize }) => sum + encodedBodySize, 0)`,
+  )
+  console.log(`first paint after ${Math.round(paint)} ms, ${Math.round(bytes / 1000)} KB`)
+  check(paint > 0 && paint < firstPaintMsMax, 'the first paint comes soon')
+  check(bytes > 50_000 && bytes < weightMax, 'the page is light')
+  const origins = await page.evaluate(
+    `performance.getEntriesByType('resource').map(({ name }) => new URL(name).origin).filter((origin) => origin !== location.origin)`,
+  )
+  check(origins.length === 0, `nothing comes from elsewhere ${origins}`)
   check(
-    await evaluate(
-      `document.querySelectorAll('#grid img, #grid script').length === 0 && document.title === 'Penstock console'`,
+    await page.evaluate(`document.querySelector('#start pre').textContent.includes('${base}/write')`),
+    'its own address',
+  )
+  await page.click('#start button.main')
+  await page.until(`document.querySelector('#start output').textContent.includes('are loaded')`)
+  const [[readings]] = (await exec('select count() from readings')).dataset
+  check(readings === 15968, `the sample data are complete: ${readings}`)
+  await page.screenshot('start-light')
+}
+
+// Rows.
+
+async function run(sql) {
+  await write(sql)
+  await page.press('Control+Enter')
+  await page.until(
+    `!!document.querySelector('#result .status, #result .message') && document.querySelector('#cancel').disabled`,
+  )
+}
+
+/** Replaces the text of the editor. */
+async function write(text) {
+  await page.evaluate(
+    `document.querySelector('#result').replaceChildren(); ${shadow}.querySelector('.cm-content').focus()`,
+  )
+  await page.press('Control+a')
+  await page.type(text)
+}
+
+async function queries() {
+  await page.click('a[href="#query"]')
+  await page.until(`!document.querySelector('#view-query').hidden`)
+  await run('select * from console_text')
+  await page.until(`${cell(0, 0)}?.startsWith('<img')`)
+  check(
+    await page.evaluate(
+      `document.querySelectorAll('#result img, #result script').length === 0 && document.title === 'Penstock console'`,
     ),
     'a value is never markup',
   )
-
-  await run('select 9007199254740993 l')
-  check(await evaluate(`document.querySelector('#grid .row .cell').textContent === '9007199254740993'`), 'every digit')
-  await run('select x from long_sequence(1001)')
+  await run("select 9007199254740993 l, null::varchar n, '' e")
+  await page.until(`${cell(0, 0)} === '9007199254740993'`)
   check(
-    await evaluate(`/^first 1.000 rows; there are more/.test(document.getElementById('status').textContent)`),
-    'a result that is cut says so',
+    await page.evaluate(`document.querySelector('[data-row="0"] .null')?.textContent === 'NULL'`),
+    'NULL is visible',
   )
 
-  await run('select nope from console_trades')
-  check(
-    await evaluate(`!problem.hidden && problem.textContent.includes('nope') && sql.selectionStart === 7`),
-    'an error shows its place',
+  await run('select x from long_sequence(123456)')
+  await page.until(`/^first 10,000 rows of more/.test(${status}) && ${cell(0, 0)} === '1'`)
+  await page.evaluate(`document.querySelector('.grid').scrollTop = 1e9`)
+  await page.until(`/^first 20,000 rows of more/.test(${status})`)
+  await page.evaluate(
+    `[...document.querySelectorAll('.result-tools button')].find((one) => one.textContent === 'Count all').click()`,
   )
+  await page.until(`/^123,456 rows/.test(${status})`)
+  await new Promise((resolve) => setTimeout(resolve, 200))
+  await page.evaluate(`document.querySelector('.grid').scrollTop = 1e9`)
+  await page.until(`${cell(123455, 0)} === '123456'`)
+  await page.click('.grid-head [data-column="0"] .name')
+  await page.click('.grid-head [data-column="0"] .name')
+  await page.evaluate(`document.querySelector('.grid').scrollTop = 0`)
+  await page.until(`${cell(0, 0)} === '123456'`)
 
-  await importFile(send, evaluate, until)
-  await run('select ts, symbol, avg(price) price from console_trades sample by 1h')
-  check(await evaluate(`document.querySelectorAll('#grid .row').length > 5`), 'rows are shown')
-  await evaluate(`document.getElementById('tab-chart').click()`)
-  await until(`document.querySelector('#chart canvas') !== null`)
-  if (screenshot !== undefined) {
-    const { data } = await send('Page.captureScreenshot', { format: 'png' })
-    writeFileSync(screenshot, Buffer.from(data, 'base64'))
-  }
+  await run('select nope from console_text')
+  await page.until(`document.querySelector('#result [role=alert]')?.textContent.includes('nope')`)
+  await page.until(`${shadow}.querySelector('.cm-lintRange-error')?.textContent === 'nope'`)
+  await page.screenshot('error-light')
+
+  await write('select 1 a;\nselect 2 b;\nselect nope;\nselect 4')
+  await page.press('Control+Shift+Enter')
+  await page.until(`document.querySelectorAll('#result-tabs button').length === 4`)
+  await page.until(
+    `document.querySelectorAll('#result-tabs .state-cancelled').length === 1 && document.querySelector('#cancel').disabled`,
+  )
+  check(await page.evaluate(`document.querySelectorAll('#result-tabs .state-done').length === 2`), 'a result for each')
 }
 
-async function importFile(send, evaluate, until) {
-  const path = join(profile, 'console_import.csv')
-  writeFileSync(path, 'city,ts,v\nOslo,2026-01-01T00:00:00.000Z,1\nRome,2026-01-02T00:00:00.000Z,2\n')
-  await evaluate(`document.getElementById('open-import').click()`)
-  const { root } = await send('DOM.getDocument')
-  const { nodeId } = await send('DOM.querySelector', { nodeId: root.nodeId, selector: '#import-file' })
-  await send('DOM.setFileInputFiles', { nodeId, files: [path] })
-  await evaluate(`document.getElementById('import-start').click()`)
-  await until(`document.getElementById('import-result').textContent.includes('2 rows stored')`)
-  await evaluate(`document.getElementById('import').close()`)
-  await until(`[...document.querySelectorAll('#tables .name')].some((name) => name.textContent === 'console_import')`)
+async function charts() {
+  await run("SELECT ts, sensor, avg(temperature) AS temperature FROM readings WHERE room LIKE 'chiller%' SAMPLE BY 1h")
+  await page.evaluate(
+    `[...document.querySelectorAll('.segments button')].find((one) => one.textContent === 'Chart').click()`,
+  )
+  await page.until(`document.querySelector('.plot canvas') !== null`)
+  await page.screenshot('chart-light')
+  await page.drag('.u-over', [0.3, 0.5], [0.4, 0.5])
+  await page.until(`/SAMPLE BY (1|2|5)m/.test(document.querySelector('.chart-tools').textContent)`)
+  await page.screenshot('chart-zoomed-light')
+  await page.evaluate(
+    `[...document.querySelectorAll('.chart-tools button')].find((one) => one.textContent === 'Whole range').click()`,
+  )
+  await page.until(`/SAMPLE BY 1h/.test(document.querySelector('.chart-tools').textContent)`)
+  for (const style of ['area', 'bars', 'points']) {
+    await page.evaluate(
+      `(() => { const kind = document.querySelector('.chart-tools select'); kind.value = '${style}'; kind.dispatchEvent(new Event('change')) })()`,
+    )
+    await page.until(`document.querySelectorAll('.plot canvas').length === 1`)
+    await page.screenshot(`chart-${style}-light`)
+  }
+  await run('select ts, symbol, avg(price) price from many_series sample by 2h')
+  await page.evaluate(
+    `[...document.querySelectorAll('.segments button')].find((one) => one.textContent === 'Chart').click()`,
+  )
+  await page.until(`/40 of \\d+ series/.test(document.querySelector('.legend')?.textContent ?? '')`)
+  await page.screenshot('chart-many-light')
+}
+
+async function editing() {
+  await write('')
+  await page.type('select temp')
+  await page.press('Control+ ')
+  await page.until(`${shadow}.querySelector('.cm-tooltip-autocomplete') !== null`)
+  await page.press('Escape')
+  await write('select r. from readings r')
+  for (let step = 0; step < ' from readings r'.length; step++) await page.press('ArrowLeft')
+  await page.press('Control+ ')
+  await page.until(`${shadow}.querySelector('.cm-tooltip-autocomplete')?.textContent.includes('humidity')`)
+  await page.screenshot('completion-light')
+  await page.press('Escape')
+  await write('select sensor, count() from readings where humidity is null group by sensor order by 2 desc')
+  await page.click('#format')
+  await page.until(`${shadow}.querySelectorAll('.cm-line').length === 5`)
+  await page.press('Alt+t')
+  await page.type('select 2')
+  await new Promise((resolve) => setTimeout(resolve, 600))
+  await page.goTo(`${base}/console/?again#query`)
+  await page.until(`document.querySelectorAll('#tabs .tab').length === 2`)
+  await page.until(`${shadow}.querySelector('.cm-content').textContent === 'select 2'`)
+  check(
+    await page.evaluate(`document.querySelectorAll('#history-list button').length > 4`),
+    'the history survives a reload',
+  )
+}
+
+async function imports() {
+  const file = join(page.profile, 'console_import.csv')
+  writeFileSync(
+    file,
+    'city,ts,v\nOslo,2026-01-01T00:00:00.000Z,1\nRome,2026-01-02T00:00:00.000Z,x\nBern,2026-01-03T00:00:00.000Z,3\n',
+  )
+  await page.click('a[href="#import"]')
+  await page.chooseFiles('#import-file', [file])
+  await page.until(`document.querySelectorAll('.preview tbody tr').length === 3`)
+  await page.evaluate(`(() => {
+    const type = document.querySelector('[aria-label="Type of v"]'); type.value = 'INT'; type.dispatchEvent(new Event('change'))
+    document.querySelector('[name=atomicity]').value = 'skipRow'
+  })()`)
+  await page.screenshot('import-light')
+  await page.click('.import-form button.main')
+  await page.until(
+    `/2 rows stored in console_import, 1 rejected/.test(document.querySelector('.import-result').textContent)`,
+  )
+  await page.until(`document.querySelector('.import-result').textContent.includes('Rejected rows')`)
+  await page.screenshot('import-done-light')
+  const lines = join(page.profile, 'rows.lp')
+  writeFileSync(lines, 'console_lines v=1i 1772409600000000000\nconsole_lines v=2i 1772409601000000000\n')
+  await page.chooseFiles('#import-file', [lines])
+  await page.until(`document.querySelector('.import-card pre')?.textContent.includes('console_lines')`)
+  await page.click('.import-form button.main')
+  await page.until(`document.querySelector('.import-result').textContent.includes('2 lines stored')`)
+  await page.until(
+    `[...document.querySelectorAll('#tables .name')].some((name) => name.textContent === 'console_lines')`,
+  )
+}
+
+async function details() {
+  await page.click('a[href="#query"]')
+  await page.click('#tables [data-key="readings"]')
+  await page.until(`document.querySelectorAll('#tables [data-key^="readings."]').length === 7`)
+  await page.evaluate(`document.querySelector('#tables [data-key="readings"] .tree-buttons button:last-child').click()`)
+  await page.until(`document.querySelector('#details .code')?.textContent.includes('DEDUP UPSERT KEYS')`)
+  await page.screenshot('details-light')
+  await serious('details')
+  await page.press('Escape')
+  await page.until(`!document.querySelector('#details').open`)
+}
+
+async function livePage() {
+  await page.click('a[href="#live"]')
+  await page.until(`document.querySelectorAll('.live-memory meter').length >= 4`)
+  await page.until(`document.querySelector('.live-connections tbody tr') !== null`)
+  const running = fetch(
+    `${base}/exec?${new URLSearchParams({ query: 'select count() from long_sequence(300000) a cross join long_sequence(100000) b' })}`,
+  )
+  await page.until(`document.querySelector('.live-running tbody')?.textContent.includes('long_sequence') === true`)
+  await page.screenshot('live-light')
+  await page.evaluate(`document.querySelector('.live-running button').click()`)
+  check((await running).status === 400, 'a statement is cancelled')
+}
+
+/** From the tree to the editor to the rows, without a mouse. */
+async function keyboardAlone() {
+  await page.goTo(`${base}/console/?keyboard#query`)
+  await page.until(`document.querySelectorAll('#tables [role=treeitem]').length > 3`)
+  await page.press('F6')
+  await page.until(`document.activeElement.getAttribute('role') === 'treeitem'`)
+  const focused = async () => page.evaluate('document.activeElement.dataset.key')
+  for (let step = 0; step < 30 && (await focused()) !== 'readings'; step++) await page.press('ArrowDown')
+  await page.press('ArrowRight')
+  await page.until(`document.querySelector('[data-key="readings.ts"]') !== null`)
+  await page.press('Enter')
+  await page.until(`document.querySelector('.grid') !== null`)
+  await page.press('F6')
+  await page.press('F6')
+  await page.until(`document.activeElement.className === 'grid' || document.activeElement.id !== ''`)
+  await page.evaluate(`document.querySelector('.grid').focus()`)
+  for (const key of ['ArrowDown', 'ArrowDown', 'ArrowRight', 'Shift+ArrowDown', 'Shift+ArrowRight'])
+    await page.press(key)
+  await page.until(`document.querySelectorAll('.grid .cell.selected').length === 4`)
+  await page.screenshot('keyboard-light')
+  await page.press('Enter')
+  await page.until(
+    `!document.querySelector('.row-detail').hidden && document.querySelector('.row-detail').contains(document.activeElement)`,
+  )
+  await page.screenshot('row-light')
+  await page.press('Escape')
+  await page.until(`document.activeElement.className === 'grid'`)
+  await page.press('Control+ArrowUp')
+  await page.press('ArrowUp')
+  await page.press('Enter')
+  await page.until(`document.querySelector('.grid [aria-sort=ascending]') !== null`)
+}
+
+// Every view in each colour and size.
+
+async function everywhere() {
+  await run('SELECT ts, room, avg(temperature) AS temperature, max(humidity) AS humidity FROM readings SAMPLE BY 1h')
+  await page.until(`document.querySelectorAll('.grid-row').length > 5`)
+  for (const colour of ['light', 'dark']) {
+    await page.colours(colour)
+    for (const [size, [width, height]] of [
+      ['desk', desk],
+      ['phone', phone],
+    ]) {
+      await page.size(width, height, size === 'phone')
+      for (const view of views) {
+        await page.evaluate(`location.hash = '#${view}'`)
+        await page.until(`!document.querySelector('#view-${view}').hidden`)
+        if (view === 'live') await page.until(`document.querySelector('.live-memory meter') !== null`)
+        await new Promise((resolve) => setTimeout(resolve, 300))
+        await page.screenshot(`${view}-${size}-${colour}`)
+        const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+        check(overflow <= 0, `${view} fits on a ${size}: ${overflow} pixels too wide`)
+        await serious(`${view} ${size} ${colour}`)
+      }
+    }
+    await page.size(...phone, true)
+    await page.evaluate(`location.hash = '#query'`)
+    await page.click('#drawer')
+    await page.until(`document.querySelector('#side').classList.contains('open')`)
+    await page.screenshot(`tables-phone-${colour}`)
+    await page.click('#drawer')
+  }
+  await page.size(...desk)
+  await page.evaluate(`location.hash = '#query'`)
+  await page.evaluate(
+    `[...document.querySelectorAll('.segments button')].find((one) => one.textContent === 'Chart').click()`,
+  )
+  await page.until(`document.querySelector('.plot canvas') !== null`)
+  await page.screenshot('chart-dark')
+  await serious('chart dark')
+}
+
+/** Asks axe for what is serious or critical. */
+async function serious(where) {
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe)
+  const found = await page.evaluate(
+    `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html, failureSummary }) => html.slice(0, 200) + ' ' + failureSummary).join(' | ')))`,
+  )
+  if (found.length > 0) findings.push(`${where}: ${found.join('\n')}`)
+}
+
+// Sign-in.
+
+async function walkSignIn() {
+  await page.size(...desk)
+  await page.goTo(`${base}/console/#query`)
+  await page.until(`document.querySelector('#sign-in').open`)
+  await page.screenshot('sign-in')
+  await serious('sign-in')
+  check(findings.length === 0, `axe has nothing serious: ${findings.join('\n')}`)
+  await page.type('admin')
+  await page.press('Tab')
+  await page.type('wrong')
+  await page.press('Enter')
+  await page.until(`document.querySelector('#sign-in-note').textContent.includes('wrong')`)
+  await page.type('quest')
+  await page.press('Enter')
+  await page.until(
+    `!document.querySelector('#sign-in').open && document.querySelector('#who-name').textContent === 'admin'`,
+  )
+  await run('select 1 one')
+  await page.until(`${cell(0, 0)} === '1'`)
+  const [cookie] = await page.cookies()
+  check(cookie?.httpOnly && cookie.sameSite === 'Strict' && cookie.expires > Date.now() / 1000, 'the cookie is safe')
+  check(
+    (await page.evaluate('document.cookie + JSON.stringify({ ...localStorage })')).includes('quest') === false,
+    'nothing is stored',
+  )
+  await page.goTo(`${base}/console/?again#query`)
+  await page.until(`document.querySelector('#who-name').textContent === 'admin'`)
+  check(!(await page.evaluate(`document.querySelector('#sign-in').open`)), 'a reload stays signed in')
+  await page.click('#who summary')
+  await page.screenshot('signed-in')
+  await page.evaluate(
+    `[...document.querySelectorAll('#who button')].find((one) => one.textContent === 'Sign out').click()`,
+  )
+  await page.until(`document.querySelector('#sign-in')?.open === true`)
+  check((await page.cookies()).length === 0, 'the cookie is gone')
 }
 
 function check(condition, what) {

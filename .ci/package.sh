@@ -113,7 +113,7 @@ import_csv() {
   curl -sf -F "data=@$scratch/cities.csv" "$url/imp?name=cities&timestamp=ts&partitionBy=DAY&fmt=json" && exec_sql 'select count() from cities' | grep '\[\[2\]\]'
 }
 export_parquet() { npx penstock export --url "$url" cities -o "$scratch/cities.parquet" && head -c 4 "$scratch/cities.parquet" | grep PAR1; }
-console() { curl -sf "$url/console/" | grep -i '<title>' && curl -sf -o /dev/null "$url/console/uplot.js"; }
+console() { curl -sf "$url/console/" | grep -i '<title>' && curl -sf -o /dev/null "$url/console/console.js" "$url/console/uplot.css"; }
 tool() { npx penstock sql --url "$url" -e 'select city from cities' | grep Rome; }
 check 'metrics' metrics
 check 'import of CSV' import_csv

@@ -43,9 +43,15 @@ export function sourceFiles(scope) {
   return found
 }
 
+/** Files of the console that are copied as they are. */
+const consolePage = 'gateways/console/page'
+
 /** A fast digest of all sources: path, size and modification time. */
 export function sourcesState(scope) {
-  return stateOf([...sourceFiles(scope), 'deploy/build.js', 'package.json', 'package-lock.json'])
+  const page = existsSync(join(home, consolePage)) ? readdirSync(join(home, consolePage)) : []
+  const copied = page.map((name) => `${consolePage}/${name}`)
+  const tools = ['deploy/build.js', 'package.json', 'package-lock.json']
+  return stateOf([...sourceFiles(scope), ...copied, ...tools])
 }
 
 /** A digest of what the documentation is rendered from. */

@@ -9,6 +9,7 @@
 //   dist/THIRD-PARTY-LICENSES.txt       the licences of these packages
 //   dist/deploy/embedded/*.d.ts         type declarations of `import .. from 'penstock'`
 //   dist/docs/                          the documentation as HTML: deploy/build-docs.js
+//   dist/console/                       the web console: gateways/console/app as one file, and its page and styles
 //   dist/<path>.js                      every other module, for tests and the programs among them
 //
 // Bundling does not change `import.meta.url`: it refers to the module's own path below dist/. Files of an earlier build
@@ -56,7 +57,9 @@ async function build(scope) {
   const states = { programs: sourcesState('programs'), modules: sourcesState('modules') }
   process.stderr.write(`penstock: building ${files.length} modules ..\n`)
   forgetBuilt()
-  await packPackages(await packPrograms())
+  const packed = await packPackages(await packPrograms())
+  const shown = await packConsole()
+  write('THIRD-PARTY-LICENSES.txt', licences([...packed, ...shown]))
   if (scope === 'modules') compileModules(files)
   writeDeclarations()
   buildDocs()
@@ -169,11 +172,11 @@ function escaped(character) {
 }
 
 /**
- * Bundles each required package into one file, with shared code in separate ones. The entries are virtual modules that
+ * Bundles each required package into one file, with shared code in separate ones; returns the paths of their modules. The entries are virtual modules that
  * nothing else imports, so that their exports are exactly those of the package.
  */
 async function packPackages(required) {
-  if (required.size === 0) return
+  if (required.size === 0) return []
   const entry = (path) => `\0${path}`
   const { resolve } = createRequire(import.meta.url)
   const codes = new Map(
@@ -203,7 +206,27 @@ async function packPackages(required) {
   })
   await build.close()
   for (const chunk of output) write(chunk.fileName, escapeCharacters(chunk.code))
-  write('THIRD-PARTY-LICENSES.txt', licences(output.flatMap(({ modules }) => Object.keys(modules))))
+  return output.flatMap(({ modules }) => Object.keys(modules))
+}
+
+/** Bundles the web console for browsers; returns the paths of its modules. */
+async function packConsole() {
+  const [app, page] = ['app', 'page'].map((name) => join(home, 'gateways/console', name))
+  if (!existsSync(app)) return []
+  const build = await rolldown({
+    ...options,
+    platform: 'browser',
+    input: join(app, 'main.ts'),
+    resolve: { extensionAlias: { '.js': ['.ts', '.js'] } },
+  })
+  const { output } = await build.generate({ format: 'esm', minify: true, codeSplitting: false })
+  await build.close()
+  const [{ code, modules }] = output
+  write('console/console.js', code)
+  for (const name of readdirSync(page)) write(`console/${name}`, readFileSync(join(page, name), 'utf8'))
+  const charts = dirname(createRequire(import.meta.url).resolve('uplot'))
+  write('console/uplot.css', readFileSync(join(charts, 'uPlot.min.css'), 'utf8'))
+  return Object.keys(modules)
 }
 
 function licences(modules) {
@@ -216,7 +239,7 @@ function licences(modules) {
     const texts = files.map((file) => readFileSync(join(folder, file), 'utf8').trim())
     return [`${name} ${version.replace(/^v/, '')}: ${license}`, ...texts].join('\n\n')
   })
-  return `dist/packed/ contains parts of the following packages.\n\n${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
+  return `dist/packed/ and dist/console/ contain parts of the following packages.\n\n${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
 }
 
 /** Writes the type declarations of the package's entry and of the modules that they import. */

@@ -1,6 +1,6 @@
 // Implements `penstock demo`: creates the tables of the documentation's examples on a running server, or removes them.
 
-import { demoLines, demoTables, sensorsInsert } from '../demo/demo-data.js'
+import { demoLines, demoTables, sensorsInsert } from '../../gateways/common/demo-data.js'
 import { parseResponse } from './exec-response.js'
 import { type Client, openClient, refusalText, type ServerFlags, ToolError } from './http-client.js'
 

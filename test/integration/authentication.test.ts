@@ -287,7 +287,7 @@ describe.each([
 test('the console comes without credentials and asks for them', async () => {
   const page = await fetch(`http://${server.address('http')}/console/`)
   expect(page.status).toBe(200)
-  expect(await page.text()).toContain('<dialog id="login">')
+  expect(await page.text()).toContain('<dialog id="sign-in"')
   const start = await fetch(`http://${server.address('http')}/`)
   expect(start.status).toBe(403)
   expect(start.headers.get('refresh')).toBe('0; url=/console/')

@@ -1,0 +1,213 @@
+// Drives Chromium without a window by its debugging protocol: one page, real key presses and clicks, screenshots. What the
+// page reports as an error (an exception, a violated policy, a file that is missing) is collected in `complaints`.
+
+import { spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { WebSocket } from 'undici'
+
+const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--remote-debugging-port=0']
+const attemptMs = 100
+const attempts = 200
+
+const keys = {
+  Enter: { code: 'Enter', windowsVirtualKeyCode: 13, text: '\r' },
+  Escape: { code: 'Escape', windowsVirtualKeyCode: 27 },
+  Tab: { code: 'Tab', windowsVirtualKeyCode: 9 },
+  F6: { code: 'F6', windowsVirtualKeyCode: 117 },
+  ArrowUp: { code: 'ArrowUp', windowsVirtualKeyCode: 38 },
+  ArrowDown: { code: 'ArrowDown', windowsVirtualKeyCode: 40 },
+  ArrowLeft: { code: 'ArrowLeft', windowsVirtualKeyCode: 37 },
+  ArrowRight: { code: 'ArrowRight', windowsVirtualKeyCode: 39 },
+  Home: { code: 'Home', windowsVirtualKeyCode: 36 },
+  End: { code: 'End', windowsVirtualKeyCode: 35 },
+  ' ': { code: 'Space', windowsVirtualKeyCode: 32, text: ' ' },
+}
+const modifiers = { Alt: 1, Control: 2, Meta: 4, Shift: 8 }
+
+/** `expected`: a regular expression for addresses whose failures the walk causes. */
+export async function openBrowser(screenshots, expected) {
+  const profile = mkdtempSync(join(tmpdir(), 'penstock-chromium-'))
+  const process = spawn(globalThis.process.env.CHROMIUM ?? 'chromium', [
+    ...flags,
+    `--user-data-dir=${profile}`,
+    'about:blank',
+  ])
+  mkdirSync(screenshots, { recursive: true })
+  const page = new Page(profile, screenshots)
+  page.close = async () => {
+    process.kill('SIGKILL')
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    rmSync(profile, { recursive: true, force: true, maxRetries: 5 })
+  }
+  try {
+    await page.attach(await debuggerUrl(process), expected)
+  } catch (error) {
+    await page.close()
+    throw error
+  }
+  return page
+}
+
+async function debuggerUrl(process) {
+  let text = ''
+  for await (const chunk of process.stderr) {
+    text += chunk
+    const match = /DevTools listening on (ws:\S+)/.exec(text)
+    if (match !== null) {
+      process.stderr.resume()
+      return match[1]
+    }
+  }
+  throw new Error(`the browser did not start: ${text}`)
+}
+
+class Page {
+  complaints = []
+  profile
+  #screenshots
+  #send
+
+  constructor(profile, screenshots) {
+    this.profile = profile
+    this.#screenshots = screenshots
+  }
+
+  async attach(url, expected) {
+    const socket = new WebSocket(url)
+    await new Promise((resolve, reject) => {
+      socket.onopen = resolve
+      socket.onerror = () => reject(new Error('the browser takes no commands'))
+    })
+    const waiting = new Map()
+    let lastId = 0
+    let session
+    socket.onmessage = ({ data }) => {
+      const { id, method, params, result, error } = JSON.parse(data)
+      if (id !== undefined) waiting.get(id)?.(error === undefined ? result : { error })
+      else if (method === 'Runtime.exceptionThrown')
+        this.complaints.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text)
+      else if (method === 'Log.entryAdded' && params.entry.level === 'error' && !expected.test(params.entry.url ?? ''))
+        this.complaints.push(`${params.entry.text} ${params.entry.url ?? ''}`)
+    }
+    this.#send = (method, params = {}) =>
+      new Promise((resolve) => {
+        const id = ++lastId
+        waiting.set(id, resolve)
+        socket.send(JSON.stringify({ id, method, params, ...(session === undefined ? {} : { sessionId: session }) }))
+      })
+    const { targetId } = await this.#send('Target.createTarget', { url: 'about:blank' })
+    session = (await this.#send('Target.attachToTarget', { targetId, flatten: true })).sessionId
+    for (const domain of ['Runtime', 'Log', 'Page', 'DOM', 'Network']) await this.#send(`${domain}.enable`)
+  }
+
+  async goTo(url) {
+    await this.#send('Page.navigate', { url })
+    await this.until(`document.readyState === 'complete'`)
+  }
+
+  /** The value of an expression in the page. */
+  async evaluate(expression) {
+    const { result, exceptionDetails, error } = await this.#send('Runtime.evaluate', {
+      expression,
+      awaitPromise: true,
+      returnByValue: true,
+    })
+    if (error !== undefined) throw new Error(`${expression.slice(0, 200)}: ${error.message}`)
+    if (exceptionDetails !== undefined)
+      throw new Error(`${expression.slice(0, 200)}: ${exceptionDetails.exception?.description}`)
+    return result.value
+  }
+
+  async until(expression) {
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      if (await this.evaluate(expression)) return
+      await new Promise((resolve) => setTimeout(resolve, attemptMs))
+    }
+    await this.screenshot('failure')
+    throw new Error(`never true: ${expression} (${await this.evaluate('document.body.innerText.slice(0, 2000)')})`)
+  }
+
+  /** `Control+Shift+Enter`, `F6`, `a`. */
+  async press(combination) {
+    const parts = combination.split('+')
+    const name = parts.pop()
+    const bits = parts.reduce((sum, part) => sum | modifiers[part], 0)
+    const { text, ...known } = keys[name] ?? {
+      code: `Key${name.toUpperCase()}`,
+      windowsVirtualKeyCode: name.toUpperCase().charCodeAt(0),
+      text: name,
+    }
+    const common = { key: name, modifiers: bits, ...known }
+    const types = text !== undefined && (bits & ~modifiers.Shift) === 0
+    await this.#send('Input.dispatchKeyEvent', {
+      type: types ? 'keyDown' : 'rawKeyDown',
+      ...common,
+      ...(types ? { text } : {}),
+    })
+    await this.#send('Input.dispatchKeyEvent', { type: 'keyUp', ...common })
+  }
+
+  async type(text) {
+    await this.#send('Input.insertText', { text })
+  }
+
+  /** Presses and releases the mouse in the middle of an element. */
+  async click(selector) {
+    await this.until(`document.querySelector(${JSON.stringify(selector)})?.getClientRects().length > 0`)
+    const { x, y } = await this.evaluate(`(() => {
+      const found = document.querySelector(${JSON.stringify(selector)})
+      found.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+      const { left, top, width, height } = found.getBoundingClientRect()
+      return { x: left + width / 2, y: top + height / 2 }
+    })()`)
+    for (const type of ['mousePressed', 'mouseReleased'])
+      await this.#send('Input.dispatchMouseEvent', { type, x, y, button: 'left', clickCount: 1 })
+  }
+
+  /** Drags from one place of an element to another; both are shares of its size. */
+  async drag(selector, [fromX, fromY], [toX, toY]) {
+    const box = await this.evaluate(
+      `(({ left, top, width, height }) => ({ left, top, width, height }))(document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect())`,
+    )
+    const at = (x, y) => ({ x: box.left + box.width * x, y: box.top + box.height * y })
+    const button = { button: 'left', clickCount: 1 }
+    await this.#send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...at(fromX, fromY) })
+    await this.#send('Input.dispatchMouseEvent', { type: 'mousePressed', ...at(fromX, fromY), ...button })
+    for (let step = 1; step <= 4; step++) {
+      const part = step / 4
+      const place = at(fromX + (toX - fromX) * part, fromY + (toY - fromY) * part)
+      await this.#send('Input.dispatchMouseEvent', { type: 'mouseMoved', ...place, ...button, buttons: 1 })
+    }
+    await this.#send('Input.dispatchMouseEvent', { type: 'mouseReleased', ...at(toX, toY), ...button })
+  }
+
+  async chooseFiles(selector, files) {
+    const { root } = await this.#send('DOM.getDocument')
+    const { nodeId } = await this.#send('DOM.querySelector', { nodeId: root.nodeId, selector })
+    await this.#send('DOM.setFileInputFiles', { nodeId, files })
+  }
+
+  async size(width, height, phone = false) {
+    await this.#send('Emulation.setDeviceMetricsOverride', {
+      width,
+      height,
+      deviceScaleFactor: phone ? 2 : 1,
+      mobile: phone,
+    })
+  }
+
+  async colours(scheme) {
+    await this.#send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] })
+  }
+
+  async cookies() {
+    return (await this.#send('Network.getCookies')).cookies
+  }
+
+  async screenshot(name) {
+    const { data } = await this.#send('Page.captureScreenshot', { format: 'png' })
+    writeFileSync(join(this.#screenshots, `${name}.png`), Buffer.from(data, 'base64'))
+  }
+}

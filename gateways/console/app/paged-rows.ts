@@ -1,0 +1,162 @@
+// The rows of a result of any size. The server sends a page at a time; a page is requested when it is about to be shown,
+// and the least recently used pages are dropped. So the browser holds a limited number of rows, of a result that may
+// have millions.
+//
+// Every page runs the query again, behind the rows that it skips. A table that is written to meanwhile can therefore
+// show a row twice, or not at all, at the seam of two pages: an ORDER BY with a time range avoids that.
+
+import { countRows, execute, type RowsAnswer } from './api.js'
+import { isQuery, quoted } from './statements.js'
+import { type Column, compareValues, type Row } from './values.js'
+
+export interface Sorting {
+  readonly column: number
+  readonly descending: boolean
+}
+
+const pagesMax = 30
+
+export class PagedRows {
+  readonly sql: string
+  readonly columns: readonly Column[]
+  /** Called when rows have arrived, or their number has changed. */
+  onChange: () => void = () => {}
+  onError: (error: unknown) => void = () => {}
+  #pages = new Map<number, readonly Row[]>()
+  readonly #pending = new Map<number, Promise<void>>()
+  readonly #abort = new AbortController()
+  #pageRows: number
+  #rowCount: number
+  #isComplete: boolean
+  #sorting: Sorting | null = null
+  /** The rows as they came, before a sort in the browser. */
+  readonly #original: readonly Row[]
+
+  constructor(sql: string, { columns, rows, more }: RowsAnswer) {
+    this.sql = sql
+    this.columns = columns
+    this.#original = rows
+    this.#pages.set(0, rows)
+    this.#pageRows = Math.max(1, rows.length)
+    this.#rowCount = rows.length
+    this.#isComplete = !more
+  }
+
+  /** Rows that are known to exist. */
+  get rowCount(): number {
+    return this.#rowCount
+  }
+
+  /** Whether that is all of them. */
+  get isComplete(): boolean {
+    return this.#isComplete
+  }
+
+  get sorting(): Sorting | null {
+    return this.#sorting
+  }
+
+  /** Whether pages behind the first one can be requested. */
+  get canPage(): boolean {
+    return isQuery(this.sql)
+  }
+
+  /** The rows that are in the browser, in order, from the first one on. */
+  loaded(): readonly Row[] {
+    const rows: Row[] = []
+    for (let page = 0; this.#pages.has(page); page++) rows.push(...(this.#pages.get(page) ?? []))
+    return rows
+  }
+
+  /** A row; undefined while its page is being fetched, which this begins. */
+  row(index: number): Row | undefined {
+    const number = Math.floor(index / this.#pageRows)
+    const page = this.#pages.get(number)
+    if (page === undefined) {
+      void this.#fetch(number)
+      return undefined
+    }
+    if (number > 0) {
+      // The last page of the map is the most recently used one.
+      this.#pages.delete(number)
+      this.#pages.set(number, page)
+    }
+    return page[index - number * this.#pageRows]
+  }
+
+  /** Fetches the next page when the end of the known rows comes near. */
+  nearEnd(index: number): void {
+    if (this.#isComplete || !this.canPage || index < this.#rowCount - 200) return
+    void this.#fetch(Math.floor(this.#rowCount / this.#pageRows))
+  }
+
+  /** Finds out how many rows there are. */
+  async count(): Promise<void> {
+    this.#rowCount = Math.max(this.#rowCount, await countRows(this.#ordered(), this.#abort.signal))
+    this.#isComplete = true
+    this.onChange()
+  }
+
+  /** Sorts all rows: in the browser if all are here, else by the server. */
+  async sort(sorting: Sorting | null): Promise<void> {
+    this.#sorting = sorting
+    if (this.#pages.size === 1 && this.#isComplete && this.#rowCount <= this.#original.length) {
+      this.#pages.set(0, sorting === null ? this.#original : sorted(this.#original, this.columns, sorting))
+      this.onChange()
+      return
+    }
+    const answer = await execute(this.#ordered(), { limit: this.#pageRows, signal: this.#abort.signal })
+    if (answer.kind !== 'rows') return
+    this.#pages = new Map([[0, answer.rows]])
+    this.onChange()
+  }
+
+  close(): void {
+    this.#abort.abort()
+  }
+
+  #ordered(): string {
+    if (this.#sorting === null) return this.sql
+    const { column, descending } = this.#sorting
+    return `SELECT * FROM (${this.sql}\n) ORDER BY ${quoted(this.columns[column]?.name ?? '')}${descending ? ' DESC' : ''}`
+  }
+
+  #fetch(page: number): Promise<void> {
+    const running = this.#pending.get(page)
+    if (running !== undefined || this.#abort.signal.aborted) return running ?? Promise.resolve()
+    const fetching = this.#load(page)
+      .catch((error: unknown) => {
+        if (!this.#abort.signal.aborted) this.onError(error)
+      })
+      .finally(() => this.#pending.delete(page))
+    this.#pending.set(page, fetching)
+    return fetching
+  }
+
+  async #load(page: number): Promise<void> {
+    const skip = page * this.#pageRows
+    const sorting = this.#sorting
+    const answer = await execute(this.#ordered(), { skip, limit: this.#pageRows, signal: this.#abort.signal })
+    if (answer.kind !== 'rows' || sorting !== this.#sorting) return
+    this.#pages.set(page, answer.rows)
+    this.#evict()
+    const end = skip + answer.rows.length
+    if (end > this.#rowCount || (!this.#isComplete && !answer.more)) this.#rowCount = end
+    if (!answer.more) this.#isComplete = true
+    this.onChange()
+  }
+
+  /** The first page stays, since copies and charts begin with it. */
+  #evict(): void {
+    for (const page of this.#pages.keys()) {
+      if (this.#pages.size <= pagesMax) return
+      if (page !== 0) this.#pages.delete(page)
+    }
+  }
+}
+
+function sorted(rows: readonly Row[], columns: readonly Column[], { column, descending }: Sorting): Row[] {
+  const type = columns[column]?.type ?? ''
+  const direction = descending ? -1 : 1
+  return [...rows].sort((x, y) => direction * compareValues(type, x[column] ?? null, y[column] ?? null))
+}
