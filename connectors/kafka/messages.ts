@@ -1,4 +1,6 @@
-// Messages between the connector's thread and the main thread.
+// Types of the messages between a Kafka connector's thread and the main thread. The thread sends blocks of lines to
+// store, rejected records, statistics and log records; the main thread sends the results of storing, stored offsets,
+// and orders to start, pause and stop.
 
 import type { TopicPartition } from './consumer.js'
 import type { Reject, StoreRequest, StoreResult } from './engine-client.js'

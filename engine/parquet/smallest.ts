@@ -1,5 +1,6 @@
-// Tells whether integers of a Parquet file may be the smallest ones of their type, which represent NULL in INT and LONG.
-// The answer comes from the statistics in the footer, so it is quick, and it is "may" for files without them.
+// Tells whether a column of integers in a Parquet file may contain the smallest value of its type, which represents
+// NULL in INT and LONG. The answer comes from the statistics in the file's footer, so no page is read. Without
+// statistics it is yes.
 
 import { foreignColumns } from './columns.js'
 import { chunkOf, readGroups, readSchema } from './footer.js'

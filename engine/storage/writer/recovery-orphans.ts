@@ -1,5 +1,8 @@
 // Removes files that a crash has left unreferenced: Parquet files (parts) of unfinished jobs, and files of dropped
-// tables. Parts are <table id>/<partition>/<part id>.parquet, or .sidecar if they are only in the object store; symbols are symbols/<table id>-<column id>.symbols.
+// tables.
+//
+//   <table id>/<partition>/<part id>.parquet     a part; .sidecar if its rows are only in the object store
+//   symbols/<table id>-<column id>.symbols       a symbol dictionary
 //
 // A file that neither manifest nor log references after recovery will never be referenced. Files that the manifest
 // references are kept, even if the log has dropped their table, because on a full disk the manifest cannot record that,
