@@ -51,6 +51,7 @@ export function engineOptions({ root, loaded, current, hooks, log, clock, fatal 
   return {
     directory: join(root, 'db'),
     temporary: join(root, 'tmp'),
+    spillBytesMax: settings['query.spill.bytes.max'],
     memoryBytes: memoryBytes(settings['memory.bytes'], machineBytes()),
     queryThreads: settings['query.threads'] === 0 ? availableParallelism() : settings['query.threads'],
     commitMode: settings['wal.commit.mode'],

@@ -20,7 +20,6 @@ import {
 import type { Metric } from '../gateways/common/metric.js'
 import type { RemoteFilesOptions } from '../pipeline/ingest.js'
 import { freeBytesMin } from './engine-options.js'
-import { openLake } from './lake.js'
 import { type Settings, SettingsError } from './settings/settings.js'
 
 export interface ServerStore {
@@ -29,8 +28,6 @@ export interface ServerStore {
   /** What the engine carries out storage policies with. */
   readonly policies: NonNullable<EngineOptions['objectStore']>
   readonly relation: VirtualRelation
-  /** How readers of Iceberg tables reach the store. */
-  readonly lakeConfig: Readonly<Record<string, string>>
   readonly metrics: readonly Metric[]
   /** What an administrator should act on. */
   readonly warnings: () => readonly { readonly tag: string; readonly warning: string }[]
@@ -54,7 +51,6 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
     freeBytesMin: freeBytesMin(settings['disk.free.bytes.min'], root),
   }
   const client = options === null ? null : openStoreClient({ ...options, blocks })
-  const lake = openLake(settings, root)
   let state: State = { kind: client === null ? 'none' : 'probing' }
   const isReady = (): boolean => state.kind === 'ready' && state.capabilities.putIfAbsent
   let uploads: UploadStatistics | null = null
@@ -64,7 +60,6 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
     rootId: isConfigured ? rootIdOf(root) : '',
     ready: isReady,
     blocks: blocks.directory,
-    lake: lake.engine,
     report: (figures: UploadStatistics) => {
       uploads = figures
     },
@@ -83,16 +78,12 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
     client,
     policies,
     relation: storeRelation(options, () => state),
-    lakeConfig: lake.config,
-    metrics: [
-      ...storeMetrics(
-        () => state,
-        () => uploads,
-      ),
-      ...lake.metrics,
-    ],
+    metrics: storeMetrics(
+      () => state,
+      () => uploads,
+    ),
     warnings: () =>
-      [...warningsOf(state), ...waitingText(uploads, isConfigured), ...lake.warnings()].map((warning) => ({
+      [...warningsOf(state), ...waitingText(uploads, isConfigured)].map((warning) => ({
         tag: 'object-store',
         warning,
       })),

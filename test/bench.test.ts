@@ -30,6 +30,7 @@ const suites: readonly (readonly string[])[] = [
   ['lines', '--shape', 'trades', '--order', 'shuffled', '--rows', '15000'],
   ['scan', '--rows', '15000', '--peer', 'duckdb'],
   ['http', '--rows', '15000', '--repeats', '20', '--peer', 'duckdb'],
+  ['spill', '--rows', '15000'],
   ['latency', '--repeats', '20'],
   ['views', '--rows', '15000'],
   ['disk', '--rows', '15000'],

@@ -377,6 +377,12 @@ export const settingsTable = {
     max: 64,
     description: 'Threads that run queries, flushes and compactions; 0: one per core.',
   },
+  'query.spill.bytes.max': {
+    type: 'size',
+    initial: '0',
+    description:
+      'Limit of the bytes that one query may hold in temporary files, to which it spills what does not fit in memory; 0: no limit but the free space of the disk.',
+  },
   'query.timeout': {
     reload: true,
     type: 'duration',

@@ -24,7 +24,7 @@ import { distinctOperator } from './operators/distinct.js'
 import { filterOperator } from './operators/filter.js'
 import { limitOperator } from './operators/limit.js'
 import { projectOperator } from './operators/project.js'
-import { recursiveOperator, workingOperator } from './operators/recursive.js'
+import { recursiveOperator } from './operators/recursive.js'
 import { replicateOperator } from './operators/replicate.js'
 import { sequenceOperator, valuesOperator } from './operators/rows-of-values.js'
 import { setOperator } from './operators/set-operator.js'
@@ -40,6 +40,7 @@ import { orderedScanOperator } from './scan/scan-ordered.js'
 import { type ScanShape, scanShape } from './scan/scan-shape.js'
 import { scanRuns } from './scan/zones.js'
 import { type ParallelSorted, sortOperator } from './sort/sort.js'
+import { spillable } from './spill/spillable.js'
 import { windowOperator } from './window/window.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
@@ -75,36 +76,47 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
         )
       )
     case 'aggregate':
-      return buildAggregate(context, plan)
+      return spilling(context, plan, (own) => buildAggregate(own, plan))
     case 'sample':
       return buildSample(context, plan)
     case 'latest':
-      return buildLatest(context, plan)
+      return spilling(context, plan, (own) => buildLatest(own, plan))
     case 'sort':
       return buildSort(context, plan)
     case 'limit':
       return buildLimit(context, plan)
     case 'distinct':
-      return distinctOf(context, plan, () => eachOnce(context, plan))
+      return spilling(context, plan, (own) => distinctOf(own, plan, () => eachOnce(own, plan)))
     case 'expand':
       return replicateOperator(context, buildOperator(context, plan.input), plan.columns, plan.count)
     case 'set':
-      return setOperator(context, setSide(context, plan.left), setSide(context, plan.right), plan)
+      return spilling(context, plan, (own) => buildSet(own, plan))
     case 'recursive':
       return recursiveOperator(context, plan, buildOperator)
     case 'working':
-      return workingOperator(context, plan.id)
+      return context.working?.get(plan.id)?.read(context) ?? { pull: () => null }
     case 'join':
-      return buildJoin(context, plan)
+      return spilling(context, plan, (own) => buildJoin(own, plan))
     case 'window':
-      return windowOperator(context, buildOperator(context, plan.input), plan)
+      return spilling(context, plan, (own) => windowOperator(own, buildOperator(own, plan.input), plan))
     default:
       return unreachable(plan)
   }
 }
 
+function spilling(context: ExecContext, plan: Plan, build: (own: ExecContext) => Operator): Operator {
+  return spillable(context, plan, build, buildOperator)
+}
+
 export function buildSort(context: ExecContext, plan: PlanOf<'sort'>, parallel?: ParallelSorted): Operator {
   return parallelSort(context, plan) ?? sortOperator(context, buildWhole(context, plan.input), plan, parallel)
+}
+
+function buildSet(context: ExecContext, plan: PlanOf<'set'>): Operator {
+  return setOperator(context, setSide(context, plan.left), setSide(context, plan.right), {
+    ...plan,
+    compared: plan.right.columns.length,
+  })
 }
 
 /** Builds the side at its first batch and frees its memory after the last: a statement may have a thousand sides. */
@@ -263,9 +275,9 @@ function eachOnce(context: ExecContext, { input, columns }: PlanOf<'distinct'>):
  */
 function buildWhole(context: ExecContext, plan: Plan): Operator {
   if (plan.kind !== 'distinct') return buildOperator(context, plan)
-  const all = (): Operator =>
-    parallelAggregate(context, distinctGroups(plan), buildOperator, plan) ?? eachOnce(context, plan)
-  const build = (): Operator => distinctOf(context, plan, all)
+  const all = (own: ExecContext): Operator =>
+    parallelAggregate(own, distinctGroups(plan), buildOperator, plan) ?? eachOnce(own, plan)
+  const build = (): Operator => spilling(context, plan, (own) => distinctOf(own, plan, () => all(own)))
   return context.profile?.watch(plan, build) ?? build()
 }
 

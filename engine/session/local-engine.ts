@@ -3,7 +3,6 @@
 
 import type { Connector, Engine, EngineMetrics, RowTransaction } from '../api/engine.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'
-import { type LakeCatalog, noLake } from '../api/lake.js'
 import type { ReadSnapshot, Session } from '../api/session.js'
 import type {
   ChangePreview,
@@ -84,7 +83,6 @@ type WithoutRows = 'checkpoint' | 'refresh' | 'connector' | 'set' | 'cancelQuery
 
 export class LocalEngine implements Engine {
   readonly users: UserCatalog
-  lake: LakeCatalog = noLake
   readonly #options: LocalEngineOptions
   readonly #lines: LineClient
   readonly #planner: Planner
@@ -156,7 +154,6 @@ export class LocalEngine implements Engine {
     return ticket
   }
 
-  flush = (tableId: number) => this.#requests.send((requestId) => ({ kind: 'checkpoint', requestId, tableId }))
   forgetConnection = (connectionId: number) => this.#options.postWriter({ kind: 'forgetConnection', connectionId })
   parse(text: string): readonly ParsedStatement[] {
     return this.#planner.parse(text)

@@ -8,6 +8,7 @@ import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import type { SharedClock } from '../base/clock.js'
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord } from '../base/errors.js'
+import { nodeFiles } from '../base/files.js'
 import { inlineArenaBytes } from '../base/limits.js'
 import type { Log } from '../base/log.js'
 import { breakAllocatorLock, createAllocator, initializeHeap } from '../memory/allocator.js'
@@ -20,11 +21,13 @@ import type { ServerParameter } from '../sql/catalog.js'
 import { ChunkCache } from '../storage/cache/chunk-cache.js'
 import { createChunkCache } from '../storage/cache/chunk-slots.js'
 import type { FromWriter, ToWriter } from '../storage/jobs/messages.js'
+import { removeLeftFiles } from '../storage/part/temporary-files.js'
 import type { WriterSettings } from '../storage/writer/writer-state.js'
 import type { LogThreadMessage } from '../threads/log-thread.js'
 import type { FromQueryHost, ToQueryHost } from '../threads/messages.js'
 import { QueryPool } from '../threads/query-pool.js'
 import { type Overdue, QueryWatch } from '../threads/query-watch.js'
+import type { BlockSource } from '../threads/remote-fetches.js'
 import { startThread, type Thread } from '../threads/thread.js'
 import { type SentToQueryHost, SentVersions } from '../threads/version-delta.js'
 import { threadIds, wake } from '../threads/wake.js'
@@ -34,7 +37,7 @@ import { InlineExecution } from './inline-execution.js'
 import { LocalEngine } from './local-engine.js'
 import type { EngineHooks } from './local-options.js'
 import { openInlineExecutor } from './open-inline.js'
-import { type EngineObjectStore, type StoreWork, startStoreWork } from './store-work.js'
+import { type PolicyStore, Uploader, type UploaderOptions } from './uploader.js'
 import type { ConfiguredName } from './user-catalog.js'
 
 const MIB = 1024 * 1024
@@ -51,6 +54,8 @@ export interface EngineOptions {
   readonly directory: string
   /** An existing directory for spill files; if absent, queries that outgrow the memory fail. */
   readonly temporary?: string
+  /** Limit of the bytes that one query may hold in temporary files; 0 or absent: none. */
+  readonly spillBytesMax?: number
   /** Size of the shared memory. */
   readonly memoryBytes: number
   readonly queryThreads: number
@@ -69,6 +74,7 @@ export interface EngineOptions {
   readonly systemTable?: EngineHooks['systemTable']
   readonly observer?: EngineHooks['observer']
   readonly backends?: EngineHooks['backends']
+  /** Where storage policies move parts to, and parts are read from. */
   readonly objectStore?: EngineObjectStore
   /** Users defined by settings: SQL cannot create users with these names. */
   readonly configuredUsers: readonly ConfiguredName[]
@@ -76,6 +82,12 @@ export interface EngineOptions {
   readonly logFailed?: (error: Error) => void
   /** Called when the engine cannot continue: the process should end within a second. */
   readonly fatal: (error: Error) => void
+}
+
+interface EngineObjectStore extends Omit<UploaderOptions, 'view' | 'directory' | 'clock' | 'log' | 'post'> {
+  readonly store: (PolicyStore & BlockSource) | null
+  /** Folder of the local copies of remote parts. */
+  readonly blocks: string
 }
 
 /** Options of a writer thread. */
@@ -94,6 +106,7 @@ export interface WriterThreadOptions {
 export interface QueryThreadOptions {
   readonly directory: string
   readonly temporary?: string
+  readonly spillBytesMax: number
   /** Anchor of the process's clock. */
   readonly clockAnchor: SharedArrayBuffer
   /** Address of the chunk cache's structure. */
@@ -176,6 +189,7 @@ function hooksOf({ reload, systemTable, observer, backends }: EngineOptions): En
 
 /** Resolves when statements can run. Rejects when the data directory cannot be opened. */
 export async function openEngine(options: EngineOptions): Promise<LocalEngine> {
+  if (options.temporary !== undefined) removeLeftFiles({ files: nodeFiles(), directory: options.temporary })
   const threads = new EngineThreads(prepareMemory(options.memoryBytes, options.queryThreads), options)
   await threads.ready
   return threads.engine
@@ -203,7 +217,7 @@ class EngineThreads {
   #nextThreadId: number = threadIds.firstQuery - 1
   /** Resolves when the thread has ended. */
   readonly #ends = new Map<number, Deferred<void>>()
-  readonly #storeWork: StoreWork | null
+  readonly #uploader: Uploader | null
   #closing = false
   #allStarted = false
 
@@ -268,21 +282,10 @@ class EngineThreads {
       durable: options.commitMode === 'sync',
       ...hooksOf(options),
     })
-    this.#storeWork = options.objectStore === undefined ? null : this.#startStoreWork(options.objectStore)
-  }
-
-  #startStoreWork(objectStore: EngineObjectStore): StoreWork {
-    const { directory, clock, log } = this.#options
-    const { engine } = this
-    const work = startStoreWork(objectStore, {
-      ...{ view: this.#view, memory: this.#memory, directory, clock, log },
-      post: (message) => this.#writer.post(message),
-      flush: (tableId) => engine.flush(tableId),
-      execute: (sql, requested) => engine.execute(sql, requested),
-    })
-    engine.lake = work.lake
-    engine.relation(work.relation)
-    return work
+    const { objectStore, directory, clock, log } = options
+    const post = (message: ToWriter): void => this.#writer.post(message)
+    const around = { view: this.#view, directory, clock, log, post }
+    this.#uploader = objectStore === undefined ? null : new Uploader({ ...objectStore, ...around })
   }
 
   #startWriter(port: MessagePort): Thread<ToWriter> {
@@ -308,13 +311,14 @@ class EngineThreads {
 
   /** Thread ids are not reused soon, because memory left behind by a dead thread is identified by its id. */
   #startQueryThread(): void {
-    const { directory, queryThreads, temporary } = this.#options
+    const { directory, queryThreads, temporary, spillBytesMax = 0 } = this.#options
     const threadId = this.#freeThreadId()
     const ledger = this.#freeLedgers.pop() ?? 0
     this.#ledgers.set(threadId, ledger)
     const threadOptions: QueryThreadOptions = {
       directory,
       queryThreads,
+      spillBytesMax,
       ledger,
       blocks: this.#options.objectStore?.blocks ?? '',
       cacheAddress: this.#cacheAddress,
@@ -444,7 +448,7 @@ class EngineThreads {
 
   async #endThreads(): Promise<void> {
     this.#closing = true
-    this.#storeWork?.close()
+    this.#uploader?.close()
     this.#watch.close()
     for (const thread of this.#queryThreads.values()) thread.post({ kind: 'close' })
     this.#log.post({ kind: 'close' })

@@ -69,6 +69,7 @@ const queries = new QueryLoop({
   ...(options.temporary === undefined
     ? {}
     : { temporary: temporaryFiles({ files, directory: options.temporary, memory, threadId }) }),
+  spillBytesMax: options.spillBytesMax,
   heapIsFull: heapGuard(() => clock.monotonicMs()),
   threads: {
     threadId,

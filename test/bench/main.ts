@@ -7,6 +7,7 @@
 //   sql        analytic queries           --rows n --tsbs n --runs n --rounds n --only pattern --peer questdb --peer duckdb
 //   http       exports, answers, imports     --rows n --runs n --only pattern --peer questdb --peer duckdb
 //   views      costs and gains of materialized views   --rows n --runs n --peer questdb
+//   spill      states that outgrow the memory, with --set memory.bytes=512m    --rows n --runs n
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first response, idle memory
 //   first      first request of each kind in fresh processes   --rows n --repeats processes
@@ -45,6 +46,7 @@ import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
 import { pgWire } from './suite-pg.js'
 import { qwp } from './suite-qwp.js'
 import { scans } from './suite-scan.js'
+import { spills } from './suite-spill.js'
 import { analytics } from './suite-sql.js'
 import { viewCosts } from './suite-views.js'
 
@@ -163,6 +165,11 @@ async function columns(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers) await qwp(peer, Number(values.rows), (line) => print(peer, line))
 }
 
+async function spill(peers: readonly Peer[]): Promise<void> {
+  const options = { rows: Number(values.rows), runs: Number(values.runs) }
+  await spills(peers, options, (line) => process.stdout.write(`${line}\n`))
+}
+
 async function views(peers: readonly Peer[]): Promise<void> {
   const options = { rows: Number(values.rows), runs: Number(values.runs) }
   for (const peer of peers) for (const line of await viewCosts(peer, options)) print(peer, line)
@@ -213,6 +220,7 @@ const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   scan,
   sql,
   http,
+  spill,
   latency,
   views,
   start,

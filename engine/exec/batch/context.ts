@@ -13,8 +13,21 @@ import type { Parallelism } from '../parallel/coordinator.js'
 import type { Profile } from '../run/profile.js'
 import type { QueryArena } from './query-arena.js'
 import type { QueryState } from './query-state.js'
-import type { RowBuffer } from './row-buffer.js'
 import type { SymbolStrings, Symbols } from './symbols.js'
+import type { Operator } from './vector.js'
+
+/**
+ * Rows that a plan of kind 'working' reads: those of the previous round of WITH RECURSIVE, or of a partition in a
+ * temporary file.
+ */
+export interface WorkingRows {
+  readonly rows: number
+  /** The order of the rows does not matter. */
+  readonly unordered: boolean
+  isAscending(index: number): boolean
+  /** Reads the rows from the first on. There is one reader at a time. */
+  read(context: ExecContext): Operator
+}
 
 export interface ExecContext {
   readonly memory: SharedMemory
@@ -36,8 +49,10 @@ export interface ExecContext {
   readonly streamRows?: number | undefined
   /** Maximal rows of a batch that a join returns: smaller for nested joins; batchRowsMax if absent. */
   readonly joinRows?: number | undefined
-  /** Within WITH RECURSIVE: the rows of the previous round, by the plan's id. */
-  readonly working?: ReadonlyMap<number, RowBuffer> | undefined
+  /** By the id of the plan that reads them. */
+  readonly working?: ReadonlyMap<number, WorkingRows> | undefined
+  /** Within a partition of an operator that has spilled: how often its rows were partitioned; 0 if absent. */
+  readonly spillLevel?: number | undefined
   /** Collects the figures of EXPLAIN ANALYZE. */
   readonly profile?: Profile | undefined
   /** Files for spilling; if absent, the query cannot spill. */

@@ -80,13 +80,19 @@ export class QueryArena {
     this.#account.begun = true
   }
 
+  get hasBegun(): boolean {
+    return this.#account.begun
+  }
+
   get short(): boolean {
     return this.#allocator.used(budgets.queries) > this.limit - this.limit / shortParts
   }
 
-  /** Bytes that are free in the budget of queries. */
+  /** Bytes that the query may still take. */
   get left(): number {
-    return Math.max(0, this.limit - this.#allocator.used(budgets.queries))
+    const { begun, bytes, bytesMax } = this.#account
+    const free = this.limit - this.#allocator.used(budgets.queries)
+    return Math.max(0, begun ? free : Math.min(free - this.limit / reserveParts, bytesMax - bytes))
   }
 
   /** Notes a table that may grow with each row. There may be hundreds: one for each column or aggregate. */

@@ -35,10 +35,15 @@ export interface QueryState {
   readonly unwanted: Map<Expression, WantedSymbols | undefined>
   /** Bitmaps over the whole numbers of IN lists, of sub-queries and constants. */
   readonly numberBits: Map<WholeNumbers, NumberBits | undefined>
+  /** The query has an operator that could use temporary files instead of memory. */
+  canSpill: boolean
+  /** Such operators use temporary files from the beginning. */
+  readonly spills: boolean
 }
 
-export function newQueryState(arena: QueryArena): QueryState {
-  return { arena, predicates: new Map(), wanted: new Map(), unwanted: new Map(), numberBits: new Map() }
+export function newQueryState(arena: QueryArena, spills = false): QueryState {
+  const maps = { predicates: new Map(), wanted: new Map(), unwanted: new Map(), numberBits: new Map() }
+  return { arena, ...maps, canSpill: false, spills }
 }
 
 /** The value of the key, computed on first use. */

@@ -1,25 +1,30 @@
-// RunFile: a temporary file with a sorted run, which ORDER BY writes when its rows exceed the memory, and reads back
-// block by block.
+// RunFile: a temporary file with rows that exceed the memory of a query, such as a sorted run of ORDER BY or a partition
+// of GROUP BY. The rows are read back in their order, block by block.
 //
 //   block  the values of each column, padded to 64 bytes, in the layout of types/column-types.ts; then the bytes of
 //          strings, BINARY and ARRAY values, each padded to 8. The address in such a value is its offset in the block.
 //
-// Symbols are stored as ids of their column's dictionary, which stays in memory as long as the query.
+// Symbols are stored as ids of their dictionary, which stays in memory as long as the query.
 
 import type { TemporaryFile } from '../../storage/part/temporary-files.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from './context.js'
+import type { QueryArena } from './query-arena.js'
 import type { Batch, Vector } from './vector.js'
 
 /** Small, since merging many runs needs a block of each in memory. */
 export const runBlockRows = 1024
-/** A block of more bytes is split. */
+/** A block of more bytes, or of more than this fraction of the free memory of queries, is split. */
 const blockBytesMax = 1024 * 1024
+const blockBytesMin = 8 * 1024
+const blockParts = 128
 
 interface Block {
   readonly position: number
   readonly bytes: number
   readonly rows: number
+  /** Of each column; 0 for columns other than symbols. */
+  readonly dictionaries: readonly number[]
 }
 
 const padded = (bytes: number): number => (bytes + 63) & ~63
@@ -39,6 +44,7 @@ export class RunFile {
   readonly #types: readonly DataType[]
   readonly #blocks: Block[] = []
   #dictionaries: readonly number[] = []
+  readonly #blockBytesMax: number
   #next = 0
   #closed = false
 
@@ -46,6 +52,7 @@ export class RunFile {
     this.#context = context
     this.#file = file
     this.#types = types
+    this.#blockBytesMax = Math.max(blockBytesMin, Math.min(blockBytesMax, context.arena.left / blockParts))
   }
 
   get bytes(): number {
@@ -57,9 +64,9 @@ export class RunFile {
     return this.#next === this.#blocks.length
   }
 
-  /** Appends rows. A symbol column has the same dictionary in all batches of a run. */
   append({ rows, vectors }: Batch): void {
-    this.#dictionaries = vectors.map(({ dictionary }) => dictionary)
+    if (vectors.some(({ dictionary }, index) => dictionary !== this.#dictionaries[index]))
+      this.#dictionaries = vectors.map(({ dictionary }) => dictionary)
     for (let from = 0; from < rows; from += runBlockRows)
       this.#appendBlock(vectors, from, Math.min(runBlockRows, rows - from))
   }
@@ -71,7 +78,7 @@ export class RunFile {
       isVariable(type) ? kernels.text.movedBytes((vectors[index] as Vector).address + from * widthOf(type), rows) : 0,
     )
     const bytes = strings.reduce((total, column) => total + column, fixed)
-    if (bytes > blockBytesMax && rows > 1) {
+    if (bytes > this.#blockBytesMax && rows > 1) {
       const half = Math.ceil(rows / 2)
       this.#appendBlock(vectors, from, half)
       this.#appendBlock(vectors, from + half, rows - half)
@@ -88,7 +95,7 @@ export class RunFile {
       text += strings[index] as number
       at += padded(rows * width)
     })
-    this.#blocks.push({ position: this.#file.size, bytes, rows })
+    this.#blocks.push({ position: this.#file.size, bytes, rows, dictionaries: this.#dictionaries })
     this.blockRows = Math.max(this.blockRows, rows)
     this.#file.append(memory.u8.subarray(block, block + bytes))
     this.rows += rows
@@ -101,10 +108,15 @@ export class RunFile {
     this.#closed = true
   }
 
+  /** Begins to read again from the first block. */
+  rewind(): void {
+    this.#next = 0
+  }
+
   /** Loads the next block, which must exist. */
-  load(): LoadedBlock {
-    const { arena, memory } = this.#context
-    const { position, bytes, rows } = this.#blocks[this.#next++] as Block
+  load(arena: QueryArena = this.#context.arena): LoadedBlock {
+    const { memory } = this.#context
+    const { position, bytes, rows, dictionaries } = this.#blocks[this.#next++] as Block
     const block = arena.take(bytes)
     this.#file.read(memory.u8.subarray(block, block + bytes), position)
     let at = block
@@ -112,7 +124,7 @@ export class RunFile {
       const address = at
       at += padded(rows * widthOf(type))
       if (isVariable(type)) this.#addAddress(address, rows, block)
-      return { type, address, dictionary: this.#dictionaries[index] as number }
+      return { type, address, dictionary: dictionaries[index] as number }
     })
     return { batch: { rows, vectors }, free: () => arena.give(block) }
   }

@@ -38,6 +38,8 @@ function isProbedAlike(context: ExecContext, plan: JoinPlan): boolean {
   const { join, residual, left, right } = plan
   if (join !== 'inner' && join !== 'left' && join !== 'right') return false
   if ((residual !== null && !isStable(residual)) || context.working !== undefined) return false
+  // Threads share a build side in memory.
+  if (context.state.spills) return false
   const oneTable = readsOneTable(builtPlan(context, plan))
   return plan.leftKeys.every((index, key) => {
     const [a, b] = [left.columns[index]?.type, right.columns[plan.rightKeys[key] ?? -1]?.type]
@@ -55,6 +57,7 @@ export function* buildJoins(
 ): Generator<'working' | 'waiting', BuiltJoin[], undefined> {
   if (plan.kind === 'filter' || plan.kind === 'project') return yield* buildJoins(context, plan.input, build)
   if (plan.kind !== 'join') return []
+  if (context.temporary !== undefined) context.state.canSpill = true
   const own = { ...context, joinRows: joinRowsOf(context, plan) }
   const { listing, buckets } = yield* buildSide(own, build(own, builtPlan(context, plan)), plan)
   const built = listing === undefined ? {} : { listing }

@@ -45,14 +45,16 @@ function isPlainSymbol({ kind, type }: Expression): boolean {
 
 /** Inner joins whose left rows need no order build the left side if it is far smaller. */
 function buildsLeft(context: ExecContext, { join, left, right }: JoinPlan): boolean {
-  if (join !== 'inner' || !isUnordered(left)) return false
+  if (join !== 'inner' || !isUnordered(context, left)) return false
   const rows = rowsAtMost(context, right)
   return rows >= rightRowsMin && rowsAtMost(context, left) * 4 < rows
 }
 
-function isUnordered(plan: Plan): boolean {
-  if (plan.kind === 'filter' || plan.kind === 'project') return isUnordered(plan.input)
-  return plan.kind === 'working' || (plan.kind === 'scan' && plan.order === 'any')
+/** Whether nothing depends on the order of the plan's rows. */
+export function isUnordered(context: ExecContext, plan: Plan): boolean {
+  if (plan.kind === 'filter' || plan.kind === 'project') return isUnordered(context, plan.input)
+  if (plan.kind === 'working') return context.working?.get(plan.id)?.unordered ?? true
+  return plan.kind === 'scan' && plan.order === 'any'
 }
 
 /** Number of rows of a table that is read as a whole, else 0. */
@@ -106,6 +108,8 @@ export function isAscending(context: ExecContext, plan: Plan, index: number): bo
       const made = plan.expressions[index]
       return made?.kind === 'column' && isAscending(context, plan.input, made.index)
     }
+    case 'working':
+      return context.working?.get(plan.id)?.isAscending(index) ?? false
     case 'sample':
       return index === 0
     case 'latest':

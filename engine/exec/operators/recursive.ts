@@ -5,7 +5,7 @@
 import { SqlError } from '../../base/errors.js'
 import { recursionRoundsMax, recursionRowsMax } from '../../base/limits.js'
 import type { Plan } from '../../sql/plan/plan.js'
-import type { ExecContext } from '../batch/context.js'
+import type { ExecContext, WorkingRows } from '../batch/context.js'
 import { GroupKeys } from '../batch/group-keys.js'
 import { RowBuffer } from '../batch/row-buffer.js'
 import { type Batch, isBatch, type Operator, type Pull } from '../batch/vector.js'
@@ -46,7 +46,7 @@ export function recursiveOperator(context: ExecContext, plan: RecursivePlan, bui
     if (last.given.rows === 0) return null
     if (++rounds > recursionRoundsMax)
       throw new SqlError(`recursive query needs too many rounds [max=${recursionRoundsMax}]`, position)
-    const working = new Map(context.working).set(id, last.given)
+    const working = new Map(context.working).set(id, workingRows(last.given))
     round = beginRound({ ...context, working }, right, types, build)
     return 'working'
   }
@@ -84,15 +84,19 @@ function beginRound(context: ExecContext, plan: Plan, types: RecursiveTypes, bui
 
 type RecursiveTypes = ConstructorParameters<typeof RowBuffer>[1]
 
-/** The rows of the previous round. */
-export function workingOperator({ working }: ExecContext, id: number): Operator {
-  const store = working?.get(id)
-  let next = 0
+function workingRows(store: RowBuffer): WorkingRows {
   return {
-    pull: () => {
-      const batch = store?.batchAt(next, store.rows) ?? null
-      if (batch !== null) next += batch.rows
-      return batch
+    rows: store.rows,
+    unordered: true,
+    isAscending: () => false,
+    read: () => {
+      let next = 0
+      const pull = (): Pull => {
+        const batch = store.batchAt(next, store.rows)
+        if (batch !== null) next += batch.rows
+        return batch
+      }
+      return { pull }
     },
   }
 }

@@ -13,6 +13,8 @@ export interface SetShape {
   readonly columns: readonly PlanColumn[]
   readonly operation: 'union' | 'except' | 'intersect'
   readonly all: boolean
+  /** The first so many columns are compared; those behind them are carried along by EXCEPT ALL and INTERSECT ALL. */
+  readonly compared: number
 }
 
 export function setOperator(context: ExecContext, left: Operator, right: Operator, shape: SetShape): Operator {
@@ -37,9 +39,14 @@ function concatenated(left: Operator, right: Operator): Operator {
 }
 
 /** The rows of the left input that the right input has (INTERSECT) or lacks (EXCEPT). */
-function matching(context: ExecContext, left: Operator, right: Operator, { columns, operation }: SetShape): Operator {
+function matching(
+  context: ExecContext,
+  left: Operator,
+  right: Operator,
+  { columns, operation, compared }: SetShape,
+): Operator {
   const types = columns.map(({ type }) => type)
-  const groups = new GroupKeys(context, types)
+  const groups = new GroupKeys(context, types.slice(0, compared))
   const gathered = new GatheredBatch(context, types)
   const index = context.arena.take(batchRowsMax * 4)
   const wanted = operation === 'intersect'
@@ -53,7 +60,7 @@ function matching(context: ExecContext, left: Operator, right: Operator, { colum
     }
     const batch = left.pull()
     if (!isBatch(batch)) return batch
-    groups.assign(batch.vectors, batch.rows)
+    groups.assign(batch.vectors.slice(0, compared), batch.rows)
     const { u32 } = context.memory
     let count = 0
     for (let row = 0; row < batch.rows; row++) {

@@ -143,6 +143,22 @@ export class WorkQueue {
     return (word & 1) === 1 ? word - 1 : 0
   }
 
+  /**
+   * Ends the fragment before its time: no chunk is begun any more, and workers free their memory. False while another
+   * thread works on a chunk; call it again then.
+   */
+  seal(): boolean {
+    this.goIdle(true)
+    const count = this.#u32[this.#base + countWord]!
+    let sealed = true
+    for (let chunk = 0; chunk < count; chunk++) {
+      const word = Atomics.load(this.#u32, this.#wordOf(chunk))
+      const claimed = word !== 0 && (word & 1) === 0 && word !== this.#claim
+      if (claimed || !this.#replace(chunk, word, merged)) sealed = false
+    }
+    return sealed
+  }
+
   setMerged(chunk: number): void {
     Atomics.store(this.#u32, this.#wordOf(chunk), merged)
   }

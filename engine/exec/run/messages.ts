@@ -89,6 +89,8 @@ export interface RunQuery {
   readonly spentMs?: number
   /** Limit of the query's memory on a thread while others wait for memory; beyond it, this query waits as well. */
   readonly memoryMax?: number
+  /** Operators that can spill use temporary files from the beginning. */
+  readonly spills?: boolean
   readonly jit: boolean
   /** For EXPLAIN. */
   readonly profile?: ProfileMode | undefined

@@ -10,7 +10,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import { createRandom } from '../../sql/functions/random-generator.js'
 import type { SubqueryResult } from '../../sql/functions/registry/evaluate.js'
 import type { PartAccess } from '../../storage/part/part-access.js'
-import type { TemporaryFiles } from '../../storage/part/temporary-files.js'
+import { filesOfQuery, type TemporaryFiles } from '../../storage/part/temporary-files.js'
 import type { ExecContext } from '../batch/context.js'
 import { QueryArena } from '../batch/query-arena.js'
 import { newQueryState } from '../batch/query-state.js'
@@ -50,6 +50,8 @@ export interface QueryHost {
   readonly heapIsFull?: () => boolean
   /** If absent, queries that outgrow their memory fail. */
   readonly temporary?: TemporaryFiles
+  /** Limit of the bytes that one query may hold in temporary files; 0 or absent: none. */
+  readonly spillBytesMax?: number
   /** If absent, every query runs on one thread. */
   readonly threads?: PeerThreads
 }
@@ -103,7 +105,7 @@ export function queryContext(
   return {
     memory,
     arena,
-    state: newQueryState(arena),
+    state: newQueryState(arena, request.spills),
     kernels: host.kernels,
     partAccess: host.partAccess,
     snapshots: request.snapshots,
@@ -123,8 +125,9 @@ export function queryContext(
     streamRows: isStream(request) ? streamRows : undefined,
     joinRows: undefined,
     working: undefined,
+    spillLevel: undefined,
     profile,
-    temporary: host.temporary,
+    temporary: host.temporary === undefined ? undefined : filesOfQuery(host.temporary, host.spillBytesMax ?? 0),
     parallelism: undefined,
     onEnd,
   }

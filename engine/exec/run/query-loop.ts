@@ -217,7 +217,7 @@ export class QueryLoop {
         if (clock.monotonicMs() - start >= sliceMs) break
       }
     } catch (error) {
-      this.#fail(query, error)
+      if (!this.#beginAgain(query, error)) this.#fail(query, error)
       return true
     } finally {
       working?.(0)
@@ -226,6 +226,18 @@ export class QueryLoop {
     this.#turns = [...this.#turns.filter((other) => other !== query), query]
     if (worked && this.#host.heapIsFull?.() === true) this.#relieveHeap()
     return worked
+  }
+
+  /** Runs the query from the start with temporary files, if that may help after this error. */
+  #beginAgain(query: RunningQuery, error: unknown): boolean {
+    const request = query.againSpilling(error)
+    const outstanding = this.#outstanding.get(query.queryId)
+    if (request === undefined || outstanding === undefined) return false
+    this.#letGo(query)
+    const again = new RunningQuery(this.#host, request, outstanding, this.#windows)
+    this.#queries.set(query.queryId, again)
+    this.#turns = [...this.#turns.filter((other) => other !== query), again]
+    return true
   }
 
   /** Ends the query that has run longest: filling the heap with values takes time. */

@@ -5,7 +5,7 @@
 // Result blocks are freed when the client releases them; all other memory is freed when the query ends. If the client
 // stops reading, the query frees everything but the unread blocks and what its operators cannot compute again.
 
-import { CancelledError, TimeoutError } from '../../base/errors.js'
+import { CancelledError, isShortage, TimeoutError } from '../../base/errors.js'
 import { fullWindowAfterBytes, initialWindowBytes, resultWindowRows } from '../../base/limits.js'
 import { budgets } from '../../memory/budgets.js'
 import { listKeys, requireOneRow, type SubqueryResult } from '../../sql/functions/registry/evaluate.js'
@@ -204,6 +204,16 @@ export class RunningQuery {
     if (rows * rowBytes > beyondBytesMax || this.#sent + rows >= this.#request.rowsMax) return false
     while (this.#batch !== null) this.#encode(this.#batch)
     return true
+  }
+
+  /**
+   * The same query with temporary files from the beginning, if that may help after this error: an operator that holds
+   * memory can spill, and nothing was sent. Otherwise undefined.
+   */
+  againSpilling(error: unknown): RunQuery | undefined {
+    const { canSpill, spills } = this.#context.state
+    if (!isShortage(error) || !canSpill || spills || this.#arena.hasBegun || this.#parallelism.invited) return undefined
+    return { ...this.#request, spills: true, spentMs: this.#host.clock.monotonicMs() - this.#startedMs }
   }
 
   /** Does a limited amount of work. Throws what ends the query. */

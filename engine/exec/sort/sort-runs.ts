@@ -53,16 +53,27 @@ export class SortRuns {
 
   /** Writes the next run; `batchAt` returns its rows in order. */
   write(rows: number, batchAt: (from: number, rows: number) => Batch): void {
-    const { temporary, alive, profile } = this.#context
-    if (temporary === undefined) throw new AssertionError('there is no place for runs')
-    const file = new RunFile(this.#context, temporary.create(), this.#types)
-    this.#files.push(file)
+    const { alive, profile } = this.#context
+    const file = this.begin()
     const step = rowsFor(this.#types.length)
     for (let from = 0; from < rows; from += step) {
       alive()
       file.append(batchAt(from, Math.min(step, rows - from)))
     }
     profile?.note(`${this.#files.length} runs on disk`)
+  }
+
+  /** Begins the next run; the caller appends its rows in order. */
+  begin(): RunFile {
+    const { temporary } = this.#context
+    if (temporary === undefined) throw new AssertionError('there is no place for runs')
+    const file = new RunFile(this.#context, temporary.create(), this.#types)
+    this.#files.push(file)
+    return file
+  }
+
+  get isEmpty(): boolean {
+    return this.#files.length === 0
   }
 
   /** Starts the merge; no run may be written afterwards. */

@@ -298,7 +298,10 @@ export type Plan =
       /** Position of the name, for errors. */
       readonly position: number
     }
-  /** The working table of a recursive query: rows of the previous iteration. */
+  /**
+   * Rows that the executor keeps: the working table of a recursive query, which has the rows of the previous iteration,
+   * or, with negative ids, rows in a temporary file.
+   */
   | { readonly kind: 'working'; readonly columns: readonly PlanColumn[]; readonly id: number }
   /** Output: the left columns, then the right ones. Keys are pairs of column indexes, compared for equality. */
   | {

@@ -17,6 +17,6 @@ export function isStable(expression: Expression): boolean {
 
 /** Whether the plan returns the same rows in the same order each time it runs within a query, at whatever cost. */
 export function isStablePlan(plan: Plan): boolean {
-  if (plan.kind === 'recursive' || plan.kind === 'working') return false
+  if (plan.kind === 'recursive' || (plan.kind === 'working' && plan.id >= 0)) return false
   return expressionsOf(plan).every(isStable) && inputsOf(plan).every(isStablePlan)
 }

@@ -10,6 +10,7 @@ import { metricOf } from '../../memory/metrics.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 
 const MIB = 1024 * 1024
+const namePrefix = 'query-'
 /** Bytes written between two checks of the free disk space. */
 const checkBytes = 16 * MIB
 /** Queries leave this multiple of the free space below which the writer refuses rows. */
@@ -44,7 +45,7 @@ export function temporaryFiles(folder: TemporaryFolder): TemporaryFiles {
     create: () => {
       const { files, directory, threadId } = folder
       requireRoom(folder)
-      const path = join(directory, `query-${process.pid}-${threadId}-${created++}`)
+      const path = join(directory, `${namePrefix}${process.pid}-${threadId}-${created++}`)
       const file = files.open(path, 'create')
       try {
         files.remove(path)
@@ -55,6 +56,40 @@ export function temporaryFiles(folder: TemporaryFolder): TemporaryFiles {
       return new UnnamedFile(folder, file)
     },
   }
+}
+
+/** The temporary files of one query, which may hold at most `bytesMax` bytes together; 0: no limit. */
+export function filesOfQuery(files: TemporaryFiles, bytesMax: number): TemporaryFiles {
+  if (bytesMax === 0) return files
+  let held = 0
+  return {
+    create: () => {
+      const file = files.create()
+      return {
+        get size() {
+          return file.size
+        },
+        append: (bytes) => {
+          if (held + bytes.length > bytesMax)
+            throw new ResourceError(
+              `the query needs more than its memory and temporary files [limit=${bytesMax}, setting=query.spill.bytes.max]`,
+            )
+          file.append(bytes)
+          held += bytes.length
+        },
+        read: (target, position) => file.read(target, position),
+        close: () => {
+          held -= file.size
+          file.close()
+        },
+      }
+    },
+  }
+}
+
+/** Removes files that a process left behind that was killed between creating a file and removing its name. */
+export function removeLeftFiles({ files, directory }: Pick<TemporaryFolder, 'files' | 'directory'>): void {
+  for (const name of files.list(directory)) if (name.startsWith(namePrefix)) files.remove(join(directory, name))
 }
 
 class UnnamedFile implements TemporaryFile {

@@ -186,6 +186,9 @@ export interface RunOptions {
   readonly jit?: boolean
   readonly partAccess?: PartAccess
   readonly temporary?: TemporaryFiles
+  readonly spillBytesMax?: number
+  /** Free memory of queries, in bytes. */
+  readonly memoryLeft?: number
   readonly timeoutMs?: number
 }
 
@@ -197,8 +200,28 @@ export interface Outcome {
 
 export const json: Encoding = { kind: 'json', quoteLargeNumbers: false, geohashAsText: true }
 
-/** Runs a query on a role of its own to its end; throws what it answered as error. Checks that all memory came back. */
+/** Runs a query with as much memory as the options say. */
 export function runQuery(bench: Bench, query: Query, tables: readonly TestTable[], options: RunOptions = {}): Outcome {
+  const { memoryLeft } = options
+  if (memoryLeft === undefined) return runAlone(bench, query, tables, options)
+  const ballast = ballastOf(bench, memoryLeft)
+  try {
+    return runAlone(bench, query, tables, options)
+  } finally {
+    bench.allocator.free(ballast)
+  }
+}
+
+/** Takes the memory of queries except so many bytes. */
+export function ballastOf({ allocator }: Bench, left: number): number {
+  return allocator.allocateOrThrow(
+    allocator.limit(budgets.queries) - allocator.used(budgets.queries) - left,
+    budgets.queries,
+  )
+}
+
+/** Runs a query on a role of its own to its end; throws what it answered as error. Checks that all memory came back. */
+function runAlone(bench: Bench, query: Query, tables: readonly TestTable[], options: RunOptions): Outcome {
   const { memory, allocator, kernels } = bench
   const usedBefore = allocator.used(budgets.queries)
   const messages: FromQueryThread[] = []
@@ -208,6 +231,7 @@ export function runQuery(bench: Bench, query: Query, tables: readonly TestTable[
     kernels,
     partAccess: options.partAccess ?? noParts,
     ...(options.temporary === undefined ? {} : { temporary: options.temporary }),
+    ...(options.spillBytesMax === undefined ? {} : { spillBytesMax: options.spillBytesMax }),
     clock: { nowMicros: () => 1_700_000_000_000_000, monotonicMs: () => performance.now() },
     post: (message) => messages.push(message),
   })

@@ -1,0 +1,127 @@
+// Lets operators that keep rows or groups outgrow the memory of queries. The operator runs in memory first. If memory
+// does not suffice, its state is discarded, and it runs again over partitions of its rows in temporary files
+// (spilled-steps.ts). So one mechanism serves all these operators, and none of them knows of it:
+//
+//   GROUP BY, DISTINCT, UNION, EXCEPT, INTERSECT, joins by equal keys, ASOF and LT JOIN by keys, LATEST ON,
+//   window functions with PARTITION BY
+//
+// The result is the same, in the same order. Rows that were already returned are skipped the second time.
+
+import { isShortage, ResourceError } from '../../base/errors.js'
+import type { Plan } from '../../sql/plan/plan.js'
+import { isStablePlan } from '../../sql/plan/volatile.js'
+import type { ExecContext } from '../batch/context.js'
+import { isBatch, type Operator, type Pull } from '../batch/vector.js'
+import { operatorOf, type Steps } from '../join/join-build.js'
+import { Attempt } from './attempt.js'
+import { spillShape } from './spill-shape.js'
+import { type Build, spilledSteps, spillLevelsMax } from './spilled-steps.js'
+import { passSteps, windowPasses } from './window-passes.js'
+
+/** `build` makes the operator that works in memory, `buildInput` those of other plans. */
+export function spillable(
+  context: ExecContext,
+  plan: Plan,
+  build: (context: ExecContext) => Operator,
+  buildInput: Build,
+): Operator {
+  const external = context.temporary === undefined ? null : externalOperator(context, plan, buildInput)
+  return external === null ? build(context) : new Spillable(context, plan, build, external)
+}
+
+/** How an operator runs with temporary files. */
+interface External {
+  /** Its rows come in the same order as in memory. */
+  readonly ordered: boolean
+  /** `skip`: rows of the result that were already returned. */
+  readonly steps: (context: ExecContext, skip: number) => Steps
+}
+
+/** null if the operator needs all rows together. */
+function externalOperator(context: ExecContext, plan: Plan, build: Build): External | null {
+  const passes = plan.kind === 'window' ? windowPasses(plan) : null
+  if (plan.kind === 'window' && passes !== null)
+    return { ordered: true, steps: (own, skip) => passSteps(own, plan, passes, build, skip) }
+  const shape = spillShape(context, plan)
+  if (shape === null) return null
+  return { ordered: shape.order !== null, steps: (own, skip) => spilledSteps(own, shape, build, skip) }
+}
+
+class Spillable implements Operator {
+  readonly #context: ExecContext
+  readonly #plan: Plan
+  readonly #external: External
+  #attempt: Attempt
+  #spilled = false
+  /** Why the operator in memory has failed, until its memory is free. */
+  #failure: unknown = null
+  /** Rows returned so far. */
+  #returned = 0
+  #over = false
+
+  constructor(context: ExecContext, plan: Plan, build: (context: ExecContext) => Operator, external: External) {
+    this.#context = context
+    this.#plan = plan
+    this.#external = external
+    this.#attempt = new Attempt(context, build)
+    const { state, spillLevel = 0 } = context
+    state.canSpill = true
+    try {
+      if (state.spills && spillLevel === 0) throw ResourceError.outOfMemory('queries', 0)
+      this.#attempt.begin()
+    } catch (error) {
+      this.#fail(error)
+    }
+  }
+
+  readonly pull = (): Pull => {
+    if (this.#over) return null
+    if (this.#failure !== null) return this.#spill(this.#failure)
+    try {
+      const pulled = this.#attempt.pull()
+      if (isBatch(pulled)) this.#returned += pulled.rows
+      if (pulled === null) this.#end()
+      return pulled
+    } catch (error) {
+      this.#fail(error)
+      return 'working'
+    }
+  }
+
+  #end(): void {
+    this.#over = true
+    // Otherwise workers may still read its memory.
+    if (!this.#attempt.isShared) this.#attempt.release()
+  }
+
+  /** Rethrows the error unless memory was short and the operator can run with temporary files. */
+  #fail(error: unknown): void {
+    if (this.#spilled || !isShortage(error) || !this.#canBeginAgain()) throw error
+    if ((this.#context.spillLevel ?? 0) >= spillLevelsMax) throw skewed(this.#plan)
+    this.#failure = error
+  }
+
+  /** If rows were returned, the same rows must come again. */
+  #canBeginAgain(): boolean {
+    return this.#returned === 0 || (this.#external.ordered && isStablePlan(this.#plan))
+  }
+
+  /** Frees the memory of the failed operator, and begins again with temporary files. */
+  #spill(failure: unknown): Pull {
+    if (!this.#attempt.release()) return 'waiting'
+    if (!this.#attempt.isFreed) throw failure
+    const { steps } = this.#external
+    const skip = this.#returned
+    this.#failure = null
+    this.#spilled = true
+    this.#attempt = new Attempt(this.#context, (own) => operatorOf(steps(own, skip)))
+    return 'working'
+  }
+}
+
+function skewed({ kind }: Plan): ResourceError {
+  return new ResourceError(
+    `out of memory: too many rows have the same key [operator=${kind}, budget=queries, setting=memory.bytes]`,
+    'memory',
+  )
+}

@@ -1,0 +1,167 @@
+// Goal: a query that spills ends clearly: the disk floor and `query.spill.bytes.max` bound its files, a cancelled query
+// answers soon, rows of one key that do not fit in memory end in an error and not in endless partitioning, and no file
+// is left in any case.
+
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ResourceError } from '../../../../engine/base/errors.js'
+import { type File, type Files, nodeFiles } from '../../../../engine/base/files.js'
+import type { FromQueryThread } from '../../../../engine/exec/run/messages.js'
+import { QueryLoop } from '../../../../engine/exec/run/query-loop.js'
+import { budgets } from '../../../../engine/memory/budgets.js'
+import {
+  removeLeftFiles,
+  type TemporaryFiles,
+  temporaryFiles,
+} from '../../../../engine/storage/part/temporary-files.js'
+import { dataType } from '../../../../engine/types/column-types.js'
+import type { Value } from '../../../../engine/types/value.js'
+import { ballastOf, createBench, noParts, type RunOptions, runMessage, runQuery } from '../exec-support.js'
+import { type Database, makeDatabase, queryOfText, tablesOf } from '../statement-support.js'
+
+const columns = [
+  { name: 'ts', type: dataType('TIMESTAMP') },
+  { name: 'k', type: dataType('LONG') },
+  { name: 'one', type: dataType('INT') },
+  { name: 'v', type: dataType('VARCHAR') },
+]
+const rowsCount = 60_000
+const memoryLeft = 6 * 1024 * 1024
+
+let directory: string
+let database: Database
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'penstock-spill-'))
+  const rows = Array.from({ length: rowsCount }, (_, row): Value[] => [
+    1_000_000n + BigInt(row),
+    BigInt(row) * 7n,
+    1,
+    `text ${row}`,
+  ])
+  database = makeDatabase(createBench(64), [{ name: 't', columns, memtables: [rows], timestampId: 0 }])
+})
+afterAll(() => rmSync(directory, { recursive: true }))
+
+/** Temporary files of which as many are open as `open` tells. */
+function watchedFiles(freeBytes?: number): { readonly open: () => number; readonly temporary: TemporaryFiles } {
+  let open = 0
+  const files = nodeFiles()
+  const watched: Files = {
+    ...files,
+    freeBytes: (path) => freeBytes ?? files.freeBytes(path),
+    open: (path, mode): File => {
+      const file = files.open(path, mode)
+      open++
+      return {
+        ...{ path, descriptor: file.descriptor, sync: () => {}, truncate: () => {}, size: () => file.size() },
+        read: (target, position) => file.read(target, position),
+        write: (chunks, position) => file.write(chunks, position),
+        close: () => {
+          open--
+          file.close()
+        },
+      }
+    },
+  }
+  const folder = { directory, memory: database.bench.memory, threadId: 1, files: watched }
+  return { open: () => open, temporary: temporaryFiles(folder) }
+}
+
+const statements = [
+  'select k, count(), first(v) from t group by k',
+  'select distinct k, v from t',
+  'select k, v from t union select k + 1, v from t',
+  'select k from t except all select k + 1 from t',
+  'select a.v, b.ts, b.k, b.one, b.v w from t a left join t b on a.v = b.v',
+  'select ts, row_number() over (partition by k order by v) from t',
+  'select ts, max(k) over (partition by v), min(v) over (partition by k) from t',
+  'select * from t latest on ts partition by k',
+  'select a.ts, b.v from t a asof join t b on (k)',
+]
+
+function run(sql: string, options: RunOptions): ReturnType<typeof runQuery> {
+  const query = queryOfText(sql, database)
+  return runQuery(database.bench, query, tablesOf(query, database), options)
+}
+
+describe('bounds', () => {
+  for (const sql of statements) {
+    test(sql, () => {
+      const full = watchedFiles(1000)
+      expect(() => run(sql, { memoryLeft, temporary: full.temporary })).toThrow(/the disk is nearly full/)
+      expect(full.open()).toBe(0)
+      const bounded = watchedFiles()
+      const options = { memoryLeft, temporary: bounded.temporary, spillBytesMax: 400_000 }
+      expect(() => run(sql, options)).toThrow(ResourceError)
+      expect(() => run(sql, options)).toThrow(/limit=400000, setting=query.spill.bytes.max/)
+      expect(bounded.open()).toBe(0)
+      expect(run(sql, { memoryLeft, temporary: bounded.temporary, spillBytesMax: 1e9 }).rows.length).toBeGreaterThan(
+        100,
+      )
+      expect(bounded.open()).toBe(0)
+      expect(readdirSync(directory)).toEqual([])
+    })
+  }
+})
+
+describe('a cancelled query', () => {
+  for (const sql of statements) {
+    test(sql, () => {
+      const { memory, allocator, kernels } = database.bench
+      const ballast = ballastOf(database.bench, memoryLeft)
+      const before = allocator.used(budgets.queries)
+      const { open, temporary } = watchedFiles()
+      const messages: FromQueryThread[] = []
+      const loop = new QueryLoop({
+        ...{ memory, allocator, kernels, partAccess: noParts, temporary },
+        clock: { nowMicros: () => 1_700_000_000_000_000, monotonicMs: () => performance.now() },
+        post: (message) => messages.push(message),
+      })
+      const query = queryOfText(sql, database)
+      try {
+        // Rows are counted, so the query does not wait for its client.
+        loop.receive(runMessage(query, tablesOf(query, database), { encoding: { kind: 'count' } }))
+        while (open() < 6 && !messages.some(({ kind }) => kind === 'end' || kind === 'error')) loop.step()
+        expect(open()).toBeGreaterThan(0)
+        loop.receive({ kind: 'cancel', queryId: 1, reason: 'enough' })
+        loop.step()
+        expect(messages.at(-1)).toMatchObject({ kind: 'error', error: { message: expect.stringContaining('enough') } })
+        expect(open()).toBe(0)
+        expect(allocator.used(budgets.queries)).toBe(before)
+      } finally {
+        loop.close()
+        allocator.free(ballast)
+      }
+    })
+  }
+})
+
+describe('rows of one key', () => {
+  test.each([
+    "select one, string_agg(v, ',') s from t group by one",
+    'select ts, row_number() over (partition by one order by v) from t',
+    'select a.v, b.v from t a join t b on a.one = b.one and a.k = b.k + 1',
+  ])('%s', (sql) => {
+    const { open, temporary } = watchedFiles()
+    const outcome = (() => {
+      try {
+        return run(sql, { memoryLeft, temporary }).rows.length
+      } catch (error) {
+        return error instanceof Error ? error.message : ''
+      }
+    })()
+    // Where the operator needs the rows together, the error names the setting.
+    if (typeof outcome === 'string') expect(outcome).toMatch(/out of memory.*setting=memory.bytes/)
+    expect(open()).toBe(0)
+  })
+})
+
+test('files whose name a killed process has left are removed', () => {
+  writeFileSync(join(directory, 'query-1-2-3'), 'x')
+  writeFileSync(join(directory, 'other'), 'x')
+  removeLeftFiles({ files: nodeFiles(), directory })
+  expect(readdirSync(directory)).toEqual(['other'])
+  rmSync(join(directory, 'other'))
+})

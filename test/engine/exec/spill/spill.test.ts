@@ -1,0 +1,209 @@
+// Goal: operators that outgrow their memory return the same rows, in the same order, as with enough memory.
+// Method: random statements over random tables, run with enough memory and with so little that the operator partitions
+// its rows, at the smallest limit several times. Sums of doubles may differ in the last digits, since the rows are added
+// in another order.
+
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { nodeFiles } from '../../../../engine/base/files.js'
+import { type TemporaryFiles, temporaryFiles } from '../../../../engine/storage/part/temporary-files.js'
+import { dataType } from '../../../../engine/types/column-types.js'
+import type { Value } from '../../../../engine/types/value.js'
+import { createRandom, type Random } from '../../../support/random.js'
+import { runs } from '../../../support/runs.js'
+import { createBench, runQuery } from '../exec-support.js'
+import { type Database, makeDatabase, queryOfText, tablesOf } from '../statement-support.js'
+
+const columns = [
+  { name: 'ts', type: dataType('TIMESTAMP') },
+  { name: 'l', type: dataType('LONG') },
+  { name: 'i', type: dataType('INT') },
+  { name: 's', type: dataType('SHORT') },
+  { name: 'd', type: dataType('DOUBLE') },
+  { name: 'f', type: dataType('FLOAT') },
+  { name: 'v', type: dataType('VARCHAR') },
+  { name: 'sym', type: dataType('SYMBOL') },
+  { name: 'u', type: dataType('UUID') },
+  { name: 'few', type: dataType('SYMBOL') },
+  { name: 'c', type: dataType('CHAR') },
+]
+const start = 1_710_000_000_000_000n
+const keysMax = 12_000
+
+function rowsOf(random: Random, count: number): Value[][] {
+  const or = <T extends Value>(value: T): T | null => (random.chance(0.004) ? null : value)
+  return Array.from({ length: count }, (_, row) => [
+    start + BigInt(row) * 1_000n,
+    or(BigInt(random.below(keysMax)) * 1_000_000_007n),
+    or(random.below(keysMax)),
+    random.between(-30_000, 30_000),
+    or(random.chance(0.004) ? random.pick([0, -0]) : random.below(keysMax) / 4),
+    or(Math.fround(random.below(keysMax) / 8)),
+    or(random.chance(0.004) ? '' : `text ${random.below(keysMax)} of more than a few bytes`),
+    or(`s${random.below(keysMax)}`),
+    or(BigInt(random.below(keysMax))),
+    or(`few ${random.below(4)}`),
+    random.pick(['', 'a', 'b']),
+  ])
+}
+
+const keys = ['l', 'i', 's', 'd', 'f', 'v', 'sym', 'u'] as const
+const aggregates = [
+  'count()',
+  'sum(i)',
+  'sum(d)',
+  'avg(l)',
+  'min(d)',
+  'max(v)',
+  'first(v)',
+  'last(sym)',
+  'first(l)',
+  'last(d)',
+  'count_distinct(i)',
+  'count_distinct(v)',
+  "string_agg(few, ',')",
+  'approx_percentile(d, 0.5)',
+  'stddev(i)',
+] as const
+
+function groupBy(random: Random): string {
+  const own = [...new Set([random.pick(keys), random.pick(keys), random.pick(['few', 'c'])])]
+  const chosen = own.slice(0, random.between(1, own.length))
+  const calls = [random.pick(aggregates), random.pick(aggregates), random.pick(aggregates)]
+  return `select ${chosen.join()}, ${calls.map((call, index) => `${call} a${index}`).join()} from t group by ${chosen.join()}`
+}
+
+function distinct(random: Random): string {
+  const chosen = [...new Set([random.pick(keys), random.pick(keys), 'few'])]
+  return random.pick([
+    `select distinct ${chosen.join()} from t`,
+    `select count() from (select distinct ${chosen.join()} from t)`,
+  ])
+}
+
+function sets(random: Random): string {
+  const [a, b] = [random.pick(keys), random.pick(keys)]
+  const operation = random.pick(['union', 'except', 'intersect', 'except all', 'intersect all'])
+  return `select ${a}, ${b} from t ${operation} select ${a}, ${b} from r`
+}
+
+const pairs = ['t.l = r.l', 't.i = r.i', 't.v = r.v', 't.sym = r.sym', 't.sym = r.v', 't.u = r.u', 't.d = r.d'] as const
+
+function joins(random: Random): string {
+  const kind = random.pick(['join', 'left join', 'right join', 'full join'])
+  const on = [random.pick(pairs), ...(random.chance(0.3) ? ['t.few = r.few'] : [])].join(' and ')
+  return random.pick([
+    `select t.ts, t.l, r.v, r.i from t ${kind} r on ${on}`,
+    `select count(), sum(t.i), min(r.v) from t ${kind} r on ${on}`,
+    `select t.ts, r.ts, t.i, r.s from t ${kind} r on ${on} and t.s < r.s`,
+  ])
+}
+
+function windows(random: Random): string {
+  const key = random.pick(keys)
+  const call = random.pick([
+    `row_number() over (partition by ${key} order by i, ts)`,
+    `sum(i) over (partition by ${key} order by s rows between 2 preceding and current row)`,
+    `avg(d) over (partition by ${key})`,
+    `lag(v) over (partition by ${key} order by l, ts)`,
+    `row_number() over (partition by ${key})`,
+    `rank() over (partition by ${key} order by s)`,
+    `max(i) over (partition by ${key}, few)`,
+  ])
+  const other = random.pick([
+    '',
+    `, count() over (partition by ${random.pick(keys)})`,
+    ', row_number() over (order by ts)',
+  ])
+  return `select ts, v, ${call} w${other} from t`
+}
+
+function latest(random: Random): string {
+  const chosen = [...new Set([random.pick(keys), ...(random.chance(0.3) ? ['few'] : [])])]
+  return random.pick([
+    `select ts, i, v from t latest on ts partition by ${chosen.join()}`,
+    `select ts, i, v from (select * from t where s > -20000) latest on ts partition by ${chosen.join()}`,
+  ])
+}
+
+function asof(random: Random): string {
+  const kind = random.pick(['asof', 'lt'])
+  const key = random.pick(['l', 'i', 'v', 'sym', 'u'])
+  return `select t.ts, t.i, r.ts, r.v from t ${kind} join r on (${key})`
+}
+
+const makers = { groupBy, distinct, sets, joins, windows, latest, asof } as const
+
+let directory: string
+let database: Database
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'penstock-spill-'))
+  const random = createRandom(11)
+  const bench = createBench(64)
+  const table = (name: string, count: number) => {
+    const rows = rowsOf(random, count)
+    const half = count >> 1
+    return { name, columns, memtables: [rows.slice(0, half), rows.slice(half)], timestampId: 0 }
+  }
+  database = makeDatabase(bench, [table('t', 40_000), table('r', 60_000)])
+})
+afterAll(() => rmSync(directory, { recursive: true }))
+
+/** Temporary files, counted. */
+function countedFiles(): { readonly created: () => number; readonly temporary: TemporaryFiles } {
+  let created = 0
+  const files = nodeFiles()
+  const temporary = temporaryFiles({
+    ...{ directory, memory: database.bench.memory, threadId: 1 },
+    files: {
+      ...files,
+      open: (path, mode) => {
+        created++
+        return files.open(path, mode)
+      },
+    },
+  })
+  return { created: () => created, temporary }
+}
+
+function same(a: Value | undefined, b: Value | undefined): boolean {
+  if (typeof a !== 'number' || typeof b !== 'number') return String(a) === String(b)
+  return Object.is(a, b) || Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b))
+}
+
+function expectSame(rows: readonly (readonly Value[])[], expected: readonly (readonly Value[])[]): void {
+  const wrong = expected.findIndex((row, at) => row.some((value, column) => !same(rows[at]?.[column], value)))
+  expect({ count: rows.length, wrong, row: rows[wrong] }).toEqual({ count: expected.length, wrong: -1, row: undefined })
+}
+
+/** A sixteenth of all memory is reserved for queries that have sent rows. */
+const limits = [10, 7, 6].map((mebibytes) => mebibytes * 1024 * 1024)
+
+describe('the result is that of an operator with enough memory', () => {
+  for (const [name, make] of Object.entries(makers)) {
+    test(name, () => {
+      const random = createRandom(name.length * 31 + 5)
+      let created = 0
+      for (let run = 0; run < runs(30, 5); run++) {
+        const sql = make(random)
+        const query = queryOfText(sql, database)
+        const tables = tablesOf(query, database)
+        const expected = runQuery(database.bench, query, tables).rows
+        for (const memoryLeft of limits) {
+          const files = countedFiles()
+          const { temporary } = files
+          try {
+            expectSame(runQuery(database.bench, query, tables, { temporary, memoryLeft }).rows, expected)
+          } catch (error) {
+            throw new Error(`${sql} with ${memoryLeft} bytes: ${error instanceof Error ? error.message : error}`)
+          }
+          created += files.created()
+        }
+      }
+      expect(created).toBeGreaterThan(0)
+      expect(readdirSync(directory)).toEqual([])
+    })
+  }
+})
