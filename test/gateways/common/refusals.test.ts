@@ -32,7 +32,7 @@ test('addresses without number share one record', () => {
   const { logged, note } = refusals()
   for (let index = 0; index < 3000; index++) note(`2001:db8::${index.toString(16)}`)
   expect(logged.length).toBe(1001)
-  expect(logged.at(-1)).toContain('more addresses')
+  expect(logged.at(-1)).toContain('further addresses')
   nowMs = 60_000
   note('192.0.2.9')
   expect(logged.at(-1)).toContain('[from=192.0.2.9]')
