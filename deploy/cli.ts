@@ -2,15 +2,16 @@
 // package commander.
 
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError, InvalidArgumentError, Option } from 'commander'
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { launchAhead } from '../engine/threads/launch.js'
 import type { BackupFlags, CheckFlags } from './cli/cli-backup.js'
 import type { DemoFlags } from './cli/cli-demo.js'
 import { type ExportFlags, exportFormats } from './cli/cli-export.js'
 import { type ImportFlags, importFormats } from './cli/cli-import.js'
 import type { RepairFlags } from './cli/cli-repair.js'
-import { type SqlFlags, sqlFormats } from './cli/cli-sql.js'
 import { exitCodes, ToolError } from './cli/http-client.js'
+import { completionScript, shells } from './cli/shell-completions.js'
+import { type SqlFlags, sqlFormats } from './cli/sql-answer.js'
 import { defaultRoot } from './root/root-folder.js'
 
 interface StartFlags {
@@ -42,6 +43,7 @@ async function main(): Promise<void> {
   addRestore(program)
   addRepair(program)
   addUser(program)
+  addCompletions(program)
   await program.parseAsync()
 }
 
@@ -264,6 +266,30 @@ function addUser(program: Command): void {
     .action(async (flags: RepairFlags) => {
       const { runUserReset } = await import('./cli/cli-repair.js')
       await runUserReset(flags)
+    })
+}
+
+function addCompletions(program: Command): void {
+  program
+    .command('completions')
+    .description('print a script that completes commands and options in a shell')
+    .addArgument(new Argument('<shell>').choices(shells))
+    .addHelpText(
+      'after',
+      `
+bash: penstock completions bash > ~/.local/share/bash-completion/completions/penstock
+zsh:  penstock completions zsh > "\${fpath[1]}/_penstock"
+fish: penstock completions fish > ~/.config/fish/completions/penstock.fish`,
+    )
+    .action((shell: string) => {
+      const described = program.commands.map((command) => ({
+        name: command.name(),
+        description: command.description(),
+        options: command.options.map(({ long, short, description, argChoices }) => ({
+          ...{ long: long ?? '', short: short ?? '', description, choices: argChoices ?? [] },
+        })),
+      }))
+      process.stdout.write(completionScript(shell, described))
     })
 }
 

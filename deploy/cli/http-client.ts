@@ -16,11 +16,19 @@ export interface ServerFlags {
 /** An error with the exit status of the tool. */
 export class ToolError extends Error {
   readonly exitCode: number
+  /** Offset in the statement; 0 if unknown. */
+  readonly position: number
+  /** The message without its place and suggestion. */
+  readonly bare: string
+  readonly hint: string
 
-  constructor(message: string, exitCode: number = exitCodes.refused) {
+  constructor(message: string, exitCode: number = exitCodes.refused, place = { position: 0, bare: '', hint: '' }) {
     super(message)
     this.name = 'ToolError'
     this.exitCode = exitCode
+    this.position = place.position
+    this.bare = place.bare
+    this.hint = place.hint
   }
 }
 
@@ -35,7 +43,7 @@ export interface Reply {
 }
 
 export interface Client {
-  get(path: string, query: Readonly<Record<string, string>>): Promise<Reply>
+  get(path: string, query: Readonly<Record<string, string>>, signal?: AbortSignal): Promise<Reply>
   post(path: string, query: Readonly<Record<string, string>>, body: PostBody, type: string): Promise<Reply>
   close(): Promise<void>
 }
@@ -69,7 +77,8 @@ export function openClient(flags: ServerFlags): Client {
     }
   }
   return {
-    get: (path, query) => send('GET', path, query, { headers: authorization }),
+    get: (path, query, signal) =>
+      send('GET', path, query, { headers: authorization, ...(signal === undefined ? {} : { signal }) }),
     post: (path, query, body, type) =>
       send('POST', path, query, { body, headers: { ...authorization, 'content-type': type } }),
     close: () => dispatcher.close(),
@@ -128,21 +137,31 @@ function unreachable({ origin }: URL, error: unknown): ToolError {
 
 /** The error message of a failed response. */
 export async function refusalText(reply: Reply): Promise<string> {
-  const text = (await reply.body.text()).trim()
-  if (reply.status === 401 || reply.status === 403) {
-    return `the server rejects these credentials, or they lack the right [status=${reply.status}]${text === '' ? '' : `: ${messageOf(text)}`}`
-  }
-  return text === '' ? `the server answered with status ${reply.status}` : messageOf(text)
+  return (await refusalOf(reply)).message
 }
 
-function messageOf(text: string): string {
+/** The error of a failed response, with the place in the statement. */
+export async function refusalOf(reply: Reply): Promise<ToolError> {
+  const text = (await reply.body.text()).trim()
+  if (reply.status === 401 || reply.status === 403) {
+    return new ToolError(
+      `the server rejects these credentials, or they lack the right [status=${reply.status}]${text === '' ? '' : `: ${errorIn(text).message}`}`,
+    )
+  }
+  return text === '' ? new ToolError(`the server answered with status ${reply.status}`) : errorIn(text)
+}
+
+function errorIn(text: string): ToolError {
   try {
     const { error, message, status, position, hint } = JSON.parse(text) as Record<string, unknown>
     const words = error ?? message ?? status
-    if (typeof words !== 'string') return text
-    const placed = typeof position === 'number' && position > 0 ? `${words} [position=${position}]` : words
-    return typeof hint === 'string' ? `${placed}; ${hint}` : placed
+    if (typeof words !== 'string') return new ToolError(text)
+    const offset = typeof position === 'number' ? position : 0
+    const placed = offset > 0 ? `${words} [position=${offset}]` : words
+    const suggestion = typeof hint === 'string' ? hint : ''
+    const place = { position: offset, bare: words, hint: suggestion }
+    return new ToolError(suggestion === '' ? placed : `${placed}; ${suggestion}`, exitCodes.refused, place)
   } catch {
-    return text
+    return new ToolError(text)
   }
 }

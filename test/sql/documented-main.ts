@@ -9,7 +9,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
-import { splitStatements } from '../../deploy/cli/cli-sql.js'
+import { splitStatements } from '../../deploy/cli/sql-answer.js'
 import { TestServer } from '../support/server.js'
 import { repositoryRoot } from '../support/source-tree.js'
 

@@ -15,7 +15,7 @@ import {
 import { button, element, errorText, notify, saveBlob, select } from './dom.js'
 import { narrowed, refine, sampleInterval, type TimeRange } from './refine.js'
 import { type ChartStyle, drawPlot, type Plot, resolvedColour } from './uplot.js'
-import { type Column, isNumeric, isText, isTime, type Row } from './values.js'
+import { type Column, grouped, isNumeric, isText, isTime, type Row } from './values.js'
 
 const colours = [
   '#2a8f85',
@@ -38,6 +38,8 @@ const pointsPerPixel = 0.5
 interface Rows {
   readonly columns: readonly Column[]
   readonly rows: readonly Row[]
+  /** Whether the result has more rows, which are not drawn. */
+  readonly more: boolean
 }
 
 export class ChartView {
@@ -142,6 +144,9 @@ export class ChartView {
     const zoomed = this.#range !== null
     parts.push(
       element('span', { className: 'grow' }),
+      this.#shown.more
+        ? element('span', { className: 'warning' }, `the first ${grouped(this.#shown.rows.length)} rows`)
+        : null,
       this.#interval === null ? null : element('span', { className: 'quiet' }, `SAMPLE BY ${this.#interval}`),
       zoomed ? button('Whole range', () => this.#reset(), { title: 'Double click does the same' }) : null,
       button('', () => this.#save(), { icon: 'download', title: 'Save the chart as an image', className: 'quiet' }),

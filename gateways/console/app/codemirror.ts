@@ -29,9 +29,9 @@ import {
   type ViewUpdate,
 } from '@codemirror/view'
 import { tags } from '@lezer/highlight'
-import type { Completion, Suggestion } from './complete.js'
+import type { Completion, Suggestion } from '../../common/sql-completion.js'
+import { statementAt } from '../../common/sql-text.js'
 import { keywordList } from './format-sql.js'
-import { statementAt } from './statements.js'
 
 export interface EditorOptions {
   readonly host: HTMLElement

@@ -1,7 +1,7 @@
 // Formats SQL: keywords in upper case, each clause on a line, long lists one item a line. It only changes white space and
 // the case of keywords, so the meaning of a statement cannot change; formatting twice changes nothing.
 
-import { statementsOf, type Token, tokensOf } from './statements.js'
+import { statementsOf, type Token, tokensOf } from '../../common/sql-text.js'
 
 const lineCharactersMax = 100
 const indentation = '  '

@@ -1,7 +1,7 @@
 // Earlier statements, newest first. Those that may contain a secret are not kept.
 
+import { mentionsSecret } from '../../common/sql-text.js'
 import { button, byId, element } from './dom.js'
-import { mentionsSecret } from './statements.js'
 import { isStrings, recall, remember } from './storage.js'
 
 const keptMax = 200

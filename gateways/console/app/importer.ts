@@ -1,11 +1,11 @@
 // The import view: a dropped file is previewed, its types can be changed, and it is sent with progress. CSV files go to
 // /imp, line protocol to /write in requests of whole lines. What was rejected is listed with the reason.
 
+import { literal } from '../../common/sql-text.js'
 import { pathOf, rowsOf, upload } from './api.js'
 import { type CsvPreview, importTypes, previewCsv } from './csv-preview.js'
 import { button, byId, element, errorText, select, show } from './dom.js'
 import { asList, asNumber, asText, isObject, objectIn } from './json.js'
-import { literal } from './statements.js'
 import { plainTable } from './table-details.js'
 import { grouped, sizeText } from './values.js'
 

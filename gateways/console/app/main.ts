@@ -1,5 +1,6 @@
 // The console: connects its parts, shows the view that the address names, and applies the colours that the user chose.
 
+import { quoted } from '../../common/sql-text.js'
 import { serverVersion } from './api.js'
 import { button, byId, errorText, makeSplitter, notify, show } from './dom.js'
 import { openImport } from './importer.js'
@@ -8,7 +9,6 @@ import { Schema, type Table } from './schema.js'
 import { SchemaTree } from './schema-tree.js'
 import { openSignIn } from './sign-in.js'
 import { openStartPage } from './start-page.js'
-import { quoted } from './statements.js'
 import { isNumber, isString, recall, remember } from './storage.js'
 import { openDetails } from './table-details.js'
 import { Workspace } from './workspace.js'

@@ -5,8 +5,8 @@
 // Every page runs the query again, behind the rows that it skips. A table that is written to meanwhile can therefore
 // show a row twice, or not at all, at the seam of two pages: an ORDER BY with a time range avoids that.
 
+import { isQuery, quoted } from '../../common/sql-text.js'
 import { countRows, execute, type RowsAnswer } from './api.js'
-import { isQuery, quoted } from './statements.js'
 import { type Column, compareValues, type Row } from './values.js'
 
 export interface Sorting {

@@ -1,7 +1,7 @@
 // Rewrites a SAMPLE BY query for a zoomed chart: the same query over a shorter time range, with an interval that gives
 // about as many points as the chart has room for.
 
-import { literal, quoted, type Token, tokensOf } from './statements.js'
+import { literal, quoted, type Token, tokensOf } from '../../common/sql-text.js'
 
 /** Milliseconds of the intervals that a zoom may choose. */
 const steps: readonly (readonly [interval: string, ms: number])[] = [

@@ -116,7 +116,7 @@ export class Result {
     const chart =
       firstChoice(rows.columns) === null
         ? null
-        : new ChartView(this.job.sql, { columns: rows.columns, rows: rows.loaded() })
+        : new ChartView(this.job.sql, { columns: rows.columns, rows: rows.loaded(), more: !rows.isComplete })
     const count = button('Count all', () => void this.#count(rows), { title: 'Runs the query to count its rows' })
     const paintStatus = (): void => {
       const server = element('span', { className: 'server-time' }, ` · server ${durationText(serverMs)}`)

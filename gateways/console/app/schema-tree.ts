@@ -1,9 +1,9 @@
 // The tree of tables and views, with their columns. It follows the pattern of a tree for keyboards: arrow keys move and
 // open, Enter queries a table or inserts a column, and the row of buttons of a table has the same by pointer.
 
+import { quoted } from '../../common/sql-text.js'
 import { button, byId, element, errorText, icon, show } from './dom.js'
 import type { Schema, Table, TableColumn } from './schema.js'
-import { quoted } from './statements.js'
 import { grouped } from './values.js'
 
 const shownMax = 1000

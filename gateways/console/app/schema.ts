@@ -1,9 +1,9 @@
 // What the server has: tables and views, their columns, and the words of its SQL. Lists are fetched once and again on
 // request; columns of a table when they are first needed.
 
+import type { CompletionInput, Language } from '../../common/sql-completion.js'
+import { literal } from '../../common/sql-text.js'
 import { rowsOf } from './api.js'
-import type { CompletionInput, Language } from './complete.js'
-import { literal } from './statements.js'
 import type { Column } from './values.js'
 
 type TableKind = 'table' | 'view' | 'materialized view'

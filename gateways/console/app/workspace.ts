@@ -1,13 +1,13 @@
 // The query view: editor tabs, the tools above the editor, the history, and the pane of results.
 
+import { complete } from '../../common/sql-completion.js'
+import { mentionsSecret, statementAt, statementsOf } from '../../common/sql-text.js'
 import { type Draft, SqlEditor } from './codemirror.js'
-import { complete } from './complete.js'
 import { button, byId, element, makeSplitter, show } from './dom.js'
 import { formatSql } from './format-sql.js'
 import { paintHistory, rememberStatement } from './history.js'
 import { Result } from './results.js'
 import type { Schema } from './schema.js'
-import { mentionsSecret, statementAt, statementsOf } from './statements.js'
 import { isNumber, recall, remember } from './storage.js'
 
 interface Tab {

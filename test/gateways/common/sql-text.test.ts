@@ -1,9 +1,8 @@
-// Goal: the console finds the statement that a user means, formats it without changing its meaning, and reads any text
-// without failing. The splitter and the formatter are tested with random texts, too.
+// Goal: the console and the prompt find the statement that a user means and read any text without failing; the formatter
+// changes no meaning. The splitter and the formatter are tested with random texts, too.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { formatSql } from '../../../../gateways/console/app/format-sql.js'
 import {
   isQuery,
   literal,
@@ -12,7 +11,8 @@ import {
   statementAt,
   statementsOf,
   tokensOf,
-} from '../../../../gateways/console/app/statements.js'
+} from '../../../gateways/common/sql-text.js'
+import { formatSql } from '../../../gateways/console/app/format-sql.js'
 
 const texts = (sql: string): string[] => statementsOf(sql).map(({ text }) => text)
 

@@ -1,8 +1,13 @@
 // Completion of SQL at an offset of a statement: columns of the tables that it names, tables after FROM and JOIN, functions
 // and keywords. Pure: what the server has is passed in.
 
-import { quoted, statementsOf, type Token, tokensOf } from './statements.js'
-import type { Column } from './values.js'
+import { quoted, statementsOf, type Token, tokensOf } from './sql-text.js'
+
+/** A column of a table, as far as completion shows it. */
+interface Column {
+  readonly name: string
+  readonly type: string
+}
 
 export interface Suggestion {
   readonly label: string

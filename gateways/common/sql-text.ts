@@ -1,5 +1,5 @@
 // Splits SQL text into tokens and statements, without parsing it: comments, strings, quoted names and dollar-quoted
-// strings may contain semicolons. Positions are offsets in UTF-16 units, as everywhere in the console.
+// strings may contain semicolons. Positions are offsets in UTF-16 units.
 
 type TokenKind = 'comment' | 'string' | 'name' | 'number' | 'word' | 'symbol' | 'space'
 

@@ -1,9 +1,9 @@
 // Goal: completion suggests what can stand at the cursor, and the preview of a CSV file shows what the server will find.
 
 import { describe, expect, test } from 'vitest'
-import { complete, sourcesOf } from '../../../../gateways/console/app/complete.js'
-import { columnName, parseCsv, previewCsv } from '../../../../gateways/console/app/csv-preview.js'
-import { snippetsFor } from '../../../../gateways/console/app/snippets.js'
+import { complete, sourcesOf } from '../../../gateways/common/sql-completion.js'
+import { columnName, parseCsv, previewCsv } from '../../../gateways/console/app/csv-preview.js'
+import { snippetsFor } from '../../../gateways/console/app/snippets.js'
 
 const input = {
   tables: [

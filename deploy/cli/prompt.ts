@@ -1,0 +1,214 @@
+// The prompt of `penstock sql`: statements over several lines, a history that survives, completion, and commands that begin
+// with a backslash. Ctrl-C cancels the running statement on the server, or clears what was typed; it does not leave.
+
+import { appendFileSync, chmodSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface, type Interface } from 'node:readline'
+import { mentionsSecret, tokensOf } from '../../gateways/common/sql-text.js'
+import { type Client, ToolError } from './http-client.js'
+import { page } from './pager.js'
+import { runCommand } from './prompt-commands.js'
+import { openCompleter } from './prompt-completion.js'
+import type { PromptControls, PromptState, Terminal } from './prompt-state.js'
+import {
+  type Answer,
+  answerOf,
+  errorLines,
+  type Format,
+  isEmpty,
+  type SqlFlags,
+  splitStatements,
+} from './sql-answer.js'
+
+const historyMax = 1000
+const prompts = { ready: 'penstock> ', more: '      ... ' } as const
+
+export function ownTerminal(): Terminal {
+  const historyFile = process.env['PENSTOCK_HISTORY'] ?? join(homedir(), '.penstock_history')
+  return { input: process.stdin, output: process.stdout, historyFile: historyFile === '' ? null : historyFile }
+}
+
+export async function converse(client: Client, format: Format, flags: SqlFlags, terminal: Terminal): Promise<void> {
+  const prompt = new Prompt(client, format, flags, terminal)
+  await prompt.run()
+}
+
+class Prompt implements PromptControls {
+  readonly client: Client
+  readonly flags: SqlFlags
+  readonly state: PromptState
+  readonly terminal: Terminal
+  readonly #lines: Interface
+  #waiting = ''
+  #running: AbortController | null = null
+  #isOver = false
+
+  constructor(client: Client, format: Format, flags: SqlFlags, terminal: Terminal) {
+    this.client = client
+    this.flags = flags
+    this.terminal = terminal
+    const timing = flags.timings === true
+    this.state = { format, expanded: 'off', timing, pager: true, outputFile: null, last: '' }
+    const complete = openCompleter(client, () => this.#waiting)
+    this.#lines = createInterface({
+      ...{ input: terminal.input, output: terminal.output, terminal: true, prompt: prompts.ready },
+      ...{ history: readHistory(terminal.historyFile), historySize: historyMax, removeHistoryDuplicates: true },
+      completer: (line: string, done: (error: Error | null, result: [string[], string]) => void) => {
+        complete(line).then(
+          (result) => done(null, result),
+          () => done(null, [[], line]),
+        )
+      },
+    })
+  }
+
+  async run(): Promise<void> {
+    this.#lines.on('SIGINT', () => this.#interrupt())
+    this.write('\\? lists the commands, \\q leaves.\n')
+    this.#lines.prompt()
+    for await (const line of this.#lines) {
+      await this.#take(line)
+      if (this.#isOver) break
+      this.#lines.setPrompt(isEmpty(this.#waiting) ? prompts.ready : prompts.more)
+      this.#lines.prompt()
+    }
+    this.#lines.close()
+    if (!this.#isOver) this.write('\n')
+  }
+
+  leave(): void {
+    this.#isOver = true
+  }
+
+  write(text: string): void {
+    this.terminal.output.write(text)
+  }
+
+  takeWaiting(): string {
+    const text = this.#waiting
+    this.#waiting = ''
+    return text
+  }
+
+  async runText(text: string): Promise<boolean> {
+    const { statements, rest } = splitStatements(text)
+    this.#waiting = rest
+    for (const statement of statements) {
+      if (isEmpty(statement)) continue
+      this.#remember(statement)
+      if (!(await this.runStatement(statement))) return false
+    }
+    return true
+  }
+
+  async runStatement(sql: string): Promise<boolean> {
+    this.state.last = sql
+    const begunMs = performance.now()
+    const succeeded = await this.guarded(async (signal) => {
+      const answer = await answerOf(this.client, sql, { ...this.flags, signal })
+      await this.#show(answer)
+    }, sql)
+    if (this.state.timing) this.write(`Time: ${(performance.now() - begunMs).toFixed(1)} ms\n`)
+    return succeeded
+  }
+
+  async guarded(work: (signal: AbortSignal) => Promise<void>, sql = ''): Promise<boolean> {
+    const running = new AbortController()
+    this.#running = running
+    try {
+      await work(running.signal)
+      return true
+    } catch (error) {
+      if (!(error instanceof ToolError)) throw error
+      this.write(running.signal.aborted ? 'cancelled\n' : errorLines(error, sql))
+      return false
+    } finally {
+      this.#running = null
+    }
+  }
+
+  async aside(work: () => Promise<void>): Promise<void> {
+    this.#lines.pause()
+    try {
+      await work()
+    } finally {
+      this.#lines.resume()
+    }
+  }
+
+  async #show(answer: Answer): Promise<void> {
+    const { format, expanded, outputFile } = this.state
+    const columns = this.terminal.output.columns ?? 80
+    const isTable = format === 'table'
+    const isWide = (): boolean => widest(answer.render('table')) > columns
+    const isExpanded = isTable && (expanded === 'on' || (expanded === 'auto' && isWide()))
+    const text = answer.render(isExpanded ? 'vertical' : format)
+    if (outputFile !== null) return appendFileSync(outputFile, text)
+    await page(this, text)
+  }
+
+  async #take(line: string): Promise<void> {
+    if (isEmpty(this.#waiting) && line.startsWith('\\')) {
+      await runCommand(this, line)
+      return
+    }
+    await this.runText(`${this.#waiting}${line}\n`)
+  }
+
+  #interrupt(): void {
+    if (this.#running !== null) {
+      this.#running.abort()
+      return
+    }
+    this.#waiting = ''
+    this.write('^C\n')
+    this.#lines.write(null, { ctrl: true, name: 'e' })
+    this.#lines.write(null, { ctrl: true, name: 'u' })
+    this.#lines.setPrompt(prompts.ready)
+    this.#lines.prompt()
+  }
+
+  /** A statement is one entry, on one line. Statements that mention secrets are not kept. */
+  #remember(statement: string): void {
+    const { historyFile } = this.terminal
+    if (historyFile === null || mentionsSecret(statement)) return
+    const entry = `${oneLine(statement)};\n`
+    if (entry.trimEnd().includes('\n')) return
+    try {
+      appendFileSync(historyFile, entry, { mode: 0o600 })
+      chmodSync(historyFile, 0o600)
+    } catch {
+      // A history that cannot be written is no reason to refuse statements.
+    }
+  }
+}
+
+/** The same statement on one line, unless a string in it has several. */
+function oneLine(statement: string): string {
+  return tokensOf(statement)
+    .map(({ kind, text }) => {
+      if (kind === 'space') return ' '
+      return kind === 'comment' && text.startsWith('--') ? `/*${text.slice(2)} */` : text
+    })
+    .join('')
+    .trim()
+}
+
+function widest(text: string): number {
+  return text.split('\n').reduce((most, line) => Math.max(most, line.length), 0)
+}
+
+/** Newest first, as readline wants it. */
+function readHistory(file: string | null): string[] {
+  if (file === null) return []
+  try {
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .slice(-historyMax)
+      .reverse()
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,126 @@
+// One statement of `penstock sql`: sends it to the server and renders its result in each format.
+
+import {
+  csvText,
+  cutText,
+  doneText,
+  type ExecResponse,
+  jsonLinesText,
+  markdownText,
+  parseResponse,
+  tableText,
+  tsvText,
+  verticalText,
+} from './exec-response.js'
+import { type Client, exitCodes, refusalOf, type ServerFlags, ToolError } from './http-client.js'
+
+export interface SqlFlags extends ServerFlags {
+  readonly execute?: string
+  readonly file?: string
+  readonly format?: string
+  readonly limit?: string
+  readonly timings?: boolean
+}
+
+export const sqlFormats = ['table', 'vertical', 'csv', 'tsv', 'json', 'jsonl', 'markdown'] as const
+export type Format = (typeof sqlFormats)[number]
+
+/** How each format shows rows; null: the response as it came. */
+const rowsText: Readonly<Record<Format, ((response: ExecResponse) => string) | null>> = {
+  table: tableText,
+  vertical: verticalText,
+  csv: csvText,
+  tsv: tsvText,
+  json: null,
+  jsonl: jsonLinesText,
+  markdown: markdownText,
+}
+
+export interface Answer {
+  readonly response: ExecResponse
+  render(format: Format): string
+  /** What belongs to the standard error in a format: that there are more rows, and timings. */
+  notes(format: Format): string
+}
+
+export function checkFormat(text: string): Format {
+  const known = sqlFormats.find((name) => name === text)
+  if (known === undefined) throw new ToolError(`--format is one of ${sqlFormats.join(', ')}`, exitCodes.usage)
+  return known
+}
+
+export async function answerOf(
+  client: Client,
+  statement: string,
+  { limit, timings, signal }: Pick<SqlFlags, 'limit' | 'timings'> & { readonly signal?: AbortSignal },
+): Promise<Answer> {
+  const query: Record<string, string> = { query: statement }
+  if (limit !== undefined) query['limit'] = limit
+  if (timings === true) query['timings'] = 'true'
+  const reply = await client.get('exec', query, signal)
+  if (reply.status !== 200) throw await refusalOf(reply)
+  const text = await bodyText(reply.body, signal)
+  const failure = reply.trailers['x-error']
+  if (failure !== undefined) throw new ToolError(decodeURIComponent(failure))
+  const response = parseResponse(text)
+  return {
+    response,
+    render: (format) => rendered(format, text, response),
+    notes: (format) => {
+      const forPeople = format === 'table' || format === 'vertical'
+      const cut = response.capped === true && !forPeople ? `${cutText(response)}\n` : ''
+      if (timings !== true || response.timings === undefined) return cut
+      const { compiler, execute } = response.timings
+      return `${cut}compiled in ${compiler} ms, run in ${execute} ms\n`
+    },
+  }
+}
+
+/** A body that ends because of the signal is a cancelled statement. */
+async function bodyText(body: { text(): Promise<string> }, signal: AbortSignal | undefined): Promise<string> {
+  try {
+    return await body.text()
+  } catch (error) {
+    if (signal?.aborted === true) throw new ToolError('cancelled')
+    throw error
+  }
+}
+
+function rendered(format: Format, text: string, response: ExecResponse): string {
+  const show = rowsText[format]
+  if (show === null) return `${text.trimEnd()}\n`
+  if (response.columns === undefined) return format === 'table' || format === 'vertical' ? doneText(response) : ''
+  return show(response)
+}
+
+/** An error with the line that contains it, a caret below its place, and the suggestion of the server. */
+export function errorLines(error: ToolError, sql: string): string {
+  const { position, bare, hint } = error
+  if (position <= 0 || position > sql.length) return `error: ${error.message}\n`
+  const begin = sql.lastIndexOf('\n', position - 1) + 1
+  const end = sql.indexOf('\n', position)
+  const line = sql.slice(begin, end < 0 ? sql.length : end)
+  const head = `line ${sql.slice(0, begin).split('\n').length}: `
+  const lead = sql.slice(begin, position).replace(/[^\t]/g, ' ')
+  return `error: ${bare}\n${head}${line}\n${' '.repeat(head.length)}${lead}^\n${hint === '' ? '' : `hint: ${hint}\n`}`
+}
+
+export function isEmpty(statement: string): boolean {
+  return statement.replace(/--[^\n]*|\/\*[\s\S]*?\*\//g, '').trim() === ''
+}
+
+/** Splits off complete statements, without their semicolons, from the unfinished rest. */
+export function splitStatements(text: string): { readonly statements: readonly string[]; readonly rest: string } {
+  const statements: string[] = []
+  const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|;|'|"|\/\*/g
+  let begin = 0
+  for (const match of text.matchAll(token)) {
+    const [mark] = match
+    // An unclosed quote or comment extends to the end.
+    if (mark === "'" || mark === '"' || mark === '/*') break
+    if (mark !== ';') continue
+    statements.push(text.slice(begin, match.index).trim())
+    begin = match.index + 1
+  }
+  return { statements, rest: text.slice(begin) }
+}
