@@ -28,7 +28,7 @@ import { hasForm, noMatch } from '../typing/mismatch.js'
 import { unknownFunction, withoutVoid } from './call.js'
 import { bindCatalogCall } from './catalog-calls.js'
 import { bindExpression, rowlessScope } from './expression.js'
-import { bindHorizonJoin } from './horizon-join.js'
+import { bindHorizonJoins } from './horizon-join.js'
 import { bindJoin } from './join.js'
 import { bindLateral, isLateral } from './lateral.js'
 import { columnExpression, sorted } from './order.js'
@@ -46,6 +46,7 @@ export function bindSources({ from, joins }: ast.Select, context: BindContext): 
 }
 
 export function withJoins(relation: Relation, joins: readonly ast.Join[], context: BindContext): Relation {
+  if (joins[0]?.kind === 'horizon') return bindHorizonJoins(relation, joins, context)
   return joins.reduce((left, join) => bindJoined(left, join, context), relation)
 }
 
@@ -55,7 +56,6 @@ function bindJoined(left: Relation, join: ast.Join, context: BindContext): Relat
     const relation = nested(context, source.position, () => bindLateral(left, join, source, context))
     return source.columnAliases.length === 0 ? relation : lateralNames(relation, left, source.columnAliases)
   }
-  if (join.kind === 'horizon') return bindHorizonJoin(left, join, context)
   return join.kind === 'window' ? bindWindowJoin(left, join, context) : bindJoin(left, join, context)
 }
 

@@ -3,8 +3,9 @@
 // shifted time can be read as columns of the join's alias.
 //
 // The plan is an ASOF join: the left rows are cross-joined with the offsets, the shifted time is computed as a column,
-// and the rows are sorted by it.
+// and the rows are sorted by it. Further right sides are joined with these rows in the same way.
 
+import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import { horizonOffsetsMax } from '../../base/limits.js'
 import { ticksPerUnit } from '../../types/timestamp-floor.js'
@@ -18,8 +19,11 @@ import { bindJoin } from './join.js'
 import { columnExpression, sorted, withExtra } from './order.js'
 import { longType } from './per-row.js'
 
-export function bindHorizonJoin(left: Relation, join: ast.Join, context: BindContext): Relation {
-  const { horizon, position } = join
+/** The first join has the offsets. */
+export function bindHorizonJoins(left: Relation, joins: readonly ast.Join[], context: BindContext): Relation {
+  const [first] = joins
+  assert(first !== undefined, 'there is a join')
+  const { horizon, position } = first
   const time = left.plan.columns[left.timestampIndex]
   if (horizon === null || time === undefined)
     throw new SqlError('left side of time series join has no timestamp', position)
@@ -39,7 +43,8 @@ export function bindHorizonJoin(left: Relation, join: ast.Join, context: BindCon
   const columns = [...left.columns, named('offset', width, longType), named('timestamp', width + 1, sum.type)]
   const shifted = withExtra({ plan, columns, timestampIndex: -1, order: 'none' }, [sum])
   const ordered = sorted(shifted, [{ index: width + 1, descending: false, nullsFirst: true }])
-  return { ...bindJoin(ordered, { ...join, kind: 'asof' }, context), timestampIndex: -1, order: 'none' }
+  const joined = joins.reduce((rows, join) => bindJoin(rows, { ...join, kind: 'asof' }, context), ordered)
+  return { ...joined, timestampIndex: -1, order: 'none' }
 }
 
 function ticksOf(offset: ast.HorizonOffset, timestamps: 'TIMESTAMP' | 'TIMESTAMP_NS'): bigint {

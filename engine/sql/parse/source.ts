@@ -237,11 +237,20 @@ export function parseJoins(cursor: Cursor): Join[] {
     }
     const natural = cursor.word === 'natural' && take(cursor, 'natural')
     const kind = parseJoinKind(cursor)
-    if (kind === null) return joins
-    if (joins.length > 0 && (kind === 'horizon' || joins[0]?.kind === 'horizon'))
+    if (kind === null) return withHorizon(joins)
+    if (joins.length > 0 && (kind === 'horizon') !== (joins[0]?.kind === 'horizon'))
       throw new SqlError('horizon join cannot be combined with other joins', position)
+    if (joins.at(-1)?.horizon)
+      throw new SqlError('LIST or RANGE is allowed behind the last HORIZON JOIN alone', position)
     joins.push(parseJoin(cursor, position, kind, natural))
   }
+}
+
+/** The offsets are written behind the last of several HORIZON JOINs, and belong to the first in the syntax tree. */
+function withHorizon(joins: Join[]): Join[] {
+  const [first, ...others] = joins
+  if (first?.kind !== 'horizon' || others.length === 0) return joins
+  return [{ ...first, horizon: others.at(-1)?.horizon ?? null }, ...others.map((join) => ({ ...join, horizon: null }))]
 }
 
 /** Moves past `left outer join` and the like. Null, without moving, if no join begins here. */
@@ -291,7 +300,8 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
   }
   const tolerance = cursor.word === 'tolerance' ? parseTolerance(cursor, kind) : null
   const window = kind === 'window' ? parseWindowJoinRange(cursor, source) : null
-  const horizon = kind === 'horizon' ? parseHorizon(cursor) : null
+  const isLast = !(cursor.word === 'horizon' && peekWord(cursor) === 'join')
+  const horizon = kind === 'horizon' && isLast ? parseHorizon(cursor) : null
   return { position, kind, natural, source, on, using, merges, tolerance, window, horizon }
 }
 
