@@ -223,6 +223,8 @@ export interface Call {
   readonly over: WindowSpecification | null
   /** `unnest(json columns (a int, b text))`: the members of the elements that become columns. */
   readonly jsonColumns?: readonly JsonColumn[]
+  /** An aggregate of SAMPLE BY: what it is in a bucket without rows, whatever FILL says. */
+  readonly fill?: 'prev' | 'linear'
 }
 
 export interface JsonColumn {

@@ -263,6 +263,8 @@ export interface SampleBy {
   readonly to: Expression | null
   readonly fill: readonly FillItem[]
   readonly align: SampleAlign | null
+  /** The column as which the statement names the designated timestamp: any other is an error. */
+  readonly time?: Expression
 }
 
 export type SampleAlign =

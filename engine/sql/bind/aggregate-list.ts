@@ -29,7 +29,7 @@ export class AggregateList {
   }
 }
 
-function keyOf({ name, args, orderBy = [] }: AggregateCall): string {
+function keyOf({ name, args, orderBy = [], fill }: AggregateCall): string {
   const order = orderBy.map(({ expression, key }) => `${expressionKey(expression)}${JSON.stringify(key)}`)
-  return `${name}(${args.map((argument) => expressionKey(argument)).join()})${order.join()}`
+  return `${name}(${args.map((argument) => expressionKey(argument)).join()})${order.join()}${fill ?? ''}`
 }

@@ -161,6 +161,11 @@ export function withoutVoid(call: ast.Call, { parameters }: BindContext): ast.Ca
 export function unknownFunction(call: ast.Call, args: readonly Expression[]): SqlError {
   if (call.args.length === 0 && rowFunctions.has(call.name.toLowerCase()))
     return new SqlError(`cursor function cannot be used as a column [column=${call.name}()]`, call.position)
+  if (/^(locf|interpolate|time_bucket_gapfill)$/i.test(call.name))
+    return new SqlError(
+      `${call.name}() is allowed only as an item of the select list, beside time_bucket_gapfill()`,
+      call.position,
+    )
   if (/^(lo_[a-z0-9_]+|loread|lowrite)$/i.test(call.name))
     return new SqlError(
       `large objects are not supported: store bytes in a BINARY column [function=${call.name}]`,
@@ -310,6 +315,7 @@ export function aggregateCall(call: ast.Call, scope: ExpressionScope): Aggregate
     args: converted,
     type: collectedType(type, args[0], scope.context),
     position: call.position,
+    ...(call.fill === undefined ? {} : { fill: call.fill }),
   }
   return call.orderBy.length === 0 ? bound : { ...bound, orderBy: bindAggregateOrder(call, scope) }
 }

@@ -41,10 +41,14 @@ export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: Sel
   if (input.order !== 'ascending')
     throw new SqlError('base query does not provide ASC order over designated TIMESTAMP column', 0)
   const time = timestampColumn(input)
+  if (sampleBy.time !== undefined) checkTime(sampleBy.time, input, scope)
   const from = bound(sampleBy.from, time, scope)
   const to = bound(sampleBy.to, time, scope)
   const keys = sampleKeys(list, input.timestampIndex)
-  const fills = bindFills(sampleBy, list, keys.length === 0, scope)
+  const fills = bindFills(sampleBy, list, keys.length === 0, scope).map((fill, index): Fill => {
+    const own = list.aggregates[index]?.fill
+    return own === undefined ? fill : own === 'prev' ? { kind: 'prev', of: null } : { kind: 'linear' }
+  })
   const sample: Sample = {
     kind: 'sample',
     columns: [
@@ -59,7 +63,7 @@ export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: Sel
     from,
     to,
     keys,
-    aggregates: [...list.aggregates],
+    aggregates: list.aggregates.map(({ fill: _, ...aggregate }) => aggregate),
     fills,
   }
   list.input = { plan: sample, columns: scopeOf(sample, null), timestampIndex: 0, order: 'ascending' }
@@ -71,6 +75,12 @@ export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: Sel
 function timestampColumn({ plan, timestampIndex }: Relation): Expression {
   const type = plan.columns[timestampIndex]?.type ?? dataType('TIMESTAMP')
   return { kind: 'column', index: timestampIndex, type, position: 0 }
+}
+
+function checkTime(written: ast.Expression, { columns, timestampIndex }: Relation, { context }: ExpressionScope): void {
+  const named = bindExpression(written, { context, columns, aggregates: null, windows: null })
+  if (named.kind !== 'column' || named.index !== timestampIndex)
+    throw new SqlError('the designated timestamp is expected', written.position)
 }
 
 /** The group keys: select items without aggregates that do not read the timestamp. */

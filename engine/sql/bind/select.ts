@@ -10,6 +10,7 @@ import { pgRelation } from '../pg-catalog/catalog.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
 import { asCountCall } from '../scope/bare-count.js'
 import type { BindContext } from '../scope/bind-context.js'
+import { withGapfill } from '../scope/gapfill.js'
 import { hasAggregate } from '../scope/map-syntax.js'
 import { type NamedItem, type NamingRules, outputNames } from '../scope/output-names.js'
 import { unpivoted, withLists } from '../scope/pivot.js'
@@ -66,7 +67,7 @@ export function bindSelect(
     const pivot = withLists(written, written.pivot, (query) => plannedValues(query, context))
     return bindSelect(unpivoted(written, pivot), writtenOrder, context, from)
   }
-  const { select, orderBy } = withWindowJoins(written, writtenOrder)
+  const { select, orderBy } = withWindowJoins(withGapfill(written, context.parameters), writtenOrder)
   const grouped = select.groupAll === true ? groupedByAll(select) : select
   return bindList(grouped, orderBy, bindRows(grouped, context, from), context)
 }

@@ -84,6 +84,8 @@ export interface AggregateCall {
   readonly position: number
   /** Only while binding: the order in which the aggregate needs its rows. The finished plan's input has that order. */
   readonly orderBy?: readonly AggregateOrder[]
+  /** Only while binding: its own FILL. */
+  readonly fill?: 'prev' | 'linear'
 }
 
 export interface AggregateOrder {

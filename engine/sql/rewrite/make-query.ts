@@ -13,6 +13,7 @@ import type {
   SelectItem,
   TableFunction,
   TableSource,
+  TypeName,
 } from '../ast/ast.js'
 
 export function nameAt(name: string, position: number): Name {
@@ -76,4 +77,8 @@ export function numbersTo(count: number, name: string, position: number): TableF
 export function crossJoin(source: TableSource, position: number): Join {
   const plain = { natural: false, on: null, using: [], merges: false, tolerance: null, window: null, horizon: null }
   return { position, kind: 'cross', source, ...plain }
+}
+
+export function typeNamed(name: string, position: number): TypeName {
+  return { position, name, text: name, parameters: [], unit: null, dimensions: 0 }
 }

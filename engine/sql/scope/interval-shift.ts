@@ -14,7 +14,7 @@ import type { Value } from '../../types/value.js'
 import type * as ast from '../ast/ast.js'
 import type { Parameter } from '../catalog.js'
 import { intervalArguments } from '../parse/call.js'
-import { callOf } from '../rewrite/make-query.js'
+import { callOf, typeNamed } from '../rewrite/make-query.js'
 
 /** `time + interval` or `time - interval` as dateadd() calls; null for any other expression. */
 export function shiftedTime(
@@ -140,7 +140,7 @@ function withStride(call: ast.Call, parameters: readonly Parameter[]): ast.Call 
  * The step of `generate_series(from, to, interval '1 day')` in the notation of SAMPLE BY: `1d`. Null for any other
  * step, among them one of months and days, which that notation cannot express.
  */
-function stepText(step: ast.Expression, parameters: readonly Parameter[]): string | null {
+export function stepText(step: ast.Expression, parameters: readonly Parameter[]): string | null {
   if (step.kind === 'string' && parseSampleInterval(step.value.replace(/^-/, '')) !== null) return null
   const span = spanOf(step, parameters)
   if (span === null || span.length === 0 || span.some(({ times }) => times !== null)) return null
@@ -309,10 +309,6 @@ function integer(value: number, position: number): ast.Expression {
 function asInt(operand: ast.Expression): ast.Expression {
   const { position } = operand
   return { kind: 'cast', position, operand, type: typeNamed('int', position) }
-}
-
-function typeNamed(name: string, position: number): ast.TypeName {
-  return { position, name, text: name, parameters: [], unit: null, dimensions: 0 }
 }
 
 function dateadd(unit: string, amount: ast.Expression, time: ast.Expression): ast.Expression {
