@@ -17,8 +17,8 @@ const fills: Readonly<Record<string, NonNullable<ast.Call['fill']>>> = { locf: '
 /** The select with SAMPLE BY, or as it is if it does not fill gaps. */
 export function withGapfill(select: ast.Select, parameters: readonly Parameter[]): ast.Select {
   const bucket = select.items.find(({ expression }) => isCall(expression, bucketName))
-  if (bucket === undefined) return select
-  const call = bucket.expression as ast.Call
+  const call = bucket?.expression
+  if (bucket === undefined || call?.kind !== 'call') return select
   const [width, time, start, finish, ...more] = call.args
   if (width === undefined || time === undefined || more.length > 0)
     throw new SqlError(`${bucketName}() takes a width, a timestamp column, and perhaps start and finish`, call.position)
