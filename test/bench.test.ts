@@ -32,6 +32,7 @@ const suites: readonly (readonly string[])[] = [
   ['http', '--rows', '15000', '--repeats', '20', '--peer', 'duckdb'],
   ['spill', '--rows', '15000'],
   ['latency', '--repeats', '20'],
+  ['clients', '--rows', '15000', '--repeats', '20'],
   ['views', '--rows', '15000'],
   ['disk', '--rows', '15000'],
   ['pg', '--rows', '2000', '--repeats', '20'],

@@ -151,6 +151,8 @@ export interface Engine {
   forgetConnection(connectionId: number): void
   /** Parses, plans and starts one statement. Rejects with an error of base/errors.ts before any row is returned. */
   execute(sql: string, options: ExecuteOptions): Promise<StatementResult>
+  /** Like execute, but a result that is there at once needs no promise. May also throw at once. */
+  run(sql: string, options: ExecuteOptions): StatementResult | Promise<StatementResult>
   /**
    * Returns what an UPDATE or DELETE of one table would change now, including its session's transaction. Throws
    * like execute.

@@ -171,15 +171,13 @@ export class NotReadyError extends Error {
   }
 }
 
-/** Calls `plan` again whenever it was not ready. */
-export async function whenReady<T>(plan: () => T): Promise<T> {
-  for (;;) {
-    try {
-      return plan()
-    } catch (error) {
-      if (!(error instanceof NotReadyError)) throw error
-      await error.ready
-    }
+/** Calls `plan` again whenever it was not ready; returns a promise only then. */
+export function whenReady<T>(plan: () => T): T | Promise<T> {
+  try {
+    return plan()
+  } catch (error) {
+    if (!(error instanceof NotReadyError)) throw error
+    return error.ready.then(() => whenReady(plan))
   }
 }
 

@@ -16,13 +16,13 @@ import type {
   StatementResult,
   VirtualRelation,
 } from '../api/statements.js'
+import { andThen } from '../base/and-then.js'
 import { errorRecord, SqlError, whenReady } from '../base/errors.js'
 import { redactedText } from '../base/secret-text.js'
 import type { CsvShape } from '../csv/shape.js'
 import { setMetric } from '../memory/metrics.js'
-import type { Catalog, QueryActivity } from '../sql/catalog.js'
+import type { Catalog } from '../sql/catalog.js'
 import { certainRows } from '../sql/plan/estimate.js'
-import type { Query } from '../sql/plan/plan.js'
 import { explainColumns } from '../sql/statements/explain.js'
 import { planPreview, planReturning, planRows } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement, SideEffects } from '../sql/statements/planned.js'
@@ -30,7 +30,6 @@ import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChan
 import { shapeOf } from '../threads/csv-client.js'
 import { LineClient } from '../threads/line-client.js'
 import { openLoad } from '../threads/load-client.js'
-import type { RunningQuery } from '../threads/query-pool.js'
 import { QueryRows } from '../threads/query-rows.js'
 import { guardWrite, requireRoom } from '../threads/write-guard.js'
 import { WriterRequests } from '../threads/writer-requests.js'
@@ -58,9 +57,7 @@ import {
   copyFile,
   insertLiterals,
   type Planned,
-  type RunOptions,
   reportNewTables,
-  requestOf,
   rowsOf,
   runOptions,
   selectColumns,
@@ -68,6 +65,7 @@ import {
 } from './plan-helpers.js'
 import { PlannedValues } from './planned-values.js'
 import { Planner } from './planner.js'
+import { QueryRuns } from './query-runs.js'
 import { Rejects } from './rejects.js'
 import { type BeginList, previewChange, rewriteRows } from './rewrite-returning.js'
 import { openTransaction } from './row-transaction.js'
@@ -78,6 +76,18 @@ import { type Requested, Stoppable } from './stoppable.js'
 import { tableRelations } from './table-relations.js'
 import { upsertRows } from './upserts.js'
 import { UserCatalog } from './user-catalog.js'
+
+type Answer = ReturnType<Engine['run']>
+
+/** A statement that is planned, and how long that took. */
+interface Begun {
+  readonly sql: string
+  readonly options: ExecuteOptions
+  readonly compilerMs: number
+  readonly cached?: boolean
+  /** Of now(). */
+  readonly nowMicros?: number
+}
 
 type WithoutRows = 'checkpoint' | 'refresh' | 'connector' | 'set' | 'cancelQuery' | 'none'
 
@@ -96,7 +106,7 @@ export class LocalEngine implements Engine {
   readonly #relations = new Map<string, VirtualRelation>()
   readonly #connectors = new Connectors()
   readonly #files: { copier: Copier | null } = { copier: null }
-  readonly #activity = new Map<number, QueryActivity>()
+  readonly #runs: QueryRuns
   readonly #catalogOf: CatalogOf
   readonly #catalog: Catalog
   /** Names of tables that running statements create, with their sessions. */
@@ -108,8 +118,9 @@ export class LocalEngine implements Engine {
     const { memory, view, clock } = options
     this.#options = options
     this.#requests = new WriterRequests(options.postWriter)
+    this.#runs = new QueryRuns(options, this.#requests)
     const { queries } = options
-    this.#changes = new Stoppable({ memory, view, queries, activity: this.#activity, requests: this.#requests })
+    this.#changes = new Stoppable({ memory, view, queries, activity: this.#runs.activity, requests: this.#requests })
     this.#checkpoints = new Checkpoints(this.#requests, clock)
     this.#lines = new LineClient({
       memory,
@@ -126,10 +137,10 @@ export class LocalEngine implements Engine {
     this.#catalogOf = localCatalog(options, {
       ...{ relations: this.#relations, users: this.users },
       note: (tableId, sequence) => this.#requests.change({ kind: 'alterTable', tableId, changes: { sequence } }),
-      activity: () => this.#activity.values(),
+      activity: () => this.#runs.activity.values(),
     })
     this.#catalog = this.#catalogOf(null)
-    const values = new PlannedValues((sql, query, requested) => this.#run(sql, query, requested, () => {}))
+    const values = new PlannedValues((sql, query, requested) => this.#runs.run(sql, query, requested, () => {}))
     this.#planner = new Planner(options, this.#catalogOf, values)
     this.#drafts = new DraftStatements({
       ...{ memory, view, catalog: this.#catalog, requests: this.#requests, making: this.#making },
@@ -194,65 +205,88 @@ export class LocalEngine implements Engine {
   }
 
   async execute(sql: string, options: ExecuteOptions): Promise<StatementResult> {
-    const start = performance.now()
-    const literals = insertLiterals(sql, options, this, () => this.#ended(options.session, sql, start))
-    const inserted = literals === null ? null : await literals
-    if (inserted !== null) return inserted
+    return this.run(sql, options)
+  }
+
+  run(sql: string, options: ExecuteOptions): Answer {
+    const startMs = performance.now()
+    const literals = insertLiterals(sql, options, this, () => this.#ended(options.session, sql, startMs))
+    if (literals === null) return this.#planned(sql, options, startMs)
+    return literals.then((inserted) => inserted ?? this.#planned(sql, options, startMs))
+  }
+
+  #planned(sql: string, options: ExecuteOptions, startMs: number): Answer {
     const nowMicros = this.#options.clock.nowMicros()
     const requested = options.explain ? asExplained(options) : options
-    const { planned, cached } = await whenReady(() => this.#planner.plan(sql, requested, nowMicros))
-    const compilerMs = performance.now() - start
-    await this.#catalog.counters?.settled()
-    if (planned.kind === 'query') {
-      if (planned.explained !== undefined || options.explain) return this.#explain(sql, planned, options, compilerMs)
-      if (planned.sleepMs > 0) await sleepBefore(planned.sleepMs, options)
-      if (planned.acts !== undefined) return this.#act(sql, planned.acts, options, compilerMs)
-      return this.#query(sql, planned, options, compilerMs, cached, nowMicros)
-    }
+    const plan = whenReady(() => this.#planner.plan(sql, requested, nowMicros))
+    return andThen(plan, ({ planned, cached }) => {
+      const begun = { sql, options, nowMicros, cached, compilerMs: performance.now() - startMs }
+      return andThen(this.#catalog.counters?.settled(), () =>
+        planned.kind === 'query' ? this.#answer(planned, begun) : this.#change(planned, begun, startMs),
+      )
+    })
+  }
+
+  #answer(planned: Planned<'query'>, begun: Begun): Answer {
+    const { acts, sleepMs } = planned
+    if (planned.explained !== undefined || begun.options.explain) return this.#explain(planned, begun)
+    return andThen(sleepMs > 0 ? sleepBefore(sleepMs, begun.options) : undefined, () =>
+      acts === undefined ? this.#query(planned, begun) : this.#act(acts, begun),
+    )
+  }
+
+  async #change(
+    planned: Exclude<PlannedStatement, { kind: 'query' }>,
+    begun: Begun & { readonly nowMicros: number },
+    startMs: number,
+  ): Promise<StatementResult> {
+    const { sql, options, compilerMs, nowMicros } = begun
     if (options.rowsOnly !== undefined) throw new SqlError(options.rowsOnly, 0)
     guardWrite(this.#options.memory, planned)
+    const inserts = this.#inserts(sql, options, nowMicros, compilerMs)
     try {
-      if (planned.kind === 'user') return await this.#changeUsers(sql, planned, options, compilerMs)
-      if (planned.kind === 'insertReturning')
-        return await returningRows(sql, planned, options, this.#inserts(sql, options, nowMicros, compilerMs))
-      if (planned.kind === 'upsert')
-        return await upsertRows(sql, planned, options, this.#inserts(sql, options, nowMicros, compilerMs), compilerMs)
+      if (planned.kind === 'user') return await this.#changeUsers(planned, begun)
+      if (planned.kind === 'insertReturning') return await returningRows(sql, planned, options, inserts)
+      if (planned.kind === 'upsert') return await upsertRows(sql, planned, options, inserts, compilerMs)
       if (planned.kind === 'rewrite') {
         const changing = this.#changes.rewrite(planned, this.#requested(sql, options))
         const version = this.#options.view.byId(planned.tableId)
-        return await rewriteRows(planned, version, changing, this.#lister(sql, options, compilerMs), compilerMs)
+        return await rewriteRows(planned, version, changing, inserts.lister, compilerMs)
       }
       return { kind: 'done', ...(await this.#execute(sql, planned, options, nowMicros)), compilerMs }
     } finally {
-      this.#ended(options.session, sql, start)
+      this.#ended(options.session, sql, startMs)
     }
   }
 
-  async #act(sql: string, acts: SideEffects, options: ExecuteOptions, compilerMs: number): Promise<RowsResult> {
+  async #act(acts: SideEffects, begun: Begun): Promise<RowsResult> {
+    const { sql, options } = begun
     const { session, signal } = options
-    const running = this.#run(sql, acts.query, { ...options, ...allRows, encoding: { kind: 'values' } }, () => {})
+    const running = this.#runs.run(sql, acts.query, { ...options, ...allRows, encoding: { kind: 'values' } }, () => {})
     cancelAtAbort(signal, running)
     const { counters } = this.#catalog
     const rows = await sideEffectRows(acts, running, { counters, session })
     await counters?.settled()
-    return this.#query(sql, planRows(acts.columns, rows, this.#planner.options(options)), options, compilerMs, false)
+    return this.#list(acts.columns, rows, begun)
   }
 
-  async #explain(
-    sql: string,
-    planned: Planned<'query'>,
-    options: ExecuteOptions,
-    compilerMs: number,
-  ): Promise<StatementResult> {
+  async #explain(planned: Planned<'query'>, begun: Begun): Promise<StatementResult> {
+    const { sql, options, compilerMs } = begun
     const quiet = { ...options, ...allRows, encoding: { kind: 'count' } } as const
     const lines = await explainLines(planned.explained ?? explainedOf(planned), {
       statistics: (tableId) => this.#catalog.statistics(tableId),
-      run: (query, profile) => this.#run(sql, query, { ...quiet, profile }, () => {}),
+      run: (query, profile) => this.#runs.run(sql, query, { ...quiet, profile }, () => {}),
       signal: options.signal,
     })
     if (options.explain) return { kind: 'plan', lines, compilerMs }
     const rows = lines.map((line) => [line])
-    return this.#query(sql, planRows(explainColumns, rows, this.#planner.options(options)), options, compilerMs, false)
+    return this.#list(explainColumns, rows, begun)
+  }
+
+  /** A result whose rows are known. */
+  #list(columns: Parameters<typeof planRows>[0], rows: Parameters<typeof planRows>[1], begun: Begun): RowsResult {
+    const { sql, options, compilerMs } = begun
+    return this.#query(planRows(columns, rows, this.#planner.options(options)), { sql, options, compilerMs })
   }
 
   #ended(session: Session, sql: string, startMs: number): void {
@@ -294,7 +328,7 @@ export class LocalEngine implements Engine {
   }
 
   metrics(): EngineMetrics {
-    return engineMetrics(this.#options, this.#activity.size)
+    return engineMetrics(this.#options, this.#runs.activity.size)
   }
 
   holdSnapshot(snapshot?: ReadSnapshot): ReadSnapshot {
@@ -346,46 +380,15 @@ export class LocalEngine implements Engine {
     this.#options.view.close()
   }
 
-  #query(
-    sql: string,
-    planned: Planned<'query'>,
-    options: ExecuteOptions,
-    compilerMs: number,
-    cached: boolean,
-    nowMicros?: number,
-  ): RowsResult {
+  #query(planned: Planned<'query'>, { sql, options, compilerMs, cached = false, nowMicros }: Begun): RowsResult {
     const { query, columns } = selectColumns(planned, options.columns)
     const startMs = performance.now() - compilerMs
     const run = runOptions(options, columns)
-    const running = this.#run(sql, query, run, () => this.#ended(options.session, sql, startMs), nowMicros)
+    const running = this.#runs.run(sql, query, run, () => this.#ended(options.session, sql, startMs), nowMicros)
     if (running.ready === null) cancelAtAbort(options.signal, running)
     const rowsCertain = (): number =>
       certainRows(query.plan, (table) => this.#catalog.statistics(query.tables[table] ?? -1))
     return new QueryRows(running, { columns, timestampIndex: query.timestampIndex, rowsCertain, compilerMs, cached })
-  }
-
-  #run(
-    sql: string,
-    query: Query,
-    options: RunOptions,
-    ended: () => void,
-    nowMicros = this.#options.clock.nowMicros(),
-  ): RunningQuery {
-    const { view, queries, inline, jit } = this.#options
-    const request = requestOf(query, options, jit, nowMicros)
-    const { snapshot } = options.session
-    const finished = inline?.run(request, snapshot)
-    if (finished) ended()
-    if (finished) return finished
-    const held = view.hold(query.tables, snapshot)
-    const over = (): void => {
-      held.release()
-      this.#activity.delete(running.queryId)
-      ended()
-    }
-    const running = queries.run({ ...request, snapshots: held.snapshots }, over, this.#requests.symbolsOf(held))
-    this.#activity.set(running.queryId, activityOf(running.queryId, sql, options.session, this.#options.clock))
-    return running
   }
 
   async #execute(
@@ -426,20 +429,15 @@ export class LocalEngine implements Engine {
     else if (planned.kind === 'connector') await this.#connectors.alter(planned)
     else if (planned.kind === 'set') setOption(session, planned)
     else if (planned.kind === 'cancelQuery')
-      cancelQuery(planned, session, this.#activity, [this.#options.queries, this.#changes])
+      cancelQuery(planned, session, this.#runs.activity, [this.#options.queries, this.#changes])
   }
 
   /** A generated secret is returned as a row, because it is shown only once. */
-  async #changeUsers(
-    sql: string,
-    { users, change, tag }: Planned<'user'>,
-    options: ExecuteOptions,
-    compilerMs: number,
-  ): Promise<StatementResult> {
+  async #changeUsers({ users, change, tag }: Planned<'user'>, begun: Begun): Promise<StatementResult> {
     const secret = await this.users.change(users, change)
-    if (secret === null) return { kind: 'done', tag, rows: 0, compilerMs }
+    if (secret === null) return { kind: 'done', tag, rows: 0, compilerMs: begun.compilerMs }
     const columns = secret.columns.map((name) => ({ name, type: dataType('VARCHAR') }))
-    return this.#query(sql, planRows(columns, [secret.row], this.#planner.options(options)), options, compilerMs, false)
+    return this.#list(columns, [secret.row], begun)
   }
 
   #changeFor(session: Session, change: SchemaChange): Promise<Receipt> {
@@ -466,7 +464,7 @@ export class LocalEngine implements Engine {
       byId: (tableId) => seenById(tableId, options.session, view),
       byName: (name) => view.table(name),
       planOptions: (requested) => this.#planner.options(requested, nowMicros),
-      run: (text, query, requested) => this.#run(text, query, requested, () => {}, nowMicros),
+      run: (text, query, requested) => this.#runs.run(text, query, requested, () => {}, nowMicros),
       begin: () => this.begin(),
       store: (rows) => this.#insert(options.session.refreshes === undefined ? rows : { ...rows, refreshes: true }),
       change: (change) => this.#changeFor(options.session, change),
@@ -482,7 +480,7 @@ export class LocalEngine implements Engine {
   #lister(sql: string, options: ExecuteOptions, compilerMs = 0): BeginList {
     return (list, version, rows) => {
       const planned = planReturning(list, version, rows, sql, this.#planner.options(options))
-      return this.#query(sql, planned, options, compilerMs, false)
+      return this.#query(planned, { sql, options, compilerMs })
     }
   }
 
@@ -490,7 +488,8 @@ export class LocalEngine implements Engine {
     const { text } = parsed
     const touched = planPreview(parsed, this.#planner.options(options))
     return previewChange(touched, {
-      run: (kind) => this.#run(text, touched.query.query, { ...options, ...allRows, encoding: { kind } }, () => {}),
+      run: (kind) =>
+        this.#runs.run(text, touched.query.query, { ...options, ...allRows, encoding: { kind } }, () => {}),
       begin: this.#lister(text, options),
     })
   }

@@ -81,14 +81,17 @@ export interface CacheRequest {
 export class StatementCache {
   readonly #statements = new Lru<string, KnownStatement>({ countMax: statementsMax, weightMax })
 
-  /** `read` parses. Statements with parameters are kept, since texts that hold their values hardly come twice. */
+  /**
+   * `read` parses. Statements with parameters are kept; others only if they come again while their plan is cached,
+   * since texts that hold their values hardly do.
+   */
   parse(text: string, read: (text: string) => readonly ParsedStatement[]): readonly ParsedStatement[] {
-    if (text.length > parsedCharactersMax || !text.includes('$')) return read(text)
+    if (text.length > parsedCharactersMax) return read(text)
     const known = this.#statements.get(text)
     if (known?.parsed) return known.parsed
     const parsed = read(text)
     if (known !== undefined) known.parsed = parsed
-    else this.#keep(text, { ...unknownStatement(), parsed })
+    else if (text.includes('$')) this.#keep(text, { ...unknownStatement(), parsed })
     return parsed
   }
 

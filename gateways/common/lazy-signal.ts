@@ -5,7 +5,7 @@ import type { StopSignal } from '../../engine/engine.js'
 
 export class LazySignal implements StopSignal {
   #controller: AbortController | null = null
-  readonly #listeners = new Set<() => void>()
+  #listeners: Set<() => void> | null = null
   aborted = false
   reason: unknown
 
@@ -17,11 +17,12 @@ export class LazySignal implements StopSignal {
   }
 
   addEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners ??= new Set()
     this.#listeners.add(listener)
   }
 
   removeEventListener(_type: 'abort', listener: () => void): void {
-    this.#listeners.delete(listener)
+    this.#listeners?.delete(listener)
   }
 
   /** `reason` is reported to the client if it is still connected. Only the first call notifies listeners. */
@@ -30,8 +31,8 @@ export class LazySignal implements StopSignal {
     this.aborted = true
     this.reason = reason
     this.#controller?.abort(reason)
-    const listeners = [...this.#listeners]
-    this.#listeners.clear()
+    const listeners = [...(this.#listeners ?? [])]
+    this.#listeners = null
     for (const listener of listeners) listener()
   }
 }

@@ -20,20 +20,30 @@ export interface Times {
 }
 
 /** Everything before the first row. */
-export function rowsHead(request: ExecRequest, result: RowsResult): Buffer {
+export function rowsHead(request: ExecRequest, result: RowsResult): string {
   const query = JSON.stringify(request.sql)
-  if (request.countOnly) return Buffer.from(`{"query":${query}`)
-  if (!request.metadata) return Buffer.from(`{"query":${query},"dataset":[`)
-  const columns = JSON.stringify(result.columns.map(columnJson))
-  return Buffer.from(`{"query":${query},"columns":${columns},"timestamp":${result.timestampIndex},"dataset":[`)
+  if (request.countOnly) return `{"query":${query}`
+  if (!request.metadata) return `{"query":${query},"dataset":[`
+  return `{"query":${query},"columns":${columnsJson(result.columns)},"timestamp":${result.timestampIndex},"dataset":[`
+}
+
+/** Descriptions of columns. Executions of a cached plan have the same list. */
+const described = new WeakMap<readonly ResultColumn[], string>()
+
+function columnsJson(columns: readonly ResultColumn[]): string {
+  const known = described.get(columns)
+  if (known !== undefined) return known
+  const json = JSON.stringify(columns.map(columnJson))
+  described.set(columns, json)
+  return json
 }
 
 /** Everything after the last row. `rowsCap`: the server's row limit when it truncated the result, else null. */
-export function rowsTail(request: ExecRequest, count: number, times: Times, rowsCap: number | null): Buffer {
+export function rowsTail(request: ExecRequest, count: number, times: Times, rowsCap: number | null): string {
   const close = request.countOnly ? '' : ']'
   const timings = request.timings ? `,"timings":${JSON.stringify(timingsJson(times, count))}` : ''
   const capped = rowsCap === null ? '' : `,"capped":true,"rowsMax":${rowsCap}`
-  return Buffer.from(`${close},"count":${count}${capped}${timings}}`)
+  return `${close},"count":${count}${capped}${timings}}`
 }
 
 /** Replaces `rowsTail` when the query fails after rows were sent. */

@@ -1,6 +1,7 @@
 // Handles GET and POST /exec: runs one statement and returns its result as JSON. A client disconnect cancels the
 // statement.
 
+import { andThen } from '../../engine/base/and-then.js'
 import { whenReady } from '../../engine/base/errors.js'
 import type { Encoding, ExecuteOptions, ReadyRows, RowsResult, Session, StatementResult } from '../../engine/engine.js'
 import { dataType } from '../../engine/types/column-types.js'
@@ -10,14 +11,23 @@ import type { LazySignal } from '../common/lazy-signal.js'
 import type { Exchange, HttpContext } from './context.js'
 import { doneBody, failedTail, planBody, rowsHead, rowsTail, type Times } from './exec-json.js'
 import { type ExecRequest, ExecRequestError, parseExecRequest } from './exec-request.js'
-import { announceTrailers, begin, contentTypes, reply, replyBusy, replyText } from './replies.js'
+import {
+  announceTrailers,
+  begin,
+  contentTypes,
+  joinedBytesMax,
+  reply,
+  replyBusy,
+  replyLatin1,
+  replyText,
+} from './replies.js'
 import { bringsBody, headerText, readBody } from './request-body.js'
 import { errorReport, logStatement, withErrorResponse } from './statement.js'
 
 /** Trailer with the URL-encoded message of a query that failed after rows were sent. */
 const errorTrailer = 'X-Error'
 
-export async function handleExec(context: HttpContext, exchange: Exchange): Promise<void> {
+export function handleExec(context: HttpContext, exchange: Exchange): void | Promise<void> {
   // Matches what clients expect: a statement in the URL is sent with GET.
   if (exchange.request.method === 'POST' && !bringsBody(exchange.request)) {
     replyText(exchange.response, 405, 'Method POST not supported without a body\r\n')
@@ -28,29 +38,25 @@ export async function handleExec(context: HttpContext, exchange: Exchange): Prom
     return
   }
   let sql: string | null = null
-  try {
-    await withErrorResponse(
-      context,
-      exchange,
-      async (gone) => {
-        const { query, parameters } = await parametersOf(exchange)
-        const exec = parseExecRequest(query, headerText(exchange.request, 'statement-timeout'), {
-          timeoutMs: context.options.queryTimeoutMs,
-        })
-        sql = exec.sql
-        if (exchange.request.method === 'HEAD') return respondToHead(context, exchange, sql)
-        await runStatement(context, exchange, exec, parameters, gone)
-      },
-      () => sql,
-    )
-  } finally {
-    context.queries.leave()
-  }
+  const respond = (gone: LazySignal): void | Promise<void> =>
+    andThen(parametersOf(exchange), ({ query, parameters }) => {
+      const exec = parseExecRequest(query, headerText(exchange.request, 'statement-timeout'), {
+        timeoutMs: context.options.queryTimeoutMs,
+      })
+      sql = exec.sql
+      if (exchange.request.method === 'HEAD') return respondToHead(context, exchange, sql)
+      return runStatement(context, exchange, exec, parameters, gone)
+    })
+  return withErrorResponse(context, exchange, respond, {
+    sql: () => sql,
+    ended: () => context.queries.leave(),
+  })
 }
 
-async function parametersOf({ request, query }: Exchange): Promise<ExecBody> {
+function parametersOf({ request, query }: Exchange): ExecBody | Promise<ExecBody> {
   if (request.method !== 'POST') return { query, parameters: [] }
-  return parseExecBody(headerText(request, 'content-type') ?? '', await readBody(request), query)
+  const type = headerText(request, 'content-type') ?? ''
+  return readBody(request).then((body) => parseExecBody(type, body, query))
 }
 
 /** Answers HEAD: validates the statement without running it. */
@@ -59,21 +65,21 @@ async function respondToHead({ engine }: HttpContext, { response, session }: Exc
   begin(response, 200, ['Content-Type', contentTypes.json]).end()
 }
 
-async function runStatement(
+function runStatement(
   context: HttpContext,
   exchange: Exchange,
   exec: ExecRequest,
   parameters: ExecBody['parameters'],
   gone: LazySignal,
-): Promise<void> {
+): void | Promise<void> {
   const begunMs = context.clock.monotonicMs()
-  const result = await context.engine.execute(
-    exec.sql,
-    executeOptions(context, exchange.session, exec, parameters, gone),
-  )
-  countStatement(context.counters, result)
-  await sendResult(context, exchange, exec, result, { begunMs, gone })
-  logStatement(context, exec.sql, result, context.clock.monotonicMs() - begunMs)
+  const options = executeOptions(context, exchange.session, exec, parameters, gone)
+  return andThen(context.engine.run(exec.sql, options), (result) => {
+    countStatement(context.counters, result)
+    return andThen(sendResult(context, exchange, exec, result, { begunMs, gone }), () =>
+      logStatement(context, exec.sql, result, context.clock.monotonicMs() - begunMs),
+    )
+  })
 }
 
 function executeOptions(
@@ -106,13 +112,13 @@ interface Run {
   readonly gone: LazySignal
 }
 
-async function sendResult(
+function sendResult(
   context: HttpContext,
   exchange: Exchange,
   exec: ExecRequest,
   result: StatementResult,
   run: Run,
-): Promise<void> {
+): void | Promise<void> {
   switch (result.kind) {
     case 'rows':
       return sendRows(context, exchange, exec, result, run)
@@ -123,31 +129,34 @@ async function sendResult(
   }
 }
 
-async function sendRows(
+function sendRows(
   context: HttpContext,
   { request, response }: Exchange,
   exec: ExecRequest,
   result: RowsResult,
   run: Run,
-): Promise<void> {
+): void | Promise<void> {
   const coding = chooseCoding(headerText(request, 'accept-encoding'))
   const encoded = coding === null ? [] : ['Content-Encoding', coding, 'Vary', 'Accept-Encoding']
-  const whole = async (body: Buffer): Promise<void> => {
+  const whole = (body: Buffer): void => {
     const compressed = coding === null ? null : compressWhole(coding, body)
     if (compressed === null) reply(response, 200, contentTypes.json, body)
     else reply(response, 200, contentTypes.json, compressed, encoded)
   }
+  const head = rowsHead(exec, result)
   const { ready } = result
   if (ready !== null) {
     const tail = tailOf(context, exec, result, ready, run)
-    return whole(Buffer.concat([rowsHead(exec, result), ...ready.blocks, tail]))
+    const short = coding === null ? latin1Of(head, ready.blocks, tail) : null
+    if (short !== null) return replyLatin1(response, 200, contentTypes.json, short)
+    return whole(Buffer.concat([Buffer.from(head), ...ready.blocks, Buffer.from(tail)]))
   }
   // Awaited after the last block. A failure also surfaces through the blocks.
   result.summary.catch(() => {})
-  await exportBlocks({
+  return exportBlocks({
     blocks: result.blocks,
-    head: rowsHead(exec, result),
-    tail: async () => tailOf(context, exec, result, await result.summary, run),
+    head: Buffer.from(head),
+    tail: async () => Buffer.from(tailOf(context, exec, result, await result.summary, run)),
     target: {
       whole,
       begin: () => {
@@ -167,13 +176,27 @@ async function sendRows(
   })
 }
 
+/** A short body with one character for each byte; null when it is long. */
+function latin1Of(head: string, blocks: readonly Buffer[], tail: string): string | null {
+  let body = isAscii(head) ? head : Buffer.from(head).toString('latin1')
+  let bytes = body.length + tail.length
+  for (const block of blocks) {
+    bytes += block.length
+    if (bytes > joinedBytesMax) return null
+    body += block.toString('latin1')
+  }
+  return body + tail
+}
+
+const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text)
+
 function tailOf(
   context: HttpContext,
   exec: ExecRequest,
   result: RowsResult,
   { rows, cut }: Pick<ReadyRows, 'rows' | 'cut'>,
   run: Run,
-): Buffer {
+): string {
   const { options } = context
   const rowsCap = cut && !exec.countOnly && exec.rowsMax > options.rowsMax ? options.rowsMax : null
   return rowsTail(exec, rows, timesOf(context, result, run), rowsCap)

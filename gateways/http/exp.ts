@@ -15,6 +15,7 @@ import {
   spoolBlocks,
 } from '../../pipeline/export.js'
 import { countStatement } from '../common/count-statement.js'
+import type { LazySignal } from '../common/lazy-signal.js'
 import type { Exchange, HttpContext } from './context.js'
 import { type ExpRequest, exportFormats, onlySelect, parseExpRequest } from './exp-request.js'
 import { announceTrailers, begin, replyBusy } from './replies.js'
@@ -26,26 +27,18 @@ const longRows = 100_000
 const rowsHeader = 'X-Row-Count'
 const checksumHeader = 'X-Checksum-CRC32'
 
-export async function handleExp(context: HttpContext, exchange: Exchange): Promise<void> {
+export function handleExp(context: HttpContext, exchange: Exchange): void | Promise<void> {
   if (!context.exports.enter()) {
     replyBusy(exchange.response, 'too many exports run now')
     return
   }
   let sql = ''
-  try {
-    await withErrorResponse(
-      context,
-      exchange,
-      async ({ signal }) => {
-        const exp = requestOf(context, exchange)
-        sql = exp.sql
-        await exportRows(context, exchange, exp, signal)
-      },
-      () => sql,
-    )
-  } finally {
-    context.exports.leave()
+  const respond = ({ signal }: LazySignal): Promise<void> => {
+    const exp = requestOf(context, exchange)
+    sql = exp.sql
+    return exportRows(context, exchange, exp, signal)
   }
+  return withErrorResponse(context, exchange, respond, { sql: () => sql, ended: () => context.exports.leave() })
 }
 
 function requestOf({ options, clock }: HttpContext, { request, query }: Exchange): ExpRequest {

@@ -3,6 +3,7 @@
 
 import type { ServerResponse } from 'node:http'
 import type { ErrorCategory } from '../common/error-reports.js'
+import { HttpResponse } from './messages.js'
 
 export const contentTypes = {
   json: 'application/json; charset=utf-8',
@@ -11,11 +12,8 @@ export const contentTypes = {
   text: 'text/plain; charset=utf-8',
 } as const
 
-/**
- * Bodies up to this size are passed as Latin-1 strings: node:http joins a string with the headers in one write, which
- * is faster than the vectored write it uses for bytes. Latin-1 maps bytes to characters and back unchanged.
- */
-const joinedBytesMax = 16 * 1024
+/** Bodies up to this size are joined with the head, as Latin-1 strings: the socket writes those from its stack. */
+export const joinedBytesMax = 15 * 1024
 
 const statusOfCategory: Record<ErrorCategory, number> = {
   request: 400,
@@ -57,9 +55,21 @@ export function reply(
   headers: readonly string[] = [],
 ): void {
   const bytes = typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.length)
-  begin(response, status, ['Content-Type', type, 'Content-Length', String(bytes.length), ...headers])
-  if (bytes.length > joinedBytesMax) response.end(bytes)
-  else response.end(bytes.toString('latin1'), 'latin1')
+  if (bytes.length <= joinedBytesMax) replyLatin1(response, status, type, bytes.toString('latin1'), headers)
+  else begin(response, status, ['Content-Type', type, 'Content-Length', String(bytes.length), ...headers]).end(bytes)
+}
+
+/** Sends a short body that is given with one character for each byte. */
+export function replyLatin1(
+  response: ServerResponse,
+  status: number,
+  type: string,
+  body: string,
+  headers: readonly string[] = [],
+): void {
+  begin(response, status, ['Content-Type', type, 'Content-Length', String(body.length), ...headers])
+  if (response instanceof HttpResponse) response.endWith(body)
+  else response.end(body, 'latin1')
 }
 
 export function replyText(response: ServerResponse, status: number, text: string): void {

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { andThen, attempt } from '../../engine/base/and-then.js'
 import { ByteBudget } from '../../pipeline/ingest.js'
 import { Admission } from '../common/admission.js'
 import type { BindAddress } from '../common/bind-address.js'
@@ -33,6 +34,7 @@ import {
   endMalformed,
   type HttpConnection,
   httpSlots,
+  quietMsMax,
   slotLimits,
 } from './sockets.js'
 import { serveUpgrades, upgradePaths } from './upgrades.js'
@@ -80,7 +82,7 @@ export async function openHttpGateway(
   }
   const plain = {
     IncomingMessage: upgradeRequests(upgradePaths),
-    keepAliveTimeout: options.keepAliveMs,
+    keepAliveTimeout: 0,
     maxHeaderSize: options.headerBytesMax,
     // Bytes that node:http buffers from a socket before a handler reads them.
     highWaterMark: Math.min(options.receiveBufferBytes, receiveBytesMax),
@@ -107,8 +109,7 @@ export async function openHttpGateway(
 /** Handlers read the options whenever they need them. */
 function reconfigure(server: Server, context: HttpContext, changed: HttpOptions): void {
   Object.assign(context.options, changed)
-  server.keepAliveTimeout = changed.keepAliveMs
-  server.timeout = changed.keepAliveMs
+  server.timeout = quietMsMax(changed)
   context.slots.limit(slotLimits(changed))
   context.queries.limit(changed.queriesMax)
   context.exports.limit(changed.exportsMax)
@@ -136,51 +137,54 @@ function serveRequests(server: Server, context: HttpContext, connections: WeakMa
   })
 }
 
-async function serve(
+function serve(
   table: Routes,
   context: HttpContext,
   request: IncomingMessage,
   response: ServerResponse,
   held: HttpConnection,
-): Promise<void> {
+): void | Promise<void> {
   const url = originForm(request)
   const mark = url.indexOf('?')
   const path = mark < 0 ? url : url.slice(0, mark)
   const begunMs = context.clock.monotonicMs()
-  try {
-    await respond(table, context, path, { request, response, query: mark < 0 ? '' : url.slice(mark + 1), held })
-  } catch (error) {
-    const { category, message } = errorReportOf(error)
-    if (category !== 'internal' && !response.headersSent) {
-      replyJson(response, statusOf(category), { error: message, position: 0 })
-      discardRemainder(response, 'known')
-    } else failed(context, response, path, error)
-  }
-  context.registry.touch(held.connection)
-  const tookMs = context.clock.monotonicMs() - begunMs
-  count(context, table.has(path) ? path : 'other', response.statusCode, tookMs)
+  return attempt(
+    () => respond(table, context, path, { request, response, query: mark < 0 ? '' : url.slice(mark + 1), held }),
+    (error) => {
+      const { category, message } = errorReportOf(error)
+      if (category !== 'internal' && !response.headersSent) {
+        replyJson(response, statusOf(category), { error: message, position: 0 })
+        discardRemainder(response, 'known')
+      } else failed(context, response, path, error)
+    },
+    () => {
+      context.registry.touch(held.connection)
+      const tookMs = context.clock.monotonicMs() - begunMs
+      count(context, table.has(path) ? path : 'other', response.statusCode, tookMs)
+    },
+  )
 }
 
-async function respond(
+function respond(
   table: Routes,
   context: HttpContext,
   path: string,
   { request, response, query, held }: Omit<Exchange, 'session' | 'connection'> & { readonly held: HttpConnection },
-): Promise<void> {
+): void | Promise<void> {
   const { connection } = held
   const fault = framingFault(request)
   if (fault !== null) return refuseFraming(response, fault)
   if (refuseHost(context, request, response)) return
   crossOriginHeaders(context, request, response)
-  const admitted = admit(context, request, path)
-  const principal = admitted instanceof Promise ? await admitted : admitted
-  connection.principal = principal?.user ?? null
-  if (principal === null) return refuseUnauthenticated(context, request, response, path)
-  // An unauthenticated connection stays in the waiting state even when it requests public resources.
-  if (principal !== anonymous && refuseCrowd(context, response, held)) return
-  if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
-  const session = sessionOf(principal, request.headers, context.options, connection.trace)
-  await route(table, context, path, { request, response, query, connection, session })
+  return andThen(admit(context, request, path), (principal) => {
+    connection.principal = principal?.user ?? null
+    if (principal === null) return refuseUnauthenticated(context, request, response, path)
+    // An unauthenticated connection stays in the waiting state even when it requests public resources.
+    if (principal !== anonymous && refuseCrowd(context, response, held)) return
+    if (request.headers.expect?.toLowerCase() === '100-continue') response.writeContinue()
+    const session = sessionOf(principal, request.headers, context.options, connection.trace)
+    return route(table, context, path, { request, response, query, connection, session })
+  })
 }
 
 function refuseFraming(response: ServerResponse, { status, message }: FramingFault): void {
@@ -205,6 +209,7 @@ function refuseCrowd(
 
 /** Reduces the absolute form `GET http://host/path` to `GET /path`. */
 function originForm({ url = '/', headers }: IncomingMessage): string {
+  if (url.startsWith('/')) return url
   const absolute = /^https?:\/\/([^/?#]*)(.*)$/is.exec(url)
   if (absolute === null) return url
   const [, host, rest = ''] = absolute

@@ -17,12 +17,14 @@ import { linger, lingerLimits } from '../common/linger.js'
 import { limitSettings, remoteAddress } from '../common/listen.js'
 import type { TlsKeys } from '../common/tls.js'
 import type { HttpContext, HttpOptions } from './context.js'
+import { HttpResponse } from './messages.js'
 
 /** Connections beyond the limit that may still send a request and get a 503. */
 const spareConnections = 64
 const headersMs = 60_000
 const handshakeMs = 10_000
 const checkEveryMs = 2000
+const graceMs = 1000
 /** Every response starts with these bytes. */
 const responseBeginning = 'HTTP/1.1 '
 /**
@@ -40,7 +42,10 @@ export interface HttpConnection {
 }
 
 export function createHttpServer(options: ServerOptions, tls: TlsKeys | null): Server {
-  const shared = { ...options, headersTimeout: headersMs, connectionsCheckingInterval: checkEveryMs }
+  const shared = {
+    ...{ ServerResponse: HttpResponse, headersTimeout: headersMs, connectionsCheckingInterval: checkEveryMs },
+    ...options,
+  }
   if (tls === null) return answeringHalfClosed(createServer(shared))
   const server = createTlsServer({ ...shared, ...tls.options, handshakeTimeout: handshakeMs, allowHalfOpen: true })
   tls.onChange((changed) => server.setSecureContext(changed))
@@ -192,6 +197,14 @@ function beginAfter(socket: Socket, characters: () => number): void {
   Object.assign(socket, { write })
 }
 
+/**
+ * How long a client may be quiet: longer than it is told, since its next request may be on the way when the time is over.
+ * node:http has a limit of its own between two requests; it is off, because it sets two timers for each request.
+ */
+export function quietMsMax({ keepAliveMs }: HttpOptions): number {
+  return keepAliveMs + graceMs
+}
+
 /** Closes connections whose client neither sends nor reads while the server waits for it. */
 export function closeStalled(server: Server, context: HttpContext, connections: WeakMap<Socket, HttpConnection>): void {
   const begun = (request: IncomingMessage, response: ServerResponse): void => {
@@ -203,15 +216,16 @@ export function closeStalled(server: Server, context: HttpContext, connections: 
       })
     }
     held.exchange = { request, response }
+    response._keepAliveTimeout = context.options.keepAliveMs
   }
   // Runs before the handlers, which may end the connection.
   server.prependListener('request', begun)
   server.prependListener('checkContinue', begun)
-  server.setTimeout(context.options.keepAliveMs, (socket: Socket) => {
+  server.setTimeout(quietMsMax(context.options), (socket: Socket) => {
     const exchange = connections.get(socket)?.exchange ?? null
     const waitsForUs =
       exchange?.request.complete === true && !exchange.response.writableFinished && socket.writableLength === 0
-    if (waitsForUs) socket.setTimeout(context.options.keepAliveMs)
+    if (waitsForUs) socket.setTimeout(quietMsMax(context.options))
     else socket.destroy()
   })
 }

@@ -2,6 +2,7 @@
 // turn its error into a response, count it in the metrics and log it.
 
 import type { ServerResponse } from 'node:http'
+import { attempt } from '../../engine/base/and-then.js'
 import { redactedText } from '../../engine/base/secret-text.js'
 import type { StatementResult } from '../../engine/engine.js'
 import { type ErrorReport, errorReportOf } from '../common/error-reports.js'
@@ -22,23 +23,26 @@ export function disconnectSignal(response: ServerResponse): LazySignal {
 }
 
 /** Runs a handler and reports its error to the client if it is still connected. */
-export async function withErrorResponse(
+export function withErrorResponse(
   context: HttpContext,
   { response, connection }: Exchange,
-  respond: (gone: LazySignal) => Promise<void>,
-  sqlOf: () => string | null,
-): Promise<void> {
+  respond: (gone: LazySignal) => void | Promise<void>,
+  statement: { readonly sql: () => string | null; readonly ended: () => void },
+): void | Promise<void> {
   const gone = disconnectSignal(response)
   connection.state = 'querying'
-  try {
-    await respond(gone)
-  } catch (error) {
-    if (gone.aborted) return
-    if (isDeparture(error)) abortResponse(response)
-    else refuse(context, response, error instanceof ExecRequestError ? error.sql : sqlOf(), error)
-  } finally {
-    connection.state = 'idle'
-  }
+  return attempt(
+    () => respond(gone),
+    (error) => {
+      if (gone.aborted) return
+      if (isDeparture(error)) abortResponse(response)
+      else refuse(context, response, error instanceof ExecRequestError ? error.sql : statement.sql(), error)
+    },
+    () => {
+      connection.state = 'idle'
+      statement.ended()
+    },
+  )
 }
 
 /** A failed write is often reported before the response reports that the client disconnected. */

@@ -2,9 +2,10 @@
 // not compressed. Pings keep connections alive, and a connection whose client does not answer them is closed. Clients
 // of the query endpoint need not answer, because some read from the socket only while they wait for a result.
 
-import { IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { type Duplex, Readable } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
+import { HttpRequest } from './messages.js'
 
 export const closeCodes = {
   ...{ normal: 1000, goingAway: 1001, protocol: 1002, unsupported: 1003, policy: 1008, internal: 1011 },
@@ -21,8 +22,8 @@ export type UpgradePaths = ReadonlySet<string>
  * The class of requests of a server. Node hands a connection over as soon as a request asks for any other protocol,
  * and some clients always ask for HTTP/2: only a WebSocket on one of the paths is one.
  */
-export function upgradeRequests(paths: UpgradePaths): typeof IncomingMessage {
-  return class extends IncomingMessage {
+export function upgradeRequests(paths: UpgradePaths): typeof HttpRequest {
+  return class extends HttpRequest {
     declare asked: boolean | null
 
     get upgrade(): boolean {

@@ -18,11 +18,10 @@ import {
   parseComplete,
   portalSuspended,
   readyForQuery,
-  rowDescription,
 } from './protocol/messages.js'
 import type { MessageReader } from './protocol/reader.js'
 import { PgError } from './protocol/sqlstate.js'
-import { fieldsOf, type Outcome, requireSound, runStatement } from './run.js'
+import { columnsMessage, type Outcome, requireSound, runStatement } from './run.js'
 import { fail } from './transaction/failure.js'
 import { checkNoted, deliverNotifications, sendInbox } from './transaction/notifications.js'
 import { closeCursors, closePortals, type Waiting } from './transaction/portals.js'
@@ -182,7 +181,7 @@ export function describe(pg: PgSession, reader: MessageReader): Waiting {
     const cursor = pg.cursors.get(name)
     if (cursor !== undefined && !pg.portals.has(name)) {
       const { columns } = pg.engine.describe(cursor.query, pg.session, [])
-      pg.out.put(columns === null ? noData : rowDescription(fieldsOf(columns, [])))
+      pg.out.put(columns === null ? noData : columnsMessage(columns, []))
       return null
     }
     const { prepared, binary } = portalNamed(pg, name)
@@ -201,7 +200,7 @@ function describePrepared(pg: PgSession, prepared: Prepared): void {
 function describeColumns(pg: PgSession, prepared: Prepared, binary: readonly boolean[]): void {
   const { statement } = prepared
   const columns = statement === null ? null : described(pg, prepared, statement).columns
-  pg.out.put(columns === null ? noData : rowDescription(fieldsOf(columns, binary)))
+  pg.out.put(columns === null ? noData : columnsMessage(columns, binary))
 }
 
 // EXECUTE -----------------------------------------------------------------------------------------------------------

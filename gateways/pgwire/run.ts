@@ -18,6 +18,7 @@ import { applyDeferredBefore, deferChange } from './transaction/deferred-changes
 import { deferSchemaChange } from './transaction/deferred-schemas.js'
 import { hasDraft } from './transaction/deferred-state.js'
 import { deferUpsert } from './transaction/deferred-upserts.js'
+import type { Waiting } from './transaction/portals.js'
 import { countedTag, type Rows } from './transaction/row-cursor.js'
 import { isPlainInsert, isReturning, isUpsert, noteInserted, runInEngine } from './transaction/run-engine.js'
 import { boundRows, settle, settleRows } from './transaction/transaction.js'
@@ -107,13 +108,20 @@ export function requireSound(pg: PgSession, { statement }: ParsedStatement): voi
  * Sends rows and their tag, or the tag. `describe`: sends the row description first, as the simple protocol
  * requires.
  */
-export async function respond(pg: PgSession, outcome: Outcome, describe: boolean): Promise<void> {
+export function respond(pg: PgSession, outcome: Outcome, describe: boolean): Waiting {
   if (typeof outcome === 'string') {
     pg.out.put(commandComplete(outcome))
-    return
+    return null
   }
+  if (describe) pg.out.put(columnsMessage(outcome.columns, outcome.binary))
+  const whole = outcome.sendWhole?.(pg.out) ?? -1
+  if (whole < 0) return respondInBlocks(pg, outcome)
+  pg.out.put(commandComplete(countedTag(outcome.tag, whole)))
+  return null
+}
+
+async function respondInBlocks(pg: PgSession, outcome: Rows): Promise<void> {
   try {
-    if (describe) pg.out.put(rowDescription(fieldsOf(outcome.columns, outcome.binary)))
     const { rows } = await outcome.send(pg.out, Number.POSITIVE_INFINITY)
     pg.out.put(commandComplete(countedTag(outcome.tag, rows)))
   } finally {
@@ -121,7 +129,20 @@ export async function respond(pg: PgSession, outcome: Outcome, describe: boolean
   }
 }
 
-export function fieldsOf(columns: readonly ResultColumn[], binary: readonly boolean[]): FieldDescription[] {
+/** Descriptions of columns in text format. Executions of a cached plan have the same list. */
+const described = new WeakMap<readonly ResultColumn[], Buffer>()
+
+/** RowDescription of columns with these formats. */
+export function columnsMessage(columns: readonly ResultColumn[], binary: readonly boolean[]): Buffer {
+  if (binary.length > 0) return rowDescription(fieldsOf(columns, binary))
+  const known = described.get(columns)
+  if (known !== undefined) return known
+  const message = rowDescription(fieldsOf(columns, binary))
+  described.set(columns, message)
+  return message
+}
+
+function fieldsOf(columns: readonly ResultColumn[], binary: readonly boolean[]): FieldDescription[] {
   return columns.map(({ name, type, baseColumn }, index) => ({
     name,
     oid: pgOidOf(type),

@@ -112,8 +112,11 @@ function handle(pg: PgSession, message: Message): Waiting {
   if (type === types.functionCall) return refuseCall(pg)
   try {
     const waiting = extended(pg, message)
-    return waiting === null ? null : waiting.then(null, (error) => failExtended(pg, error)).finally(() => ended(pg))
+    if (waiting !== null) return waiting.then(null, (error) => failExtended(pg, error)).finally(() => ended(pg))
+    ended(pg)
+    return null
   } catch (error) {
+    ended(pg)
     if (error instanceof NotReadyError) return again(pg, message, error.ready)
     failExtended(pg, error)
     return null

@@ -8,18 +8,20 @@ import type { PgSession } from './context.js'
 import { noParameters } from './protocol/bound-parameters.js'
 import { commandComplete, emptyQueryResponse, readyForQuery } from './protocol/messages.js'
 import type { MessageReader } from './protocol/reader.js'
-import { respond, runStatement } from './run.js'
+import { type Outcome, respond, runStatement } from './run.js'
 import { logBytes } from './statement-log.js'
 import { beginTextBlock, endBlock } from './transaction/block-settings.js'
 import { fail } from './transaction/failure.js'
 import { checkNoted, deliverNotifications, sendInbox } from './transaction/notifications.js'
-import { endCursors } from './transaction/portals.js'
+import { endCursors, type Waiting } from './transaction/portals.js'
 import { noteInserted } from './transaction/run-engine.js'
-import { boundRows, settle, storeRows } from './transaction/transaction.js'
+import { boundRows, settle, storeIfAny } from './transaction/transaction.js'
 
 export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise<void> {
-  if (pg.status === 'I') await settle(pg)
-  await pg.portals.get('')?.cursor?.close()
+  const unsettled = pg.status === 'I' ? settle(pg) : null
+  if (unsettled !== null) await unsettled
+  const cursor = pg.portals.get('')?.cursor ?? null
+  if (cursor !== null) await cursor.close()
   pg.portals.delete('')
   pg.statements.delete('')
   pg.text = ''
@@ -28,15 +30,15 @@ export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise
   try {
     const literals = literalRows(pg, reader)
     const inserted = typeof literals === 'number' ? literals : await literals
-    if (inserted < 0) await runText(pg, reader)
-    else {
-      await storeInserted(pg, inserted)
-      if (pg.options.logQueries) logBytes(pg, source, at, end - 1, begunMs)
-    }
+    const running = inserted < 0 ? runText(pg, reader) : storeInserted(pg, inserted)
+    if (running !== null) await running
+    if (inserted >= 0 && pg.options.logQueries) logBytes(pg, source, at, end - 1, begunMs)
     if (pg.status === 'I') deliverNotifications(pg)
   } catch (error) {
     if (error instanceof NetworkError) throw error
     fail(pg, error)
+  } finally {
+    pg.running = null
   }
   sendInbox(pg)
   pg.out.put(readyForQuery(pg.status))
@@ -45,19 +47,21 @@ export async function simpleQuery(pg: PgSession, reader: MessageReader): Promise
 /** How long the statements of one string may run before other connections get a turn. */
 const runMs = 20
 
-async function runText(pg: PgSession, reader: MessageReader): Promise<void> {
+function runText(pg: PgSession, reader: MessageReader): Waiting {
   pg.text = reader.text()
   reader.done()
   const statements = pg.engine.parse(pg.text)
   if (statements.length === 0) pg.out.put(emptyQueryResponse)
   const [only] = statements
-  if (only !== undefined && statements.length === 1) await runOne(pg, only, true)
-  else await runSeveral(pg, statements)
-  if (pg.status === 'I') {
-    checkNoted(pg)
-    if (pg.held.length > 0) await settle(pg)
-    else await storeRows(pg)
-  }
+  const running = only !== undefined && statements.length === 1 ? runOne(pg, only, true) : runSeveral(pg, statements)
+  return running === null ? storeText(pg) : running.then(() => storeText(pg) ?? undefined)
+}
+
+/** Stores what a string has left to store, unless a transaction is open. */
+function storeText(pg: PgSession): Waiting {
+  if (pg.status !== 'I') return null
+  checkNoted(pg)
+  return pg.held.length > 0 ? settle(pg) : storeIfAny(pg)
 }
 
 /** Ends SET LOCAL settings and cursors with the string, unless it leaves a transaction open. */
@@ -68,7 +72,8 @@ async function runSeveral(pg: PgSession, statements: readonly ParsedStatement[])
     let turnMs = pg.clock.monotonicMs()
     for (const statement of statements) {
       beginTextBlock(pg)
-      await runOne(pg, statement, false)
+      const running = runOne(pg, statement, false)
+      if (running !== null) await running
       // Small statements complete synchronously, so thousands of them would block the event loop.
       if (pg.clock.monotonicMs() - turnMs < runMs) continue
       await yieldToEventLoop()
@@ -92,21 +97,26 @@ function literalRows(pg: PgSession, { source, at, end }: MessageReader): number 
   return pg.transaction.insertText(source, at, end - 1, pg.session)
 }
 
-async function storeInserted(pg: PgSession, rows: number): Promise<void> {
+function storeInserted(pg: PgSession, rows: number): Waiting {
   noteInserted(pg, rows)
-  const stored = boundRows(pg)
-  if (stored !== null) await stored
-  if (pg.status === 'I') await storeRows(pg)
-  pg.out.put(commandComplete(`INSERT 0 ${rows}`))
+  const bound = boundRows(pg)
+  const stored = bound === null ? storeBlock(pg) : bound.then(() => storeBlock(pg) ?? undefined)
+  const tag = (): void => pg.out.put(commandComplete(`INSERT 0 ${rows}`))
+  if (stored !== null) return stored.then(tag)
+  tag()
+  return null
+}
+
+function storeBlock(pg: PgSession): Waiting {
+  return pg.status === 'I' ? storeIfAny(pg) : null
 }
 
 /** Stores the rows of a single statement before responding. */
-async function runOne(pg: PgSession, statement: ParsedStatement, alone: boolean): Promise<void> {
-  try {
-    const outcome = await runStatement(pg, statement, { bound: noParameters, types: [], binary: [], columns: null })
-    if (alone && pg.status === 'I') await storeRows(pg)
-    await respond(pg, outcome, true)
-  } finally {
-    pg.running = null
+function runOne(pg: PgSession, statement: ParsedStatement, alone: boolean): Waiting {
+  const outcome = runStatement(pg, statement, { bound: noParameters, types: [], binary: [], columns: null })
+  const answer = (settled: Outcome): Waiting => {
+    const stored = alone ? storeBlock(pg) : null
+    return stored === null ? respond(pg, settled, true) : stored.then(() => respond(pg, settled, true) ?? undefined)
   }
+  return outcome instanceof Promise ? outcome.then((settled) => answer(settled) ?? undefined) : answer(outcome)
 }

@@ -6,6 +6,7 @@
 //   scan       scans and group-bys          --rows n --runs n --peer duckdb
 //   sql        analytic queries           --rows n --tsbs n --runs n --rounds n --only pattern --peer questdb --peer duckdb
 //   http       exports, answers, imports     --rows n --runs n --only pattern --peer questdb --peer duckdb
+//   clients    small queries from many clients   --rows n --runs n --repeats n --only pattern --peer questdb
 //   views      costs and gains of materialized views   --rows n --runs n --peer questdb
 //   spill      states that outgrow the memory, with --set memory.bytes=512m    --rows n --runs n
 //   latency    freshness, small queries     --peer questdb
@@ -38,6 +39,7 @@ import {
   startUnsynced,
 } from './peers.js'
 import type { PgLoad } from './pg-load.js'
+import { clients } from './suite-clients.js'
 import { firsts } from './suite-first.js'
 import { httpFiles } from './suite-http.js'
 import { kafka } from './suite-kafka.js'
@@ -154,6 +156,16 @@ async function pg(peers: readonly Peer[]): Promise<void> {
   }
 }
 
+async function clientLoads(peers: readonly Peer[]): Promise<void> {
+  const options = {
+    rows: Math.min(100_000, Number(values.rows)),
+    requests: repeats(20_000),
+    runs: Number(values.runs),
+    only: new RegExp(values.only),
+  }
+  await clients(peers, options, (line) => process.stdout.write(`${line}\n`))
+}
+
 async function latency(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers) {
     print(peer, await smallQueries(peer, repeats(5000)))
@@ -222,6 +234,7 @@ const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   http,
   spill,
   latency,
+  clients: clientLoads,
   views,
   start,
   first,

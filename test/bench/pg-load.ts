@@ -3,7 +3,7 @@
 // of JSON: {"seconds", "cpuSeconds", "rows", "bytes"}. Its argument is PgLoad as JSON.
 
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { type Answers, type PgClient, signIn } from './pg-client.js'
 import {
   copyBlocks,
   type Flight,
@@ -21,77 +21,6 @@ export interface PgLoad {
   readonly rows: number
   /** Those that share the work: whoever has its answer sends what is next. */
   readonly connections: number
-}
-
-/** Walks over the messages of the server. */
-class Answers {
-  /** Messages by the code of their type. */
-  readonly counts = new Float64Array(256)
-  bytes = 0
-  failure: string | null = null
-  readonly #socket: Socket
-  /** Bytes of the message under way that have not come yet. */
-  #pending = 0
-  #head: Buffer = Buffer.alloc(0)
-  #news: (() => void) | null = null
-
-  constructor(socket: Socket) {
-    this.#socket = socket
-    socket.on('data', (chunk: Buffer) => this.#take(chunk))
-    socket.on('close', () => {
-      this.failure ??= 'the server closed the connection'
-      this.#news?.()
-    })
-  }
-
-  count(type: string): number {
-    return this.counts[type.charCodeAt(0)]!
-  }
-
-  /** Until so many messages of the type have come. */
-  async until(type: string, count: number): Promise<void> {
-    while (this.count(type) < count) {
-      if (this.failure !== null) throw new Error(this.failure)
-      await new Promise<void>((resolve) => {
-        this.#news = resolve
-      })
-    }
-    if (this.failure !== null) throw new Error(this.failure)
-  }
-
-  #take(chunk: Buffer): void {
-    this.bytes += chunk.length
-    let bytes = chunk
-    if (this.#head.length > 0) {
-      bytes = Buffer.concat([this.#head, chunk])
-      this.#head = Buffer.alloc(0)
-    }
-    let at = Math.min(this.#pending, bytes.length)
-    this.#pending -= at
-    for (; bytes.length - at >= 5; ) {
-      const type = bytes[at]!
-      const end = at + 1 + bytes.readUInt32BE(at + 1)
-      this.counts[type] = this.counts[type]! + 1
-      if (type === 69) this.failure ??= bytes.toString('latin1', at + 5, Math.min(end, bytes.length))
-      // COPY: the server is ready for data; a password is asked for.
-      if (type === 82 && end <= bytes.length && bytes.readInt32BE(at + 5) === 3) this.#socket.write(password)
-      this.#pending = Math.max(0, end - bytes.length)
-      at = Math.min(end, bytes.length)
-    }
-    if (at < bytes.length) this.#head = bytes.subarray(at)
-    this.#news?.()
-    this.#news = null
-  }
-}
-
-const password = Buffer.from('p\0\0\0\x0aquest\0', 'latin1')
-
-function startUp(): Buffer {
-  const parameters = Buffer.from('user\0admin\0database\0qdb\0\0')
-  const head = Buffer.alloc(8)
-  head.writeInt32BE(8 + parameters.length, 0)
-  head.writeInt32BE(196_608, 4)
-  return Buffer.concat([head, parameters])
 }
 
 function jobOf({ work, table, rows }: PgLoad): WireJob {
@@ -112,27 +41,19 @@ function jobOf({ work, table, rows }: PgLoad): WireJob {
   }
 }
 
-interface Session {
-  readonly socket: Socket
-  readonly answers: Answers
-}
-
 /** Signed in, and behind what the job has to say first. */
-async function session(port: number, { before, afterBefore }: WireJob): Promise<Session> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
-  await once(socket, 'connect')
-  const answers = new Answers(socket)
-  socket.write(startUp())
-  await answers.until('Z', 1)
+async function session(port: number, { before, afterBefore }: WireJob): Promise<PgClient> {
+  const client = await signIn(port)
+  const { socket, answers } = client
   if (before !== null) {
     socket.write(before)
     await answers.until(afterBefore, answers.count(afterBefore) + 1)
   }
-  return { socket, answers }
+  return client
 }
 
 /** Takes flights from those that are left until there are none. */
-async function send({ socket, answers }: Session, flights: Iterator<Flight>, waits: boolean): Promise<void> {
+async function send({ socket, answers }: PgClient, flights: Iterator<Flight>, waits: boolean): Promise<void> {
   let readies = answers.count('Z')
   for (let flight = flights.next(); flight.done !== true; flight = flights.next()) {
     const { bytes, readies: expected } = flight.value

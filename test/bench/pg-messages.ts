@@ -158,3 +158,20 @@ export function pointQueries(table: string, rows: number): WireJob {
   })
   return { before, afterBefore: 'Z', flights, waits: true }
 }
+
+/** The text as a simple query. */
+export function simpleQuery(text: string): Buffer {
+  return message('Q', `${text}\0`)
+}
+
+/** Prepares the statement `s`; the server infers the types of its parameters. */
+export function preparation(text: string): Buffer {
+  return Buffer.concat([message('P', 's\0', `${text}\0`, int16(0)), sync])
+}
+
+/** Executes the statement `s` with parameters as text; its rows come in binary. */
+export function execution(parameters: readonly string[]): Buffer {
+  const values = parameters.map((text) => value(Buffer.from(text)))
+  const bind = message('B', '\0s\0', int16(0), int16(parameters.length), ...values, int16(1), int16(1))
+  return Buffer.concat([bind, executeAll, sync])
+}

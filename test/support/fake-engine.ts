@@ -89,7 +89,8 @@ export function fakeEngine(): FakeEngine {
     closed: false,
     lines: (request) => takeLines(engine, request),
     forgetConnection: () => {},
-    execute: async (sql, options) => {
+    execute: async (sql, options) => engine.run(sql, options),
+    run: async (sql, options) => {
       engine.executed.push({ sql, options })
       return run(engine, sql, options)
     },

@@ -78,7 +78,8 @@ export class InlineExecutor {
     const check = (): void => {
       if (clock.monotonicMs() > this.#deadlineMs) throw elsewhere
     }
-    this.#host = { memory, allocator: this.#arena, kernels, partAccess: parts, jit, clock, post, check }
+    const arenaHost = { memory, allocator: this.#arena, kernels, partAccess: parts, jit, clock }
+    this.#host = { ...arenaHost, post, check, isInline: true }
   }
 
   /** Whether the query is small by the estimate. */
@@ -141,7 +142,6 @@ export class InlineExecutor {
         this.#running?.taken(0, message.bytes)
         return
       case 'end':
-        if (message.tail !== undefined) this.#keep(message.tail)
         this.#end = message
         return
       default:

@@ -42,6 +42,8 @@ export interface QueryHost {
   readonly jit: Jit
   readonly clock: Clock
   readonly post: (message: FromQueryThread) => void
+  /** Messages cost nothing, since they reach the reader by a call. */
+  readonly isInline?: boolean
   /** Called with the query's id before each slice of its work, and with 0 after it. */
   readonly working?: (queryId: number) => void
   /** Throws when the query is to end; called within a slice. */

@@ -46,7 +46,7 @@ export interface Windows {
   bytes: number
 }
 
-/** A last block up to this size is sent with the last message. */
+/** A last block up to this size is sent with the last message, as a copy. */
 const tailBytesMax = 256 * 1024
 
 interface Block {
@@ -306,7 +306,7 @@ export class RunningQuery {
   #tail(): Uint8Array | undefined {
     if (this.#last === null) return undefined
     const { address, bytes } = this.#last
-    if (bytes > tailBytesMax) {
+    if (bytes > tailBytesMax || this.#host.isInline === true) {
       this.#postLast()
       return undefined
     }

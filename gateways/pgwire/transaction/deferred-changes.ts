@@ -130,7 +130,7 @@ async function holding(
     names,
     deferred: options.deferred,
     check,
-    run: () => runInEngine(pg, silent, { ...options, columns: null }),
+    run: async () => runInEngine(pg, silent, { ...options, columns: null }),
   })
   if (own !== null) pg.transaction = pg.engine.begin()
   showDeferred(pg)

@@ -112,7 +112,7 @@ async function holding(pg: PgSession, parsed: ParsedStatement, options: RunOptio
     rows,
     change: { sql: '', parameters: [], statement: null, draft, emptied },
     ...{ tables: new Set<string>(), names, deferred: large, check: () => {} },
-    run: () => runInEngine(pg, parsed, { ...options, columns: null }),
+    run: async () => runInEngine(pg, parsed, { ...options, columns: null }),
   })
   if (rows !== null) pg.transaction = pg.engine.begin()
   showDeferred(pg)

@@ -46,7 +46,7 @@ export async function deferUpsert(pg: PgSession, parsed: ParsedStatement, option
     names,
     deferred: false,
     check: () => void pg.engine.describe(parsed, pg.session, oids),
-    run: () => runInEngine(pg, parsed, { ...options, columns: null }),
+    run: async () => runInEngine(pg, parsed, { ...options, columns: null }),
   })
   if (own !== null) pg.transaction = pg.engine.begin()
   showDeferred(pg)

@@ -1,5 +1,6 @@
 // Runs a statement in the engine: applies the session's context and deadline, and counts its result.
 
+import { andThen } from '../../../engine/base/and-then.js'
 import {
   decodeParameter,
   type ExecuteOptions,
@@ -7,6 +8,7 @@ import {
   type ParsedStatement,
   type PgEncoding,
   type ResultColumn,
+  type StatementResult,
 } from '../../../engine/engine.js'
 import { pgOidOf } from '../../../engine/types/column-types.js'
 import { countStatement } from '../../common/count-statement.js'
@@ -30,29 +32,46 @@ export function pgEncoding(pg: PgSession, binary: readonly boolean[]): PgEncodin
     : { kind: 'pg', binary }
 }
 
-export async function runInEngine(
+/** Returns a promise only when the statement is not complete at once. */
+export function runInEngine(
   pg: PgSession,
   parsed: ParsedStatement,
   options: RunOptions,
-): Promise<RowCursor | string> {
+): RowCursor | string | Promise<RowCursor | string> {
   const running = new LazySignal()
   pg.running = running
   takeSnapshot(pg)
   const inParts = options.inParts === true && parsed.statement.kind === 'query'
   const part = inParts ? () => beginPart(pg, running) : null
-  const { binary } = options
   // Rows of INSERT .. SELECT are deferred until COMMIT like those of INSERT .. VALUES.
   const waits = pg.status === 'T' || hasDraft(pg)
   const gathers = parsed.statement.kind === 'insert' && (waits || isReturning(parsed)) && !isUpsert(pg, parsed)
-  const requested = executeOptions(pg, options, running)
-  const endPart = part?.()
-  const executed = pg.engine.execute(parsed.text, {
-    ...requested,
+  const requested: ExecuteOptions = {
+    ...executeOptions(pg, options, running),
     parsed,
     ...(inParts ? { timeoutMs: 0 } : {}),
     ...(gathers ? { into: (tableId, batch) => gather(pg, tableId, batch) } : {}),
-  })
-  const result = await (endPart === undefined ? executed : executed.finally(endPart))
+  }
+  const outcome = (result: StatementResult): RowCursor | string | Promise<never> =>
+    outcomeOf(pg, parsed, options, { result, gathers, part })
+  if (part === null) return andThen(pg.engine.run(parsed.text, requested), outcome)
+  const endPart = part()
+  return pg.engine.execute(parsed.text, requested).finally(endPart).then(outcome)
+}
+
+interface Ran {
+  readonly result: StatementResult
+  /** Its rows were added to the transaction. */
+  readonly gathers: boolean
+  readonly part: (() => () => void) | null
+}
+
+function outcomeOf(
+  pg: PgSession,
+  parsed: ParsedStatement,
+  { binary, columns }: RunOptions,
+  { result, gathers, part }: Ran,
+): RowCursor | string | Promise<never> {
   if (gathers && result.kind === 'done') {
     noteInserted(pg, result.rows)
     return tagOf(result.tag, result.rows)
@@ -61,9 +80,10 @@ export async function runInEngine(
   else countStatement(pg.counters, result)
   if (result.kind === 'rows') {
     const cursor = new RowCursor(result, binary, part, uncountedTag(parsed))
-    if (options.columns === null || sameColumns(result.columns, options.columns)) return cursor
-    await cursor.close()
-    throw stalePlan()
+    if (columns === null || sameColumns(result.columns, columns)) return cursor
+    return cursor.close().then(() => {
+      throw stalePlan()
+    })
   }
   if (result.kind === 'plan') throw new PgError('XX000', 'unexpected plan as the result')
   if (pg.status === 'T' && parsed.statement.kind !== 'no operation') {

@@ -18,7 +18,7 @@ import { beginBlock, blockModes, endBlock } from './block-settings.js'
 import { discardDeferred, hasDraft, ownRowsMax, requireNoDraft, showDeferred } from './deferred-state.js'
 import { failureMessage } from './failure.js'
 import { checkNoted, deliverNotifications, forgetNoted } from './notifications.js'
-import { closeCursors, closePortals, endCursors } from './portals.js'
+import { closeCursors, closePortals, endCursors, type Waiting } from './portals.js'
 import { dropSnapshot } from './snapshots.js'
 
 /** Comfortable size of one log frame. */
@@ -31,6 +31,13 @@ type Transaction = Extract<ParsedStatement['statement'], { kind: 'transaction' }
 
 export function warn(pg: PgSession, code: string, message: string): void {
   pg.out.put(noticeResponse({ severity: 'WARNING', code, message, position: 0 }))
+}
+
+/** Stores the collected rows; null when there are none. */
+export function storeIfAny(pg: PgSession): Waiting {
+  if (pg.transaction.rows > 0) return storeRows(pg)
+  pg.transaction.clear()
+  return null
 }
 
 /** Stores the collected rows. */

@@ -1,0 +1,24 @@
+// Work that waits only for what is not there yet. Small statements pass from their request to their response without a
+// promise, since a chain of promises takes longer than such a statement.
+
+/** Calls `next` at once, or when the promise resolves. */
+export function andThen<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}
+
+/** `try { work() } catch (error) { failed(error) } finally { ended() }`. */
+export function attempt(
+  work: () => void | Promise<void>,
+  failed: (error: unknown) => void,
+  ended: () => void,
+): void | Promise<void> {
+  let working: void | Promise<void>
+  try {
+    working = work()
+    if (working instanceof Promise) return working.catch(failed).finally(ended)
+  } catch (error) {
+    failed(error)
+  } finally {
+    if (!(working instanceof Promise)) ended()
+  }
+}

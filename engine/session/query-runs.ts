@@ -1,0 +1,50 @@
+// Starts queries: inline if they are small, otherwise on a query thread, for which the tables that it reads are held
+// until the query ends. Lists the running ones for sys.query_activity.
+
+import type { QueryActivity } from '../sql/catalog.js'
+import type { Query } from '../sql/plan/plan.js'
+import type { RunningQuery } from '../threads/query-pool.js'
+import type { WriterRequests } from '../threads/writer-requests.js'
+import type { LocalEngineOptions } from './local-options.js'
+import { activityOf, type RunOptions, requestOf } from './plan-helpers.js'
+
+type QueryRunsOptions = Pick<LocalEngineOptions, 'view' | 'queries' | 'inline' | 'jit' | 'clock'>
+
+export class QueryRuns {
+  /** Queries on query threads, and changes that can be cancelled, by id. */
+  readonly activity = new Map<number, QueryActivity>()
+  readonly #options: QueryRunsOptions
+  readonly #requests: Pick<WriterRequests, 'symbolsOf'>
+
+  constructor(options: QueryRunsOptions, requests: Pick<WriterRequests, 'symbolsOf'>) {
+    this.#options = options
+    this.#requests = requests
+  }
+
+  /** `ended` is called once, at the end of the query. */
+  run(
+    sql: string,
+    query: Query,
+    options: RunOptions,
+    ended: () => void,
+    nowMicros = this.#options.clock.nowMicros(),
+  ): RunningQuery {
+    const { view, queries, inline, jit, clock } = this.#options
+    const { session } = options
+    const request = requestOf(query, options, jit, nowMicros)
+    const finished = inline?.run(request, session.snapshot)
+    if (finished) {
+      ended()
+      return finished
+    }
+    const held = view.hold(query.tables, session.snapshot)
+    const over = (): void => {
+      held.release()
+      this.activity.delete(running.queryId)
+      ended()
+    }
+    const running = queries.run({ ...request, snapshots: held.snapshots }, over, this.#requests.symbolsOf(held))
+    this.activity.set(running.queryId, activityOf(running.queryId, sql, session, clock))
+    return running
+  }
+}
