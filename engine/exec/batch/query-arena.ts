@@ -3,6 +3,7 @@
 // already sent rows, because such queries cannot be restarted when memory is short.
 
 import { ResourceError } from '../../base/errors.js'
+import { LazyMap } from '../../base/lazy-map.js'
 import { pageRowsMax } from '../../base/limits.js'
 import { type Allocator, budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -43,10 +44,10 @@ export class QueryArena {
   readonly #account: Account
   /** Bytes of each allocation by its address. */
   readonly #taken = new Map<number, number>()
-  readonly #nulls = new Map<string, number>()
+  readonly #nulls = new LazyMap<string, number>()
   readonly #parent: QueryArena | null
   /** Child arenas that hold memory. */
-  readonly #children = new Set<QueryArena>()
+  #children: Set<QueryArena> | null = null
   #chunkNext = 0
   #chunkEnd = 0
   #chunkBytes = chunkBytesFirst
@@ -110,10 +111,15 @@ export class QueryArena {
   take(bytes: number): number {
     this.#admit(bytes)
     const address = this.#allocator.allocateOrThrow(bytes + paddingBytes, budgets.queries)
-    if (this.#taken.size === 0 && this.#parent !== null) this.#parent.#children.add(this)
+    if (this.#taken.size === 0) this.#parent?.#adopt(this)
     this.#taken.set(address, bytes)
     this.#account.bytes += bytes
     return address
+  }
+
+  #adopt(child: QueryArena): void {
+    this.#children ??= new Set()
+    this.#children.add(child)
   }
 
   give(address: number): void {
@@ -198,9 +204,9 @@ export class QueryArena {
   }
 
   freeAll(): void {
-    for (const child of this.#children) child.freeAll()
-    if (this.#parent !== null) this.#parent.#children.delete(this)
-    for (const address of [...this.#taken.keys()]) this.give(address)
+    for (const child of this.#children ?? []) child.freeAll()
+    this.#parent?.#children?.delete(this)
+    for (const address of this.#taken.keys()) this.give(address)
     this.#account.growingTables -= this.#growingTables
     this.#growingTables = 0
     this.#nulls.clear()

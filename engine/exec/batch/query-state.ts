@@ -2,6 +2,7 @@
 // condition, so that all operators and generated kernels of the query share it. It allocates the cached tables from the
 // query's memory.
 
+import { LazyMap } from '../../base/lazy-map.js'
 import type { NumberBits, WholeNumbers } from '../../sql/functions/column/whole-numbers.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import type { QueryArena } from './query-arena.js'
@@ -29,12 +30,12 @@ export interface WantedSymbols {
 export interface QueryState {
   readonly arena: QueryArena
   /** Of expression/symbol-predicate.ts. */
-  readonly predicates: Map<Expression, SymbolPredicate | undefined>
+  readonly predicates: LazyMap<Expression, SymbolPredicate | undefined>
   /** Of symbol-matches.ts: symbols that a condition requires, or excludes. */
-  readonly wanted: Map<Expression, WantedSymbols | undefined>
-  readonly unwanted: Map<Expression, WantedSymbols | undefined>
+  readonly wanted: LazyMap<Expression, WantedSymbols | undefined>
+  readonly unwanted: LazyMap<Expression, WantedSymbols | undefined>
   /** Bitmaps over the whole numbers of IN lists, of sub-queries and constants. */
-  readonly numberBits: Map<WholeNumbers, NumberBits | undefined>
+  readonly numberBits: LazyMap<WholeNumbers, NumberBits | undefined>
   /** The query has an operator that could use temporary files instead of memory. */
   canSpill: boolean
   /** Such operators use temporary files from the beginning. */
@@ -42,12 +43,23 @@ export interface QueryState {
 }
 
 export function newQueryState(arena: QueryArena, spills = false): QueryState {
-  const maps = { predicates: new Map(), wanted: new Map(), unwanted: new Map(), numberBits: new Map() }
-  return { arena, ...maps, canSpill: false, spills }
+  return {
+    arena,
+    predicates: new LazyMap(),
+    wanted: new LazyMap(),
+    unwanted: new LazyMap(),
+    numberBits: new LazyMap(),
+    canSpill: false,
+    spills,
+  }
 }
 
 /** The value of the key, computed on first use. */
-export function computeIfAbsent<K, V>(map: Map<K, V | undefined>, key: K, make: () => V | undefined): V | undefined {
+export function computeIfAbsent<K, V>(
+  map: LazyMap<K, V | undefined>,
+  key: K,
+  make: () => V | undefined,
+): V | undefined {
   if (!map.has(key)) map.set(key, make())
   return map.get(key)
 }

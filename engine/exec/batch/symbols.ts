@@ -3,6 +3,7 @@
 // dictionaries. It has the same layout as the dictionaries of tables (memory/column-layout.ts), so operators treat both
 // alike.
 
+import { LazyMap } from '../../base/lazy-map.js'
 import { dictionaryBytes, dictionaryChunkFirst, dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
 import * as layout from '../../memory/dictionary-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -13,7 +14,7 @@ import { textAt } from './text-at.js'
 /** Strings of dictionary entries, decoded on first use. */
 export class SymbolStrings {
   readonly #memory: SharedMemory
-  readonly #byDictionary = new Map<number, (id: number) => string>()
+  readonly #byDictionary = new LazyMap<number, (id: number) => string>()
 
   constructor(memory: SharedMemory) {
     this.#memory = memory
@@ -44,8 +45,8 @@ function symbolText(memory: SharedMemory, dictionary: number, id: number): strin
 export class Symbols {
   readonly #arena: QueryArena
   readonly #heap: StringHeap
-  readonly #ids = new Map<string, number>()
-  readonly #mapped = new Map<number, Int32Array>()
+  readonly #ids = new LazyMap<string, number>()
+  readonly #mapped = new LazyMap<number, Int32Array>()
   #address = 0
   #chunks = 0
 

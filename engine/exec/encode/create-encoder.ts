@@ -87,8 +87,9 @@ function rowEncoder(
       writer.bytes(tail)
       writer.flush()
     },
-    operator: (plan, window) =>
-      parallelEncode(options, plan, window, rowFormat(form, columns.length, context.arena.limit), {
+    operator: (plan, window) => {
+      if (context.parallelism?.workers === 0) return undefined
+      return parallelEncode(options, plan, window, rowFormat(form, columns.length, context.arena.limit), {
         direct: (skippedRows) => new RowMorsel(encoded, skippedRows),
         bytes: () => encoded.bytes,
         // The client need not wait until parts are opened and pages are decoded.
@@ -103,7 +104,8 @@ function rowEncoder(
           context.memory.copy(writer.at, address, address + bytes)
           writer.advance(writer.at + bytes, rows)
         },
-      }),
+      })
+    },
   }
 }
 

@@ -14,6 +14,7 @@
 import { pageRowsMax } from '../../base/limits.js'
 import type { FragmentAggregate, FragmentExpression, GroupKey } from '../../kernels/jit/fragment.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from '../../sql/plan/plan.js'
+import { dictionariesOf } from '../../storage/schema/schema.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { Bucket, BucketGrid, Buckets } from '../aggregate/buckets.js'
@@ -138,7 +139,7 @@ function denseParts(
   const { jit } = context
   if (jit === null || !query.aggregates.every(({ name, args }) => fragmentAggregateNames.has(name) && args.length <= 1))
     return undefined
-  const dictionaries = new Map(scan.snapshot.version.dictionaries)
+  const dictionaries = dictionariesOf(scan.snapshot.version)
   const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
   const pages = scan.snapshot.version.parts.reduce((sum, part) => sum + Math.ceil(part.rows / pageRowsMax), 0)
   const inputs = new FragmentInputs(context, dictionaryOf, pages < longScanMorsels ? 0 : scan.columnIds.length)

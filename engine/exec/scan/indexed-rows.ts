@@ -6,6 +6,7 @@ import { pageRowsMax } from '../../base/limits.js'
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import { allOf, conjuncts } from '../../sql/typing/walk-expression.js'
+import { dictionariesOf } from '../../storage/schema/schema.js'
 import type { ExecContext } from '../batch/context.js'
 import { wantedSymbols } from '../batch/symbol-matches.js'
 import type { Vector } from '../batch/vector.js'
@@ -90,7 +91,7 @@ function requiredSymbols(context: ExecContext, scan: ScanShape, condition: Expre
 }
 
 function filterOf(context: ExecContext, { types, columnIds, snapshot }: ScanShape, rest: Expression): RowFilter {
-  const dictionaries = new Map(snapshot.version.dictionaries)
+  const dictionaries = dictionariesOf(snapshot.version)
   const dictionaryOf = (column: number): number => dictionaries.get(columnIds[column] as number) ?? 0
   return compileFilter(context, rest, { types, dictionaryOf })
 }

@@ -106,6 +106,7 @@ const allRemovals = 2 ** 32
 
 export const timeMin = -(2n ** 63n) + 1n
 export const timeMax = 2n ** 63n - 1n
+const allTimes = { minTs: timeMin, maxTs: timeMax }
 
 /**
  * The runs of the snapshot that may have rows in the ranges, without morsels outside of them. `arena` holds marks of
@@ -136,8 +137,9 @@ function listRuns(
     .filter((part) => version.schema.timestampId < 0 || touches(ranges, part.minTs, part.maxTs))
     .toSorted(byCommit)
     .map((part) => partRun(partAccess, part, snapshot, ranges))
+  const timed = version.schema.timestampId >= 0
   const memtables = version.memtables.map(({ id, address }, index) =>
-    memtableRun(memory, id, address, visibleRows[index] ?? 0, version.schema.timestampId >= 0, ranges),
+    memtableRun(memory, address, { id, visibleRows: visibleRows[index] ?? 0, timed }, ranges),
   )
   return [...parts, ...memtables].filter((run) => run.rows > 0)
 }
@@ -375,67 +377,100 @@ export function changedMorsel(morsel: ScanMorsel, changes: Partial<ScanMorsel>):
   return Object.defineProperties(same, Object.getOwnPropertyDescriptors(changes)) as ScanMorsel
 }
 
+interface MemtableRows {
+  readonly id: number
+  readonly visibleRows: number
+  /** Whether the table has a designated timestamp. */
+  readonly timed: boolean
+}
+
 function memtableRun(
   memory: SharedMemory,
-  id: number,
-  memtable: number,
-  visible: number,
-  timed: boolean,
+  address: number,
+  memtable: MemtableRows,
   ranges: readonly TimeRange[] | null,
 ): Run {
+  const { id, visibleRows, timed } = memtable
   const morsels: ScanMorsel[] = []
-  if (visible === 0) return runOf(morsels, timed, id)
-  const count = blockCount(memory, memtable)
+  const count = visibleRows === 0 ? 0 : blockCount(memory, address)
   for (let index = 0; index < count; index++) {
-    const block = blockAt(memory, memtable, index)
+    const block = blockAt(memory, address, index)
     const word = block >>> 2
     const firstRow = memory.u32[word]!
-    if (firstRow >= visible) break
-    const rows = Math.min(memory.u32[word + 2]!, visible - firstRow)
+    if (firstRow >= visibleRows) break
+    const rows = Math.min(memory.u32[word + 2]!, visibleRows - firstRow)
     if (rows <= 0) continue
-    const morsel = blockMorsel(memory, { source: -1 - id, index, block, firstRow }, rows, visible, timed)
+    const morsel = new BlockMorsel(memory, memtable, index, block, rows)
     if (!timed || touches(ranges, morsel.minTs, morsel.maxTs)) morsels.push(morsel)
   }
   return runOf(morsels, timed, id)
 }
 
-interface BlockPlace extends Pick<ScanMorsel, 'source' | 'index' | 'firstRow'> {
-  readonly block: number
-}
+/** A block of a memtable. */
+class BlockMorsel implements ScanMorsel {
+  readonly source: number
+  readonly index: number
+  readonly firstRow: number
+  readonly rows: number
+  readonly minTs: bigint
+  readonly maxTs: bigint
+  readonly sorted: boolean
+  readonly superseded: number
+  readonly visibleRows: number
+  readonly #memory: SharedMemory
+  readonly #block: number
 
-function blockMorsel(
-  memory: SharedMemory,
-  { source, index, block, firstRow }: BlockPlace,
-  rows: number,
-  visibleRows: number,
-  timed: boolean,
-): ScanMorsel {
-  const { minTs, maxTs } = timed ? blockTimes(memory, block) : { minTs: timeMin, maxTs: timeMax }
-  return {
-    source,
-    index,
-    firstRow,
-    rows: Math.min(rows, pageRowsMax),
-    minTs,
-    maxTs,
-    sorted: timed && isBlockSorted(memory, block),
-    superseded: supersededRows(memory, block),
-    visibleRows,
-    ready: () => true,
-    column: (columnId) => blockColumn(memory, block, columnId),
-    pick: () => false,
-    symbolRows: () => -1,
-    unpack: () => false,
-    decode: () => false,
-    strings: () => undefined,
-    stored: () => undefined,
-    nulls: () => undefined,
-    bounds: () => undefined,
-    mayHold: () => true,
-    symbols: () => undefined,
-    sum: () => undefined,
-    release: () => {},
+  constructor(memory: SharedMemory, memtable: MemtableRows, index: number, block: number, rows: number) {
+    const { id, visibleRows, timed } = memtable
+    this.source = -1 - id
+    this.index = index
+    this.firstRow = memory.u32[block >>> 2]!
+    this.rows = Math.min(rows, pageRowsMax)
+    const times = timed ? blockTimes(memory, block) : allTimes
+    this.minTs = times.minTs
+    this.maxTs = times.maxTs
+    this.sorted = timed && isBlockSorted(memory, block)
+    this.superseded = supersededRows(memory, block)
+    this.visibleRows = visibleRows
+    this.#memory = memory
+    this.#block = block
   }
+
+  ready(): boolean {
+    return true
+  }
+
+  column(columnId: number): number {
+    return blockColumn(this.#memory, this.#block, columnId)
+  }
+
+  pick(): boolean {
+    return false
+  }
+
+  symbolRows(): number {
+    return -1
+  }
+
+  unpack(): boolean {
+    return false
+  }
+
+  decode(): boolean {
+    return false
+  }
+
+  mayHold(): boolean {
+    return true
+  }
+
+  strings(): undefined {}
+  stored(): undefined {}
+  nulls(): undefined {}
+  bounds(): undefined {}
+  symbols(): undefined {}
+  sum(): undefined {}
+  release(): void {}
 }
 
 /** The run without some of its morsels; an empty list when none is left. */

@@ -8,6 +8,7 @@
 // because the next morsel of that stream may begin with the same timestamp.
 
 import type { TimeRange } from '../../sql/plan/plan.js'
+import { dictionariesOf } from '../../storage/schema/schema.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { dictionaryColumn } from '../batch/dictionary-strings.js'
@@ -102,7 +103,7 @@ function restriction(
 }
 
 function filterInput({ snapshot, columnIds, types }: ScanShape): FilterInput {
-  const dictionaries = new Map(snapshot.version.dictionaries)
+  const dictionaries = dictionariesOf(snapshot.version)
   return { types, dictionaryOf: (column) => dictionaries.get(columnIds[column] as number) ?? 0 }
 }
 
@@ -162,7 +163,7 @@ class StreamMerge {
     this.#context = context
     this.#shape = shape
     this.#descending = descending
-    const dictionaries = new Map(shape.snapshot.version.dictionaries)
+    const dictionaries = dictionariesOf(shape.snapshot.version)
     this.#columnIds = shape.columnIds
     this.#read = columnsRead(shape)
     this.#types = shape.types
@@ -193,16 +194,21 @@ class StreamMerge {
   #begin(): Stream[] {
     const { snapshot, ranges } = this.#shape
     const { schema } = snapshot.version
-    const types = new Map(schema.columns.map(({ id, type }) => [id, type]))
-    this.#shape.columnIds.forEach((id, index) => types.set(id, this.#types[index] as DataType))
     return streamsOf(scanRuns(this.#context, this.#shape), {
       context: this.#context,
       timestampId: schema.timestampId,
       ranges,
-      typeOf: (id) => types.get(id) as DataType,
+      typeOf: (columnId) => this.#typeOf(columnId),
       descending: this.#descending,
       skips: this.#skips,
     })
+  }
+
+  #typeOf(columnId: number): DataType {
+    const { columnIds, snapshot } = this.#shape
+    const read = columnIds.indexOf(columnId)
+    if (read >= 0) return this.#types[read] as DataType
+    return snapshot.version.schema.columns.find(({ id }) => id === columnId)?.type as DataType
   }
 
   /** Determines which rows are returned next; null at the end. */

@@ -5,6 +5,7 @@
 
 import { assert } from '../../base/assert.js'
 import type { TimeRange } from '../../sql/plan/plan.js'
+import { dictionariesOf } from '../../storage/schema/schema.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { dictionaryColumn } from '../batch/dictionary-strings.js'
@@ -71,7 +72,7 @@ export class SliceReader {
   constructor(context: ExecContext, shape: ScanShape, reads: PageReads = 'cached', wanted: WantedRows | null = null) {
     this.#context = context
     this.#shape = shape
-    const dictionaries = new Map(shape.snapshot.version.dictionaries)
+    const dictionaries = dictionariesOf(shape.snapshot.version)
     this.#dictionaries = shape.columnIds.map((id) => dictionaries.get(id) ?? 0)
     this.#filter =
       shape.filter === null

@@ -5,6 +5,7 @@
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { SelectFragment } from '../../kernels/jit/jit.js'
+import { dictionariesOf } from '../../storage/schema/schema.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import type { Vector } from '../batch/vector.js'
@@ -55,7 +56,7 @@ interface RowsFilter {
 
 /** null when the filter cannot be compiled, or reads no column. */
 function rowsFilter(context: ExecContext, scan: ScanShape, narrowFrom: number): RowsFilter | null {
-  const dictionaries = new Map(scan.snapshot.version.dictionaries)
+  const dictionaries = dictionariesOf(scan.snapshot.version)
   const dictionaryOf = (column: number): number => dictionaries.get(scan.columnIds[column] as number) ?? 0
   const required = new FragmentInputs(context, dictionaryOf, narrowFrom)
   const predicate = scan.filter === null ? null : required.expression(scan.filter)

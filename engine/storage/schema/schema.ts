@@ -322,3 +322,14 @@ export interface TableSnapshot {
 export function finishedSchema({ unfinished: _, ...schema }: TableSchema): TableSchema {
   return schema
 }
+
+const dictionaryAddresses = new WeakMap<TableVersion, ReadonlyMap<number, number>>()
+
+/** Addresses of the dictionaries by column id. Every query asks for them, so each version has one map. */
+export function dictionariesOf(version: TableVersion): ReadonlyMap<number, number> {
+  const known = dictionaryAddresses.get(version)
+  if (known !== undefined) return known
+  const made = new Map(version.dictionaries)
+  dictionaryAddresses.set(version, made)
+  return made
+}
