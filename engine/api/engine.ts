@@ -30,7 +30,7 @@ import type {
 export interface EngineObserver {
   /** `session`: the one whose statement created it; null: line protocol did. Not called for internal sessions. */
   tableCreated(name: string, session: Session | null): void
-  /** A statement has ended, successfully or not; not called for internal sessions. */
+  /** A statement, which may hold a secret, has ended, successfully or not; not called for internal sessions. */
   statementEnded(session: Session, sql: string, micros: number): void
 }
 

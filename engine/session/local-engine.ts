@@ -18,7 +18,6 @@ import type {
 } from '../api/statements.js'
 import { andThen } from '../base/and-then.js'
 import { errorRecord, SqlError, whenReady } from '../base/errors.js'
-import { redactedText } from '../base/secret-text.js'
 import type { CsvShape } from '../csv/shape.js'
 import { setMetric } from '../memory/metrics.js'
 import type { Catalog } from '../sql/catalog.js'
@@ -291,7 +290,7 @@ export class LocalEngine implements Engine {
 
   #ended(session: Session, sql: string, startMs: number): void {
     if (session.internal !== true)
-      this.#options.observer?.statementEnded(session, redactedText(sql), (performance.now() - startMs) * 1000)
+      this.#options.observer?.statementEnded(session, sql, (performance.now() - startMs) * 1000)
   }
 
   /** Handles a message of the writer. */

@@ -67,14 +67,19 @@ export function insertLiterals(
   engine: { begin(): RowTransaction },
   ended: () => void,
 ): Promise<DoneResult | null> | null {
-  const isWhole = options.parsed === undefined && options.rowsOnly === undefined && !options.explain
-  if (!isWhole || options.parameters.length > 0 || hasOwnChanges(options.session) || !/^\s*insert\s/i.test(sql))
-    return null
+  if (options.parsed !== undefined || options.rowsOnly !== undefined || options.explain) return null
+  if (options.parameters.length > 0 || !beginsInsert(sql) || hasOwnChanges(options.session)) return null
   const start = performance.now()
   const bytes = Buffer.from(sql, 'utf8')
   const transaction = engine.begin()
   const collected = transaction.insertText(bytes, 0, bytes.length, options.session)
   return collected === -1 ? null : storeLiterals(transaction, collected, start, ended)
+}
+
+/** Most statements are told by their first letter. */
+function beginsInsert(sql: string): boolean {
+  const first = sql.charCodeAt(0)
+  return (first === 73 || first === 105 || first <= 32 || first > 127) && /^\s*insert\s/i.test(sql)
 }
 
 async function storeLiterals(

@@ -25,8 +25,7 @@ export const thisProcess = `${process.pid}-${Date.now()}`
 
 /** The query for its snapshots, which are those of `query.tables`. */
 export function withViewSides(query: Query, snapshots: readonly TableSnapshot[], memory: SharedMemory): Query {
-  const plans = [query.plan, ...query.subqueries.map(({ plan }) => plan)]
-  if (!plans.some(hasSide)) return query
+  if (!hasSide(query.plan) && !query.subqueries.some(({ plan }) => hasSide(plan))) return query
   // Both sides of a view must see the same memtables.
   const known = new Map<string, readonly TimeRange[]>()
   const storedOf = (side: ViewSide): readonly TimeRange[] => {

@@ -22,10 +22,13 @@ export function sessionOf(
   options: HttpOptions,
   trace: NonNullable<Session['trace']>,
 ): Session {
-  const session = { user, rights, protocol: 'http', dialect: nativeDialect, trace } as const
-  if (options.readOnly) return { ...session, readOnly: true }
-  if (!isForeign(headers, options.corsOrigins)) return { ...session, readOnly: false }
-  return { ...session, readOnly: true, readOnlyReason: foreignPage }
+  const { readOnly } = options
+  if (readOnly || !isForeign(headers, options.corsOrigins))
+    return { user, rights, protocol: 'http', dialect: nativeDialect, trace, readOnly }
+  return {
+    ...{ user, rights, protocol: 'http', dialect: nativeDialect, trace },
+    ...{ readOnly: true, readOnlyReason: foreignPage },
+  }
 }
 
 /** Returns the error message for a write that is not permitted; null when it is permitted. */
@@ -42,8 +45,8 @@ export function importing(session: Session): Session {
 
 /** Whether a browser sends this request for a page of another site. */
 export function isForeign(headers: IncomingHttpHeaders, corsOrigins: readonly string[] | null): boolean {
-  if (/^(bearer|token) /i.test(headers.authorization ?? '')) return false
-  const { origin, referer } = headers
+  const { authorization, origin, referer } = headers
+  if (authorization !== undefined && /^(bearer|token) /i.test(authorization)) return false
   if (origin !== undefined && isAllowedOrigin(origin, corsOrigins)) return false
   const site = headers['sec-fetch-site']
   if (site !== undefined) return site !== 'same-origin' && site !== 'none'

@@ -188,7 +188,7 @@ function latin1Of(head: string, blocks: readonly Buffer[], tail: string): string
   return body + tail
 }
 
-const isAscii = (text: string): boolean => /^[\0-\x7f]*$/.test(text)
+const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.length
 
 function tailOf(
   context: HttpContext,

@@ -28,11 +28,12 @@ export class HttpRequest extends IncomingMessage {
 
 export class HttpResponse extends ServerResponse {
   /**
-   * Ends a response whose head is complete. `body` has one character for each byte (Latin-1). `end(body)` would pass
-   * head and body on as several chunks, for which the socket needs a vectored write.
+   * Ends a response whose head is complete, after adding lines to the head. `body` has one character for each byte
+   * (Latin-1). `end(body)` would pass head and body on as several chunks, for which the socket needs a vectored write.
    */
-  endWith(body: string): void {
-    if (this._header !== null && this._hasBody) this._header += body
+  endWith(lines: string, body: string): void {
+    const head = this._header
+    if (head !== null) this._header = `${head.slice(0, -2)}${lines}\r\n${this._hasBody ? body : ''}`
     this.end()
   }
 }

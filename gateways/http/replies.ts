@@ -33,6 +33,13 @@ const commonHeaders: readonly string[] = [
   ...['Cross-Origin-Resource-Policy', 'same-origin', 'Cache-Control', 'no-store'],
 ]
 
+/** The same as lines of a head. */
+const commonLines = lines(commonHeaders)
+
+function lines(headers: readonly string[]): string {
+  return headers.map((text, index) => (index % 2 === 0 ? `${text}: ` : `${text}\r\n`)).join('')
+}
+
 /** Headers that the guard adds to a single response. */
 const addedHeaders = new WeakMap<ServerResponse, readonly string[]>()
 
@@ -42,9 +49,12 @@ export function addHeaders(response: ServerResponse, headers: readonly string[])
 
 /** Like writeHead, with the headers that every response has. */
 export function begin(response: ServerResponse, status: number, headers: readonly string[]): ServerResponse {
+  return response.writeHead(status, [...headers, ...commonHeaders, ...ownHeaders(response, status)])
+}
+
+function ownHeaders(response: ServerResponse, status: number): readonly string[] {
   const added = addedHeaders.get(response) ?? []
-  const later = status === 503 && !response.hasHeader('Retry-After') ? ['Retry-After', '1'] : []
-  return response.writeHead(status, [...headers, ...commonHeaders, ...added, ...later])
+  return status === 503 && !response.hasHeader('Retry-After') ? [...added, 'Retry-After', '1'] : added
 }
 
 export function reply(
@@ -67,9 +77,13 @@ export function replyLatin1(
   body: string,
   headers: readonly string[] = [],
 ): void {
-  begin(response, status, ['Content-Type', type, 'Content-Length', String(body.length), ...headers])
-  if (response instanceof HttpResponse) response.endWith(body)
-  else response.end(body, 'latin1')
+  const all = ['Content-Type', type, 'Content-Length', String(body.length), ...headers, ...ownHeaders(response, status)]
+  if (!(response instanceof HttpResponse)) response.writeHead(status, [...all, ...commonHeaders]).end(body, 'latin1')
+  else {
+    response.writeHead(status, all)
+    // Constant lines need no check of their names and values.
+    response.endWith(commonLines, body)
+  }
 }
 
 export function replyText(response: ServerResponse, status: number, text: string): void {

@@ -29,6 +29,7 @@ import { type Routes, route, routes } from './routes.js'
 import { SettingsStore } from './settings-store.js'
 import {
   admitConnections,
+  beginExchange,
   closeStalled,
   createHttpServer,
   endMalformed,
@@ -123,6 +124,7 @@ function serveRequests(server: Server, context: HttpContext, connections: WeakMa
     const held = connections.get(request.socket)
     // The connection was evicted in favour of another one.
     if (held === undefined || request.socket.destroyed) return
+    beginExchange(held, request, response, context.options)
     context.registry.touch(held.connection)
     void serve(table, context, request, response, held)
   }

@@ -205,22 +205,24 @@ export function quietMsMax({ keepAliveMs }: HttpOptions): number {
   return keepAliveMs + graceMs
 }
 
+/** Notes the most recent request of a connection. */
+export function beginExchange(
+  held: HttpConnection,
+  request: IncomingMessage,
+  response: ServerResponse,
+  { keepAliveMs }: HttpOptions,
+): void {
+  if (held.exchange === null) {
+    request.socket.once('end', () => {
+      if (held.exchange !== null) probe(held.exchange.response)
+    })
+  }
+  held.exchange = { request, response }
+  response._keepAliveTimeout = keepAliveMs
+}
+
 /** Closes connections whose client neither sends nor reads while the server waits for it. */
 export function closeStalled(server: Server, context: HttpContext, connections: WeakMap<Socket, HttpConnection>): void {
-  const begun = (request: IncomingMessage, response: ServerResponse): void => {
-    const held = connections.get(request.socket)
-    if (held === undefined) return
-    if (held.exchange === null) {
-      request.socket.once('end', () => {
-        if (held.exchange !== null) probe(held.exchange.response)
-      })
-    }
-    held.exchange = { request, response }
-    response._keepAliveTimeout = context.options.keepAliveMs
-  }
-  // Runs before the handlers, which may end the connection.
-  server.prependListener('request', begun)
-  server.prependListener('checkContinue', begun)
   server.setTimeout(quietMsMax(context.options), (socket: Socket) => {
     const exchange = connections.get(socket)?.exchange ?? null
     const waitsForUs =

@@ -16,7 +16,7 @@ import { abortResponse, contentTypes, reply, statusOf } from './replies.js'
 /** A signal that is aborted when the client disconnects before its response is complete. */
 export function disconnectSignal(response: ServerResponse): LazySignal {
   const gone = new LazySignal()
-  response.once('close', () => {
+  response.on('close', () => {
     if (!response.writableFinished) gone.abort()
   })
   return gone
