@@ -12,13 +12,14 @@ export function attempt(
   failed: (error: unknown) => void,
   ended: () => void,
 ): void | Promise<void> {
-  let working: void | Promise<void>
+  let later: Promise<void> | null = null
   try {
-    working = work()
-    if (working instanceof Promise) return working.catch(failed).finally(ended)
+    const working = work()
+    if (working instanceof Promise) later = working.catch(failed).finally(ended)
   } catch (error) {
     failed(error)
   } finally {
-    if (!(working instanceof Promise)) ended()
+    if (later === null) ended()
   }
+  if (later !== null) return later
 }

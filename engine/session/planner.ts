@@ -51,10 +51,11 @@ export class Planner {
   }
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
-    const own = { session: asDescribed(session), parsed, asking: session }
     const nowMicros = this.#options.clock.nowMicros()
-    const plan = (parameters: readonly Parameter[]) =>
-      this.#plan(parsed.text, { ...own, parameters }, nowMicros).planned
+    const plan = (parameters: readonly Parameter[]) => {
+      const own = { session: asDescribed(session), parsed, asking: session }
+      return this.#plan(parsed.text, { ...own, parameters }, nowMicros).planned
+    }
     this.#values.begin(session)
     const epoch = hasDraft(session) ? Number.NaN : this.#options.view.epoch
     const { uses } = this.#values

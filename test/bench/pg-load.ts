@@ -11,13 +11,23 @@ import {
   pointQueries,
   selection,
   textInserts,
+  transactions,
   type WireJob,
 } from './pg-messages.js'
 
 export interface PgLoad {
   readonly port: number
   readonly table: string
-  readonly work: 'batches' | 'texts' | 'single' | 'copy' | 'select text' | 'select binary' | 'points'
+  readonly work:
+    | 'batches'
+    | 'texts'
+    | 'single'
+    | 'transaction'
+    | 'transaction texts'
+    | 'copy'
+    | 'select text'
+    | 'select binary'
+    | 'points'
   readonly rows: number
   /** Those that share the work: whoever has its answer sends what is next. */
   readonly connections: number
@@ -31,6 +41,9 @@ function jobOf({ work, table, rows }: PgLoad): WireJob {
       return insertBatches(table, rows, 1)
     case 'texts':
       return textInserts(table, rows, 1000)
+    case 'transaction':
+    case 'transaction texts':
+      return transactions(table, rows, 1000, work === 'transaction')
     case 'copy':
       return copyBlocks(table, rows)
     case 'select text':

@@ -105,14 +105,34 @@ export function insertBatches(table: string, rows: number, batchRows: number): W
   return { before, afterBefore: 'Z', flights, waits: batchRows > 1 }
 }
 
+/** Single rows within BEGIN .. COMMIT, each answered before the next one leaves: of a prepared statement, or as texts. */
+export function transactions(table: string, rows: number, transactionRows: number, prepared: boolean): WireJob {
+  const flights: Flight[] = []
+  for (let row = 0; row < rows; row++) {
+    if (row % transactionRows === 0) flights.push({ bytes: simpleQuery('BEGIN'), readies: 1 })
+    const written = rowAt(row)
+    const bytes = prepared
+      ? Buffer.concat([message('B', '\0s\0', parameterFormats, binaryRow(written), int16(0)), executeOne, sync])
+      : simpleQuery(`INSERT INTO ${table} (ts, sym, price, qty, note) VALUES (${tupleOf(written)})`)
+    flights.push({ bytes, readies: 1 })
+    if ((row + 1) % transactionRows === 0 || row + 1 === rows)
+      flights.push({ bytes: simpleQuery('COMMIT'), readies: 1 })
+  }
+  const before = Buffer.concat([message('P', 's\0', `${insertText(table)}\0`, parameterOids), sync])
+  return { before, afterBefore: 'Z', flights, waits: true }
+}
+
+function tupleOf({ ts, symbol, price, quantity, note }: Row): string {
+  return `'${ts}', '${symbol}', ${price}, ${quantity}, '${note}'`
+}
+
 /** Simple queries of many tuples, each answered before the next one leaves. */
 export function textInserts(table: string, rows: number, batchRows: number): WireJob {
   const flights: { bytes: Buffer; readies: number }[] = []
   for (let from = 0; from < rows; from += batchRows) {
     const tuples: string[] = []
     for (let row = from; row < Math.min(rows, from + batchRows); row++) {
-      const { ts, symbol, price, quantity, note } = rowAt(row)
-      tuples.push(`('${ts}', '${symbol}', ${price}, ${quantity}, '${note}')`)
+      tuples.push(`(${tupleOf(rowAt(row))})`)
     }
     const text = `INSERT INTO ${table} (ts, sym, price, qty, note) VALUES ${tuples.join(', ')}\0`
     flights.push({ bytes: message('Q', text), readies: 1 })

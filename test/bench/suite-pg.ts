@@ -39,6 +39,8 @@ const works: readonly Work[] = [
   { work: 'batches', share: 0.3, reads: false, connections: 4 },
   { work: 'single', share: 0.3, reads: false, connections: 1 },
   { work: 'texts', share: 0.1, reads: false, connections: 1 },
+  { work: 'transaction', share: 0.02, reads: false, connections: 1 },
+  { work: 'transaction texts', share: 0.02, reads: false, connections: 1 },
   { work: 'copy', share: 1, reads: false, connections: 1 },
   { work: 'select text', share: 1, reads: true, connections: 1 },
   { work: 'select binary', share: 1, reads: true, connections: 1 },

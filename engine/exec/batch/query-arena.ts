@@ -111,7 +111,7 @@ export class QueryArena {
   take(bytes: number): number {
     this.#admit(bytes)
     const address = this.#allocator.allocateOrThrow(bytes + paddingBytes, budgets.queries)
-    if (this.#taken.size === 0) this.#parent?.#adopt(this)
+    if (this.#taken.size === 0 && this.#parent !== null) this.#parent.#adopt(this)
     this.#taken.set(address, bytes)
     this.#account.bytes += bytes
     return address
@@ -120,6 +120,10 @@ export class QueryArena {
   #adopt(child: QueryArena): void {
     this.#children ??= new Set()
     this.#children.add(child)
+  }
+
+  #disown(child: QueryArena): void {
+    this.#children?.delete(child)
   }
 
   give(address: number): void {
@@ -205,7 +209,7 @@ export class QueryArena {
 
   freeAll(): void {
     for (const child of this.#children ?? []) child.freeAll()
-    this.#parent?.#children?.delete(this)
+    if (this.#parent !== null) this.#parent.#disown(this)
     for (const address of this.#taken.keys()) this.give(address)
     this.#account.growingTables -= this.#growingTables
     this.#growingTables = 0
