@@ -173,7 +173,15 @@ async function openHttp(opening: Opening, { port, tls }: Port): Promise<void> {
   const auth = httpAuthenticator(settings, opening.engine.users)
   const pages = settings['http.console.enabled'] ? joinPages(consolePages(), docsPages()) : noPages
   const openDump = (request: DumpRequest): DumpSession => new DumpImport({ ...request, engine })
-  const services = { ...opening, auth, tls, pages, openDump, warnings: opening.store.warnings }
+  const services = {
+    ...opening,
+    auth,
+    tls,
+    pages,
+    openDump,
+    warnings: opening.store.warnings,
+    lakeConfig: opening.store.lakeConfig,
+  }
   const http = await openHttpGateway(port, httpOptions(settings, version, root), services)
   live.onChange(({ values }) => {
     auth.reconfigure(httpAccess(values))

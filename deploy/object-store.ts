@@ -20,6 +20,7 @@ import {
 import type { Metric } from '../gateways/common/metric.js'
 import type { RemoteFilesOptions } from '../pipeline/ingest.js'
 import { freeBytesMin } from './engine-options.js'
+import { openLake } from './lake.js'
 import { type Settings, SettingsError } from './settings/settings.js'
 
 export interface ServerStore {
@@ -28,6 +29,8 @@ export interface ServerStore {
   /** What the engine carries out storage policies with. */
   readonly policies: NonNullable<EngineOptions['objectStore']>
   readonly relation: VirtualRelation
+  /** How readers of Iceberg tables reach the store. */
+  readonly lakeConfig: Readonly<Record<string, string>>
   readonly metrics: readonly Metric[]
   /** What an administrator should act on. */
   readonly warnings: () => readonly { readonly tag: string; readonly warning: string }[]
@@ -51,6 +54,7 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
     freeBytesMin: freeBytesMin(settings['disk.free.bytes.min'], root),
   }
   const client = options === null ? null : openStoreClient({ ...options, blocks })
+  const lake = openLake(settings, root)
   let state: State = { kind: client === null ? 'none' : 'probing' }
   const isReady = (): boolean => state.kind === 'ready' && state.capabilities.putIfAbsent
   let uploads: UploadStatistics | null = null
@@ -60,6 +64,7 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
     rootId: isConfigured ? rootIdOf(root) : '',
     ready: isReady,
     blocks: blocks.directory,
+    lake: lake.engine,
     report: (figures: UploadStatistics) => {
       uploads = figures
     },
@@ -78,12 +83,16 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
     client,
     policies,
     relation: storeRelation(options, () => state),
-    metrics: storeMetrics(
-      () => state,
-      () => uploads,
-    ),
+    lakeConfig: lake.config,
+    metrics: [
+      ...storeMetrics(
+        () => state,
+        () => uploads,
+      ),
+      ...lake.metrics,
+    ],
     warnings: () =>
-      [...warningsOf(state), ...waitingText(uploads, isConfigured)].map((warning) => ({
+      [...warningsOf(state), ...waitingText(uploads, isConfigured), ...lake.warnings()].map((warning) => ({
         tag: 'object-store',
         warning,
       })),

@@ -20,6 +20,8 @@ export type {
   LoadOptions,
   TableShape,
 } from './api/ingest.js'
+export type { CatalogTable, LakeCatalog, LakeStatistics } from './api/lake.js'
+export { noLake } from './api/lake.js'
 export {
   internalSession,
   type NamedStatements,

@@ -91,4 +91,25 @@ export const objectStoreSettings = {
     description:
       'Limit of the local cache of parts whose rows are only in the object store, below `tmp/parts/`; what was read least recently is removed.',
   },
+  'lake.commit.lag': {
+    type: 'duration',
+    initial: '10s',
+    min: 1000,
+    max: 86_400_000,
+    description:
+      'For how long the Iceberg table of a table with `LAKE ON` may lack its changes, before a commit of them begins.',
+  },
+  'lake.credentials.vend': {
+    type: 'choice',
+    initial: 'off',
+    choices: ['off', 'static'],
+    description:
+      'Keys of the object store that the Iceberg catalog hands out to whoever may read: none, or those of the next two settings.',
+  },
+  'lake.credentials.access.key.id': {
+    type: 'words',
+    initial: '',
+    description: 'Id of a second access key, which should only be able to read.',
+  },
+  'lake.credentials.secret.access.key': { type: 'secret', initial: '', description: 'Its secret access key.' },
 } as const satisfies SettingsTable

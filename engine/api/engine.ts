@@ -14,6 +14,7 @@ import type { LineReject, PackedRows, Receipt } from '../storage/jobs/messages.j
 import type { Draft } from '../storage/schema/draft.js'
 import type { KafkaPosition } from '../wal/source-position.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from './ingest.js'
+import type { LakeCatalog } from './lake.js'
 import type { OwnRows, ReadSnapshot, Session, UserDirectory } from './session.js'
 import type {
   ChangePreview,
@@ -145,6 +146,8 @@ export interface Engine {
   /** Registers the implementation of COPY with files; without it such a COPY is rejected. */
   copier(copier: Copier): void
   readonly users: UserDirectory
+  /** Tables that are Iceberg tables in the object store. */
+  readonly lake: LakeCatalog
   /** Sends lines to the writer. Calls are served in order; blocks of different requests are never interleaved. */
   lines(request: LineRequest): LineTicket
   /** A connection of QWP is closed, and the receipts of all its requests are here. */

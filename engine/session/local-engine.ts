@@ -3,6 +3,7 @@
 
 import type { Connector, Engine, EngineMetrics, RowTransaction } from '../api/engine.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'
+import { type LakeCatalog, noLake } from '../api/lake.js'
 import type { ReadSnapshot, Session } from '../api/session.js'
 import type {
   ChangePreview,
@@ -92,6 +93,7 @@ type WithoutRows = 'checkpoint' | 'refresh' | 'connector' | 'set' | 'cancelQuery
 
 export class LocalEngine implements Engine {
   readonly users: UserCatalog
+  lake: LakeCatalog = noLake
   readonly #options: LocalEngineOptions
   readonly #lines: LineClient
   readonly #planner: Planner
@@ -164,6 +166,7 @@ export class LocalEngine implements Engine {
     return ticket
   }
 
+  flush = (tableId: number) => this.#requests.send((requestId) => ({ kind: 'checkpoint', requestId, tableId }))
   forgetConnection = (connectionId: number) => this.#options.postWriter({ kind: 'forgetConnection', connectionId })
   parse(text: string): readonly ParsedStatement[] {
     return this.#planner.parse(text)

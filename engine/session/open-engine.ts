@@ -27,7 +27,6 @@ import type { LogThreadMessage } from '../threads/log-thread.js'
 import type { FromQueryHost, ToQueryHost } from '../threads/messages.js'
 import { QueryPool } from '../threads/query-pool.js'
 import { type Overdue, QueryWatch } from '../threads/query-watch.js'
-import type { BlockSource } from '../threads/remote-fetches.js'
 import { startThread, type Thread } from '../threads/thread.js'
 import { type SentToQueryHost, SentVersions } from '../threads/version-delta.js'
 import { threadIds, wake } from '../threads/wake.js'
@@ -37,7 +36,7 @@ import { InlineExecution } from './inline-execution.js'
 import { LocalEngine } from './local-engine.js'
 import type { EngineHooks } from './local-options.js'
 import { openInlineExecutor } from './open-inline.js'
-import { type PolicyStore, Uploader, type UploaderOptions } from './uploader.js'
+import { type EngineObjectStore, type StoreWork, startStoreWork } from './store-work.js'
 import type { ConfiguredName } from './user-catalog.js'
 
 const MIB = 1024 * 1024
@@ -74,7 +73,6 @@ export interface EngineOptions {
   readonly systemTable?: EngineHooks['systemTable']
   readonly observer?: EngineHooks['observer']
   readonly backends?: EngineHooks['backends']
-  /** Where storage policies move parts to, and parts are read from. */
   readonly objectStore?: EngineObjectStore
   /** Users defined by settings: SQL cannot create users with these names. */
   readonly configuredUsers: readonly ConfiguredName[]
@@ -82,12 +80,6 @@ export interface EngineOptions {
   readonly logFailed?: (error: Error) => void
   /** Called when the engine cannot continue: the process should end within a second. */
   readonly fatal: (error: Error) => void
-}
-
-interface EngineObjectStore extends Omit<UploaderOptions, 'view' | 'directory' | 'clock' | 'log' | 'post'> {
-  readonly store: (PolicyStore & BlockSource) | null
-  /** Folder of the local copies of remote parts. */
-  readonly blocks: string
 }
 
 /** Options of a writer thread. */
@@ -217,7 +209,7 @@ class EngineThreads {
   #nextThreadId: number = threadIds.firstQuery - 1
   /** Resolves when the thread has ended. */
   readonly #ends = new Map<number, Deferred<void>>()
-  readonly #uploader: Uploader | null
+  readonly #storeWork: StoreWork | null
   #closing = false
   #allStarted = false
 
@@ -282,10 +274,21 @@ class EngineThreads {
       durable: options.commitMode === 'sync',
       ...hooksOf(options),
     })
-    const { objectStore, directory, clock, log } = options
-    const post = (message: ToWriter): void => this.#writer.post(message)
-    const around = { view: this.#view, directory, clock, log, post }
-    this.#uploader = objectStore === undefined ? null : new Uploader({ ...objectStore, ...around })
+    this.#storeWork = options.objectStore === undefined ? null : this.#startStoreWork(options.objectStore)
+  }
+
+  #startStoreWork(objectStore: EngineObjectStore): StoreWork {
+    const { directory, clock, log } = this.#options
+    const { engine } = this
+    const work = startStoreWork(objectStore, {
+      ...{ view: this.#view, memory: this.#memory, directory, clock, log },
+      post: (message) => this.#writer.post(message),
+      flush: (tableId) => engine.flush(tableId),
+      execute: (sql, requested) => engine.execute(sql, requested),
+    })
+    engine.lake = work.lake
+    engine.relation(work.relation)
+    return work
   }
 
   #startWriter(port: MessagePort): Thread<ToWriter> {
@@ -448,7 +451,7 @@ class EngineThreads {
 
   async #endThreads(): Promise<void> {
     this.#closing = true
-    this.#uploader?.close()
+    this.#storeWork?.close()
     this.#watch.close()
     for (const thread of this.#queryThreads.values()) thread.post({ kind: 'close' })
     this.#log.post({ kind: 'close' })

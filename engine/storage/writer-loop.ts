@@ -23,6 +23,7 @@ import { applyChange } from './writer/writer-changes.js'
 import { type CommitExtra, commitRows } from './writer/writer-commit.js'
 import { discardParts, flushesDone, flushTable, scheduleFlushes, trimLog, whenFlushed } from './writer/writer-flush.js'
 import { jobDone, jobFailed } from './writer/writer-jobs.js'
+import { noteLake } from './writer/writer-lake.js'
 import { type LineProgress, newLineProgress, takeLines } from './writer/writer-lines.js'
 import { commitManifest } from './writer/writer-manifest.js'
 import { enforceTtl } from './writer/writer-partitions.js'
@@ -260,6 +261,9 @@ export class WriterLoop {
         return
       case 'uploaded':
         noteUploaded(this.state, command)
+        return
+      case 'lakeCommitted':
+        noteLake(this.state, command)
         return
       case 'stage':
         stageParts(this.state, command)

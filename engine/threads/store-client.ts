@@ -24,6 +24,10 @@ export interface StoreClient extends ObjectStore {
   bucket(name: string): StoreClient
   /** Writes a local file under a new key and verifies it there. Rejects with StoreError. */
   upload(path: string, key: string): Promise<TransferredFile>
+  /** Appends to a local file; an offset of 0 creates it. */
+  append(path: string, offset: number, content: Uint8Array): Promise<void>
+  /** Removes a local file, if it is there. */
+  discard(path: string): Promise<void>
   /** Writes an object to a new local file. */
   fetch(key: string, path: string): Promise<TransferredFile>
   /** Resolves when the blocks are in the local cache. */
@@ -131,6 +135,14 @@ class Client implements StoreClient {
 
   async upload(path: string, key: string): Promise<TransferredFile> {
     return (await this.#ask({ kind: 'upload', path, key }, 'file')).file
+  }
+
+  async append(path: string, offset: number, content: Uint8Array): Promise<void> {
+    await this.#ask({ kind: 'append', path, offset, content }, 'done')
+  }
+
+  async discard(path: string): Promise<void> {
+    await this.#ask({ kind: 'discard', path }, 'done')
   }
 
   async fetch(key: string, path: string): Promise<TransferredFile> {

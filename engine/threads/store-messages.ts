@@ -28,6 +28,10 @@ export type StoreRequest =
   | { readonly kind: 'delete'; readonly key: string }
   | { readonly kind: 'probe' }
   | { readonly kind: 'upload'; readonly path: string; readonly key: string }
+  /** Appends to a local file; an offset of 0 creates it. */
+  | { readonly kind: 'append'; readonly path: string; readonly offset: number; readonly content: Uint8Array }
+  /** Removes a local file, if it is there. */
+  | { readonly kind: 'discard'; readonly path: string }
   | { readonly kind: 'fetch'; readonly key: string; readonly path: string }
   /** Brings blocks of an object into the local cache. */
   | { readonly kind: 'fetchBlocks'; readonly request: BlocksRequest }

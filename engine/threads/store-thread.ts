@@ -3,6 +3,7 @@
 // other worker threads. Files are transferred between disk and store here, so their contents do not pass through other
 // threads.
 
+import { dirname } from 'node:path'
 import { MessagePort, parentPort } from 'node:worker_threads'
 import { assert, unreachable } from '../base/assert.js'
 import { systemClock } from '../base/clock.js'
@@ -66,6 +67,12 @@ async function replyTo(store: ObjectStore, request: Operation, blocks: BlockCach
       return { kind: 'capabilities', capabilities: await store.probe() }
     case 'upload':
       return { kind: 'file', file: await uploadFile(store, files, request.path, request.key) }
+    case 'append':
+      append(request)
+      return { kind: 'done' }
+    case 'discard':
+      if (files.exists(request.path)) files.remove(request.path)
+      return { kind: 'done' }
     case 'fetch':
       return { kind: 'file', file: await fetchFile(store, files, request.key, request.path) }
     case 'fetchBlocks':
@@ -80,6 +87,16 @@ async function replyTo(store: ObjectStore, request: Operation, blocks: BlockCach
       return { kind: 'done' }
     default:
       return unreachable(request)
+  }
+}
+
+function append({ path, offset, content }: Extract<StoreRequest, { kind: 'append' }>): void {
+  if (offset === 0) files.makeDirectory(dirname(path))
+  const file = files.open(path, offset === 0 ? 'create' : 'write')
+  try {
+    file.write([content], offset)
+  } finally {
+    file.close()
   }
 }
 

@@ -31,6 +31,9 @@ export interface ConfiguredAccess {
 /** Limit of queued password checks. */
 const checksWaitingMax = 500
 const rememberedMax = 1000
+/** Tokens that issue() has returned and that have not expired. */
+const issuedMax = 10_000
+const issuedBytes = 32
 /** Longer credentials are rejected unchecked. */
 const credentialCharactersMax = 4096
 
@@ -43,6 +46,8 @@ export class Authenticator {
   readonly #verifiers = new Map<string, Promise<PasswordVerifier>>()
   readonly #remembered = new Map<string, Principal>()
   #rememberedEpoch = 0
+  /** Tokens that issue() has returned, by their hash. */
+  readonly #issued = new Map<string, { readonly principal: Principal; readonly untilMs: number }>()
   #checks: Promise<unknown> = Promise.resolve()
   #checksWaiting = 0
 
@@ -58,6 +63,7 @@ export class Authenticator {
     this.#configured = new Map(access.configured.map((user) => [user.user, user]))
     this.#verifiers.clear()
     this.#remembered.clear()
+    this.#issued.clear()
   }
 
   get anonymous(): Principal | null {
@@ -85,7 +91,24 @@ export class Authenticator {
   }
 
   token(token: string): Principal | null {
-    return this.#users.byToken(token) ?? null
+    return this.#users.byToken(token) ?? this.#issuedTo(token)
+  }
+
+  /** A new token for the principal, with its rights at the time of use. It expires, and ends with the process. */
+  issue(principal: Principal, lifeMs: number): string {
+    const token = `pso_${randomBytes(issuedBytes).toString('base64url')}`
+    for (const [hash, { untilMs }] of this.#issued) {
+      if (untilMs > Date.now() && this.#issued.size < issuedMax) break
+      this.#issued.delete(hash)
+    }
+    this.#issued.set(this.#digest(token).toString('base64'), { principal, untilMs: Date.now() + lifeMs })
+    return token
+  }
+
+  #issuedTo(token: string): Principal | null {
+    if (this.#issued.size === 0) return null
+    const found = this.#issued.get(this.#digest(token).toString('base64'))
+    return found === undefined || found.untilMs <= Date.now() ? null : this.refresh(found.principal)
   }
 
   /** Returns the same user with its current rights; null when the user no longer exists. */

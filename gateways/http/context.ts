@@ -90,6 +90,8 @@ export interface HttpServices {
   readonly log: Log
   /** Reads SQLite dumps; null where the server has no such reader. */
   readonly openDump: OpenDump | null
+  /** How readers of Iceberg tables reach the object store: properties of Iceberg's file access. */
+  readonly lakeConfig: Readonly<Record<string, string>>
   /** Problems beside those of the engine and the settings, for /warnings. */
   readonly warnings: () => readonly { readonly tag: string; readonly warning: string }[]
 }

@@ -6,6 +6,7 @@ import { lingerLimits, watchRemainder } from '../common/linger.js'
 import type { Principal } from '../common/users.js'
 import { isAllowedOrigin } from './access.js'
 import type { HttpContext } from './context.js'
+import { icebergPath, icebergStranger, icebergTokenPath } from './iceberg.js'
 import { parseQueryString } from './query-string.js'
 import { addHeaders, replyJson } from './replies.js'
 import { headerText } from './request-body.js'
@@ -36,6 +37,8 @@ export function admit(context: HttpContext, request: IncomingMessage, path: stri
   const { method, headers } = request
   // A CORS preflight never carries credentials and reveals nothing but allowed methods and headers.
   if (method === 'OPTIONS') return auth.anonymous ?? anonymous
+  // The request brings its credentials in its body.
+  if (path === icebergTokenPath) return auth.anonymous ?? anonymous
   if (!options.healthNeedsCredentials && healthPaths.has(path)) return auth.anonymous ?? anonymous
   // The console prompts for credentials itself. Its pages and the documentation are public.
   if (pages.files.has(path) || pages.files.has(`${path}/`)) return auth.anonymous ?? anonymous
@@ -78,6 +81,10 @@ export function refuseUnauthenticated(
   // A client that waits for 100 Continue does not send its body now.
   if (request.headers.expect !== undefined) response.setHeader('Connection', 'close')
   if (path === '/' && pages.home !== null) response.setHeader('Refresh', `0; url=${pages.home}`)
+  if (path.startsWith(icebergPath)) {
+    refuseUnread(response, 401, icebergStranger(message))
+    return
+  }
   response.setHeader('WWW-Authenticate', 'Basic realm="penstock", charset="UTF-8"')
   // Clients of line protocol read `code` and `message`, others `error`.
   refuseUnread(response, 403, { code: 'forbidden', message, error: message, position: 0 })

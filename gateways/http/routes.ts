@@ -9,6 +9,7 @@ import { handleExec } from './exec.js'
 import { columnJson, errorBody } from './exec-json.js'
 import { ExecRequestError, parseExecRequest } from './exec-request.js'
 import { handleExp } from './exp.js'
+import { handleIceberg, icebergPath } from './iceberg.js'
 import { handleImp } from './imp.js'
 import { handleInfluxHealth, handleInfluxQuery, handleReady } from './influx.js'
 import { handlePage } from './page.js'
@@ -71,6 +72,8 @@ const reading: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 export function route(table: Routes, context: HttpContext, path: string, exchange: Exchange): Promise<void> | void {
   const handlers = table.get(path)
   const method = exchange.request.method ?? ''
+  if (handlers === undefined && path.startsWith(icebergPath) && method !== 'OPTIONS')
+    return handleIceberg(context, path, exchange)
   if (handlers === undefined && reading.has(method)) return replyText(exchange.response, 404, 'Not Found\r\n')
   if (handlers === undefined) return replyText(exchange.response, 405, `Method ${method} not supported\r\n`)
   const handler = Object.hasOwn(handlers, method) ? handlers[method] : undefined

@@ -27,6 +27,7 @@ const folder = mkdtempSync(join(tmpdir(), 'penstock-docs-'))
 const server = new TestServer([
   ...['memory.bytes=512m', 'query.threads=1', 'telemetry.enabled=false'],
   ...[`copy.import.root=${folder}`, `copy.export.root=${folder}`],
+  ...[`object.store.url=file://${folder}/store`, 'lake.commit.lag=1s'],
 ])
 const demoCounts = `SELECT (SELECT count() FROM sensors) a, (SELECT count() FROM readings) b, (SELECT count() FROM doors) c,
   (SELECT sum(temperature) FROM readings) d`

@@ -28,6 +28,7 @@ import type {
   StatementResult,
   VirtualRelation,
 } from '../../engine/engine.js'
+import { noLake } from '../../engine/engine.js'
 import { metrics } from '../../engine/memory/metrics.js'
 import { dataType } from '../../engine/types/column-types.js'
 import { noUsers } from '../../gateways/common/users.js'
@@ -76,6 +77,7 @@ const noRows: ReturnType<Engine['begin']> = {
 export function fakeEngine(): FakeEngine {
   const engine: FakeEngine = {
     users: noUsers,
+    lake: noLake,
     requests: [],
     stored: [],
     executed: [],

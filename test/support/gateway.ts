@@ -104,7 +104,7 @@ export async function testHttp(
   const gateway = await openHttpGateway(
     here,
     { ...httpDefaults, ...changes },
-    { ...around, engine, metrics, auth, tls, pages, openDump: null, warnings: () => [] },
+    { ...around, engine, metrics, auth, tls, pages, openDump: null, warnings: () => [], lakeConfig: {} },
   )
   const { port } = gateway.address
   return { ...around, port, url: `http://127.0.0.1:${port}`, close: () => gateway.close(100) }

@@ -122,6 +122,7 @@ export class FlatColumn implements ExportedColumn {
     if (this.bloom !== null || !isCopyable(stored, this.type, tools.encoding.pageBytes)) return false
     if (this.mayJoin && wantsDictionary(stored, tools)) return false
     if (stored.nulls === stored.rows && stored.encoding === encodings.dictionary) return false
+    if (stored.encoding === encodings.deltaLength && tools.encoding.fieldIds !== undefined) return false
     if (this.gather.rows > 0) this.flush()
     const map = stored.encoding === encodings.dictionary ? this.mapOf(stored, dictionary) : null
     if (map === undefined) return false

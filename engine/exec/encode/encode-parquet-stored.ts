@@ -6,7 +6,7 @@
 //                 plain numbers
 //   reindexed     the row group's dictionary differs from the part's: the dictionary indexes are replaced
 //   decoded       the encoding is one that many readers do not support: byte stream split, and delta in files of version
-//                 1 (except with ZSTD and LZ4); the values are stored plain
+//                 1 (except with ZSTD and LZ4) and of Iceberg tables; the values are stored plain
 //
 // Types that exports store differently than parts are encoded row by row (encode-parquet-types.ts): DATE, IPv4,
 // DECIMAL, ARRAY, INTERVAL.
@@ -96,9 +96,9 @@ export function wantsDictionary({ encoding, rows, range, type }: StoredPage, { e
 /** Readers that support these codecs support delta encoding, too. */
 const recentCodecs: ReadonlySet<string> = new Set(['ZSTD', 'LZ4'])
 
-function targetEncoding(encoding: number, { version, codec }: ExportTools['encoding']): number {
+function targetEncoding(encoding: number, { version, codec, fieldIds }: ExportTools['encoding']): number {
   if (encoding === encodings.byteStreamSplit) return encodings.plain
-  const plain = version === 1 && !recentCodecs.has(codec)
+  const plain = fieldIds !== undefined || (version === 1 && !recentCodecs.has(codec))
   return encoding === encodings.delta && plain ? encodings.plain : encoding
 }
 

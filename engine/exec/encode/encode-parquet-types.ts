@@ -74,22 +74,26 @@ export function decimalBytes(precision: number): number {
   return 2 ** doublings
 }
 
-/** The column's elements in the file's schema, and the path to its leaf. */
+/** The column's elements in the file's schema, and the path to its leaf. `ids`: field ids; absent in plain exports. */
 export function exportSchemaOf(
   { name, type }: PlanColumn,
   rawArrays: boolean,
+  ids: readonly number[] = [],
 ): { readonly elements: ParquetTypes.SchemaElement[]; readonly path: string[] } {
-  if (type.name === 'ARRAY' && !rawArrays) return listSchema(name, type.a)
-  return { elements: [elementOf(name, type)], path: [name] }
+  if (type.name === 'ARRAY' && !rawArrays) return listSchema(name, type.a, ids)
+  return { elements: [elementOf(name, type, ids)], path: [name] }
 }
 
-function elementOf(name: string, type: DataType): ParquetTypes.SchemaElement {
+/** Stored as INT32 of fewer bits, which Iceberg does not know. */
+const integers: ReadonlySet<string> = new Set(['BYTE', 'SHORT', 'CHAR'])
+
+function elementOf(name: string, type: DataType, [id]: readonly number[]): ParquetTypes.SchemaElement {
   const { types } = parquetThrift()
   const { LogicalType, DateType, IntType, ConvertedType } = types
   const { physical, memoryBytes } = exportMappingOf(type)
   const element = schemaElementOf(name, 0, type.name === 'INTERVAL' ? dataType('VARCHAR') : type)
   // Field ids belong to tables, not to results.
-  const changes: Partial<Record<keyof ParquetTypes.SchemaElement, unknown>> = { field_id: null }
+  const changes: Partial<Record<keyof ParquetTypes.SchemaElement, unknown>> = { field_id: id ?? null }
   if (type.name === 'DATE') {
     changes.type = physicalTypes[physical]
     changes.logicalType = new LogicalType({ DATE: new DateType() })
@@ -97,7 +101,7 @@ function elementOf(name: string, type: DataType): ParquetTypes.SchemaElement {
   } else if (type.name === 'DECIMAL') {
     changes.type = physicalTypes.FIXED
     changes.type_length = memoryBytes
-  } else if (type.name === 'IPv4') {
+  } else if (type.name === 'IPv4' || (id !== undefined && integers.has(type.name))) {
     changes.logicalType = null
     changes.converted_type = null
   } else if (type.name === 'GEOHASH' && memoryBytes >= 4) {
@@ -112,7 +116,7 @@ function elementOf(name: string, type: DataType): ParquetTypes.SchemaElement {
  * optional group NAME (LIST) { repeated group list { required element .. } } for each dimension, with doubles as
  * leaves.
  */
-function listSchema(name: string, dimensions: number): ReturnType<typeof exportSchemaOf> {
+function listSchema(name: string, dimensions: number, ids: readonly number[]): ReturnType<typeof exportSchemaOf> {
   const { types } = parquetThrift()
   const { FieldRepetitionType, ConvertedType } = types
   const elements: ParquetTypes.SchemaElement[] = []
@@ -126,18 +130,22 @@ function listSchema(name: string, dimensions: number): ReturnType<typeof exportS
     })
     group.logicalType = new types.LogicalType({ LIST: new types.ListType() })
     group.converted_type = ConvertedType.LIST
+    identify(group, ids[dimension])
     elements.push(
       group,
       new types.SchemaElement({ name: 'list', num_children: 1, repetition_type: FieldRepetitionType.REPEATED }),
     )
     path.push(groupName, 'list')
   }
-  elements.push(
-    new types.SchemaElement({
-      name: 'element',
-      type: types.Type.DOUBLE,
-      repetition_type: FieldRepetitionType.REQUIRED,
-    }),
-  )
-  return { elements, path: [...path, 'element'] }
+  const leaf = new types.SchemaElement({
+    name: 'element',
+    type: types.Type.DOUBLE,
+    repetition_type: FieldRepetitionType.REQUIRED,
+  })
+  identify(leaf, ids[dimensions])
+  return { elements: [...elements, leaf], path: [...path, 'element'] }
+}
+
+function identify(element: ParquetTypes.SchemaElement, id: number | undefined): void {
+  if (id !== undefined) element.field_id = id
 }

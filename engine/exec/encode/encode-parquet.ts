@@ -207,11 +207,11 @@ export class ParquetFile implements Encoder {
   private footer(): ParquetTypes.FileMetaData {
     const { types, int64 } = parquetThrift()
     const { columns } = this.options
-    const { rawArrays, version } = this.encoding
+    const { rawArrays, version, fieldIds } = this.encoding
     const root = new types.SchemaElement({ name: 'schema', num_children: columns.length })
     return new types.FileMetaData({
       version,
-      schema: [root, ...columns.flatMap((column) => exportSchemaOf(column, rawArrays).elements)],
+      schema: [root, ...columns.flatMap((column, at) => exportSchemaOf(column, rawArrays, fieldIds?.[at]).elements)],
       num_rows: int64(this.totalRows),
       row_groups: this.groups,
       created_by: 'penstock version 1',

@@ -1,5 +1,5 @@
-// Syntax tree of the clauses TTL and STORAGE POLICY, which limit how long and in which form rows are kept. Import these
-// types from ast.ts.
+// Syntax tree of the clauses TTL, STORAGE POLICY and LAKE, which limit how long and in which form rows are kept. Import
+// these types from ast.ts.
 
 export interface TimeToLive {
   readonly position: number
@@ -24,3 +24,4 @@ export type RetentionAction =
   | { readonly kind: 'set ttl'; readonly position: number; readonly ttl: TimeToLive }
   | { readonly kind: 'set policy'; readonly position: number; readonly policy: StoragePolicyClause }
   | { readonly kind: 'change policy'; readonly position: number; readonly change: 'enable' | 'disable' | 'drop' }
+  | { readonly kind: 'set lake'; readonly position: number; readonly on: boolean }

@@ -159,6 +159,8 @@ export interface CreateTable extends Persistence {
   readonly wal: { readonly position: number; readonly enabled: boolean } | null
   readonly ttl: TimeToLive | null
   readonly policy: StoragePolicyClause | null
+  /** LAKE ON, LAKE OFF; null: neither is written. */
+  readonly lake: boolean | null
   /** null without a DEDUP clause; never empty. */
   readonly dedupKeys: readonly Name[] | null
   /** `index(col capacity 128)` after the columns. */

@@ -41,7 +41,7 @@ import { parseQuery, parseQueryInParentheses } from './query.js'
 import { refuseReserved } from './reserved.js'
 import { parseBatch } from './rows.js'
 import { parseCreateSequence } from './sequence.js'
-import { parseStoragePolicy } from './storage-policy.js'
+import { parseLake, parseStoragePolicy } from './storage-policy.js'
 import { parseTableOption, parseTimeToLive, partitionUnitOf, takeFormat } from './table-options.js'
 import { takeIfNotExists } from './tables.js'
 
@@ -296,9 +296,10 @@ function parsePartitionBy(
   return { position, unit }
 }
 
-type TableTail = { -readonly [Key in 'wal' | 'ttl' | 'policy' | 'dedupKeys' | 'options' | 'volume']: CreateTable[Key] }
+type TailClause = 'wal' | 'ttl' | 'policy' | 'lake' | 'dedupKeys' | 'options' | 'volume'
+type TableTail = { -readonly [Key in TailClause]: CreateTable[Key] }
 
-/** TTL, WAL, WITH, IN VOLUME and DEDUP. */
+/** TTL, STORAGE POLICY, LAKE, WAL, WITH, IN VOLUME and DEDUP. */
 function parseTableTail(cursor: Cursor, partitionBy: CreateTable['partitionBy']): TableTail {
   const formatPosition = cursor.start
   const format = partitionBy === null ? null : takeFormat(cursor)
@@ -306,7 +307,9 @@ function parseTableTail(cursor: Cursor, partitionBy: CreateTable['partitionBy'])
     throw new SqlError('FORMAT PARQUET is only supported on partitioned WAL tables', formatPosition)
   const ttl = partitionBy !== null && take(cursor, 'ttl') ? parseTimeToLive(cursor) : null
   const policy = partitionBy === null ? null : parseStoragePolicy(cursor)
+  const lakeBefore = parseLake(cursor)
   const wal = partitionBy === null ? null : parseWalType(cursor)
+  const lake = lakeBefore ?? parseLake(cursor)
   const options = cursor.word === 'with' && peekWord(cursor) !== '' ? parseOptions(cursor) : []
   const volume = at(cursor, 'in') ? parseVolume(cursor) : null
   const isDedup = cursor.word === 'dedup' || cursor.word === 'deduplicate'
@@ -314,7 +317,8 @@ function parseTableTail(cursor: Cursor, partitionBy: CreateTable['partitionBy'])
     advance(cursor)
     throw new SqlError('deduplication is possible only on WAL tables', cursor.start)
   }
-  return { ttl, policy, wal, options, volume, dedupKeys: isDedup ? requireOnce(parseDedup(cursor)) : null }
+  const dedupKeys = isDedup ? requireOnce(parseDedup(cursor)) : null
+  return { ttl, policy, wal, options, volume, dedupKeys, lake: lake ?? parseLake(cursor) }
 }
 
 function parseWalType(cursor: Cursor): CreateTable['wal'] {

@@ -1,12 +1,13 @@
-// Parses storage policies in CREATE TABLE and ALTER TABLE:
+// Parses storage policies, and whether a table is in the lake, in CREATE TABLE and ALTER TABLE:
 //
 //   storage policy (to parquet 3d, to remote 7d, drop local 30d, drop remote 2y)
 //   set storage policy (..)   enable storage policy   disable storage policy   drop storage policy
+//   lake on   lake off   set lake on   set lake off
 
 import { SqlError } from '../../base/errors.js'
 import type { AlterAction, PolicyStage, StoragePolicyClause } from '../ast/ast.js'
 import { advance, type Cursor, moveTo, peekWord } from './cursor.js'
-import { expect, parseList } from './expect.js'
+import { expect, parseList, take } from './expect.js'
 import { parseTimeToLive } from './table-options.js'
 
 const stagesExpected = "'to parquet', 'to remote', 'drop local' or 'drop remote' expected"
@@ -25,9 +26,22 @@ export function parseStoragePolicy(cursor: Cursor): StoragePolicyClause | null {
   return { position, stages }
 }
 
+/** Null when the cursor is on no LAKE ON or LAKE OFF. */
+export function parseLake(cursor: Cursor): boolean | null {
+  if (cursor.word !== 'lake') return null
+  advance(cursor)
+  if (take(cursor, 'on')) return true
+  expect(cursor, 'off', "'on' or 'off' expected")
+  return false
+}
+
 /** Null when the action at the cursor is another one; a column may be named `storage`. */
 export function parsePolicyAction(cursor: Cursor): AlterAction | null {
   const { start: position, previousEnd, word } = cursor
+  if (word === 'set' && peekWord(cursor) === 'lake') {
+    advance(cursor)
+    return { kind: 'set lake', position, on: parseLake(cursor) === true }
+  }
   if (!changes.has(word) || peekWord(cursor) !== 'storage') return null
   advance(cursor)
   if (peekWord(cursor) !== 'policy') {

@@ -59,10 +59,11 @@ function columnText({ name, type, symbol, indexed, default: value }: ColumnSchem
 
 function tableTail(schema: TableSchema): string {
   const nameOf = (id: number): string => schema.columns.find((column) => column.id === id)?.name ?? ''
-  if (schema.timestampId < 0) return ''
+  const lake = schema.lake == null ? '' : ' LAKE ON'
+  if (schema.timestampId < 0) return lake
   if (schema.view !== undefined) return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY N/A`
   const ttl = schema.ttl === null ? '' : ` TTL ${ageText(schema.ttl)}`
   const wal = schema.bypassWal || schema.partitionBy === 'NONE' ? ' BYPASS WAL' : ''
   const dedup = schema.dedupKeys.length === 0 ? '' : `\nDEDUP UPSERT KEYS(${schema.dedupKeys.map(nameOf).join(',')})`
-  return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY ${schema.partitionBy}${ttl}${policyText(schema)}${wal}${dedup}`
+  return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY ${schema.partitionBy}${ttl}${policyText(schema)}${lake}${wal}${dedup}`
 }

@@ -106,6 +106,7 @@ export function changesOf(
     case 'set ttl':
     case 'set policy':
     case 'change policy':
+    case 'set lake':
       return alter(retentionChanges(action, schema))
     case 'set parameter':
       return alter(optionOf(action.option))

@@ -45,7 +45,7 @@ import { countedColumn } from './identity.js'
 import { batchRowsOf } from './insert.js'
 import type { PlannedStatement } from './planned.js'
 import { queryOf } from './query-statement.js'
-import { newRetention } from './storage-policy.js'
+import { newLake, newRetention } from './storage-policy.js'
 import { isNullColumn, targetProjection } from './target.js'
 
 type NewSchema = Omit<TableSchema, 'id' | 'version'>
@@ -307,6 +307,7 @@ function likeSchema(
     dedupKeys: schema.dedupKeys.map(idOf),
     ttl: schema.ttl,
     ...(schema.policy == null ? {} : { policy: schema.policy }),
+    ...(schema.lake == null ? {} : { lake: newLake() }),
     maxUncommittedRows: schema.maxUncommittedRows,
     o3MaxLagMicros: schema.o3MaxLagMicros,
     createdMicros: Number(context.evaluation.nowMicros),

@@ -70,7 +70,7 @@ function asTable(statement: ast.CreateMaterialized, interval: SampleInterval): a
   return {
     ...{ kind: 'create table', position, ifNotExists, table: view, source: sourceOf(statement), timestamp: null },
     partitionBy: partitionBy ?? { position, unit: defaultPartition(interval) },
-    ...{ wal: null, ttl: null, policy: null, dedupKeys: null, options: [], indexes: [], volume: null },
+    ...{ wal: null, ttl: null, policy: null, lake: null, dedupKeys: null, options: [], indexes: [], volume: null },
   }
 }
 

@@ -1,8 +1,9 @@
 // Plans the clauses that limit how long rows are kept: TTL, which drops old partitions, and storage policies, which
 // convert partitions to Parquet and upload them in stages, each at a given age. Returns the schema change, or throws
 // SqlError: a table has only one of the two, ages must be multiples of the partition unit, stages must be in order, and
-// stages that are not implemented yet are refused.
+// stages that are not implemented yet are refused. Also plans LAKE ON and LAKE OFF.
 
+import { randomUUID } from 'node:crypto'
 import { SqlError } from '../../base/errors.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'
 import type { PartitionUnit, StoragePolicy, TableSchema } from '../../storage/schema/schema.js'
@@ -31,11 +32,26 @@ export function retentionChanges(action: ast.RetentionAction, schema: TableSchem
       return { policy: policyOf(action.policy, schema.partitionBy) }
     case 'change policy':
       return { policy: changedPolicy(action, schema) }
+    case 'set lake':
+      if (!action.on) return { lake: null }
+      return schema.lake == null ? { lake: newLake() } : {}
   }
 }
 
-/** TTL and policy of CREATE TABLE. Throws SqlError. */
+/** Another Iceberg table than any before it. */
+export function newLake(): NonNullable<TableSchema['lake']> {
+  return { uuid: randomUUID() }
+}
+
+/** TTL, policy and lake of CREATE TABLE. Throws SqlError. */
 export function newRetention(
+  { lake, ...kept }: Pick<ast.CreateTable, 'ttl' | 'policy' | 'lake'>,
+  unit: PartitionUnit,
+): Pick<TableSchema, 'ttl' | 'policy' | 'lake'> {
+  return { ...newLimits(kept, unit), ...(lake === true ? { lake: newLake() } : {}) }
+}
+
+function newLimits(
   { ttl, policy }: Pick<ast.CreateTable, 'ttl' | 'policy'>,
   unit: PartitionUnit,
 ): Pick<TableSchema, 'ttl' | 'policy'> {

@@ -12,6 +12,7 @@ import type {
   ColumnSchema,
   DeclaredColumn,
   DeclaredKey,
+  LakePointer,
   PartDescriptor,
   TableSchema,
   TableSnapshot,
@@ -47,6 +48,7 @@ export type SchemaChange =
           | 'dedupKeys'
           | 'ttl'
           | 'policy'
+          | 'lake'
           | 'maxUncommittedRows'
           | 'o3MaxLagMicros'
           | 'bypassWalNext'
@@ -254,6 +256,8 @@ export type ToWriter =
       readonly partId: number
       readonly remote: NonNullable<PartDescriptor['remote']>
     }
+  /** The object store has this version of an Iceberg table. Not answered: the next version of the table shows it. */
+  | { readonly kind: 'lakeCommitted'; readonly tableId: number; readonly lake: LakePointer }
   | { readonly kind: 'close'; readonly requestId: number }
 
 /** A rejected line of a request. */

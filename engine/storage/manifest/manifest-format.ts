@@ -7,7 +7,7 @@ import { CorruptionError } from '../../base/errors.js'
 import { idempotencyKeysMax } from '../../base/limits.js'
 import { nonZeroAt } from '../../base/padding.js'
 import { type KafkaPosition, keyConnector } from '../../wal/source-position.js'
-import type { PartDescriptor, TableSchema } from '../schema/schema.js'
+import type { LakePointer, PartDescriptor, TableSchema } from '../schema/schema.js'
 
 /** The first unused id of each kind. Ids are never reused during the life of the data directory. */
 export interface ManifestIds {
@@ -25,6 +25,7 @@ export interface ManifestTable {
   readonly flushedTxn: number
   /** Durable entries of the symbol dictionaries: [columnId, entries]. */
   readonly dictionaries: readonly (readonly [number, number])[]
+  readonly lake?: LakePointer
 }
 
 export type ManifestRecord =
@@ -39,6 +40,8 @@ export type ManifestRecord =
       readonly removed: readonly number[]
       readonly flushedTxn?: number
       readonly dictionaries?: readonly (readonly [number, number])[]
+      /** Servers of earlier versions ignore it. */
+      readonly lake?: LakePointer
     }
   | { readonly kind: 'drop'; readonly tableId: number }
   /** The first unused ids. A missing member is unchanged. */
@@ -165,11 +168,13 @@ function changedTable(state: ManifestState, record: ManifestRecord & { kind: 'pa
   const removed = new Set(record.removed)
   const retained = table.parts.filter((part) => !removed.has(part.id))
   assert(retained.length === table.parts.length - removed.size, 'S2: a removed part is in the manifest')
+  const lake = record.lake ?? table.lake
   return {
     schema: table.schema,
     parts: [...retained, ...record.added].sort((x, y) => x.minTxn - y.minTxn || x.id - y.id),
     flushedTxn: record.flushedTxn ?? table.flushedTxn,
     dictionaries: record.dictionaries ?? table.dictionaries,
+    ...(lake === undefined ? {} : { lake }),
   }
 }
 
@@ -183,9 +188,9 @@ export function snapshotRecords(state: ManifestState): ManifestRecord[] {
     ...(state.trimmedLsn === undefined ? [] : [{ kind: 'trimmed', lsn: state.trimmedLsn } as const]),
     ...[...state.sourcePositions.values()].map((sourcePosition) => ({ kind: 'origin', ...sourcePosition }) as const),
   ]
-  for (const [tableId, { schema, parts, flushedTxn, dictionaries }] of state.tables) {
+  for (const [tableId, { schema, parts, ...rest }] of state.tables) {
     records.push({ kind: 'schema', schema })
-    records.push({ kind: 'parts', tableId, added: parts, removed: [], flushedTxn, dictionaries })
+    records.push({ kind: 'parts', tableId, added: parts, removed: [], ...rest })
   }
   return records
 }

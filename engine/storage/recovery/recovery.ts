@@ -230,8 +230,9 @@ function loadCatalog(options: WriterOptions, manifest: Manifest, indexes: Dictio
   const symbols = { symbols: kernels.ilp, indexes, readSymbols: symbolReader(options) }
   const catalog = new WriterCatalog({ memory, allocator, kernels, ...symbols }, manifest.ids.table)
   const logged = loggedSymbols(options)
-  for (const { schema, parts, flushedTxn, dictionaries } of manifest.tables.values()) {
+  for (const { schema, parts, flushedTxn, dictionaries, lake } of manifest.tables.values()) {
     const table = catalog.add(schema)
+    table.lake = lake
     table.parts = parts
     table.restoreMarks(parts)
     for (const { maxTs } of parts) if (maxTs > table.newestTs) table.newestTs = maxTs

@@ -126,6 +126,8 @@ export interface TableSchema {
   readonly ttl: PartitionAge | null
   /** Absent or null: none. A table has this or a TTL. */
   readonly policy?: StoragePolicy | null
+  /** Absent or null: the table is not in the lake. */
+  readonly lake?: LakeTable | null
   readonly maxUncommittedRows: number
   /** In microseconds. */
   readonly o3MaxLagMicros: number
@@ -160,6 +162,17 @@ export interface StoragePolicy {
   /** Absent in policies of earlier versions. */
   readonly dropLocal?: PartitionAge | null
   readonly enabled: boolean
+}
+
+/** A table that is also an Iceberg table in the object store (engine/lake). */
+interface LakeTable {
+  /** Of the Iceberg table; random, so its objects never mix with those of another one. */
+  readonly uuid: string
+}
+
+/** The last version of the Iceberg table's metadata that the manifest records. */
+export interface LakePointer extends LakeTable {
+  readonly version: number
 }
 
 /** A sequence. Numbers are strings, because schemas are stored as JSON. */
@@ -304,6 +317,8 @@ export interface TableVersion {
   readonly removals?: readonly (readonly [partId: number, address: number, count: number])[]
   /** Number of rows in parts and flushed memtables superseded by rows with equal keys, since the start. */
   readonly repeats?: number
+  /** Absent: no metadata of the Iceberg table is recorded. */
+  readonly lake?: LakePointer
 }
 
 /** A read snapshot of a table: its version and the visible rows of each memtable, taken under one sequence lock. */

@@ -18,7 +18,7 @@ import type { DictionaryIndexes } from '../memtable/dictionary-indexes.js'
 import { Memtable, type MemtableKernels } from '../memtable/memtable.js'
 import { DedupIndex } from '../memtable/memtable-dedup.js'
 import { decodeRowNumbers, PartMarks } from '../memtable/removed-rows.js'
-import type { ColumnSchema, PartDescriptor, TableSchema, TableVersion } from '../schema/schema.js'
+import type { ColumnSchema, LakePointer, PartDescriptor, TableSchema, TableVersion } from '../schema/schema.js'
 
 /** open: accepts rows. frozen: waits for its flush. flushing: a job reads it. gone: freed when that job ends. */
 type MemtableState = 'open' | 'frozen' | 'flushing' | 'gone'
@@ -77,6 +77,8 @@ export class WriterTable {
   rewrites = 0
   /** See TableVersion. */
   repeats = 0
+  /** See TableVersion. */
+  lake: LakePointer | undefined
   /** Number of the last version. */
   version = 0
   dropped = false
@@ -256,6 +258,7 @@ export class WriterTable {
       flushedTxn: this.flushedTxn,
       rewrites: this.rewrites,
       repeats: this.repeats,
+      ...(this.lake === undefined ? {} : { lake: this.lake }),
       ...(this.hasRemovals || this.marks.size > 0 ? { removals: this.removals() } : {}),
       memtables: this.memtables.map(({ memtable }) => ({ id: memtable.id, address: memtable.address })),
       dictionaries: [...this.dictionaries]

@@ -1,0 +1,114 @@
+// Derives from the settings what the engine and the Iceberg catalog need for the lake; its metrics and warnings.
+
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type EngineOptions, type LakeStatistics, storePlace } from '../engine/engine.js'
+import type { Metric } from '../gateways/common/metric.js'
+import { type Settings, SettingsError } from './settings/settings.js'
+
+export interface ServerLake {
+  readonly engine: NonNullable<EngineOptions['objectStore']>['lake']
+  /** How readers of Iceberg tables reach the object store. */
+  readonly config: Readonly<Record<string, string>>
+  readonly metrics: readonly Metric[]
+  readonly warnings: () => readonly string[]
+}
+
+/** Throws SettingsError if the settings do not fit together. */
+export function openLake(settings: Settings, root: string): ServerLake {
+  const config = readerConfig(settings)
+  const directory = join(root, 'tmp', 'lake')
+  // Files that a crash has left.
+  rmSync(directory, { recursive: true, force: true })
+  let statistics: LakeStatistics | null = null
+  return {
+    engine: {
+      directory,
+      lagMs: () => settings['lake.commit.lag'],
+      report: (latest) => {
+        statistics = latest
+      },
+    },
+    config,
+    metrics: lakeMetrics(() => statistics),
+    warnings: () => warningsOf(statistics, settings['object.store.url'] !== ''),
+  }
+}
+
+function warningsOf(statistics: LakeStatistics | null, isConfigured: boolean): string[] {
+  if (statistics === null || statistics.waiting === 0) return []
+  const tables = `[tables=${statistics.waiting}]`
+  if (!isConfigured)
+    return [`tables of the lake wait: no object store is configured ${tables} [setting=object.store.url]`]
+  return statistics.failure === null
+    ? []
+    : [`tables of the lake wait for their commit ${tables}: ${statistics.failure}`]
+}
+
+/** Names of properties are those of Iceberg's implementations. */
+function readerConfig(settings: Settings): Record<string, string> {
+  const keys = vendedKeys(settings)
+  const url = settings['object.store.url']
+  if (!url.startsWith('s3:')) return {}
+  const place = storePlace(url)
+  const endpoint = settings['object.store.s3.endpoint']
+  const region = settings['object.store.s3.region']
+  const style = settings['object.store.s3.path.style']
+  const isDotted = place.kind === 's3' && place.bucket.includes('.')
+  const isPathStyle = style === 'auto' ? endpoint !== '' || isDotted : style === 'true'
+  return {
+    ...(endpoint === '' ? {} : { 's3.endpoint': endpoint }),
+    ...{ 's3.region': region, 'client.region': region },
+    's3.path-style-access': `${isPathStyle}`,
+    ...keys,
+  }
+}
+
+function vendedKeys(settings: Settings): Record<string, string> {
+  if (settings['lake.credentials.vend'] === 'off') return {}
+  const id = settings['lake.credentials.access.key.id']
+  const secret = settings['lake.credentials.secret.access.key']
+  if (id === '' || secret === '') {
+    throw new SettingsError(
+      'lake.credentials.vend is static, but lake.credentials.access.key.id or lake.credentials.secret.access.key is not set',
+    )
+  }
+  if (id === settings['object.store.access.key.id']) {
+    throw new SettingsError(
+      'lake.credentials.access.key.id is the key of the server: hand out a second one that can only read',
+    )
+  }
+  return { 's3.access-key-id': id, 's3.secret-access-key': secret }
+}
+
+function lakeMetrics(statisticsOf: () => LakeStatistics | null): Metric[] {
+  const metric = (
+    name: string,
+    type: Metric['type'],
+    description: string,
+    read: (statistics: LakeStatistics) => number,
+  ): Metric => ({
+    ...{ name: `svc_lake_${name}`, type, description },
+    read: () => {
+      const statistics = statisticsOf()
+      return statistics === null ? 0 : read(statistics)
+    },
+  })
+  return [
+    metric(
+      'waiting_tables',
+      'gauge',
+      'Tables of the lake with changes that are not committed.',
+      ({ waiting }) => waiting,
+    ),
+    metric('commits_total', 'counter', 'Commits to Iceberg tables.', ({ commits }) => commits),
+    metric('files_total', 'counter', 'Data files written for Iceberg tables.', ({ files }) => files),
+    metric('bytes_total', 'counter', 'Bytes of data files written for Iceberg tables.', ({ bytes }) => bytes),
+    metric(
+      'failures_total',
+      'counter',
+      'Failed commits to Iceberg tables. They are retried.',
+      ({ failures }) => failures,
+    ),
+  ]
+}

@@ -1,0 +1,28 @@
+// What the engine tells of the tables that are Iceberg tables in the object store.
+
+/** An Iceberg table as a catalog hands it out: its newest committed metadata, and the place of the file with it. */
+export interface CatalogTable {
+  readonly metadataLocation: string
+  /** The content of the file. */
+  readonly metadata: object
+}
+
+export interface LakeCatalog {
+  /** Names of the tables with committed metadata. */
+  tables(): readonly string[]
+  /** Null if no such table has committed metadata. Rejects with StoreError while the store is away. */
+  table(name: string): Promise<CatalogTable | null>
+}
+
+export const noLake: LakeCatalog = { tables: () => [], table: async () => null }
+
+export interface LakeStatistics {
+  /** Tables with changes that the lake does not have yet. */
+  readonly waiting: number
+  readonly commits: number
+  readonly files: number
+  readonly bytes: number
+  readonly failures: number
+  /** Of the last attempt; null: it succeeded. */
+  readonly failure: string | null
+}

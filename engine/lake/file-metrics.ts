@@ -1,0 +1,63 @@
+// What Iceberg's manifests say about the columns of a data file: counts of values and NULLs, and bounds, as the file's
+// Parquet footer has them. Strings have no bounds, and lists neither bounds nor counts.
+
+import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/part/parquet-thrift.js'
+import type { LakeColumn } from './lake-columns.js'
+import type { ColumnMetrics } from './manifest-files.js'
+
+const tailBytes = 8
+
+/** How long the footer at the end of a file is; the bytes are the last ones of it, at least 8. */
+export function footerBytes(end: Buffer): number {
+  return end.readUInt32LE(end.length - tailBytes) + tailBytes
+}
+
+/** Of a file of these columns, whose last bytes are these. */
+export function metricsOf(columns: readonly LakeColumn[], end: Buffer): ColumnMetrics & { readonly rows: number } {
+  const { types, decode } = parquetThrift()
+  const footer = emptyStructure<ParquetTypes.FileMetaData>(types.FileMetaData)
+  decode(footer, end.subarray(end.length - footerBytes(end), end.length - tailBytes))
+  const metrics = {
+    valueCounts: new Map<number, number>(),
+    nullCounts: new Map<number, number>(),
+    lowerBounds: new Map<number, Buffer>(),
+    upperBounds: new Map<number, Buffer>(),
+  }
+  const rows = Number(footer.num_rows)
+  for (const [index, { field }] of columns.entries()) {
+    if (typeof field.type !== 'string') continue
+    const chunks = footer.row_groups.map(({ columns: all }) => all[index]?.meta_data?.statistics)
+    const nulls = chunks.reduce((sum, statistics) => sum + Number(statistics?.null_count ?? 0), 0)
+    metrics.valueCounts.set(field.id, rows)
+    metrics.nullCounts.set(field.id, nulls)
+    const compare = comparisons[field.type]
+    if (compare === undefined) continue
+    const ranges = chunks.flatMap((statistics) => {
+      const { min_value: min, max_value: max } = statistics ?? {}
+      return min == null || max == null ? [] : [{ min: Buffer.from(min), max: Buffer.from(max) }]
+    })
+    if (ranges.length === 0) continue
+    metrics.lowerBounds.set(
+      field.id,
+      ranges.map(({ min }) => min).reduce((x, y) => (compare(x, y) <= 0 ? x : y)),
+    )
+    metrics.upperBounds.set(
+      field.id,
+      ranges.map(({ max }) => max).reduce((x, y) => (compare(x, y) >= 0 ? x : y)),
+    )
+  }
+  return { ...metrics, rows }
+}
+
+type Comparison = (x: Buffer, y: Buffer) => number
+
+const longs: Comparison = (x, y) => Number(x.readBigInt64LE() - y.readBigInt64LE())
+
+/** Of bounds, whose bytes are the same in Parquet and Iceberg. Other types have none. */
+const comparisons: Readonly<Record<string, Comparison>> = {
+  int: (x, y) => x.readInt32LE() - y.readInt32LE(),
+  long: longs,
+  timestamptz: longs,
+  float: (x, y) => x.readFloatLE() - y.readFloatLE(),
+  double: (x, y) => x.readDoubleLE() - y.readDoubleLE(),
+}

@@ -1,0 +1,58 @@
+// Which data files the Iceberg table of a version has: one for each unit, the parts whose rows are written together. That
+// is a single part; or, in a table with DEDUP keys, all parts of a partition that overlap in time, because rows of one
+// supersede rows of another. A unit's name says which parts it has and how many of their rows are removed: files of
+// the same name have the same rows.
+
+import { createHash } from 'node:crypto'
+import type { PartDescriptor, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
+
+export interface LakeUnit {
+  readonly name: string
+  /** In transaction order. */
+  readonly parts: readonly PartDescriptor[]
+}
+
+const nameMax = 48
+
+/** `removedRows`: of a part, those that the snapshot does not see. */
+export function unitsOf({ parts, schema }: TableVersion, removedRows: (partId: number) => number): LakeUnit[] {
+  const groups = schema.dedupKeys.length === 0 ? parts.map((part) => [part]) : overlapping(parts)
+  return groups.map((group) => {
+    const names = group.map(({ id }) => {
+      const removed = removedRows(id)
+      return removed === 0 ? `${id}` : `${id}r${removed}`
+    })
+    return { name: shortened(names.join('_')), parts: group }
+  })
+}
+
+/** The snapshot with the rows of these parts alone, as transactions up to the last flushed one have left them. */
+export function unitSnapshot({ version }: TableSnapshot, parts: readonly PartDescriptor[]): TableSnapshot {
+  const { removals, flushedTxn = 0 } = version
+  const own = { ...version, parts, memtables: [] }
+  return { version: own, visibleRows: [], ...(removals === undefined ? {} : { transaction: flushedTxn }) }
+}
+
+function shortened(name: string): string {
+  if (name.length <= nameMax) return name
+  const hash = createHash('sha256').update(name).digest('hex').slice(0, 32)
+  return `${name.slice(0, name.indexOf('_'))}_${hash}`
+}
+
+/** The parts of each partition in groups that do not overlap in time. */
+function overlapping(parts: readonly PartDescriptor[]): PartDescriptor[][] {
+  const byPartition = new Map<string, PartDescriptor[]>()
+  for (const part of parts) byPartition.set(part.partition, [...(byPartition.get(part.partition) ?? []), part])
+  return [...byPartition.values()].flatMap((all) => {
+    const groups: { maxTs: bigint; ids: Set<number> }[] = []
+    for (const { id, minTs, maxTs } of [...all].sort((x, y) => (x.minTs < y.minTs ? -1 : x.minTs > y.minTs ? 1 : 0))) {
+      const last = groups.at(-1)
+      if (last === undefined || minTs > last.maxTs) groups.push({ maxTs, ids: new Set([id]) })
+      else {
+        last.ids.add(id)
+        if (maxTs > last.maxTs) last.maxTs = maxTs
+      }
+    }
+    return groups.map(({ ids }) => all.filter(({ id }) => ids.has(id)))
+  })
+}

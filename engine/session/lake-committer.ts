@@ -1,0 +1,346 @@
+// Keeps the Iceberg tables of the lake up to date (engine/lake): when a table has changed for the time of the lag, flushes
+// its rows to parts, writes a data file for each unit of parts that has none, and commits a snapshot whose files are those
+// of the units. Then the writer records the version in the manifest. One commit of a table at a time.
+//
+// Flushes, compaction, UPDATE, DELETE, DROP PARTITION, TTL, DETACH and ATTACH need no code here: each changes the parts of
+// the version, and a commit adds and removes files until they match. So nothing that happens between commits, or
+// interrupts one, can be missed.
+//
+// It runs on the main thread, which only decides: query threads read and encode rows, the store's thread writes and
+// uploads files.
+
+import type { CatalogTable, LakeCatalog, LakeStatistics } from '../api/lake.js'
+import type { VirtualRelation } from '../api/statements.js'
+import type { Clock } from '../base/clock.js'
+import type { Log } from '../base/log.js'
+import type { LakeTable } from '../lake/lake-table.js'
+import { type LakeUnit, unitsOf } from '../lake/lake-units.js'
+import type { DataFile } from '../lake/manifest-files.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import { StoreError } from '../object-store/object-store.js'
+import type { ToWriter } from '../storage/jobs/messages.js'
+import type { TableSnapshot, TableVersion } from '../storage/schema/schema.js'
+import type { StoreClient } from '../threads/store-client.js'
+import type { CatalogView } from './catalog-view.js'
+import { type LakeFileOptions, writeLakeFile } from './lake-file.js'
+
+export interface LakeOptions extends Pick<LakeFileOptions, 'directory' | 'execute'> {
+  readonly view: CatalogView
+  readonly memory: SharedMemory
+  /** Null: none is configured, and tables wait. */
+  readonly store: LakeClient | null
+  /** Whether the store honours put-if-absent and is there. */
+  readonly ready: () => boolean
+  readonly rootId: string
+  /** For how long the lake may lack a change, apart from the time of the commit. */
+  readonly lagMs: () => number
+  readonly clock: Clock
+  readonly log: Log
+  readonly report: (statistics: LakeStatistics) => void
+  readonly flush: (tableId: number) => Promise<unknown>
+  readonly post: (message: Extract<ToWriter, { kind: 'lakeCommitted' }>) => void
+}
+
+export type LakeClient = Pick<StoreClient, 'url' | 'get' | 'list' | 'putIfAbsent' | 'append' | 'discard' | 'upload'>
+
+const lookMs = 250
+const tablesAtOnce = 2
+/** After a failure. */
+const pauseMs = 5000
+/** The writer records a version within this time, or is asked again. */
+const recordMs = 10_000
+
+/** What is known of one Iceberg table. */
+interface Followed {
+  readonly uuid: string
+  table: LakeTable | null
+  /** The version of the table that the lake matches; 0: unknown. */
+  matched: number
+  /** When the first change was seen that the lake lacks; null: there is none. */
+  changedMs: number | null
+  pausedUntilMs: number
+  isRunning: boolean
+  /** Units of the current commit that have files, and all that need one. */
+  progress: readonly [done: number, all: number]
+  /** Names of units without rows, which have no files. */
+  readonly empty: Set<string>
+  /** Files of a commit that is not complete, by the names of their units. */
+  readonly written: Map<string, DataFile>
+  /** Numbers of changes of rows at the last commit. */
+  rewrites: number | undefined
+  failure: string | null
+}
+
+export class LakeCommitter implements LakeCatalog {
+  readonly #options: LakeOptions
+  readonly #followed = new Map<number, Followed>()
+  readonly #timer: NodeJS.Timeout
+  #running = 0
+  #isClosed = false
+  #statistics: LakeStatistics = { waiting: 0, commits: 0, files: 0, bytes: 0, failures: 0, failure: null }
+
+  constructor(options: LakeOptions) {
+    this.#options = options
+    this.#timer = setInterval(() => this.#look(), lookMs).unref()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearInterval(this.#timer)
+  }
+
+  tables(): readonly string[] {
+    return this.#lakeTables()
+      .filter((version) => recordedVersion(version) > 0 || (this.#of(version).table?.version ?? 0) > 0)
+      .map(({ schema }) => schema.name)
+  }
+
+  async table(name: string): Promise<CatalogTable | null> {
+    const version = this.#options.view.table(name)
+    if (version === undefined || version.schema.lake == null) return null
+    const followed = this.#of(version)
+    const { metadata, metadataUri: metadataLocation } = await this.#opened(followed, version)
+    return metadata === null ? null : { metadataLocation, metadata }
+  }
+
+  relation(): VirtualRelation {
+    return {
+      name: 'lake_tables',
+      columns: [
+        { name: 'table_name', type: 'VARCHAR' },
+        { name: 'location', type: 'VARCHAR' },
+        { name: 'metadata_version', type: 'LONG' },
+        { name: 'snapshot_id', type: 'LONG' },
+        { name: 'files', type: 'LONG' },
+        { name: 'rows', type: 'LONG' },
+        { name: 'state', type: 'VARCHAR' },
+        { name: 'files_written', type: 'LONG' },
+        { name: 'files_to_write', type: 'LONG' },
+        { name: 'failure', type: 'VARCHAR' },
+      ],
+      rows: () =>
+        this.#lakeTables().map((version) => {
+          const { table, isRunning, changedMs, progress, failure } = this.#of(version)
+          const snapshot = table?.metadata?.['current-snapshot-id'] ?? -1
+          const files = [...(table?.files.values() ?? [])]
+          const state = isRunning ? 'committing' : changedMs === null && table !== null ? 'committed' : 'waiting'
+          return [
+            ...[version.schema.name, table?.metadata?.location ?? null, BigInt(table?.version ?? 0)],
+            ...[snapshot < 0 ? null : BigInt(snapshot), BigInt(files.length)],
+            ...[BigInt(files.reduce((sum, { rows }) => sum + rows, 0)), state],
+            ...[BigInt(progress[0]), BigInt(progress[1]), failure],
+          ]
+        }),
+    }
+  }
+
+  #lakeTables(): TableVersion[] {
+    return this.#options.view.tables().filter(({ schema }) => schema.lake != null && schema.unfinished === undefined)
+  }
+
+  #of({ schema }: TableVersion): Followed {
+    const uuid = schema.lake?.uuid ?? ''
+    const known = this.#followed.get(schema.id)
+    if (known?.uuid === uuid) return known
+    const followed: Followed = {
+      ...{ uuid, table: null, matched: 0, changedMs: null, pausedUntilMs: 0, isRunning: false },
+      ...{ progress: [0, 0], empty: new Set(), written: new Map(), rewrites: undefined, failure: null },
+    }
+    this.#followed.set(schema.id, followed)
+    return followed
+  }
+
+  #look(): void {
+    const { ready, clock, lagMs, report, store, view } = this.#options
+    const nowMs = clock.monotonicMs()
+    let waiting = 0
+    for (const [tableId, { isRunning }] of this.#followed) {
+      if (!isRunning && view.byId(tableId)?.schema.lake == null) this.#followed.delete(tableId)
+    }
+    for (const version of this.#lakeTables()) {
+      const followed = this.#of(version)
+      if (followed.isRunning) continue
+      if (!this.#isChanged(followed, version)) continue
+      waiting++
+      followed.changedMs ??= nowMs
+      const isDue = followed.table === null || nowMs - followed.changedMs >= lagMs()
+      if (!isDue || nowMs < followed.pausedUntilMs || store === null || !ready()) continue
+      if (this.#running < tablesAtOnce) void this.#run(store, followed, version.schema.id)
+    }
+    this.#statistics = { ...this.#statistics, waiting }
+    report(this.#statistics)
+  }
+
+  #isChanged({ matched }: Followed, version: TableVersion): boolean {
+    return version.version !== matched || this.#hasRowsInMemory(version.schema.id)
+  }
+
+  #hasRowsInMemory(tableId: number): boolean {
+    return this.#options.view.readNow([tableId]).some(({ visibleRows }) => visibleRows.some((rows) => rows > 0))
+  }
+
+  async #run(store: LakeClient, followed: Followed, tableId: number): Promise<void> {
+    followed.isRunning = true
+    followed.changedMs = null
+    this.#running++
+    try {
+      await this.#commit(store, followed, tableId)
+      followed.failure = null
+      this.#statistics = { ...this.#statistics, failure: null }
+    } catch (error) {
+      this.#failed(followed, tableId, error)
+    } finally {
+      followed.isRunning = false
+      this.#running--
+    }
+  }
+
+  #failed(followed: Followed, tableId: number, error: unknown): void {
+    const { clock, log, view } = this.#options
+    const name = view.byId(tableId)?.schema.name
+    if (this.#isClosed || name === undefined) return
+    const message = error instanceof Error ? error.message : String(error)
+    if (followed.failure !== message) log('W', 'lake', `a table could not be committed [table=${name}]: ${message}`)
+    // What another server has committed, or a write without a response, is read again.
+    if (error instanceof StoreError) followed.table = null
+    followed.failure = message
+    followed.matched = 0
+    followed.changedMs = clock.monotonicMs()
+    followed.pausedUntilMs = clock.monotonicMs() + pauseMs
+    this.#statistics = { ...this.#statistics, failures: this.#statistics.failures + 1, failure: message }
+  }
+
+  async #commit(store: LakeClient, followed: Followed, tableId: number): Promise<void> {
+    const { view, flush } = this.#options
+    if (this.#hasRowsInMemory(tableId)) await flush(tableId)
+    const current = view.byId(tableId)
+    if (current?.schema.lake?.uuid !== followed.uuid) return
+    const table = await this.#opened(followed, current)
+    if (view.byId(tableId) === undefined) return
+    const held = view.hold([tableId])
+    try {
+      for (const snapshot of held.snapshots) await this.#match(store, followed, table, snapshot)
+    } finally {
+      held.release()
+    }
+  }
+
+  async #opened(followed: Followed, version: TableVersion): Promise<LakeTable> {
+    if (followed.table !== null) return followed.table
+    const { store, rootId, clock } = this.#options
+    if (store === null) throw new StoreError('unavailable', 'no object store is configured')
+    // Loaded by servers with such tables only.
+    const { LakeTable: Opened } = await import('../lake/lake-table.js')
+    const prefix = `${rootId}/lake/${version.schema.id}-${followed.uuid}`
+    const nowMs = (): number => Math.floor(clock.nowMicros() / 1000)
+    const table = await Opened.open({ store, prefix, uuid: followed.uuid, nowMs }, recordedVersion(version))
+    followed.table ??= table
+    return followed.table
+  }
+
+  /** Makes the files of the table those of the snapshot's units. */
+  async #match(store: LakeClient, followed: Followed, table: LakeTable, snapshot: TableSnapshot): Promise<void> {
+    const { version } = snapshot
+    const { schema } = version
+    const units = unitsOf(version, (partId) => this.#removedRows(version, partId))
+    const kept = new Map(
+      [...table.files.keys()].filter((path) => table.isKnown(path)).map((path) => [unitNameOf(path), path]),
+    )
+    const missing = units.filter(({ name }) => !kept.has(name) && !followed.empty.has(name))
+    const names = new Set(units.map(({ name }) => name))
+    const paths = new Set([...kept].filter(([name]) => names.has(name)).map(([, path]) => path))
+    const removed = new Set([...table.files.keys()].filter((path) => !paths.has(path)))
+    const added = await this.#write(store, followed, table, snapshot, missing)
+    if (this.#isClosed) return
+    const isCompaction = isCompacted(followed, table, version, added, removed)
+    const isCommitted = await table.commit({ schema, added, removed, isCompaction })
+    if (isCommitted) this.#count(added)
+    followed.rewrites = version.rewrites
+    await this.#record(table, followed, schema.id)
+    followed.written.clear()
+    followed.matched = version.version
+  }
+
+  async #write(
+    store: LakeClient,
+    followed: Followed,
+    table: LakeTable,
+    snapshot: TableSnapshot,
+    units: readonly LakeUnit[],
+  ): Promise<DataFile[]> {
+    const { execute, directory } = this.#options
+    const added: DataFile[] = []
+    for (const [index, unit] of units.entries()) {
+      followed.progress = [index, units.length]
+      if (this.#isClosed) return added
+      const known = followed.written.get(unit.name)
+      const file = known ?? (await writeLakeFile({ store, execute, directory }, table, snapshot, unit))
+      if (file === null) followed.empty.add(unit.name)
+      else added.push(file)
+      if (file !== null) followed.written.set(unit.name, file)
+    }
+    followed.progress = [units.length, units.length]
+    return added
+  }
+
+  #count(added: readonly DataFile[]): void {
+    const { commits, files, bytes } = this.#statistics
+    const own = added.reduce((sum, file) => sum + file.bytes, 0)
+    this.#statistics = { ...this.#statistics, commits: commits + 1, files: files + added.length, bytes: bytes + own }
+  }
+
+  /** Rows of the part that transactions up to the last flushed one have removed. */
+  #removedRows({ removals = [], flushedTxn = 0, parts }: TableVersion, partId: number): number {
+    const marks = removals.find(([id]) => id === partId)
+    if (marks === undefined) return 0
+    const { u32 } = this.#options.memory
+    const first = marks[1] >>> 2
+    const rows = parts.find(({ id }) => id === partId)?.rows ?? 0
+    let count = 0
+    for (let row = first; row < first + rows; row++) {
+      const transaction = u32[row]!
+      if (transaction !== 0 && transaction <= flushedTxn) count++
+    }
+    return count
+  }
+
+  /** Resolves when the manifest has the version. */
+  async #record(table: LakeTable, { uuid }: Followed, tableId: number): Promise<void> {
+    const { view, post, clock } = this.#options
+    const isRecorded = (): boolean => {
+      const version = view.byId(tableId)
+      return version?.schema.lake?.uuid !== uuid || recordedVersion(version) === table.version
+    }
+    let askAgainMs = 0
+    while (!isRecorded() && !this.#isClosed) {
+      if (clock.monotonicMs() >= askAgainMs) {
+        askAgainMs = clock.monotonicMs() + recordMs
+        post({ kind: 'lakeCommitted', tableId, lake: { uuid, version: table.version } })
+      }
+      await new Promise((later) => setTimeout(later, 10))
+    }
+  }
+}
+
+/** The version of the metadata that the manifest records; 0: none. */
+function recordedVersion({ schema, lake }: TableVersion): number {
+  return lake !== undefined && lake.uuid === schema.lake?.uuid ? lake.version : 0
+}
+
+function unitNameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1).replace(/-[0-9a-f-]{36}\.parquet$/, '')
+}
+
+/** Whether the added files certainly have the rows of the removed ones. */
+function isCompacted(
+  { rewrites }: Followed,
+  { files }: LakeTable,
+  version: TableVersion,
+  added: readonly DataFile[],
+  removed: ReadonlySet<string>,
+): boolean {
+  if (rewrites === undefined || rewrites !== version.rewrites) return false
+  if (version.schema.dedupKeys.length > 0 || version.removals !== undefined) return false
+  const rowsOf = (all: readonly DataFile[]): number => all.reduce((sum, { rows }) => sum + rows, 0)
+  return rowsOf(added) === rowsOf([...files.values()].filter(({ path }) => removed.has(path)))
+}

@@ -1,0 +1,101 @@
+// Writes the data file of a unit of the lake: runs a query for the rows of its parts, which a query thread encodes as a
+// Parquet file of Iceberg's types, and uploads the file.
+
+import { randomUUID } from 'node:crypto'
+import type { ReadSnapshot } from '../api/session.js'
+import { internalSession } from '../api/session.js'
+import type { ExecuteOptions, StatementResult } from '../api/statements.js'
+import { parquetDefaults } from '../exec/encode/parquet-encoding.js'
+import { footerBytes, metricsOf } from '../lake/file-metrics.js'
+import { lakeColumns, lakeQuery } from '../lake/lake-columns.js'
+import type { LakeTable } from '../lake/lake-table.js'
+import { type LakeUnit, unitSnapshot } from '../lake/lake-units.js'
+import type { DataFile } from '../lake/manifest-files.js'
+import { microsOf, partitionFieldOf, partitionValue } from '../lake/partition-spec.js'
+import { StoreError } from '../object-store/object-store.js'
+import { hidesRows } from '../storage/memtable/removed-rows.js'
+import type { TableSchema, TableSnapshot } from '../storage/schema/schema.js'
+import type { StoreClient } from '../threads/store-client.js'
+import { internalStatement } from './open-refresher.js'
+
+export interface LakeFileOptions {
+  readonly store: Pick<StoreClient, 'append' | 'discard' | 'upload'>
+  readonly execute: (sql: string, options: ExecuteOptions) => Promise<StatementResult>
+  /** Of files that are being written. */
+  readonly directory: string
+}
+
+/** Bytes at the end of a file that are kept for its footer. */
+const endBytesMax = 32 * 1024 * 1024
+
+/** Null: the unit has no rows. Rejects with StoreError, or with the error of the query. */
+export async function writeLakeFile(
+  { store, execute, directory }: LakeFileOptions,
+  table: Pick<LakeTable, 'key' | 'uri'>,
+  snapshot: TableSnapshot,
+  unit: LakeUnit,
+): Promise<DataFile | null> {
+  const { schema } = snapshot.version
+  const columns = lakeColumns(schema)
+  const path = `${directory}/${randomUUID()}.parquet`
+  try {
+    const session = { ...internalSession('system'), snapshot: oneTable(schema.id, unitSnapshot(snapshot, unit.parts)) }
+    const encoding = { ...parquetDefaults, fieldIds: columns.map(({ fieldIds }) => fieldIds) }
+    const sql = lakeQuery(schema, columns)
+    const result = await execute(sql, { ...internalStatement, session, encoding, signal: null })
+    if (result.kind !== 'rows') throw new Error('the query of a data file returns no rows')
+    const end = await spool(store, path, result.blocks)
+    const metrics = metricsOf(columns, end)
+    requireRows(snapshot, unit, metrics.rows)
+    if (metrics.rows === 0) return null
+    const [first] = unit.parts
+    const name = `data/${first?.partition ?? 'default'}/${unit.name}-${randomUUID()}.parquet`
+    const { bytes } = await store.upload(path, table.key(name))
+    return { path: table.uri(name), bytes, ...metrics, ...placeOf(schema, unit) }
+  } finally {
+    await store.discard(path)
+  }
+}
+
+function oneTable(tableId: number, snapshot: TableSnapshot): ReadSnapshot {
+  return { snapshotOf: (id) => (id === tableId ? snapshot : undefined), release: () => {} }
+}
+
+/** Writes the blocks to a local file; returns its last bytes, with the whole footer. */
+async function spool(
+  store: Pick<StoreClient, 'append'>,
+  path: string,
+  blocks: AsyncIterable<Uint8Array>,
+): Promise<Buffer> {
+  const last: Buffer[] = []
+  let [offset, lastBytes] = [0, 0]
+  for await (const block of blocks) {
+    const copy = Buffer.from(block)
+    await store.append(path, offset, copy)
+    offset += copy.length
+    last.push(copy)
+    lastBytes += copy.length
+    while (lastBytes - (last[0]?.length ?? 0) >= endBytesMax) lastBytes -= last.shift()?.length ?? 0
+  }
+  const end = Buffer.concat(last)
+  if (footerBytes(end) > end.length)
+    throw new StoreError('rejected', `a data file has too long a footer [path=${path}]`)
+  return end
+}
+
+/** Every row of the parts is in the file, unless some are superseded. */
+function requireRows({ version }: TableSnapshot, { parts, name }: LakeUnit, rows: number): void {
+  const all = parts.reduce((sum, part) => sum + part.rows, 0)
+  if (hidesRows(version) ? rows <= all : rows === all) return
+  throw new Error(
+    `a data file has other rows than its parts [table=${version.schema.name}, unit=${name}, rows=${rows}]`,
+  )
+}
+
+function placeOf(schema: TableSchema, { parts }: LakeUnit): Pick<DataFile, 'partition' | 'isSorted'> {
+  const field = partitionFieldOf(schema)
+  const [first] = parts
+  const partition =
+    field === null || first === undefined ? null : partitionValue(field.transform, microsOf(schema, first.minTs))
+  return { partition, isSorted: schema.timestampId >= 0 }
+}

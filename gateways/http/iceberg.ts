@@ -1,0 +1,169 @@
+// The catalog of Iceberg tables: the read-only part of Iceberg's REST protocol, below /iceberg/v1. It has one namespace,
+// `qdb`, with the tables that have LAKE ON. Engines read the tables' files from the object store themselves.
+//
+//   GET   /iceberg/v1/config                                   how to use the catalog
+//   POST  /iceberg/v1/oauth/tokens                             user and password for a token (OAuth2, client_credentials)
+//   GET   /iceberg/v1/namespaces                               qdb
+//   GET   /iceberg/v1/namespaces/qdb                           HEAD, too
+//   GET   /iceberg/v1/namespaces/qdb/tables
+//   GET   /iceberg/v1/namespaces/qdb/tables/<name>             metadata of a table; HEAD, too
+//
+// Other requests are of the writing part: they get a 406.
+
+import { requireRight } from '../../engine/base/rights.js'
+import { type CatalogTable, StoreError } from '../../engine/engine.js'
+import type { Exchange, HttpContext } from './context.js'
+import { parseQueryString } from './query-string.js'
+import { contentTypes, reply, replyEmpty } from './replies.js'
+import { readBody } from './request-body.js'
+
+export const icebergPath = '/iceberg/v1/'
+export const icebergTokenPath = '/iceberg/v1/oauth/tokens'
+
+const namespace = 'qdb'
+const tokenSeconds = 3600
+const accessTokenType = 'urn:ietf:params:oauth:token-type:access_token'
+const tokenExchange = 'urn:ietf:params:oauth:grant-type:token-exchange'
+
+const endpoints = [
+  'GET /v1/{prefix}/namespaces',
+  'GET /v1/{prefix}/namespaces/{namespace}',
+  'HEAD /v1/{prefix}/namespaces/{namespace}',
+  'GET /v1/{prefix}/namespaces/{namespace}/tables',
+  'GET /v1/{prefix}/namespaces/{namespace}/tables/{table}',
+  'HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}',
+]
+
+/** An error in the form of the protocol. */
+class CatalogError extends Error {
+  readonly status: number
+  readonly type: string
+
+  constructor(status: number, type: string, message: string) {
+    super(message)
+    this.name = 'CatalogError'
+    this.status = status
+    this.type = type
+  }
+}
+
+export async function handleIceberg(context: HttpContext, path: string, exchange: Exchange): Promise<void> {
+  const { request, response, session } = exchange
+  try {
+    if (path === icebergTokenPath) return await handleToken(context, exchange)
+    requireRight(session, 'read')
+    const answer = await answerTo(context, path, exchange)
+    if (request.method === 'HEAD') replyEmpty(response, 204)
+    else replyCatalog(response, 200, answer)
+  } catch (error) {
+    if (error instanceof StoreError) {
+      const message = `the object store cannot be read: ${error.message}`
+      return replyError(response, new CatalogError(503, 'ServiceUnavailableException', message))
+    }
+    if (!(error instanceof CatalogError)) throw error
+    replyError(response, error)
+  }
+}
+
+/** The 401 that clients of the protocol expect. */
+export function icebergStranger(message: string): object {
+  return errorBody(new CatalogError(401, 'NotAuthorizedException', message))
+}
+
+function answerTo(context: HttpContext, path: string, { request, query }: Exchange): object | Promise<object> {
+  const { method = '' } = request
+  const [kind, name, tables, table, ...rest] = path.slice(icebergPath.length).split('/').map(decodedSegment)
+  const isRead = method === 'GET' || method === 'HEAD'
+  if (kind === 'config' && name === undefined && method === 'GET') return { defaults: {}, overrides: {}, endpoints }
+  if (kind !== 'namespaces' || !isRead || rest.length > 0 || (tables !== undefined && tables !== 'tables')) {
+    const message = `the catalog is read-only and does not have this operation [method=${method}, path=${path}]`
+    throw new CatalogError(406, 'UnsupportedOperationException', message)
+  }
+  const { parameters } = parseQueryString(query)
+  if (name === undefined) return { namespaces: namespacesIn(parameters.get('parent') ?? '') }
+  requireNamespace(name)
+  if (tables === undefined) return { namespace: [namespace], properties: {} }
+  if (table === undefined) {
+    const identifiers = context.engine.lake.tables().map((own) => ({ namespace: [namespace], name: own }))
+    return { identifiers, 'next-page-token': null }
+  }
+  return loadTable(context, table, parameters.get('snapshots') ?? 'all')
+}
+
+async function loadTable({ engine, lakeConfig }: HttpContext, name: string, snapshots: string): Promise<object> {
+  const found = engine.lake.tables().includes(name) ? await engine.lake.table(name) : null
+  if (found === null) {
+    throw new CatalogError(404, 'NoSuchTableException', `table does not exist in the lake [table=${namespace}.${name}]`)
+  }
+  const metadata = snapshots === 'refs' ? withReferredSnapshots(found) : found.metadata
+  return { 'metadata-location': found.metadataLocation, metadata, config: lakeConfig }
+}
+
+/** The metadata with the current snapshot alone, which saves bytes. */
+function withReferredSnapshots({ metadata }: CatalogTable): object {
+  if (!('snapshots' in metadata) || !Array.isArray(metadata.snapshots)) return metadata
+  return { ...metadata, snapshots: metadata.snapshots.slice(-1) }
+}
+
+function namespacesIn(parent: string): string[][] {
+  if (parent === '') return [[namespace]]
+  requireNamespace(parent)
+  return []
+}
+
+function requireNamespace(name: string): void {
+  if (name === namespace) return
+  throw new CatalogError(404, 'NoSuchNamespaceException', `namespace does not exist [namespace=${name}]`)
+}
+
+function decodedSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    throw new CatalogError(400, 'BadRequestException', `the path is not encoded correctly [segment=${segment}]`)
+  }
+}
+
+function replyCatalog(response: Exchange['response'], status: number, body: object): void {
+  reply(response, status, contentTypes.plainJson, JSON.stringify(body))
+}
+
+function replyError(response: Exchange['response'], error: CatalogError): void {
+  replyCatalog(response, error.status, errorBody(error))
+}
+
+function errorBody({ message, type, status }: CatalogError): object {
+  return { error: { message, type, code: status } }
+}
+
+// Tokens ------------------------------------------------------------------------------------------------------------
+
+/** Errors of this path have the form of OAuth2. */
+async function handleToken({ auth }: HttpContext, { request, response }: Exchange): Promise<void> {
+  if (request.method !== 'POST') {
+    throw new CatalogError(406, 'UnsupportedOperationException', 'tokens are requested with POST')
+  }
+  const form = new URLSearchParams(await readBody(request))
+  const grant = form.get('grant_type')
+  const refused = (status: number, error: string, description: string): void =>
+    replyCatalog(response, status, { error, error_description: description })
+  if (grant !== 'client_credentials' && grant !== tokenExchange) {
+    return refused(400, 'unsupported_grant_type', 'expected the grant type client_credentials')
+  }
+  const header = grant === tokenExchange ? `Bearer ${form.get('subject_token') ?? ''}` : credentialsOf(form)
+  const principal = await auth.header(header ?? request.headers.authorization)
+  if (principal === null) return refused(401, 'invalid_client', 'user or password is wrong')
+  replyCatalog(response, 200, {
+    access_token: auth.issue(principal, tokenSeconds * 1000),
+    token_type: 'bearer',
+    issued_token_type: accessTokenType,
+    expires_in: tokenSeconds,
+  })
+}
+
+/** User and password of the form as an Authorization header; undefined: they are in the request's own. */
+function credentialsOf(form: URLSearchParams): string | undefined {
+  const [user, password] = [form.get('client_id'), form.get('client_secret')]
+  if (user === null && password === null) return undefined
+  return `Basic ${Buffer.from(`${user ?? ''}:${password ?? ''}`).toString('base64')}`
+}
