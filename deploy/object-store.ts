@@ -2,7 +2,7 @@
 // works, because a server starts and runs without it. Reports its state in object_store() and /warnings.
 
 import { randomUUID } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Log } from '../engine/base/log.js'
@@ -13,6 +13,7 @@ import {
   type StoreCapabilities,
   type StoreClient,
   StoreError,
+  type SweepStatistics,
   storePlace,
   type UploadStatistics,
   type VirtualRelation,
@@ -58,13 +59,23 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
   let state: State = { kind: client === null ? 'none' : 'probing' }
   const isReady = (): boolean => state.kind === 'ready' && state.capabilities.putIfAbsent
   let uploads: UploadStatistics | null = null
+  let sweeps: SweepStatistics | null = null
   const isConfigured = client !== null && options?.url !== ''
+  const rootId = isConfigured ? rootIdOf(root) : ''
   const policies = {
     store: isConfigured ? client : null,
-    rootId: isConfigured ? rootIdOf(root) : '',
+    rootId,
     ready: isReady,
     blocks: blocks.directory,
     lake: lake.engine,
+    sweep: {
+      graceMs: () => settings['object.store.delete.grace'],
+      directory: root,
+      fingerprint: isConfigured ? fingerprintOf(root) : '',
+      report: (latest: SweepStatistics) => {
+        sweeps = latest
+      },
+    },
     report: (figures: UploadStatistics) => {
       uploads = figures
     },
@@ -89,10 +100,14 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
         () => state,
         () => uploads,
       ),
+      ...sweepMetrics(() => sweeps),
       ...lake.metrics,
     ],
     warnings: () =>
-      [...warningsOf(state), ...waitingText(uploads, isConfigured), ...lake.warnings()].map((warning) => ({
+      [
+        ...[...warningsOf(state), ...waitingText(uploads, isConfigured), ...sweepWarnings(sweeps)],
+        ...lake.warnings(),
+      ].map((warning) => ({
         tag: 'object-store',
         warning,
       })),
@@ -201,6 +216,33 @@ function rootIdOf(root: string): string {
   const id = randomUUID()
   writeFileSync(path, `${id}\n`, { flag: 'wx', flush: true })
   return id
+}
+
+/** The inode of the file, which a copy of the root does not keep. */
+function fingerprintOf(root: string): string {
+  return `inode ${statSync(join(root, 'root.id')).ino}`
+}
+
+function sweepWarnings(sweeps: SweepStatistics | null): string[] {
+  if (sweeps === null || sweeps.failure === null) return []
+  return [`objects that nothing names are not removed from the object store: ${sweeps.failure}`]
+}
+
+function sweepMetrics(sweepsOf: () => SweepStatistics | null): Metric[] {
+  return [
+    {
+      name: 'svc_object_store_unnamed_objects',
+      type: 'gauge',
+      description: 'Objects of this root that nothing names any more and that are not removed yet.',
+      read: () => sweepsOf()?.unnamed ?? 0,
+    },
+    {
+      name: 'svc_object_store_removed_objects_total',
+      type: 'counter',
+      description: 'Objects removed because nothing had named them for the grace period.',
+      read: () => sweepsOf()?.removed ?? 0,
+    },
+  ]
 }
 
 function storeMetrics(stateOf: () => State, uploadsOf: () => UploadStatistics | null): Metric[] {

@@ -75,6 +75,7 @@ export { type QueryRequest, RequestError, readWireRequest, type WireRequest } fr
 export { packedValues } from './session/insert-new.js'
 export type { EngineHooks } from './session/local-options.js'
 export { type EngineOptions, openEngine } from './session/open-engine.js'
+export type { SweepStatistics } from './session/store-sweeper.js'
 export type { UploadStatistics } from './session/uploader.js'
 export type { ConfiguredName } from './session/user-catalog.js'
 export type { TransactionModes } from './sql/ast/ast-statements.js'

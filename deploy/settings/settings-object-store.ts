@@ -91,6 +91,13 @@ export const objectStoreSettings = {
     description:
       'Limit of the local cache of parts whose rows are only in the object store, below `tmp/parts/`; what was read least recently is removed.',
   },
+  'object.store.delete.grace': {
+    type: 'duration',
+    initial: '7d',
+    min: 1000,
+    description:
+      'Objects of this root that nothing names are removed after this time: longer than queries run, and than backups are kept that need the objects.',
+  },
   'lake.commit.lag': {
     type: 'duration',
     initial: '10s',

@@ -109,6 +109,29 @@ export class LakeTable {
     return `${this.#options.prefix}/${name}`
   }
 
+  /** The key of an object with this URI. */
+  keyOf(uri: string): string {
+    return this.key(this.#nameOf(uri))
+  }
+
+  /** Keys of all objects that the newest metadata names, and of those that they name. Rejects with StoreError. */
+  async namedKeys(): Promise<Set<string>> {
+    const { metadata } = this
+    const keys = new Set<string>()
+    if (metadata === null) return keys
+    const versions = [this.metadataUri, ...metadata['metadata-log'].map((entry) => entry['metadata-file'])]
+    for (const uri of versions) keys.add(this.keyOf(uri))
+    for (const snapshot of metadata.snapshots) {
+      keys.add(this.keyOf(snapshot['manifest-list']))
+      for (const listed of await this.#listOf(snapshot)) {
+        if (keys.has(this.keyOf(listed.path))) continue
+        keys.add(this.keyOf(listed.path))
+        for (const { file } of await this.#liveEntries(metadata, listed)) keys.add(this.keyOf(file.path))
+      }
+    }
+    return keys
+  }
+
   get metadataUri(): string {
     return this.uri(metadataName(this.version))
   }
@@ -176,15 +199,23 @@ export class LakeTable {
   async #manifestsOf(metadata: TableMetadata): Promise<Manifest[]> {
     const snapshot = currentSnapshot(metadata)
     if (snapshot === null) return []
-    const partition = partitionOf(metadata)
-    const list = await this.#get(this.#nameOf(snapshot['manifest-list']))
     const manifests: Manifest[] = []
-    for (const listed of decoded(snapshot['manifest-list'], () => decodeManifestList(list))) {
-      const bytes = await this.#get(this.#nameOf(listed.path))
-      const entries = decoded(listed.path, () => decodeManifest(partition, listed, bytes))
-      manifests.push({ listed, live: entries.filter(({ status }) => status !== entryStatus.deleted) })
+    for (const listed of await this.#listOf(snapshot)) {
+      manifests.push({ listed, live: await this.#liveEntries(metadata, listed) })
     }
     return manifests
+  }
+
+  async #listOf(snapshot: Snapshot): Promise<ManifestFile[]> {
+    const uri = snapshot['manifest-list']
+    const bytes = await this.#get(this.#nameOf(uri))
+    return decoded(uri, () => decodeManifestList(bytes))
+  }
+
+  async #liveEntries(metadata: TableMetadata, listed: ManifestFile): Promise<ManifestEntry[]> {
+    const bytes = await this.#get(this.#nameOf(listed.path))
+    const entries = decoded(listed.path, () => decodeManifest(partitionOf(metadata), listed, bytes))
+    return entries.filter(({ status }) => status !== entryStatus.deleted)
   }
 
   #take(manifests: readonly Manifest[], known: ReadonlySet<string>): void {

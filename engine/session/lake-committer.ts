@@ -18,11 +18,13 @@ import { type LakeUnit, unitsOf } from '../lake/lake-units.js'
 import type { DataFile } from '../lake/manifest-files.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { StoreError } from '../object-store/object-store.js'
+import { notOwner, type Ownership } from '../object-store/ownership.js'
 import type { ToWriter } from '../storage/jobs/messages.js'
 import type { TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import type { StoreClient } from '../threads/store-client.js'
 import type { CatalogView } from './catalog-view.js'
 import { type LakeFileOptions, writeLakeFile } from './lake-file.js'
+import type { NamedObjects } from './store-sweeper.js'
 
 export interface LakeOptions extends Pick<LakeFileOptions, 'directory' | 'execute'> {
   readonly view: CatalogView
@@ -32,6 +34,8 @@ export interface LakeOptions extends Pick<LakeFileOptions, 'directory' | 'execut
   /** Whether the store honours put-if-absent and is there. */
   readonly ready: () => boolean
   readonly rootId: string
+  /** Whether another server has not taken over the objects of this root; null: there is no store. */
+  readonly ownership: Pick<Ownership, 'isOwner' | 'key'> | null
   /** For how long the lake may lack a change, apart from the time of the commit. */
   readonly lagMs: () => number
   readonly clock: Clock
@@ -41,7 +45,10 @@ export interface LakeOptions extends Pick<LakeFileOptions, 'directory' | 'execut
   readonly post: (message: Extract<ToWriter, { kind: 'lakeCommitted' }>) => void
 }
 
-export type LakeClient = Pick<StoreClient, 'url' | 'get' | 'list' | 'putIfAbsent' | 'append' | 'discard' | 'upload'>
+export type LakeClient = Pick<
+  StoreClient,
+  'url' | 'get' | 'head' | 'list' | 'delete' | 'putIfAbsent' | 'putIfMatch' | 'append' | 'discard' | 'upload'
+>
 
 const lookMs = 250
 const tablesAtOnce = 2
@@ -134,6 +141,28 @@ export class LakeCommitter implements LakeCatalog {
     }
   }
 
+  /** What the Iceberg tables name. */
+  async named(): Promise<NamedObjects> {
+    const keys = new Set<string>()
+    const unknown: string[] = []
+    for (const version of this.#options.view.tables().filter(({ schema }) => schema.lake != null)) {
+      const followed = this.#of(version)
+      try {
+        const table = await this.#opened(followed, version)
+        for (const key of await table.namedKeys()) keys.add(key)
+        for (const { path } of followed.written.values()) keys.add(table.keyOf(path))
+      } catch (error) {
+        if (!(error instanceof StoreError)) throw error
+        unknown.push(`${this.#prefixOf(version)}/`)
+      }
+    }
+    return { keys, unknown }
+  }
+
+  #prefixOf({ schema }: TableVersion): string {
+    return `${this.#options.rootId}/lake/${schema.id}-${schema.lake?.uuid ?? ''}`
+  }
+
   #lakeTables(): TableVersion[] {
     return this.#options.view.tables().filter(({ schema }) => schema.lake != null && schema.unfinished === undefined)
   }
@@ -211,7 +240,8 @@ export class LakeCommitter implements LakeCatalog {
   }
 
   async #commit(store: LakeClient, followed: Followed, tableId: number): Promise<void> {
-    const { view, flush } = this.#options
+    const { view, flush, ownership } = this.#options
+    if (ownership !== null && !(await ownership.isOwner())) throw notOwner(ownership.key)
     if (this.#hasRowsInMemory(tableId)) await flush(tableId)
     const current = view.byId(tableId)
     if (current?.schema.lake?.uuid !== followed.uuid) return
@@ -227,11 +257,11 @@ export class LakeCommitter implements LakeCatalog {
 
   async #opened(followed: Followed, version: TableVersion): Promise<LakeTable> {
     if (followed.table !== null) return followed.table
-    const { store, rootId, clock } = this.#options
+    const { store, clock } = this.#options
     if (store === null) throw new StoreError('unavailable', 'no object store is configured')
     // Loaded by servers with such tables only.
     const { LakeTable: Opened } = await import('../lake/lake-table.js')
-    const prefix = `${rootId}/lake/${version.schema.id}-${followed.uuid}`
+    const prefix = this.#prefixOf(version)
     const nowMs = (): number => Math.floor(clock.nowMicros() / 1000)
     const table = await Opened.open({ store, prefix, uuid: followed.uuid, nowMs }, recordedVersion(version))
     followed.table ??= table

@@ -1,15 +1,18 @@
-// Starts what the engine does with the object store in the background: the uploader of storage policies and the committer
-// of the lake.
+// Starts what the engine does with the object store in the background: the uploader of storage policies, the committer of
+// the lake, and the removal of objects that nothing names any more.
 
 import type { LakeCatalog, LakeStatistics } from '../api/lake.js'
 import type { ExecuteOptions, StatementResult, VirtualRelation } from '../api/statements.js'
 import type { Clock } from '../base/clock.js'
+import { nodeFiles } from '../base/files.js'
 import type { Log } from '../base/log.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { Ownership } from '../object-store/ownership.js'
 import type { ToWriter } from '../storage/jobs/messages.js'
 import type { BlockSource } from '../threads/remote-fetches.js'
 import type { CatalogView } from './catalog-view.js'
 import { type LakeClient, LakeCommitter } from './lake-committer.js'
+import { StoreSweeper, type SweepStatistics } from './store-sweeper.js'
 import { type PolicyStore, Uploader, type UploadStatistics } from './uploader.js'
 
 /** Where storage policies move parts to, and parts are read from; and where the lake is. */
@@ -29,6 +32,15 @@ export interface EngineObjectStore {
     readonly directory: string
     readonly lagMs: () => number
     readonly report: (statistics: LakeStatistics) => void
+  }
+  readonly sweep: {
+    /** For how long nothing must have named an object before it is removed. */
+    readonly graceMs: () => number
+    readonly report: (statistics: SweepStatistics) => void
+    /** Folder of the files that keep the token of the owner and the objects that nothing names. */
+    readonly directory: string
+    /** Differs between a root and its copies. */
+    readonly fingerprint: string
   }
 }
 
@@ -51,17 +63,32 @@ export interface StoreWork {
 }
 
 export function startStoreWork(
-  { store, lake, ...objectStore }: EngineObjectStore,
+  { store, lake, sweep, ...objectStore }: EngineObjectStore,
   options: StoreWorkOptions,
 ): StoreWork {
   const uploader = new Uploader({ ...options, ...objectStore, store })
-  const committer = new LakeCommitter({ ...options, ...objectStore, ...lake, store })
+  const files = nodeFiles()
+  const { rootId, ready } = objectStore
+  const path = `${sweep.directory}/root.owner`
+  const ownership =
+    store === null ? null : new Ownership({ store, rootId, files, path, fingerprint: sweep.fingerprint })
+  const committer = new LakeCommitter({ ...options, ...objectStore, ...lake, store, ownership })
+  const sweeper =
+    store === null || ownership === null
+      ? null
+      : new StoreSweeper({
+          ...{ store, ownership, ready, rootId, files, clock: options.clock, log: options.log },
+          ...{ graceMs: sweep.graceMs, report: sweep.report, path: `${sweep.directory}/unnamed-objects.json` },
+          tables: () => options.view.tables(),
+          lake: () => committer.named(),
+        })
   return {
     lake: committer,
     relation: committer.relation(),
     close: () => {
       uploader.close()
       committer.close()
+      sweeper?.close()
     },
   }
 }

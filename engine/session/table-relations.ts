@@ -72,7 +72,7 @@ function policyRelation(view: CatalogView): VirtualRelation {
         return [
           [
             ...[schema.name, policy.enabled, ageText(policy.toParquet), ageText(policy.toRemote)],
-            ...[ageText(policy.dropLocal ?? null), null],
+            ...[ageText(policy.dropLocal ?? null), ageText(policy.dropRemote ?? null)],
             ...[BigInt(parts.length), BigInt(remote), BigInt(waiting), BigInt(local)],
           ],
         ]

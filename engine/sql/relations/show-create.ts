@@ -42,6 +42,7 @@ function policyText({ policy }: TableSchema): string {
     ...(policy.toParquet === null ? [] : [`TO PARQUET ${ageText(policy.toParquet)}`]),
     ...(policy.toRemote === null ? [] : [`TO REMOTE ${ageText(policy.toRemote)}`]),
     ...(policy.dropLocal == null ? [] : [`DROP LOCAL ${ageText(policy.dropLocal)}`]),
+    ...(policy.dropRemote == null ? [] : [`DROP REMOTE ${ageText(policy.dropRemote)}`]),
   ]
   return ` STORAGE POLICY(${stages.join(', ')})`
 }

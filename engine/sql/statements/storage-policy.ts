@@ -1,7 +1,7 @@
 // Plans the clauses that limit how long rows are kept: TTL, which drops old partitions, and storage policies, which
 // convert partitions to Parquet and upload them in stages, each at a given age. Returns the schema change, or throws
-// SqlError: a table has only one of the two, ages must be multiples of the partition unit, stages must be in order, and
-// stages that are not implemented yet are refused. Also plans LAKE ON and LAKE OFF.
+// SqlError: a table has only one of the two, ages must be multiples of the partition unit, and stages must be in order.
+// Also plans LAKE ON and LAKE OFF.
 
 import { randomUUID } from 'node:crypto'
 import { SqlError } from '../../base/errors.js'
@@ -92,8 +92,10 @@ function policyOf({ stages, position }: ast.StoragePolicyClause, partitionBy: Pa
     previous = stage
   }
   const dropRemote = stages.find(({ kind }) => kind === 'drop remote')
-  if (dropRemote !== undefined) throw new SqlError('DROP REMOTE is not supported yet', dropRemote.position)
   const dropLocal = stages.find(({ kind }) => kind === 'drop local')
+  if (dropRemote !== undefined && dropLocal === undefined) {
+    throw new SqlError('DROP REMOTE needs DROP LOCAL before it: it ends the life of the rows', dropRemote.position)
+  }
   if (dropLocal !== undefined && !stages.some(({ kind }) => kind === 'to remote')) {
     throw new SqlError('DROP LOCAL needs TO REMOTE before it: rows would be lost', dropLocal.position)
   }
@@ -104,6 +106,7 @@ function policyOf({ stages, position }: ast.StoragePolicyClause, partitionBy: Pa
   return {
     ...{ toParquet: ageOf('to parquet'), toRemote: ageOf('to remote') },
     ...(dropLocal === undefined ? {} : { dropLocal: ageOf('drop local') }),
+    ...(dropRemote === undefined ? {} : { dropRemote: ageOf('drop remote') }),
     enabled: true,
   }
 }

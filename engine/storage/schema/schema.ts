@@ -161,6 +161,8 @@ export interface StoragePolicy {
   readonly toRemote: PartitionAge | null
   /** Absent in policies of earlier versions. */
   readonly dropLocal?: PartitionAge | null
+  /** The rows are removed; their objects follow. Absent in policies of earlier versions. */
+  readonly dropRemote?: PartitionAge | null
   readonly enabled: boolean
 }
 

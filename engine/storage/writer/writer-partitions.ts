@@ -17,7 +17,13 @@ import type { Receipt } from '../jobs/messages.js'
 import type { Memtable } from '../memtable/memtable.js'
 import { isOlder } from '../schema/age.js'
 import { partitionFinder, partitionNamer } from '../schema/partition.js'
-import { type DetachedPart, isRemoteOnly, type PartDescriptor, type TableSchema } from '../schema/schema.js'
+import {
+  type DetachedPart,
+  isRemoteOnly,
+  type PartDescriptor,
+  type PartitionAge,
+  type TableSchema,
+} from '../schema/schema.js'
 import { withReserve } from './free-space.js'
 import { anyTimestamp, dropMemtableRows } from './writer-drop-rows.js'
 import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
@@ -229,8 +235,9 @@ export function enforceTtl(state: WriterState): void {
   const { clock } = state.options
   if (clock.monotonicMs() < state.retryAtMs) return
   for (const table of state.catalog.byId.values()) {
-    if (table.schema.ttl === null || table.schema.timestampId < 0) continue
-    const isExpired = expiry(table, BigInt(clock.nowMicros()))
+    const age = lifeOf(table.schema)
+    if (age === null || table.schema.timestampId < 0) continue
+    const isExpired = expiry(table, BigInt(clock.nowMicros()), age)
     const { open } = table
     const oldest = open?.memtable.timeRange()?.min
     if (open?.state === 'open' && oldest !== undefined && isExpired(oldest)) {
@@ -247,13 +254,22 @@ export function enforceTtl(state: WriterState): void {
   }
 }
 
+/** How long rows are kept: the TTL, or DROP REMOTE of a storage policy that is enabled; null: for ever. */
+function lifeOf({ ttl, policy }: TableSchema): PartitionAge | null {
+  return ttl ?? (policy?.enabled === true ? (policy.dropRemote ?? null) : null)
+}
+
 /** Whether the partition of a timestamp is expired. */
-function expiry({ schema, parts, memtables }: WriterTable, nowMicros: bigint): (ts: bigint) => boolean {
+function expiry(
+  { schema, parts, memtables }: WriterTable,
+  nowMicros: bigint,
+  age: PartitionAge,
+): (ts: bigint) => boolean {
   let newest = 0n
   for (const { maxTs } of parts) if (maxTs > newest) newest = maxTs
   for (const { memtable } of memtables) {
     const range = memtable.timeRange()
     if (range !== undefined && range.max > newest) newest = range.max
   }
-  return isOlder(schema, newest, nowMicros, schema.ttl ?? { value: 0, unit: 'HOUR' })
+  return isOlder(schema, newest, nowMicros, age)
 }
