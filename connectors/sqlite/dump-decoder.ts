@@ -6,6 +6,7 @@
 //
 // A statement or row that is cut by the end of a block is read again from its start with the next block.
 
+import { nonNull } from '../../engine/base/assert.js'
 import type { DecoderOptions, DumpEvent } from './messages.js'
 import { tableNameOf } from './names.js'
 import { ScanError, ScannedRow, scanRow } from './row-scan.js'
@@ -64,7 +65,7 @@ export class DumpDecoder {
     this.waitingBytes += block.length
     // Waits for twice as many bytes, so that a long row is not scanned again for every block.
     if (!last && this.tailBytes > 0 && this.waitingBytes < this.tailBytes * 2) return []
-    const bytes = this.waiting.length === 1 ? (this.waiting[0] as Buffer) : Buffer.concat(this.waiting)
+    const bytes = this.waiting.length === 1 ? nonNull(this.waiting[0]) : Buffer.concat(this.waiting)
     this.counted = 0
     const end = this.readAll(bytes, last)
     // Lines that are read again are counted again.

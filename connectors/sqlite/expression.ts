@@ -4,6 +4,8 @@
 //   'text' | X'hex' | number | NULL | TRUE | FALSE | ( expression ) | replace(e, e, e) | unistr(e) | char(n, ..) |
 //   CAST(e AS type)
 
+import { nonNull } from '../../engine/base/assert.js'
+
 export type Computed = string | number | bigint | Buffer | null
 
 /** Undefined when the text is no such expression. */
@@ -119,7 +121,7 @@ function call(name: string, values: readonly Computed[]): Computed {
     const [text = '', from = '', to = ''] = strings
     return from === '' ? text : text.replaceAll(from, () => to)
   }
-  if (name === 'unistr' && strings.length === 1) return unistr(strings[0] as string)
+  if (name === 'unistr' && strings.length === 1) return unistr(nonNull(strings[0]))
   throw new SyntaxError('unknown function')
 }
 

@@ -1,6 +1,7 @@
 // Converts the rows of one table of a dump to batches. The first rows are kept until the column types are known; then
 // they and all others go into column builders, and a full batch is emitted.
 
+import { nonNull } from '../../engine/base/assert.js'
 import type { PackedRows } from '../../engine/engine.js'
 import { type DataType, dataType, typeText } from '../../engine/types/column-types.js'
 import { batchRows, type ColumnBuilder, columnBuilder, misfit } from './columns.js'
@@ -118,7 +119,7 @@ export class TableLoad {
       return
     }
     for (const [index, target] of this.targets.entries()) {
-      const { columnId, type } = resolved.columns[index] as (typeof resolved.columns)[number]
+      const { columnId, type } = nonNull(resolved.columns[index])
       target.columnId = columnId
       target.type = type
       const builder = columnBuilder(type, this.options.unit ?? target.sample.timeUnit)
@@ -180,7 +181,7 @@ export class TableLoad {
   private appendValues(bytes: Buffer, row: ScannedRow, line: number): void {
     const { targets } = this
     for (let index = 0; index < row.count; index++) {
-      const { builder } = targets[index] as Target
+      const { builder } = nonNull(targets[index])
       const kind = row.kinds[index]!
       const isNull = kind === valueKinds.null && index === this.timestamp
       const fits =
@@ -188,13 +189,13 @@ export class TableLoad {
           ? this.appendComputed(builder, bytes, row, index)
           : builder.append(bytes, kind, row.begins[index]!, row.ends[index]!)
       if (fits && !isNull) continue
-      for (let done = 0; done < index + (fits ? 1 : 0); done++) (targets[done] as Target).builder.undo()
+      for (let done = 0; done < index + (fits ? 1 : 0); done++) nonNull(targets[done]).builder.undo()
       this.events.refuse(line, this.misfit(bytes, row, index))
       return
     }
     this.rows++
     let heap = 0
-    for (let index = 0; index < targets.length; index++) heap += (targets[index] as Target).builder.heapBytes
+    for (let index = 0; index < targets.length; index++) heap += nonNull(targets[index]).builder.heapBytes
     if (this.rows === batchRows || heap >= batchHeapBytes) this.flush()
   }
 
@@ -204,7 +205,7 @@ export class TableLoad {
   }
 
   private misfit(bytes: Buffer, { kinds, begins, ends }: ScannedRow, index: number): string {
-    const { name, type } = this.targets[index] as Target
+    const { name, type } = nonNull(this.targets[index])
     if (kinds[index] === valueKinds.null && index === this.timestamp) return `NULL in the designated timestamp ${name}`
     return misfit(bytes, kinds[index]!, begins[index]!, ends[index]!, name, type)
   }

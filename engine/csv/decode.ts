@@ -4,7 +4,7 @@
 //
 // A batch owns its bytes: it does not refer to the decoder's memory.
 
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import { RowError } from '../base/errors.js'
 import { csvScanBytes } from '../kernels/csv.js'
 import { budgets } from '../memory/budgets.js'
@@ -15,7 +15,7 @@ import { widthOf } from '../types/column-types.js'
 import { CsvFields, type CsvTools, distinctSymbols, isText, keepRows } from './fields.js'
 import { scanRecords } from './scan.js'
 import { type CsvScan, scanOptions } from './scan-state.js'
-import type { CsvBatch, CsvColumn, CsvReject, CsvShape } from './shape.js'
+import type { CsvBatch, CsvReject, CsvShape } from './shape.js'
 import { Utf8Check } from './utf8.js'
 
 const batchRowsMax = 16_384
@@ -113,7 +113,7 @@ export class CsvDecoder {
     bad: ReadonlyMap<number, CsvReject>,
   ): PackedColumn {
     assert(bad.size <= rows, 'R4: only rows of the batch are refused')
-    const { type } = this.shape.columns[index] as CsvColumn
+    const { type } = nonNull(this.shape.columns[index])
     const { memory } = this.scratch
     const text = isText(type)
     const width = text ? 8 : widthOf(type)

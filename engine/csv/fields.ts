@@ -3,7 +3,7 @@
 // they stay {address, length} into the input.
 
 import { isUtf8 } from 'node:buffer'
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import { encodeKindOf } from '../kernels/encode.js'
 import type { Kernels } from '../kernels/load.js'
 import { epochScales } from '../kernels/number.js'
@@ -101,7 +101,7 @@ export class CsvFields {
 
   private rejectText(bad: Map<number, CsvReject>, from: number, row: number, index: number, text: string): void {
     if (bad.has(row)) return
-    const column = this.shape.columns[index] as CsvColumn
+    const column = nonNull(this.shape.columns[index])
     const reject = { line: this.lineOf(from + row), column: index, reason: reasonOf(column, text), extra: false }
     if (this.shape.copied !== true && isMinimum(column, text)) {
       this.retained.push({ ...reject, reason: `${reject.reason}: it stands for NULL`, retained: true })
@@ -254,7 +254,7 @@ export class CsvFields {
 
   /** Rejects rows with invalid UTF-8, and for COPY those with a zero byte. */
   private checkStrings(column: number, from: number, rows: number, bad: Map<number, CsvReject>): void {
-    const { type } = this.shape.columns[column] as CsvColumn
+    const { type } = nonNull(this.shape.columns[column])
     if (!isText(type) && type.name !== 'CHAR') return
     const { u8, u32, i32 } = this.scratch.memory
     for (let row = 0; row < rows; row++) {

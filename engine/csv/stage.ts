@@ -8,7 +8,7 @@
 // Strings stay in the input, so a memtable owns the blocks that contain them. Symbols get codes local to the file; the
 // table's codes replace them when the memtable is flushed (storage/jobs/stage.ts).
 
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import { ResourceError, RowError } from '../base/errors.js'
 import { csvScanBytes } from '../kernels/csv.js'
 import { budgets } from '../memory/budgets.js'
@@ -156,7 +156,7 @@ export class CsvStager {
     const values = new Map(columns.map((column) => [column.columnId, column.values]))
     for (const [index, { type }] of this.#shape.columns.entries()) {
       const place = this.#places[index] as number
-      const packed = values.get(this.#columnIds[index] as number)
+      const packed = values.get(nonNull(this.#columnIds[index]))
       if (packed === undefined) fillNull(memory, type, place, 0, rows)
       else this.#place(index, place, packed)
     }
@@ -316,7 +316,7 @@ export class CsvStager {
     let at = block + headerBytes
     this.#places = sizes.map((size, index) => {
       const place = at
-      memory.u32[((block + blockHeaderBytes) >>> 2) + (this.#columnIds[index] as number)] = place
+      memory.u32[((block + blockHeaderBytes) >>> 2) + nonNull(this.#columnIds[index])] = place
       at += size
       return place
     })
@@ -331,7 +331,7 @@ export class CsvStager {
 
   /** Maps distinct strings, each stored after its length, to the file's codes. */
   #numbersOf(index: number, strings: Uint8Array, distinct: number): Int32Array {
-    const column = this.#symbols.get(index) as SymbolColumn
+    const column = nonNull(this.#symbols.get(index))
     const numbers = new Int32Array(distinct)
     const bytes = Buffer.from(strings.buffer, strings.byteOffset, strings.length)
     for (let each = 0, at = 0; each < distinct; each++) {
@@ -374,7 +374,7 @@ export class CsvStager {
     const symbols = [...this.#symbols].map(([index, column]) => {
       const { fresh } = column
       column.fresh = []
-      return [this.#columnIds[index] as number, fresh] as const
+      return [nonNull(this.#columnIds[index]), fresh] as const
     })
     this.#events.closed({ address, rows: this.#rows, allocations: this.#allocations, symbols, last })
     this.#allocations = []

@@ -2,7 +2,7 @@
 // function for each type of the protocol. It returns a cast error if it cannot convert to the column's type, and a
 // bounds error if the value is out of range.
 
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import { int64Max, int64Min } from '../base/int64.js'
 import { setArray, setBytes, setInteger, setNull, setNumber, type ValueSlot } from '../storage/writer/writer-values.js'
 import { type DataType, dataType, typeText } from '../types/column-types.js'
@@ -167,7 +167,7 @@ function fromInteger(entity: LineEntity, type: DataType, slot: ValueSlot): Outco
 
 /** Maps the 64-bit NULL to the NULL of the narrower type, or to 0 where it has none. */
 function fromBounded(value: bigint, type: DataType, slot: ValueSlot): Outcome {
-  const [low, high] = integerBounds[type.name] as readonly [bigint, bigint]
+  const [low, high] = nonNull(integerBounds[type.name])
   if (value === int64Min) {
     setNull(slot)
     return fine

@@ -2,7 +2,7 @@
 // creates missing tables and columns, and writes the values to a row. So a rejected line leaves nothing behind, not
 // even a new column.
 
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import { int64Max } from '../base/int64.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { isColumnName, isTableName } from '../storage/schema/names.js'
@@ -78,7 +78,7 @@ export function planLine(
   let timestampField: LineEntity | undefined
   const seen = new Set<string>()
   for (let index = 0; index < line.count; index++) {
-    const entity = line.entities[index] as LineEntity
+    const entity = nonNull(line.entities[index])
     const lower = entity.name.toLowerCase()
     if (seen.has(lower)) continue
     seen.add(lower)
@@ -197,10 +197,10 @@ export function storeRow(memory: SharedMemory, plan: LinePlan, target: LineTarge
   const chunk = target.currentChunk()
   assert(chunk.rows < chunk.capacity, 'A1: a row has room in its chunk')
   for (let index = 0; index < plan.count; index++) {
-    const entity = plan.written[index] as LineEntity
+    const entity = nonNull(plan.written[index])
     const schema = table.column(entity.name.toLowerCase())
     if (schema === undefined) continue
-    const slot = plan.slots[index] as ValueSlot
+    const slot = nonNull(plan.slots[index])
     const column = target.columnFor(chunk, schema.id)
     if (schema.type.name === 'SYMBOL') intern(target, schema.id, slot)
     storeSlot(memory, target.heap, column, chunk.rows, slot)

@@ -2,8 +2,9 @@
 // names (`0.005`, `km/h`, `node.cpu`). With the setting line.name.replacement, these lines are stored under the changed
 // names instead of rejected. Returns an error if two names of a line become equal.
 
+import { nonNull } from '../base/assert.js'
 import { isColumnName, replaceForbidden } from '../storage/schema/names.js'
-import type { LineEntity, ParsedLine } from './line.js'
+import type { ParsedLine } from './line.js'
 
 /**
  * Replaces invalid characters in the line's names. Returns an error message when two names become the same, because
@@ -14,7 +15,7 @@ export function replaceNames(line: ParsedLine, replacement: string): string {
   if (hasColumnNames(line)) return ''
   const originals = new Map<string, string>()
   for (let index = 0; index < line.count; index++) {
-    const entity = line.entities[index] as LineEntity
+    const entity = nonNull(line.entities[index])
     const original = entity.name
     entity.name = replaceForbidden(original, 'column', replacement)
     const key = entity.name.toLowerCase()
@@ -29,7 +30,7 @@ export function replaceNames(line: ParsedLine, replacement: string): string {
 
 function hasColumnNames(line: ParsedLine): boolean {
   for (let index = 0; index < line.count; index++) {
-    if (!isColumnName((line.entities[index] as LineEntity).name)) return false
+    if (!isColumnName(nonNull(line.entities[index]).name)) return false
   }
   return true
 }

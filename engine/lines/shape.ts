@@ -2,7 +2,7 @@
 // as `,region=`. The general parser parses the first line of each shape. From the shape a template is made, by which
 // the kernel (kernels/ilp.ts) decodes later lines that differ in their values only.
 
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import { type IlpKind, ilpKinds } from '../kernels/ilp.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
 import type { DataType } from '../types/column-types.js'
@@ -47,7 +47,7 @@ export function learnShape(
   const columns: ShapeColumn[] = []
   let keyStart = start
   for (let index = 0; index < line.count; index++) {
-    const entity = line.entities[index] as LineEntity
+    const entity = nonNull(line.entities[index])
     const column = table.column(entity.name.toLowerCase())
     if (column === undefined || column.id === table.schema.timestampId) return undefined
     const kind = kindOf(entity, column.type)

@@ -7,7 +7,7 @@
 //
 // Invariant: after sync(), a column of the active shape is filled up to the chunk's row count.
 
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import {
   type IlpColumn,
   ilpColumnBytes,
@@ -94,8 +94,8 @@ export class LineTarget {
     chunk.maxTs = batch.maxTs
     chunk.sorted = batch.sorted
     chunk.lastTs = this.memory.i64[(this.active.address + layout.templateLastTs) >>> 3]!
-    for (const { id } of this.active.columns) (chunk.columns.get(id) as ChunkColumn).filled = chunk.rows
-    ;(chunk.columns.get(this.table.schema.timestampId) as ChunkColumn).filled = chunk.rows
+    for (const { id } of this.active.columns) nonNull(chunk.columns.get(id)).filled = chunk.rows
+    nonNull(chunk.columns.get(this.table.schema.timestampId)).filled = chunk.rows
   }
 
   /** Lets the kernel continue after the rows of the chunk. Throws ResourceError. */
@@ -105,8 +105,8 @@ export class LineTarget {
     if (template === undefined) return
     const chunk = this.currentChunk()
     if (template.chunk !== chunk) this.bind(template, chunk)
-    for (const { id } of template.columns) settleColumn(this.memory, chunk.columns.get(id) as ChunkColumn, chunk.rows)
-    settleColumn(this.memory, chunk.columns.get(this.table.schema.timestampId) as ChunkColumn, chunk.rows)
+    for (const { id } of template.columns) settleColumn(this.memory, nonNull(chunk.columns.get(id)), chunk.rows)
+    settleColumn(this.memory, nonNull(chunk.columns.get(this.table.schema.timestampId)), chunk.rows)
     const { u32, i64 } = this.memory
     u32[(template.address + layout.templateRows) >>> 2] = chunk.rows
     u32[(template.address + layout.templateNext) >>> 2] = template.address
@@ -170,7 +170,7 @@ export class LineTarget {
   reset(): void {
     this.spare.push(...this.chunks.splice(0))
     this.spare.sort((a, b) => a.capacity - b.capacity)
-    while (this.spare.length > spareChunksMax) this.freeChunk(this.spare.shift() as RowChunk)
+    while (this.spare.length > spareChunksMax) this.freeChunk(nonNull(this.spare.shift()))
     for (const chunk of this.spare) resetChunk(chunk)
     this.running = false
     this.heap.reset()

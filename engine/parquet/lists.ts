@@ -2,6 +2,7 @@
 // elements with repetition and definition levels, which tell where lists begin and what is NULL. A row may continue in
 // the next page. A missing element becomes NaN, the NULL of DOUBLE. Inner lists must have equal lengths.
 
+import { nonNull } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Scratch } from '../storage/part/part-scratch.js'
 import { type ForeignColumn, physical } from './columns.js'
@@ -77,7 +78,7 @@ export class ListAssembler {
     if (from === 0) this.#state = level < (lists[0]?.exists ?? 0) ? 'null' : 'open'
     if (from > 0) this.#counts[from - 1] = (this.#counts[from - 1] ?? 0) + 1
     for (let depth = from; depth < lists.length && this.#state === 'open'; depth++) {
-      const { exists, filled } = lists[depth] as { exists: number; filled: number }
+      const { exists, filled } = nonNull(lists[depth])
       if (level < exists) throw this.#file.error('an inner list is NULL', place)
       this.#counts[depth] = level < filled ? 0 : 1
       if (level >= filled) continue

@@ -5,7 +5,7 @@
 //          extension | row* | -1 i16
 //   row    count i16 (bytes i32, -1 NULL | value)*
 
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import { RowError } from '../base/errors.js'
 import { type DataType, pgOidOf } from '../types/column-types.js'
 import { oids } from '../types/pg-oids.js'
@@ -131,19 +131,19 @@ export class BinaryRows {
     const fields = this.#types.length
     assert(columns.length === fields + this.#defaults.length, 'R1: a batch has a column for each value')
     for (let field = 0; field < fields; field++) {
-      const column = columns[field] as ColumnAppender
+      const column = nonNull(columns[field])
       const length = bytes.readInt32BE(at)
       at += 4
       if (length < 0) {
         column.missing()
         continue
       }
-      const type = this.#types[field] as { readonly type: DataType; readonly oid: number }
+      const type = nonNull(this.#types[field])
       const oid = widthOid(type.oid, length)
       column.parameter(bytes, at, at + length, true, oid === type.oid ? type : { ...type, oid }, field)
       at += length
     }
-    for (const [index, { append }] of this.#defaults.entries()) append(columns[fields + index] as ColumnAppender)
+    for (const [index, { append }] of this.#defaults.entries()) append(nonNull(columns[fields + index]))
   }
 }
 

@@ -13,9 +13,8 @@
 // A batch ends before the first message that is incomplete, differs, or contains an invalid value; the general path
 // then handles that message and reports errors.
 
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import type { InsertTargets, WireType } from './collect-insert.js'
-import type { ColumnAppender } from './column-appender.js'
 import type { RowCollector } from './row-collector.js'
 import type { BindHead, BindRun, FoundBinds, RowWindow } from './row-window.js'
 
@@ -57,9 +56,9 @@ function collectValues(
   const batch = collector.batch(version.schema.id, key, columns)
   let rows = found.binds * tuples
   for (let column = 0; column < width; column++) {
-    const appender = batch.columns[column] as ColumnAppender
+    const appender = nonNull(batch.columns[column])
     const run = { column, width, rows }
-    rows = appender.parameters(window, found, run, types[column] as WireType, binary[column] as boolean)
+    rows = appender.parameters(window, found, run, nonNull(types[column]), nonNull(binary[column]))
   }
   const whole = Math.floor(rows / tuples)
   assert(whole <= found.binds, 'R4: no more messages are stored than were found')

@@ -2,13 +2,12 @@
 // appended directly to the columns of uncommitted rows that the transaction collects; any other expression is bound and
 // evaluated as usual.
 
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'
 import type * as ast from '../sql/ast/ast.js'
 import type { ExpressionScope } from '../sql/bind/expression.js'
 import { type FilledColumns, filledColumns, writtenValue } from '../sql/statements/defaults.js'
 import { checkWidth, requireTimestamp } from '../sql/statements/insert.js'
-import type { TargetColumn } from '../sql/statements/planned.js'
 import { insertValue } from '../sql/statements/target.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import { type DataType, dataType } from '../types/column-types.js'
@@ -71,11 +70,11 @@ export function collectInsert(request: InsertRequest, collector: RowCollector): 
   assert(batch.columns.length === targets.targets.length, 'R1: a batch has a column for each target')
   try {
     for (let tuple = 0; tuple < rows.length; tuple++) {
-      const row = rows[tuple] as ast.ValueRow
+      const row = nonNull(rows[tuple])
       if (row.values.length !== named) checkWidth(row, named, tuple, sql)
       if (tuple > 0) batch = collector.batch(version.schema.id, key, columns)
       for (let index = 0; index < columns.length; index++) {
-        const appender = batch.columns[index] as ColumnAppender
+        const appender = nonNull(batch.columns[index])
         appendValue(request, writtenValue(row, index, targets), appender, index, tuple)
       }
       batch.rows++
@@ -98,7 +97,7 @@ function appendValue(
   if (written.kind === 'parameter') {
     if (appendParameter(request, written, appender)) return
   } else if (isPlain(written) && appendLiteral(written, appender)) return
-  const target = request.targets.targets[index] as TargetColumn
+  const target = nonNull(request.targets.targets[index])
   const value = insertValue(written, target, tuple, request.scope())
   if (value === null && appender.column.required) {
     throw new SqlError('designated timestamp column cannot be NULL', written.position)

@@ -7,7 +7,7 @@
 //
 // About three times as fast as the parser.
 
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'
 import { yieldToEventLoop } from '../base/event-loop.js'
 import type { Insert } from '../sql/ast/ast.js'
@@ -169,7 +169,7 @@ function plainTuple(bytes: Buffer, open: number, end: number, columns: readonly 
     if (bytes[at] !== (index === 0 ? 40 : 44)) return -1
     at++
     if (bytes[at] === 32) at++
-    at = collectValue(bytes, skipBlanks(bytes, at, end), end, columns[index] as ColumnAppender)
+    at = collectValue(bytes, skipBlanks(bytes, at, end), end, nonNull(columns[index]))
     if (at < 0) return -1
     at = skipBlanks(bytes, at, end)
     if (at >= end) return -1

@@ -2,7 +2,7 @@
 // number of tables, in arrival order. A mark remembers how many rows there are, so that ROLLBACK TO SAVEPOINT or a
 // failed statement can remove the later ones.
 
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import type { PackedRows } from '../storage/jobs/messages.js'
 import { ownedColumn } from '../storage/memtable/owned-column.js'
 import { type AppenderColumn, ColumnAppender } from './column-appender.js'
@@ -224,7 +224,7 @@ export class RowCollector {
 /** Called after each row. */
 function bytesOf({ columns }: RowBatch): number {
   let bytes = 0
-  for (let index = 0; index < columns.length; index++) bytes += (columns[index] as ColumnAppender).bytes
+  for (let index = 0; index < columns.length; index++) bytes += nonNull(columns[index]).bytes
   return bytes
 }
 

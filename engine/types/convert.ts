@@ -3,6 +3,7 @@
 // `narrowValue` is a cast to BYTE or SHORT that fails only for values out of range. Types without NULL (BOOLEAN, BYTE,
 // SHORT, CHAR) use false, 0 and '' instead.
 
+import { nonNull } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'
 import { type ColumnType, type DataType, dataType, isDay, isSpan, typeText } from './column-types.js'
 import { formatInterval, parseIntervalValue } from './interval.js'
@@ -118,7 +119,7 @@ export function valueText(value: Present, type: DataType): string {
 export function displayText(value: Present, type: DataType): string {
   if (type.name !== 'DATE') return valueText(value, type)
   const text = formatDate(value as bigint)
-  return isDay(type) ? (text.split('T', 1)[0] as string) : text
+  return isDay(type) ? nonNull(text.split('T', 1)[0]) : text
 }
 
 export function isFraction({ name }: DataType): boolean {

@@ -11,6 +11,7 @@
 // A number is in seconds, milliseconds, microseconds or nanoseconds, depending on its size, unless the caller names the
 // unit. A number too small to tell its unit is then not a timestamp.
 
+import { nonNull } from '../base/assert.js'
 import { longMax, longMin } from './number.js'
 import { parseFileTimestamp } from './timestamp.js'
 import { daysFromCivil, daysInMonth, floorDivide, type TimestampUnit, ticksOfDays } from './timestamp-calendar.js'
@@ -135,9 +136,9 @@ function timeOfOtherForm(text: string, unit: TimestampUnit): bigint | null {
     return parseFileTimestamp(`${year}-${month}-${day}T${hour}:${minute}:${second}${fraction}${zone}`, unit)
   }
   const long = /^\+(\d{6}-.*)$/.exec(plain)
-  if (long !== null) return parseFileTimestamp(long[1] as string, unit)
+  if (long !== null) return parseFileTimestamp(nonNull(long[1]), unit)
   const ordinal = /^(\d{4})-(\d{3})((?:T.*)?)$/.exec(plain)
-  if (ordinal !== null) return timeOfOrdinal(Number(ordinal[1]), Number(ordinal[2]), ordinal[3] as string, unit)
+  if (ordinal !== null) return timeOfOrdinal(Number(ordinal[1]), Number(ordinal[2]), nonNull(ordinal[3]), unit)
   const leap = /^(.*\d:\d{2}:)60((?:[.,]\d+)?.*)$/.exec(plain)
   if (leap !== null) {
     const before = parseFileTimestamp(`${leap[1]}59${leap[2]}`, unit)

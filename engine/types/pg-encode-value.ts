@@ -4,6 +4,7 @@
 // Timestamps are in UTC and show a zone only if the type has one. Types that PostgreSQL lacks (IPv4, GEOHASH,
 // LONG256, INTERVAL) are sent with the OID of a string type, so they are text in both formats. An empty CHAR is NULL.
 
+import { nonNull } from '../base/assert.js'
 import {
   arrayElementType,
   type ColumnType,
@@ -80,7 +81,7 @@ const textForms: Forms<string | null> = {
 
 const zonedText: Form<bigint, string> = (value, type) => `${textForms.TIMESTAMP(value, type)}+00`
 
-const dayText: Form<bigint, string> = (value) => formatDate(value).split('T', 1)[0] as string
+const dayText: Form<bigint, string> = (value) => nonNull(formatDate(value).split('T', 1)[0])
 
 /** Days since 2000. */
 const dayBytes: Form<bigint, Buffer> = (value) => {

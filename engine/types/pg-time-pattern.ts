@@ -7,6 +7,7 @@
 //   W WW IW  week of month, year, ISO year       TZ tz TZH TZM OF  zone, which is UTC
 //   FM before: without blanks and leading zeros     TH th after: an ordinal number     "text" and other characters: themselves
 
+import { nonNull } from '../base/assert.js'
 import {
   daysFromCivil,
   isoDayOfWeek,
@@ -72,8 +73,8 @@ const numbers: Readonly<Record<string, readonly [width: number, value: (parts: T
   IW: [2, ({ days }) => isoWeek(days).week],
 }
 
-const monthName: Print = ({ month }) => monthNames[month - 1] as string
-const dayName: Print = ({ days }) => weekDayNames[isoDayOfWeek(days) - 1] as string
+const monthName: Print = ({ month }) => nonNull(monthNames[month - 1])
+const dayName: Print = ({ days }) => nonNull(weekDayNames[isoDayOfWeek(days) - 1])
 const short =
   (print: Print): Print =>
   (parts, zoned) =>
@@ -93,7 +94,7 @@ const names: Readonly<Record<string, readonly [width: number, print: Print]>> = 
   MON: [0, short(monthName)],
   DAY: [nameWidth, dayName],
   DY: [0, short(dayName)],
-  RM: [4, ({ month }) => romans[month - 1] as string],
+  RM: [4, ({ month }) => nonNull(romans[month - 1])],
   AM: [0, half('AM', 'PM')],
   PM: [0, half('AM', 'PM')],
   'A.M.': [0, half('A.M.', 'P.M.')],
@@ -150,7 +151,7 @@ function elementOf([text, quoted, prefix, word, suffix]: RegExpMatchArray): Elem
     return [{ print: (parts) => String(value(parts)), width, isNumber: true, bare, ordinal }]
   if (upper === 'Y,YYY') return [{ print: thousands, width: 0, isNumber: true, bare, ordinal }]
   if (upper.startsWith('FF')) return [{ ...fraction(Number(word.at(-1))), bare, ordinal }]
-  const [room, print] = names[upper] as readonly [number, Print]
+  const [room, print] = nonNull(names[upper])
   return [
     { print: (parts, zoned) => cased(print(parts, zoned), word), width: room, isNumber: false, bare, ordinal: '' },
   ]

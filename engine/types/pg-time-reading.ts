@@ -9,6 +9,7 @@
 //
 // Deliberately not supported: FX (ignored), and W, CC, RM, OF and zones by name, which yield NULL.
 
+import { nonNull } from '../base/assert.js'
 import { pgPatternElement } from './pg-time-pattern.js'
 import {
   daysFromCivil,
@@ -121,7 +122,7 @@ function read(text: string, elements: readonly Element[]): Draft | null {
   let at = afterBlanks(text, 0)
   let passed = at
   for (let index = 0; index < elements.length && at < text.length; index++) {
-    const element = elements[index] as Element
+    const element = nonNull(elements[index])
     if (element.kind === 'separator') {
       const isMark = !/[a-z\d\u0080-\uffff]/i.test(text.charAt(at))
       passed += isMark ? 0 : -1
@@ -162,7 +163,7 @@ function readWord(text: string, at: number, element: Element, next: Element | un
       )
       if (found < 0) return null
       draft[element.field] = found + element.first
-      return at + (element.names[found] as string).length
+      return at + nonNull(element.names[found]).length
     }
     case 'zone': {
       const [zone, hours] = /^([+-]?\d{1,2})/.exec(text.slice(at)) ?? []

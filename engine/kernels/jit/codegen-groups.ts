@@ -2,6 +2,7 @@
 // the groups' accumulators, and then adds the four values one by one. Rows that do not pass the filter are added to
 // spare accumulators after those of the groups, which avoids a branch for each row.
 
+import { nonNull } from '../../base/assert.js'
 import type { FunctionBuilder } from './assembler.js'
 import type { BlockLayout } from './block.js'
 import { addToCell, type Cell, pairsOf, type RecordLayout } from './cells.js'
@@ -98,7 +99,7 @@ function groupNumbers(context: GroupContext): Part {
   const { loop, block, blockLayout, keys } = context
   const { f } = loop.env
   const counts = keys.map((_, index) => f.hoist(() => f.load('i32.load', block, blockLayout.counts + index * 4)))
-  const parts = keys.map((key, index) => partOf(context, key, counts[index] as Local))
+  const parts = keys.map((key, index) => partOf(context, key, nonNull(counts[index])))
   const [only] = parts
   if (only !== undefined && parts.length === 1) return only
   const limits = counts.map((count) => f.hoist(() => f.apply('i32x4.splat', count)))
@@ -106,8 +107,8 @@ function groupNumbers(context: GroupContext): Part {
     let number: Local | null = null
     let valid: Local | null = null
     for (let index = parts.length - 1; index >= 0; index--) {
-      const limit = limits[index] as Local
-      const part = (parts[index] as Part)(laneGroup)
+      const limit = nonNull(limits[index])
+      const part = nonNull(parts[index])(laneGroup)
       const inside = f.apply('i32x4.lt_u', part, limit)
       number = number === null ? part : f.apply('i32x4.add', f.apply('i32x4.mul', number, limit), part)
       valid = valid === null ? inside : f.apply('v128.and', valid, inside)
@@ -126,9 +127,9 @@ function integerPart({ loop }: GroupContext, { node, shift }: Extract<KeyNode, {
   return (laneGroup) => {
     if (node.kind === 'mask') return f.apply('v128.and', asNarrow(f, conditionOf(laneGroup, node)), splatInt(f, 1))
     const numbers = numbersOf(laneGroup, node)
-    const value = numbers.parts[0] as Local
+    const value = nonNull(numbers.parts[0])
     if (shift === null) return f.apply('i32x4.add', value, splatInt(f, 1))
-    const shifted = f.apply('i32x4.add', value, numbersOf(laneGroup, shift).parts[0] as Local)
+    const shifted = f.apply('i32x4.add', value, nonNull(numbersOf(laneGroup, shift).parts[0]))
     if (numbers.missing === 'never') return shifted
     return f.apply('v128.andnot', shifted, asNarrow(f, missingMask(f, numbers)))
   }
@@ -140,8 +141,8 @@ function bucketPart({ loop }: GroupContext, key: Extract<KeyNode, { kind: 'bucke
   const bucket: Bucket = {
     ...bucketVariables(f),
     count,
-    origin: f.hoist(() => f.extract('i64x2.extract_lane', loop.env.constants[key.origin.index] as Local, 0)),
-    step: f.hoist(() => f.extract('i64x2.extract_lane', loop.env.constants[key.step.index] as Local, 0)),
+    origin: f.hoist(() => f.extract('i64x2.extract_lane', nonNull(loop.env.constants[key.origin.index]), 0)),
+    step: f.hoist(() => f.extract('i64x2.extract_lane', nonNull(loop.env.constants[key.step.index]), 0)),
   }
   const result = f.local('v128')
   return (laneGroup) => {
@@ -151,7 +152,7 @@ function bucketPart({ loop }: GroupContext, key: Extract<KeyNode, { kind: 'bucke
       f.apply('v128.or', f.apply('i64x2.gt_s', bucket.starts, part), f.apply('i64x2.gt_s', part, bucket.lasts)),
     )
     f.move(result, bucket.numbers)
-    f.get(f.apply('v128.any_true', f.apply('v128.or', outside[0] as Local, outside[1] as Local)))
+    f.get(f.apply('v128.any_true', f.apply('v128.or', nonNull(outside[0]), nonNull(outside[1]))))
     f.when(() => {
       ;[low, high].forEach((part, half) => {
         for (const lane of [0, 1]) {
@@ -228,7 +229,7 @@ function addCell(
   const { f } = context.loop.env
   const add = (values: readonly Local[], offset: number): void =>
     values.forEach((value, lane) => {
-      addToCell(f, cell, addresses[lane] as Local, offset, value)
+      addToCell(f, cell, nonNull(addresses[lane]), offset, value)
     })
   switch (cell.kind) {
     case 'count':
@@ -258,7 +259,7 @@ function nodeOf({ node }: Cell): Node {
 }
 
 function pairs(f: FunctionBuilder, left: readonly Local[], right: readonly Local[]): readonly Local[] {
-  return left.flatMap((part, index) => pairsOf(f, part, right[index] as Local))
+  return left.flatMap((part, index) => pairsOf(f, part, nonNull(right[index])))
 }
 
 function present(f: FunctionBuilder, laneGroup: LaneGroup, { node }: Cell): Mask | null {
@@ -288,11 +289,11 @@ function bounds(
   }
   // Widened first, because the neutral elements are 64-bit values.
   const missing = numbers.missing === 'never' ? null : asWide(f, missingMask(f, numbers))
-  const wide = extended(f, parts[0] as Local)
+  const wide = extended(f, nonNull(parts[0]))
   if (missing === null) return [wide, wide]
   const [top, bottom] = [splatLong(f, 0x7fff_ffff_ffff_ffffn), splatLong(f, -0x8000_0000_0000_0000n)]
   const choose = (other: Local): readonly Local[] =>
-    wide.map((part, index) => f.apply('v128.bitselect', other, part, missing[index] as Local))
+    wide.map((part, index) => f.apply('v128.bitselect', other, part, nonNull(missing[index])))
   return [choose(top), choose(bottom)]
 }
 

@@ -6,6 +6,7 @@
 //   project(block, rows)                       columns in memory layout, at the block's outputs; up to three values
 //                                              after the last row are written
 
+import { nonNull } from '../../base/assert.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import { type FunctionBuilder, functionBuilder } from './assembler.js'
 import { type BlockLayout, blockLayout, environmentOf } from './block.js'
@@ -76,7 +77,7 @@ export function assembleSelect(plan: RowsPlan): Uint8Array {
 }
 
 function passing(laneGroup: LaneGroup, { nodes }: RowsPlan, existing: Mask | null): Mask {
-  return bothMasks(laneGroup.env.f, conditionOf(laneGroup, nodes[0] as Node), existing) as Mask
+  return bothMasks(laneGroup.env.f, conditionOf(laneGroup, nonNull(nodes[0])), existing) as Mask
 }
 
 export function assembleMask(plan: RowsPlan): Uint8Array {
@@ -111,7 +112,7 @@ export function assembleProject(plan: RowsPlan): Uint8Array {
   eachRow(loop, 1, (laneGroups) => {
     for (const laneGroup of laneGroups)
       plan.nodes.forEach((node, index) => {
-        const out = outputs[index] as Local
+        const out = nonNull(outputs[index])
         storeLanes(f, out, laneGroup, node)
         increase(f, out, widthOf(typeOf(node)) * 4)
       })

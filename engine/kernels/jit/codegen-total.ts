@@ -2,6 +2,7 @@
 // (four adjacent rows each), and each has accumulators of its own in SIMD registers, so that they do not wait for each
 // other. At the end of the call they are combined and added to the result in memory.
 
+import { nonNull } from '../../base/assert.js'
 import type { FunctionBuilder } from './assembler.js'
 import { type Cell, mergedExtremes, pairsOf, type RecordLayout } from './cells.js'
 import type { Local } from './code-writer.js'
@@ -134,7 +135,7 @@ function counter({ loop }: TotalContext): Counter {
 
 function laneSum(f: FunctionBuilder, vector: Local): Local {
   const lanes = [0, 1].map((lane) => f.extract('i64x2.extract_lane', vector, lane))
-  return f.apply('i64.add', lanes[0] as Local, lanes[1] as Local)
+  return f.apply('i64.add', nonNull(lanes[0]), nonNull(lanes[1]))
 }
 
 /** The rows whose values a cell uses; null = all. */
@@ -167,13 +168,13 @@ function increaseDouble(f: FunctionBuilder, state: Local, offset: number, by: Lo
 /** The values, with 0 for unused rows. */
 export function takenValues(f: FunctionBuilder, { kind, parts }: Numbers, taken: Mask | null): readonly Local[] {
   const values = taken === null ? parts : zeroed(f, kind, parts, taken)
-  if (kind === 'f32') return promoted(f, values[0] as Local)
-  return isWide(kind) ? values : extended(f, values[0] as Local)
+  if (kind === 'f32') return promoted(f, nonNull(values[0]))
+  return isWide(kind) ? values : extended(f, nonNull(values[0]))
 }
 
 function zeroed(f: FunctionBuilder, kind: Kind, parts: readonly Local[], taken: Mask): readonly Local[] {
   const bits = maskFor(f, taken, kind)
-  return parts.map((part, index) => f.apply('v128.and', part, bits[index] as Local))
+  return parts.map((part, index) => f.apply('v128.and', part, nonNull(bits[index])))
 }
 
 function sumsOf(context: TotalContext, cell: Cell): Accumulator {
@@ -199,7 +200,7 @@ function sumsOf(context: TotalContext, cell: Cell): Accumulator {
         return
       }
       const lanes = [0, 1].map((lane) => f.extract('f64x2.extract_lane', vector, lane))
-      increaseDouble(f, state, cell.offset, f.apply('f64.add', lanes[0] as Local, lanes[1] as Local))
+      increaseDouble(f, state, cell.offset, f.apply('f64.add', nonNull(lanes[0]), nonNull(lanes[1])))
       increaseDouble(f, state, cell.offset + 8, f.apply('f64.convert_i64_s', count.total()))
     },
   }
@@ -353,7 +354,7 @@ function greater(f: FunctionBuilder, kind: Kind, a: Local, b: Local): Local {
 /** Replaces NULL, the smallest integer, by the largest one (all bits inverted). */
 function withoutNull(f: FunctionBuilder, numbers: Numbers): readonly Local[] {
   const missing = maskFor(f, missingMask(f, numbers), numbers.kind)
-  return numbers.parts.map((part, index) => f.apply('v128.xor', part, missing[index] as Local))
+  return numbers.parts.map((part, index) => f.apply('v128.xor', part, nonNull(missing[index])))
 }
 
 /**
@@ -369,7 +370,7 @@ export function candidates(
   if (numbers.missing === 'nan') {
     if (mask === null) return [parts, parts]
     const gone = maskFor(f, invertMask(f, mask), kind)
-    const values = parts.map((part, index) => f.apply('v128.or', part, gone[index] as Local))
+    const values = parts.map((part, index) => f.apply('v128.or', part, nonNull(gone[index])))
     return [values, values]
   }
   const [bottom, top] = boundsOf(f, kind)
@@ -378,7 +379,7 @@ export function candidates(
   const choose = (other: Local, bits: Mask | null): readonly Local[] => {
     if (bits === null) return parts
     const chosen = maskFor(f, bits, kind)
-    return parts.map((part, index) => f.apply('v128.bitselect', part, other, chosen[index] as Local))
+    return parts.map((part, index) => f.apply('v128.bitselect', part, other, nonNull(chosen[index])))
   }
   return [choose(top, taken), choose(bottom, mask)]
 }

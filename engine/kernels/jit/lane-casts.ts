@@ -1,6 +1,7 @@
 // Generates casts between numeric types, with the results of types/convert.ts: a value outside of the range of an
 // integer type becomes NULL. Types without NULL, BYTE and SHORT, get 0 instead, and keep the low bits of an integer.
 
+import { nonNull } from '../../base/assert.js'
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
 import { unsupported } from './fragment.js'
@@ -26,7 +27,7 @@ import type { Node } from './lower.js'
 
 export function castNumbers(laneGroup: LaneGroup, node: Node): Numbers {
   const { f } = laneGroup.env
-  const source = node.args[0] as Node
+  const source = nonNull(node.args[0])
   const numbers = source.kind === 'mask' ? fromCondition(laneGroup, source) : numbersOf(laneGroup, source)
   const kind = node.kind as Numbers['kind']
   const cut = node.type === 'BYTE' ? 24 : node.type === 'SHORT' ? 16 : 0
@@ -58,7 +59,7 @@ function convert(f: FunctionBuilder, source: Numbers, to: Numbers['kind']): read
     case 'i32 f64':
       return intToDouble(f, source)
     case 'i32 f32':
-      return [orMissing(f, f.apply('f32x4.convert_i32x4_s', source.parts[0] as Local), source)]
+      return [orMissing(f, f.apply('f32x4.convert_i32x4_s', nonNull(source.parts[0])), source)]
     case 'i64 i32':
       return [longToInt(f, source)]
     case 'i64 f64':
@@ -66,28 +67,28 @@ function convert(f: FunctionBuilder, source: Numbers, to: Numbers['kind']): read
     case 'i64 f32':
       return [demoted(f, longToDouble(f, source))]
     case 'f32 f64':
-      return promoted(f, source.parts[0] as Local)
+      return promoted(f, nonNull(source.parts[0]))
     case 'f64 f32':
       return [demoted(f, withinFloat(f, source.parts))]
     case 'f64 i32':
       return [doubleToInt(f, source.parts)]
     case 'f32 i32':
-      return [doubleToInt(f, promoted(f, source.parts[0] as Local))]
+      return [doubleToInt(f, promoted(f, nonNull(source.parts[0])))]
     case 'f64 i64':
       return doubleToLong(f, source.parts)
     case 'f32 i64':
-      return doubleToLong(f, promoted(f, source.parts[0] as Local))
+      return doubleToLong(f, promoted(f, nonNull(source.parts[0])))
     default:
       return unsupported('cast')
   }
 }
 
 function intToLong(f: FunctionBuilder, source: Numbers): readonly Local[] {
-  const parts = extended(f, source.parts[0] as Local)
+  const parts = extended(f, nonNull(source.parts[0]))
   if (source.missing === 'never') return parts
   const missing = asWide(f, missingMask(f, source))
   const nothing = nullVector(f, 'i64')
-  return parts.map((part, index) => f.apply('v128.bitselect', nothing, part, missing[index] as Local))
+  return parts.map((part, index) => f.apply('v128.bitselect', nothing, part, nonNull(missing[index])))
 }
 
 /** NULL becomes NaN by setting all bits. */
@@ -96,7 +97,7 @@ function intToDouble(f: FunctionBuilder, source: Numbers): readonly Local[] {
   const parts = [ints, upperHalf(f, ints)].map((part) => f.apply('f64x2.convert_low_i32x4_s', part))
   if (source.missing === 'never') return parts
   const missing = asWide(f, missingMask(f, source))
-  return parts.map((part, index) => f.apply('v128.or', part, missing[index] as Local))
+  return parts.map((part, index) => f.apply('v128.or', part, nonNull(missing[index])))
 }
 
 function orMissing(f: FunctionBuilder, part: Local, source: Numbers): Local {
@@ -118,7 +119,7 @@ export function longToDouble(f: FunctionBuilder, source: Numbers): readonly Loca
   })
   if (source.missing === 'never') return parts
   const missing = asWide(f, missingMask(f, source))
-  return parts.map((part, index) => f.apply('v128.or', part, missing[index] as Local))
+  return parts.map((part, index) => f.apply('v128.or', part, nonNull(missing[index])))
 }
 
 export function promoted(f: FunctionBuilder, floats: Local): readonly Local[] {

@@ -2,6 +2,7 @@
 // sql/functions/comparisons.ts: NULL equals NULL, is neither less nor greater than anything, and `<=` holds for two
 // NULLs. NULL is stored as the smallest integer or as NaN, so most comparisons give these results without extra code.
 
+import { nonNull } from '../../base/assert.js'
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
 import { unsupported } from './fragment.js'
@@ -37,7 +38,7 @@ function compute(laneGroup: LaneGroup, node: Node): Mask {
     case 'false':
       return constantMask(f, node.operation === 'true')
     case 'column':
-      return narrowMask(f.apply('i32x4.ne', loadColumn(laneGroup, node)[0] as Local, splatInt(f, 0)))
+      return narrowMask(f.apply('i32x4.ne', nonNull(loadColumn(laneGroup, node)[0]), splatInt(f, 0)))
     case 'lookup':
       return lookedUp(laneGroup, node)
     case 'missing':
@@ -60,9 +61,9 @@ function compute(laneGroup: LaneGroup, node: Node): Mask {
 function both(laneGroup: LaneGroup, left: Node, right: Node): Mask {
   const { f } = laneGroup.env
   if (right.operation === 'not')
-    return combineMasks(f, 'v128.andnot', conditionOf(laneGroup, left), conditionOf(laneGroup, right.args[0] as Node))
+    return combineMasks(f, 'v128.andnot', conditionOf(laneGroup, left), conditionOf(laneGroup, nonNull(right.args[0])))
   if (left.operation === 'not')
-    return combineMasks(f, 'v128.andnot', conditionOf(laneGroup, right), conditionOf(laneGroup, left.args[0] as Node))
+    return combineMasks(f, 'v128.andnot', conditionOf(laneGroup, right), conditionOf(laneGroup, nonNull(left.args[0])))
   return combineMasks(f, 'v128.and', conditionOf(laneGroup, left), conditionOf(laneGroup, right))
 }
 
@@ -96,8 +97,8 @@ function notZero(f: FunctionBuilder, numbers: Numbers): Mask {
 /** Reads one byte per row from a predicate lookup table. Ids beyond it belong to rows that are not used. */
 function lookedUp(laneGroup: LaneGroup, node: Node): Mask {
   const { f, lookups } = laneGroup.env
-  const { table, last } = lookups[node.slot] as { table: Local; last: Local }
-  const ids = numbersOf(laneGroup, node.args[0] as Node).parts[0] as Local
+  const { table, last } = nonNull(lookups[node.slot])
+  const ids = nonNull(numbersOf(laneGroup, nonNull(node.args[0])).parts[0])
   const index = f.apply('i32x4.min_u', f.apply('i32x4.add', ids, splatInt(f, 1)), last)
   let results = splatInt(f, 0)
   for (let lane = 0; lane < 4; lane++) {
@@ -141,7 +142,7 @@ function related(f: FunctionBuilder, relation: Relation, a: Numbers, b: Numbers)
   const operation = `${shapes[a.kind]}.${relation}${sign}` as Operation
   return makeMask(
     a.kind,
-    a.parts.map((part, index) => f.apply(operation, part, b.parts[index] as Local)),
+    a.parts.map((part, index) => f.apply(operation, part, nonNull(b.parts[index]))),
   )
 }
 

@@ -1,6 +1,7 @@
 // Generates the WebAssembly code of numeric expressions, four rows at a time: columns, arithmetic and conditionals.
 // Casts are in lane-casts.ts, conditions in lane-masks.ts.
 
+import { nonNull } from '../../base/assert.js'
 import { widthOf } from '../../types/column-types.js'
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
@@ -38,7 +39,7 @@ function compute(laneGroup: LaneGroup, node: Node): Numbers {
     case 'column':
       return made(loadColumn(laneGroup, node))
     case 'constant': {
-      const constant = constants[node.index] as Local
+      const constant = nonNull(constants[node.index])
       return made(isTwo(node) ? [constant, constant] : [constant])
     }
     case 'null':
@@ -53,7 +54,7 @@ function compute(laneGroup: LaneGroup, node: Node): Numbers {
     case 'ceil':
     case 'floor':
     case '~':
-      return made(unaryParts(f, node, numbersOf(laneGroup, node.args[0] as Node)))
+      return made(unaryParts(f, node, numbersOf(laneGroup, nonNull(node.args[0]))))
     case '/':
     case '%':
       if (kind === 'i32' || kind === 'i64') return made(divided(laneGroup, node))
@@ -70,7 +71,7 @@ export function loadColumn({ env, row }: LaneGroup, node: Node): readonly Local[
   const { f, pointers, columns } = env
   const type = columns[node.index]
   if (type === undefined) return unsupported('column')
-  const pointer = pointers[node.index] as Local
+  const pointer = nonNull(pointers[node.index])
   const width = widthOf(type)
   const offset = row * width
   switch (width) {
@@ -95,7 +96,7 @@ function chosen(laneGroup: LaneGroup, node: Node): readonly Local[] {
   const mask = maskFor(f, conditionOf(laneGroup, condition), node.kind)
   const left = numbersOf(laneGroup, value).parts
   const right = numbersOf(laneGroup, otherwise).parts
-  return left.map((part, index) => f.apply('v128.bitselect', part, right[index] as Local, mask[index] as Local))
+  return left.map((part, index) => f.apply('v128.bitselect', part, nonNull(right[index]), nonNull(mask[index])))
 }
 
 const shapes = { i32: 'i32x4', i64: 'i64x2', f32: 'f32x4', f64: 'f64x2' } as const
@@ -107,7 +108,7 @@ function binaryParts(laneGroup: LaneGroup, node: Node): readonly Local[] {
   const [a, b] = node.args.map((arg) => numbersOf(laneGroup, arg)) as [Numbers, Numbers]
   const operation = binaryOperation(node)
   if (operation === 'i32x4.mul') return productOfInts(f, node, a, b)
-  const parts = a.parts.map((part, index) => f.apply(operation, part, b.parts[index] as Local))
+  const parts = a.parts.map((part, index) => f.apply(operation, part, nonNull(b.parts[index])))
   if (node.missing === 'nan') return finite(f, node, parts)
   const isExact = node.operation in bitwise || node.args.every(isNarrow)
   return withNull(f, node, parts, [a, b], isExact ? null : beyondRange(f, node, parts, a, b))
@@ -115,7 +116,7 @@ function binaryParts(laneGroup: LaneGroup, node: Node): readonly Local[] {
 
 /** Whether a value has at most half of the operation's bits, so that sums, differences and products cannot overflow. */
 function isNarrow({ type, kind, operation, args }: Node): boolean {
-  const source = operation === 'cast' ? (args[0] as Node) : null
+  const source = operation === 'cast' ? nonNull(args[0]) : null
   if (source !== null && kind === 'i64') return source.kind === 'i32' || source.kind === 'mask'
   return (
     kind === 'i32' && [type, source?.type].some((name) => name === 'BYTE' || name === 'SHORT' || name === 'BOOLEAN')
@@ -130,7 +131,7 @@ function beyondRange(f: FunctionBuilder, node: Node, parts: readonly Local[], a:
   return makeMask(
     node.kind,
     parts.map((part, index) => {
-      const [left, right] = [a.parts[index] as Local, b.parts[index] as Local]
+      const [left, right] = [nonNull(a.parts[index]), nonNull(b.parts[index])]
       // A sum overflows if its sign differs from those of both terms. Of a difference of opposite signs, compare the
       // second term's.
       const signs = f.apply(
@@ -155,7 +156,7 @@ function productBeyond(f: FunctionBuilder, parts: readonly Local[], a: Numbers, 
   return makeMask(
     'i64',
     product.map((part, index) => {
-      const exact = f.apply('f64x2.mul', left[index] as Local, right[index] as Local)
+      const exact = f.apply('f64x2.mul', nonNull(left[index]), nonNull(right[index]))
       return f.apply('f64x2.gt', f.apply('f64x2.abs', f.apply('f64x2.sub', exact, part)), limit)
     }),
   )
@@ -163,7 +164,7 @@ function productBeyond(f: FunctionBuilder, parts: readonly Local[], a: Numbers, 
 
 /** A 64-bit product fits 32 bits if its high word is the sign of its low word. */
 function productOfInts(f: FunctionBuilder, node: Node, a: Numbers, b: Numbers): readonly Local[] {
-  const [left, right] = [a.parts[0] as Local, b.parts[0] as Local]
+  const [left, right] = [nonNull(a.parts[0]), nonNull(b.parts[0])]
   const wide = (['i64x2.extmul_low_i32x4_s', 'i64x2.extmul_high_i32x4_s'] as const).map((half) =>
     f.apply(half, left, right),
   )
@@ -210,7 +211,7 @@ function anyMissing(f: FunctionBuilder, operands: readonly Numbers[]): Mask {
 function nullWhere(f: FunctionBuilder, { kind }: Node, parts: readonly Local[], mask: Mask): readonly Local[] {
   const bits = maskFor(f, mask, kind)
   const nothing = nullVector(f, kind)
-  return parts.map((part, index) => f.apply('v128.bitselect', nothing, part, bits[index] as Local))
+  return parts.map((part, index) => f.apply('v128.bitselect', nothing, part, nonNull(bits[index])))
 }
 
 /** The smallest integer is its own negative, so NULL remains NULL. */
@@ -254,8 +255,8 @@ function divided(laneGroup: LaneGroup, node: Node): readonly Local[] {
   const one = wide ? splatLong(f, 1n) : splatInt(f, 1)
   const name = `${wide ? 'i64' : 'i32'}.${node.operation === '/' ? 'div_s' : 'rem_s'}` as Operation
   const parts = a.parts.map((part, index) => {
-    const left = f.apply('v128.bitselect', zero, part, bits[index] as Local)
-    const right = f.apply('v128.bitselect', one, b.parts[index] as Local, bits[index] as Local)
+    const left = f.apply('v128.bitselect', zero, part, nonNull(bits[index]))
+    const right = f.apply('v128.bitselect', one, nonNull(b.parts[index]), nonNull(bits[index]))
     return eachLane(f, wide, left, right, name)
   })
   return nullWhere(f, node, parts, bad)

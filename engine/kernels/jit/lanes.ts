@@ -7,6 +7,7 @@
 // NULL is represented by the sentinel of the column's type throughout, so results are corrected where an operand may be
 // NULL.
 
+import { nonNull } from '../../base/assert.js'
 import type { DataType } from '../../types/column-types.js'
 import type { FunctionBuilder } from './assembler.js'
 import type { Local } from './code-writer.js'
@@ -149,7 +150,7 @@ export function constantMask(f: FunctionBuilder, value: boolean): Mask {
 // NULL --------------------------------------------------------------------------------------------------------------
 
 export function makeMask(kind: Kind, locals: readonly Local[]): Mask {
-  return isWide(kind) ? wideMask(locals) : narrowMask(locals[0] as Local)
+  return isWide(kind) ? wideMask(locals) : narrowMask(nonNull(locals[0]))
 }
 
 /** Mask of the NULL values. */
@@ -186,7 +187,7 @@ export function combineMasks(
 ): Mask {
   const [a, b] = [left.wide, right.wide]
   if (a !== null && b !== null && (left.narrow === null || right.narrow === null))
-    return wideMask(a.map((part, index) => f.apply(operation, part, b[index] as Local)))
+    return wideMask(a.map((part, index) => f.apply(operation, part, nonNull(b[index]))))
   return narrowMask(f.apply(operation, asNarrow(f, left), asNarrow(f, right)))
 }
 

@@ -5,6 +5,7 @@
 // Kinds: i32 (INT, SHORT, BYTE, ids), u32 (IPv4), i64 (LONG and timestamps), f32, f64, mask (BOOLEAN), entry (only its
 // length).
 
+import { nonNull } from '../../base/assert.js'
 import { type ColumnType, columnTypes, type DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import { type FragmentExpression, unsupported } from './fragment.js'
@@ -269,15 +270,15 @@ function lowerRanges([subject, ...bounds]: readonly Node[]): Node {
   if (subject === undefined || bounds.length > membersMax) return unsupported('many ranges')
   let result = literal(false)
   for (let index = 0; index + 1 < bounds.length; index += 2)
-    result = logic('or', result, within(subject, bounds[index] as Node, bounds[index + 1] as Node))
+    result = logic('or', result, within(subject, nonNull(bounds[index]), nonNull(bounds[index + 1])))
   return result
 }
 
 function lowerCase(nodes: readonly Node[], type: ColumnType): Node {
-  let result = nodes.length % 2 === 1 ? (nodes.at(-1) as Node) : emptyOf(type)
+  let result = nodes.length % 2 === 1 ? nonNull(nodes.at(-1)) : emptyOf(type)
   const branches = nodes.length - (nodes.length % 2)
   for (let index = branches - 2; index >= 0; index -= 2) {
-    const [condition, value] = [nodes[index] as Node, nodes[index + 1] as Node]
+    const [condition, value] = [nonNull(nodes[index]), nonNull(nodes[index + 1])]
     result = choose(condition, value, result, type)
   }
   return result

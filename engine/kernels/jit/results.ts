@@ -1,6 +1,7 @@
 // Reads the results of aggregates from the accumulators that generated code has filled (cells.ts). The results equal
 // those of sql/functions/aggregates/aggregates.ts, for example NULL for a sum of no rows.
 
+import { nonNull } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Value } from '../../types/value.js'
 import { longSum, wideSum } from '../../types/wide-sum.js'
@@ -8,7 +9,7 @@ import type { Cell, Output, RecordLayout } from './cells.js'
 
 /** The result of an aggregate in the record at the address. */
 export function readResult(memory: SharedMemory, { outputs }: RecordLayout, record: number, aggregate: number): Value {
-  const output = outputs[aggregate] as Output
+  const output = nonNull(outputs[aggregate])
   const word = (record + output.cell.offset) >>> 3
   switch (output.name) {
     case 'count':

@@ -15,7 +15,7 @@ const stepOn: ScalarFunction = {
   gives: 'IPv4',
   description: 'The address plus an offset.',
   example: null,
-  eval: ([a, b]) => addressOf((a as number) + (b as number)),
+  eval: ([a, b]: readonly [number, number]) => addressOf(a + b),
 }
 
 export const addressOperators: readonly ScalarFunction[] = [
@@ -27,7 +27,7 @@ export const addressOperators: readonly ScalarFunction[] = [
     gives: 'LONG',
     description: 'Difference of two addresses.',
     example: null,
-    eval: ([a, b]) => BigInt((a as number) - (b as number)),
+    eval: ([a, b]: readonly [number, number]) => BigInt(a - b),
   },
   {
     name: '-',
@@ -39,9 +39,9 @@ export const addressOperators: readonly ScalarFunction[] = [
       if (typeof text?.constant === 'string' && parseIpv4(text.constant) === null)
         throw new SqlError(`invalid IPv4 format: ${text.constant}`, text.position)
     },
-    eval: ([a, b]) => {
-      const address = parseIpv4(b as string)
-      return address === null ? null : BigInt((a as number) - address)
+    eval: ([a, b]: readonly [number, string]) => {
+      const address = parseIpv4(b)
+      return address === null ? null : BigInt(a - address)
     },
   },
   {
@@ -50,7 +50,7 @@ export const addressOperators: readonly ScalarFunction[] = [
     gives: 'IPv4',
     description: 'The address minus an offset.',
     example: null,
-    eval: ([a, b]) => addressOf((a as number) - (b as number)),
+    eval: ([a, b]: readonly [number, number]) => addressOf(a - b),
   },
   ...(['&', '|'] as const).map(
     (name): ScalarFunction => ({
@@ -59,7 +59,7 @@ export const addressOperators: readonly ScalarFunction[] = [
       gives: 'IPv4',
       description: 'Bitwise operation on addresses.',
       example: null,
-      eval: ([a, b]) => (name === '&' ? (a as number) & (b as number) : (a as number) | (b as number)) >>> 0 || null,
+      eval: ([a, b]: readonly [number, number]) => (name === '&' ? a & b : a | b) >>> 0 || null,
     }),
   ),
   {
@@ -68,7 +68,7 @@ export const addressOperators: readonly ScalarFunction[] = [
     gives: 'IPv4',
     description: 'Bitwise complement.',
     example: null,
-    eval: ([a]) => ~(a as number) >>> 0,
+    eval: ([a]: readonly [number]) => ~a >>> 0,
   },
   subnetRow('<<', false),
   subnetRow('<<=', true),
@@ -107,10 +107,10 @@ function subnetRow(name: string, orEqual: boolean): ScalarFunction {
       if (typeof text === 'string' && parseSubnet(text) === null)
         throw new SqlError(`invalid argument: ${text}`, subnet?.position ?? 0)
     },
-    eval: ([address, text]) => {
-      const subnet = parseSubnet(text as string)
+    eval: ([address, text]: readonly [number, string]) => {
+      const subnet = parseSubnet(text)
       if (subnet === null) return false
-      const inside = ((address as number) & subnet.mask) >>> 0 === subnet.network
+      const inside = (address & subnet.mask) >>> 0 === subnet.network
       return inside && (orEqual || subnet.mask !== 0xffffffff)
     },
   }

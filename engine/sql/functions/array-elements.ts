@@ -1,6 +1,7 @@
 // Combines several arrays of doubles element by element, for functions such as array_elem_sum(), which exist as scalar
 // functions and as aggregates. If the arrays differ in shape, the result has the largest size of each dimension.
 
+import { nonNull } from '../../base/assert.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 
 export interface Elements {
@@ -54,10 +55,10 @@ function placeOf(index: number, from: readonly number[], to: readonly number[]):
   let place = 0
   let step = 1
   for (let dimension = from.length - 1; dimension >= 0; dimension--) {
-    const length = from[dimension] as number
+    const length = nonNull(from[dimension])
     place += (rest % length) * step
     rest = Math.floor(rest / length)
-    step *= to[dimension] as number
+    step *= nonNull(to[dimension])
   }
   return place
 }

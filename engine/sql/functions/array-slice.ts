@@ -2,6 +2,7 @@
 // bounds count from the end of the array. A dimension that is given as a slice remains in the result; one that is given
 // as a single index does not.
 
+import { nonNull } from '../../base/assert.js'
 import { dataType } from '../../types/column-types.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import type { ScalarFunction } from './function-types.js'
@@ -45,10 +46,10 @@ function copy(data: Float64Array, shape: readonly number[], ranges: readonly Ran
     let source = 0
     let step = 1
     for (let dimension = shape.length - 1; dimension >= 0; dimension--) {
-      const { start, count } = ranges[dimension] as Range
+      const { start, count } = nonNull(ranges[dimension])
       source += (start + (rest % count)) * step
       rest = Math.floor(rest / count)
-      step *= shape[dimension] as number
+      step *= nonNull(shape[dimension])
     }
     target[index] = data[source]!
   }

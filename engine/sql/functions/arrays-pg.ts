@@ -89,7 +89,7 @@ export const pgArrays: readonly ScalarFunction[] = [
     gives: 'INT',
     description: 'Number of dimensions of an array; NULL for an empty one.',
     example: ['array_ndims(ARRAY[[1.0]])', '2'],
-    eval: ([array]) => ((array as ArrayValue).data.length === 0 ? null : (array as ArrayValue).shape.length),
+    eval: ([array]: readonly [ArrayValue]) => (array.data.length === 0 ? null : array.shape.length),
   },
   {
     name: 'contains',

@@ -164,9 +164,9 @@ const maps: ScalarFunction[] = [
     description: 'Rounds every element.',
     example: null,
     seesNull: true,
-    eval: ([a, places]) => {
+    eval: ([a, places]: readonly [Value, number | null]) => {
       if (a === null) return null
-      const factor = places === null ? Number.NaN : 10 ** (places as number)
+      const factor = places === null ? Number.NaN : 10 ** places
       return { shape: array(a).shape, data: array(a).data.map((value) => Math.round(value * factor) / factor) }
     },
   },
@@ -216,7 +216,7 @@ const lookups: ScalarFunction[] = [
     gives: 'INT',
     description: 'Index at which the value would be inserted into a sorted array, after equal elements.',
     example: ['insertion_point(ARRAY[1.0, 3.0], 2.0)', '2'],
-    eval: ([a, value]) => array(a).data.filter((element) => element <= (value as number)).length + 1,
+    eval: ([a, value]: readonly [Value, number]) => array(a).data.filter((element) => element <= value).length + 1,
   },
   {
     name: 'insertion_point',
@@ -225,9 +225,8 @@ const lookups: ScalarFunction[] = [
     description:
       'Index at which the value would be inserted into a sorted array, before equal elements if the flag is true.',
     example: ['insertion_point(ARRAY[1.0, 3.0], 3.0, true)', '2'],
-    eval: ([a, value, before]) => {
-      const isLower = (element: number): boolean =>
-        before === true ? element < (value as number) : element <= (value as number)
+    eval: ([a, value, before]: readonly [Value, number, Value]) => {
+      const isLower = (element: number): boolean => (before === true ? element < value : element <= value)
       return array(a).data.filter(isLower).length + 1
     },
   },
@@ -244,8 +243,8 @@ const lookups: ScalarFunction[] = [
       if (constant > operand.type.a)
         throw new SqlError(`array dimension out of bounds [dim=${constant}, dims=${operand.type.a}]`, position)
     },
-    eval: ([a, dimension]) => {
-      const length = array(a).shape[(dimension as number) - 1]
+    eval: ([a, dimension]: readonly [Value, number]) => {
+      const length = array(a).shape[dimension - 1]
       if (length === undefined) throw new SqlError(`array dimension out of bounds [dim=${String(dimension)}]`, 0)
       return length
     },
@@ -256,7 +255,7 @@ const lookups: ScalarFunction[] = [
     gives: 'INT',
     description: 'Length of a dimension; NULL if it does not exist.',
     example: ['array_length(ARRAY[[1.0, 2.0]], 2)', '2'],
-    eval: ([a, dimension]) => array(a).shape[(dimension as number) - 1] || null,
+    eval: ([a, dimension]: readonly [Value, number]) => array(a).shape[dimension - 1] || null,
   },
   {
     name: 'cardinality',

@@ -165,10 +165,10 @@ const membershipRows: ScalarFunction[] = [
     gives: 'BOOLEAN',
     description: 'Whether a timestamp is in an interval.',
     example: ["'2024-01-01'::timestamp in interval('2024-01-01', '2024-01-02')", 'true'],
-    eval: ([value, interval], site) => {
-      const { lo, hi } = interval as IntervalValue
+    eval: ([value, interval]: readonly [bigint, IntervalValue], site) => {
+      const { lo, hi } = interval
       const scale = site.argTypes[0]?.name === 'TIMESTAMP_NS' ? 1000n : 1n
-      return (value as bigint) >= lo * scale && (value as bigint) < (hi + 1n) * scale
+      return value >= lo * scale && value < (hi + 1n) * scale
     },
   },
 ]

@@ -81,7 +81,7 @@ export interface ScalarFunction {
   readonly seesNull?: boolean
   /** Throws SqlError for arguments that can be rejected before any row is read. */
   readonly check?: (args: readonly BoundArgument[], position: number) => void
-  readonly eval: (args: readonly Value[], site: CallSite) => Value
+  eval(args: readonly Value[], site: CallSite): Value
   /** Vectorised implementation. */
   readonly column?: ColumnFunction
   /**
@@ -104,7 +104,7 @@ export interface Accumulator<State> {
   /** The accumulator consists of a few numbers, so moving windows may keep one for each row. */
   readonly small?: true
   readonly init: () => State
-  readonly add: (state: State, args: readonly Value[], site: CallSite) => void
+  add(state: State, args: readonly Value[], site: CallSite): void
   readonly merge: (state: State, other: State, site: CallSite) => void
   readonly result: (state: State, site: CallSite) => Value
 }

@@ -43,9 +43,9 @@ export const geographyFunctions: readonly ScalarFunction[] = [
       checkDegrees(args[0], 'longitude', 180)
       checkDegrees(args[1], 'latitude', 90)
     },
-    eval: ([longitude, latitude, bits]) => {
-      if (Math.abs(longitude as number) > 180 || Math.abs(latitude as number) > 90) return null
-      return geohashFromCoordinates(longitude as number, latitude as number, bits as number)
+    eval: ([longitude, latitude, bits]: readonly [number, number, number]) => {
+      if (Math.abs(longitude) > 180 || Math.abs(latitude) > 90) return null
+      return geohashFromCoordinates(longitude, latitude, bits)
     },
   },
   {
@@ -73,8 +73,8 @@ export const geographyFunctions: readonly ScalarFunction[] = [
       gives: 'STRING',
       description: 'The address as text, without the network prefix length.',
       example: type === 'TEXT' ? ["host('10.0.0.1/24')", '10.0.0.1'] : null,
-      eval: ([address], { argTypes: [from = dataType('STRING')] }) =>
-        displayText(address as Exclude<Value, null>, from).replace(/\/.*/, ''),
+      eval: ([address]: readonly [Exclude<Value, null>], { argTypes: [from = dataType('STRING')] }) =>
+        displayText(address, from).replace(/\/.*/, ''),
     }),
   ),
   {

@@ -51,8 +51,8 @@ function wholeRows(
     gives: type,
     description,
     example: type === 'INT' ? example : null,
-    eval: ([x, y], { position }) => {
-      const result = apply(BigInt(x as number | bigint), BigInt(y as number | bigint))
+    eval: ([x, y]: readonly [number | bigint, number | bigint], { position }) => {
+      const result = apply(BigInt(x), BigInt(y))
       if (magnitude(result) > (type === 'INT' ? 0x7fff_ffffn : longMax))
         throw new SqlError(`${type.toLowerCase()} out of range`, position)
       return type === 'INT' ? Number(result) : result
@@ -78,7 +78,7 @@ const whole: readonly ScalarFunction[] = [
     gives: 'LONG',
     description: 'Integer quotient, truncated towards zero. Division by zero is NULL.',
     example: ['div(-9, 4)', '-2'],
-    eval: ([x, y]) => ((y as bigint) === 0n ? null : (x as bigint) / (y as bigint)),
+    eval: ([x, y]: readonly [bigint, bigint]) => (y === 0n ? null : x / y),
   },
   binary('div', 'Integer quotient, truncated towards zero.', ['div(9.5, 2.0)', '4.0'], (x, y) =>
     y === 0 ? Number.NaN : Math.trunc(x / y) + 0,

@@ -4,6 +4,7 @@
 import { type DataType, dataType } from '../../types/column-types.js'
 import { requireSmall } from '../../types/convert.js'
 import { formatDouble, scaleInteger } from '../../types/number.js'
+import type { Value } from '../../types/value.js'
 import { overNumbers } from './column/numbers.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 import { unary } from './number-functions.js'
@@ -61,9 +62,9 @@ const absolute: ScalarFunction[] = (['SHORT', 'INT', 'LONG', 'DOUBLE', 'DECIMAL'
   description: 'Absolute value.',
   example: type === 'INT' ? ['abs(-5)', '5'] : null,
   total: type !== 'SHORT',
-  eval: ([x]) => {
+  eval: ([x]: readonly [number]) => {
     if (typeof x === 'bigint') return x < 0n ? -x : x
-    const value = Math.abs(x as number)
+    const value = Math.abs(x)
     return type === 'SHORT' ? requireSmall(value, type) : value
   },
 }))
@@ -75,7 +76,9 @@ const signs: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', 'DOUB
     gives: type === 'DECIMAL' ? () => dataType('DECIMAL', 1, 0) : 'FIRST',
     description: '-1, 0 or 1.',
     example: type === 'DOUBLE' ? ['sign(-4.2)', '-1.0'] : null,
-    ...(type === 'LONG' || type === 'DECIMAL' ? { eval: ([x]) => bigSign(x as bigint) } : overNumbers(Math.sign)),
+    ...(type === 'LONG' || type === 'DECIMAL'
+      ? { eval: ([x]: readonly [bigint]) => bigSign(x) }
+      : overNumbers(Math.sign)),
   }),
 )
 
@@ -244,9 +247,9 @@ const decimalRounding: ScalarFunction[] = (
       gives: (args) => roundedType(args, mode),
       description: `Rounds a decimal to places (0 where none are given), ${description}; constant places are the scale of the result.`,
       example: null,
-      eval: ([x, places], { type, argTypes }) => {
+      eval: ([x, places]: readonly [bigint, Value], { type, argTypes }) => {
         const scale = argTypes[0]?.b ?? type.b
-        return scaleInteger(roundUnscaled(x as bigint, scale - Number(places ?? 0), mode), type.b - scale)
+        return scaleInteger(roundUnscaled(x, scale - Number(places ?? 0), mode), type.b - scale)
       },
     }),
   ),
@@ -308,7 +311,7 @@ const words: ScalarFunction[] = [
     gives: 'UUID',
     description: 'A UUID from its low and high 64 bits.',
     example: ['to_uuid(2, 1)', '00000000-0000-0001-0000-000000000002'],
-    eval: ([low, high]) => (BigInt.asUintN(64, high as bigint) << 64n) | BigInt.asUintN(64, low as bigint),
+    eval: ([low, high]: readonly [bigint, bigint]) => (BigInt.asUintN(64, high) << 64n) | BigInt.asUintN(64, low),
   },
   {
     name: 'to_long256',

@@ -102,7 +102,7 @@ function allArithmeticRows(operator: Arithmetic): ScalarFunction[] {
       description,
       example: null,
       total: true,
-      eval: ([a, b]) => operator.long(a as bigint, b as bigint),
+      eval: ([a, b]: readonly [bigint, bigint]) => operator.long(a, b),
     },
     {
       name,
@@ -184,7 +184,7 @@ const decimalRows: ScalarFunction[] = ['+', '-', '*', '/', '%'].map((name) => ({
   example: null,
   check: (args, position) => checkDivisor(name, args, position),
   total: true,
-  eval: ([a, b], site) => decimalArithmetic(name, a as bigint, b as bigint, site),
+  eval: ([a, b]: readonly [bigint, bigint], site) => decimalArithmetic(name, a, b, site),
 }))
 
 /** Integers beside a DECIMAL are exact. Division is excluded, since its result may need unlimited digits. */
@@ -201,7 +201,7 @@ const decimalIntegerRows: ScalarFunction[] = ['+', '-', '*', '%'].flatMap((name)
         typedOnly: true,
         check: (args, position) => checkDivisor(name, args, position),
         total: true,
-        eval: ([a, b], site) => decimalArithmetic(name, BigInt(a as bigint), BigInt(b as bigint), site),
+        eval: ([a, b]: readonly [bigint, bigint], site) => decimalArithmetic(name, BigInt(a), BigInt(b), site),
       }),
     ),
 )
@@ -225,7 +225,7 @@ function timeRow(
     description: 'Adds or subtracts a number in the unit of the timestamp.',
     example: null,
     total: true,
-    eval: ([a, b]) => longOrNull(name === '+' ? (a as bigint) + (b as bigint) : (a as bigint) - (b as bigint)),
+    eval: ([a, b]: readonly [bigint, bigint]) => longOrNull(name === '+' ? a + b : a - b),
   }
 }
 
@@ -244,7 +244,7 @@ const timeRows: ScalarFunction[] = [
       description: 'Difference of two timestamps.',
       example: null,
       total: true,
-      eval: ([a, b]) => longOrNull((a as bigint) - (b as bigint)),
+      eval: ([a, b]: readonly [bigint, bigint]) => longOrNull(a - b),
     }),
   ),
   {
@@ -254,7 +254,7 @@ const timeRows: ScalarFunction[] = [
     description: 'Sum of two timestamps as numbers.',
     example: null,
     total: true,
-    eval: ([a, b]) => longOrNull((a as bigint) + (b as bigint)),
+    eval: ([a, b]: readonly [bigint, bigint]) => longOrNull(a + b),
   },
 ]
 
@@ -266,10 +266,10 @@ const unaryRows: ScalarFunction[] = (['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT', '
     description: 'The negated number; written as `-x`.',
     example: null,
     total: type !== 'BYTE' && type !== 'SHORT',
-    eval: ([a]) => {
+    eval: ([a]: readonly [number | bigint]) => {
       if (typeof a === 'bigint') return type === 'LONG' ? longOrNull(-a) : -a
       // Only floating-point numbers have a negative zero.
-      return type === 'BYTE' || type === 'SHORT' || type === 'INT' ? requireSmall(0 - Number(a), type) : -(a as number)
+      return type === 'BYTE' || type === 'SHORT' || type === 'INT' ? requireSmall(0 - Number(a), type) : -a
     },
   }),
 )
@@ -281,8 +281,8 @@ function bitRow(name: string, type: 'INT' | 'LONG', apply: (a: bigint, b: bigint
     gives: type,
     description: 'Bitwise operation on integers.',
     example: null,
-    eval: ([a, b]) => {
-      const result = apply(BigInt(a as number | bigint), BigInt(b as number | bigint))
+    eval: ([a, b]: readonly [number | bigint, number | bigint]) => {
+      const result = apply(BigInt(a), BigInt(b))
       return type === 'INT' ? Number(BigInt.asIntN(32, result)) : word(result)
     },
   }
@@ -304,7 +304,7 @@ const bitRows: ScalarFunction[] = [
     gives: 'INT',
     description: 'Bitwise complement.',
     example: ['~5', '-6'],
-    eval: ([a]) => ~(a as number),
+    eval: ([a]: readonly [number]) => ~a,
   },
   {
     name: '~',
@@ -312,7 +312,7 @@ const bitRows: ScalarFunction[] = [
     gives: 'LONG',
     description: 'Bitwise complement.',
     example: null,
-    eval: ([a]) => ~(a as bigint),
+    eval: ([a]: readonly [bigint]) => ~a,
   },
 ]
 
@@ -335,8 +335,8 @@ const long256Rows: ScalarFunction[] = [
       gives: isSum ? 'LONG256' : 'LONG',
       description: isSum ? 'Sum, modulo 2^256.' : 'Of a LONG256 that a LONG holds; NULL beyond.',
       example: null,
-      eval: ([a, b]) => {
-        const [left, right] = [a as bigint, b as bigint]
+      eval: ([a, b]: readonly [bigint, bigint]) => {
+        const [left, right] = [a, b]
         if (isSum) return BigInt.asUintN(256, left + right)
         const result = left > longMax || right > longMax ? null : apply(left, right)
         return result === null ? null : longOrNull(result)
@@ -371,8 +371,8 @@ const negatedArray: ScalarFunction = {
   gives: 'FIRST',
   description: 'Negates every element.',
   example: null,
-  eval: ([a]) => {
-    const { shape, data } = a as ArrayValue
+  eval: ([a]: readonly [ArrayValue]) => {
+    const { shape, data } = a
     return { shape, data: data.map((element) => -element) }
   },
 }

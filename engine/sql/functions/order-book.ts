@@ -12,8 +12,8 @@ export const orderBookFunctions: readonly ScalarFunction[] = [
     description: 'Average price of buying an amount from an order book of sizes and prices.',
     example: ['l2price(5.0, ARRAY[1.0, 5.0], ARRAY[10.0, 11.0])', '10.8'],
     check: checkLengths,
-    eval: ([amount, sizes, prices]) =>
-      bookPrice(amount as number, (sizes as ArrayValue).data, (prices as ArrayValue).data),
+    eval: ([amount, sizes, prices]: readonly [number, ArrayValue, ArrayValue]) =>
+      bookPrice(amount, sizes.data, prices.data),
   },
   {
     name: 'l2price',
@@ -49,7 +49,7 @@ export const orderBookFunctions: readonly ScalarFunction[] = [
       gives: 'DOUBLE',
       description,
       example: null,
-      eval: ([bid, ask]) => apply(bid as number, ask as number),
+      eval: ([bid, ask]: readonly [number, number]) => apply(bid, ask),
     }),
   ),
   {

@@ -358,7 +358,8 @@ const server: ScalarFunction[] = [
   row('format_type', ['INT', 'INT'], 'STRING', 'SQL name of the type of an oid.', {
     example: ['format_type(23, -1)', 'integer'],
     seesNull: true,
-    eval: ([oid, modifier]) => (typeof oid === 'number' ? formatType(oid, modifier as number | null) : null),
+    eval: ([oid, modifier]: readonly [Value, number | null]) =>
+      typeof oid === 'number' ? formatType(oid, modifier) : null,
   }),
   row('oidvectortypes', ['TEXT'], 'STRING', 'SQL names of the types of a list of oids.', {
     example: ["oidvectortypes('23 25')", 'integer, text'],

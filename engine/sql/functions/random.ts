@@ -186,15 +186,14 @@ function poolRow(name: string, gives: ColumnType): ScalarFunction {
       if (typeof count?.constant === 'number' && count.constant < 1)
         throw new SqlError('invalid symbol count', count.position)
     },
-    eval: ([count, low, high, rate], { context, memo }) => {
+    eval: ([count, low, high, rate]: readonly [number, number, number, number], { context, memo }) => {
       let pool = memo.get('pool') as readonly string[] | undefined
       if (pool === undefined) {
-        if ((count as number) < 1 || (count as number) * (high as number) > poolBytesMax)
-          throw new SqlError('there must be strings to choose from', 0)
-        pool = Array.from({ length: count as number }, () => randomText(context.random, low as number, high as number))
+        if (count < 1 || count * high > poolBytesMax) throw new SqlError('there must be strings to choose from', 0)
+        pool = Array.from({ length: count }, () => randomText(context.random, low, high))
         memo.set('pool', pool)
       }
-      if (isLeftOut(context.random, rate as number, gives)) return null
+      if (isLeftOut(context.random, rate, gives)) return null
       return pool[context.random.nextPositiveInt() % pool.length] ?? null
     },
   }

@@ -63,8 +63,8 @@ export const onlyRow: ScalarFunction = {
   gives: 'BOOLEAN',
   description: 'True for 1; a greater number is the error about a scalar sub-query with several rows.',
   example: ['only_row(1)', 'true'],
-  eval: ([number]) => {
-    if ((number as bigint) > 1n) throw new SqlError(severalRowsText, 0)
+  eval: ([number]: readonly [bigint]) => {
+    if (number > 1n) throw new SqlError(severalRowsText, 0)
     return true
   },
 }

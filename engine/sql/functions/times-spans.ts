@@ -70,7 +70,7 @@ function justified({ name, description, apply, examples }: Justified): ScalarFun
       gives: 'STRING',
       description: `${description} Of microseconds, such as an interval or what lies between two times.`,
       example: ofSpan,
-      eval: ([micros]) => ageText(apply(ageOfSpan(micros as bigint))),
+      eval: ([micros]: readonly [bigint]) => ageText(apply(ageOfSpan(micros))),
     },
     {
       name,

@@ -106,12 +106,8 @@ const printing: ScalarFunction[] = [
     description: 'Formats a timestamp by a pattern.',
     example: ["to_str('2024-03-31T13:45:30Z'::timestamp, 'yyyy-MM-dd HH:mm:ss')", '2024-03-31 13:45:30'],
     check: checkFormat,
-    eval: ([ts, pattern], site) =>
-      formatByPattern(
-        ts as bigint,
-        site.argTypes[0]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP',
-        String(pattern),
-      ),
+    eval: ([ts, pattern]: readonly [bigint, Value], site) =>
+      formatByPattern(ts, site.argTypes[0]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP', String(pattern)),
     constantWithin: ([, pattern]) => {
       const unit = typeof pattern === 'string' ? constantUnit(pattern) : undefined
       return unit === undefined ? null : { count: 1, unit }
@@ -124,7 +120,7 @@ const printing: ScalarFunction[] = [
     description: 'Formats a date by a pattern.',
     example: null,
     check: checkFormat,
-    eval: ([date, pattern]) => formatByPattern((date as bigint) * 1000n, 'TIMESTAMP', String(pattern)),
+    eval: ([date, pattern]: readonly [bigint, Value]) => formatByPattern(date * 1000n, 'TIMESTAMP', String(pattern)),
   },
 ]
 
@@ -138,9 +134,9 @@ const pgPrinting = (['TIME', 'DATE'] as const).map(
       type === 'TIME'
         ? ["to_char('2024-03-01T13:45:30Z'::timestamp, 'FMDay, DD Mon HH12:MI AM')", 'Friday, 01 Mar 01:45 PM']
         : null,
-    eval: ([ts, pattern], { argTypes }) => {
+    eval: ([ts, pattern]: readonly [bigint, Value], { argTypes }) => {
       const [timed] = argTypes
-      const ticks = timed?.name === 'DATE' ? (ts as bigint) * 1000n : (ts as bigint)
+      const ticks = timed?.name === 'DATE' ? ts * 1000n : ts
       const unit = timed?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
       return formatByPgPattern(ticks, unit, String(pattern), timed !== undefined && isZoned(timed))
     },
@@ -154,8 +150,8 @@ const timesOfDay = (['TIME', 'DATE'] as const).map(
     gives: () => dataType('STRING', textKinds.time),
     description: "The time of day in the format of PostgreSQL's type time.",
     example: type === 'TIME' ? ["time('2024-03-01T13:45:30.250Z'::timestamp)", '13:45:30.25'] : null,
-    eval: ([ts], { argTypes }) => {
-      const ticks = type === 'DATE' ? (ts as bigint) * 1000n : (ts as bigint)
+    eval: ([ts]: readonly [bigint], { argTypes }) => {
+      const ticks = type === 'DATE' ? ts * 1000n : ts
       const unit = argTypes[0]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
       return formatByPattern(ticks, unit, 'HH:mm:ss.SSSUUU').replace(/\.?0+$/, '')
     },
@@ -269,9 +265,9 @@ const intervals: ScalarFunction[] = [
     gives: 'INTERVAL',
     description: 'The interval between two timestamps, both inclusive.',
     example: null,
-    eval: ([lo, hi], { position }) => {
-      if ((lo as bigint) > (hi as bigint)) throw new SqlError('invalid interval boundaries', position)
-      return { lo: lo as bigint, hi: hi as bigint }
+    eval: ([lo, hi]: readonly [bigint, bigint], { position }) => {
+      if (lo > hi) throw new SqlError('invalid interval boundaries', position)
+      return { lo: lo, hi: hi }
     },
   },
   {
@@ -280,7 +276,7 @@ const intervals: ScalarFunction[] = [
     gives: 'TIMESTAMP',
     description: 'Start of an interval.',
     example: ["interval_start(interval('2024-01-01', '2024-01-02'))", '2024-01-01T00:00:00.000000Z'],
-    eval: ([interval]) => (interval as IntervalValue).lo,
+    eval: ([interval]: readonly [IntervalValue]) => interval.lo,
   },
   {
     name: 'interval_end',
@@ -288,7 +284,7 @@ const intervals: ScalarFunction[] = [
     gives: 'TIMESTAMP',
     description: 'End of an interval.',
     example: ["interval_end(interval('2024-01-01', '2024-01-02'))", '2024-01-02T00:00:00.000000Z'],
-    eval: ([interval]) => (interval as IntervalValue).hi,
+    eval: ([interval]: readonly [IntervalValue]) => interval.hi,
   },
 ]
 
@@ -300,9 +296,9 @@ function sequenceRow(name: string, unit: TimestampUnit): ScalarFunction {
     description: 'Timestamps that increase by a step from row to row.',
     example: null,
     volatility: 'row',
-    eval: ([start, step], { memo }) => {
-      const value = (memo.get('next') as bigint | undefined) ?? (start as bigint)
-      memo.set('next', value + (step as bigint))
+    eval: ([start, step]: readonly [bigint, bigint], { memo }) => {
+      const value = (memo.get('next') as bigint | undefined) ?? start
+      memo.set('next', value + step)
       return value
     },
   }

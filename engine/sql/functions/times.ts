@@ -46,7 +46,7 @@ function partTest(name: string, description: string, test: (parts: TimestampPart
     gives: 'BOOLEAN',
     description,
     example: [`${name}(${sample})`, 'true'],
-    eval: ([ts], site) => test(partsOf(ts as bigint, unitOf(site, 0))),
+    eval: ([ts]: readonly [bigint], site) => test(partsOf(ts, unitOf(site, 0))),
   }
 }
 
@@ -64,7 +64,7 @@ function partRow(
     gives: 'INT',
     description,
     example: [`${name}(${sample})`, shown],
-    eval: ([ts], site) => part(partsOf(ts as bigint, unitOf(site, 0))),
+    eval: ([ts]: readonly [bigint], site) => part(partsOf(ts, unitOf(site, 0))),
     ...(unit === undefined ? {} : { constantWithin: () => ({ count: 1, unit }) }),
   }
 }
@@ -159,11 +159,11 @@ function extractName(name: string): ScalarFunction {
         throw new SqlError(`unsupported timestamp part: ${written}`, args[0]?.position ?? 0)
       }
     },
-    eval: ([part, ts], site) => {
+    eval: ([part, ts]: readonly [Value, bigint], site) => {
       const unit = unitOf(site, 1)
       const wanted = partNamed(String(part))
-      if (wanted === 'epoch') return (ts as bigint) / (ticksPerMicro(unit) * 1_000_000n)
-      return extracts[wanted]?.(partsOf(ts as bigint, unit)) ?? null
+      if (wanted === 'epoch') return ts / (ticksPerMicro(unit) * 1_000_000n)
+      return extracts[wanted]?.(partsOf(ts, unit)) ?? null
     },
     constantWithin: ([part]) => {
       const unit = typeof part === 'string' ? extractUnits[partNamed(part)] : undefined
@@ -231,12 +231,12 @@ function binRow(name: string, origin: string): ScalarFunction {
     gives: (args) => args[1]?.type ?? dataType('TIMESTAMP'),
     description: `Start of the bucket that contains the timestamp. The width is an interval (\`${name}('5 minutes', ts, origin)\`) or microseconds. ${origin}`,
     example: [`${name}('15 minutes', ${sample}, '2001-01-01T00:05:00Z')`, '2024-03-31T13:35:00.000000Z'],
-    eval: ([stride, ts, origin], site) => {
+    eval: ([stride, ts, origin]: readonly [bigint, bigint, bigint], site) => {
       const unit = unitOf(site, 1)
-      const length = (stride as bigint) * ticksPerMicro(unit)
+      const length = stride * ticksPerMicro(unit)
       if (length <= 0n) throw new SqlError('stride must be greater than zero', site.position)
-      const from = castValue(origin as bigint, site.argTypes[2] ?? dataType(unit), dataType(unit)) as bigint
-      return (ts as bigint) - floorModulo((ts as bigint) - from, length)
+      const from = castValue(origin, site.argTypes[2] ?? dataType(unit), dataType(unit)) as bigint
+      return ts - floorModulo(ts - from, length)
     },
   }
 }
@@ -254,7 +254,7 @@ const rounding: ScalarFunction[] = [
         throw new SqlError(`invalid unit '${text}'`, args[0]?.position ?? 0)
       }
     },
-    eval: ([part, ts], site) => dateTrunc(String(part).toLowerCase(), ts as bigint, unitOf(site, 1)),
+    eval: ([part, ts]: readonly [Value, bigint], site) => dateTrunc(String(part).toLowerCase(), ts, unitOf(site, 1)),
     constantWithin: ([part]) =>
       typeof part === 'string' ? (truncUnits[part.toLowerCase().replace(/s$/, '')] ?? null) : null,
   },
@@ -276,11 +276,11 @@ const rounding: ScalarFunction[] = [
     description: 'Start of the next bucket.',
     example: [`timestamp_ceil('h', ${sample})`, '2024-03-31T14:00:00.000000Z'],
     check: checkInterval,
-    eval: ([text, ts], site) => {
+    eval: ([text, ts]: readonly [Value, bigint], site) => {
       const interval = parseSampleInterval(String(text))
       if (interval === null) return null
       const unit = unitOf(site, 1)
-      const start = floorTimestamp(ts as bigint, interval, unit)
+      const start = floorTimestamp(ts, interval, unit)
       return start === ts ? start : nextBucket(start, interval, unit)
     },
   },
@@ -364,9 +364,9 @@ const arithmetic: ScalarFunction[] = [
       checkUnit(unit)
       if (isNullConstant(stride)) throw new SqlError('`null` is not a valid stride', stride?.position ?? 0)
     },
-    eval: ([code, count, ts], site) => {
+    eval: ([code, count, ts]: readonly [Value, number, bigint], site) => {
       const unit = unitOfCode(String(code))
-      return isTimeUnit(unit) ? addUnits(ts as bigint, unit, count as number, unitOf(site, 2)) : null
+      return isTimeUnit(unit) ? addUnits(ts, unit, count, unitOf(site, 2)) : null
     },
     total: true,
   },
@@ -380,17 +380,17 @@ const arithmetic: ScalarFunction[] = [
       checkUnit(args[0])
       checkZone(args[3])
     },
-    eval: ([code, count, ts, zoneName], site) => {
+    eval: ([code, count, ts, zoneName]: readonly [Value, number, bigint, Value], site) => {
       const unit = unitOfCode(String(code))
       const zone = timeZone(String(zoneName))
       if (!isTimeUnit(unit) || zone === null) return null
       const resolution = unitOf(site, 2)
       const scale = ticksPerMicro(resolution)
-      const ticks = ts as bigint
+      const ticks = ts
       // Hours and smaller units have a fixed length, which time zones do not change.
-      if (isClockUnit(unit)) return addUnits(ticks, unit, count as number, resolution)
+      if (isClockUnit(unit)) return addUnits(ticks, unit, count, resolution)
       const local = ticks + zone.offsetAt(floorDivide(ticks, scale)) * scale
-      const moved = addUnits(local, unit, count as number, resolution)
+      const moved = addUnits(local, unit, count, resolution)
       // Out of range, which is an error, so there is no zone offset.
       if (longOrNull(moved) === null) return moved
       const micros = floorDivide(moved, scale)
@@ -455,12 +455,12 @@ function zoneRow(name: 'to_timezone' | 'to_utc', description: string, shown: str
     description,
     example: [`${name}(${sample}, 'Europe/Berlin')`, shown],
     check: (args) => checkZone(args[1]),
-    eval: ([ts, name], site) => {
+    eval: ([ts, name]: readonly [bigint, Value], site) => {
       const zone = timeZone(String(name))
       if (zone === null) return null
       const scale = ticksPerMicro(unitOf(site, 0))
-      const rest = floorModulo(ts as bigint, scale)
-      return move(((ts as bigint) - rest) / scale, zone) * scale + rest
+      const rest = floorModulo(ts, scale)
+      return move((ts - rest) / scale, zone) * scale + rest
     },
   }
 }

@@ -1,6 +1,7 @@
 // Aggregates over series: time-weighted averages, weighted standard deviations, travelled distance, element-wise
 // aggregates of arrays.
 
+import { nonNull } from '../../../base/assert.js'
 import { dataType } from '../../../types/column-types.js'
 import type { ArrayValue } from '../../../types/value.js'
 import { addElements, type Elements, elementsResult, elementWise, newElements } from '../array-elements.js'
@@ -98,7 +99,7 @@ interface PlacePoint {
 }
 
 function inTimeOrder<Point extends { readonly at: bigint }>(points: readonly Point[]): readonly Point[] {
-  const ordered = points.every((point, index) => index === 0 || point.at >= (points[index - 1] as Point).at)
+  const ordered = points.every((point, index) => index === 0 || point.at >= nonNull(points[index - 1]).at)
   return ordered ? points : [...points].sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
 }
 
@@ -202,9 +203,9 @@ const elements: AggregateFunction[] = Object.entries(elementWise).map(
     example: name === 'array_elem_max' ? [`${name}(ARRAY[x, 1])`, '[5.0,1.0]'] : null,
     accumulator: accumulator<Elements>({
       init: newElements,
-      add: (state, [array]) => {
+      add: (state, [array]: readonly [ArrayValue | null]) => {
         if (array === null || array === undefined) return
-        const { shape, data } = array as ArrayValue
+        const { shape, data } = array
         addElements(state, shape, data, null, combine)
       },
       merge: (state, other) => addElements(state, other.shape, other.values, other.counts, combine),

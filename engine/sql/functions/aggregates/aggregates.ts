@@ -87,9 +87,9 @@ const average = doubleSum((state) => state.total / state.count)
 const integerSum = accumulator<{ total: bigint; count: number }>({
   small: true,
   init: () => ({ total: 0n, count: 0 }),
-  add: (state, [value]) => {
+  add: (state, [value]: readonly [number | bigint | null]) => {
     if (value === null || value === undefined) return
-    state.total += BigInt(value as number | bigint)
+    state.total += BigInt(value)
     state.count++
   },
   merge: (state, other) => {
@@ -337,8 +337,8 @@ function bits(start: bigint, apply: (a: bigint, b: bigint) => bigint): Accumulat
   }
   return accumulator<Bits>({
     init: () => ({ value: start, seen: false }),
-    add: (state, [value]) => {
-      if (value !== null && value !== undefined) offer(state, BigInt(value as number | bigint | boolean))
+    add: (state, [value]: readonly [number | bigint | boolean | null]) => {
+      if (value !== null && value !== undefined) offer(state, BigInt(value))
     },
     merge: (state, other) => {
       if (other.seen) offer(state, other.value)

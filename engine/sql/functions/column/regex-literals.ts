@@ -2,6 +2,8 @@
 // the expression runs only on the few strings that contain them. One pass over the pattern; it gives up on syntax that
 // it does not analyse.
 
+import { nonNull } from '../../../base/assert.js'
+
 export interface RequiredLiterals {
   /** In order, not overlapping, never empty; in lower case if `ignoreCase`. */
   readonly literals: readonly string[]
@@ -40,11 +42,11 @@ export function requiredLiterals(pattern: string): RequiredLiterals | undefined 
 function literalRuns(characters: readonly string[]): string[][] | undefined {
   const runs: string[][] = [[]]
   for (let at = 0; at < characters.length; ) {
-    const character = characters[at] as string
-    const run = runs.at(-1) as string[]
+    const character = nonNull(characters[at])
+    const run = nonNull(runs.at(-1))
     const end = tokenEnd(characters, at)
     if (end < 0) return undefined
-    if (isPlain(characters, at, end)) run.push(characters[end - 1] as string)
+    if (isPlain(characters, at, end)) run.push(nonNull(characters[end - 1]))
     else {
       // The last character is optional or repeated, so it is dropped. After a class or another repetition the run is
       // empty.
@@ -57,8 +59,8 @@ function literalRuns(characters: readonly string[]): string[][] | undefined {
 }
 
 function isPlain(characters: readonly string[], at: number, end: number): boolean {
-  const character = characters[at] as string
-  if (character === '\\') return !wordCharacter.test(characters[end - 1] as string)
+  const character = nonNull(characters[at])
+  if (character === '\\') return !wordCharacter.test(nonNull(characters[end - 1]))
   return end === at + 1 && !'.^$*?+'.includes(character)
 }
 

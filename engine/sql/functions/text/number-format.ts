@@ -8,6 +8,7 @@
 //
 // A number with more digits than its pattern is printed as `#`.
 
+import { nonNull } from '../../../base/assert.js'
 import { SqlError } from '../../../base/errors.js'
 import { type DataType, isSpan } from '../../../types/column-types.js'
 import { valueText } from '../../../types/convert.js'
@@ -216,5 +217,5 @@ export const numberFormats: readonly ScalarFunction[] = (['LONG', 'DOUBLE', 'DEC
   gives: 'STRING',
   description: 'Formats a number by a pattern of PostgreSQL: 9, 0, point, comma, S, MI, PL, PR, FM.',
   example: type === 'DOUBLE' ? ["to_char(-1234.5, 'FM9,990.00')", '-1,234.50'] : null,
-  eval: (args, { argTypes }) => toChar(args, argTypes[0] as DataType),
+  eval: (args, { argTypes }) => toChar(args, nonNull(argTypes[0])),
 }))

@@ -130,6 +130,6 @@ export const textFormatFunctions: readonly ScalarFunction[] = [
     gives: 'STRING',
     description: "A number of bytes with a unit, in PostgreSQL's format.",
     example: ['pg_size_pretty(123456789)', '118 MB'],
-    eval: ([bytes]) => sizeText(BigInt(bytes as bigint)),
+    eval: ([bytes]: readonly [bigint]) => sizeText(BigInt(bytes)),
   },
 ]

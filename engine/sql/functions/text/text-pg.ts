@@ -1,10 +1,10 @@
 // SQL functions of PostgreSQL on bytes and strings that the native dialect lacks: encode(), decode(), translate(),
 // overlay(), btrim() and the like.
 
+import { nonNull } from '../../../base/assert.js'
 import { SqlError } from '../../../base/errors.js'
 import { valueBytesMax } from '../../../base/limits.js'
 import { characterCount } from '../../../types/characters.js'
-import type { DataType } from '../../../types/column-types.js'
 import { displayText } from '../../../types/convert.js'
 import type { Value } from '../../../types/value.js'
 import type { CallSite, ScalarFunction } from '../function-types.js'
@@ -178,7 +178,7 @@ function trimmed(text: string, characters: string): string {
 function joined([separator, ...values]: readonly Value[], { argTypes, position }: CallSite): Value {
   if (separator === null || separator === undefined) return null
   const strings = values.flatMap((value, index) =>
-    value === null ? [] : [displayText(value, argTypes[index + 1] as DataType)],
+    value === null ? [] : [displayText(value, nonNull(argTypes[index + 1]))],
   )
   const text = strings.join(String(separator))
   if (text.length > valueBytesMax) throw new SqlError(`joined text is too long [max=${valueBytesMax}]`, position)
@@ -257,7 +257,8 @@ const characters: readonly ScalarFunction[] = [
       gives: 'STRING',
       description: "An integer as hexadecimal digits; a negative one in two's complement.",
       example: type === 'INT' ? ['to_hex(-1)', 'ffffffff'] : null,
-      eval: ([value]) => BigInt.asUintN(type === 'INT' ? 32 : 64, BigInt(value as number | bigint)).toString(16),
+      eval: ([value]: readonly [number | bigint]) =>
+        BigInt.asUintN(type === 'INT' ? 32 : 64, BigInt(value)).toString(16),
     }),
   ),
 ]
