@@ -1,6 +1,9 @@
 // Detects that a thread's JavaScript heap is nearly full of live data, so that a query can be stopped before V8
 // terminates the thread with all its queries. Aggregates that count distinct values or concatenate strings store them
 // on that heap. Garbage must not count, so a full heap is first garbage-collected and then measured again.
+//
+// The heap comes on top of the shared memory that the settings grant. So queries whose operators can use temporary files
+// instead are asked to do so long before the heap is full: when it is crowded.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -10,26 +13,35 @@ const lookMs = 100
 /** Minimum interval after a collection that freed enough. */
 const collectMs = 5000
 const fullShare = 0.4
+const crowdedBytes = 160 * 1024 * 1024
 
-export function heapGuard(nowMs: () => number): () => boolean {
+export type HeapState = 'free' | 'crowded' | 'full'
+
+/** Returns a function that tells the state of the heap. `canSpill`: whether it matters that the heap is crowded. */
+export function heapGuard(nowMs: () => number): (canSpill: () => boolean) => HeapState {
   let lookAt = 0
+  let collectAt = 0
   let collect: (() => void) | null = null
-  return () => {
+  return (canSpill) => {
     const now = nowMs()
-    if (now < lookAt) return false
+    if (now < lookAt) return 'free'
     lookAt = now + lookMs
-    if (usedShare() < fullShare) return false
+    const isFull = stateOfHeap() === 'full'
+    const isCrowded = stateOfHeap() === 'crowded' && now >= collectAt && canSpill()
+    if (!isFull && !isCrowded) return 'free'
     collect ??= collector()
     collect()
-    if (usedShare() >= fullShare) return true
-    lookAt = nowMs() + collectMs
-    return false
+    const state = stateOfHeap()
+    collectAt = nowMs() + collectMs
+    if (isFull && state !== 'full') lookAt = collectAt
+    return isCrowded || state === 'full' ? state : 'free'
   }
 }
 
-function usedShare(): number {
+function stateOfHeap(): HeapState {
   const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics()
-  return used / limit
+  if (used >= limit * fullShare) return 'full'
+  return used >= crowdedBytes ? 'crowded' : 'free'
 }
 
 /**

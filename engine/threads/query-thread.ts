@@ -70,7 +70,7 @@ const queries = new QueryLoop({
     ? {}
     : { temporary: temporaryFiles({ files, directory: options.temporary, memory, threadId }) }),
   spillBytesMax: options.spillBytesMax,
-  heapIsFull: heapGuard(() => clock.monotonicMs()),
+  heapState: heapGuard(() => clock.monotonicMs()),
   threads: {
     threadId,
     workers: options.queryThreads - 1,

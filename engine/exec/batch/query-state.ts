@@ -38,6 +38,8 @@ export interface QueryState {
   readonly numberBits: LazyMap<WholeNumbers, NumberBits | undefined>
   /** The query has an operator that could use temporary files instead of memory. */
   canSpill: boolean
+  /** The next such operator that still works in memory begins again with temporary files. */
+  heapFull: boolean
   /** Such operators use temporary files from the beginning. */
   readonly spills: boolean
 }
@@ -50,6 +52,7 @@ export function newQueryState(arena: QueryArena, spills = false): QueryState {
     unwanted: new LazyMap(),
     numberBits: new LazyMap(),
     canSpill: false,
+    heapFull: false,
     spills,
   }
 }

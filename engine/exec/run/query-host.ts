@@ -48,8 +48,11 @@ export interface QueryHost {
   readonly working?: (queryId: number) => void
   /** Throws when the query is to end; called within a slice. */
   readonly check?: (queryId: number) => void
-  /** Whether values kept by queries fill the thread's JavaScript heap; called between slices. */
-  readonly heapIsFull?: () => boolean
+  /**
+   * Whether values kept by queries fill the thread's JavaScript heap; called between slices. `canSpill`: whether a query
+   * could keep fewer values if the heap is crowded.
+   */
+  readonly heapState?: (canSpill: () => boolean) => 'free' | 'crowded' | 'full'
   /** If absent, queries that outgrow their memory fail. */
   readonly temporary?: TemporaryFiles
   /** Limit of the bytes that one query may hold in temporary files; 0 or absent: none. */

@@ -224,7 +224,7 @@ export class QueryLoop {
     }
     query.usedMs += clock.monotonicMs() - start
     this.#turns = [...this.#turns.filter((other) => other !== query), query]
-    if (worked && this.#host.heapIsFull?.() === true) this.#relieveHeap()
+    if (worked) this.#relieveHeap()
     return worked
   }
 
@@ -240,10 +240,16 @@ export class QueryLoop {
     return true
   }
 
-  /** Ends the query that has run longest: filling the heap with values takes time. */
+  /**
+   * If the heap is crowded, an operator of the query that has run longest uses temporary files instead; if the heap is
+   * full and that is not possible, the query fails. Filling the heap with values takes time.
+   */
   #relieveHeap(): void {
+    const canSpill = (): boolean => this.#turns.some((query) => query.canSpill)
+    const state = this.#host.heapState?.(canSpill) ?? 'free'
+    if (state === 'free') return
     const [longest] = this.#turns.toSorted((x, y) => y.usedMs - x.usedMs)
-    if (longest !== undefined)
+    if (longest !== undefined && !longest.spillHeap() && state === 'full')
       this.#fail(longest, new ResourceError('out of memory: the query keeps too many values [budget=heap]', 'memory'))
   }
 

@@ -216,6 +216,18 @@ export class RunningQuery {
     return { ...this.#request, spills: true, spentMs: this.#host.clock.monotonicMs() - this.#startedMs }
   }
 
+  get canSpill(): boolean {
+    return this.#context.state.canSpill
+  }
+
+  /** Lets an operator use temporary files instead of values on the heap; false if none has done so when asked before. */
+  spillHeap(): boolean {
+    const { state } = this.#context
+    if (!state.canSpill || state.heapFull) return false
+    state.heapFull = true
+    return true
+  }
+
   /** Does a limited amount of work. Throws what ends the query. */
   step(): Progress {
     this.#check()

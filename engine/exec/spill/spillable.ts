@@ -77,7 +77,12 @@ class Spillable implements Operator {
   readonly pull = (): Pull => {
     if (this.#over) return null
     if (this.#failure !== null) return this.#spill(this.#failure)
+    const { state } = this.#context
     try {
+      if (state.heapFull && this.#maySpill()) {
+        state.heapFull = false
+        throw new ResourceError('out of memory: the query keeps too many values [budget=heap]', 'memory')
+      }
       const pulled = this.#attempt.pull()
       if (isBatch(pulled)) this.#returned += pulled.rows
       if (pulled === null) this.#end()
@@ -96,14 +101,18 @@ class Spillable implements Operator {
 
   /** Rethrows the error unless memory was short and the operator can run with temporary files. */
   #fail(error: unknown): void {
-    if (this.#spilled || !isShortage(error) || !this.#canBeginAgain()) throw error
-    if ((this.#context.spillLevel ?? 0) >= spillLevelsMax) throw skewed(this.#plan)
+    if (!isShortage(error) || !this.#canBeginAgain()) throw error
+    if (!this.#maySpill()) throw skewed(this.#plan)
     this.#failure = error
   }
 
   /** If rows were returned, the same rows must come again. */
   #canBeginAgain(): boolean {
-    return this.#returned === 0 || (this.#external.ordered && isStablePlan(this.#plan))
+    return !this.#spilled && (this.#returned === 0 || (this.#external.ordered && isStablePlan(this.#plan)))
+  }
+
+  #maySpill(): boolean {
+    return this.#canBeginAgain() && (this.#context.spillLevel ?? 0) < spillLevelsMax
   }
 
   /** Frees the memory of the failed operator, and begins again with temporary files. */

@@ -1,7 +1,7 @@
 // Window functions with different PARTITION BY lists, for more rows than memory holds: no partitioning of the rows suits
-// all calls. So the rows are stored in a temporary file, and each half of the lists is computed in a pass over them, with
-// only the columns that it reads. The results of a pass are stored as well; at the end they are put beside the rows. A
-// pass that outgrows the memory is halved again, or, if it has a single list, partitioned (spilled-steps.ts).
+// all calls. So the rows are stored in a temporary file, and the lists are divided among several passes over them, each
+// with only the columns that it reads. The results of a pass are stored as well; at the end they are put beside the
+// rows. A pass that outgrows the memory is divided again, or, if it has a single list, partitioned (spilled-steps.ts).
 
 import type { Expression, Plan, WindowCall } from '../../sql/plan/plan.js'
 import { expressionsOf } from '../../sql/plan/walk-plan.js'
@@ -20,10 +20,13 @@ import { contextWith, newRunFile, nextWorkingId, pick, rowsOfFile, workingPlan }
 type WindowPlan = Extract<Plan, { kind: 'window' }>
 type Working<Result> = Generator<'working' | 'waiting', Result, undefined>
 
+/** A pass that outgrows the memory has worked in vain, so a few larger steps are better than halving. */
+const passesMax = 8
+
 /** Indexes of the calls of each pass. */
 type Passes = readonly (readonly number[])[]
 
-/** Two passes; null when all calls have the same PARTITION BY list. */
+/** Several passes; null when all calls have the same PARTITION BY list. */
 export function windowPasses({ calls }: WindowPlan): Passes | null {
   const lists = new Map<string, number[]>()
   calls.forEach(({ partitionBy }, index) => {
@@ -34,8 +37,8 @@ export function windowPasses({ calls }: WindowPlan): Passes | null {
   })
   if (lists.size < 2) return null
   const all = [...lists.values()]
-  const half = Math.ceil(all.length / 2)
-  return [all.slice(0, half).flat(), all.slice(half).flat()]
+  const count = Math.min(passesMax, all.length)
+  return Array.from({ length: count }, (_, pass) => all.filter((_list, index) => index % count === pass).flat())
 }
 
 /** `skip`: rows of the result that were already returned. */

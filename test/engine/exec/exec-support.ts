@@ -190,6 +190,8 @@ export interface RunOptions {
   /** Free memory of queries, in bytes. */
   readonly memoryLeft?: number
   readonly timeoutMs?: number
+  /** Called after each slice of work. */
+  readonly heapState?: () => 'free' | 'crowded' | 'full'
 }
 
 export interface Outcome {
@@ -232,6 +234,7 @@ function runAlone(bench: Bench, query: Query, tables: readonly TestTable[], opti
     partAccess: options.partAccess ?? noParts,
     ...(options.temporary === undefined ? {} : { temporary: options.temporary }),
     ...(options.spillBytesMax === undefined ? {} : { spillBytesMax: options.spillBytesMax }),
+    ...(options.heapState === undefined ? {} : { heapState: options.heapState }),
     clock: { nowMicros: () => 1_700_000_000_000_000, monotonicMs: () => performance.now() },
     post: (message) => messages.push(message),
   })

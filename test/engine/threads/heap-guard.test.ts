@@ -8,23 +8,24 @@ import { repositoryRoot } from '../../support/source-tree.js'
 const guard = JSON.stringify(join(repositoryRoot, 'dist/engine/threads/heap-guard.js'))
 
 /** What the thread posts. Its clock jumps ahead with every look. */
-function inSmallHeap(body: string): Promise<unknown> {
+function inHeap(body: string, maxOldGenerationSizeMb = 64): Promise<unknown> {
   const code = `
     const { parentPort } = require('node:worker_threads')
     import(${guard}).then(({ heapGuard }) => {
       let now = 0
-      const isFull = heapGuard(() => (now += 10_000))
+      const stateOf = heapGuard(() => (now += 10_000))
+      const isFull = () => stateOf(() => true) === 'full'
       ${body}
     })`
   return new Promise((resolve, reject) => {
-    const worker = new Worker(code, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 64 } })
+    const worker = new Worker(code, { eval: true, resourceLimits: { maxOldGenerationSizeMb } })
     worker.once('message', resolve)
     worker.once('error', reject)
   })
 }
 
 test('values that are kept fill a heap long before its thread ends', async () => {
-  const said = await inSmallHeap(`
+  const said = await inHeap(`
     const kept = []
     let full = false
     while (!full && kept.length < 1_000_000) {
@@ -37,7 +38,7 @@ test('values that are kept fill a heap long before its thread ends', async () =>
 })
 
 test('garbage does not', async () => {
-  const said = await inSmallHeap(`
+  const said = await inHeap(`
     let full = false
     for (let i = 0; i < 500 && !full; i++) {
       let garbage = []
@@ -47,4 +48,20 @@ test('garbage does not', async () => {
     }
     parentPort.postMessage({ full })`)
   expect(said).toEqual({ full: false })
+})
+
+test('a large heap is crowded before it is full, which matters to queries that can spill', async () => {
+  const said = await inHeap(
+    `
+    const kept = []
+    const state = { some: stateOf(() => true) }
+    for (let i = 0; i < 2_200_000; i++) kept.push({ text: String(Math.random()) })
+    state.unable = stateOf(() => false)
+    state.many = stateOf(() => true)
+    kept.length = 0
+    state.after = stateOf(() => true)
+    parentPort.postMessage(state)`,
+    2000,
+  )
+  expect(said).toEqual({ some: 'free', unable: 'free', many: 'crowded', after: 'free' })
 })

@@ -27,7 +27,7 @@ function createHost(clock = { ms: 0 }, heapIsFull = (): boolean => false) {
     partAccess: noParts,
     clock: { nowMicros: () => 0, monotonicMs: () => clock.ms },
     post: (message) => messages.push(message),
-    heapIsFull,
+    heapState: () => (heapIsFull() ? 'full' : 'free'),
   })
   const start = (queryId: number, plan: Plan, timeoutMs = 0): void => {
     loop.receive({ ...runMessage(queryOf(plan), [], { encoding: json, timeoutMs }), queryId, snapshots: [] })

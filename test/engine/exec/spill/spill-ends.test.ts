@@ -165,3 +165,17 @@ test('files whose name a killed process has left are removed', () => {
   expect(readdirSync(directory)).toEqual(['other'])
   rmSync(join(directory, 'other'))
 })
+
+test('a crowded heap makes an operator spill', () => {
+  const sql = "select k, string_agg(v, ',') s from t group by k"
+  const { open, temporary } = watchedFiles()
+  let slices = 0
+  let most = 0
+  const heapState = () => {
+    most = Math.max(most, open())
+    return ++slices === 3 ? 'crowded' : 'free'
+  }
+  expect(run(sql, { temporary, heapState }).rows).toEqual(run(sql, {}).rows)
+  expect(most).toBeGreaterThan(0)
+  expect(open()).toBe(0)
+})
