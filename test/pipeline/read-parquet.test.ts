@@ -317,6 +317,17 @@ test('the smallest integers, which are NULL, are reported by COPY and kept by re
   )
 })
 
+test('a damaged footer may contradict the type of the column', async () => {
+  const { types } = parquetThrift()
+  for (const [physical, type] of [1, 2].flatMap((own) => [1, 2].map((said) => [own, said] as const))) {
+    const metadata = { type, statistics: new types.Statistics({ min_value: Buffer.alloc(type * 4) }) }
+    put('claims.parquet', parquetFile([{ name: 'a', encoding: 0, values: [1, 2], physical, metadata }], plainForm))
+    const copied = run("copy claims from 'claims.parquet'").finally(() => run('drop table if exists claims'))
+    if (physical === type) expect(await copied).toBe('COPY 2')
+    else await expect(copied).rejects.toThrow(/claims\.parquet/)
+  }
+})
+
 test('files of a pattern must have the same columns', async () => {
   mkdirSync(join(directories.importRoot, 'odd'), { recursive: true })
   put('odd/1.parquet', parquetFile([numbers(3)], plainForm))

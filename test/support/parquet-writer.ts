@@ -13,6 +13,8 @@ export interface WrittenColumn {
   readonly physical: number
   readonly element?: Partial<ParquetTypes.SchemaElement>
   readonly encoding: number
+  /** What the footer says of its chunks instead of the truth. */
+  readonly metadata?: Partial<ParquetTypes.ColumnMetaData>
   /** NULL makes the column optional; a list of values makes it a list. */
   readonly values: readonly (Raw | null | readonly (Raw | null)[])[]
 }
@@ -150,6 +152,7 @@ function columnChunk(
     total_compressed_size: int64(bytes.length),
     data_page_offset: int64(dataStart),
     ...(distinct === null ? {} : { dictionary_page_offset: int64(start) }),
+    ...column.metadata,
   })
   return { bytes, meta: new types.ColumnChunk({ file_offset: int64(start), meta_data: meta }) }
 }
