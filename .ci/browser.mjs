@@ -9,7 +9,7 @@ import { WebSocket } from 'undici'
 
 const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--remote-debugging-port=0']
 const attemptMs = 100
-const attempts = 200
+const attempts = 600
 
 const keys = {
   Enter: { code: 'Enter', windowsVirtualKeyCode: 13, text: '\r' },

@@ -47,6 +47,7 @@ async function walk() {
   await editing()
   await imports()
   await details()
+  await forms()
   await livePage()
   await keyboardAlone()
   await everywhere()
@@ -182,7 +183,7 @@ async function charts() {
     `[...document.querySelectorAll('.chart-tools button')].find((one) => one.textContent === 'Whole range').click()`,
   )
   await page.until(`/SAMPLE BY 1h/.test(document.querySelector('.chart-tools').textContent)`)
-  for (const style of ['area', 'bars', 'points']) {
+  for (const style of ['area', 'bars', 'points', 'heat']) {
     await page.evaluate(
       `(() => { const kind = document.querySelector('.chart-tools select'); kind.value = '${style}'; kind.dispatchEvent(new Event('change')) })()`,
     )
@@ -265,6 +266,30 @@ async function details() {
   await serious('details')
   await page.press('Escape')
   await page.until(`!document.querySelector('#details').open`)
+}
+
+/** A table by form, with the statement shown. */
+async function forms() {
+  await page.click('#new-table')
+  await page.until(`document.querySelector('#details .code')?.textContent.startsWith('CREATE TABLE new_table (')`)
+  await page.type('by_form')
+  await page.until(`document.querySelector('#details .code').textContent.startsWith('CREATE TABLE by_form (')`)
+  await page.screenshot('create-light')
+  await serious('the form of a new table')
+  await page.click('#details button.main')
+  await page.until(`document.querySelector('#tables [data-key="by_form"]') !== null`)
+  await page.evaluate(`document.querySelector('#tables [data-key="by_form"] .tree-buttons button:last-child').click()`)
+  await page.until(`document.querySelector('#details .code')?.textContent.includes('by_form')`)
+  await page.evaluate(
+    `[...document.querySelectorAll('#details button')].find((one) => one.textContent === 'Change …').click()`,
+  )
+  await page.until(`document.querySelector('#details .code').textContent.startsWith('ALTER TABLE by_form ADD COLUMN')`)
+  await page.evaluate(`document.querySelector('#details .fields input').focus()`)
+  await page.type('extra')
+  await page.click('#details button.main')
+  await page.until(`!document.querySelector('#details').open`)
+  const columns = (await exec('show columns from by_form')).dataset.map(([name]) => name)
+  check(columns.join() === 'ts,name,value,extra', `the forms work: ${columns}`)
 }
 
 async function livePage() {

@@ -13,6 +13,7 @@ import {
   stacked,
 } from './chart-data.js'
 import { button, element, errorText, notify, saveBlob, select } from './dom.js'
+import { drawHeatMap } from './heat-map.js'
 import { narrowed, refine, sampleInterval, type TimeRange } from './refine.js'
 import { type ChartStyle, drawPlot, type Plot, resolvedColour } from './uplot.js'
 import { type Column, grouped, isNumeric, isText, isTime, type Row } from './values.js'
@@ -31,6 +32,8 @@ const colours = [
 ]
 const dashes: readonly (readonly number[])[] = [[], [6, 4], [2, 3], [10, 4, 2, 4]]
 const shownMax = 40
+/** Rows of a heat map. */
+const heatRowsMax = 400
 const listedMax = 500
 /** Points for each pixel of a zoomed chart's width. */
 const pointsPerPixel = 0.5
@@ -89,7 +92,7 @@ export class ChartView {
       return
     }
     this.#data = chartData(columns, rows, this.#choice)
-    this.#visible ??= largest(this.#data.series, shownMax)
+    this.#visible ??= largest(this.#data.series, this.#style === 'heat' ? heatRowsMax : shownMax)
     this.#right ??= rightColumns(this.#data.series)
     this.#paintTools(columns)
     this.#paintPlot(this.#data)
@@ -108,7 +111,8 @@ export class ChartView {
     }))
     // The highest sums are drawn first, and the lower ones over them.
     if (isStacked) drawn.reverse()
-    this.#plot = drawPlot({
+    const draw = this.#style === 'heat' ? drawHeatMap : drawPlot
+    this.#plot = draw({
       ...{ host: this.#plotHost, x, isTime: timed, style: this.#style, series: drawn },
       hovered: (index) => this.#paintLegend(this.#data, index),
       selected: (from, to) => void this.#zoom(from, to),
@@ -128,15 +132,18 @@ export class ChartView {
 
   #paintTools(columns: readonly Column[]): void {
     const choice = this.#choice
+    const { series } = this.#data ?? { series: [] }
     const styles = [
       ['lines', 'Lines'],
       ['area', 'Stacked area'],
       ['bars', 'Bars'],
       ['points', 'Points'],
+      ['heat', 'Heat map'],
     ] as const
     const parts: (Node | null)[] = [
       select('Kind of chart', styles, this.#style, (value) => {
         this.#style = styles.find(([style]) => style === value)?.[0] ?? 'lines'
+        if (series.length > shownMax) this.#visible = null
         this.draw()
       }),
     ]

@@ -327,7 +327,7 @@ class FileImport {
 }
 
 function field(label: string, control: HTMLElement): HTMLElement {
-  return element('label', {}, element('span', {}, label), control)
+  return element('label', { className: 'field' }, element('span', {}, label), control)
 }
 
 function choice(name: string, options: readonly (readonly [string, string])[]): HTMLSelectElement {

@@ -11,6 +11,7 @@ import { openSignIn } from './sign-in.js'
 import { openStartPage } from './start-page.js'
 import { isNumber, isString, recall, remember } from './storage.js'
 import { openDetails } from './table-details.js'
+import { openCreateTable } from './table-forms.js'
 import { Workspace } from './workspace.js'
 
 const views = ['query', 'import', 'live', 'start'] as const
@@ -26,6 +27,8 @@ async function open(): Promise<void> {
   openTheme()
   const schema = new Schema()
   const workspace = new Workspace(schema, () => void tree.reload())
+  const forms = { insert: (sql: string) => workspace.open(sql), changed: () => void tree.reload() }
+  byId('new-table', HTMLButtonElement).addEventListener('click', () => openCreateTable(forms))
   const tree = new SchemaTree(schema, {
     query: (table) => {
       location.hash = '#query'
@@ -36,7 +39,7 @@ async function open(): Promise<void> {
       closeDrawer()
       workspace.editor.insert(text)
     },
-    details: (table) => void openDetails(table, schema, (sql) => workspace.open(sql)),
+    details: (table) => void openDetails(table, schema, forms),
   })
   const live = new LivePage()
   const reload = async (): Promise<void> => {

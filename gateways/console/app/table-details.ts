@@ -11,11 +11,12 @@ import {
   type Table,
   type TableColumn,
 } from './schema.js'
+import { type FormActions, openAlterTable } from './table-forms.js'
 import { grouped, sizeText } from './values.js'
 
 const partitionsShownMax = 500
 
-export async function openDetails(table: Table, schema: Schema, insert: (sql: string) => void): Promise<void> {
+export async function openDetails(table: Table, schema: Schema, actions: FormActions): Promise<void> {
   const dialog = byId('details', HTMLDialogElement)
   const body = element('div', { className: 'details-body' }, element('p', { className: 'quiet' }, 'Loading …'))
   const close = button('', () => dialog.close(), { icon: 'close', title: 'Close (Escape)', className: 'quiet' })
@@ -32,11 +33,16 @@ export async function openDetails(table: Table, schema: Schema, insert: (sql: st
     const copy = (): void => void copyToClipboard(ddl).then(() => notify('Copied.'))
     const use = (): void => {
       dialog.close()
-      insert(ddl)
+      actions.insert(ddl)
     }
     body.replaceChildren(
       factList([...tableFacts(table, partitions), ...(freshness === null ? [] : freshnessFacts(freshness))]),
-      heading('Columns'),
+      element(
+        'div',
+        { className: 'bar' },
+        heading('Columns'),
+        table.kind === 'table' ? button('Change …', () => openAlterTable(table, columns, actions)) : null,
+      ),
       columnTable(columns),
       ...(partitions.length === 0 ? [] : [heading('Partitions'), partitionTable(partitions)]),
       element(

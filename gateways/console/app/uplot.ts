@@ -3,7 +3,7 @@
 
 import uPlot from 'uplot'
 
-export type ChartStyle = 'lines' | 'area' | 'bars' | 'points'
+export type ChartStyle = 'lines' | 'area' | 'bars' | 'points' | 'heat'
 
 interface PlotSeries {
   readonly label: string
