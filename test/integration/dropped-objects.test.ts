@@ -43,7 +43,7 @@ async function until(condition: () => Promise<boolean> | boolean, what: () => un
 test('partitions end with DROP REMOTE, and their objects after the grace period', async () => {
   await server.start()
   await run(
-    'create table t (ts timestamp, x long) timestamp(ts) partition by day storage policy(to remote 1d, drop local 2d, drop remote 5d)',
+    'create table t (ts timestamp, x long) timestamp(ts) partition by day storage policy(to remote 1d, drop local 2d, drop remote 5d) lake off',
   )
   await run(`insert into t select dateadd('h', (x * 12)::int, '2024-01-01'::timestamp), x from long_sequence(10)`)
   await run('checkpoint create')

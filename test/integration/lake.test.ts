@@ -256,6 +256,22 @@ test('every type is in the lake, with its values and NULLs', async () => {
   })
 })
 
+test('a table with a storage policy is in the lake, unless it says otherwise', async () => {
+  await run('create table p (ts timestamp, x long) timestamp(ts) partition by day storage policy(to remote 30d)')
+  await run(
+    'create table p2 (ts timestamp, x long) timestamp(ts) partition by day storage policy(to remote 30d) lake off',
+  )
+  await untilCommitted(server, 'p')
+  expect(await loadTable(server, 'p2')).toBeNull()
+  expect((await server.exec('show create table p')).text).not.toContain('LAKE')
+  expect((await server.exec('show create table p2')).text).toContain('LAKE OFF')
+  await run('alter table p2 set storage policy(to remote 60d)')
+  expect((await server.exec('show create table p2')).text).toContain('LAKE OFF')
+  await run('create table p3 (ts timestamp, x long) timestamp(ts) partition by day')
+  await run('alter table p3 set storage policy(to remote 30d)')
+  await untilCommitted(server, 'p3')
+})
+
 test('what cannot be is refused by name', async () => {
   expect((await server.exec('alter table t set lake maybe')).text).toContain("'on' or 'off' expected")
   expect((await server.exec('create table z (a int) lake')).text).toContain("'on' or 'off' expected")

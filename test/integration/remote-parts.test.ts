@@ -111,7 +111,9 @@ async function both(sql: (table: string) => string): Promise<void> {
 
 test('queries return the same rows after the local files are dropped', async () => {
   await server.start()
-  await run(`create table t (${columns}) timestamp(ts) partition by day storage policy(to remote 1d, drop local 1d)`)
+  await run(
+    `create table t (${columns}) timestamp(ts) partition by day storage policy(to remote 1d, drop local 1d) lake off`,
+  )
   await run(`create table twin (${columns}) timestamp(ts) partition by day`)
   await both((table) => `insert into ${table} select ${values} from long_sequence(8000)`)
   await flush()

@@ -41,7 +41,7 @@ const keys = (): string[] => [...service.objects.keys()].filter((key) => key.sta
 test('parts of old partitions are uploaded once', async () => {
   await server.start()
   await run(
-    `create table t (x long, s symbol, ts timestamp) timestamp(ts) partition by day storage policy(to parquet 1d, to remote 2d)`,
+    `create table t (x long, s symbol, ts timestamp) timestamp(ts) partition by day storage policy(to parquet 1d, to remote 2d) lake off`,
   )
   await run(
     `insert into t select x, 'n' || x % 10, dateadd('h', x::int, '2024-01-01'::timestamp) from long_sequence(120)`,

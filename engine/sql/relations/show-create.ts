@@ -58,9 +58,15 @@ function columnText({ name, type, symbol, indexed, default: value }: ColumnSchem
   return `${name} ${typeText(type)}${cache}${index}${filled}`
 }
 
+/** Says what a statement without it would not do: a table is in the lake if it has a storage policy. */
+function lakeText({ lake, policy }: TableSchema): string {
+  if (policy == null) return lake == null ? '' : ' LAKE ON'
+  return lake === null ? ' LAKE OFF' : ''
+}
+
 function tableTail(schema: TableSchema): string {
   const nameOf = (id: number): string => schema.columns.find((column) => column.id === id)?.name ?? ''
-  const lake = schema.lake == null ? '' : ' LAKE ON'
+  const lake = lakeText(schema)
   if (schema.timestampId < 0) return lake
   if (schema.view !== undefined) return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY N/A`
   const ttl = schema.ttl === null ? '' : ` TTL ${ageText(schema.ttl)}`

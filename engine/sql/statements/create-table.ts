@@ -307,7 +307,7 @@ function likeSchema(
     dedupKeys: schema.dedupKeys.map(idOf),
     ttl: schema.ttl,
     ...(schema.policy == null ? {} : { policy: schema.policy }),
-    ...(schema.lake == null ? {} : { lake: newLake() }),
+    ...(schema.lake === undefined ? {} : { lake: schema.lake === null ? null : newLake() }),
     maxUncommittedRows: schema.maxUncommittedRows,
     o3MaxLagMicros: schema.o3MaxLagMicros,
     createdMicros: Number(context.evaluation.nowMicros),

@@ -29,7 +29,10 @@ export function retentionChanges(action: ast.RetentionAction, schema: TableSchem
       return { ttl: ttlOf(action.ttl, schema.partitionBy) }
     case 'set policy':
       if (schema.ttl !== null) throw new SqlError(twoLimits, action.policy.position)
-      return { policy: policyOf(action.policy, schema.partitionBy) }
+      return {
+        policy: policyOf(action.policy, schema.partitionBy),
+        ...(schema.lake === undefined ? { lake: newLake() } : {}),
+      }
     case 'change policy':
       return { policy: changedPolicy(action, schema) }
     case 'set lake':
@@ -48,7 +51,9 @@ export function newRetention(
   { lake, ...kept }: Pick<ast.CreateTable, 'ttl' | 'policy' | 'lake'>,
   unit: PartitionUnit,
 ): Pick<TableSchema, 'ttl' | 'policy' | 'lake'> {
-  return { ...newLimits(kept, unit), ...(lake === true ? { lake: newLake() } : {}) }
+  // Tables with a policy are in the lake, if it is not said otherwise.
+  if (lake === true || (lake === null && kept.policy !== null)) return { ...newLimits(kept, unit), lake: newLake() }
+  return { ...newLimits(kept, unit), ...(lake === false ? { lake: null } : {}) }
 }
 
 function newLimits(

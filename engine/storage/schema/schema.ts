@@ -126,7 +126,7 @@ export interface TableSchema {
   readonly ttl: PartitionAge | null
   /** Absent or null: none. A table has this or a TTL. */
   readonly policy?: StoragePolicy | null
-  /** Absent or null: the table is not in the lake. */
+  /** Absent: the table is not in the lake, until it gets a storage policy. Null: it is never. */
   readonly lake?: LakeTable | null
   readonly maxUncommittedRows: number
   /** In microseconds. */
