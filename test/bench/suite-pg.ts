@@ -68,7 +68,7 @@ export async function pgWire(
     for (let run = 0; run < runs; run++) {
       for (const peer of reads ? readable : peers) {
         const { name, pgPort } = peer.server
-        const table = reads ? 'filled' : `${work}_${connections}_${run}`
+        const table = reads ? 'filled' : `${work.replace(' ', '_')}_${connections}_${run}`
         if (!reads) await create(peer, table)
         const load: PgLoad = { port: pgPort, table, work, rows: count, connections }
         if (run === 0 && work === 'points') await runModule('./pg-load.js', load, () => {})

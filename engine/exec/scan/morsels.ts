@@ -220,10 +220,10 @@ class WholePart implements Run {
   #list(): ScanMorsel[] {
     const handle = this.#access.open(this.#part, this.#version)
     const removed = { address: marksOf(this.#version, this.#part.id), transaction: this.#transaction }
-    return Array.from(
-      { length: handle.pageCount },
-      (_, page) => new PageMorsel(this.#access, handle, page, this.sorted, removed),
-    )
+    const morsels: ScanMorsel[] = []
+    for (let page = 0; page < handle.pageCount; page++)
+      morsels.push(new PageMorsel(this.#access, handle, page, this.sorted, removed))
+    return morsels
   }
 }
 

@@ -46,12 +46,12 @@ export function runInEngine(
   // Rows of INSERT .. SELECT are deferred until COMMIT like those of INSERT .. VALUES.
   const waits = pg.status === 'T' || hasDraft(pg)
   const gathers = parsed.statement.kind === 'insert' && (waits || isReturning(parsed)) && !isUpsert(pg, parsed)
-  const requested: ExecuteOptions = {
-    ...executeOptions(pg, options, running),
-    parsed,
-    ...(inParts ? { timeoutMs: 0 } : {}),
-    ...(gathers ? { into: (tableId, batch) => gather(pg, tableId, batch) } : {}),
-  }
+  const whole: ExecuteOptions = { ...executeOptions(pg, options, running), parsed }
+  const requested: ExecuteOptions = gathers
+    ? { ...whole, into: (tableId, batch) => gather(pg, tableId, batch) }
+    : inParts
+      ? { ...whole, timeoutMs: 0 }
+      : whole
   const outcome = (result: StatementResult): RowCursor | string | Promise<never> =>
     outcomeOf(pg, parsed, options, { result, gathers, part })
   if (part === null) return andThen(pg.engine.run(parsed.text, requested), outcome)
