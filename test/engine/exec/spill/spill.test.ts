@@ -1,7 +1,8 @@
 // Goal: operators that outgrow their memory return the same rows, in the same order, as with enough memory.
 // Method: random statements over random tables, run with enough memory and with so little that the operator partitions
-// its rows, at the smallest limit several times. Sums of doubles may differ in the last digits, since the rows are added
-// in another order.
+// its rows. In another run operators are told at random times to spill, also after their first rows and within
+// partitions, so that these are partitioned again. Sums of doubles may differ in the last digits, since the rows are
+// added in another order.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -186,18 +187,21 @@ describe('the result is that of an operator with enough memory', () => {
     test(name, () => {
       const random = createRandom(name.length * 31 + 5)
       let created = 0
-      for (let run = 0; run < runs(30, 5); run++) {
+      for (let run = 0; run < runs(20, 3); run++) {
         const sql = make(random)
         const query = queryOfText(sql, database)
         const tables = tablesOf(query, database)
         const expected = runQuery(database.bench, query, tables).rows
-        for (const memoryLeft of limits) {
+        const heapState = () => (random.chance(0.1) ? 'crowded' : 'free') as 'crowded' | 'free'
+        for (const shortage of [{ heapState }, ...limits.map((memoryLeft) => ({ memoryLeft }))]) {
           const files = countedFiles()
           const { temporary } = files
           try {
-            expectSame(runQuery(database.bench, query, tables, { temporary, memoryLeft }).rows, expected)
+            expectSame(runQuery(database.bench, query, tables, { temporary, ...shortage }).rows, expected)
           } catch (error) {
-            throw new Error(`${sql} with ${memoryLeft} bytes: ${error instanceof Error ? error.message : error}`)
+            throw new Error(
+              `${sql} with ${Object.entries(shortage)}: ${error instanceof Error ? error.message : error}`,
+            )
           }
           created += files.created()
         }
