@@ -1,0 +1,50 @@
+// Goal: the catalog tells readers of Iceberg tables where the store is; keys only when a second pair is configured for it,
+// and never the server's own.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { openLake } from '../../deploy/lake.js'
+import { loadSettings } from '../../deploy/settings/settings.js'
+
+const root = mkdtempSync(join(tmpdir(), 'penstock-lake-'))
+afterAll(() => rmSync(root, { recursive: true }))
+
+const store = {
+  'object.store.url': 's3://history/lake',
+  'object.store.access.key.id': 'OWN',
+  'object.store.secret.access.key': 'own secret',
+}
+
+function configOf(set: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const assignments = Object.entries(set).map(([key, value]) => `${key}=${value}`)
+  return openLake(loadSettings({ file: null, environment: {}, assignments }).values, root).config
+}
+
+test('region and path style are told, an endpoint only if there is one, and no keys', () => {
+  expect(configOf(store)).toEqual({
+    ...{ 's3.region': 'us-east-1', 'client.region': 'us-east-1', 's3.path-style-access': 'false' },
+  })
+  const elsewhere = { 'object.store.s3.endpoint': 'http://127.0.0.1:9100', 'object.store.s3.region': 'eu-west-1' }
+  expect(configOf({ ...store, ...elsewhere })).toEqual({
+    ...{ 's3.endpoint': 'http://127.0.0.1:9100', 's3.region': 'eu-west-1', 'client.region': 'eu-west-1' },
+    's3.path-style-access': 'true',
+  })
+  expect(configOf({ 'object.store.url': 'file:///mnt/lake' })).toEqual({})
+  expect(configOf({})).toEqual({})
+})
+
+test('a second pair of keys is handed out, the own one and half of a pair are refused', () => {
+  const vend = { 'lake.credentials.vend': 'static', 'lake.credentials.access.key.id': 'READER' }
+  const pair = { ...vend, 'lake.credentials.secret.access.key': 'reader secret' }
+  expect(configOf({ ...store, ...pair })).toMatchObject({
+    's3.access-key-id': 'READER',
+    's3.secret-access-key': 'reader secret',
+  })
+  expect(() => configOf({ ...store, ...vend })).toThrow('lake.credentials.vend is static, but')
+  expect(() => configOf({ ...store, ...pair, 'lake.credentials.access.key.id': 'OWN' })).toThrow(
+    'lake.credentials.access.key.id is the key of the server',
+  )
+  expect(() => configOf({ ...store, 'lake.credentials.vend': 'sts' })).toThrow(/off, static/)
+})
