@@ -212,6 +212,24 @@ export async function metricsText(signal: AbortSignal): Promise<string> {
   return response.ok ? response.text() : ''
 }
 
+/** Values that the console keeps in the server, with the version that a change must name. */
+export async function preferences(): Promise<{ readonly version: number; readonly values: JsonObject }> {
+  const response = await request('../settings')
+  const answer = objectIn(await response.text())
+  const values = answer['preferences']
+  return { version: asNumber(answer['preferences.version']), values: isObject(values) ? values : {} }
+}
+
+/** Merges values into the preferences; `problem` is empty if they are stored. */
+export async function storePreferences(
+  version: number,
+  values: JsonObject,
+): Promise<{ readonly status: number; readonly problem: string }> {
+  const response = await request(`../settings?version=${version}`, { method: 'POST', body: JSON.stringify(values) })
+  const text = await response.text()
+  return { status: response.status, problem: response.ok ? '' : asText(objectIn(text)['error'], text) }
+}
+
 export interface Warning {
   readonly tag: string
   readonly warning: string

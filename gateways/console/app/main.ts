@@ -5,6 +5,7 @@ import { serverVersion } from './api.js'
 import { button, byId, errorText, makeSplitter, notify, show } from './dom.js'
 import { openImport } from './importer.js'
 import { LivePage } from './live.js'
+import { openSavedQueries } from './saved-queries.js'
 import { Schema, type Table } from './schema.js'
 import { SchemaTree } from './schema-tree.js'
 import { openSignIn } from './sign-in.js'
@@ -40,6 +41,11 @@ async function open(): Promise<void> {
       workspace.editor.insert(text)
     },
     details: (table) => void openDetails(table, schema, forms),
+  })
+  openSavedQueries({
+    user: () => byId('who-name', HTMLElement).textContent ?? '',
+    current: () => workspace.statement,
+    open: (sql) => workspace.open(sql),
   })
   const live = new LivePage()
   const reload = async (): Promise<void> => {

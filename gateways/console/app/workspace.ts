@@ -91,6 +91,11 @@ export class Workspace {
     paintHistory((sql) => this.open(sql))
   }
 
+  /** The selection, or the statement at the cursor; empty if there is none. */
+  get statement(): string {
+    return this.editor.selection?.text.trim() ?? statementAt(this.editor.text, this.editor.cursor)?.text ?? ''
+  }
+
   // Running --------------------------------------------------------------------------------------------------------
 
   /** Runs the selection, or the statement at the cursor. */
