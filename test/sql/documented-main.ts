@@ -3,8 +3,9 @@
 // begins with the demo tables alone. Prints each refused statement with its error.
 //
 // Unless `--all` is given, some refused statements are counted only: syntax diagrams, incomplete statements, statements
-// of the commercial edition of the documented product, and those that need a table, column or file that the document
-// does not create.
+// of other products and of the commercial edition of the documented one, those that the document itself shows as errors,
+// those that need a table, column or file that the document does not create, and those of which docs/compatibility.md
+// says why they are refused.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -13,7 +14,16 @@ import { splitStatements } from '../../deploy/cli/sql-answer.js'
 import { TestServer } from '../support/server.js'
 import { repositoryRoot } from '../support/source-tree.js'
 
-type Kind = 'carried out' | 'refused' | 'not a statement' | 'paid version' | 'missing name'
+type Kind =
+  | 'carried out'
+  | 'refused'
+  | 'not a statement'
+  | 'paid version'
+  | 'missing name'
+  | 'other product'
+  | 'other table'
+  | 'error by intent'
+  | 'listed'
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -32,9 +42,41 @@ const paid = new RegExp(
   'i',
 )
 
+/** Words that begin a statement here or in the documented product. */
+const verbs = new Set([
+  ...['SELECT', 'WITH', 'DECLARE', 'VALUES', 'INSERT', 'UPDATE', 'DELETE', 'MERGE', 'COPY', 'CREATE', 'ALTER', 'DROP'],
+  ...['TRUNCATE', 'RENAME', 'REFRESH', 'SHOW', 'DESCRIBE', 'EXPLAIN', 'SET', 'RESET', 'BEGIN', 'COMMIT', 'ROLLBACK'],
+  ...['CHECKPOINT', 'SNAPSHOT', 'BACKUP', 'CANCEL', 'VACUUM', 'REINDEX', 'COMPILE', 'LATEST', 'GRANT', 'REVOKE'],
+])
+const otherProduct = /\bmindsdb\b|\bquestdb\(|\bENGINE ?=|'connector' ?=|^CREATE DATABASE|^SHOW DATABASES/i
+/** What the document says beside a statement that it shows as wrong. */
+const byIntent = /-- *(ERROR|Error)|will NOT work|won't work|too short|into a 4 bit/
+/** The tables of a document have the names of others here, with other columns, partitions or contents. */
+const otherTable =
+  /already exists|type is already|row value count|multiple of partition size|'yyyy-MM-dd' expected|inconvertible value|volume alias|as a table has a TTL|must appear in GROUP BY|leads out of its directory/
+
+/** Refused statements with the text of their row in docs/compatibility.md. */
+const listed: readonly (readonly [statement: RegExp, row: string])[] = [
+  [/\bLIVE VIEW\b|\blive_views\(/i, 'CREATE LIVE VIEW'],
+  [/^CREATE MATERIALIZED VIEW/i, 'CREATE MATERIALIZED VIEW with GROUP BY'],
+  [/^COPY\b/i, 'COPY over HTTP'],
+  [/^BACKUP\b|\bbackups\(\)/i, 'BACKUP'],
+  [/\bPARQUET ?\(|CONVERT PARTITION .* WITH \(/is, '`PARQUET(..)` of a column'],
+  [/#X[A-Z]{3}\b|tick_calendars\(/, 'exchange calendars'],
+  [/\bWINDOW JOIN\b.*\bRANGE BETWEEN \w+\./is, 'WINDOW JOIN with bounds from columns'],
+  [/\bSTORAGE POLICY\b/i, 'a storage policy beside TTL'],
+  [/^COMPILE VIEW\b/i, 'COMPILE VIEW'],
+  [/\bREBASE WAL\b/i, 'REBASE WAL'],
+  [/\bcancel_query\(/i, '`cancel_query()`'],
+]
+
 /** An empty line before a word that begins a statement. */
 const beginOfStatement =
   /\n\s*\n(?=(?:\s*--[^\n]*\n)*\s*(?:SELECT|CREATE|ALTER|INSERT|DROP|DECLARE|WITH|SHOW|UPDATE)\b)/i
+
+const compatibility = readFileSync(join(repositoryRoot, 'docs/compatibility.md'), 'utf8')
+for (const [, row] of listed)
+  if (!compatibility.includes(row)) throw new Error(`docs/compatibility.md has no row of ${row}`)
 
 const counts = new Map<Kind, number>()
 const server = new TestServer()
@@ -119,8 +161,9 @@ async function dropAll(): Promise<void> {
 
 /** Null when the statement was carried out, else its error. A document's own table takes the place of the demo's. */
 async function run(statement: string): Promise<string | null> {
-  const [, made] = /^\s*create table (?:if not exists )?['"]?(\w+)/i.exec(withoutComments(statement)) ?? []
-  if (made !== undefined) await server.exec(`drop table if exists "${made}" cascade`)
+  const [, what, made] =
+    /^\s*create (table|view|materialized view) (?:if not exists )?['"]?(\w+)/i.exec(withoutComments(statement)) ?? []
+  if (made !== undefined) await server.exec(`drop ${what} if exists "${made}"${what === 'view' ? '' : ' cascade'}`)
   const { body, status } = await server.exec(statement)
   return status === 200 && body.error === undefined ? null : (body.error ?? `status ${status}`)
 }
@@ -132,6 +175,14 @@ function kindOf(statement: string, error: string): Kind {
     return 'not a statement'
   if (/\b(tableName|columnName|tab_name|viewName|userName|groupName)\b/.test(text)) return 'not a statement'
   if (paid.test(text)) return 'paid version'
+  if (otherProduct.test(text)) return 'other product'
+  if (byIntent.test(statement)) return 'error by intent'
+  if (
+    !verbs.has(first) &&
+    /unexpected token|expected|too few|requires arguments|unknown function|must return/i.test(error)
+  )
+    return 'not a statement'
+  if (listed.some(([pattern]) => pattern.test(text))) return 'listed'
   if (/does not exist|Invalid column|not found|no such|unknown table/i.test(error)) return 'missing name'
-  return 'refused'
+  return otherTable.test(error) ? 'other table' : 'refused'
 }
