@@ -4,8 +4,8 @@
 // passed on without a copy. A block has at most `blockBytesMax` bytes unless a single line is longer.
 //
 // A line break within a quoted value does not end the line, so the cutter waits for the closing quote. If the line
-// then exceeds `lineBytesMax`, the opening quote is taken for an ordinary character, and the lines after it are cut at
-// every line break as usual (engine/lines/line-ends.ts).
+// then exceeds `lineBytesMax`, the opening quote is taken for an ordinary character: the line ends at its first line
+// break, and cutting resumes after it by the same rules (engine/lines/line-ends.ts).
 //
 // Invariants:
 //   1. The held bytes begin at the start of a line and exceed blockBytesMax by at most one line.

@@ -1,6 +1,6 @@
-// Builds columns in the engine's format from the values of a dump. A builder holds the rows of one batch; append()
-// returns false when the value does not fit the column's type, and undo() removes the last value, so that a row is
-// added as a whole.
+// Builds columns in the engine's format from the values of a dump, one builder for each column of a table. A builder
+// holds the values of one batch of rows. append() returns false when a value does not fit the column's type; undo() of
+// the builders before it then removes the values of the incomplete row.
 
 import { isUtf8 } from 'node:buffer'
 import type { PackedColumn } from '../../engine/engine.js'

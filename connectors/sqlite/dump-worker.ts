@@ -1,5 +1,6 @@
-// Worker that decodes one dump. sqlite-parser and the scanner run on their own thread, so that no statement, however
-// long, blocks the server. The worker blocks while a table is created, because its rows need the ids of the columns.
+// Thread that decodes one SQLite dump: it divides the text into statements and parses each, so that no statement,
+// however long, blocks the server. The thread waits while the main thread creates a table, because the rows that follow
+// need the ids of the table's columns.
 
 import { type MessagePort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { DumpDecoder, DumpError } from './dump-decoder.js'

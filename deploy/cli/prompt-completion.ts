@@ -1,5 +1,6 @@
-// Completion at the prompt: the same as in the console, with tables, columns and words of the server. Lists are fetched when
-// they are first needed, and again after half a minute.
+// Completion at the prompt, by the same rules as in the console: names of tables and columns, functions and SQL
+// keywords, all of which the server lists. The lists are fetched when they are first needed, and again after half a
+// minute.
 
 import { type CompletionInput, complete } from '../../gateways/common/sql-completion.js'
 import { literal } from '../../gateways/common/sql-text.js'

@@ -1,14 +1,16 @@
 // Decodes the blocks of a line-protocol request into staged batches, the uncommitted rows of each table in columns. The
 // template kernel (kernels/ilp.ts) decodes lines that have the form of earlier ones; a general parser decodes the rest.
-// The writer calls, for each request:
+// The writer calls, for each request, begin() once, block() for each block of lines, and result(); then release(), when
+// the rows are stored or discarded.
 //
-//   begin() block()* then result(), and release() when the rows are stored or discarded
-//   block() may pause: the rows must then be stored and released before goOn() decodes the rest of the block
+// Bad lines, by kind of request:
 //
-// An atomic request stops at the first bad line, or continues to report all of them, and its caller discards
-// everything. A partial request (`accept_partial` over HTTP) skips the bad lines, and stores the others together. A
-// request that is not atomic (line protocol over TCP) keeps the rows before a bad line, and continues after it only if
-// bad lines are to be skipped. It pauses when its rows fill their memory budget.
+//   atomic       the caller stores nothing. Decoding stops at the first bad line, or, if the request asks for a list of
+//                all bad lines, goes on only to find them
+//   partial      (`accept_partial` over HTTP) bad lines are skipped, the others are stored together
+//   not atomic   (line protocol over TCP) rows before a bad line are stored; decoding continues after it only if bad
+//                lines are to be skipped. block() of such a request pauses when its rows fill their memory budget: the
+//                caller stores and releases them, and calls goOn(), which decodes the rest of the block
 //
 // A rejected request leaves its new symbols in the dictionary (see dictionary.ts) and nothing else.
 

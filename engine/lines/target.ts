@@ -5,7 +5,7 @@
 // chunk, so rows stay in line order. While the kernel runs, the template holds the row count; sync() copies it to the
 // chunk, resume() back to the template.
 //
-// Invariant: after sync(), a column of the active shape is filled up to the chunk's row count.
+// Invariant: after sync(), each column that the active template writes is filled up to the chunk's row count.
 
 import { assert, nonNull } from '../base/assert.js'
 import {

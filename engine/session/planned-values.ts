@@ -1,6 +1,7 @@
-// Rows of queries that run while a statement is planned, because they decide its columns: the values of PIVOT. Planning
-// cannot wait, so it ends with NotReadyError while such a query runs, and is repeated. Each planning runs its queries
-// once, so it sees all rows that were acknowledged before.
+// Runs queries during planning. The values of PIVOT may come from a query, and the plan's columns depend on them.
+// Planning is synchronous: it starts the query and throws NotReadyError, and its caller plans the statement again when
+// the query has ended; the second attempt finds the rows here. Every new request runs the query again, so it sees all
+// rows that were acknowledged before it.
 
 import type { Session } from '../api/session.js'
 import { NotReadyError, SqlError } from '../base/errors.js'

@@ -1,11 +1,13 @@
 // `node dist/test/crash/log-damage.js [--rows all | short]`: damages or removes parts of the write-ahead log, in every
-// way that users or disks do, and checks what the server reports. A table in this file lists the kinds of damage.
+// way that users or disks do, and checks what the server reports. A table in this file lists the kinds of damage;
+// `short` tries a few of them.
 //
-// Method: a root folder whose log has four segments, each of a server that was killed or, the last one, stopped
-// cleanly, with 40 rows each, one request per row. Each row of the table damages a copy of it. Expected: `check`
+// Method: the log of a root folder gets four segments of 40 rows, one request per row: the server is killed after each
+// of the first three, and stopped cleanly after the last. Each kind damages a copy of that folder. Expected: `check`
 // reports the damage before the start; the server starts; all rows outside of the damage exist, in order. If rows may
-// be missing, `/warnings`, the metric, the pessimistic health checks of both ports and `check` report it, also after
-// another restart, until the side files in db/wal/aside are removed. If none is missing, none of them reports anything.
+// be missing, `/warnings`, a metric, `check` and the health checks of both ports (with the setting that makes warnings
+// unhealthy) report it, also after another restart, until somebody removes the damaged bytes that the server has kept
+// in db/wal/aside. If no row is missing, none of them reports anything.
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'

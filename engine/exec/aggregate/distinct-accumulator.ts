@@ -1,12 +1,14 @@
 // Accumulator of count_distinct(). It gives each distinct value an id, in order of appearance (batch/key-codes.ts), and
 // then counts in one of two ways.
 //
-//   one group   an array by id stores in which round the value was last counted; reset() begins the next round
+//   one group   an array holds, for each id, the number of the round in which the value was last counted, so that a
+//               value counts once in a round; reset() begins the next round without clearing the array
 //   by group    each pair of group and value gets an id, too; each new pair adds one to the count of its group
 //
 // The planner turns count_distinct() into a nested aggregation where possible (sql/plan/separate-aggregates.ts). This
-// accumulator serves the other cases: SAMPLE BY, which resets it after each time bucket, and inputs that must not be
-// read twice. If there are few distinct values, their ids are reused for the next bucket.
+// accumulator serves the other cases: SAMPLE BY, which resets it after each time bucket, and inputs that can be read
+// only once, while the nested aggregation would read them twice. Values keep their ids from one bucket to the next,
+// unless there are many.
 
 import { assert } from '../../base/assert.js'
 import { storageOf } from '../../types/column-types.js'

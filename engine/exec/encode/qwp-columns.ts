@@ -2,9 +2,9 @@
 // clients, DATE has an encoding byte like other timestamps, timestamps are never compressed, and NULLs are always
 // marked in the bitmap.
 //
-// take() finds the NULLs of a batch and returns the parts of its columns with their sizes; put() of each part then
-// writes it to the output block. Columns without NULLs are copied once, others are compacted by a kernel. Types that
-// QWP lacks are sent as text.
+// Encoding a batch has two steps. take() finds the NULLs and returns, for each column, its size in the message and a
+// function put(), so that the output block can be allocated; put() then writes the column there. Columns without NULLs
+// are copied once, others are compacted by a kernel. Types that QWP lacks are sent as text.
 
 import { assert } from '../../base/assert.js'
 import { nullKinds } from '../../kernels/parquet.js'

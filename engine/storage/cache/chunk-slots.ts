@@ -5,12 +5,14 @@
 //
 //   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions |
 //               6 not 0: new chunks probably evict others | 7 address of the page checks (page-checks.ts) |
-//               8 clock of requests: bytes requested while the cache was full, in steps of 64 KiB |
+//               8 bytes requested while the cache was full, in steps of 64 KiB: the clock by which reuse is measured |
 //   shard       (shardCount times) 0 lock (memory/thread-lock.ts) | 1 first free slot + 1 | 16.. buckets: slot + 1
-//   slot        (16 words) 0 state | 1 pins | 2 lives left | 3 loading thread | 4 part id low | 5 part id high |
-//               6 column id | 7 page | 8 chunk address | 9 next slot + 1 | 10 slot of the chunk this one depends on + 1 |
-//               11 lives granted on reuse | 12 not 0: the chunk is in memory borrowed from the memtables
-//   pin counts  u16 per slot: how many pins that thread holds on it
+//   slot        (16 words) 0 state | 1 pins | 2 lives left: passes of the clock hand that the page survives |
+//               3 loading thread | 4, 5 id of the part (data file), low and high word | 6 column id | 7 page |
+//               8 chunk address | 9 next slot + 1 | 10 slot of the chunk this one depends on + 1 |
+//               11 lives that the page gets when it is used again |
+//               12 not 0: the chunk is in memory borrowed from the memtables
+//   pin counts  an array for each thread, u16 per slot: how many of the slot's pins the thread holds
 //
 // A chunk in memory is a 64-byte header {slot u32} followed by the data. Users hold the address of the data.
 

@@ -1,6 +1,6 @@
 // Goal: the WebAssembly kernel that decodes Parquet pages written by other programs agrees with the reference
 // implementation, for valid and for arbitrary input, and never writes outside of its targets. Method: encoded values
-// with randomly changed bytes, and random bytes, in one shared memory.
+// with randomly changed bytes, and random bytes, between guard bytes in the shared memory, which must not change.
 
 import fc from 'fast-check'
 import { compressSync } from 'snappy'

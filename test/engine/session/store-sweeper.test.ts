@@ -1,6 +1,6 @@
-// Goal: an object is removed when nothing has named it for the whole grace period, and never otherwise: not when it is
-// named again, not while what an Iceberg table names is unknown, not by a server that is not the owner, and not earlier
-// because of a restart.
+// Goal: an object of the object store is removed when no manifest and no Iceberg metadata has referred to it for the
+// whole grace period, and never otherwise: not when something refers to it again, not while the metadata of an Iceberg
+// table cannot be read, not by a server that does not own the prefix of the store, and not earlier because of a restart.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// The type ColumnFunction: how a SQL function is evaluated for a whole vector instead of row by row. A function of the
-// tables below engine/sql/functions may have one as `column`, beside `eval`, which evaluates one row.
+// The type ColumnFunction: how a SQL function is evaluated for a whole vector instead of row by row. SQL functions are
+// defined in the folders of engine/sql/functions, by tables with one entry for each; an entry may have a ColumnFunction
+// as `column`, beside `eval`, which evaluates one row.
 //
 // To add a function:
 //   1. Add its entry to the table of its family (engine/sql/functions): name, argument types, result type, `eval`.
@@ -10,8 +11,9 @@
 //   5. Any other function that must be fast has a `column`, in this folder, that plans a loop over vectors for a call.
 //
 // No other file changes. The executor (engine/exec/expression/expression.ts) does what all functions need: it evaluates
-// calls of constants once, and calls of a dictionary-encoded argument once per dictionary entry; it evaluates arguments
-// to vectors, decodes symbols, allocates the result, and calls `eval` for rows that the loop does not handle.
+// calls whose arguments are constants once, and calls of a dictionary-encoded argument once per dictionary entry; it
+// evaluates arguments to vectors, decodes symbols, allocates the result, and calls `eval` for rows that the loop does
+// not handle.
 
 import type { Kernels } from '../../../kernels/load.js'
 import type { SharedMemory } from '../../../memory/shared-memory.js'

@@ -1,6 +1,7 @@
-// Goal: dictionary-encoded strings of parts give the same results as plain strings in memory. Method: one table in
-// parts, one in memory, with NULL, empty and non-ASCII strings; queries that evaluate an expression once per dictionary
-// entry, group by strings, gather them after a filter, or apply an expression that fails for some strings.
+// Goal: dictionary-encoded strings, which are read from data files (parts), give the same results as plain strings in
+// memory. Method: the same rows in a table on disk and in one in memory, with NULL, empty and non-ASCII strings;
+// queries that evaluate an expression once per dictionary entry, group by strings, gather them after a filter, or apply
+// an expression that fails for some strings.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

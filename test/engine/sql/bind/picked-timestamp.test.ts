@@ -1,5 +1,6 @@
-// Goal: in the result of max(ts), min(ts), first(ts) or last(ts) alone, where ts is a table's designated timestamp,
-// that column is the designated timestamp; over a sub-query or a join, or next to other columns, there is none.
+// Goal: `select max(ts) from t`, where ts is the designated timestamp (the time column by which a table is ordered),
+// has a result whose only column is its designated timestamp; so have min, first and last. A result of several columns,
+// or over a sub-query or a join, has none.
 
 import { expect, test } from 'vitest'
 import { MemoryDatabase } from '../../../support/memory-database.js'
