@@ -106,7 +106,8 @@ export class PagedRows {
       return
     }
     const answer = await execute(this.#ordered(), { limit: this.#pageRows, signal: this.#abort.signal })
-    if (answer.kind !== 'rows') return
+    // Another order may have been chosen meanwhile.
+    if (answer.kind !== 'rows' || sorting !== this.#sorting) return
     this.#pages = new Map([[0, answer.rows]])
     this.onChange()
   }
