@@ -5,6 +5,7 @@
 // How the input is cut depends only on the table snapshot, and the result of a chunk only on the chunk. So a query over
 // the same snapshot returns the same bits with any number of threads.
 
+import { assert } from '../../base/assert.js'
 import { isShortage } from '../../base/errors.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan, Query } from '../../sql/plan/plan.js'
@@ -286,6 +287,7 @@ export class CoordinatorRun {
 
   #morsel(chunk: number): 'working' | 'waiting' {
     const { worker } = this.#work
+    const isSent = worker.inPart === true
     const result = this.#workAt(chunk)
     if (result === 'waiting') return result
     if (!this.#invited) this.#invite()
@@ -294,6 +296,11 @@ export class CoordinatorRun {
     this.#longestMs = Math.max(this.#longestMs, this.#parallelism.nowMs() - this.#chunkStartedMs)
     if (this.#queue.finish(chunk, result)) this.#own.add(result)
     else worker.recycle(result)
+    if (isSent) {
+      // Its rows are on their way to the client: it must not be withdrawn and computed again.
+      const isMerged = this.#mergeNext()
+      assert(isMerged, 'a chunk that has been sent is the next to be merged')
+    }
     return 'working'
   }
 
