@@ -18,6 +18,7 @@ import {
   closeSync,
   constants,
   existsSync,
+  linkSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -64,6 +65,10 @@ const socketPathBytesMax = 100
 /** Sockets left by failed starts. */
 const socketPattern = /^server\.[0-9a-f]{8}\.sock$/
 const lockPattern = /^server\.(\d+)\.lock$/
+/** Left by starts that were killed. */
+const unfinishedPattern = /^server\.[0-9a-f]{8}\.lock\.new$/
+/** The file system has no hard links. */
+const linkless = new Set(['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK'])
 /** The folder rejects new files, although db/ in it may be usable. */
 const unwritable = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM'])
 
@@ -205,19 +210,38 @@ async function claim(root: string, own: Holder, options: LockOptions): Promise<n
     if (found !== null) await awaitDeath(root, own, found, options)
     const number = (found?.number ?? 0) + 1
     try {
-      writeFileSync(lockPath(root, number), `${JSON.stringify(own)}\n`, { flag: 'wx' })
+      createWhole(root, lockPath(root, number), `${JSON.stringify(own)}\n`)
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code ?? ''
-      if (code === 'EEXIST') continue
+      if (code === 'EEXIST' || code === 'ENOENT') continue
       if (!unwritable.has(code)) throw error
       rmSync(lockPath(root, number), { force: true })
       return null
     }
     if (newest(root)?.number === number) {
       for (const older of numbers(root)) if (older < number) rmSync(lockPath(root, older), { force: true })
+      for (const name of readdirSync(root)) if (unfinishedPattern.test(name)) rmSync(join(root, name), { force: true })
       return number
     }
     rmSync(lockPath(root, number), { force: true })
+  }
+}
+
+/**
+ * Creates a file that no process ever sees without its content, even if this one is killed: the next start would have to
+ * wait for a holder of which it knows nothing. Throws EEXIST if the file exists, and ENOENT if another start, which has the
+ * lock now, has cleaned up.
+ */
+function createWhole(root: string, path: string, content: string): void {
+  const unfinished = join(root, `server.${randomBytes(4).toString('hex')}.lock.new`)
+  writeFileSync(unfinished, content, { flag: 'wx' })
+  try {
+    linkSync(unfinished, path)
+  } catch (error) {
+    if (!linkless.has((error as NodeJS.ErrnoException).code ?? '')) throw error
+    writeFileSync(path, content, { flag: 'wx' })
+  } finally {
+    rmSync(unfinished, { force: true })
   }
 }
 
