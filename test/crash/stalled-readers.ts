@@ -50,6 +50,8 @@ const kinds: readonly Kind[] = [
 interface Reading {
   readonly bytes: number
   readonly hash: string
+  /** The last bytes, which tell of an error. */
+  readonly end: string
 }
 
 /** A client that does not read before it is told to. */
@@ -79,6 +81,7 @@ class Reader {
   async read(): Promise<Reading> {
     const hash = createHash('sha1')
     let bytes = 0
+    let end = ''
     let head: Buffer | null = this.kind === 'pg' ? null : Buffer.alloc(0)
     const ready = Buffer.from('5a0000000549', 'hex')
     for await (const chunk of this.#socket as AsyncIterable<Buffer>) {
@@ -92,12 +95,13 @@ class Reader {
       }
       // Chunk sizes of HTTP differ from reading to reading; of JSON the times at its end, too.
       bytes += body.length
+      end = JSON.stringify(chunk.subarray(-300).toString('latin1'))
       hash.update(body)
       if (this.kind === 'pg' && chunk.subarray(-6).equals(ready)) break
     }
     if (this.#failure !== null) throw this.#failure
     this.#socket.destroy()
-    return { bytes, hash: hash.digest('hex') }
+    return { bytes, hash: hash.digest('hex'), end }
   }
 }
 
@@ -217,11 +221,11 @@ async function readOn(
   for (const kind of kinds) {
     const usual = await (await Reader.open(kind, httpPort, pgPort)).read()
     for (const reader of readers.filter((candidate) => candidate.kind === kind.name)) {
-      const reading = await reader.read().catch((error: unknown) => ({ bytes: -1, hash: String(error) }))
+      const reading = await reader.read().catch((error: unknown) => ({ bytes: -1, hash: '', end: String(error) }))
       // Of JSON over HTTP the sizes of chunks and the times at the end differ.
       const same =
         kind.name === 'pg' ? reading.hash === usual.hash : Math.abs(reading.bytes - usual.bytes) < usual.bytes / 500
-      if (!same) fail(`a reader of ${kind.name} got ${reading.bytes} bytes for ${usual.bytes} [${reading.hash}]`)
+      if (!same) fail(`a reader of ${kind.name} got ${reading.bytes} bytes for ${usual.bytes} [end=${reading.end}]`)
     }
   }
 }

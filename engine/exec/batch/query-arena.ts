@@ -76,6 +76,12 @@ export class QueryArena {
     return new QueryArena(this.memory, this.#allocator, undefined, this.#account, this)
   }
 
+  /**
+   * For work ahead of what is sent next, which can be given up: it leaves the reserve, even if the query has sent rows, so
+   * that the rest of the result can be sent.
+   */
+  isAhead = false
+
   /** Notes that the query has sent rows, so it can no longer be restarted. */
   begun(): void {
     this.#account.begun = true
@@ -140,8 +146,8 @@ export class QueryArena {
 
   #admit(bytes: number): void {
     const { bytes: held, bytesMax, begun } = this.#account
-    if (begun) return
-    if (held + bytes > bytesMax) throw new ResourceError('others wait for memory [budget=queries]', 'memory')
+    if (begun && !this.isAhead) return
+    if (!begun && held + bytes > bytesMax) throw new ResourceError('others wait for memory [budget=queries]', 'memory')
     const used = this.#allocator.used(budgets.queries)
     const reserve = this.limit / reserveParts
     if (used + bytes > this.limit - (bytes > modestBytes ? reserve : reserve / 2))

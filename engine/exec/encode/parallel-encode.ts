@@ -228,6 +228,8 @@ class MorselWorker implements ChunkWorker {
     this.#abandon()
     const { context, columns } = this.#output
     const next = morsel === this.#merged
+    this.#work.isAhead = !next
+    this.#retained.isAhead = !next
     const skipped = next ? this.#written : 0
     this.#isDirect = next && this.#direct !== null
     this.#encoder =
