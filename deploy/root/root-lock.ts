@@ -212,7 +212,7 @@ async function claim(root: string, own: Holder, options: LockOptions): Promise<n
     try {
       createWhole(root, lockPath(root, number), `${JSON.stringify(own)}\n`)
     } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code ?? ''
+      const code = codeOf(error)
       if (code === 'EEXIST' || code === 'ENOENT') continue
       if (!unwritable.has(code)) throw error
       rmSync(lockPath(root, number), { force: true })
@@ -227,6 +227,10 @@ async function claim(root: string, own: Holder, options: LockOptions): Promise<n
   }
 }
 
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : ''
+}
+
 /**
  * Creates a file that no process ever sees without its content, even if this one is killed: the next start would have to
  * wait for a holder of which it knows nothing. Throws EEXIST if the file exists, and ENOENT if another start, which has the
@@ -238,7 +242,7 @@ function createWhole(root: string, path: string, content: string): void {
   try {
     linkSync(unfinished, path)
   } catch (error) {
-    if (!linkless.has((error as NodeJS.ErrnoException).code ?? '')) throw error
+    if (!linkless.has(codeOf(error))) throw error
     writeFileSync(path, content, { flag: 'wx' })
   } finally {
     rmSync(unfinished, { force: true })
