@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type EngineOptions, type LakeStatistics, storePlace } from '../engine/engine.js'
-import type { Metric } from '../gateways/common/metric.js'
+import { type Metric, reportedMetric } from '../gateways/common/metric.js'
 import { type Settings, SettingsError } from './settings/settings.js'
 
 export interface ServerLake {
@@ -82,18 +82,7 @@ function vendedKeys(settings: Settings): Record<string, string> {
 }
 
 function lakeMetrics(statisticsOf: () => LakeStatistics | null): Metric[] {
-  const metric = (
-    name: string,
-    type: Metric['type'],
-    description: string,
-    read: (statistics: LakeStatistics) => number,
-  ): Metric => ({
-    ...{ name: `svc_lake_${name}`, type, description },
-    read: () => {
-      const statistics = statisticsOf()
-      return statistics === null ? 0 : read(statistics)
-    },
-  })
+  const metric = reportedMetric('svc_lake', statisticsOf)
   return [
     metric(
       'waiting_tables',

@@ -18,7 +18,7 @@ import {
   type UploadStatistics,
   type VirtualRelation,
 } from '../engine/engine.js'
-import type { Metric } from '../gateways/common/metric.js'
+import { type Metric, reportedMetric } from '../gateways/common/metric.js'
 import type { RemoteFilesOptions } from '../pipeline/ingest.js'
 import { freeBytesMin } from './engine-options.js'
 import { openLake } from './lake.js'
@@ -229,35 +229,25 @@ function sweepWarnings(sweeps: SweepStatistics | null): string[] {
 }
 
 function sweepMetrics(sweepsOf: () => SweepStatistics | null): Metric[] {
+  const metric = reportedMetric('svc_object_store', sweepsOf)
   return [
-    {
-      name: 'svc_object_store_unnamed_objects',
-      type: 'gauge',
-      description: 'Objects of this root that nothing names any more and that are not removed yet.',
-      read: () => sweepsOf()?.unnamed ?? 0,
-    },
-    {
-      name: 'svc_object_store_removed_objects_total',
-      type: 'counter',
-      description: 'Objects removed because nothing had named them for the grace period.',
-      read: () => sweepsOf()?.removed ?? 0,
-    },
+    metric(
+      'unnamed_objects',
+      'gauge',
+      'Objects of this root that nothing names any more and that are not removed yet.',
+      ({ unnamed }) => unnamed,
+    ),
+    metric(
+      'removed_objects_total',
+      'counter',
+      'Objects removed because nothing had named them for the grace period.',
+      ({ removed }) => removed,
+    ),
   ]
 }
 
 function storeMetrics(stateOf: () => State, uploadsOf: () => UploadStatistics | null): Metric[] {
-  const upload = (
-    name: string,
-    type: Metric['type'],
-    description: string,
-    read: (figures: UploadStatistics) => number,
-  ): Metric => ({
-    ...{ name: `svc_object_store_${name}`, type, description },
-    read: () => {
-      const uploads = uploadsOf()
-      return uploads === null ? 0 : read(uploads)
-    },
-  })
+  const upload = reportedMetric('svc_object_store', uploadsOf)
   return [
     upload('waiting_parts', 'gauge', 'Parts that wait for their upload to the object store.', ({ waiting }) => waiting),
     upload('uploaded_parts_total', 'counter', 'Parts uploaded to the object store.', ({ uploaded }) => uploaded),

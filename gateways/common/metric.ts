@@ -11,6 +11,25 @@ export interface Metric {
   readonly read: () => number | readonly LabelledValue[] | readonly LabelledHistogram[]
 }
 
+/**
+ * Makes metrics of statistics that a part of the server reports now and then. They are 0 before its first report.
+ * `prefix`: of their names.
+ */
+export function reportedMetric<Statistics>(prefix: string, latest: () => Statistics | null) {
+  return (
+    name: string,
+    type: 'counter' | 'gauge',
+    description: string,
+    read: (statistics: Statistics) => number,
+  ): Metric => ({
+    ...{ name: `${prefix}_${name}`, type, description },
+    read: () => {
+      const statistics = latest()
+      return statistics === null ? 0 : read(statistics)
+    },
+  })
+}
+
 export interface LabelledValue {
   readonly labels: Readonly<Record<string, string>>
   readonly value: number

@@ -82,3 +82,11 @@ export function crossJoin(source: TableSource, position: number): Join {
 export function typeNamed(name: string, position: number): TypeName {
   return { position, name, text: name, parameters: [], unit: null, dimensions: 0 }
 }
+
+/** A text literal as a value of the type; any other expression as it is. */
+export function textAs(expression: Expression, type: string): Expression {
+  const { kind, position } = expression
+  return kind === 'string'
+    ? { kind: 'cast', position, operand: expression, type: typeNamed(type, position) }
+    : expression
+}

@@ -1,13 +1,13 @@
 // Rewrites the gap filling of TimescaleDB to SAMPLE BY: `select time_bucket_gapfill('1 hour', ts) h, sym, locf(avg(v)),
-// sum(v) from t where ts >= a and ts < b group by h, sym` becomes `select ts h, sym, avg(v), sum(v) from t where .. sample by
-// 1h from time_bucket('1 hour', a) to b fill(prev, null)`. Aggregates within locf() repeat the previous value of a key,
+// sum(v) from t where ts >= a and ts < b group by h, sym` becomes `select ts h, sym, avg(v), sum(v) from t where ..
+// sample by 1h from time_bucket('1 hour', a) to b fill(prev, null)`. Aggregates within locf() repeat the previous value of a key,
 // those within interpolate() are interpolated, all others are NULL in a bucket without rows.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'
 import type { Parameter } from '../catalog.js'
 import { expressionText } from '../parse/text.js'
-import { callOf, typeNamed } from '../rewrite/make-query.js'
+import { callOf, integerAt, textAs } from '../rewrite/make-query.js'
 import { stepText } from './interval-shift.js'
 import { hasNode, mapAggregates } from './map-syntax.js'
 
@@ -26,7 +26,7 @@ export function withGapfill(select: ast.Select, parameters: readonly Parameter[]
   if (select.sampleBy !== null || select.groupingSets !== undefined)
     throw new SqlError(`${bucketName}() needs a plain GROUP BY`, call.position)
   checkGroups(select, bucket)
-  const text = stepText(asInterval(width), parameters)
+  const text = stepText(textAs(width, 'interval'), parameters)
   if (text === null) throw new SqlError('a constant interval is expected', width.position)
   const bounds = boundsIn(select.where, time)
   const [from, to] = [start ?? bounds.from, finish ?? bounds.to]
@@ -40,8 +40,8 @@ export function withGapfill(select: ast.Select, parameters: readonly Parameter[]
     sampleBy: {
       position: call.position,
       interval: { position: width.position, count, unit: null },
-      from: callOf('time_bucket', [width, asTime(from)], from.position),
-      to: asTime(to),
+      from: callOf('time_bucket', [width, textAs(from, 'timestamp')], from.position),
+      to: textAs(to, 'timestamp'),
       fill: [{ kind: 'null', position: call.position }],
       align: null,
       time,
@@ -58,16 +58,6 @@ function missingBound(name: string, position: number): SqlError {
     `${bucketName}() needs a ${name}: write a condition on its column in WHERE, or the argument`,
     position,
   )
-}
-
-function asInterval(width: ast.Expression): ast.Expression {
-  if (width.kind !== 'string') return width
-  return { kind: 'cast', position: width.position, operand: width, type: typeNamed('interval', width.position) }
-}
-
-function asTime(bound: ast.Expression): ast.Expression {
-  if (bound.kind !== 'string') return bound
-  return { kind: 'cast', position: bound.position, operand: bound, type: typeNamed('timestamp', bound.position) }
 }
 
 /** SAMPLE BY groups by all items without aggregates, so GROUP BY must name just these. */
@@ -118,7 +108,7 @@ function boundsIn(where: ast.Expression | null, time: ast.Expression): Bounds {
   const isFree = (expression: ast.Expression): boolean =>
     !hasNode(expression, (part) => 'kind' in part && part.kind === 'column' && 'path' in part)
   if (where.kind === 'between' && !where.negated && isTime(where.operand) && isFree(where.low) && isFree(where.high))
-    return { from: where.low, to: behind(where.high) }
+    return { from: where.low, to: after(where.high) }
   if (where.kind !== 'binary') return { from: null, to: null }
   const { left, right } = where
   const isTurned = isTime(right) && isFree(left)
@@ -127,14 +117,13 @@ function boundsIn(where: ast.Expression | null, time: ast.Expression): Bounds {
   const value = isTurned ? left : right
   if (operator === '>=' || operator === '>') return { from: value, to: null }
   if (operator === '<') return { from: null, to: value }
-  return { from: null, to: operator === '<=' ? behind(value) : null }
+  return { from: null, to: operator === '<=' ? after(value) : null }
 }
 
 const turned: Readonly<Record<string, string>> = { '<': '>', '>': '<', '<=': '>=', '>=': '<=' }
 
-/** The first time behind it. */
-function behind(bound: ast.Expression): ast.Expression {
+/** The first time after it. */
+function after(bound: ast.Expression): ast.Expression {
   const { position } = bound
-  const one: ast.Expression = { kind: 'integer', position, text: '1', digits: '1', long: false }
-  return { kind: 'binary', operator: '+', left: asTime(bound), right: one, position }
+  return { kind: 'binary', operator: '+', left: textAs(bound, 'timestamp'), right: integerAt(1, position), position }
 }

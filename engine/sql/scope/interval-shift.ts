@@ -14,7 +14,7 @@ import type { Value } from '../../types/value.js'
 import type * as ast from '../ast/ast.js'
 import type { Parameter } from '../catalog.js'
 import { intervalArguments } from '../parse/call.js'
-import { callOf, typeNamed } from '../rewrite/make-query.js'
+import { callOf, textAs, typeNamed } from '../rewrite/make-query.js'
 
 /** `time + interval` or `time - interval` as dateadd() calls; null for any other expression. */
 export function shiftedTime(
@@ -92,10 +92,7 @@ function withOrigin(call: ast.Call, origin: string): ast.Call {
 function inMonths(call: ast.Call, parameters: readonly Parameter[]): ast.Call | null {
   const [width, ...others] = call.args
   if (width === undefined || others.length === 0) return null
-  const operand: ast.Expression =
-    width.kind === 'string'
-      ? { kind: 'cast', position: width.position, operand: width, type: typeNamed('interval', width.position) }
-      : width
+  const operand = textAs(width, 'interval')
   const span = spanOf(operand, parameters) ?? []
   if (!hasMonths(span)) return null
   const text = stepText(operand, parameters)
