@@ -107,7 +107,8 @@ function boundsIn(where: ast.Expression | null, time: ast.Expression): Bounds {
   const isTime = (expression: ast.Expression): boolean => expressionText(expression) === expressionText(time)
   const isFree = (expression: ast.Expression): boolean =>
     !hasNode(expression, (part) => 'kind' in part && part.kind === 'column' && 'path' in part)
-  if (where.kind === 'between' && !where.negated && isTime(where.operand) && isFree(where.low) && isFree(where.high))
+  const isPlain = where.kind === 'between' && !where.negated && !where.symmetric
+  if (isPlain && isTime(where.operand) && isFree(where.low) && isFree(where.high))
     return { from: where.low, to: after(where.high) }
   if (where.kind !== 'binary') return { from: null, to: null }
   const { left, right } = where
