@@ -6,9 +6,11 @@ failed=0
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# step NAME SECONDS COMMAND...: a step that takes longer has failed.
+# step NAME SECONDS COMMAND...: a step that takes longer has failed. With STEPS set to a regular expression only the
+# steps run whose name it matches.
 step() {
   local name=$1 seconds=$2 begin=$SECONDS
+  [[ $name =~ ${STEPS:-} ]] || return 0
   shift 2
   printf '\n== %s\n' "$name"
   if timeout --kill-after=20 "$seconds" "$@"; then
