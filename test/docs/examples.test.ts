@@ -16,6 +16,7 @@ import { splitStatements } from '../../deploy/cli/sql-answer.js'
 import { aggregateFunctions, scalarFunctions } from '../../engine/sql/functions/registry/all.js'
 import { sessionUsage, usage, windowUsage } from '../../engine/sql/functions/registry/usage.js'
 import { type DocBlock, runnableBlocks, withResults } from '../support/doc-blocks.js'
+import { hasLanguage, isLanguage, runProgram } from '../support/doc-programs.js'
 import { command, TestServer } from '../support/server.js'
 import { filesBelow, repositoryRoot } from '../support/source-tree.js'
 
@@ -51,8 +52,7 @@ afterAll(async () => {
 test.each(pages)('$path', async ({ path, blocks }) => {
   const results: (readonly [DocBlock, string])[] = []
   const session = new PgSession()
-  for (const block of blocks)
-    if (block.kind !== 'python' || python !== undefined) results.push([block, await resultOf(block, session)])
+  for (const block of blocks.filter(({ kind }) => isHere(kind))) results.push([block, await resultOf(block, session)])
   await removeOthers()
   expect(await server.rows(demoCounts), 'the page changes the tables of the demo').toEqual(untouched)
   if (complete) {
@@ -98,6 +98,10 @@ test('example calls of functions that need a session', async () => {
 
 async function resultOf({ kind, text }: DocBlock, session: PgSession): Promise<string> {
   if (kind === 'sh') return shell(text)
+  if (isLanguage(kind)) {
+    const ports = { http: portOf('http'), pg: portOf('postgres') }
+    return runProgram(kind, text, ports)
+  }
   if (kind === 'python') return shell(`'${python}' - <<'END'\n${text}\nEND`)
   const { statements, rest } = splitStatements(text)
   const all = [...statements, rest].filter((each) => each.replace(/--[^\n]*/g, '').trim() !== '')
@@ -107,6 +111,14 @@ async function resultOf({ kind, text }: DocBlock, session: PgSession): Promise<s
     if (result.startsWith('error: ') && index < all.length - 1) return `${result}\n${statement}`
   }
   return result
+}
+
+function isHere(kind: string): boolean {
+  return kind === 'python' ? python !== undefined : !isLanguage(kind) || hasLanguage(kind)
+}
+
+function portOf(listener: 'http' | 'postgres'): string {
+  return server.address(listener).split(':')[1] ?? ''
 }
 
 /** As `penstock sql` prints it. */
@@ -140,7 +152,9 @@ class PgSession {
 async function shell(commands: string): Promise<string> {
   const http = server.address('http')
   const functions = `set -eo pipefail; penstock() { '${process.execPath}' '${command}' "$@"; }`
-  const own = commands.replaceAll(/(localhost|127\.0\.0\.1):9000/g, http)
+  const own = commands
+    .replaceAll(/(localhost|127\.0\.0\.1):9000/g, http)
+    .replaceAll(/(localhost|127\.0\.0\.1):8812/g, server.address('postgres'))
   const env = { ...process.env, PENSTOCK_URL: `http://${http}` }
   try {
     const { stdout, stderr } = await run('bash', ['-c', `${functions}\n{ ${own}\n} 2>&1`], { cwd: folder, env })

@@ -4,13 +4,17 @@
 //   ```sql pg    statements over the PostgreSQL wire protocol, all blocks of a page in one session
 //   ```sh        commands; `penstock` is the tool, and addresses of a local server refer to the test's server
 //   ```python    programs, where a Python with pandas is at hand
+//   ```java ..   whole programs beside a server: the languages of doc-programs.ts. `js` is embedded.test.ts's
 //
 // A ```text block that follows after blank lines only is the expected output: of the last statement, as `penstock sql`
 // prints it, or of all commands. ```text error is the output of a block that must fail, and a block without an output
 // must succeed. `norun` after the language excludes a block.
 
+import { isLanguage } from './doc-programs.js'
+
 export interface DocBlock {
-  readonly kind: 'sql' | 'sql pg' | 'sh' | 'python'
+  /** `sql`, `sql pg`, `sh`, `python`, or a language of doc-programs.ts. */
+  readonly kind: string
   readonly text: string
   /** From 1: the line of the opening fence. */
   readonly line: number
@@ -31,11 +35,15 @@ interface Fence {
 
 const kinds: readonly string[] = ['sql', 'sql pg', 'sh', 'python']
 
+function canRun(info: string): boolean {
+  return kinds.includes(info) || isLanguage(info)
+}
+
 export function runnableBlocks(page: string): DocBlock[] {
   const lines = page.split('\n')
   const fences = fencesOf(lines)
   return fences.flatMap(({ info, open, close }, index) => {
-    if (!kinds.includes(info)) return []
+    if (!canRun(info)) return []
     const next = fences[index + 1]
     const isResult =
       next !== undefined &&
@@ -43,7 +51,7 @@ export function runnableBlocks(page: string): DocBlock[] {
       lines.slice(close + 1, next.open).every((line) => line.trim() === '')
     const [from, to] = isResult ? [next.open + 1, next.close] : [close, close]
     return {
-      ...{ kind: info as DocBlock['kind'], text: lines.slice(open + 1, close).join('\n'), line: open + 1 },
+      ...{ kind: info, text: lines.slice(open + 1, close).join('\n'), line: open + 1 },
       ...{ expected: isResult ? lines.slice(from, to).join('\n') : null },
       ...{ mustFail: isResult && next.info === 'text error', expectedFrom: from, expectedTo: to },
     }
