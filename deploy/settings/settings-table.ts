@@ -361,7 +361,8 @@ export const settingsTable = {
     initial: '4194304',
     min: 1000,
     max: 8_388_608,
-    description: 'Row limit of a part that compaction writes.',
+    description:
+      'Row limit of a part that compaction writes. With little memory it is lower, about 1.7 million rows at 512m.',
   },
   'memory.bytes': {
     type: 'size',

@@ -147,12 +147,14 @@ function budgetName(budget: Budget): string {
   return ['ingest', 'memtables', 'cache', 'queries', 'flush', 'lent'][budget] as string
 }
 
+/** Never exceeds the limit, not even for a moment: another thread would find no memory where there is some. */
 function reserve(u32: Uint32Array, budget: Budget, span: number): boolean {
   const units = span / unitBytes
-  const before = Atomics.add(u32, usedWords + budget, units)
-  if (before + units <= limitOf(u32, budget)) return true
-  Atomics.sub(u32, usedWords + budget, units)
-  return false
+  for (;;) {
+    const used = Atomics.load(u32, usedWords + budget)
+    if (used + units > limitOf(u32, budget)) return false
+    if (Atomics.compareExchange(u32, usedWords + budget, used, used + units) === used) return true
+  }
 }
 
 /** In units. */

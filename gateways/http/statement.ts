@@ -68,8 +68,10 @@ export function errorReport({ counters, log }: HttpContext, sql: string | null, 
 /** Sends an error response, or cuts the response off if a part of it has been sent. */
 function refuse(context: HttpContext, response: ServerResponse, sql: string | null, error: unknown): void {
   const { category, message, place, hint } = errorReport(context, sql, error)
-  if (response.headersSent) abortResponse(response)
-  else {
+  if (response.headersSent) {
+    context.log('W', 'http', `response cut off: ${message} [sql=${redactedText(sql ?? '')}]`)
+    abortResponse(response)
+  } else {
     reply(response, statusOf(category), contentTypes.json, errorBody(sql, message, place, hint))
     discardRemainder(response, 'known')
   }

@@ -195,13 +195,14 @@ export class RunningQuery {
     this.#yielded = true
   }
 
-  /** Encodes the rest of the batch beyond the window; false when that may be too much. */
+  /** Encodes the rest of the batch beyond the window; false when that may take too much memory. */
   #endBatch(): boolean {
     const batch = this.#batch
     if (batch === null || batch.vectors.length === 0) return true
     const rows = batch.rows - this.#batchRow
     const rowBytes = (this.#takenBytes + this.#waitingBytes) / Math.max(1, this.#sent)
-    if (rows * rowBytes > beyondBytesMax || this.#sent + rows >= this.#request.rowsMax) return false
+    if (rows * rowBytes > Math.min(beyondBytesMax, this.#arena.left / 2) || this.#sent + rows >= this.#request.rowsMax)
+      return false
     while (this.#batch !== null) this.#encode(this.#batch)
     return true
   }

@@ -2,7 +2,7 @@
 // free run. Method: random allocations and frees against a list of live intervals.
 
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { allocatorPageBytes, createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
 import { type Allocator, type Budget, budgets } from '../../../engine/memory/budgets.js'
 import { createSharedMemory, type SharedMemory } from '../../../engine/memory/shared-memory.js'
@@ -62,6 +62,25 @@ describe('allocator', () => {
       'out of memory [budget=cache, bytes=2097152, setting=memory.bytes]',
     )
     expect(allocator.allocate(8 * allocatorPageBytes, budgets.cache)).toBeGreaterThan(0)
+  })
+
+  test('a refused allocation never takes from others, not even for a moment', () => {
+    const { allocator } = heap(16 * MIB, 4 * MIB)
+    expect(allocator.allocate(2 * MIB, budgets.queries)).toBeGreaterThan(0)
+    const most: number[] = []
+    const add = Atomics.add
+    const spy = vi.spyOn(Atomics, 'add').mockImplementation((...args: Parameters<typeof add>) => {
+      const before = add(...args)
+      most.push(allocator.used(budgets.queries))
+      return before
+    })
+    try {
+      expect(allocator.allocate(3 * MIB, budgets.queries)).toBe(0)
+    } finally {
+      spy.mockRestore()
+    }
+    expect(Math.max(0, ...most)).toBeLessThanOrEqual(4 * MIB)
+    expect(allocator.used(budgets.queries)).toBe(2 * MIB)
   })
 
   test('an exhausted memory answers 0 whatever the budget says', () => {
