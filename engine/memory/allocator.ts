@@ -96,12 +96,17 @@ export function createAllocator(memory: SharedMemory, threadId: number): Allocat
     assert(bytes > 0, 'A2: an allocation has a size')
     const classIndex = bytes <= smallBytesMax ? classOf(bytes) : -1
     const span = classIndex >= 0 ? (smallClasses[classIndex] as number) : pagesFor(bytes) * allocatorPageBytes
-    if (!reserve(u32, budget, span)) return 0
     lock(i32, lockWord, threadId)
-    const address = classIndex >= 0 ? takeSmall(u32, classIndex, budget) : takeRun(u32, pagesFor(bytes), budget)
-    if (address !== 0) f64[allocationsAt] = f64[allocationsAt]! + 1
+    const address = !hasRoom(u32, budget, span)
+      ? 0
+      : classIndex >= 0
+        ? takeSmall(u32, classIndex, budget)
+        : takeRun(u32, pagesFor(bytes), budget)
+    if (address !== 0) {
+      Atomics.add(u32, usedWords + budget, span / unitBytes)
+      f64[allocationsAt] = f64[allocationsAt]! + 1
+    }
     unlock(i32, lockWord)
-    if (address === 0) Atomics.sub(u32, usedWords + budget, span / unitBytes)
     return address
   }
 
@@ -147,14 +152,12 @@ function budgetName(budget: Budget): string {
   return ['ingest', 'memtables', 'cache', 'queries', 'flush', 'lent'][budget] as string
 }
 
-/** Never exceeds the limit, not even for a moment: another thread would find no memory where there is some. */
-function reserve(u32: Uint32Array, budget: Budget, span: number): boolean {
-  const units = span / unitBytes
-  for (;;) {
-    const used = Atomics.load(u32, usedWords + budget)
-    if (used + units > limitOf(u32, budget)) return false
-    if (Atomics.compareExchange(u32, usedWords + budget, used, used + units) === used) return true
-  }
+/**
+ * Called with the lock held. Memory counts as used only once it is taken: if a request that is refused counted for a
+ * moment, another thread would find no memory where there is some.
+ */
+function hasRoom(u32: Uint32Array, budget: Budget, span: number): boolean {
+  return Atomics.load(u32, usedWords + budget) + span / unitBytes <= limitOf(u32, budget)
 }
 
 /** In units. */
