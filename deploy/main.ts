@@ -23,7 +23,7 @@ import { docsPages } from '../gateways/docs/server.js'
 import { openHttpGateway } from '../gateways/http/server.js'
 import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
 import { openPgGateway } from '../gateways/pgwire/server.js'
-import { copyRelations, fileCopier, RemoteFiles, recoverImports } from '../pipeline/ingest.js'
+import { copyRelations, fileCopier, IcebergTables, RemoteFiles, recoverImports } from '../pipeline/ingest.js'
 import { resumeCounters } from './counters.js'
 import { copyDirectories, engineOptions, freeBytesMin } from './engine-options.js'
 import { runFirstStatements } from './first-statements.js'
@@ -146,7 +146,8 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const directories = copyDirectories(loaded.values, root)
   engine.copier(fileCopier(engine, directories))
   const remoteFiles = new RemoteFiles(remoteFileOptions(loaded.values, root, { client: store.client, clock }))
-  for (const relation of copyRelations(directories, remoteFiles)) engine.relation(relation)
+  const icebergTables = new IcebergTables({ directories, remote: remoteFiles, clock })
+  for (const relation of copyRelations(directories, remoteFiles, icebergTables)) engine.relation(relation)
   const relations = [...connectionRelations(registry), memoryRelation(engine), store.relation]
   for (const relation of relations) engine.relation(relation)
   const connectors = await openConnectors(kafkaOptions(loaded), { engine, log, clock }, live)

@@ -60,10 +60,15 @@ export {
   parquetLevel,
 } from './exec/encode/parquet-encoding.js'
 export type { Encoding, PgEncoding } from './exec/run/messages.js'
+export type { ForeignDataFile } from './lake/foreign-manifests.js'
+export { type ForeignMetadata, ForeignTableError, parseForeignMetadata } from './lake/foreign-metadata.js'
+export type { TableFiles, TableReader } from './lake/foreign-table.js'
+export { loadForeignTables } from './lake/foreign-tables.js'
 export { blockEnd, countLines, lastLineEnd, lineEnd } from './lines/line-ends.js'
 export type { Histogram } from './memory/metrics.js'
 export { type StoreCapabilities, StoreError } from './object-store/object-store.js'
 export { type ObjectStoreOptions, storePlace } from './object-store/open-store.js'
+export type { ForeignTable } from './parquet/foreign-file.js'
 export { mayHoldSmallest } from './parquet/smallest.js'
 export type { BindShape } from './pg/bind-rows.js'
 export type { BoundParameters } from './pg/collect-insert.js'
@@ -90,6 +95,7 @@ export { type CheckFinding, type CheckResult, checkDatabase } from './storage/ma
 export { applyRepair, needsRepair, planRepair, type RepairItem, type RepairPlan } from './storage/maintenance/repair.js'
 export { resetUsers } from './storage/manifest/users.js'
 export { openStoreClient, type StoreClient } from './threads/store-client.js'
+export type { ColumnCondition } from './types/bounds.js'
 export { convertValue, displayText } from './types/convert.js'
 export {
   type EpochScale,

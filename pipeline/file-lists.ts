@@ -1,15 +1,20 @@
 // Virtual tables over the files of COPY: import_files(), export_files(), files('folder'), glob('pattern'), and the
-// rows of Parquet files: read_parquet('file or pattern'). Names are those that COPY accepts, and objects as
-// `s3://bucket/key`; files outside of the two directories of COPY are not visible.
+// rows of Parquet files and of other programs' Iceberg tables: read_parquet('file or pattern'), iceberg('table'). Names
+// are those that COPY accepts, and objects as `s3://bucket/key`; files outside of the two directories of COPY are not visible.
 
 import { statSync } from 'node:fs'
 import { relative, resolve, sep } from 'node:path'
 import { matchesGlob } from '../engine/base/glob.js'
 import type { VirtualRelation } from '../engine/engine.js'
 import { type CopyDirectories, filesBelow, filesNamed } from './copy-paths.js'
+import type { IcebergTables } from './iceberg-tables.js'
 import { RemoteFiles } from './remote-files.js'
 
-export function copyRelations(directories: CopyDirectories, remote: RemoteFiles | null = null): VirtualRelation[] {
+export function copyRelations(
+  directories: CopyDirectories,
+  remote: RemoteFiles | null = null,
+  tables: IcebergTables | null = null,
+): VirtualRelation[] {
   const { importRoot, exportRoot } = directories
   const both = (): string[] => [...new Set([...filesBelow(importRoot), ...filesBelow(exportRoot)])]
   const nameOf = (path: string): string => relative(path.startsWith(importRoot + sep) ? importRoot : exportRoot, path)
@@ -49,6 +54,17 @@ export function copyRelations(directories: CopyDirectories, remote: RemoteFiles 
         return found.map((one) => ({ ...one, position }))
       },
     },
+    ...(tables === null
+      ? []
+      : [
+          {
+            name: 'iceberg',
+            columns: [],
+            takesText: true as const,
+            rows: () => [],
+            table: (name: string, position: number) => tables.named(name, position),
+          },
+        ]),
   ]
 }
 

@@ -1,4 +1,4 @@
-// Fetches objects from object storage for read_parquet('s3://bucket/key or pattern') and returns them as local files.
+// Fetches objects from object storage for read_parquet('s3://bucket/key or pattern') and iceberg(), as local files.
 // The planner needs the columns of the files but cannot wait for the network. So the first attempt to plan a statement
 // starts the download and throws NotReadyError, and the engine plans the statement again when the files are local.
 // Objects are downloaded whole into a folder of bounded size, under names that contain their version; the least
@@ -22,9 +22,16 @@ export interface RemoteFilesOptions {
   readonly clock: { monotonicMs(): number }
 }
 
-interface RemoteFile {
+export interface RemoteFile {
   readonly name: string
   readonly path: string
+}
+
+interface RemoteObject {
+  readonly key: string
+  readonly bytes: number
+  /** Empty: the object never changes. */
+  readonly etag: string
 }
 
 interface CachedFile {
@@ -86,6 +93,59 @@ export class RemoteFiles {
     return looked.files ?? []
   }
 
+  /** The content of an object. Rejects with SqlError or ResourceError. */
+  async content(url: string, position: number): Promise<Uint8Array> {
+    const { bucket, key } = this.#placeOf(url, position)
+    try {
+      return (await this.#options.client?.bucket(bucket).get(key)) ?? new Uint8Array(0)
+    } catch (error) {
+      throw statementError(error, url, position)
+    }
+  }
+
+  /** Names of the objects whose keys begin with that of the URL, as URLs. Rejects with SqlError or ResourceError. */
+  async listed(url: string, position: number): Promise<string[]> {
+    const { bucket, key } = this.#placeOf(url, position)
+    const found: string[] = []
+    try {
+      for await (const object of this.#options.client?.bucket(bucket).list(key) ?? []) {
+        found.push(`s3://${bucket}/${object.key}`)
+      }
+      return found
+    } catch (error) {
+      throw statementError(error, url, position)
+    }
+  }
+
+  /** Local files with the content of objects that never change, in their order. Rejects with SqlError or ResourceError. */
+  async constants(
+    objects: readonly { readonly url: string; readonly bytes: number }[],
+    position: number,
+  ): Promise<RemoteFile[]> {
+    const places = objects.map(({ url, bytes }) => ({ ...this.#placeOf(url, position), bytes, etag: '' }))
+    const found: RemoteFile[] = []
+    // A table's files are in one bucket, mostly.
+    for (const bucket of new Set(places.map((place) => place.bucket))) {
+      try {
+        found.push(
+          ...(await this.#fetchObjects(
+            bucket,
+            places.filter((place) => place.bucket === bucket),
+          )),
+        )
+      } catch (error) {
+        throw statementError(error, `s3://${bucket}`, position)
+      }
+    }
+    const byName = new Map(found.map((file) => [file.name, file]))
+    return places.flatMap(({ bucket, key }) => byName.get(`s3://${bucket}/${key}`) ?? [])
+  }
+
+  /** The files are used now, so they stay for a while. */
+  used(paths: Iterable<string>): void {
+    for (const path of paths) this.#use(path)
+  }
+
   #placeOf(url: string, position: number): { readonly bucket: string; readonly key: string } {
     const { client, buckets } = this.#options
     const [, bucket = '', key = ''] = /^s3:\/\/([^/]*)\/(.+)$/i.exec(url) ?? []
@@ -124,11 +184,17 @@ export class RemoteFiles {
   }
 
   async #fetchAll(url: string, bucket: string, key: string): Promise<RemoteFile[]> {
+    const { client } = this.#options
+    if (client === null) return []
+    const objects = await objectsNamed(client.bucket(bucket), key)
+    if (objects.length === 0) throw new SqlError(`no object matches the name [file=${url}]`, 0)
+    return this.#fetchObjects(bucket, objects)
+  }
+
+  async #fetchObjects(bucket: string, objects: readonly RemoteObject[]): Promise<RemoteFile[]> {
     const { client, directory, bytesMax } = this.#options
     if (client === null) return []
     const store = client.bucket(bucket)
-    const objects = await objectsNamed(store, key)
-    if (objects.length === 0) throw new SqlError(`no object matches the name [file=${url}]`, 0)
     const bytes = objects.reduce((sum, object) => sum + object.bytes, 0)
     if (bytes > bytesMax) {
       throw new ResourceError(
@@ -187,14 +253,11 @@ export class RemoteFiles {
 }
 
 /** In the order of their keys. */
-async function objectsNamed(
-  store: StoreClient,
-  key: string,
-): Promise<{ readonly key: string; readonly bytes: number; readonly etag: string }[]> {
+async function objectsNamed(store: StoreClient, key: string): Promise<RemoteObject[]> {
   const exact = await store.head(key)
   if (exact !== null || !/[*?[]/.test(key)) return exact === null ? [] : [exact]
   const prefix = key.slice(0, key.search(/[*?[]/))
-  const found: { readonly key: string; readonly bytes: number; readonly etag: string }[] = []
+  const found: RemoteObject[] = []
   for await (const object of store.list(prefix)) {
     if (matchesGlob(object.key, key)) found.push(object)
     if (found.length > filesMax) throw new SqlError(`more than ${filesMax} objects match the name [key=${key}]`, 0)
@@ -202,9 +265,9 @@ async function objectsNamed(
   return found
 }
 
-function statementError(error: Error, url: string, position: number): Error {
+function statementError(error: unknown, url: string, position: number): Error {
   if (error instanceof SqlError) return new SqlError(error.message, position)
-  if (!(error instanceof StoreError)) return error
+  if (!(error instanceof StoreError)) return error instanceof Error ? error : new Error(String(error))
   const message = `object storage: ${error.message} [file=${url}]`
   return error.kind === 'unavailable' ? new ResourceError(message) : new SqlError(message, position)
 }

@@ -47,7 +47,7 @@ export const objectStoreSettings = {
     type: 'list',
     initial: '',
     description:
-      "Further buckets of the service that `read_parquet('s3://..')` may read, separated by commas; `*`: any that the keys permit.",
+      "Further buckets of the service that `read_parquet('s3://..')` and `iceberg('s3://..')` may read, separated by commas; `*`: any that the keys permit.",
   },
   'object.store.connections': {
     type: 'integer',
@@ -82,7 +82,7 @@ export const objectStoreSettings = {
     initial: '4g',
     min: 16 * MIB,
     description:
-      'Limit of the local cache of objects that `read_parquet()` reads, below `tmp/objects/`; the least recently used are removed.',
+      'Limit of the local cache of objects that `read_parquet()` and `iceberg()` read, below `tmp/objects/`; the least recently used are removed.',
   },
   'object.store.part.cache.size': {
     type: 'size',

@@ -2,7 +2,7 @@
 // requests.
 
 import type { Encoding } from '../exec/run/messages.js'
-import type { ForeignSource } from '../parquet/foreign-file.js'
+import type { ForeignSource, ForeignTable } from '../parquet/foreign-file.js'
 import type { Statement } from '../sql/ast/ast.js'
 import type { PackedBatch } from '../storage/jobs/messages.js'
 import type { ColumnType, DataType } from '../types/column-types.js'
@@ -150,6 +150,8 @@ export interface VirtualRelation {
    * needs the right to write, like COPY FROM. Throws SqlError.
    */
   readonly files?: (text: string, position: number) => readonly ForeignSource[]
+  /** For a virtual table over a table that other programs wrote. Throws NotReadyError or SqlError. */
+  readonly table?: (text: string, position: number) => ForeignTable
 }
 
 export interface Validation {

@@ -8,6 +8,7 @@
 import { createHash } from 'node:crypto'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import avsc from 'avsc'
+import { zstd } from '../base/zstd.js'
 
 export interface AvroSchema {
   readonly type: 'record'
@@ -65,15 +66,68 @@ export function encodeAvro(
 
 /** The records of a file that encodeAvro() wrote with this schema, which determines `Item`. Throws Error for other bytes. */
 export function decodeAvro<Item>(schema: AvroSchema, file: Uint8Array): Item[] {
+  const { bytes, at } = headerOf(file)
+  return recordsOf(typeOf(schema), bytes, at, (content) => inflateRawSync(content))
+}
+
+/**
+ * The records of a file of another program, by the schema in its header: its fields may differ from ours. A long is a
+ * bigint, a map a list of pairs or an object. Throws Error for bytes that are no such file.
+ */
+export function decodeForeignAvro<Item>(file: Uint8Array): Item[] {
+  const { bytes, at, entries } = headerOf(file)
+  const codec = entries['avro.codec']?.toString() ?? 'null'
+  const unpack = codecs[codec]
+  if (unpack === undefined) throw new Error(`the Avro codec ${codec} is not supported`)
+  // Logical types are not declared, so their values are those of the types below them.
+  const schema = JSON.parse(entries['avro.schema']?.toString() ?? '')
+  const type = avsc.Type.forSchema(schema, { wrapUnions: false, registry: { long: exactLong } })
+  return recordsOf(type, bytes, at, unpack)
+}
+
+/** Limit of one block of a file of another program. */
+const blockBytesMax = 1024 * 1024 * 1024
+
+const codecs: Readonly<Record<string, (content: Buffer) => Buffer>> = {
+  null: (content) => content,
+  deflate: (content) => inflateRawSync(content, { maxOutputLength: blockBytesMax }),
+  zstandard: (content) => Buffer.from(zstd().decompress(content, blockBytesMax)),
+}
+
+const exactLong = avsc.types.LongType.__with({
+  fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
+  toBuffer: (value: bigint) => {
+    const buffer = Buffer.alloc(8)
+    buffer.writeBigInt64LE(value)
+    return buffer
+  },
+  fromJSON: (value: number) => BigInt(value),
+  toJSON: (value: bigint) => Number(value),
+  isValid: (value: unknown) => typeof value === 'bigint',
+  compare: (x: bigint, y: bigint) => (x < y ? -1 : x > y ? 1 : 0),
+})
+
+interface Header {
+  readonly bytes: Buffer
+  /** Where the blocks begin. */
+  readonly at: number
+  readonly entries: Readonly<Record<string, Buffer>>
+}
+
+function headerOf(file: Uint8Array): Header {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.length)
   if (!bytes.subarray(0, magic.length).equals(magic)) throw new Error('not an Avro file')
-  const type = typeOf(schema)
+  const { value, end } = decodeAt<Record<string, Buffer>>(metadataType, bytes, magic.length)
+  return { bytes, at: end + syncBytes, entries: value }
+}
+
+function recordsOf<Item>(type: avsc.Type, bytes: Buffer, start: number, unpack: (content: Buffer) => Buffer): Item[] {
   const records: Item[] = []
-  let at = decodeAt(metadataType, bytes, magic.length).end + syncBytes
+  let at = start
   while (at < bytes.length) {
     const { value, end } = decodeAt<Block>(blockType, bytes, at)
     const { count, content } = value
-    const raw = inflateRawSync(content)
+    const raw = unpack(content)
     let offset = 0
     for (let index = 0; index < count; index++) {
       const record = decodeAt<Item>(type, raw, offset)

@@ -12,9 +12,10 @@
 // Times of day are integers in their unit. Other nested columns are rejected by name. With `exact`, INT and LONG are
 // DECIMALs, which keep the smallest integers; in INT and LONG these represent NULL.
 
+import { SqlError } from '../base/errors.js'
 import { arrayDimensionsMax, decimalDigitsMax } from '../base/limits.js'
 import type { ParquetTypes } from '../storage/part/parquet-thrift.js'
-import { type ColumnType, type DataType, dataType, widthOf } from '../types/column-types.js'
+import { type ColumnType, type DataType, dataType, typeText, widthOf } from '../types/column-types.js'
 import type { ForeignFile } from './foreign-file.js'
 
 /** How stored values are converted to values in memory. */
@@ -33,6 +34,7 @@ type Form =
   | 'decimal'
   | 'text'
   | 'bytes'
+  | 'widened'
 
 export interface ForeignColumn {
   readonly name: string
@@ -47,6 +49,8 @@ export interface ForeignColumn {
   /** Definition level of a value that is present. */
   readonly definition: number
   readonly lists: readonly ListLevels[]
+  /** Identifies the column in an Iceberg table; null: the file does not say. */
+  readonly fieldId: number | null
 }
 
 /** One dimension of an array: the definition levels from which on the list exists, and has an element. */
@@ -80,6 +84,47 @@ export function foreignColumns(file: ForeignFile, elements: readonly Element[], 
   return columns
 }
 
+/** The columns of types that are supported. The others of an Iceberg table's file may be of columns that it has dropped. */
+export function supportedColumns(file: ForeignFile, elements: readonly Element[]): ForeignColumn[] {
+  const tree = new SchemaTree(file, elements)
+  const root = tree.next()
+  const columns: ForeignColumn[] = []
+  for (let left = tree.children(root); left > 0; left--) {
+    const before = tree.place()
+    try {
+      columns.push(columnOf(file, tree))
+    } catch (error) {
+      if (!(error instanceof SqlError)) throw error
+      tree.skip(before)
+    }
+  }
+  if (!tree.ended) throw file.error('the schema is damaged')
+  return columns
+}
+
+export function leafCount(elements: readonly Element[]): number {
+  return elements.filter(({ num_children: count }) => !count).length
+}
+
+/** The column as one of a type that it may have been promoted to; null: it is no such type. */
+export function promoted(column: ForeignColumn, type: DataType): ForeignColumn | null {
+  const { type: own, physical: kind, bytes, lists } = column
+  if (typeText(own) === typeText(type)) return column
+  if (lists.length > 0) return null
+  const isInteger = kind === physical.int32 && (own.name === 'INT' || own.name === 'SHORT' || own.name === 'BYTE')
+  if (isInteger && type.name === 'INT') return { ...column, type, form: 'same' }
+  if (isInteger && type.name === 'LONG') return { ...column, type, form: 'widened' }
+  if (own.name === 'FLOAT' && kind === physical.float && type.name === 'DOUBLE')
+    return { ...column, type, form: 'widened' }
+  const isWider = own.name === 'DECIMAL' && type.name === 'DECIMAL' && own.b === type.b && own.a <= type.a
+  if (isWider) return { ...column, type }
+  if (kind === physical.fixed && bytes === 16 && own.name === 'BINARY' && type.name === 'UUID')
+    return { ...column, type, form: 'uuid' }
+  return kind === physical.bytes && own.name === 'BINARY' && type.name === 'VARCHAR'
+    ? { ...column, type, form: 'text' }
+    : null
+}
+
 const exactDigits: Readonly<Partial<Record<ColumnType, number>>> = { INT: 10, LONG: 19 }
 
 function asExact(column: ForeignColumn): ForeignColumn {
@@ -109,6 +154,21 @@ class SchemaTree {
     return element
   }
 
+  place(): { readonly at: number; readonly leaves: number } {
+    return { at: this.#at, leaves: this.leaves }
+  }
+
+  /** Behind the element at the place, and all below it. */
+  skip({ at, leaves }: { readonly at: number; readonly leaves: number }): void {
+    this.#at = at
+    this.leaves = leaves
+    for (let left = 1; left > 0; left--) {
+      const children = this.children(this.next())
+      left += children
+      if (children === 0) this.leaves++
+    }
+  }
+
   children({ num_children: count }: Element): number {
     const children = count ?? 0
     if (children < 0 || children > this.#elements.length - this.#at) throw this.#file.error('the schema is damaged')
@@ -118,7 +178,7 @@ class SchemaTree {
 
 function columnOf(file: ForeignFile, tree: SchemaTree): ForeignColumn {
   let element = tree.next()
-  const { name } = element
+  const { name, field_id: id } = element
   const nested = (): Error => file.error('nested types are not supported, except lists of numbers', { column: name })
   const lists: ListLevels[] = []
   let definition = 0
@@ -142,7 +202,7 @@ function columnOf(file: ForeignFile, tree: SchemaTree): ForeignColumn {
     if (inner === 0) break
   }
   const leaf = leafOf(file, element, name)
-  const place = { name, leaf: tree.leaves++, definition, lists }
+  const place = { name, leaf: tree.leaves++, definition, lists, fieldId: id ?? null }
   if (lists.length === 0) return { ...place, ...leaf }
   if (!['INT', 'LONG', 'FLOAT', 'DOUBLE', 'SHORT', 'BYTE'].includes(leaf.type.name)) throw nested()
   return { ...place, ...leaf, type: dataType('ARRAY', lists.length) }

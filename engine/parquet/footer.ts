@@ -38,6 +38,8 @@ export interface ForeignChunk {
   readonly end: number
   /** The smallest value of an INT32 or INT64 column according to the statistics; null if they do not say. */
   readonly least: Buffer | null
+  /** Bounds of the values, as the statistics have them; null: unknown. */
+  readonly bounds: { readonly min: Buffer; readonly max: Buffer } | null
 }
 
 const magic = 'PAR1'
@@ -203,7 +205,18 @@ export function chunkOf(
   if (!Number.isSafeInteger(values) || (values ?? -1) < 0) throw file.error(`the column has ${values} values`, place)
   const end = Math.min(dataEnd, start + (size ?? 0) + chunkSlack)
   const kind = Number(data.type)
-  return { physical: kind, codec: Number(data.codec), values: values ?? 0, start, end, least: leastOf(data, kind) }
+  return {
+    ...{ physical: kind, codec: Number(data.codec), values: values ?? 0, start, end },
+    ...{ least: leastOf(data, kind), bounds: boundsOf(data) },
+  }
+}
+
+/** The older fields of the statistics have no defined order. */
+function boundsOf({ statistics }: ParquetTypes.ColumnMetaData): ForeignChunk['bounds'] {
+  const min: unknown = statistics?.min_value
+  const max: unknown = statistics?.max_value
+  if (!(min instanceof Uint8Array) || !(max instanceof Uint8Array)) return null
+  return { min: Buffer.from(min), max: Buffer.from(max) }
 }
 
 function leastOf({ statistics }: ParquetTypes.ColumnMetaData, kind: number): Buffer | null {

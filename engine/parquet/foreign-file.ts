@@ -4,6 +4,9 @@
 
 import { SqlError } from '../base/errors.js'
 import { type File, openRegularFile } from '../base/files.js'
+import type { ColumnCondition } from '../types/bounds.js'
+import type { DataType } from '../types/column-types.js'
+import type { Value } from '../types/value.js'
 
 /** A file as a statement names it. */
 export interface ForeignSource {
@@ -12,6 +15,48 @@ export interface ForeignSource {
   readonly path: string
   /** Position of the name in the statement. */
   readonly position: number
+  /** Of a data file of an Iceberg table. */
+  readonly data?: TableData
+}
+
+/** What an Iceberg table says about one of its data files. */
+export interface TableData {
+  /** The file as files of deletes name it. */
+  readonly uri: string
+  readonly deletes: readonly DeleteSource[]
+  /** Values of columns that the file lacks, by field id. */
+  readonly values: ReadonlyMap<number, Value>
+}
+
+/** Positions of deleted rows: a Parquet file with the columns file_path and pos, or a deletion vector within a file. */
+export interface DeleteSource extends ForeignSource {
+  readonly vector: { readonly offset: number; readonly bytes: number } | null
+}
+
+/** A column of an Iceberg table, as its data files have it. */
+export interface TableColumn {
+  readonly id: number
+  /** Of rows in files that lack the column. */
+  readonly initial: Value
+  /** Names of the column in files without field ids; null: they are not known. */
+  readonly names: readonly string[] | null
+}
+
+/** An Iceberg table that other programs wrote. Its columns are known before its files. */
+export interface ForeignTable {
+  readonly columns: readonly { readonly name: string; readonly type: DataType; readonly field: TableColumn }[]
+  /** Before any condition. */
+  readonly rows: number
+  readonly find: FindFiles
+}
+
+/**
+ * The local files that may have rows for all conditions, whose columns are those of the table, and at most how many. Throws
+ * NotReadyError until they are there, or SqlError.
+ */
+export type FindFiles = (conditions: readonly ColumnCondition[]) => {
+  readonly files: readonly ForeignSource[]
+  readonly rows: number
 }
 
 export interface ForeignPlace {

@@ -253,6 +253,10 @@ function formed(tools: ValueTools, column: ForeignColumn, raw: number, values: E
       return target
     case 'decimal':
       return decimals(tools, column, raw, values, target)
+    case 'widened':
+      if (column.physical === physical.float) widenFloats(scratch.memory, raw, count, target)
+      else foreign.widenIntegers(raw, count, column.bytes, valueBytes(column), target)
+      return target
     case 'bytes':
       if (column.physical === physical.fixed)
         foreign.fixedEntries(retained(tools, column, raw, count, `${name} fixed`), count, column.bytes, target)
@@ -262,6 +266,11 @@ function formed(tools: ValueTools, column: ForeignColumn, raw: number, values: E
       checked(tools, values, foreign.firstNoText(raw, count), 'is not valid UTF-8')
       return copied(8)
   }
+}
+
+function widenFloats({ f32, f64 }: SharedMemory, raw: number, count: number, target: number): void {
+  const [from, to] = [raw >>> 2, target >>> 3]
+  for (let i = 0; i < count; i++) f64[to + i] = f32[from + i]!
 }
 
 /**

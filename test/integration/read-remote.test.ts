@@ -1,10 +1,12 @@
 // Goal: read_parquet() reads objects of object storage by key and by pattern, over HTTP and the PostgreSQL protocol,
-// and joins them with local tables. A replaced object is read anew; a missing or forbidden object, one that is not
+// and joins them with local tables; iceberg() reads a table there, and requests only what the conditions leave of it. A replaced object is read anew; a missing or forbidden object, one that is not
 // Parquet, or a store that cannot be reached makes only that statement fail.
 
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { intBound, putData, type WrittenFile, writeIceberg } from '../support/iceberg-table.js'
 import { openS3Service } from '../support/s3-service.js'
 import { TestServer } from '../support/server.js'
 
@@ -99,4 +101,65 @@ test('an object that is no Parquet file, and a store that is away, fail their st
   const away = await server.exec("select * from read_parquet('s3://history/data/2/two.parquet')")
   expect([away.status, away.body.error]).toEqual([503, expect.stringContaining('object storage: ')])
   expect(await server.rows('select count() from one')).toEqual([[1000]])
+})
+
+/** Puts an Iceberg table with the column id below the key, whose data files of 10 rows begin at these ids. */
+function putTable(table: string, files: readonly WrittenFile[], firsts: readonly number[]): void {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-table-'))
+  for (const first of firsts) {
+    const values = Array.from({ length: 10 }, (_, index) => first + index)
+    putData(folder, `data/${first}.parquet`, [
+      { name: 'id', physical: 1, element: { field_id: 1 }, encoding: 0, values },
+    ])
+  }
+  writeIceberg(folder, { location: `s3a://history/${table}`, fields: [{ id: 1, name: 'id', type: 'int' }], files })
+  for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+    if (!/\.[a-z]+$/.test(name)) continue
+    service.objects.set(`${table}/${name}`, {
+      content: readFileSync(join(folder, name)),
+      etag: `"${name}"`,
+      headers: {},
+    })
+  }
+  rmSync(folder, { recursive: true })
+}
+
+const fileOf = (first: number): WrittenFile => ({
+  ...{ name: `data/${first}.parquet`, rows: 10 },
+  bounds: { 1: [intBound(first), intBound(first + 9)] },
+})
+
+test('an Iceberg table: only what the conditions leave is requested, and once', async () => {
+  putTable('table', [fileOf(0), fileOf(100), fileOf(200)], [0, 100, 200])
+  const requested = () => service.requests.filter((text) => text.startsWith('GET /history/table/data/')).length
+  const before = requested()
+  const sql = "select count(), sum(id) from iceberg('s3://history/table') where id between 105 and 150"
+  expect(await server.rows(sql)).toEqual([[5, 535]])
+  expect(requested()).toBe(before + 1)
+  const wire = await server.connect()
+  const metadata = "iceberg('s3://history/table/metadata/00001-b55d.metadata.json')"
+  expect((await wire.query(`select max(id) m from ${metadata} where id < $1`, [104])).rows).toEqual([{ m: 103 }])
+  expect(requested()).toBe(before + 2)
+  expect(await server.rows(`select count() from ${metadata}`)).toEqual([[30]])
+  expect(requested()).toBe(before + 3)
+})
+
+test.each([
+  ['s3://other/data/0.parquet', /reading the bucket is not allowed \[bucket=other/],
+  ['file:///etc/passwd', /a table in object storage cannot name local files/],
+  ['/etc/passwd', /a table in object storage cannot name local files/],
+])('an Iceberg table that names %s', async (name, words) => {
+  const table = `forbidden${name.length}`
+  putTable(table, [{ name, rows: 1 }], [])
+  const answer = await server.exec(`select id from iceberg('s3://history/${table}')`)
+  expect([answer.status, answer.body.error]).toEqual([400, expect.stringMatching(words)])
+})
+
+test('an Iceberg table in a store that is away', async () => {
+  putTable('away', [fileOf(300)], [300])
+  service.fail = () => ({ status: 503, applied: false })
+  const away = await server.exec("select * from iceberg('s3://history/away')")
+  expect([away.status, away.body.error]).toEqual([503, expect.stringContaining('object storage: ')])
+  service.fail = null
+  expect(await server.rows("select count() from iceberg('s3://history/away')")).toEqual([[10]])
 })

@@ -1,19 +1,28 @@
-// Operator: read_parquet(), the rows of Parquet files that other programs wrote. Columns are decoded page by page
-// (engine/parquet), and batches point into the decoded pages, so a batch ends where a page of any column ends. One file
-// is open at a time.
+// Operator: read_parquet() and iceberg(), the rows of Parquet files that other programs wrote. Columns are decoded page by
+// page (engine/parquet), and batches point into the decoded pages, so a batch ends where a page of any column ends. One file
+// is open at a time. Row groups whose statistics contradict the query's conditions are skipped.
+//
+// Columns of an Iceberg table are found by their field ids, so files from before a change of the schema are read as of
+// today: a missing column is a constant, a promoted type is widened. Rows that the table has deleted are left out.
 
 import { budgets } from '../../memory/budgets.js'
 import { ColumnReader, type ColumnTools } from '../../parquet/column-reader.js'
-import { type ForeignColumn, foreignColumns } from '../../parquet/columns.js'
-import { chunkOf, type ForeignGroups, readGroups, readSchema } from '../../parquet/footer.js'
-import type { ForeignFile } from '../../parquet/foreign-file.js'
+import { type ForeignColumn, foreignColumns, leafCount, promoted, supportedColumns } from '../../parquet/columns.js'
+import { chunkOf, type ForeignChunk, type ForeignGroups, readGroups, readSchema } from '../../parquet/footer.js'
+import type { ForeignFile, ForeignSource, TableColumn } from '../../parquet/foreign-file.js'
+import { type ChunkTest, chunkTest } from '../../parquet/group-bounds.js'
 import { openForeign } from '../../parquet/read-columns.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import { Scratch } from '../../storage/part/part-scratch.js'
-import { typeText } from '../../types/column-types.js'
+import { type DataType, typeText, widthOf } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
 import { arenaAllocator } from '../batch/arena-allocator.js'
 import type { ExecContext } from '../batch/context.js'
-import { batchRowsMax, type Operator, type Pull, type Vector } from '../batch/vector.js'
+import { ensureCapacity, GatheredBatch, type GrowableBuffer } from '../batch/selection.js'
+import { StringHeap } from '../batch/string-heap.js'
+import { writeValue } from '../batch/values.js'
+import { type Batch, batchRowsMax, type Operator, type Pull, type Vector } from '../batch/vector.js'
+import { DeletedRows } from './deleted-rows.js'
 
 type ForeignPlan = Extract<Plan, { kind: 'foreign' }>
 
@@ -23,17 +32,37 @@ export function foreignOperator(context: ExecContext, plan: ForeignPlan): Operat
   return scan
 }
 
+/** What the files of a scan share. */
+interface ScanTools {
+  readonly context: ExecContext
+  readonly plan: ForeignPlan
+  readonly shared: Scratch
+  readonly deleted: DeletedRows
+  readonly gathered: GatheredBatch
+  readonly selection: GrowableBuffer
+  readonly constants: Constants
+  readonly tests: readonly { readonly column: number; readonly test: ChunkTest }[]
+}
+
 class ForeignScan implements Operator {
-  readonly #context: ExecContext
-  readonly #plan: ForeignPlan
-  readonly #shared: Scratch
+  readonly #tools: ScanTools
   #next = 0
   #file: OpenedFile | null = null
 
   constructor(context: ExecContext, plan: ForeignPlan) {
-    this.#context = context
-    this.#plan = plan
-    this.#shared = new Scratch(context.memory, arenaAllocator(context.arena), budgets.queries)
+    const types = plan.wanted.map(({ type }) => type)
+    this.#tools = {
+      ...{ context, plan },
+      shared: new Scratch(context.memory, arenaAllocator(context.arena), budgets.queries),
+      deleted: new DeletedRows(context),
+      gathered: new GatheredBatch(context, types),
+      selection: { address: 0, rows: 0 },
+      constants: new Constants(context),
+      tests: plan.conditions.flatMap((condition) => {
+        const test = chunkTest(condition)
+        return test === null ? [] : [{ column: condition.column, test }]
+      }),
+    }
   }
 
   pull(): Pull {
@@ -52,12 +81,12 @@ class ForeignScan implements Operator {
   }
 
   #open(): OpenedFile | null {
-    const source = this.#plan.files[this.#next]
+    const source = this.#tools.plan.files[this.#next]
     if (source === undefined) return null
     this.#next++
     const file = openForeign(source)
     try {
-      return new OpenedFile(file, this.#context, this.#plan, this.#shared)
+      return new OpenedFile(file, source, this.#tools)
     } catch (error) {
       file.close()
       throw error
@@ -65,29 +94,47 @@ class ForeignScan implements Operator {
   }
 }
 
+/** A wanted column: one of the file, or the value that all rows of the file have. */
+type Found =
+  | { readonly kind: 'column'; readonly column: ForeignColumn }
+  | { readonly kind: 'constant'; readonly value: Value }
+
 class OpenedFile {
   readonly #file: ForeignFile
-  readonly #context: ExecContext
-  readonly #plan: ForeignPlan
+  readonly #tools: ScanTools
   readonly #footer: ForeignGroups
-  readonly #readers: readonly ColumnReader[]
+  readonly #found: readonly Found[]
+  /** By wanted column; null: a constant. */
+  readonly #readers: readonly (ColumnReader | null)[]
+  readonly #open: readonly ColumnReader[]
+  /** Positions in ascending order; empty: no row is deleted. */
+  readonly #deleted: Float64Array
+  /** Of the first deleted row that is not passed. */
+  #nextDeleted = 0
   #group = -1
   #rowsLeft = 0
+  /** Of the next row within the file. */
+  #position = 0
 
-  constructor(file: ForeignFile, context: ExecContext, plan: ForeignPlan, shared: Scratch) {
+  constructor(file: ForeignFile, source: ForeignSource, tools: ScanTools) {
+    const { plan, context, shared } = tools
     this.#file = file
-    this.#context = context
-    this.#plan = plan
+    this.#tools = tools
     const { elements, rows } = readSchema(file)
-    const columns = foreignColumns(file, elements, plan.exact)
-    const wanted = plan.wanted.map((column) => wantedColumn(file, columns, column))
-    this.#footer = readGroups(file, columns.length, new Set(wanted.map(({ leaf }) => leaf)))
+    this.#found = wantedColumns(file, source, plan, elements)
+    const leaves = this.#found.flatMap((found) => (found.kind === 'column' ? [found.column.leaf] : []))
+    this.#footer = readGroups(file, leafCount(elements), new Set(leaves))
     const found = this.#footer.groups.reduce((sum, group) => sum + group.rows, 0)
     if (found !== rows) throw file.error(`the row groups have ${found} rows, but the footer says ${rows}`)
+    this.#deleted =
+      source.data === undefined || source.data.deletes.length === 0
+        ? new Float64Array(0)
+        : tools.deleted.of(source.data)
     const { memory, arena, kernels } = context
     const { parquet, foreign } = kernels
-    const tools: ColumnTools = { memory, allocator: arenaAllocator(arena), file, shared, parquet, foreign }
-    this.#readers = wanted.map((column) => new ColumnReader(tools, column))
+    const own: ColumnTools = { memory, allocator: arenaAllocator(arena), file, shared, parquet, foreign }
+    this.#readers = this.#found.map((one) => (one.kind === 'column' ? new ColumnReader(own, one.column) : null))
+    this.#open = this.#readers.filter((reader) => reader !== null)
   }
 
   /** null after the last row of the file. */
@@ -97,44 +144,159 @@ class OpenedFile {
       this.#openGroup(++this.#group)
       return 'working'
     }
-    const waiting = this.#readers.find(({ ready }) => ready === 0)
+    const waiting = this.#open.find(({ ready }) => ready === 0)
     if (waiting !== undefined) {
-      this.#context.alive()
+      this.#tools.context.alive()
       waiting.load()
       return 'working'
     }
-    const rows = this.#readers.reduce(
-      (least, { ready }) => Math.min(least, ready),
-      Math.min(batchRowsMax, this.#rowsLeft),
-    )
+    const rows = this.#open.reduce((least, { ready }) => Math.min(least, ready), Math.min(batchRowsMax, this.#rowsLeft))
     this.#rowsLeft -= rows
+    const { plan, constants } = this.#tools
     const vectors = this.#readers.map((reader, index): Vector => {
-      const { type } = this.#plan.wanted[index] as ForeignPlan['wanted'][number]
-      return { type, address: reader.take(rows), dictionary: 0 }
+      const type = plan.wanted[index]?.type as DataType
+      const found = this.#found[index]
+      if (reader !== null) return { type, address: reader.take(rows), dictionary: 0 }
+      return { type, address: constants.of(type, found?.kind === 'constant' ? found.value : null), dictionary: 0 }
     })
-    return { rows, vectors }
+    const from = this.#position
+    this.#position += rows
+    return this.#deleted.length === 0 ? { rows, vectors } : this.#withoutDeleted({ rows, vectors }, from)
   }
 
   close(): void {
-    for (const reader of this.#readers) reader.release()
+    for (const reader of this.#open) reader.release()
     this.#file.close()
+  }
+
+  /** `from`: the position of the batch's first row. */
+  #withoutDeleted(batch: Batch, from: number): Pull {
+    const deleted = this.#deleted
+    const { context, gathered, selection } = this.#tools
+    const before = this.#nextDeleted
+    while (this.#nextDeleted < deleted.length && deleted[this.#nextDeleted]! < from + batch.rows) this.#nextDeleted++
+    if (this.#nextDeleted === before) return batch
+    const index = ensureCapacity(context, selection, batch.rows, 4)
+    const rows = keptRows(context.memory.u32, index >>> 2, batch.rows, deleted, before, from)
+    if (rows === 0) return 'working'
+    return rows === batch.rows ? batch : gathered.gather(batch.vectors, index, rows)
   }
 
   #openGroup(group: number): void {
     const { groups, dataEnd } = this.#footer
-    const found = groups[group] as ForeignGroups['groups'][number]
+    const found = groups[group]
+    if (found === undefined) return
     const { rows } = found
-    for (const reader of this.#readers) {
-      const { name, leaf } = reader.column
-      const place = { column: name, group }
-      reader.open(chunkOf(this.#file, found, leaf, dataEnd, place), rows, place)
+    const chunks = this.#open.map(({ column }): ForeignChunk => {
+      return chunkOf(this.#file, found, column.leaf, dataEnd, { column: column.name, group })
+    })
+    const mayPass = this.#tools.tests.every(({ column, test }) => {
+      const reader = this.#readers[column]
+      const chunk = reader == null ? undefined : chunks[this.#open.indexOf(reader)]
+      return reader == null || chunk === undefined || test(reader.column, chunk)
+    })
+    if (!mayPass) {
+      this.#skip(rows)
+      return
+    }
+    for (const [index, reader] of this.#open.entries()) {
+      const chunk = chunks[index]
+      if (chunk !== undefined) reader.open(chunk, rows, { column: reader.column.name, group })
     }
     this.#rowsLeft = rows
   }
+
+  #skip(rows: number): void {
+    this.#position += rows
+    while (this.#nextDeleted < this.#deleted.length && this.#deleted[this.#nextDeleted]! < this.#position)
+      this.#nextDeleted++
+  }
+}
+
+/** Writes the numbers of the rows that are not deleted to `out`; returns how many. */
+function keptRows(
+  out: Uint32Array,
+  at: number,
+  rows: number,
+  deleted: Float64Array,
+  first: number,
+  from: number,
+): number {
+  let [count, next] = [0, first]
+  for (let row = 0; row < rows; row++) {
+    while (next < deleted.length && deleted[next]! < from + row) next++
+    if (next < deleted.length && deleted[next] === from + row) continue
+    out[at + count] = row
+    count++
+  }
+  return count
+}
+
+/** Runs of one value, as long as a batch. */
+class Constants {
+  readonly #context: ExecContext
+  readonly #heap: StringHeap
+  readonly #known = new Map<string, number>()
+
+  constructor(context: ExecContext) {
+    this.#context = context
+    this.#heap = new StringHeap(context.arena)
+  }
+
+  of(type: DataType, value: Value): number {
+    const key = `${typeText(type)} ${value instanceof Uint8Array ? Buffer.from(value).toString('hex') : String(value)}`
+    const known = this.#known.get(key)
+    if (known !== undefined) return known
+    const { memory, arena, symbols } = this.#context
+    const width = widthOf(type)
+    const address = arena.take(width * batchRowsMax)
+    writeValue({ memory, heap: this.#heap, symbols }, type, address, 0, value)
+    for (let filled = 1; filled < batchRowsMax; filled *= 2)
+      memory.copy(address + filled * width, address, address + Math.min(filled, batchRowsMax - filled) * width)
+    this.#known.set(key, address)
+    return address
+  }
+}
+
+function wantedColumns(
+  file: ForeignFile,
+  { data }: ForeignSource,
+  plan: ForeignPlan,
+  elements: Parameters<typeof foreignColumns>[1],
+): Found[] {
+  if (data === undefined) {
+    const columns = foreignColumns(file, elements, plan.exact)
+    return plan.wanted.map((wanted) => ({ kind: 'column', column: sameColumn(file, columns, wanted) }))
+  }
+  const columns = supportedColumns(file, elements)
+  const hasIds = elements.some(({ field_id: id }) => id !== null && id !== undefined)
+  return plan.wanted.map(({ name, type, field }): Found => {
+    const column = field === undefined ? undefined : columnOf(file, columns, field, name, hasIds)
+    if (column === undefined) {
+      const value = data.values.get(field?.id ?? -1)
+      return { kind: 'constant', value: value === undefined ? (field?.initial ?? null) : value }
+    }
+    const adapted = promoted(column, type)
+    if (adapted !== null) return { kind: 'column', column: adapted }
+    throw file.error(`its type is ${typeText(column.type)}, but the table's is ${typeText(type)}`, { column: name })
+  })
+}
+
+/** The column of an Iceberg table in one of its files; undefined: the file is from before the column. */
+function columnOf(
+  file: ForeignFile,
+  columns: readonly ForeignColumn[],
+  { id, names }: TableColumn,
+  name: string,
+  hasIds: boolean,
+): ForeignColumn | undefined {
+  if (hasIds) return columns.find(({ fieldId }) => fieldId === id)
+  if (names === null) throw file.error('it has no field ids, and its table no name mapping', { column: name })
+  return columns.find((column) => names.includes(column.name))
 }
 
 /** Checks that the file still has the column of the plan, since another program may have replaced the file. */
-function wantedColumn(
+function sameColumn(
   file: ForeignFile,
   columns: readonly ForeignColumn[],
   { index, name, type }: ForeignPlan['wanted'][number],

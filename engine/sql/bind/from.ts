@@ -309,8 +309,9 @@ function systemSource({ alias, ...request }: SystemSource, context: BindContext)
 
 function bindTableFunction(source: ast.TableFunction, context: BindContext): Relation {
   const { schema } = source
-  const files = schema === null ? context.catalog.relation(source.call.name)?.files : undefined
-  if (files !== undefined) return filesSource(source, files, context)
+  const relation = schema === null ? context.catalog.relation(source.call.name) : undefined
+  if (relation?.files !== undefined) return filesSource(source, relation.files, context)
+  if (relation?.table !== undefined) return foreignTableSource(source, relation.table, context)
   const call = withStep(withoutVoid(source.call, context), context.parameters)
   const args = call.args.map((argument) => bindExpression(argument, rowlessScope(context)))
   const alias = source.alias?.name ?? call.name
@@ -360,7 +361,37 @@ function filesSource(
     exact: second !== undefined,
     columns: wanted.map(({ name, type }) => ({ name, type })),
     files: sources,
+    find: null,
     wanted,
+    conditions: [],
+    rows,
+  }
+  return { plan, columns: scopeOf(plan, alias?.name ?? call.name), timestampIndex: -1, order: 'none' }
+}
+
+/** Rows of a table that other programs wrote. The plan is not cached, because it depends on the table's contents. */
+function foreignTableSource(
+  { call, alias }: ast.TableFunction,
+  table: NonNullable<VirtualRelation['table']>,
+  context: BindContext,
+): Relation {
+  const [first, ...more] = call.args
+  if (first?.kind !== 'string' || more.length > 0)
+    throw new SqlError(
+      `${call.name}() takes the name of the table's metadata, or of its folder, as one literal text`,
+      first?.position ?? call.position,
+    )
+  context.requireWrite()
+  context.cacheable = false
+  const { columns, rows, find } = table(first.value, first.position)
+  const plan: Plan = {
+    kind: 'foreign',
+    exact: false,
+    columns: columns.map(({ name, type }) => ({ name, type })),
+    files: [],
+    find,
+    wanted: columns.map((column, index) => ({ index, ...column })),
+    conditions: [],
     rows,
   }
   return { plan, columns: scopeOf(plan, alias?.name ?? call.name), timestampIndex: -1, order: 'none' }

@@ -5,7 +5,8 @@
 //
 // Every node lists its output columns. Expressions refer to columns of their input by index.
 
-import type { ForeignSource } from '../../parquet/foreign-file.js'
+import type { FindFiles, ForeignSource, TableColumn } from '../../parquet/foreign-file.js'
+import type { ColumnCondition } from '../../types/bounds.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { RowIndex } from '../relations/row-index.js'
@@ -167,10 +168,19 @@ export type Plan =
       readonly kind: 'foreign'
       readonly columns: readonly PlanColumn[]
       readonly files: readonly ForeignSource[]
+      /** Finds the files, when the conditions on them are known; null: they are known (foreign-files.ts). */
+      readonly find: FindFiles | null
       /** Integers are read as DECIMALs. */
       readonly exact: boolean
-      /** The file column of each output column, as it was at planning. */
-      readonly wanted: readonly { readonly index: number; readonly name: string; readonly type: DataType }[]
+      /** The file column of each output column, as it was at planning; `field`: of an Iceberg table. */
+      readonly wanted: readonly {
+        readonly index: number
+        readonly name: string
+        readonly type: DataType
+        readonly field?: TableColumn
+      }[]
+      /** Row groups without rows for one of these are skipped. A filter above has them, too. */
+      readonly conditions: readonly ColumnCondition[]
       /** Row count according to the file footers. */
       readonly rows: number
     }

@@ -34,7 +34,7 @@ function nodeText(plan: Plan, tableName: (table: number) => string): string {
     case 'scan':
       return scanText(plan, tableName(plan.table))
     case 'foreign':
-      return `read_parquet files: ${plan.files.length} columns: [${plan.wanted.map(({ name }) => name).join()}]`
+      return `${foreignName(plan)} files: ${plan.files.length} columns: [${plan.wanted.map(({ name }) => name).join()}]`
     case 'values':
       return `Values rows: ${plan.rows.length}`
     case 'sequence':
@@ -70,6 +70,11 @@ function nodeText(plan: Plan, tableName: (table: number) => string): string {
     case 'window':
       return `Window functions: [${plan.calls.map(({ name }) => name).join(',')}]`
   }
+}
+
+function foreignName({ wanted, files }: Extract<Plan, { kind: 'foreign' }>): string {
+  const isTable = wanted.some(({ field }) => field !== undefined) || files[0]?.data !== undefined
+  return isTable ? 'iceberg' : 'read_parquet'
 }
 
 function scanText({ ranges, order, columns, viewSide }: Extract<Plan, { kind: 'scan' }>, table: string): string {

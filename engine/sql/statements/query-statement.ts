@@ -6,21 +6,24 @@ import { oidAsName } from '../bind/catalog-calls.js'
 import { columnExpression } from '../bind/order.js'
 import { firstOid } from '../pg-catalog/types.js'
 import { baseColumnsOf } from '../plan/base-columns.js'
+import { withFiles } from '../plan/foreign-files.js'
 import { optimiseQuery } from '../plan/optimise.js'
 import type { Plan, Query } from '../plan/plan.js'
 import { attributesOf } from '../relations/entries.js'
-import type { BindContext } from '../scope/bind-context.js'
+import { type BindContext, isDescribed } from '../scope/bind-context.js'
 import type { Relation } from '../scope/scope.js'
 import type { Explained, PlannedStatement } from './planned.js'
 
-export function queryOf(plan: Plan, timestampIndex: number, { tables, subqueries, evaluation }: BindContext): Query {
+export function queryOf(plan: Plan, timestampIndex: number, context: BindContext): Query {
+  const { tables, subqueries, evaluation } = context
   const query: Query = {
     plan,
     tables: tables.map(({ schema }) => schema.id),
     subqueries: [...subqueries],
     timestampIndex,
   }
-  return optimiseQuery(query, (index) => tables[index], evaluation)
+  const optimised = optimiseQuery(query, (index) => tables[index], evaluation)
+  return isDescribed(context) ? optimised : withFiles(optimised)
 }
 
 export function planRelation(

@@ -1,0 +1,137 @@
+// DeletedRows: the positions of rows that an Iceberg table has deleted from one of its data files. They come from Parquet
+// files with the columns file_path and pos, each for many data files, and from deletion vectors.
+
+import { budgets } from '../../memory/budgets.js'
+import { ColumnReader, type ColumnTools } from '../../parquet/column-reader.js'
+import { type ForeignColumn, leafCount, supportedColumns } from '../../parquet/columns.js'
+import { decodeDeletionVector } from '../../parquet/deletion-vector.js'
+import { chunkOf, readGroups, readSchema } from '../../parquet/footer.js'
+import { type DeleteSource, type ForeignFile, foreignError, type TableData } from '../../parquet/foreign-file.js'
+import { openForeign } from '../../parquet/read-columns.js'
+import { Scratch } from '../../storage/part/part-scratch.js'
+import { arenaAllocator } from '../batch/arena-allocator.js'
+import type { ExecContext } from '../batch/context.js'
+import { textAt } from '../batch/text-at.js'
+
+/** Field ids that the specification reserves. */
+const ids = { path: 2_147_483_546, position: 2_147_483_545 } as const
+const vectorBytesMax = 256 * 1024 * 1024
+
+export class DeletedRows {
+  readonly #context: ExecContext
+  /** Positions by data file, of each file of positions that was read. */
+  readonly #read = new Map<string, ReadonlyMap<string, readonly number[]>>()
+
+  constructor(context: ExecContext) {
+    this.#context = context
+  }
+
+  /** In ascending order, with repetitions. Throws SqlError. */
+  of({ uri, deletes }: TableData): Float64Array {
+    const [only] = deletes
+    if (only?.vector != null) return vectorOf(only, only.vector)
+    const lists = deletes.map((source) => this.#positionsIn(source).get(uri) ?? [])
+    return Float64Array.from(lists.flat()).sort()
+  }
+
+  #positionsIn(source: DeleteSource): ReadonlyMap<string, readonly number[]> {
+    const known = this.#read.get(source.path)
+    if (known !== undefined) return known
+    const file = openForeign(source)
+    try {
+      const positions = readPositions(this.#context, file)
+      this.#read.set(source.path, positions)
+      return positions
+    } finally {
+      file.close()
+    }
+  }
+}
+
+function vectorOf(source: DeleteSource, { offset, bytes }: NonNullable<DeleteSource['vector']>): Float64Array {
+  const file = openForeign(source)
+  try {
+    const isInside = offset >= 0 && bytes >= 0 && bytes <= vectorBytesMax && offset + bytes <= file.size
+    if (!isInside) throw foreignError(source, 'a deletion vector is not inside the file', { offset })
+    const blob = new Uint8Array(bytes)
+    file.read(blob, offset)
+    return decodeDeletionVector(blob)
+  } catch (error) {
+    if (!(error instanceof RangeError) && (error as Error).name !== 'Error') throw error
+    const reason = error instanceof Error ? error.message : ''
+    throw foreignError(source, `a deletion vector is damaged: ${reason}`, { offset })
+  } finally {
+    file.close()
+  }
+}
+
+function readPositions(context: ExecContext, file: ForeignFile): Map<string, number[]> {
+  const { memory, kernels, arena } = context
+  const { elements } = readSchema(file)
+  const columns = supportedColumns(file, elements)
+  const path = columnOf(file, columns, ids.path, 'file_path', 'VARCHAR')
+  const position = columnOf(file, columns, ids.position, 'pos', 'LONG')
+  const { groups, dataEnd } = readGroups(file, leafCount(elements), new Set([path.leaf, position.leaf]))
+  const allocator = arenaAllocator(arena)
+  const shared = new Scratch(memory, allocator, budgets.queries)
+  const tools: ColumnTools = { memory, allocator, file, shared, parquet: kernels.parquet, foreign: kernels.foreign }
+  const readers = [path, position].map((column) => new ColumnReader(tools, column))
+  const found = new Map<string, number[]>()
+  try {
+    for (const [group, { rows, chunks, offset }] of groups.entries()) {
+      for (const reader of readers) {
+        const { name, leaf } = reader.column
+        const place = { column: name, group }
+        reader.open(chunkOf(file, { rows, chunks, offset }, leaf, dataEnd, place), rows, place)
+      }
+      collect(context, readers, rows, found)
+    }
+  } finally {
+    for (const reader of readers) reader.release()
+    shared.release()
+  }
+  return found
+}
+
+function collect(
+  { memory, alive }: ExecContext,
+  readers: readonly ColumnReader[],
+  rows: number,
+  found: Map<string, number[]>,
+): void {
+  const [paths, positions] = readers
+  if (paths === undefined || positions === undefined) return
+  for (let left = rows; left > 0; ) {
+    alive()
+    for (const reader of readers) while (reader.ready === 0) reader.load()
+    const count = Math.min(paths.ready, positions.ready, left)
+    const [text, number] = [paths.take(count) >>> 2, positions.take(count) >>> 3]
+    // Neighbours usually have the same text, even the same entry of a dictionary.
+    let [address, bytes] = [-1, -1]
+    let list: number[] = []
+    for (let row = 0; row < count; row++) {
+      const [at, length] = [memory.u32[text + row * 2]!, memory.i32[text + row * 2 + 1]!]
+      if (at !== address || length !== bytes) {
+        const name = length < 0 ? '' : textAt(memory, at, length)
+        list = found.get(name) ?? []
+        found.set(name, list)
+        address = at
+        bytes = length
+      }
+      list.push(Number(memory.i64[number + row]))
+    }
+    left -= count
+  }
+}
+
+function columnOf(
+  file: ForeignFile,
+  columns: readonly ForeignColumn[],
+  id: number,
+  name: string,
+  type: string,
+): ForeignColumn {
+  const found = columns.find(({ fieldId }) => fieldId === id) ?? columns.find((column) => column.name === name)
+  if (found?.type.name !== type) throw file.error('a file of deletes lacks a column', { column: name })
+  return found
+}

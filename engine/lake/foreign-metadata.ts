@@ -1,0 +1,167 @@
+// The metadata of an Iceberg table that another program wrote, format versions 1 to 3: its columns, its partition specs, and
+// where the current snapshot lists its manifests. Throws ForeignTableError for what cannot be read here.
+
+import type { DataType } from '../types/column-types.js'
+import type { Value } from '../types/value.js'
+import { defaultOf, type ForeignType, foreignTypeText, typeOfForeign } from './foreign-types.js'
+
+export interface TableField {
+  readonly id: number
+  readonly name: string
+  readonly type: DataType
+  /** As the metadata names it. */
+  readonly foreign: ForeignType
+  /** Of rows in files from before the column. */
+  readonly initial: Value
+  /** Names of the column in files without field ids; null: the table has no name mapping. */
+  readonly names: readonly string[] | null
+}
+
+export interface PartitionSource {
+  /** As Avro records have it. */
+  readonly name: string
+  readonly sourceId: number
+  readonly transform: string
+}
+
+export interface ForeignMetadata {
+  readonly location: string
+  readonly fields: readonly TableField[]
+  /** By spec id. */
+  readonly specs: ReadonlyMap<number, readonly PartitionSource[]>
+  /** Null: the table has no rows. */
+  readonly snapshot: { readonly id: string; readonly manifestList: string; readonly rows: number } | null
+}
+
+/** A table that cannot be read: the message says why. */
+export class ForeignTableError extends Error {}
+
+interface Json {
+  readonly 'format-version'?: number
+  readonly location?: string
+  readonly schema?: JsonSchema
+  readonly schemas?: readonly JsonSchema[]
+  readonly 'current-schema-id'?: number
+  readonly 'partition-spec'?: readonly JsonPartition[]
+  readonly 'partition-specs'?: readonly { readonly 'spec-id': number; readonly fields: readonly JsonPartition[] }[]
+  readonly properties?: Readonly<Record<string, string>>
+  readonly 'current-snapshot-id'?: string | null
+  readonly snapshots?: readonly JsonSnapshot[]
+}
+
+interface JsonSchema {
+  readonly 'schema-id'?: number
+  readonly fields: readonly JsonField[]
+}
+
+interface JsonField {
+  readonly id: number
+  readonly name: string
+  readonly type: ForeignType
+  readonly 'initial-default'?: unknown
+}
+
+interface JsonPartition {
+  readonly name: string
+  readonly 'source-id'?: number
+  readonly transform: string
+}
+
+interface JsonSnapshot {
+  readonly 'snapshot-id': string
+  readonly 'manifest-list'?: string
+  readonly summary?: Readonly<Record<string, string>>
+}
+
+interface JsonMapping {
+  readonly 'field-id'?: number
+  readonly names: readonly string[]
+}
+
+export function parseForeignMetadata(text: string): ForeignMetadata {
+  const json = parsed(text)
+  const version = json['format-version']
+  if (version === undefined || json.location === undefined)
+    throw new ForeignTableError('the file is not the metadata of an Iceberg table')
+  if (version < 1 || version > 3) throw new ForeignTableError(`format version ${version} is not supported`)
+  const schema = json.schemas?.find((one) => one['schema-id'] === json['current-schema-id']) ?? json.schema
+  if (schema === undefined) throw new ForeignTableError('the metadata lacks its current schema')
+  return {
+    location: json.location.replace(/\/+$/, ''),
+    fields: fieldsOf(schema, json.properties?.['schema.name-mapping.default']),
+    specs: specsOf(json),
+    snapshot: snapshotOf(json),
+  }
+}
+
+/** Ids of snapshots have 63 bits, so they are read as texts. */
+function parsed(text: string): Json {
+  try {
+    const json: Json = JSON.parse(
+      text.replace(/("(?:current-snapshot-id|snapshot-id|parent-snapshot-id)"\s*:\s*)(-?\d+)/g, '$1"$2"'),
+    )
+    if (typeof json === 'object' && json !== null) return json
+  } catch {
+    // Said below.
+  }
+  throw new ForeignTableError('the file is not the metadata of an Iceberg table')
+}
+
+function fieldsOf(schema: JsonSchema, mapping: string | undefined): TableField[] {
+  const names = namesOf(mapping)
+  return schema.fields.map(({ id, name, type: foreign, 'initial-default': json }) => {
+    const type = typeOfForeign(foreign)
+    if (type === null)
+      throw new ForeignTableError(`the type ${foreignTypeText(foreign)} is not supported [column=${name}]`)
+    const initial = defaultOf(foreign, json)
+    if (initial === undefined)
+      throw new ForeignTableError(`the default of the column is not supported [column=${name}]`)
+    return { id, name, type, foreign, initial, names: names === null ? null : (names.get(id) ?? []) }
+  })
+}
+
+function namesOf(mapping: string | undefined): Map<number, readonly string[]> | null {
+  if (mapping === undefined) return null
+  try {
+    const entries: readonly JsonMapping[] = JSON.parse(mapping)
+    return new Map(entries.map(({ 'field-id': id = -1, names }) => [id, names]))
+  } catch (error) {
+    throw new ForeignTableError('the name mapping of the table is damaged', { cause: error })
+  }
+}
+
+function specsOf(json: Json): Map<number, readonly PartitionSource[]> {
+  const specs = json['partition-specs'] ?? [{ 'spec-id': 0, fields: json['partition-spec'] ?? [] }]
+  return new Map(
+    specs.map(({ 'spec-id': id, fields }) => [
+      id,
+      fields.map(({ name, transform, 'source-id': sourceId = -1 }) => ({
+        name: avroName(name),
+        sourceId,
+        transform,
+      })),
+    ]),
+  )
+}
+
+/** As Iceberg's implementations turn the names of fields to those that Avro permits. */
+function avroName(name: string): string {
+  return [...name]
+    .map((character, index) => {
+      if (/[A-Za-z_]/.test(character) || (index > 0 && /\d/.test(character))) return character
+      return /\d/.test(character) ? `_${character}` : `_x${character.codePointAt(0)?.toString(16).toUpperCase()}`
+    })
+    .join('')
+}
+
+function snapshotOf(json: Json): ForeignMetadata['snapshot'] {
+  const id = json['current-snapshot-id']
+  if (id === undefined || id === null || id === '-1') return null
+  const found = json.snapshots?.find((snapshot) => snapshot['snapshot-id'] === id)
+  if (found === undefined) throw new ForeignTableError(`the metadata lacks its current snapshot [snapshot=${id}]`)
+  const manifestList = found['manifest-list']
+  if (manifestList === undefined)
+    throw new ForeignTableError('snapshots of format version 1 without a manifest list are not supported')
+  const rows = Number(found.summary?.['total-records'] ?? Number.NaN)
+  return { id, manifestList, rows: Number.isFinite(rows) ? rows : 0 }
+}

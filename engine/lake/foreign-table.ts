@@ -1,0 +1,128 @@
+// Reads Iceberg tables that other programs wrote: from the metadata to the files that a query reads. Loaded by
+// foreign-tables.ts. Throws ForeignTableError for what is not supported, and Error for damaged files.
+
+import type { TableData } from '../parquet/foreign-file.js'
+import type { ColumnCondition } from '../types/bounds.js'
+import type { Value } from '../types/value.js'
+import {
+  decodeForeignList,
+  decodeForeignManifest,
+  type ForeignDataFile,
+  type ForeignManifest,
+} from './foreign-manifests.js'
+import { type ForeignMetadata, ForeignTableError } from './foreign-metadata.js'
+import { deletesOf, fieldTests, mayHaveRows, mayListRows } from './foreign-pruning.js'
+import { valueOfRaw } from './foreign-types.js'
+
+/** What a name in the metadata stands for. Rejects with the reader's own errors. */
+export interface TableReader {
+  /** The content of a small file. */
+  content(uri: string): Promise<Uint8Array>
+  /** Local paths of files, by their names in the table. */
+  local(files: readonly { readonly path: string; readonly bytes: number }[]): Promise<ReadonlyMap<string, string>>
+  /** Keeps the entries of a manifest, or finds them; files of a table never change. */
+  cached(uri: string, decode: () => Promise<readonly ForeignDataFile[]>): Promise<readonly ForeignDataFile[]>
+}
+
+/** A file that is to be read, with what the table says about it. */
+export interface TableFile {
+  /** As in the table. */
+  readonly name: string
+  readonly path: string
+  readonly data: Omit<TableData, 'deletes'> & {
+    readonly deletes: readonly (Pick<TableFile, 'name' | 'path'> & {
+      readonly vector: TableData['deletes'][number]['vector']
+    })[]
+  }
+}
+
+export interface TableFiles {
+  readonly files: readonly TableFile[]
+  /** At most. */
+  readonly rows: number
+}
+
+const filesMax = 10_000
+const readsAtOnce = 8
+
+/** The files that may have rows for all conditions. */
+export async function findTableFiles(
+  metadata: ForeignMetadata,
+  conditions: readonly ColumnCondition[],
+  reader: TableReader,
+): Promise<TableFiles> {
+  if (metadata.snapshot === null) return { files: [], rows: 0 }
+  const tests = fieldTests(metadata.fields, conditions)
+  const { manifestList } = metadata.snapshot
+  const manifests = decoded(manifestList, await reader.content(manifestList), decodeForeignList)
+  const wanted = manifests.filter((one) => one.isOfDeletes || mayListRows(metadata, tests, one))
+  const entries = (await inTurns(wanted, (one) => manifestEntries(one, reader))).flat()
+  const data = entries.filter((file) => file.content === 'data' && mayHaveRows(metadata, tests, file))
+  if (data.length > filesMax)
+    throw new ForeignTableError(`the query needs ${data.length} files of the table, more than ${filesMax}`)
+  const deletes = entries.filter(({ content }) => content !== 'data')
+  const plans = data.map((file) => ({ file, deletes: deletesOf(file, deletes) }))
+  const needed = new Map(plans.flatMap((plan) => [plan.file, ...plan.deletes]).map((file) => [file.path, file]))
+  for (const { path, format } of needed.values()) requireFormat(path, format)
+  const local = await reader.local([...needed.values()])
+  const files = plans.map(({ file, deletes: own }): TableFile => {
+    const positions = own.map((one) => ({ ...placeOf(local, one), vector: one.range }))
+    return {
+      ...placeOf(local, file),
+      data: { uri: file.path, deletes: positions, values: partitionValues(metadata, file) },
+    }
+  })
+  return { files, rows: data.reduce((sum, { rows }) => sum + rows, 0) }
+}
+
+function manifestEntries(manifest: ForeignManifest, reader: TableReader): Promise<readonly ForeignDataFile[]> {
+  return reader.cached(manifest.path, async () => {
+    const bytes = await reader.content(manifest.path)
+    return decoded(manifest.path, bytes, (file) => decodeForeignManifest(manifest, file))
+  })
+}
+
+function requireFormat(path: string, format: string): void {
+  if (format !== 'PARQUET' && format !== 'PUFFIN')
+    throw new ForeignTableError(`files of the format ${format} are not supported [file=${path}]`)
+}
+
+function placeOf(
+  local: ReadonlyMap<string, string>,
+  { path: name }: ForeignDataFile,
+): Pick<TableFile, 'name' | 'path'> {
+  const path = local.get(name)
+  if (path === undefined) throw new ForeignTableError(`a file of the table is missing [file=${name}]`)
+  return { name, path }
+}
+
+/** Values of columns that a file of a partition need not have. */
+function partitionValues(metadata: ForeignMetadata, file: ForeignDataFile): Map<number, Value> {
+  const values = new Map<number, Value>()
+  for (const [index, { sourceId, transform }] of (metadata.specs.get(file.specId) ?? []).entries()) {
+    const field = metadata.fields.find(({ id }) => id === sourceId)
+    if (transform !== 'identity' || field === undefined) continue
+    const value = valueOfRaw(field.foreign, file.partition[index] ?? null)
+    if (value !== undefined) values.set(sourceId, value)
+  }
+  return values
+}
+
+async function inTurns<Item, Value>(items: readonly Item[], run: (item: Item) => Promise<Value>): Promise<Value[]> {
+  const values: Value[] = []
+  for (let from = 0; from < items.length; from += readsAtOnce) {
+    values.push(...(await Promise.all(items.slice(from, from + readsAtOnce).map(run))))
+  }
+  return values
+}
+
+function decoded<Item>(uri: string, bytes: Uint8Array, decode: (bytes: Uint8Array) => Item): Item {
+  try {
+    return decode(bytes)
+  } catch (error) {
+    if (error instanceof ForeignTableError) throw error
+    throw new ForeignTableError(`a file is damaged: ${error instanceof Error ? error.message : error} [file=${uri}]`, {
+      cause: error,
+    })
+  }
+}

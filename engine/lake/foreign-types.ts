@@ -1,0 +1,167 @@
+// Types and single values of Iceberg tables that other programs wrote, as this server has them.
+//
+//   boolean int long float double    BOOLEAN INT LONG FLOAT DOUBLE
+//   decimal(p,s)                     DECIMAL(p,s)
+//   date                             DATE, in milliseconds
+//   time                             LONG, in microseconds
+//   timestamp timestamptz            TIMESTAMP
+//   timestamp_ns timestamptz_ns      TIMESTAMP_NS
+//   string uuid                      VARCHAR UUID
+//   binary fixed[n]                  BINARY
+//   list of numbers                  DOUBLE[], lists of lists DOUBLE[][] ..
+//
+// Bounds are binary (appendix D of the specification): integers and floating-point numbers are little-endian, texts UTF-8.
+
+import { arrayDimensionsMax, decimalDigitsMax } from '../base/limits.js'
+import type { Bound } from '../types/bounds.js'
+import { type DataType, dataType } from '../types/column-types.js'
+import type { Value } from '../types/value.js'
+
+/** A type in the metadata: a name, or a nested type. */
+export type ForeignType = string | { readonly type: string; readonly element?: ForeignType }
+
+/** As Avro, JSON and bounds have them: days for a date. Null is NULL. */
+export type RawValue = null | boolean | number | bigint | string | Uint8Array
+
+const plain: Readonly<Record<string, DataType>> = {
+  boolean: dataType('BOOLEAN'),
+  int: dataType('INT'),
+  long: dataType('LONG'),
+  float: dataType('FLOAT'),
+  double: dataType('DOUBLE'),
+  date: dataType('DATE'),
+  time: dataType('LONG'),
+  timestamp: dataType('TIMESTAMP'),
+  timestamptz: dataType('TIMESTAMP'),
+  timestamp_ns: dataType('TIMESTAMP_NS'),
+  timestamptz_ns: dataType('TIMESTAMP_NS'),
+  string: dataType('VARCHAR'),
+  uuid: dataType('UUID'),
+  binary: dataType('BINARY'),
+}
+
+const listed: ReadonlySet<ForeignType> = new Set(['int', 'long', 'float', 'double'])
+
+/** Null: the type is not supported. */
+export function typeOfForeign(type: ForeignType): DataType | null {
+  if (typeof type !== 'string') return listOf(type)
+  const known = plain[type]
+  if (known !== undefined) return known
+  if (/^fixed\[\d+\]$/.test(type)) return dataType('BINARY')
+  const [, precision, scale] = /^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$/.exec(type) ?? []
+  if (precision === undefined || Number(precision) > decimalDigitsMax) return null
+  return dataType('DECIMAL', Number(precision), Number(scale))
+}
+
+function listOf(type: ForeignType): DataType | null {
+  let dimensions = 0
+  let inner: ForeignType | undefined = type
+  while (typeof inner === 'object') {
+    if (inner.type !== 'list') return null
+    dimensions++
+    inner = inner.element
+  }
+  return inner !== undefined && listed.has(inner) && dimensions <= arrayDimensionsMax
+    ? dataType('ARRAY', dimensions)
+    : null
+}
+
+/** The text of a type in messages. */
+export function foreignTypeText(type: ForeignType): string {
+  return typeof type === 'string' ? type : type.type
+}
+
+/** A bound; undefined: its type has none that is used. Files from before a promotion have shorter ones. */
+export function rawBound(type: ForeignType, bytes: Uint8Array): number | bigint | Uint8Array | undefined {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  switch (type) {
+    case 'int':
+    case 'date':
+    case 'long':
+    case 'time':
+    case 'timestamp':
+    case 'timestamptz':
+    case 'timestamp_ns':
+    case 'timestamptz_ns':
+      return view.length === 8 ? view.readBigInt64LE() : view.length === 4 ? view.readInt32LE() : undefined
+    case 'double': {
+      const value = view.length === 8 ? view.readDoubleLE() : view.length === 4 ? view.readFloatLE() : Number.NaN
+      return Number.isNaN(value) ? undefined : value
+    }
+    case 'string':
+      return view
+    default:
+      return undefined
+  }
+}
+
+/** The value as conditions compare it; undefined: they do not. */
+export function boundOf(type: ForeignType, raw: RawValue): Bound | Uint8Array | undefined {
+  if (type === 'string') return typeof raw === 'string' ? Buffer.from(raw) : raw instanceof Uint8Array ? raw : undefined
+  if (typeof raw !== 'number' && typeof raw !== 'bigint') return undefined
+  if (type === 'float' || (typeof type === 'string' && type.startsWith('decimal'))) return undefined
+  return type === 'date' ? BigInt(raw) * dayMs : raw
+}
+
+const dayMs = 86_400_000n
+
+/** The value of a column that a file does not have: that of its partition. Undefined: the type is not supported. */
+export function valueOfRaw(type: ForeignType, raw: RawValue): Value | undefined {
+  if (raw === null) return null
+  const isNumber = typeof raw === 'number' || typeof raw === 'bigint'
+  switch (typeOfForeign(type)?.name) {
+    case 'BOOLEAN':
+      return typeof raw === 'boolean' ? raw : undefined
+    case 'INT':
+    case 'FLOAT':
+    case 'DOUBLE':
+      return isNumber ? Number(raw) : undefined
+    case 'LONG':
+    case 'TIMESTAMP':
+    case 'TIMESTAMP_NS':
+      return isNumber ? BigInt(raw) : undefined
+    case 'DATE':
+      return isNumber ? BigInt(raw) * dayMs : undefined
+    case 'VARCHAR':
+      return typeof raw === 'string' ? raw : undefined
+    case 'BINARY':
+      return raw instanceof Uint8Array ? raw : undefined
+    case 'UUID':
+      return raw instanceof Uint8Array && raw.length === 16 ? unsignedOf(raw) : undefined
+    case 'DECIMAL':
+      return raw instanceof Uint8Array ? BigInt.asIntN(raw.length * 8, unsignedOf(raw)) : undefined
+    default:
+      return undefined
+  }
+}
+
+/** The default of an added column, in JSON. Undefined: it is not supported. */
+export function defaultOf(type: ForeignType, json: unknown): Value | undefined {
+  if (json === undefined || json === null) return null
+  const name = typeOfForeign(type)?.name
+  if (name === 'DATE' || name === 'TIMESTAMP') {
+    const ms = typeof json === 'string' ? Date.parse(/[TZ]|[+-]\d\d:\d\d$/.test(json) ? zoned(json) : json) : Number.NaN
+    if (Number.isNaN(ms)) return undefined
+    return name === 'DATE' ? BigInt(ms) : BigInt(ms) * 1000n + microsecondsOf(String(json))
+  }
+  if (name === 'LONG' && type === 'long') return typeof json === 'number' ? BigInt(json) : undefined
+  const isPlain = typeof json === 'number' || typeof json === 'string' || typeof json === 'boolean'
+  return isPlain && ['BOOLEAN', 'INT', 'FLOAT', 'DOUBLE', 'VARCHAR'].includes(name ?? '')
+    ? valueOfRaw(type, json)
+    : undefined
+}
+
+function zoned(text: string): string {
+  return /(Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`
+}
+
+/** The microseconds beyond the milliseconds of a text. */
+function microsecondsOf(text: string): bigint {
+  const [, digits = ''] = /\.\d{3}(\d{1,3})/.exec(text) ?? []
+  return BigInt(digits.padEnd(3, '0'))
+}
+
+/** Big-endian. */
+function unsignedOf(bytes: Uint8Array): bigint {
+  return BigInt(`0x${Buffer.from(bytes).toString('hex') || '0'}`)
+}

@@ -1,0 +1,73 @@
+// Comparisons of a column with constants, and whether a value between two bounds may satisfy one: what scans skip pages, row
+// groups and files by. NULL satisfies none of them.
+
+export type Bound = number | bigint
+
+/** `column name values`: `x >= 5`, `x in (1, 2)`. */
+export interface ColumnCondition {
+  /** Index of the column in the plan's node. */
+  readonly column: number
+  readonly name: string
+  /** Numbers, or texts in UTF-8. */
+  readonly values: readonly Bound[] | readonly Uint8Array[]
+}
+
+export function isTextCondition(condition: ColumnCondition): condition is ColumnCondition & { values: Uint8Array[] } {
+  return condition.values[0] instanceof Uint8Array
+}
+
+/** Whether a value between the bounds, which may be equal to them, may pass; null for other comparisons. */
+export function boundsTest(name: string, values: readonly Bound[]): ((min: Bound, max: Bound) => boolean) | null {
+  const [a, b = a] = values
+  if (a === undefined || b === undefined) return null
+  switch (name) {
+    case '=':
+      return (min, max) => min <= a && a <= max
+    case '<':
+      return (min) => min < a
+    case '<=':
+      return (min) => min <= a
+    case '>':
+      return (_min, max) => max > a
+    case '>=':
+      return (_min, max) => max >= a
+    case 'in':
+      return anyBetween(values)
+    case 'between':
+      return (min, max) => (min <= a || min <= b) && (max >= a || max >= b)
+    default:
+      return null
+  }
+}
+
+/**
+ * The same for texts, as bytes in UTF-8. Bounds may be cut: a lower one is then smaller than each text, an upper one larger.
+ * Other comparisons depend on the order of texts and are not decided.
+ */
+export function textTest(
+  name: string,
+  values: readonly Uint8Array[],
+): ((min: Uint8Array, max: Uint8Array) => boolean) | null {
+  if (name !== '=' && name !== 'in') return null
+  return (min, max) => values.some((value) => Buffer.compare(min, value) <= 0 && Buffer.compare(value, max) <= 0)
+}
+
+/** Whether one of the values is between the bounds, by binary search for the first that is not below `min`. */
+function anyBetween(values: readonly Bound[]): (min: Bound, max: Bound) => boolean {
+  const bigints = values.filter((value) => typeof value === 'bigint')
+  const sorted: { readonly length: number; readonly [index: number]: Bound } =
+    bigints.length === values.length
+      ? BigInt64Array.from(bigints).sort()
+      : values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+  return (min, max) => {
+    let [from, to] = [0, sorted.length]
+    while (from < to) {
+      const middle = (from + to) >>> 1
+      const value = sorted[middle]
+      if (value !== undefined && value < min) from = middle + 1
+      else to = middle
+    }
+    const value = sorted[from]
+    return value !== undefined && value <= max
+  }
+}
