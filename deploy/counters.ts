@@ -1,5 +1,5 @@
-// Restores the counters of auto-increment columns when the server starts: runs select max(column) for each and sets
-// its counter to the result, before any INSERT is accepted. Sequences created by CREATE SEQUENCE store their own
+// Restores the counters of auto-increment columns when the server starts. For each such column it queries the largest
+// value and sets the counter to it, before any INSERT is accepted. Sequences made by CREATE SEQUENCE store their own
 // state.
 
 import { type Engine, internalSession } from '../engine/engine.js'

@@ -1,4 +1,6 @@
-// Derives from the settings what the engine and the Iceberg catalog need for the lake; its metrics and warnings.
+// Derives from the settings the options of the lake (tables that are also Iceberg tables in object storage): folder,
+// lag, and the storage properties that the Iceberg catalog gives to readers. Also defines the lake's metrics and
+// warnings.
 
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Writes records about the server into its own tables: events such as starts go to `telemetry` (no statement texts;
-// nothing leaves the machine); statements of connections that have query tracing on go to `_query_trace`.
+// Writes records about the server into its own tables: events such as starts into `telemetry`, without statement texts;
+// statements of connections that have query tracing on into `_query_trace`. Nothing is sent to other machines.
 
 import type { Clock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'

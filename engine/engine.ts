@@ -1,5 +1,5 @@
-// The entry point of the engine: what pipeline, gateways and connectors may use. Nothing else of the engine is imported from
-// outside, except types, errors and limits.
+// Entry point of the engine, which stores rows and executes SQL. The layers above it (pipeline, gateways, connectors)
+// import its functions from this file only; types, errors and limits they may import directly.
 
 export type {
   Connector,

@@ -1,4 +1,4 @@
-// Prepends a prefix to the name of the table of each line of line protocol. Comments and empty lines stay as they are.
+// Adds a prefix to the table name of each line of line protocol. Comments and empty lines stay unchanged.
 
 import { lineBytesMax } from '../engine/base/limits.js'
 import { lineEnd } from '../engine/engine.js'

@@ -1,4 +1,5 @@
-// Formats responses of /exec for people: a result as a table or CSV, and what a statement without a result has done.
+// Formats JSON responses of /exec for people and scripts: result rows as a table, CSV or another format, and the
+// outcome of statements without rows.
 
 export interface ExecResponse {
   readonly columns?: readonly { readonly name: string; readonly type: string }[]

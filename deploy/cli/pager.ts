@@ -1,4 +1,4 @@
-// Shows a text that is longer or wider than the terminal in a pager: that of PENSTOCK_PAGER or PAGER, else less.
+// Shows a text with more lines than the terminal in a pager: the program in PENSTOCK_PAGER or PAGER, else less.
 
 import { spawn } from 'node:child_process'
 import type { PromptControls } from './prompt-state.js'

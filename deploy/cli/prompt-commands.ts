@@ -1,4 +1,4 @@
-// The commands of the prompt that begin with a backslash.
+// The backslash commands of the prompt of `penstock sql`, such as `\x`.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

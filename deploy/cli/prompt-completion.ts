@@ -1,6 +1,6 @@
-// Completion at the prompt, by the same rules as in the console: names of tables and columns, functions and SQL
-// keywords, all of which the server lists. The lists are fetched when they are first needed, and again after half a
-// minute.
+// Tab completion at the prompt of `penstock sql`, by the rules of the console (gateways/common/sql-completion.ts).
+// Names of tables, columns and functions and the SQL keywords are fetched from the server when they are first needed,
+// and again after half a minute.
 
 import { type CompletionInput, complete } from '../../gateways/common/sql-completion.js'
 import { literal } from '../../gateways/common/sql-text.js'

@@ -1,4 +1,5 @@
-// What the prompt of `penstock sql` keeps, and what its commands can do with it.
+// Types of the prompt of `penstock sql`: its state, such as the output format, and the functions that its commands
+// call.
 
 import type { Client } from './http-client.js'
 import type { Format, SqlFlags } from './sql-answer.js'

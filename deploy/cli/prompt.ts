@@ -1,5 +1,6 @@
-// The prompt of `penstock sql`: statements over several lines, a history that survives, completion, and commands that begin
-// with a backslash. Ctrl-C cancels the running statement on the server, or clears what was typed; it does not leave.
+// The interactive prompt of `penstock sql`: statements over several lines, a history in a file, completion, and
+// backslash commands. Ctrl-C cancels the running statement on the server, or clears the input; it does not end the
+// prompt.
 
 import { appendFileSync, chmodSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'

@@ -1,5 +1,5 @@
-// Scripts that complete the commands and options of `penstock` in bash, zsh and fish. They are made from the definitions of
-// the commands, so they know what this version has.
+// Generates scripts that complete the commands and options of `penstock` in bash, zsh and fish, from the definitions of
+// the commands.
 
 export const shells = ['bash', 'zsh', 'fish'] as const
 

@@ -1,4 +1,4 @@
-// One statement of `penstock sql`: sends it to the server and renders its result in each format.
+// Executes one statement of `penstock sql`: sends it to the server, and renders the result in the requested format.
 
 import {
   csvText,

@@ -1,4 +1,4 @@
-// Table of the settings of QWP, the columnar protocol over WebSocket.
+// Table of the settings of QWP, the columnar protocol over WebSocket. Included in settings-table.ts.
 
 import type { SettingsTable } from './setting-row.js'
 

@@ -1,4 +1,5 @@
-// What the engine tells of the tables that are Iceberg tables in the object store.
+// Types of the engine's API for the lake (tables that are also Iceberg tables in object storage): the catalog that
+// Iceberg readers ask for tables, and statistics of commits.
 
 /** An Iceberg table as a catalog hands it out: its newest committed metadata, and the place of the file with it. */
 export interface CatalogTable {

@@ -1,5 +1,6 @@
-// Work that waits only for what is not there yet. Small statements pass from their request to their response without a
-// promise, since a chain of promises takes longer than such a statement.
+// Continuations that run at once if their value is there, and use a promise only if they must wait. A small statement
+// thus passes from request to response without a promise, since a chain of promises would take longer than the
+// statement.
 
 /** Calls `next` at once, or when the promise resolves. */
 export function andThen<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {

@@ -1,5 +1,4 @@
-// Lets other events be processed in the middle of long work on the main thread, so that it does not block other
-// connections.
+// Yields to the event loop in the middle of long work on the main thread, so that other connections are served.
 
 /** Resolves after all pending events have been processed. */
 export function yieldToEventLoop(): Promise<void> {

@@ -1,5 +1,5 @@
-// A map that allocates nothing before its first entry. Every query has maps of what it may have to remember, and most
-// queries remember nothing.
+// LazyMap: a map that allocates nothing before its first entry. Every query has several maps, and in most queries most
+// of them stay empty.
 
 export class LazyMap<Key, Value> {
   #entries: Map<Key, Value> | null = null

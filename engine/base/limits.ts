@@ -57,13 +57,19 @@ export const recursionRoundsMax = 100_000
 export const recursionRowsMax = 100_000_000
 /** Groupings of one SELECT, by grouping sets or by ordered aggregates: each reads the rows once more. */
 export const groupingSetsMax = 256
-/** Elements of a list: of SELECT, GROUP BY, ORDER BY, PARTITION BY, arguments of a call, actions of ALTER TABLE; different aggregates. */
+/**
+ * Elements of a list: of SELECT, GROUP BY, ORDER BY, PARTITION BY, arguments of a call, actions of ALTER TABLE;
+ * different aggregates.
+ */
 export const sqlColumnsMax = 5_000
 /** Elements of one IN list, row, array or VALUES list, and of lists of tables. */
 export const sqlListMax = 1_000_000
 /** Bytes of one slot of the ring from the main thread to the writer. */
 export const ingestBlockBytesMax = 1 * MIB
-/** Terms of AND and OR in one statement, values of rows and computed members of IN among them; a branch of CASE counts as two. */
+/**
+ * Terms of AND and OR in one statement, values of rows and computed members of IN among them; a branch of CASE
+ * counts as two.
+ */
 export const sqlTermsMax = 20_000
 /** Length of a chain of other operators (`a + b + c ...`). */
 export const sqlChainMax = 500

@@ -1,6 +1,6 @@
-// Adapter of avsc in the engine: object container files of Avro, in which Iceberg keeps its manifests. The library encodes
-// the records. The container is written here, since its header must have the attributes of the schema (`field-id`) that
-// the library drops.
+// Reads and writes Avro object container files, the format of Iceberg's manifests. The package avsc encodes the
+// records; no other module of the engine uses it. The container is written here, because its header must have the
+// attribute `field-id` of the schema, which the package drops.
 //
 //   file     "Obj" 1 | map of metadata | sync marker 16 | blocks
 //   block    records as long | bytes as long | records, deflated | sync marker 16

@@ -1,5 +1,6 @@
-// What Iceberg's manifests say about the columns of a data file: counts of values and NULLs, and bounds, as the file's
-// Parquet footer has them. Strings have no bounds, and lists neither bounds nor counts.
+// Column statistics of an Iceberg data file, as Iceberg's manifests contain them: counts of values and NULLs, lower and
+// upper bounds. They are read from the file's Parquet footer. Strings have no bounds, and lists neither bounds nor
+// counts.
 
 import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/part/parquet-thrift.js'
 import type { LakeColumn } from './lake-columns.js'

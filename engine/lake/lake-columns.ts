@@ -1,5 +1,5 @@
-// How the columns of a table appear in its Iceberg table: names, field ids and types, and the SQL expressions by which a
-// query computes the values that the data files have.
+// Maps the columns of a table to those of its Iceberg table: names, field ids and types, and the SQL expressions by
+// which a query computes the values of the data files.
 //
 //   BOOLEAN                    boolean
 //   BYTE SHORT CHAR INT        int; CHAR as its UTF-16 code unit

@@ -1,17 +1,18 @@
-// One Iceberg table in the object store: its newest metadata, the data files of its current snapshot, and commits.
+// One Iceberg table in the object store: reads its newest metadata and the data files of its current snapshot, and
+// commits new snapshots.
 //
 //   <prefix>/metadata/v<N>.metadata.json   versions of the metadata, from 1 on without gaps
 //   <prefix>/metadata/snap-<id>-<random>.avro, <random>.avro   manifest lists and manifests
 //   <prefix>/data/<partition>/<unit>-<random>.parquet          data files (lake-units.ts)
 //
 // Invariants:
-//   1. An object is written before anything that names it: data files, manifests, the manifest list, the metadata. So
-//      no snapshot names an object that is not there, whenever a commit is interrupted.
-//   2. A version of the metadata is written only if no object has its key: of two writers one wins, and the other one
-//      reads what it wrote.
-//   3. A file is known to have the rows of its unit if the metadata of the version that our manifest records names it.
-//      Files of later versions are replaced: their commit was interrupted, or the root is an older copy, in which the
-//      same ids may stand for other parts.
+//   1. An object is written before any object that refers to it: data files, manifests, the manifest list, the
+//      metadata. So a commit that is interrupted at any time leaves no snapshot that refers to a missing object.
+//   2. A version of the metadata is written only if no object has its key. So of two concurrent writers one wins, and
+//      the other one reads the winner's version.
+//   3. A data file is trusted to have the rows that its name says only if the metadata version that our manifest
+//      records refers to it. Files of later versions are replaced: their commit was interrupted, or the root folder is
+//      an older copy, in which the same ids may denote other parts.
 
 import { randomInt, randomUUID } from 'node:crypto'
 import { bodyOf, type ObjectStore, StoreError } from '../object-store/object-store.js'

@@ -1,7 +1,7 @@
-// Which data files the Iceberg table of a version has: one for each unit, the parts whose rows are written together. That
-// is a single part; or, in a table with DEDUP keys, all parts of a partition that overlap in time, because rows of one
-// supersede rows of another. A unit's name says which parts it has and how many of their rows are removed: files of
-// the same name have the same rows.
+// Maps the parts (Parquet files) of a table version to the data files of its Iceberg table. A data file contains the
+// rows of one unit. A unit is a single part; or, in a table with DEDUP keys, all parts of a partition that overlap in
+// time, because rows of one replace rows of another. A unit's name consists of the ids of its parts and the number of
+// their removed rows, so data files of the same name have the same rows.
 
 import { createHash } from 'node:crypto'
 import type { PartDescriptor, TableSnapshot, TableVersion } from '../storage/schema/schema.js'

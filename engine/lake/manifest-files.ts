@@ -1,5 +1,5 @@
-// Manifests of an Iceberg table, which list data files, and manifest lists, which list the manifests of a snapshot: their
-// Avro schemas with the field ids of the specification (version 2), and how they are written and read.
+// Reads and writes the manifests of an Iceberg table, which list data files, and its manifest lists, which list the
+// manifests of a snapshot. Contains their Avro schemas with the field ids of the Iceberg specification, version 2.
 
 import { type AvroSchema, decodeAvro, encodeAvro } from './avro-file.js'
 import type { IcebergField } from './lake-columns.js'

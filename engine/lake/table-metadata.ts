@@ -1,4 +1,4 @@
-// The metadata of an Iceberg table, format version 2: a JSON object that names its schemas, its partitions and its
+// The metadata of an Iceberg table, format version 2: a JSON object that lists the table's schemas, partition specs and
 // snapshots. Each commit writes the next version of it.
 
 import type { TableSchema } from '../storage/schema/schema.js'

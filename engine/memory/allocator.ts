@@ -14,7 +14,8 @@
 // Page table: 16 bytes a page {info, a, next, previous}. info = kind | class << 8 | budget << 16:
 //   kind 0 free: the first and the last page of a free run hold the run length in a; the first is in a list
 //   kind 1 run:  the first page of an allocated run; a = length in pages
-//   kind 2 small: a page of objects of one class; a = offset of its first free object + 1 (0 = full) | used objects << 17
+//   kind 2 small: a page of objects of one class; a = offset of its first free object + 1 (0 = full) |
+//     used objects << 17
 //   kind 3 inside: a page of a run that is not its first
 // A free small object holds the offset (+1) of the next free object of its page in its first u32.
 //

@@ -1,15 +1,18 @@
-// Which server may remove objects and commit to Iceberg tables below a root's prefix. A copy of a root has its id, too, and
-// would remove what the original names. So the store has an object with a token, <root id>/owner, that only the owner
-// knows: each start replaces it by a conditional put and notes the new one in a file of the root, beside the root's
-// fingerprint, which copies do not have. Should two servers still have the same file and fingerprint (a cloned disk), the one
-// that was started last takes over; the other one finds a token that is not its own, and stops.
+// Ownership of a root folder's objects in the object store: only the owner may remove objects and commit to Iceberg
+// tables. A copy of a root folder has the same root id, so its server would remove objects that the original still
+// needs.
+//
+// The object <root id>/owner contains a random token. Each start of a server replaces the token by a conditional write,
+// and stores the new one in a file of the root folder, together with a fingerprint of the folder, which a copy does not
+// have. If two servers have the same file and fingerprint (a cloned disk), the one that was started last takes over;
+// the other one finds an unknown token and stops.
 //
 //   file   fingerprint, then tokens, a line each
 //
 // Invariants:
-//   1. The file lists a token before the object has it: a crash between the two does not lose the ownership.
-//   2. A root whose file has another fingerprint, or does not list the object's token, never becomes the owner. A person
-//      decides that by removing the object.
+//   1. The file lists a token before the object contains it, so a crash between the two does not lose the ownership.
+//   2. A root whose file has another fingerprint, or does not list the object's token, never becomes the owner. An
+//      administrator decides that by removing the object.
 
 import { randomUUID } from 'node:crypto'
 import type { Files } from '../base/files.js'

@@ -1,7 +1,6 @@
-// Signed requests to an S3-compatible service: addresses, signatures (aws4fetch), transport (undici), and error responses
-// as StoreError. The only module of the engine that uses these two packages. Credentials appear in no message.
-//
-// Both packages are loaded on first use, since most servers have no object storage.
+// HTTP client for S3-compatible services: builds addresses, signs requests (package aws4fetch), sends them (package
+// undici), and converts error responses to StoreError. No other module of the engine uses these two packages; they are
+// loaded on first use, since most servers have no object storage. Credentials appear in no message.
 
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'

@@ -1,5 +1,5 @@
-// Copies whole files from disk to an object store and back. After the transfer, size and CRC-32 of the copy are
-// compared with those of the original.
+// Copies whole files from disk to an object store and back. After each transfer it compares size and CRC-32 of the copy
+// with those of the original.
 
 import { crc32 } from '../base/checksum.js'
 import type { Files } from '../base/files.js'

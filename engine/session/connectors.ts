@@ -1,5 +1,6 @@
-// Connectors (such as one for Kafka) on the main thread. Connectors: finds them by name for ALTER CONNECTOR .. PAUSE
-// and RESUME. Positions: remembers for each how far the rows of its source are stored.
+// Connectors, such as one for Kafka, as seen by the engine's main thread. The class Connectors finds a connector by
+// name for ALTER CONNECTOR .. PAUSE and RESUME. The class Positions remembers for each connector up to which position,
+// such as a Kafka offset, the rows of its source are stored.
 
 import type { Connector } from '../api/engine.js'
 import { SqlError } from '../base/errors.js'

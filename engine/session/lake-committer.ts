@@ -1,13 +1,14 @@
-// Keeps the Iceberg tables of the lake up to date (engine/lake): when a table has changed for the time of the lag, flushes
-// its rows to parts, writes a data file for each unit of parts that has none, and commits a snapshot whose files are those
-// of the units. Then the writer records the version in the manifest. One commit of a table at a time.
+// Commits changes of tables to their Iceberg tables in object storage (LAKE ON). When a table has unpublished changes
+// for a configured time, it flushes the table's rows to parts (Parquet files), writes a data file for each unit of
+// parts that has none (engine/lake/lake-units.ts), and commits a snapshot with the files of all units. Then the writer
+// records the version of the Iceberg metadata in the manifest. A table has one commit at a time.
 //
-// Flushes, compaction, UPDATE, DELETE, DROP PARTITION, TTL, DETACH and ATTACH need no code here: each changes the parts of
-// the version, and a commit adds and removes files until they match. So nothing that happens between commits, or
-// interrupts one, can be missed.
+// The committer compares the parts of the newest table version with the data files of the Iceberg table, and adds and
+// removes files until they match. So flush, compaction, UPDATE, DELETE, TTL and changes of partitions need no code
+// here, and a commit that a crash interrupted is completed by the next comparison.
 //
-// It runs on the main thread, which only decides: query threads read and encode rows, the store's thread writes and
-// uploads files.
+// It runs on the main thread, which only decides: query threads read and encode rows, the object store's thread writes
+// and uploads files.
 
 import type { CatalogTable, LakeCatalog, LakeStatistics } from '../api/lake.js'
 import type { VirtualRelation } from '../api/statements.js'

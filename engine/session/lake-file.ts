@@ -1,5 +1,5 @@
-// Writes the data file of a unit of the lake: runs a query for the rows of its parts, which a query thread encodes as a
-// Parquet file of Iceberg's types, and uploads the file.
+// Writes one data file of an Iceberg table: runs a query for the rows of its parts, which a query thread encodes as a
+// Parquet file with Iceberg's types, and uploads the file to the object store.
 
 import { randomUUID } from 'node:crypto'
 import type { ReadSnapshot } from '../api/session.js'

@@ -1,5 +1,5 @@
-// LocalEngine: implements Engine on the main thread. It sends lines and rows to the writer, plans SQL, runs queries inline
-// or on query threads, and matches replies with requests. It never blocks and takes no lock.
+// LocalEngine: implements Engine on the main thread. It sends lines and rows to the writer, plans SQL, runs queries
+// inline or on query threads, and matches replies with requests. It never blocks and takes no lock.
 
 import type { Connector, Engine, EngineMetrics, RowTransaction } from '../api/engine.js'
 import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableShape } from '../api/ingest.js'

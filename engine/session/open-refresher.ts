@@ -1,4 +1,5 @@
-// Connects the refresher of materialized views to the engine on the main thread.
+// Creates the refresher of materialized views (engine/views/view-refresher.ts) on the main thread, and provides the
+// engine's functions that it calls: snapshots, statements, flushes, and the record of stored buckets.
 
 import type { Session } from '../api/session.js'
 import type { ExecuteOptions, StopSignal } from '../api/statements.js'

@@ -1,13 +1,13 @@
-// Removes objects of this root from the object store that nothing names any more: of replaced, dropped and merged parts,
-// of Iceberg tables whose snapshots are gone, of commits that a crash interrupted. It looks at all objects below the
-// root's id now and then, and notes since when nothing has named each of them.
+// Garbage collection in the object store: removes objects of this root folder that nothing refers to any more, such as
+// those of replaced and dropped parts, of expired Iceberg snapshots, and of commits that a crash interrupted. It lists
+// all objects with the prefix of the root's id from time to time, and records since when each has been unreferenced.
 //
 // Invariants:
-//   1. An object is removed only when nothing has named it for the whole grace period, in which uploads are recorded,
-//      queries of older versions end, and backups of interest were made.
-//   2. Only the owner removes objects (object-store/ownership.ts), which is checked before each removal round.
-//   3. What names objects is known, or nothing is removed: objects of an Iceberg table whose metadata cannot be read are
-//      left alone.
+//   1. An object is removed only if it has been unreferenced for the whole grace period. By then uploads have been
+//      recorded, queries of older table versions have ended, and backups that are still needed are newer.
+//   2. Only the owner removes objects (object-store/ownership.ts), which is checked before each round of removals.
+//   3. If it is unknown what an Iceberg table refers to, because its metadata cannot be read, none of its objects is
+//      removed.
 
 import type { Clock } from '../base/clock.js'
 import { FileError } from '../base/errors.js'

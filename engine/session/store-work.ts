@@ -1,5 +1,5 @@
-// Starts what the engine does with the object store in the background: the uploader of storage policies, the committer of
-// the lake, and the removal of objects that nothing names any more.
+// Starts the background work of the engine with the object store: the uploader of storage policies (uploader.ts), the
+// committer of Iceberg tables (lake-committer.ts), and garbage collection (store-sweeper.ts).
 
 import type { LakeCatalog, LakeStatistics } from '../api/lake.js'
 import type { ExecuteOptions, StatementResult, VirtualRelation } from '../api/statements.js'

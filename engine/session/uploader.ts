@@ -1,7 +1,7 @@
-// Executes storage policies, by which old partitions move to object storage: uploads the parts of partitions that are old
-// enough, and has the writer record each uploaded part. When they are older still, it writes the sidecars of uploaded
-// parts, and has the writer drop their local files. It runs on the main thread, which only decides; another thread reads,
-// sends and writes the files.
+// Executes storage policies, by which old partitions move to object storage: uploads the parts of partitions that are
+// old enough, and has the writer record each uploaded part. When they are older still, it writes the sidecars of
+// uploaded parts, and has the writer drop their local files. It runs on the main thread, which only decides; another
+// thread reads, sends and writes the files.
 //
 //   key    <root id>/<table id>/<partition>/<part id>-<random>.parquet, relative to the prefix of the store
 //
@@ -9,8 +9,8 @@
 //   1. A key is random, and an object is written only if its key does not exist: no object is ever overwritten.
 //   2. A part is recorded as uploaded only after size and checksum of its object were read back.
 //   3. The table version that contains the part is marked as in use meanwhile, so its file is not deleted.
-//   4. Before a local file is dropped, size and checksum of its object are read once more, and the checksum of the file is
-//      compared with it; and its sidecar is durable (storage/part/sidecar.ts).
+//   4. Before a local file is dropped, size and checksum of its object are read once more, and the checksum of the file
+//      is compared with it; and its sidecar is durable (storage/part/sidecar.ts).
 //
 // If no store is configured, or the store is unavailable, parts stay local until it is available; nothing else waits
 // for them.

@@ -1,8 +1,8 @@
 // Executes upserts: MERGE, and INSERT .. ON CONFLICT for tables with declared keys. A query finds the changes
 // (sql/statements/upsert.ts), and the writer commits them as one transaction (storage/writer/writer-replace.ts).
 //
-// The upserts of a table take turns, so that each sees the rows of the one before it. If the writer refuses a request as
-// stale, because rows have moved or schemas changed meanwhile, the statement is planned and executed again.
+// The upserts of a table take turns, so that each sees the rows of the one before it. If the writer refuses a request
+// as stale, because rows have moved or schemas changed meanwhile, the statement is planned and executed again.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReadSnapshot } from '../api/session.js'

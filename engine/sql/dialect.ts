@@ -5,23 +5,23 @@
 // (`postgresDialect`). A gateway chooses the dialect of its sessions. The engine asks the dialect for a behaviour and
 // never which protocol a session uses.
 //
-//   member                 native                                      postgres
-//   dateIsDay              DATE has a time of day, in milliseconds     a day; days are counted, shown and stored
-//   intervalValues         ts - ts is a number                         ts - ts is an interval, text casts to interval
-//   exactTimeParts         extract() truncates                         extract(epoch ..) keeps fractions; to_timestamp($1)
-//                                                                      takes seconds
-//   unboundedNumeric       DECIMAL has fixed digits, x / 0 is NULL     NUMERIC keeps all digits; quotients have 18 places;
-//                                                                      a divisor of zero is an error
-//   strictCasts            BYTE and SHORT wrap, infinity is NULL       an error
-//   roundsFractions        integer columns truncate fractions          integer columns round them
-//   storesNumbersAsText    an error                                    a text column accepts numbers, timestamps and the like
-//   typedArrays            elements are doubles                        elements keep the type that they were made of
-//   rowValues              an error                                    `select t from t`, `select row(a, b)`
-//   anyFunctionInFrom      a few functions                             every scalar function is a row source
-//   postgresNames          an expression is named by its text          `version()` is `version`, as drivers read it
-//   postgresCatalog        own columns; lists tables and views only    PostgreSQL's columns; also lists keys, schemas, pg_catalog
-//   repeatedDeclarations   an error                                    DROP TABLE a, b; ALTER COLUMN TYPE to the same type
-//   copyStatements         an error                                    COPY of files
+//   member                native                                   postgres
+//   dateIsDay             DATE has a time of day, in milliseconds  a day; days are counted, shown and stored
+//   intervalValues        ts - ts is a number                      ts - ts is an interval, text casts to interval
+//   exactTimeParts        extract() truncates                      extract(epoch ..) keeps fractions; to_timestamp($1)
+//                                                                  takes seconds
+//   unboundedNumeric      DECIMAL has fixed digits, x / 0 is NULL  NUMERIC keeps all digits; quotients have 18 places;
+//                                                                  a divisor of zero is an error
+//   strictCasts           BYTE and SHORT wrap, infinity is NULL    an error
+//   roundsFractions       integer columns truncate fractions       integer columns round them
+//   storesNumbersAsText   an error                                 a text column accepts numbers, timestamps and the like
+//   typedArrays           elements are doubles                     elements keep the type that they were made of
+//   rowValues             an error                                 `select t from t`, `select row(a, b)`
+//   anyFunctionInFrom     a few functions                          every scalar function is a row source
+//   postgresNames         an expression is named by its text       `version()` is `version`, as drivers read it
+//   postgresCatalog       own columns; lists tables and views only PostgreSQL's columns; also lists keys, schemas, pg_catalog
+//   repeatedDeclarations  an error                                 DROP TABLE a, b; ALTER COLUMN TYPE to the same type
+//   copyStatements        an error                                 COPY of files
 //
 // Not here: the text and binary formats of values, which the encoding of a result determines
 // (engine/api/statements.ts), and features of a gateway (transactions, cursors, COPY FROM STDIN).

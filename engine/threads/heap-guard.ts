@@ -2,8 +2,8 @@
 // terminates the thread with all its queries. Aggregates that count distinct values or concatenate strings store them
 // on that heap. Garbage must not count, so a full heap is first garbage-collected and then measured again.
 //
-// The heap comes on top of the shared memory that the settings grant. So queries whose operators can use temporary files
-// instead are asked to do so long before the heap is full: when it is crowded.
+// The heap comes on top of the shared memory that the settings grant. So long before the heap is full, it counts as
+// crowded, and queries whose operators can spill to temporary files are asked to do so.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -1,4 +1,4 @@
-// Parses and formats BYTEA as text.
+// Parses and formats byte strings in PostgreSQL's text formats of BYTEA: hexadecimal (`\x0102`) and octal escapes.
 
 const backslash = 0x5c
 

@@ -3,9 +3,10 @@
 //   HH HH12 HH24 MI SS MS US FF1..FF6 SSSS SSSSS  time of day         AM PM A.M. P.M.  BC AD B.C. A.D.
 //   Y,YYY YYYY YYY YY Y  year      IYYY IYY IY I  ISO year     CC  century     Q  quarter     J  Julian day
 //   MM  month      MONTH Month month  MON Mon mon  its name    RM rm  in Roman digits
-//   DDD DD D  day of year, month, week from Sunday (1)     IDDD ID  of the ISO year, of the week from Monday     DAY Day day  DY Dy dy
+//   DDD DD D  day of year, month, week from Sunday (1)     IDDD ID  of the ISO year, of the week from Monday
+//   DAY Day day  DY Dy dy  name of the day
 //   W WW IW  week of month, year, ISO year       TZ tz TZH TZM OF  zone, which is UTC
-//   FM before: without blanks and leading zeros     TH th after: an ordinal number     "text" and other characters: themselves
+//   FM before: no blanks and leading zeros     TH th after: an ordinal number     "text", other characters: themselves
 
 import { nonNull } from '../base/assert.js'
 import {

@@ -4,7 +4,8 @@
 //   H HH  hour 0-23        h hh  hour 1-12 (K KK 0-11)  k kk  hour 1-24       a  AM/PM
 //   m mm  minute           s ss  second                S SSS  millisecond    U UUU  microsecond   N NNN  nanosecond
 //   SSSUUU U+ N+  fraction of any length               E EE EEE EEEE  day name, u  day number (Sunday is 1)
-//   w  week that begins on Sunday, the first with 1 January        ww  ISO week         Y YYYY  ISO year             z zz zzz Z x X  zone   G  era
+//   w  week that begins on Sunday, the first with 1 January        ww  ISO week         Y YYYY  ISO year
+//   z zz zzz Z x X  zone   G  era
 //   'text' in quotes, and any other character, stand for themselves
 
 import { two, yearText } from './timestamp.js'

@@ -1,4 +1,5 @@
-// The rows of materialized_views(): one for each materialized view, with its strategy and the state of its refreshes.
+// Rows of the system relation materialized_views(): one for each materialized view, with its refresh strategy and the
+// state of its refreshes.
 
 import type { VirtualRelation } from '../api/statements.js'
 import { columnList, rowOf } from '../sql/relations/relation-columns.js'

@@ -1,10 +1,10 @@
-// Decides, when a query gets its snapshot, which buckets of a materialized view it reads from the view and which it
-// computes from the base table. storage/schema/materialized.ts describes what is recorded of stored buckets, and why
-// this is enough.
+// Decides which time buckets of a materialized view a query reads from the view, and which it computes from the base
+// table, when the query gets its snapshot of both. storage/schema/materialized.ts describes the record of stored
+// buckets, and why comparing it with the snapshot is sufficient.
 //
-//   dirty   buckets with rows in memtables of the base table, with rows that were removed, or that overlap a part that
-//           was added or removed since the bucket was stored
-//   stored  the recorded ranges without the dirty buckets
+//   dirty   buckets with rows in memtables of the base table, with rows that were removed, or that overlap a part
+//           (Parquet file) that was added or removed since the bucket was stored: computed
+//   stored  the recorded ranges without the dirty buckets: read
 //
 // No bucket extends across the boundary of two ranges. With a time zone, buckets around a change of the UTC offset may
 // have rows on both sides of their start, so there the dirty range is extended until no bucket does.

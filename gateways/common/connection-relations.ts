@@ -1,5 +1,5 @@
-// The connection registry as the engine sees it: the virtual tables sys.connections and sys.connection_log, and the backends
-// of pg_stat_activity.
+// Virtual tables about connections: sys.connections, sys.connection_log, and the rows of pg_stat_activity. Their data
+// come from the registry of connections (connections.ts).
 
 import type { Backend, VirtualRelation } from '../../engine/engine.js'
 import type { ColumnType } from '../../engine/types/column-types.js'

@@ -1,6 +1,6 @@
-// Static pages that the HTTP gateway serves: the console and the documentation. deploy/main.ts loads them and passes them
-// in, because one gateway must not import another. The Content-Security-Policy forbids scripts, styles and data from any
-// other source, and inline ones.
+// Type and helpers of static pages that the HTTP gateway serves: the console and the documentation. deploy/main.ts
+// loads them and passes them to the gateway, because gateways must not import each other. Their Content-Security-Policy
+// forbids inline scripts and styles, and scripts, styles and data from other servers.
 
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'

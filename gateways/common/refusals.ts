@@ -1,4 +1,4 @@
-// Logs rejected connections, rate-limited to one record per address and minute.
+// Logs refused connections, at most one record per client address and minute, with the number of the others.
 
 import type { Clock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'

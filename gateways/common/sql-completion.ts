@@ -1,5 +1,6 @@
-// Completion of SQL at an offset of a statement: columns of the tables that it names, tables after FROM and JOIN, functions
-// and keywords. Pure: what the server has is passed in.
+// Completion of SQL at a position of a statement, for the console and the prompt: columns of the tables that the
+// statement names, tables after FROM and JOIN, functions and keywords. Their names are arguments; the module accesses
+// no server.
 
 import { quoted, statementsOf, type Token, tokensOf } from './sql-text.js'
 

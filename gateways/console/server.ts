@@ -1,4 +1,4 @@
-// Provides the web console: the files that the build puts into dist/console/, read once.
+// Files of the web console for the HTTP gateway: reads those that the build has put into dist/console/, once.
 
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'

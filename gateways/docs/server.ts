@@ -1,5 +1,5 @@
-// Provides the documentation under /docs/: the pages that the build renders into dist/docs/, and their style and search
-// script from this package. Everything is read once, and nothing comes from a network.
+// Pages of the documentation for the HTTP gateway, below /docs/: those that the build has rendered into dist/docs/, and
+// the style sheet and search script from this package. All are read once; none is loaded from another server.
 
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -7,8 +7,8 @@
 //   query, count, timings                                   count=true
 //   query, explain, timings                                 explain=true
 //   query, ddl                                              other statements. `inserted`, `updated`, `deleted` or
-//                                                           `merged` is the affected row count; `notices` reports, for example, values
-//                                                           that ALTER COLUMN .. TYPE replaced by NULL
+//                                                           `merged` is the affected row count; `notices` reports, for
+//                                                           example, values that ALTER COLUMN .. TYPE replaced by NULL
 
 import type { DoneResult, PlanResult, ResultColumn, RowsResult } from '../../engine/engine.js'
 import { typeText } from '../../engine/types/column-types.js'

@@ -1,14 +1,15 @@
-// The catalog of Iceberg tables: the read-only part of Iceberg's REST protocol, below /iceberg/v1. It has one namespace,
-// `qdb`, with the tables that have LAKE ON. Engines read the tables' files from the object store themselves.
+// Iceberg REST catalog: serves the read-only part of Iceberg's REST protocol below /iceberg/v1, so that other query
+// engines find the tables that have LAKE ON. The catalog has one namespace, `qdb`. Engines read the tables' files
+// directly from the object store.
 //
-//   GET   /iceberg/v1/config                                   how to use the catalog
-//   POST  /iceberg/v1/oauth/tokens                             user and password for a token (OAuth2, client_credentials)
-//   GET   /iceberg/v1/namespaces                               qdb
-//   GET   /iceberg/v1/namespaces/qdb                           HEAD, too
+//   GET   /iceberg/v1/config                            how to use the catalog
+//   POST  /iceberg/v1/oauth/tokens                      user and password for a token (OAuth2, client_credentials)
+//   GET   /iceberg/v1/namespaces                        qdb
+//   GET   /iceberg/v1/namespaces/qdb                    HEAD, too
 //   GET   /iceberg/v1/namespaces/qdb/tables
-//   GET   /iceberg/v1/namespaces/qdb/tables/<name>             metadata of a table; HEAD, too
+//   GET   /iceberg/v1/namespaces/qdb/tables/<name>      metadata of a table; HEAD, too
 //
-// Other requests are of the writing part: they get a 406.
+// Requests of the protocol's writing part get a 406.
 
 import { requireRight } from '../../engine/base/rights.js'
 import { type CatalogTable, StoreError } from '../../engine/engine.js'

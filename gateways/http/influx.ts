@@ -1,5 +1,5 @@
-// Handles what clients of InfluxDB ask before they write: GET /health, GET /ready, and GET and POST /query for the
-// statements with which they create a database and look at what is there.
+// Endpoints that clients of InfluxDB call before they write: GET /health, GET /ready, and GET and POST /query for the
+// statements by which they create a database and list its contents.
 //
 //   CREATE DATABASE, DROP DATABASE    does nothing: there is one database
 //   SHOW DATABASES                    qdb, and the database that the request names

@@ -1,6 +1,6 @@
-// The request and response classes of the HTTP server: those of node:http without work that small requests do not need,
-// which takes node:http longer than most of them run. They use members of node:http that its types do not list; a test
-// shows that a version of Node.js still has them.
+// Request and response classes of the HTTP server, derived from those of node:http. They skip work of node:http that
+// small requests do not need, and that takes longer than running such a request. They use members of node:http that its
+// types do not declare; a test checks that the installed version of Node.js has them.
 
 import { IncomingMessage, ServerResponse } from 'node:http'
 

@@ -1,5 +1,5 @@
-// Serves static pages: the console and the documentation. Bodies are compressed when they are first requested, off the
-// main thread, and kept.
+// HTTP handler for static pages: the console and the documentation. Bodies are compressed on first request, off the
+// main thread, and then cached.
 
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'

@@ -1,11 +1,12 @@
-// Encodes the server's responses to QWP ingestion, one in each WebSocket message, little-endian.
+// Encodes the server's responses to QWP ingestion (rows as columnar messages over WebSocket), each as one WebSocket
+// message, little-endian.
 //
 //   accepted      0x00 | sequence i64 | table count u16 | (name bytes u16 | name | transaction i64) * count
 //   durable       0x02 | table count u16 | (name bytes u16 | name | transaction i64) * count
 //   rejected      status u8 | sequence i64 | message bytes u16 | message
 //
-// Clients take a rejection with the status of a schema mismatch, a parse error or a missing right as final; after others
-// they connect again and repeat the message.
+// Clients treat a rejection as final if its status is a schema mismatch, a parse error or a missing right. After any
+// other status they reconnect and repeat the message.
 
 import { AccessError, GapError, NetworkError, ResourceError, RowError } from '../../engine/base/errors.js'
 import type { Receipt } from '../../engine/engine.js'

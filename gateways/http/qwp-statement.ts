@@ -1,8 +1,9 @@
-// Runs one statement of a QWP connection and sends its result: batches and an end, or what it has done, or an error.
+// Runs one statement of a QWP query connection and sends its outcome: batches of rows and an end message, a done
+// message, or an error.
 //
-// A batch leaves when the client has credit, and the next block is requested when the socket has taken the last one.
-// So a client that grants no credit or does not read holds one backpressure window, until the statement's deadline or
-// the limit for idle connections.
+// A batch is sent when the client has granted credit, and the next block is requested from the engine when the socket
+// has taken the last one. So for a client that grants no credit or does not read, the server holds at most one
+// backpressure window, until the statement's deadline or the limit for idle connections.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { assert } from '../../engine/base/assert.js'

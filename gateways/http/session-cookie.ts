@@ -1,8 +1,8 @@
-// The cookie of the console's session.
+// The session cookie of the web console: reads it from requests, and sets and clears it in responses.
 //
-// Browsers send a cookie with every request to this host, also those that another page causes. So the cookie is
-// SameSite=Strict, and counts only beside a header that another page cannot set. Scripts cannot read it. Its name has the
-// port, because browsers share cookies among the ports of a host.
+// A browser sends cookies with every request to this host, also with requests that pages of other sites cause. So the
+// cookie is SameSite=Strict, and is valid only together with a request header that other pages cannot set. Scripts
+// cannot read it. Its name contains the port, because a browser shares cookies among all ports of a host.
 
 import type { IncomingMessage } from 'node:http'
 

@@ -1,6 +1,7 @@
-// The session of the web console: sign-in, sign-out, and who is signed in.
+// Endpoints for sessions of the web console: sign in, sign out, and report the signed-in user.
 //
-//   GET /console/session      {user, rights, signedIn, expires}; an empty user: not signed in, and credentials are required
+//   GET /console/session      {user, rights, signedIn, expires}; an empty user: not signed in, but credentials are
+//                             required
 //   POST /console/session     {user, password} as JSON: sets the cookie; 403 if they are wrong
 //   DELETE /console/session   removes the cookie
 

@@ -1,4 +1,4 @@
-// Handlers of the small endpoints: health, /ping, /settings and preferences, /warnings and /metrics.
+// Handlers of small HTTP endpoints: health, /ping, /settings and preferences, /warnings and /metrics.
 
 import { refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'

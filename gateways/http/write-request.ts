@@ -1,15 +1,15 @@
-// Reads the parameters of requests that carry line protocol:
+// Parses the parameters of requests that send line protocol:
 //
-//   precision        /write, /api/v2/write: n, u, ms, s, m, h (also ns, us), the unit of timestamps without a suffix;
-//                    nanoseconds if absent. /api/v3/write_lp: nanosecond, microsecond, millisecond, second, or the above;
-//                    auto, its default, guesses the unit of each timestamp from its size
+//   precision        unit of timestamps without a suffix. /write, /api/v2/write: n, u, ms, s, m, h (also ns, us);
+//                    nanoseconds if absent. /api/v3/write_lp: nanosecond, microsecond, millisecond, second, or one of
+//                    these; `auto`, its default, guesses the unit of each timestamp from its magnitude
 //   accept_partial   true: stores the good lines together, and a 400 lists the bad ones. Default of /api/v3/write_lp
-//   no_sync          /api/v3/write_lp: true permits the response before the rows are durable. They are anyway as durable
-//                    as the commit mode promises
+//   no_sync          /api/v3/write_lp: true permits a response before the rows are durable. Without effect: rows are as
+//                    durable as the commit mode promises
 //   org, bucket, db, rp
-//                    may be a prefix of the names of tables (setting line.http.table.prefix)
+//                    may be a prefix of table names (setting line.http.table.prefix)
 //
-// The header Idempotency-Key names a request that may be repeated: its rows are stored once.
+// The header Idempotency-Key identifies a request that the client may repeat: its rows are stored once.
 
 import type { IncomingMessage } from 'node:http'
 import type { LinePrecision } from '../../engine/engine.js'

@@ -1,6 +1,6 @@
-// Handles POST /write, /api/v2/write and /api/v3/write_lp: stores line protocol. A body is one atomic request; 204 means
-// it is stored. write-request.ts describes the parameters. A multipart body carries lines in all of its parts, whatever
-// their names.
+// Handles POST /write, /api/v2/write and /api/v3/write_lp, which store line protocol. The body of a request is stored
+// atomically; status 204 means that it is stored. write-request.ts describes the parameters. In a multipart body, every
+// part contains lines, whatever its name.
 
 import type { IncomingMessage } from 'node:http'
 import type { Receipt } from '../../engine/engine.js'

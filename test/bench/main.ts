@@ -4,7 +4,8 @@
 //   lines      sustained line protocol      --shape cpu|trades --order sorted|late|shuffled --protocol tcp|http
 //                                           --connections n --rows n --runs n
 //   scan       scans and group-bys          --rows n --runs n --peer duckdb
-//   sql        analytic queries           --rows n --tsbs n --runs n --rounds n --only pattern --peer questdb --peer duckdb
+//   sql        analytic queries             --rows n --tsbs n --runs n --rounds n --only pattern
+//                                           --peer questdb --peer duckdb
 //   http       exports, answers, imports     --rows n --runs n --only pattern --peer questdb --peer duckdb
 //   clients    small queries from many clients   --rows n --runs n --repeats n --only pattern --peer questdb
 //   views      costs and gains of materialized views   --rows n --runs n --peer questdb

@@ -11,8 +11,8 @@
 //
 //   file data      survives a power loss after sync(). Otherwise each sector written since then is, drawn by the seed,
 //                  old, new, or garbage; sectors have 512 or 4096 bytes, drawn as well. In a garbled sector, synced
-//                  bytes are lost, too. The file size is the old one, the new one, or between; bytes in it that were never
-//                  written are zero or garbage.
+//                  bytes are lost, too. The file size is the old one, the new one, or between; bytes in it that were
+//                  never written are zero or garbage.
 //   names          survive after syncDirectory() of their directory. Otherwise each create, remove and rename is kept
 //                  or lost independently; a rename as a whole. A new directory that is lost takes its content along.
 //   failed sync    throws; some sectors reached the disk. The others count as clean: reads return what was written, but

@@ -1,6 +1,5 @@
-// Accumulators: the accumulators of all aggregate calls in one operator. It evaluates the arguments of the calls for
-// each batch, an argument that several calls share only once, and adds them to the accumulators; it also saves and
-// merges their partial states.
+// Accumulators: all aggregate calls of one operator. For each batch it evaluates the arguments of the calls, of equal
+// arguments only one, and adds the values to the accumulators. It also saves and merges partial states.
 
 import { assert } from '../../base/assert.js'
 import type { AggregateCall } from '../../sql/plan/plan.js'

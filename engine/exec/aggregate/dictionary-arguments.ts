@@ -1,4 +1,4 @@
-// Speeds up aggregates over dictionary-encoded arguments: symbols, and the strings of parts
+// Aggregates over dictionary-encoded arguments: symbols, and strings that a Parquet file stores as a dictionary
 // (batch/dictionary-strings.ts). In an aggregation without GROUP BY, an aggregate that ignores duplicates, such as
 // min(), gets each distinct string once instead of once for each row. With groups this does not apply, because each
 // group would need a record of the strings that it has got.

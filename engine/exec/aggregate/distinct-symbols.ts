@@ -1,7 +1,7 @@
-// Operator: SELECT DISTINCT over one symbol column of a table, without reading all rows. Each part lists the symbols
-// that it contains. A part is skipped if all of its symbols have been found already; otherwise it is read only until
-// they have been. If this takes too many steps, because a filter excludes a symbol or a symbol is rare, all rows are
-// grouped instead, as for any other column.
+// Operator: SELECT DISTINCT over one symbol column (dictionary-encoded strings) of a table, without reading all rows.
+// Each part (Parquet file) lists the symbols that it contains. A part is skipped if all of its symbols have been found
+// already; otherwise it is read only until they have been. If this takes too many steps, because a filter excludes a
+// symbol or a symbol is rare, all rows are grouped instead, as for any other column.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,7 +1,9 @@
-// count(), sum(), avg(), min() and max() of numbers, computed by kernels/aggregate.
+// Accumulators of count(), sum(), avg(), min() and max() over numbers, computed by WebAssembly code
+// (kernels/aggregate.ts).
 //
 // With groups, a state {sum, count} or {min, max} of 16 bytes; sums of LONG have 24 bytes, and counts of rows 8. A
-// single group uses one STATS record instead, which is faster. LONG sums are exact: see types/wide-sum.ts.
+// single group uses one record with all five values instead, which is faster. LONG sums are exact: see
+// types/wide-sum.ts.
 
 import { aggregateKinds, initStats, type NumberStorage, statsBytes } from '../../kernels/aggregate.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

@@ -1,5 +1,5 @@
-// Operator: an aggregation that is the input of a join. It exists to save memory: it is created only when the join
-// requests its first row, and its memory is freed after its last row, as the join has copied the rows. So when the
+// Operator: an aggregation as the input of a join, with memory of its own. The aggregation is created only when the
+// join requests its first row, and its memory is freed after its last row, since the join copies rows. So when the
 // planner splits one aggregation into hundreds that are joined (plan/join-aggregations.ts), only one or two of them
 // hold memory at a time.
 

@@ -1,5 +1,5 @@
-// RunFile: a temporary file with rows that exceed the memory of a query, such as a sorted run of ORDER BY or a partition
-// of GROUP BY. The rows are read back in their order, block by block.
+// RunFile: a temporary file with rows that exceed the memory of a query, such as a sorted run of ORDER BY or a
+// partition of GROUP BY. The rows are read back in their order, block by block.
 //
 //   block  the values of each column, padded to 64 bytes, in the layout of types/column-types.ts; then the bytes of
 //          strings, BINARY and ARRAY values, each padded to 8. The address in such a value is its offset in the block.

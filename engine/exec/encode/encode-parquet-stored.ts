@@ -5,8 +5,8 @@
 //   recompressed  the export has another codec: compressed again if the part's codec saved space, or if the values are
 //                 plain numbers
 //   reindexed     the row group's dictionary differs from the part's: the dictionary indexes are replaced
-//   decoded       the encoding is one that many readers do not support: byte stream split, and delta in files of version
-//                 1 (except with ZSTD and LZ4) and of Iceberg tables; the values are stored plain
+//   decoded       many readers do not support the encoding: byte stream split, and delta in files of version 1 (except
+//                 with ZSTD and LZ4) and of Iceberg tables; the values are stored plain
 //
 // Types that exports store differently than parts are encoded row by row (encode-parquet-types.ts): DATE, IPv4,
 // DECIMAL, ARRAY, INTERVAL.

@@ -9,12 +9,12 @@
 //   blocks u32 | rows u32 | note bytes u32 | of each block: address u32, bytes u32, rows u32 | note
 //
 // Invariants:
-//   1. Blocks are written in the order of the morsels. The coordinator may encode a morsel straight to the output (a
-//      direct morsel), but only when all earlier ones are written.
+//   1. Blocks are written in the order of the morsels. The coordinator may encode a morsel straight to the output
+//      (a direct morsel), but only when all earlier ones are written.
 //   2. A worker holds at most `heldMax` encoded morsels, so a slow client stops all threads.
 //   3. When the client stops reading, encoded morsels are freed to save memory, and encoded again when it continues. A
-//      partly written morsel is freed, too, if its format can continue after the last written row; otherwise it stays in
-//      memory.
+//      partly written morsel is freed, too, if its format can continue after the last written row; otherwise it stays
+//      in memory.
 
 import { assert } from '../../base/assert.js'
 import type { Plan } from '../../sql/plan/plan.js'

@@ -18,8 +18,8 @@ export interface ParquetEncoding {
   /** Columns that get a Bloom filter in each row group, and the accepted false positive rate. */
   readonly bloom: { readonly columns: readonly string[]; readonly falseShare: number } | null
   /**
-   * For files of Iceberg tables: the field ids of each column, which are its own and those of the elements of its lists,
-   * the outer ones first. Pages then are plain or dictionary-encoded, which all readers support.
+   * For files of Iceberg tables: the field ids of each column, which are its own and those of the elements of its
+   * lists, the outer ones first. Pages then are plain or dictionary-encoded, which all readers support.
    */
   readonly fieldIds?: readonly (readonly number[])[]
 }

@@ -1,9 +1,9 @@
-// Parallel encoding of results as CSV, JSON, NDJSON, Arrow record batches or QWP batches: formats in which separately encoded runs
-// of rows can simply be concatenated. The beginning and end of the output, such as the CSV header line, are added by
-// create-encoder.ts.
+// Parallel encoding of results as CSV, JSON, NDJSON, Arrow record batches or QWP batches: formats in which separately
+// encoded runs of rows can simply be concatenated. The beginning and end of the output, such as the CSV header line,
+// are added by create-encoder.ts.
 //
 // The first rows are encoded by the coordinator alone. They can be sent at once, and their length determines into how
-// many pieces the other rows are divided.
+// many parts the other rows are divided.
 
 import { pageRowsMax } from '../../base/limits.js'
 import { ByteWriter } from '../batch/byte-writer.js'

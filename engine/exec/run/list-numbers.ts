@@ -1,5 +1,5 @@
-// Collects the result of the sub-query in `x IN (SELECT ..)`. If its values are integers, they become a set of
-// integers, which is faster to search than the set of strings that other types use.
+// Collects the result of the sub-query in `x IN (SELECT ..)`. If its values are integers, it becomes a set of integers,
+// which is faster to search than the set of strings that serves other types.
 
 import { wholeTypes } from '../../sql/functions/column/members.js'
 import { noNumbers, withColumn } from '../../sql/functions/column/whole-numbers.js'

@@ -1,6 +1,6 @@
-// Filter for ORDER BY .. LIMIT on several keys. It tests rows whose first key equals that of the row that is currently
-// last in the result, which is frequent when the first key has few values. Such a row is dropped if its second key
-// sorts after, or if all its keys are equal, because of equal rows the earlier ones stay in the result.
+// Filter for ORDER BY .. LIMIT on several keys, for rows whose first key equals that of the last row in the result so
+// far; they are frequent when the first key has few values. Such a row is dropped if its second key sorts after that of
+// the last row, or if all keys are equal, because of rows with equal keys the earlier ones stay in the result.
 
 import type { SortKey } from '../../sql/plan/plan.js'
 import { type DataType, widthOf } from '../../types/column-types.js'

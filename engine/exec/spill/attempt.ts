@@ -1,6 +1,7 @@
-// Attempt: runs an operator with memory of its own, which can be freed before the query ends: when the operator has
-// returned its last row, or when memory does not suffice for it. Other threads may work on fragments of the operator
-// and read this memory. They are stopped first: their queues are sealed, and release() waits for their current chunks.
+// Attempt: runs an operator with memory of its own, so that this memory can be freed before the query ends: when the
+// operator has returned its last row, or when memory does not suffice for it. If other threads execute parts of the
+// operator, they read this memory. So their work queues are closed first, and release() returns false until their
+// current chunks of work have ended.
 
 import type { ExecContext } from '../batch/context.js'
 import type { QueryArena } from '../batch/query-arena.js'

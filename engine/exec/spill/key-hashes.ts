@@ -1,6 +1,6 @@
-// Hashes of rows by their keys, which choose a row's partition. Equal keys have equal hashes on both sides of a join or
-// set operation, whatever the types and dictionaries of the two columns. A seed changes all hashes, so that the rows of
-// one partition can be divided again.
+// Hashes of rows by their keys, which choose the temporary file (partition) for each row when an operator spills to
+// disk. Equal keys have equal hashes on both sides of a join or set operation, whatever the types and dictionaries of
+// the two columns. Another seed gives other hashes, so the rows of one partition can be divided again.
 
 import { hashKinds } from '../../kernels/aggregate.js'
 import { type DataType, storageOf } from '../../types/column-types.js'

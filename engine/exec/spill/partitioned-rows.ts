@@ -1,6 +1,7 @@
-// PartitionedRows: writes the rows of an input to one temporary file for each partition, which the hash of their keys
-// chooses. Within a partition the rows keep their order. If requested, each row gets its number in the input (its rank)
-// as a last column, by which the results of the partitions are merged into the order of the input.
+// PartitionedRows: writes the rows of an operator's input to temporary files, one for each partition. The hash of a
+// row's keys chooses the partition. Within a partition the rows keep their order. If requested, each row gets its
+// number in the input (its rank) as a last column, by which the results of the partitions are merged into the order of
+// the input.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import { type DataType, dataType, widthOf } from '../../types/column-types.js'

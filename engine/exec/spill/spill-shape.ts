@@ -1,9 +1,10 @@
-// How the rows of an operator are partitioned when it outgrows the memory: its inputs with their keys, and the plan that
-// computes the result of one partition. That plan is the operator itself over the rows of the partition, so it has the
-// same implementation, and is partitioned again if a partition outgrows the memory, too.
+// Describes how to partition the input of an operator that outgrows the memory: the inputs, the keys of each by which
+// rows are partitioned, and the plan that computes the result of one partition. This plan is the same operator, reading
+// the rows of the partition. So no operator has a second implementation, and a partition that still outgrows the memory
+// is partitioned again.
 //
-// Where the order of the result matters, rows carry their number in the input (rank) through the operator: as one more
-// column where rows pass, as one more aggregate where they are grouped. Each partition returns its rows in this order.
+// Where the order of the result matters, each row carries its number in the input (rank): as an additional column, or,
+// through an aggregation, as an additional min() aggregate. The result of each partition is ordered by it.
 
 import type { Expression, Plan, SortKey } from '../../sql/plan/plan.js'
 import { isStable } from '../../sql/plan/volatile.js'

@@ -1,11 +1,11 @@
-// Lets operators that keep rows or groups outgrow the memory of queries. The operator runs in memory first. If memory
-// does not suffice, its state is discarded, and it runs again over partitions of its rows in temporary files
-// (spilled-steps.ts). So one mechanism serves all these operators, and none of them knows of it:
+// Spilling of operators that keep rows or groups in memory. The operator runs in memory first. If memory does not
+// suffice, its state is discarded, and it runs again over partitions of its rows in temporary files (spilled-steps.ts).
+// One mechanism serves all these operators, and their code does not know of it:
 //
 //   GROUP BY, DISTINCT, UNION, EXCEPT, INTERSECT, joins by equal keys, ASOF and LT JOIN by keys, LATEST ON,
 //   window functions with PARTITION BY
 //
-// The result is the same, in the same order. Rows that were already returned are skipped the second time.
+// The second run returns the same rows in the same order, so rows that the first one has returned already are skipped.
 
 import { isShortage, ResourceError } from '../../base/errors.js'
 import type { Plan } from '../../sql/plan/plan.js'

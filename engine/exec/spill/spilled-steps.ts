@@ -1,7 +1,7 @@
-// What an operator does instead when its state outgrows the memory: it writes the rows of its inputs to partitions by
-// the hash of their keys (grace hash partitioning), and then computes the result of one partition after the other. If
-// the order of the result matters, the results of the partitions are written to temporary files as well, and merged by
-// rank.
+// Grace hash partitioning: executes an operator whose state outgrows the memory. It writes the rows of the operator's
+// inputs to partitions by the hash of their keys, then computes the result of one partition after the other. If the
+// order of the result matters, it also writes the results of the partitions to temporary files, and merges them by rank
+// (the number of a row in the input).
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,4 +1,5 @@
-// Rows in a temporary file as the input of a plan of kind 'working'.
+// Temporary files of rows as inputs of operators that spill to disk. A plan node of kind 'working', made here, stands
+// for such a file: an operator built over this node reads the rows of the file.
 
 import { AssertionError } from '../../base/errors.js'
 import type { Plan } from '../../sql/plan/plan.js'

@@ -1,7 +1,8 @@
-// Window functions with different PARTITION BY lists, for more rows than memory holds: no partitioning of the rows suits
-// all calls. So the rows are stored in a temporary file, and the lists are divided among several passes over them, each
-// with only the columns that it reads. The results of a pass are stored as well; at the end they are put beside the
-// rows. A pass that outgrows the memory is divided again, or, if it has a single list, partitioned (spilled-steps.ts).
+// Spilling of window functions whose PARTITION BY lists differ. Rows that outgrow the memory cannot be partitioned in a
+// way that suits all calls. So the input is stored in a temporary file and read in several passes. Each pass computes
+// the calls of some of the lists, reads only the columns that they need, and stores its results; at the end the results
+// are put beside the rows. A pass that outgrows the memory is divided again, or partitioned if it has a single list
+// (spilled-steps.ts).
 
 import type { Expression, Plan, WindowCall } from '../../sql/plan/plan.js'
 import { expressionsOf } from '../../sql/plan/walk-plan.js'

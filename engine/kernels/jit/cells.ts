@@ -4,8 +4,8 @@
 // A RECORD per group, made of CELLS of 16 bytes, 16-byte aligned:
 //
 //   sums      {sum f64, count f64} of FLOAT and DOUBLE, {sum i64, count i64} of SHORT and INT
-//   wide      two cells, of LONG: {sum i64 (wraps around), count i64} {sum of the high words i64, 0}. The high words say
-//             how often the sum has wrapped: types/wide-sum.ts
+//   wide      two cells, of LONG: {sum i64 (wraps around), count i64} {sum of the high words i64, 0}. The high words
+//             say how often the sum has wrapped: types/wide-sum.ts
 //   extremes  {min, max} of f64 or i64; empty while min > max
 //   count     {count i64, 0}
 //   rows      {first, last} row number i64, as extremes

@@ -1,4 +1,4 @@
-// Syntax tree of the statements about materialized views. Import these types from ast.ts.
+// Syntax tree of CREATE, ALTER and REFRESH MATERIALIZED VIEW. Import these types from ast.ts.
 
 import type { Name, Query, TableName } from './ast.js'
 import type { TimeToLive } from './ast-policy.js'

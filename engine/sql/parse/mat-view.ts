@@ -1,4 +1,5 @@
-// Parses CREATE, ALTER and REFRESH MATERIALIZED VIEW, with the clauses that say when a view stores what has changed.
+// Parses CREATE, ALTER and REFRESH MATERIALIZED VIEW, with the clauses for the time of refreshes: IMMEDIATE, EVERY,
+// MANUAL and PERIOD.
 
 import { SqlError } from '../../base/errors.js'
 import type {

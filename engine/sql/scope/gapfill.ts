@@ -1,7 +1,7 @@
 // Rewrites the gap filling of TimescaleDB to SAMPLE BY: `select time_bucket_gapfill('1 hour', ts) h, sym, locf(avg(v)),
 // sum(v) from t where ts >= a and ts < b group by h, sym` becomes `select ts h, sym, avg(v), sum(v) from t where ..
-// sample by 1h from time_bucket('1 hour', a) to b fill(prev, null)`. Aggregates within locf() repeat the previous value of a key,
-// those within interpolate() are interpolated, all others are NULL in a bucket without rows.
+// sample by 1h from time_bucket('1 hour', a) to b fill(prev, null)`. Aggregates within locf() repeat the previous value
+// of a key, those within interpolate() are interpolated, all others are NULL in a bucket without rows.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'

@@ -1,6 +1,6 @@
-// Makes the relation of a materialized view in FROM: the rows of its stored buckets, and the other buckets computed from
-// the base table. Which buckets are stored is decided when the query has its snapshot of both tables
-// (engine/views/view-sides.ts), so the view is never stale.
+// Makes the relation of a materialized view in FROM: a union of the view's stored rows and of the view's query over the
+// base table. When the query has its snapshot of both tables, engine/views/view-sides.ts decides which time buckets
+// come from which side, so the result is never stale.
 
 import { liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema/schema.js'
 import { sameType } from '../../types/column-types.js'

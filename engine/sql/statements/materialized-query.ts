@@ -1,5 +1,6 @@
-// Decides which queries a materialized view may have: a SAMPLE BY over one table, each bucket of which is a function of
-// the table's rows within the bucket. Everything else is refused with its reason and its position.
+// Checks the query of a materialized view. Permitted is a SAMPLE BY (aggregation by time buckets) over one table, if
+// the result of each bucket depends only on the table's rows in that bucket. Other queries are rejected with the reason
+// and its position.
 
 import { SqlError } from '../../base/errors.js'
 import type { TableSchema } from '../../storage/schema/schema.js'

@@ -1,5 +1,5 @@
-// Plans CREATE, ALTER and REFRESH MATERIALIZED VIEW. A materialized view is a table whose schema has the view's query.
-// materialized-query.ts says which queries a view may have.
+// Plans CREATE, ALTER and REFRESH MATERIALIZED VIEW. A materialized view is a table whose schema contains the view's
+// query; materialized-query.ts checks the query.
 
 import { SqlError } from '../../base/errors.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'

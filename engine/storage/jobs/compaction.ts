@@ -2,8 +2,8 @@
 // larger ones. Parts of one partition that are adjacent in transaction order become one part.
 //
 // The policy is tiered. Starting from the newest part, an older part is added while it has at most sizeRatio times the
-// rows collected so far; at least compactionPartsMin parts are compacted together. So a row is rewritten about log(rows)
-// times, and a partition keeps few parts. Exceptions:
+// rows collected so far; at least compactionPartsMin parts are compacted together. So a row is rewritten about
+// log(rows) times, and a partition keeps few parts. Exceptions:
 //
 // - Parts of one flush that was split by the size limit of a part have the same transactions. They stay as they are.
 // - In DEDUP tables, parts that overlap in time are compacted as soon as possible, whatever their size, because readers

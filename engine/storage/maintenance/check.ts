@@ -1,13 +1,14 @@
 // Verifies a database directory for `penstock check`: reads all data and verifies every checksum.
 //
 //   manifest   the list of parts (Parquet files) and tables: all that the server reads at a start
-//   parts      index, pages, dictionary pages and symbol ids of each part that the manifest names, and all other bytes
+//   parts      index, pages, dictionary pages and symbol ids of each part that the manifest names, and all other bytes.
 //              Of parts that are only in the object store the sidecars are verified; the objects are not read
 //   symbols    the files of symbol dictionaries, up to the number of strings that the manifest has
 //   log        every frame. A torn tail is no damage, but a log that ends before the high-water marks has lost its end.
 //              Ranges that a start has set aside (wal/side-files.ts) are reported until their files are removed
 //   users      the file of users
-//   padding    bytes between records, which the server does not read: a disk that changes them may have changed others, too
+//   padding    bytes between records, which the server does not read: a disk that has changed them may have changed
+//              others, too
 //
 // Nothing is written. Findings may be transient if a server is running on the directory; the caller reports that.
 

@@ -1,5 +1,5 @@
-// Applies the removals of upserts (LoggedChange of kind `remove`) while the log is replayed. The log refers to a row of a
-// memtable by the first transaction of the memtable and the number of the row in it. Replay may divide the rows into
+// Applies the removals of upserts (LoggedChange of kind `remove`) while the log is replayed. The log refers to a row of
+// a memtable by the first transaction of the memtable and the number of the row in it. Replay may divide the rows into
 // memtables differently, so this class records at which row each transaction starts.
 //
 // Marks are visible to every reader: their value is 1, the first row or transaction.

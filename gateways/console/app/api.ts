@@ -1,5 +1,6 @@
-// The console's client of the HTTP API. Every request carries the header without which the server does not take the
-// session's cookie, so a page of another site cannot act for the user. Statements are sent as JSON bodies.
+// The web console's client of the server's HTTP API. Each request has a header without which the server ignores the
+// session cookie. A page of another site cannot set that header, so it cannot act on behalf of a signed-in user.
+// Statements are sent as JSON bodies.
 
 import { asList, asNumber, asText, isObject, type JsonObject, objectIn } from './json.js'
 import type { Column, Row } from './values.js'

@@ -1,8 +1,8 @@
-// Turns rows into series of a chart: one for each numeric column, or for each value of a text column. A hole in the time
-// of a series is a gap in its line, not a straight line across it.
+// Converts result rows to the data of a chart: one series for each numeric column, or for each value of a text column.
+// A missing interval in the time of a series becomes a gap in its line.
 //
-// The series share their x values. In the data of a series, a number is a point, null a gap, and undefined a place
-// where only other series have a point, which the line crosses.
+// All series share their x values. In the data of a series, a number is a point, null is a gap, and undefined marks an
+// x value at which only other series have a point; the line of this series continues across it.
 
 import { type Column, isNumeric, isText, isTime, millisOf, type Row } from './values.js'
 

@@ -1,5 +1,6 @@
-// The chart of a result: what is drawn and how can be chosen, the legend handles any number of series, and dragging over
-// a range runs the query again for that range, with a finer SAMPLE BY.
+// The chart view of a query result in the console: controls for the columns and the kind of chart, a legend for any
+// number of series, and zooming. Dragging over a time range runs the query again for this range, with a shorter SAMPLE
+// BY interval (refine.ts).
 
 import { execute } from './api.js'
 import {

@@ -1,6 +1,6 @@
-// The adapter of CodeMirror: an SQL editor with completion, marks of errors and a mark of the current statement. It is
-// mounted in a shadow root, because CodeMirror then adds its styles as constructed style sheets, which a policy
-// without inline styles allows.
+// Adapter of the package CodeMirror: the console's SQL editor, with completion, marked errors and a mark of the current
+// statement. It is mounted in a shadow root, where CodeMirror adds its styles as constructed style sheets. The page's
+// Content-Security-Policy permits these, but no inline styles.
 
 import {
   acceptCompletion,

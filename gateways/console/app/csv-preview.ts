@@ -1,5 +1,5 @@
-// Reads the beginning of a CSV file in the browser: its delimiter, header and first rows, with a guess at the types. The
-// server decides in the end; this shows what it will find, so that types and names can be changed before the import.
+// Parses the beginning of a CSV file in the browser, for the preview of an import: delimiter, header, first rows, and
+// guessed column types. Users change names and types before the import; the server parses the file itself.
 
 export interface CsvPreview {
   readonly delimiter: string

@@ -1,5 +1,6 @@
-// Creates and finds DOM elements. Values of the database become text nodes only, so that the content of a table is never
-// parsed as markup; styles are set by properties, because the policy of the page forbids inline ones.
+// Helpers that create and find DOM elements. Values from the database become text nodes only, so the content of a table
+// is never parsed as markup. Styles are set as properties, because the page's Content-Security-Policy forbids inline
+// styles.
 
 type Properties<K extends keyof HTMLElementTagNameMap> = Partial<
   Omit<HTMLElementTagNameMap[K], 'style' | 'attributes'>

@@ -1,5 +1,6 @@
-// Formats SQL: keywords in upper case, each clause on a line, long lists one item a line. It only changes white space and
-// the case of keywords, so the meaning of a statement cannot change; formatting twice changes nothing.
+// Formats SQL text for the editor: keywords in upper case, each clause on a line, long lists one item per line. It
+// changes only white space and the case of keywords, so the meaning stays the same; a formatted text does not change
+// again.
 
 import { statementsOf, type Token, tokensOf } from '../../common/sql-text.js'
 

@@ -1,5 +1,5 @@
-// The arithmetic of the virtual grid: which rows are visible at a scroll position, how wide columns are, and how a
-// result of any length fits into an element, whose height browsers limit.
+// Arithmetic of the virtual grid (grid.ts): the rows that are visible at a scroll position, column widths, and a
+// scaling by which a result of any length fits into an element, whose height browsers limit.
 
 /** Browsers clamp or misplace elements that are taller. */
 export const spacePixelsMax = 8_000_000

@@ -1,6 +1,6 @@
-// A grid that draws only what is visible, of rows and of columns. It is operated by pointer and by keyboard: arrow keys
-// move the active cell, Shift extends the selection, Enter opens the row, Ctrl+C copies; in the header Enter sorts and
-// Alt with an arrow key changes the width.
+// Virtual grid of result rows: creates DOM elements only for the visible rows and columns. It is operated by pointer
+// and by keyboard: arrow keys move the active cell, Shift extends the selection, Enter opens the row, Ctrl+C copies; in
+// the header Enter sorts, and Alt with an arrow key changes the column's width.
 
 import { copyToClipboard, element, errorText, notify } from './dom.js'
 import {

@@ -1,5 +1,5 @@
-// A heat map: a row for each series, a cell for each point, coloured by its value. It takes as many series as the height has
-// pixels, where lines would cover each other. Gaps have no cells.
+// Heat map, a kind of chart for many series, where lines would cover each other: a row for each series and a cell for
+// each point, coloured by its value. It shows as many series as its height has pixels. Gaps have no cells.
 
 import type { Plot, PlotOptions } from './uplot.js'
 import { resolvedColour } from './uplot.js'

@@ -1,4 +1,4 @@
-// Earlier statements, newest first. Those that may contain a secret are not kept.
+// History of executed statements in the console, newest first. Statements that may contain a secret are not stored.
 
 import { mentionsSecret } from '../../common/sql-text.js'
 import { button, byId, element } from './dom.js'

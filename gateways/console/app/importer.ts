@@ -1,5 +1,6 @@
-// The import view: a dropped file is previewed, its types can be changed, and it is sent with progress. CSV files go to
-// /imp, line protocol to /write in requests of whole lines. What was rejected is listed with the reason.
+// The import view of the console: previews a dropped file, lets the user change column names and types, and uploads the
+// file, showing the progress. CSV files are sent to /imp, line protocol to /write in requests of whole lines. Rejected
+// rows are listed with the reason.
 
 import { literal } from '../../common/sql-text.js'
 import { pathOf, rowsOf, upload } from './api.js'

@@ -1,4 +1,4 @@
-// Narrows values that JSON.parse returned.
+// Type checks for values that JSON.parse returned: objects, lists, strings and numbers.
 
 export type JsonObject = Readonly<Record<string, unknown>>
 

@@ -1,4 +1,5 @@
-// The live page: what the server is doing now, asked for every two seconds while the page is visible.
+// The live view of the console: rates, warnings, running queries, memory, connections and rejected rows of the server,
+// read every two seconds from /metrics and system tables while the view is visible.
 
 import { execute, metricsText, rowsOf, type Warning, warnings } from './api.js'
 import { button, byId, element, errorText, notify } from './dom.js'

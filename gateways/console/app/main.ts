@@ -1,4 +1,5 @@
-// The console: connects its parts, shows the view that the address names, and applies the colours that the user chose.
+// Entry point of the console in the browser: creates its views and connects them, shows the view that the URL names,
+// and applies the chosen colours.
 
 import { quoted } from '../../common/sql-text.js'
 import { serverVersion } from './api.js'

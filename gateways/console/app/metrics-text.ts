@@ -1,4 +1,5 @@
-// Reads the text format of Prometheus and computes what the live page shows: values by label, and rates from two readings.
+// Parses the Prometheus text of /metrics for the live view, and computes from it values by label, and rates and
+// quantiles between two readings.
 
 export interface Sample {
   readonly name: string

@@ -1,9 +1,8 @@
-// The rows of a result of any size. The server sends a page at a time; a page is requested when it is about to be shown,
-// and the least recently used pages are dropped. So the browser holds a limited number of rows, of a result that may
-// have millions.
+// PagedRows: the rows of a result of any size, fetched from the server in pages. A page is requested when it is about
+// to be shown, and the least recently used pages are dropped, so the browser holds a limited number of rows.
 //
-// Every page runs the query again, behind the rows that it skips. A table that is written to meanwhile can therefore
-// show a row twice, or not at all, at the seam of two pages: an ORDER BY with a time range avoids that.
+// Each page runs the query again and skips the rows of the pages before it. If rows are inserted meanwhile, a row may
+// be shown twice or not at all where two pages meet; an ORDER BY with a time range avoids that.
 
 import { isQuery, quoted } from '../../common/sql-text.js'
 import { countRows, execute, type RowsAnswer } from './api.js'

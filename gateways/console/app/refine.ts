@@ -1,5 +1,5 @@
-// Rewrites a SAMPLE BY query for a zoomed chart: the same query over a shorter time range, with an interval that gives
-// about as many points as the chart has room for.
+// Rewrites a SAMPLE BY query for a zoomed chart: restricts it to the visible time range, and chooses an interval that
+// gives about as many points as fit into the chart.
 
 import { literal, quoted, type Token, tokensOf } from '../../common/sql-text.js'
 

@@ -1,4 +1,4 @@
-// The pane with the results of a run: one for each statement, as rows, chart, message or error.
+// The result pane of the console: one result for each statement of a run, shown as rows, chart, message or error.
 
 import { type ExportFormat, execute, exportFormats, exportRows, QueryError } from './api.js'
 import { ChartView } from './chart.js'

@@ -1,4 +1,4 @@
-// A panel beside the grid with all values of one row, whole and with their types.
+// Side panel of the result grid: all values of one row, untruncated and with their types.
 
 import { button, copyToClipboard, element, notify } from './dom.js'
 import type { PagedRows } from './paged-rows.js'

@@ -1,4 +1,5 @@
-// The list of saved queries in the preferences of the server.
+// The list of saved queries as data: reads it from the preferences that the server stores, adds and removes queries.
+// saved-queries.ts has the user interface.
 
 import { asList, asText, isObject } from './json.js'
 

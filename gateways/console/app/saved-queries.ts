@@ -1,5 +1,5 @@
-// Queries that users save under a name. They are in the preferences of the server, so that every user of it sees them, with
-// the name of who saved them. Statements that may contain a secret are refused.
+// The menu of saved queries in the console. The server stores them in its preferences, so all users see them, with the
+// name of the user who saved each. Statements that may contain a secret are rejected.
 
 import { mentionsSecret } from '../../common/sql-text.js'
 import { preferences, storePreferences } from './api.js'

@@ -1,5 +1,6 @@
-// The tree of tables and views, with their columns. It follows the pattern of a tree for keyboards: arrow keys move and
-// open, Enter queries a table or inserts a column, and the row of buttons of a table has the same by pointer.
+// The tree of tables, views and their columns in the console. The keyboard works as in any tree: arrow keys move, open
+// and close; Enter queries a table or inserts a column into the editor. Buttons in a table's row do the same for
+// pointers.
 
 import { quoted } from '../../common/sql-text.js'
 import { button, byId, element, errorText, icon, show } from './dom.js'

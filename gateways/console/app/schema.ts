@@ -1,5 +1,5 @@
-// What the server has: tables and views, their columns, and the words of its SQL. Lists are fetched once and again on
-// request; columns of a table when they are first needed.
+// The database schema as the console uses it: tables and views, their columns, and the SQL words for completion. Lists
+// of names are fetched once, and again on request; the columns of a table when they are first needed.
 
 import type { CompletionInput, Language } from '../../common/sql-completion.js'
 import { literal } from '../../common/sql-text.js'

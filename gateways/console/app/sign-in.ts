@@ -1,5 +1,5 @@
-// Who is using the console: the dialog to sign in, the menu with name and rights, and sign-out. The server keeps the user
-// signed in by a cookie that scripts cannot read; the password is in memory while it is sent, and nowhere else.
+// Sign-in and sign-out of the console: the dialog, and the menu with the user's name and rights. The server keeps the
+// user signed in by a cookie that scripts cannot read. The password is in memory only while it is sent.
 
 import { onSignIn, request } from './api.js'
 import { button, byId, element } from './dom.js'

@@ -1,5 +1,5 @@
-// Programs that send one row, in several languages, with the address of the server. They use what each language has by
-// itself, so that they run as they are.
+// Sample programs for the start page that send one row to this server, in several languages. They use only the standard
+// library of each language, so they run without installing anything.
 
 export interface Snippet {
   readonly language: string

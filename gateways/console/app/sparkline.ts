@@ -1,4 +1,4 @@
-// A small line without axes: the course of a number over the last readings.
+// Sparkline: a small line chart without axes that shows the last 90 readings of a metric.
 
 const readingsMax = 90
 const [width, height] = [120, 28]

@@ -1,4 +1,5 @@
-// The first page that a new user sees: sample data with a tour, and how to send a row from a program.
+// The start page of the console, for new users: loads sample data and gives a tour of it, and shows programs that send
+// a row.
 
 import { demoLines, demoTables, sensorsInsert } from '../../common/demo-data.js'
 import { execute, request } from './api.js'

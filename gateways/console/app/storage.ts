@@ -1,4 +1,5 @@
-// What the console remembers in the browser: tabs, history, layout, colours. Never credentials or results.
+// Stores the state of the console in the browser (local storage): tabs, history, layout, colours; never credentials or
+// results.
 
 const prefix = 'penstock.'
 

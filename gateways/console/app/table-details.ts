@@ -1,5 +1,5 @@
-// A dialog about one table or view: what it is, its columns, partitions with their parts, freshness, and the statement
-// that creates it.
+// Dialog with the details of one table or view: its properties, columns, partitions with their data files, freshness of
+// a materialized view, and the statement that creates it.
 
 import { button, byId, copyToClipboard, element, errorText, notify } from './dom.js'
 import {

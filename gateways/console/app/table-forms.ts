@@ -1,5 +1,5 @@
-// Forms that create and change a table. The statement is shown while the form is filled in; it can be run, or taken into the
-// editor.
+// Forms that create and change a table. They show the SQL statement while they are filled in; the user runs it, or
+// copies it into the editor.
 
 import { execute } from './api.js'
 import { button, byId, element, errorText, notify, select } from './dom.js'

@@ -1,4 +1,4 @@
-// Statements that create and change tables, from what a form contains.
+// Builds the SQL statements that create and change tables from the contents of the forms (table-forms.ts).
 
 import { quoted } from '../../common/sql-text.js'
 

@@ -1,5 +1,5 @@
-// The adapter of uPlot: draws series on one or two axes as lines, areas, bars or points, and reports the place of the
-// pointer and the range that was dragged over.
+// Adapter of the package uPlot, which draws charts: series on one or two axes as lines, areas, bars or points. Reports
+// the position of the pointer, and the range that the user dragged over.
 
 import uPlot from 'uplot'
 

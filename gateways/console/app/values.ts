@@ -1,5 +1,5 @@
-// Values of results: how they are shown, compared and copied. LONG values arrive as strings, because a number of
-// JavaScript has 53 bits; so no digit is lost.
+// Formats, compares and copies values of query results in the console. LONG values arrive as strings, because a
+// JavaScript number is exact only up to 53 bits.
 
 export interface Column {
   readonly name: string

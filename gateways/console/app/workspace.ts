@@ -1,4 +1,4 @@
-// The query view: editor tabs, the tools above the editor, the history, and the pane of results.
+// The query view of the console: tabs with an editor each, the buttons above it, the history, and the result pane.
 
 import { complete } from '../../common/sql-completion.js'
 import { mentionsSecret, statementAt, statementsOf } from '../../common/sql-text.js'

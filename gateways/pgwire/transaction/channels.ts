@@ -1,5 +1,5 @@
-// Registry of LISTEN: which sessions of one gateway listen to which notification channels (names that NOTIFY
-// addresses).
+// Registry of LISTEN: the sessions of one gateway that listen to each notification channel (a name to which NOTIFY
+// sends).
 
 /** A pending LISTEN, UNLISTEN or NOTIFY; `channel` null: all channels. */
 export type PendingRequest =

@@ -1,3 +1,5 @@
+// A hash function for 64-bit keys in the WebAssembly kernels.
+
 /**
  * Hashes 64 bits to 32, for tables that use the lowest bits and partitions that use the highest. A multiplication alone
  * would not spread high bits to low ones: doubles of integers, whose low bits are zero, would all collide.

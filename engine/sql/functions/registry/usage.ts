@@ -1,5 +1,5 @@
-// Example calls for docs/functions.md of functions whose table entries have no example, because their results differ from
-// call to call, or need a server. A test runs each call on a server with the tables of the demo; aggregates read
+// Example calls for docs/functions.md of functions whose table entries have no example, because their results differ
+// from call to call, or need a server. A test runs each call on a server with the tables of the demo; aggregates read
 // long_sequence(5). `Family: name` is for one of two functions of the same name.
 
 /** The call and its result; null: the result differs from call to call, or is empty. */
