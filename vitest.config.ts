@@ -25,7 +25,10 @@ const long = ['test/crash/sim.test.ts', 'test/sql/slt.test.ts']
 /** The benches with tiny input: `npm run test:bench`. */
 const benches = 'test/bench.test.ts'
 
-/** What `npm run test:quick` leaves out: crashes, servers as processes of their own, and what takes more than 3 s of a processor. */
+/**
+ * What `npm run test:quick` leaves out: crashes, servers as processes of their own, and what takes more than 3 s of a
+ * processor.
+ */
 const slow = [
   ...['crash', 'integration', 'gateways/pgwire', 'sql/long-statements', 'sql/duckdb', 'deploy/process'],
   ...[
@@ -108,8 +111,8 @@ const shared = {
   sequence: { sequencer: LongFirst },
 }
 
-// `vitest --mode quick` and `--mode bench` run other selections. Most files share two processes: the modules of the build
-// are loaded, and compiled, once for all of them.
+// `vitest --mode quick` and `--mode bench` run other selections. Most files share two processes: the modules of the
+// build are loaded, and compiled, once for all of them.
 export default defineConfig(({ mode }) => {
   if (mode === 'bench') return { ...built, test: { ...shared, include: [benches] } }
   const quick = mode === 'quick'

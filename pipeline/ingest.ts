@@ -44,7 +44,9 @@ export async function ingestLineStream(source: Readable, options: LineSinkOption
   await pipeline(source, lineBlocks(limits), lineSink(options), { signal })
 }
 
-/** Stores the QWP messages of a connection until it ends. Rejects with the reason when the connection must be closed. */
+/**
+ * Stores the QWP messages of a connection until it ends. Rejects with the reason when the connection must be closed.
+ */
 export async function ingestMessages(source: Readable, options: QwpSinkOptions): Promise<void> {
   await pipeline(source, qwpSink(options))
 }

@@ -29,7 +29,10 @@ const mayImport: Record<Layer, readonly Layer[]> = {
   deploy: layers,
 }
 
-/** How outsiders enter a layer; others may name types only, and the engine's vocabulary (base, types of columns and values, timestamps). */
+/**
+ * How outsiders enter a layer; others may name types only, and the engine's vocabulary (base, types of columns and
+ * values, timestamps).
+ */
 const entryPoints: Record<Layer, RegExp> = {
   engine:
     /^engine\/(engine\.ts|records\.ts|threads\/launch\.ts|base\/.*|types\/(column-types|value|timestamp|timestamp-pattern)\.ts)$/,
@@ -54,7 +57,9 @@ const folderFilesMax = 40
 /** How often a layer says `as`, which hides more than it says: these numbers may only fall. */
 const castsMax: Record<Layer, number> = { engine: 809, pipeline: 22, gateways: 35, connectors: 45, deploy: 23 }
 
-/** Folders whose code guards invariants by assertions: at least so many in a thousand lines, each of which cites one. */
+/**
+ * Folders whose code guards invariants by assertions: at least so many in a thousand lines, each of which cites one.
+ */
 const assertedFolders = ['storage', 'wal', 'memory', 'pg', 'csv', 'lines', 'kernels'].map((name) => `engine/${name}`)
 const assertionsPerThousandLines = 10
 

@@ -382,7 +382,8 @@ export class KafkaConnector {
   }
 
   /**
-   * Waits with exponential backoff, at most a minute. Rejects when the connector is stopping or the retries are used up.
+   * Waits with exponential backoff, at most a minute. Rejects when the connector is stopping or the retries are used
+   * up.
    */
   async #again(reason: string, signal: AbortSignal): Promise<void> {
     const { maxRetries, retryBackoffMs } = this.#options

@@ -13,8 +13,9 @@ export type InputValue = null | undefined | boolean | number | bigint | string |
 
 export interface OpenOptions {
   /**
-   * Settings by name, as in server.conf: `{ 'memory.bytes': '512m' }`. They win over conf/server.conf of the folder and over
-   * environment variables. All network interfaces are off unless a setting turns one on: `{ 'http.enabled': true }`.
+   * Settings by name, as in server.conf: `{ 'memory.bytes': '512m' }`. They win over conf/server.conf of the folder and
+   * over environment variables. All network interfaces are off unless a setting turns one on:
+   * `{ 'http.enabled': true }`.
    */
   readonly settings?: Readonly<Record<string, string | number | boolean>>
 }
@@ -46,9 +47,9 @@ export interface ColumnInfo {
 /** Values of one column of a batch. */
 export interface BatchColumn extends ColumnInfo {
   /**
-   * All values, for column types that a typed array holds as they are: INT (Int32Array), LONG, TIMESTAMP, TIMESTAMP_NS and
-   * DATE (BigInt64Array), FLOAT (Float32Array), DOUBLE (Float64Array), SHORT (Int16Array), BYTE (Int8Array), BOOLEAN
-   * (Uint8Array of 0 and 1). NULL is NaN, or the smallest integer of the type. Null for all other column types.
+   * All values, for column types that a typed array holds as they are: INT (Int32Array), LONG, TIMESTAMP, TIMESTAMP_NS
+   * and DATE (BigInt64Array), FLOAT (Float32Array), DOUBLE (Float64Array), SHORT (Int16Array), BYTE (Int8Array),
+   * BOOLEAN (Uint8Array of 0 and 1). NULL is NaN, or the smallest integer of the type. Null for all other column types.
    */
   readonly data: Uint8Array | Int8Array | Int16Array | Int32Array | BigInt64Array | Float32Array | Float64Array | null
   /** The value of a row of the batch, counted from 0. Throws RangeError when there is no such row. */
@@ -109,17 +110,17 @@ export interface Database {
   execute(sql: string, parameters?: readonly InputValue[], options?: StatementOptions): Promise<Done>
 
   /**
-   * Stores lines of InfluxDB line protocol, which creates tables and columns as needed.
-   * A string or bytes are one transaction: all lines are stored, or none. A stream is stored block by block while it comes;
-   * the first line that cannot be stored ends it, and what came before it stays.
-   * Resolves to the number of rows when these are as durable as `wal.commit.mode` says.
+   * Stores lines of InfluxDB line protocol, which creates tables and columns as needed. A string or bytes are one
+   * transaction: all lines are stored, or none. A stream is stored block by block while it comes; the first line that
+   * cannot be stored ends it, and what came before it stays. Resolves to the number of rows when these are as durable
+   * as `wal.commit.mode` says.
    */
   ingestLines(lines: string | Uint8Array | AsyncIterable<string | Uint8Array>, options?: LineOptions): Promise<number>
 
   /**
-   * Stores rows that are given column by column, as one transaction, into a table that exists. Every column has an array of
-   * values, or a typed array, all of one length; columns that are left out are NULL. Resolves to the number of rows when
-   * they are as durable as `wal.commit.mode` says.
+   * Stores rows that are given column by column, as one transaction, into a table that exists. Every column has an
+   * array of values, or a typed array, all of one length; columns that are left out are NULL. Resolves to the number of
+   * rows when they are as durable as `wal.commit.mode` says.
    */
   ingestColumns(table: string, columns: Readonly<Record<string, ArrayLike<InputValue>>>): Promise<number>
 

@@ -2,9 +2,9 @@
 // errors apart.
 
 /**
- * `SQL`: the statement is wrong or cannot be carried out. `ROW`: a row cannot be stored. `RESOURCE`: memory, disk, a limit,
- * or a folder that another process has open. `TIMEOUT`, `CANCELLED`: the statement was ended. `CLOSED`: the database is closed.
- * `CORRUPTION`: a file is damaged. `INTERNAL`: a fault of Penstock.
+ * `SQL`: the statement is wrong or cannot be carried out. `ROW`: a row cannot be stored. `RESOURCE`: memory, disk, a
+ * limit, or a folder that another process has open. `TIMEOUT`, `CANCELLED`: the statement was ended. `CLOSED`: the
+ * database is closed. `CORRUPTION`: a file is damaged. `INTERNAL`: a fault of Penstock.
  */
 export type ErrorCode = 'SQL' | 'ROW' | 'RESOURCE' | 'TIMEOUT' | 'CANCELLED' | 'CLOSED' | 'CORRUPTION' | 'INTERNAL'
 
@@ -12,8 +12,8 @@ export type ErrorCode = 'SQL' | 'ROW' | 'RESOURCE' | 'TIMEOUT' | 'CANCELLED' | '
 export class DatabaseError extends Error {
   readonly code: ErrorCode
   /**
-   * Of `SQL`: where in the statement, in characters from its start. Of `ROW`: the line of line protocol, or the row of the
-   * columns, counted from 1. Undefined when there is no such place.
+   * Of `SQL`: where in the statement, in characters from its start. Of `ROW`: the line of line protocol, or the row of
+   * the columns, counted from 1. Undefined when there is no such place.
    */
   readonly position: number | undefined
 

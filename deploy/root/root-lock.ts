@@ -232,9 +232,9 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * Creates a file that no process ever sees without its content, even if this one is killed: the next start would have to
- * wait for a holder of which it knows nothing. Throws EEXIST if the file exists, and ENOENT if another start, which has the
- * lock now, has cleaned up.
+ * Creates a file that no process ever sees without its content, even if this one is killed: the next start would have
+ * to wait for a holder of which it knows nothing. Throws EEXIST if the file exists, and ENOENT if another start, which
+ * has the lock now, has cleaned up.
  */
 function createWhole(root: string, path: string, content: string): void {
   const unfinished = join(root, `server.${randomBytes(4).toString('hex')}.lock.new`)

@@ -158,8 +158,8 @@ export class AssertionError extends Error {
 }
 
 /**
- * A statement cannot be planned yet, because objects that it reads are on their way. Whoever plans it waits for `ready`, which
- * never rejects, and plans it again; clients never see this error.
+ * A statement cannot be planned yet, because objects that it reads are on their way. Whoever plans it waits for
+ * `ready`, which never rejects, and plans it again; clients never see this error.
  */
 export class NotReadyError extends Error {
   readonly ready: Promise<void>

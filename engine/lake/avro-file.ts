@@ -44,8 +44,8 @@ function typeOf(schema: AvroSchema): avsc.Type {
 }
 
 /**
- * `metadata`: further entries of the header. Records have their values by field name. Bytes are Buffers, maps are lists of
- * {key, value}.
+ * `metadata`: further entries of the header. Records have their values by field name. Bytes are Buffers, maps are lists
+ * of {key, value}.
  */
 export function encodeAvro(
   schema: AvroSchema,
@@ -64,7 +64,10 @@ export function encodeAvro(
   return Buffer.concat([...header, block, sync])
 }
 
-/** The records of a file that encodeAvro() wrote with this schema, which determines `Item`. Throws Error for other bytes. */
+/**
+ * The records of a file that encodeAvro() wrote with this schema, which determines `Item`. Throws Error for other
+ * bytes.
+ */
 export function decodeAvro<Item>(schema: AvroSchema, file: Uint8Array): Item[] {
   const { bytes, at } = headerOf(file)
   return recordsOf(typeOf(schema), bytes, at, (content) => inflateRawSync(content))

@@ -15,8 +15,8 @@ const rangeBytes = 8 * 1024 * 1024
 const rangesAtOnce = 4
 
 /**
- * Writes a file under a key that no object has, and reads its size and checksum back. Rejects with StoreError, 'conflict'
- * when another object has the key.
+ * Writes a file under a key that no object has, and reads its size and checksum back. Rejects with StoreError,
+ * 'conflict' when another object has the key.
  */
 export async function uploadFile(
   store: ObjectStore,

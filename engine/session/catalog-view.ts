@@ -123,8 +123,8 @@ export class CatalogView {
   }
 
   /**
-   * Consistent snapshots of the tables: a transaction is visible in all of them or in none. `readSnapshot`: an earlier read
-   * snapshot to use.
+   * Consistent snapshots of the tables: a transaction is visible in all of them or in none. `readSnapshot`: an earlier
+   * read snapshot to use.
    */
   hold(tableIds: readonly number[], readSnapshot?: ReadSnapshot): PinnedSnapshots {
     const held = this.#hold(tableIds, readSnapshot)

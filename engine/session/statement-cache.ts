@@ -96,9 +96,9 @@ export class StatementCache {
   }
 
   /**
-   * Kept for queries and for rows to insert while the catalog has not changed: their columns and parameters are those of the
-   * tables that they name. Names and types of columns depend on the dialect. `plan` plans with these parameters; `lasts`:
-   * whether the columns do not depend on data.
+   * Kept for queries and for rows to insert while the catalog has not changed: their columns and parameters are those
+   * of the tables that they name. Names and types of columns depend on the dialect. `plan` plans with these parameters;
+   * `lasts`: whether the columns do not depend on data.
    */
   describe(
     parsed: ParsedStatement,

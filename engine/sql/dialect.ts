@@ -14,12 +14,12 @@
 //                                                                  a divisor of zero is an error
 //   strictCasts           BYTE and SHORT wrap, infinity is NULL    an error
 //   roundsFractions       integer columns truncate fractions       integer columns round them
-//   storesNumbersAsText   an error                                 a text column accepts numbers, timestamps and the like
+//   storesNumbersAsText   an error                                 a text column accepts numbers, timestamps, ..
 //   typedArrays           elements are doubles                     elements keep the type that they were made of
 //   rowValues             an error                                 `select t from t`, `select row(a, b)`
 //   anyFunctionInFrom     a few functions                          every scalar function is a row source
 //   postgresNames         an expression is named by its text       `version()` is `version`, as drivers read it
-//   postgresCatalog       own columns; lists tables and views only PostgreSQL's columns; also lists keys, schemas, pg_catalog
+//   postgresCatalog       own columns; lists tables and views only PostgreSQL's columns; also keys, schemas, pg_catalog
 //   repeatedDeclarations  an error                                 DROP TABLE a, b; ALTER COLUMN TYPE to the same type
 //   copyStatements        an error                                 COPY of files
 //

@@ -1,7 +1,7 @@
 // Parses timestamps in files: ISO 8601 in all its forms, and numbers since 1970-01-01. Each value is recognised by
 // itself, so a column may mix the forms.
 //
-//   2024-01-31T10:11:12.123456789+02:00   T, t or a blank; up to 9 decimals after a point or comma; Z, offset, UTC, or none
+//   2024-01-31T10:11:12.123456789+02:00   T, t or blank; up to 9 decimals after point or comma; Z, offset, UTC or none
 //   2024-01-31 10:11   2024-01-31   2024-W05-3   2024-031   2024-01   2024       the first instant of what they name
 //   20240131T101112Z   20240131                                                  the basic form
 //   +012024-01-31T10:11:12Z                                                      years of six digits (JavaScript)

@@ -36,8 +36,8 @@ import type { ArrayValue, Value, ValuesByType } from './value.js'
 
 type Present = Exclude<Value, null>
 /**
- * Encodes a value. Declared as a method, so that a form for certain types may declare the values that it gets: it is only
- * called with these.
+ * Encodes a value. Declared as a method, so that a form for certain types may declare the values that it gets: it is
+ * only called with these.
  */
 type Form<Taken, Result> = { form(value: Taken, type: DataType): Result }['form']
 type TextForm = Form<Present, string | null>

@@ -50,7 +50,9 @@ export interface RefreshRequest {
   readonly signal: StopSignal | null
 }
 
-/** Whether buckets were stored, so that there may be more. Throws SqlError if the view's query does not bind any more. */
+/**
+ * Whether buckets were stored, so that there may be more. Throws SqlError if the view's query does not bind any more.
+ */
 export async function refreshView(operations: RefreshOperations, request: RefreshRequest): Promise<boolean> {
   const snapshot = operations.holdSnapshot()
   try {

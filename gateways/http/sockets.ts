@@ -198,8 +198,8 @@ function beginAfter(socket: Socket, characters: () => number): void {
 }
 
 /**
- * How long a client may be quiet: longer than it is told, since its next request may be on the way when the time is over.
- * node:http has a limit of its own between two requests; it is off, because it sets two timers for each request.
+ * How long a client may be quiet: longer than it is told, since its next request may be on the way when the time is
+ * over. node:http has a limit of its own between two requests; it is off, because it sets two timers for each request.
  */
 export function quietMsMax({ keepAliveMs }: HttpOptions): number {
   return keepAliveMs + graceMs

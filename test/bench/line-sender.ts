@@ -18,7 +18,9 @@ export interface SenderOptions {
   readonly startSeconds: number
 }
 
-/** The next rows of the template, as they lie there unless a socket might still hold them when they are stamped again. */
+/**
+ * The next rows of the template, as they lie there unless a socket might still hold them when they are stamped again.
+ */
 function batch(template: LineTemplate, options: SenderOptions, first: number, count: number): Buffer {
   const from = first % template.rows
   const to = Math.min(template.rows, from + count)

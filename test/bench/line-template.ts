@@ -172,7 +172,9 @@ function delayOf(order: RowOrder, random: () => number): number {
   return random() * 600 * nanosPerSecond
 }
 
-/** Writes the timestamps of rows from (inclusive) to (exclusive) for the pass that begins at row `first` of the load. */
+/**
+ * Writes the timestamps of rows from (inclusive) to (exclusive) for the pass that begins at row `first` of the load.
+ */
 export function stampRows(template: LineTemplate, startSeconds: number, first: number, from: number, to: number): void {
   const { bytes, stamps, nanos, seconds, stepNanos } = template
   const passNanos = first * stepNanos

@@ -31,7 +31,10 @@ function newRoot(name: string): string {
   return mkdtempSync(join(tmpdir(), `penstock-bench-${name}-`))
 }
 
-/** Four ports that another run of a benchmark does not use, below those that outgoing connections take; `offset` is 0, 4, .. 28. */
+/**
+ * Four ports that another run of a benchmark does not use, below those that outgoing connections take; `offset` is 0,
+ * 4, .. 28.
+ */
 function ports(offset: number): [number, number, number, number] {
   const first = 20_000 + (process.pid % 375) * 32 + offset
   return [first, first + 1, first + 2, first + 3]

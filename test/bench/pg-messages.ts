@@ -79,7 +79,9 @@ function insertText(table: string): string {
 const parameterOids = Buffer.concat([int16(5), ...[1114, 25, 701, 20, 25].map(int32)])
 const parameterFormats = Buffer.concat([int16(5), ...[0, 0, 1, 1, 0].map(int16), int16(5)])
 
-/** Bind and Execute of one prepared statement for each row, a Sync behind so many. Batches are awaited, single rows not. */
+/**
+ * Bind and Execute of one prepared statement for each row, a Sync behind so many. Batches are awaited, single rows not.
+ */
 export function insertBatches(table: string, rows: number, batchRows: number): WireJob {
   const flights: { bytes: Buffer; readies: number }[] = []
   let parts: Buffer[] = []
@@ -105,7 +107,9 @@ export function insertBatches(table: string, rows: number, batchRows: number): W
   return { before, afterBefore: 'Z', flights, waits: batchRows > 1 }
 }
 
-/** Single rows within BEGIN .. COMMIT, each answered before the next one leaves: of a prepared statement, or as texts. */
+/**
+ * Single rows within BEGIN .. COMMIT, each answered before the next one leaves: of a prepared statement, or as texts.
+ */
 export function transactions(table: string, rows: number, transactionRows: number, prepared: boolean): WireJob {
   const flights: Flight[] = []
   for (let row = 0; row < rows; row++) {

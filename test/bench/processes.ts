@@ -15,7 +15,9 @@ export interface Usage {
 const ticksPerSecond = 100
 const pageBytes = 4096
 
-/** Processor time so far (all threads) and resident memory of a process; `family`: with its children, ended ones too. */
+/**
+ * Processor time so far (all threads) and resident memory of a process; `family`: with its children, ended ones too.
+ */
 export function usageOf(pid: number, family = false): Usage {
   const fields = statOf(pid)
   let ticks = Number(fields[11]) + Number(fields[12])
@@ -42,7 +44,10 @@ const quietPart = 0.05
 const quietMs = 1500
 const quietWaitMs = 60_000
 
-/** Until all of the servers have had nothing to do for a while: merges are done, code is compiled. A minute at most; then it says so. */
+/**
+ * Until all of the servers have had nothing to do for a while: merges are done, code is compiled. A minute at most;
+ * then it says so.
+ */
 export async function untilQuiet(servers: readonly RunningServer[], print: (line: string) => void): Promise<void> {
   const used = (): number[] => servers.map(({ pid }) => usageOf(pid, true).cpuSeconds)
   for (let waitedMs = 0; waitedMs < quietWaitMs; waitedMs += quietMs) {
@@ -132,8 +137,8 @@ async function stop(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Runs a module of this folder as a process; calls `ready` at its first line and `done` at its second, before it has ended, and
- * gives its last line back.
+ * Runs a module of this folder as a process; calls `ready` at its first line and `done` at its second, before it has
+ * ended, and gives its last line back.
  */
 export async function runModule(
   module: string,

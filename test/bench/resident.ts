@@ -46,7 +46,9 @@ const plain = { columns: [double, double], predicate: null, keys: [] }
 const sumOfPrice = { name: 'sum', arg: price }
 const rowCount = { name: 'count', arg: null }
 
-/** By the name of the query (suite-scan.ts). Ranges of time and buckets cost a kernel nothing: rows are in their order. */
+/**
+ * By the name of the query (suite-scan.ts). Ranges of time and buckets cost a kernel nothing: rows are in their order.
+ */
 export const residentShapes: Readonly<Record<string, AggregateShape>> = {
   'sum of doubles': { ...plain, columns: [double], aggregates: [sumOfPrice] },
   'min, max': {

@@ -24,8 +24,8 @@ async function exec(client: Client, sql: string): Promise<string> {
 }
 
 /**
- * Small queries, one after the other, over one kept connection. The client is a bare socket that only looks for the end of
- * each answer: a client library takes longer for a request than a server does.
+ * Small queries, one after the other, over one kept connection. The client is a bare socket that only looks for the end
+ * of each answer: a client library takes longer for a request than a server does.
  */
 export async function smallQueries(peer: Peer, count: number): Promise<string> {
   const socket = connect({ port: peer.server.httpPort, host: '127.0.0.1', noDelay: true })
@@ -111,7 +111,9 @@ async function backgroundLoad(peer: Peer, rowsPerSecond: number, stopped: () => 
 /** How long a server rests before its memory counts as idle. */
 const pauseMs = 5000
 
-/** Milliseconds from the command to the first answer, over so many starts with an empty root; idle memory of the last. */
+/**
+ * Milliseconds from the command to the first answer, over so many starts with an empty root; idle memory of the last.
+ */
 export async function starts(count: number): Promise<string> {
   const samples: number[] = []
   let rss = 0

@@ -101,13 +101,15 @@ export async function exec(client: Client, sql: string): Promise<string> {
   return text
 }
 
-/** Compilers of all sides need more than one run, and of what is short some dozen: so many at least, and for so long. */
+/**
+ * Compilers of all sides need more than one run, and of what is short some dozen: so many at least, and for so long.
+ */
 const warmUpRuns = 3
 const warmUpMs = 300
 
 /**
- * Milliseconds: some runs to warm up, then the median of the others. `run`: of constants that n tells; of the runs to warm
- * up, which have the same constants, also with a number of its own.
+ * Milliseconds: some runs to warm up, then the median of the others. `run`: of constants that n tells; of the runs to
+ * warm up, which have the same constants, also with a number of its own.
  */
 export async function medianTime(runs: number, run: (n: number, warmUp: number) => Promise<unknown>): Promise<number> {
   const begun = performance.now()

@@ -169,7 +169,10 @@ async function sideBySide(
   return times
 }
 
-/** Milliseconds, with those of the processor in brackets where they are known; the ratio is to the quickest of the others. */
+/**
+ * Milliseconds, with those of the processor in brackets where they are known; the ratio is to the quickest of the
+ * others.
+ */
 function printTimes(
   name: string,
   runners: readonly Runner[],

@@ -26,7 +26,10 @@ const heldMax = 64 * MIB
 /** How much slower than before a probe may be on a machine that others use, too. */
 const slowerMax = 4
 const slackMs = 250
-/** After so long they have stopped, on a quiet machine; on a busy one it takes longer until what was under way is at rest. */
+/**
+ * After so long they have stopped, on a quiet machine; on a busy one it takes longer until what was under way is at
+ * rest.
+ */
 const settleMs = 2500
 const restMsMax = 60_000
 

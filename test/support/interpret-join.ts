@@ -76,7 +76,10 @@ function lastBefore(plan: Join, a: Row, right: readonly Row[]): Row | undefined 
   })
 }
 
-/** Every row of both sides with the prevailing row of the other; one that stands beside a row of its time is no other row. */
+/**
+ * Every row of both sides with the prevailing row of the other; one that stands beside a row of its time is no other
+ * row.
+ */
 function spliceRows(plan: Join, left: readonly Row[], right: readonly Row[]): Row[] {
   const time = (row: Row, index: number): bigint => (row[index] as bigint | null) ?? 0n
   const both = [

@@ -14,7 +14,9 @@ import type { Value } from '../../engine/types/value.js'
 import type { Random } from './random.js'
 import type { Cell, ModelChange, RowSpec, Step } from './sim-model.js'
 
-/** Tables of line protocol; `plain` has no designated timestamp and takes inserts only, `upsert` may have DEDUP keys. */
+/**
+ * Tables of line protocol; `plain` has no designated timestamp and takes inserts only, `upsert` may have DEDUP keys.
+ */
 const lineTables = ['alpha', 'beta', 'gamma', 'upsert'] as const
 const optionalColumns = ['s', 'sa', 'd', 'da', 'v', 'va', 'b', 'ba', 'l', 'la'] as const
 
@@ -86,7 +88,8 @@ function randomCell({ random }: RequestState, type: ColumnType): Cell {
   }
 }
 
-// ---- line protocol ---------------------------------------------------------------------------------------------------
+// ---- line protocol
+// ---------------------------------------------------------------------------------------------------
 
 interface Line {
   readonly text: string
@@ -192,7 +195,8 @@ function stepsOfLines(
   return { steps, refused: false }
 }
 
-// ---- inserts, checkpoints --------------------------------------------------------------------------------------------
+// ---- inserts, checkpoints
+// --------------------------------------------------------------------------------------------
 
 /** Rows for up to two tables, one transaction. */
 export function insertRequest(state: RequestState, tables: readonly TableVersion[]): Request | undefined {
@@ -241,7 +245,8 @@ export function checkpointRequest(state: RequestState): Request {
   return { requestId, lane: 'command', text: 'checkpoint', steps: [], refused: false, blocks: [], message }
 }
 
-// ---- schema changes --------------------------------------------------------------------------------------------------
+// ---- schema changes
+// --------------------------------------------------------------------------------------------------
 
 export function changeRequest(state: RequestState, tables: readonly TableVersion[]): Request {
   const { random } = state

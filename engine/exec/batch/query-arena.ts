@@ -77,8 +77,8 @@ export class QueryArena {
   }
 
   /**
-   * For work ahead of what is sent next, which can be given up: it leaves the reserve, even if the query has sent rows, so
-   * that the rest of the result can be sent.
+   * For work ahead of what is sent next, which can be given up: it leaves the reserve, even if the query has sent rows,
+   * so that the rest of the result can be sent.
    */
   isAhead = false
 

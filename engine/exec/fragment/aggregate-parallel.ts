@@ -49,8 +49,8 @@ export function distinctGroups({ input, columns }: Extract<Plan, { kind: 'distin
 type Build = (context: ExecContext, plan: Plan) => Operator
 
 /**
- * undefined when no other thread could take part. `sharedPlan`: the node of the query's plan that workers build; `build`:
- * builds operators of other plans.
+ * undefined when no other thread could take part. `sharedPlan`: the node of the query's plan that workers build;
+ * `build`: builds operators of other plans.
  */
 export function parallelAggregate(
   context: ExecContext,

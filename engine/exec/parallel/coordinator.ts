@@ -121,7 +121,10 @@ export interface ChunkWorker {
   readonly heldMax?: number
   /** `again`: out of order, possibly after later chunks. */
   begin(chunk: number, again: boolean): void
-  /** Processes one morsel; false when the chunk has no more, 'waiting' while the morsel is fetched from the object store. */
+  /**
+   * Processes one morsel; false when the chunk has no more, 'waiting' while the morsel is fetched from the object
+   * store.
+   */
   step(): boolean | 'waiting'
   /** Ends the chunk; returns the address of its result, aligned to 64. */
   result(): number

@@ -228,8 +228,8 @@ export function readyChunks(cache: ChunkCache): PageCache {
 }
 
 /**
- * A part's footer is read here only when a query thread has read it before, so that the disk is not waited for. Else it is
- * empty, which `missed` hears: the attempt goes on to name the others that it asks for, and comes to nothing.
+ * A part's footer is read here only when a query thread has read it before, so that the disk is not waited for. Else it
+ * is empty, which `missed` hears: the attempt goes on to name the others that it asks for, and comes to nothing.
  */
 function openedTwice(access: PartAccess, missed: () => void): PartAccess {
   const requested = new Set<number>()

@@ -49,8 +49,8 @@ export interface QueryHost {
   /** Throws when the query is to end; called within a slice. */
   readonly check?: (queryId: number) => void
   /**
-   * Whether values kept by queries fill the thread's JavaScript heap; called between slices. `canSpill`: whether a query
-   * could keep fewer values if the heap is crowded.
+   * Whether values kept by queries fill the thread's JavaScript heap; called between slices. `canSpill`: whether a
+   * query could keep fewer values if the heap is crowded.
    */
   readonly heapState?: (canSpill: () => boolean) => 'free' | 'crowded' | 'full'
   /** If absent, queries that outgrow their memory fail. */

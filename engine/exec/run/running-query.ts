@@ -221,7 +221,9 @@ export class RunningQuery {
     return this.#context.state.canSpill
   }
 
-  /** Lets an operator use temporary files instead of values on the heap; false if none has done so when asked before. */
+  /**
+   * Lets an operator use temporary files instead of values on the heap; false if none has done so when asked before.
+   */
   spillHeap(): boolean {
     const { state } = this.#context
     if (!state.canSpill || state.heapFull) return false

@@ -23,7 +23,9 @@ export function latestOperator(context: ExecContext, input: Operator, plan: Late
   return newestOperator(context, input, plan, new NewestRows(context, plan, null))
 }
 
-/** A key column of a table. `requested`: how many symbols the filter admits; null when it does not restrict the column. */
+/**
+ * A key column of a table. `requested`: how many symbols the filter admits; null when it does not restrict the column.
+ */
 export interface TableKey {
   readonly columnId: number
   readonly requested: number | null

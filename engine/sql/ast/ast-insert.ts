@@ -54,7 +54,9 @@ export interface Conflict {
   readonly where: Expression | null
 }
 
-/** `merge into t using s on t.k = s.k when matched then update set v = s.v when not matched then insert values (..)`. */
+/**
+ * `merge into t using s on t.k = s.k when matched then update set v = s.v when not matched then insert values (..)`.
+ */
 export interface Merge {
   readonly kind: 'merge'
   readonly position: number

@@ -398,8 +398,8 @@ function foreignTableSource(
 }
 
 /**
- * Whether the function is bound by replicate.ts. Constant arrays and series are bound as a whole in scope/row-functions.ts
- * instead.
+ * Whether the function is bound by replicate.ts. Constant arrays and series are bound as a whole in
+ * scope/row-functions.ts instead.
  */
 function expands({ call, schema, ordinality }: ast.TableFunction, [first]: readonly Expression[]): boolean {
   const isOwn = schema === null || schema === 'pg_catalog' || schema === 'information_schema'

@@ -91,8 +91,8 @@ const textExpanders: Readonly<Record<string, SetReturningFunction>> = {
 }
 
 /**
- * `unnest(json columns (a int, b text))`: a row for each element of a JSON array. A column is the member of its name; the
- * only column is the element itself where that is no object. What is missing or cannot be cast is NULL.
+ * `unnest(json columns (a int, b text))`: a row for each element of a JSON array. A column is the member of its name;
+ * the only column is the element itself where that is no object. What is missing or cannot be cast is NULL.
  */
 function ofJsonColumns(
   [json, ...more]: readonly Expression[],

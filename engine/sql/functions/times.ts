@@ -223,7 +223,9 @@ function checkInterval(args: readonly BoundArgument[]): void {
     throw new SqlError(args.length > 2 ? `Invalid unit: ${text}` : `invalid unit '${text}'`, args[0]?.position ?? 0)
 }
 
-/** The row of date_bin() or its like: scope/interval-shift.ts turns widths into microseconds and adds missing origins. */
+/**
+ * The row of date_bin() or its like: scope/interval-shift.ts turns widths into microseconds and adds missing origins.
+ */
 function binRow(name: string, origin: string): ScalarFunction {
   return {
     name,

@@ -106,8 +106,8 @@ function isMode({ name, args }: AggregateCall): boolean {
 const others: ReadonlySet<string> = new Set(['ARRAY', 'BINARY', 'CHAR', 'INTERVAL'])
 
 /**
- * Rewrites an aggregation whose only aggregate is count_distinct(x) or approx_count_distinct(x): a DISTINCT of the group
- * keys and x below it, then a plain count of the rows of each group.
+ * Rewrites an aggregation whose only aggregate is count_distinct(x) or approx_count_distinct(x): a DISTINCT of the
+ * group keys and x below it, then a plain count of the rows of each group.
  */
 function countOfDistinct(plan: Extract<Plan, { kind: 'aggregate' }>): Plan {
   const [call] = plan.aggregates

@@ -83,8 +83,8 @@ export interface BindContext {
   returned: ReturnedRows | null
   /**
    * Runs a query while the statement is planned, for values that decide its columns, and returns the rows. Throws
-   * NotReadyError until they are there. `position`: of the query in the statement. Null where columns must not depend on
-   * data, as in views.
+   * NotReadyError until they are there. `position`: of the query in the statement. Null where columns must not depend
+   * on data, as in views.
    */
   readonly rowsNow: ((plan: Plan, trial: BindContext, position: number) => readonly (readonly Value[])[]) | null
   depth: number

@@ -239,7 +239,9 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
   },
 }
 
-/** Statements whose queries run by the engine's own snapshot. UPDATE and DELETE read their table as the writer has it. */
+/**
+ * Statements whose queries run by the engine's own snapshot. UPDATE and DELETE read their table as the writer has it.
+ */
 const readingStored: ReadonlySet<ast.Statement['kind']> = new Set(['query', 'insert', 'create table', 'copy'])
 
 function plan(statement: ast.Statement, context: BindContext): PlannedStatement {

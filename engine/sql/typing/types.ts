@@ -331,8 +331,8 @@ export function expressionKey(expression: Expression, keyOf: (argument: Expressi
 }
 
 /**
- * A function that computes the key of each expression once: for callers that ask for an expression and then for its parts,
- * where a chain of calls would otherwise be written again at each of its levels.
+ * A function that computes the key of each expression once: for callers that ask for an expression and then for its
+ * parts, where a chain of calls would otherwise be written again at each of its levels.
  */
 export function expressionKeys(): (expression: Expression) => string {
   const keys = new Map<Expression, string>()

@@ -207,7 +207,9 @@ export type ToWriter =
   | { readonly kind: 'replace'; readonly requestId: number; readonly input: RowsInput; readonly removal: Removal }
   /** UPDATE or DELETE: a serial change of the table. The receipt's row count is the number of changed rows. */
   | { readonly kind: 'rewrite'; readonly requestId: number; readonly tableId: number; readonly program: RewriteProgram }
-  /** Prepares parts that an 'registerParts' message will register. The receipt has the ids and symbols for their job. */
+  /**
+   * Prepares parts that an 'registerParts' message will register. The receipt has the ids and symbols for their job.
+   */
   | {
       readonly kind: 'stage'
       readonly requestId: number

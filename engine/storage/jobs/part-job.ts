@@ -44,7 +44,10 @@ export class StorageJob {
     this.steps = steps
   }
 
-  /** 'waiting' while the job has no memory, 'fetching' while it waits for the object store. Throws the job's error; its memory has been freed by then. */
+  /**
+   * 'waiting' while the job has no memory, 'fetching' while it waits for the object store. Throws the job's error; its
+   * memory has been freed by then.
+   */
   step(): 'worked' | 'waiting' | 'fetching' | 'done' {
     const { done, value } = this.steps.next()
     if (done !== true) return value ?? 'worked'

@@ -90,10 +90,10 @@ const blockBytes = 4096
 /**
  * Version 2 added records of kind `users` and `trimmed`, and the high-water marks. Servers that know only version 1
  * refuse the file, because they would ignore both. Version 3 is written from the first materialized view on, since
- * servers that know only version 2 would take it for a table, show its stored rows alone and accept others. Version 4 is
- * written from the first part on that is only in the object store: others would look for its file. Version 5 is written
- * before the first upsert (ON CONFLICT, MERGE): others would show the rows again that it removes from memtables and parts.
- * This server reads all versions.
+ * servers that know only version 2 would take it for a table, show its stored rows alone and accept others. Version 4
+ * is written from the first part on that is only in the object store: others would look for its file. Version 5 is
+ * written before the first upsert (ON CONFLICT, MERGE): others would show the rows again that it removes from memtables
+ * and parts. This server reads all versions.
  */
 export const formats = { oldest: 1, plain: 2, materializedViews: 3, remoteParts: 4, removedRows: 5 } as const
 const newestFormat = formats.removedRows

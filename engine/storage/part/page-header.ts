@@ -6,7 +6,7 @@
 //   DataPageHeader        1 values | 2 encoding | 3 encoding of definition levels | 4 of repetition levels    (field 5)
 //   DictionaryPageHeader  1 values | 2 encoding                                                              (field 7)
 //   DataPageHeaderV2      1 values | 2 nulls | 3 rows | 4 encoding | 5 bytes of definition levels
-//                         | 6 of repetition levels | 7 values are compressed (type 1: true, 2: false)                               (field 8)
+//                         | 6 of repetition levels | 7 values are compressed (type 1: true, 2: false)      (field 8)
 //
 // Hand-written, so that writing pages does not load the large generated Thrift library.
 

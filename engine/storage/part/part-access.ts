@@ -45,8 +45,8 @@ export interface PartAccess {
   /** Reads the part's index at the first call. Columns are read with the types of `version.schema`. */
   open(part: PartDescriptor, version: TableVersion): PartHandle
   /**
-   * Whether the page of these columns can be read now. If it is only in the object store and not cached on this disk, it
-   * is requested, as are pages after it: call again later. Throws ResourceError if the store cannot be reached.
+   * Whether the page of these columns can be read now. If it is only in the object store and not cached on this disk,
+   * it is requested, as are pages after it: call again later. Throws ResourceError if the store cannot be reached.
    */
   ready(part: PartHandle, columnIds: readonly number[], page: number): boolean
   /** The same for all pages of the part. */

@@ -3,7 +3,8 @@
 // Little-endian:
 //
 //   pages    for each column of the metadata, for each page: offset f64 | header bytes u32 | bytes u32 |
-//            raw bytes u32 | crc32 u32 | nulls u32 | 1 has bounds, 2 has a sum u32 | least 8 | greatest 8 | sum 8        (56 bytes)
+//            raw bytes u32 | crc32 u32 | nulls u32 | 1 has bounds, 2 has a sum u32 | least 8 |
+//            greatest 8 | sum 8                                                                      (56 bytes)
 //   rows     first row of each page u32
 //   metadata JSON text (PartMetadata)
 //   tail     pages per column u32 | metadata bytes u32 | crc32 of pages, rows and metadata u32 | "PNI1"

@@ -23,7 +23,8 @@ export class Scratch {
   }
 
   /**
-   * Address of at least `bytes` bytes; the first `retained` bytes are preserved if the buffer moves. Throws ResourceError.
+   * Address of at least `bytes` bytes; the first `retained` bytes are preserved if the buffer moves. Throws
+   * ResourceError.
    */
   room(name: string, bytes: number, retained = 0): number {
     assert(bytes >= retained, 'A2: a buffer does not shrink below what it keeps')

@@ -61,8 +61,8 @@ export class RemoteBlocks {
   }
 
   /**
-   * Whether all `wanted` blocks can be read. Requests those that are missing, together with missing ones of `ahead`, which
-   * are needed soon. Throws ResourceError if a wanted block could not be fetched.
+   * Whether all `wanted` blocks can be read. Requests those that are missing, together with missing ones of `ahead`,
+   * which are needed soon. Throws ResourceError if a wanted block could not be fetched.
    */
   ready(part: RemotePart, wanted: Iterable<number>, ahead: Iterable<number> = []): boolean {
     const missing: number[] = []

@@ -1,8 +1,8 @@
 // Serialises the generated Thrift structures of Parquet in Thrift's compact protocol.
 //
 //   structure   fields | 0
-//   field       (distance from the last field's id << 4 | type), or type and the id as a zigzag varint when the distance
-//               is none of 1 to 15 | value; a BOOLEAN's type is its value
+//   field       (distance from the last field's id << 4 | type), or type and the id as a zigzag varint when the
+//               distance is none of 1 to 15 | value; a BOOLEAN's type is its value
 //   list        (count << 4 | type), or 0xf0 | type and the count as a varint from 15 on | elements
 //
 // It replaces the library's writer, which produces the same bytes but creates them by the slow `new Buffer`: with that,

@@ -10,8 +10,8 @@ export type LoggedChange =
   /** The statement that created the table has filled it. */
   | { readonly kind: 'finish'; readonly tableId: number }
   /**
-   * Rows that an upsert has replaced or deleted, as numbers of rows (memtable/removed-rows.ts): those of parts, and those
-   * of the memtable that starts with the transaction `firstTxn`. Applied after the rows of the same frame.
+   * Rows that an upsert has replaced or deleted, as numbers of rows (memtable/removed-rows.ts): those of parts, and
+   * those of the memtable that starts with the transaction `firstTxn`. Applied after the rows of the same frame.
    */
   | {
       readonly kind: 'remove'

@@ -178,7 +178,8 @@ function emptyTable(state: WriterState, table: WriterTable, rows: HeldRows, endL
   table.parts = []
   table.flushedTxn = transaction
   const freeMarks = table.takeMarks(parts)
-  // Not only when they are freed: an UPDATE or DELETE that waits for their flush may hold a snapshot that contains them.
+  // Not only when they are freed: an UPDATE or DELETE that waits for their flush may hold a snapshot that contains
+  // them.
   const ended = (): void => {
     for (const entry of memtables) flushed(state, entry)
   }

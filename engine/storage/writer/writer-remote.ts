@@ -26,7 +26,9 @@ export function noteUploaded(state: WriterState, uploaded: Uploaded): void {
   if (table !== undefined) afterRewrite(state, table, () => note(state, table, uploaded))
 }
 
-/** Does nothing when the part has been replaced meanwhile, as its object has no use then, or while a job reads its file. */
+/**
+ * Does nothing when the part has been replaced meanwhile, as its object has no use then, or while a job reads its file.
+ */
 function note(state: WriterState, table: WriterTable, { tableId, partId, remote }: Uploaded): void {
   const part = table.parts.find(({ id }) => id === partId)
   if (table.dropped || part === undefined) return

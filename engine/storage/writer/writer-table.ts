@@ -109,7 +109,9 @@ export class WriterTable {
   retired: Retired[] = []
   /** Marks of removed rows by part id. */
   readonly marks = new Map<number, PartMarks>()
-  /** Whether readers must look for removed rows, in parts or memtables. Set with a new version, before rows are removed. */
+  /**
+   * Whether readers must look for removed rows, in parts or memtables. Set with a new version, before rows are removed.
+   */
   hasRemovals = false
   /** The last transaction that removed rows, and the end of its frame. */
   removal: { readonly transaction: number; readonly endLsn: Lsn } = { transaction: 0, endLsn: 0 }

@@ -153,7 +153,10 @@ function gapLimit(sorted: readonly number[]): number {
   return (sorted[Math.floor((sorted.length - 1) * 0.9)] ?? usual) * irregularGap
 }
 
-/** Sums each series onto those below it, for a stacked chart. In a gap, before its begin and behind its end a series adds nothing. */
+/**
+ * Sums each series onto those below it, for a stacked chart. In a gap, before its begin and behind its end a series
+ * adds nothing.
+ */
 export function stacked(series: readonly Series[], length: number): (number | null)[][] {
   const sums = new Array<number>(length).fill(0)
   return series.map(({ points }) => {

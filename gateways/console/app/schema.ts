@@ -144,7 +144,9 @@ export interface Freshness {
   readonly status: string
 }
 
-/** How far a materialized view has been refreshed. Queries of it are always current; the rest is computed from its base. */
+/**
+ * How far a materialized view has been refreshed. Queries of it are always current; the rest is computed from its base.
+ */
 export async function freshnessOf(view: string): Promise<Freshness | null> {
   const [row] = await rowsOf(
     `SELECT refresh_type, base_table_name, last_refresh_finish_timestamp, refresh_base_table_txn, base_table_txn,

@@ -87,7 +87,9 @@ export function lineHarness(path: 'kernel' | 'general', own: Partial<LineSetting
   }
 }
 
-/** The value as JavaScript shows it best: texts as strings, wide values as hexadecimal, NULL as the sentinel or null. */
+/**
+ * The value as JavaScript shows it best: texts as strings, wide values as hexadecimal, NULL as the sentinel or null.
+ */
 export function readValue(
   memory: SharedMemory,
   table: WriterTable | { dictionary(id: number): { readonly address: number } },

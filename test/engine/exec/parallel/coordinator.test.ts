@@ -164,7 +164,10 @@ function plain(threadId: number): Allocator {
   return { ...allocator, allocateOrThrow }
 }
 
-/** Memory that was given back is filled with numbers too large for anything: whoever still reads it does harm that shows. */
+/**
+ * Memory that was given back is filled with numbers too large for anything: whoever still reads it does harm that
+ * shows.
+ */
 function poisoning(threadId: number): Allocator {
   const allocator = plain(threadId)
   const allocateOrThrow: Allocator['allocateOrThrow'] = (bytes, budget) => {
