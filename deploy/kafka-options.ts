@@ -1,7 +1,14 @@
 // Derives the options of Kafka connectors from the settings, and checks that these are consistent.
 
 import { readFileSync } from 'node:fs'
-import type { CsvColumn, KafkaOptions, MappingOptions, SaslOptions, TlsOptions } from '../connectors/kafka/options.js'
+import {
+  type CsvColumn,
+  type KafkaOptions,
+  type MappingOptions,
+  registryFormats,
+  type SaslOptions,
+  type TlsOptions,
+} from '../connectors/kafka/options.js'
 import type { SettingsTable } from './settings/setting-row.js'
 import { type KafkaSettings, type LoadedSettings, SettingsError } from './settings/settings.js'
 
@@ -42,6 +49,7 @@ function connectorOptions(name: string, settings: KafkaSettings): KafkaOptions {
       url: settings['value.converter.schema.registry.url'],
       credentials: settings['value.converter.basic.auth.user.info'],
     },
+    widenNumbers: settings['widen.numbers'],
     allowedLagMs: settings['allowed.lag'],
     maxRetries: settings['max.retries'],
     retryBackoffMs: settings['retry.backoff.ms'],
@@ -61,8 +69,8 @@ function mappingOptions(settings: KafkaSettings, wrong: Wrong): MappingOptions {
     throw wrong('timestamp.field.name and timestamp.kafka.native exclude each other')
   }
   if (valueFormat === 'csv' && csvColumns.length === 0) throw wrong('value.csv.columns is missing')
-  const avro = valueFormat === 'avro' || keyFormat === 'avro'
-  if (avro && settings['value.converter.schema.registry.url'] === '') {
+  const isRegistered = registryFormats.some((format) => format === valueFormat || format === keyFormat)
+  if (isRegistered && settings['value.converter.schema.registry.url'] === '') {
     throw wrong('value.converter.schema.registry.url is missing')
   }
   return {

@@ -64,6 +64,7 @@ export type { ForeignDataFile } from './lake/foreign-manifests.js'
 export { type ForeignMetadata, ForeignTableError, parseForeignMetadata } from './lake/foreign-metadata.js'
 export type { TableFiles, TableReader } from './lake/foreign-table.js'
 export { loadForeignTables } from './lake/foreign-tables.js'
+export { refusedCast } from './lines/convert.js'
 export { blockEnd, countLines, lastLineEnd, lineEnd } from './lines/line-ends.js'
 export type { Histogram } from './memory/metrics.js'
 export { type StoreCapabilities, StoreError } from './object-store/object-store.js'
@@ -106,5 +107,6 @@ export {
   looksLikeTime,
   parseFileTime,
 } from './types/file-time.js'
+export { quoteIdent } from './types/identifier.js'
 export { decodeParameter } from './types/pg-decode-value.js'
 export type { KafkaPosition } from './wal/source-position.js'

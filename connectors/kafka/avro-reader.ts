@@ -1,16 +1,14 @@
-// Decodes Avro records in the wire format of schema registries into columns of a row:
-//
-//   0x00 | schema id u32, big-endian | the value in Avro's binary encoding
-//
-// The reader walks the value along its Avro type, so that a long stays a long and 5.0 stays a double.
+// Decodes Avro records in the wire format of schema registries (registered-schemas.ts) into columns of a row. The
+// reader walks the value along its Avro type, so that a long stays a long and 5.0 stays a double.
 
 import avsc, { type types as avroTypes, type Type } from 'avsc'
+import { nonNull } from '../../engine/base/assert.js'
 import { BadRecordError } from './bad-record.js'
+import { headerBytes, RegisteredSchemas, type RegistryReader } from './registered-schemas.js'
 import type { RowMapper } from './row-mapper.js'
-import type { SchemaDefinitions, SchemaRegistry } from './schema-registry.js'
+import type { SchemaRegistry, SchemaText } from './schema-registry.js'
 
 const { types } = avsc
-const headerBytes = 5
 const depthMax = 64
 
 /** 64-bit integers as bigint: avsc's own type rejects values that a double cannot represent. */
@@ -75,62 +73,31 @@ const micros: Readonly<Record<string, bigint>> = {
   'logical:date': 86_400_000_000n,
 }
 
-export class AvroReader {
-  readonly #registry: SchemaRegistry
+export class AvroReader implements RegistryReader {
+  readonly #schemas: RegisteredSchemas<Type>
   readonly #mapper: RowMapper
-  /** Types by schema id; for a schema that cannot be used, the error. */
-  readonly #types = new Map<number, Type | BadRecordError>()
 
   constructor(registry: SchemaRegistry, mapper: RowMapper) {
-    this.#registry = registry
+    this.#schemas = new RegisteredSchemas(registry, { type: 'AVRO', name: 'Avro', compile: typeOf })
     this.#mapper = mapper
   }
 
-  /** Fetches the schemas that the values refer to and that are not cached. Rejects with RegistryError. */
-  async prepare(values: Iterable<Uint8Array | null>): Promise<void> {
-    const missing = new Set<number>()
-    for (const value of values) {
-      if (value === null || value.length < headerBytes || value[0] !== 0) continue
-      const id = schemaId(value)
-      if (!this.#types.has(id)) missing.add(id)
-    }
-    for (const id of missing) this.#types.set(id, await this.#load(id))
+  prepare(values: Iterable<Uint8Array | null>): Promise<void> {
+    return this.#schemas.prepare(values)
   }
 
-  /** Reads one value whose schema is prepared; parameters as in JsonReader.read. */
   read(bytes: Uint8Array, prefix: string, fallback: string): void {
-    if (bytes.length < headerBytes || bytes[0] !== 0)
-      throw new BadRecordError('invalid Avro: the magic byte is missing')
-    const type = this.#types.get(schemaId(bytes))
-    if (type === undefined) throw new BadRecordError('invalid Avro: the schema is unknown')
-    if (type instanceof BadRecordError) throw type
+    const type = this.#schemas.of(bytes)
     const value = decode(type, bytes)
     if (type.typeName === 'record') readRecord(this.#mapper, type, value, prefix, 0)
     else readValue(this.#mapper, type, value, prefix === '' ? fallback : prefix, 0)
   }
-
-  async #load(id: number): Promise<Type | BadRecordError> {
-    try {
-      return typeOf(await this.#registry.schema(id))
-    } catch (error) {
-      if (error instanceof BadRecordError) return error
-      throw error
-    }
-  }
 }
 
-function schemaId(value: Uint8Array): number {
-  return new DataView(value.buffer, value.byteOffset).getUint32(1)
-}
-
-function typeOf(definitions: SchemaDefinitions): Type {
+function typeOf(schemas: readonly SchemaText[]): Type {
   const options = { registry: {}, logicalTypes: logicalTypes as never, wrapUnions: true, typeHook: longHook() }
-  try {
-    const parsed = definitions.map((text) => avsc.Type.forSchema(JSON.parse(text), options))
-    return parsed.at(-1) as Type
-  } catch (error) {
-    throw new BadRecordError(`the schema cannot be used: ${error instanceof Error ? error.message : String(error)}`)
-  }
+  const types = schemas.map(({ text }) => avsc.Type.forSchema(JSON.parse(text), options))
+  return nonNull(types.at(-1))
 }
 
 /**

@@ -12,21 +12,24 @@ export type ConnectType =
   | { readonly kind: 'zoned' }
   | { readonly kind: 'decimal'; readonly scale: number }
   | { readonly kind: 'double' }
+  | { readonly kind: 'integer' }
   | { readonly kind: 'bytes' }
 
-/** By path, as the payload's reader names values. */
-export type ConnectTypes = ReadonlyMap<string, ConnectType>
+/** Types by path, as the payload's reader names values. */
+export interface ConnectTypes {
+  get(path: string): ConnectType | undefined
+}
 
 const depthMax = 64
 const nanosOfDay = 86_400_000_000_000n
-const instants: Readonly<Record<string, bigint>> = {
-  'org.apache.kafka.connect.data.Timestamp': 1_000_000n,
-  'org.apache.kafka.connect.data.Date': nanosOfDay,
-  'io.debezium.time.Timestamp': 1_000_000n,
-  'io.debezium.time.MicroTimestamp': 1000n,
-  'io.debezium.time.NanoTimestamp': 1n,
-  'io.debezium.time.Date': nanosOfDay,
-}
+const instants: ReadonlyMap<unknown, bigint> = new Map([
+  ['org.apache.kafka.connect.data.Timestamp', 1_000_000n],
+  ['org.apache.kafka.connect.data.Date', nanosOfDay],
+  ['io.debezium.time.Timestamp', 1_000_000n],
+  ['io.debezium.time.MicroTimestamp', 1000n],
+  ['io.debezium.time.NanoTimestamp', 1n],
+  ['io.debezium.time.Date', nanosOfDay],
+])
 
 interface ConnectSchema {
   readonly type?: unknown
@@ -67,14 +70,21 @@ function addFields(types: Map<string, ConnectType>, { fields }: ConnectSchema, p
 
 function addValue(types: Map<string, ConnectType>, schema: ConnectSchema, path: string, depth: number): void {
   const { type, name, parameters } = schema
-  const nanos = typeof name === 'string' ? instants[name] : undefined
   if (type === 'struct') addFields(types, schema, path, depth)
-  else if (nanos !== undefined) types.set(path, { kind: 'instant', nanos })
-  else if (name === 'io.debezium.time.ZonedTimestamp') types.set(path, { kind: 'zoned' })
-  else if (name === 'org.apache.kafka.connect.data.Decimal')
-    types.set(path, { kind: 'decimal', scale: scaleOf(parameters) })
-  else if (type === 'bytes') types.set(path, { kind: 'bytes' })
-  else if (type === 'double' || type === 'float') types.set(path, { kind: 'double' })
+  else {
+    const known = namedType(name, parameters)
+    if (known !== undefined) types.set(path, known)
+    else if (type === 'bytes') types.set(path, { kind: 'bytes' })
+    else if (type === 'double' || type === 'float') types.set(path, { kind: 'double' })
+  }
+}
+
+/** The type that a name of Kafka Connect or Debezium stands for. */
+export function namedType(name: unknown, parameters: ConnectSchema['parameters']): ConnectType | undefined {
+  const nanos = instants.get(name)
+  if (nanos !== undefined) return { kind: 'instant', nanos }
+  if (name === 'io.debezium.time.ZonedTimestamp') return { kind: 'zoned' }
+  return name === 'org.apache.kafka.connect.data.Decimal' ? { kind: 'decimal', scale: scaleOf(parameters) } : undefined
 }
 
 function scaleOf(parameters: ConnectSchema['parameters']): number {
@@ -86,7 +96,13 @@ function scaleOf(parameters: ConnectSchema['parameters']): number {
 export function numberOfType(mapper: RowMapper, type: ConnectType, path: string, text: string): void {
   if (type.kind === 'instant' && /^-?[0-9]+$/.test(text)) mapper.instant(path, microsOf(BigInt(text) * type.nanos))
   else if (type.kind === 'double' || type.kind === 'decimal') mapper.double(path, Number(text))
+  else if (type.kind === 'integer' && hasEmptyFraction(text)) mapper.number(path, String(BigInt(Number(text))))
   else mapper.number(path, text)
+}
+
+/** Whether a whole number has a fraction or an exponent, such as 5.0. */
+function hasEmptyFraction(text: string): boolean {
+  return /[.eE]/.test(text) && Number.isInteger(Number(text))
 }
 
 export function textOfType(mapper: RowMapper, type: ConnectType, path: string, text: string): void {

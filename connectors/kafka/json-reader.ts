@@ -50,19 +50,35 @@ export class JsonReader {
    * "payload": ..}`. Returns false for an envelope whose payload is null.
    */
   read(bytes: Uint8Array, prefix: string, fallback: string, isEnvelope = false): boolean {
-    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-    // One character per byte, so that positions are byte offsets.
-    this.#text = this.#bytes.toString('latin1')
-    this.#at = 0
-    this.#blanks()
-    this.#types = null
+    this.#begin(bytes, null)
     let isThere = true
     if (isEnvelope) isThere = this.#envelope(prefix, fallback)
     else if (this.#text[this.#at] === '{') this.#object(prefix, 0, this.#learner?.root ?? 0)
     else this.#value(prefix === '' ? fallback : prefix, 0, 0)
+    this.#end()
+    return isThere
+  }
+
+  /** Reads one value like `read`; its types are known. */
+  readTyped(bytes: Uint8Array, prefix: string, fallback: string, types: ConnectTypes): void {
+    this.#begin(bytes, types)
+    if (this.#text[this.#at] === '{') this.#object(prefix, 0, 0)
+    else this.#value(prefix === '' ? fallback : prefix, 0, 0)
+    this.#end()
+  }
+
+  #begin(bytes: Uint8Array, types: ConnectTypes | null): void {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    // One character per byte, so that positions are byte offsets.
+    this.#text = this.#bytes.toString('latin1')
+    this.#at = 0
+    this.#types = types
+    this.#blanks()
+  }
+
+  #end(): void {
     this.#blanks()
     if (this.#at < this.#text.length) throw this.#error('characters after the value')
-    return isThere
   }
 
   /** Reads the payload after the schema, whatever their order. */

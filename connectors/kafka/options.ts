@@ -2,8 +2,11 @@
 // `kafka.<name>.*`, which match QuestDB's Kafka connector where the option is the same.
 
 export type TimestampUnits = 'auto' | 'seconds' | 'millis' | 'micros' | 'nanos'
-type KeyFormat = 'string' | 'json' | 'avro' | 'int' | 'long' | 'double' | 'none'
-type ValueFormat = 'json' | 'line' | 'csv' | 'avro' | 'string'
+/** Values in the wire format of schema registries. */
+export const registryFormats = ['avro', 'json_schema', 'protobuf'] as const
+export type RegistryFormat = (typeof registryFormats)[number]
+type KeyFormat = 'string' | 'json' | 'int' | 'long' | 'double' | 'none' | RegistryFormat
+type ValueFormat = 'json' | 'line' | 'csv' | 'string' | RegistryFormat
 
 export interface KafkaOptions {
   /**
@@ -14,6 +17,8 @@ export interface KafkaOptions {
   readonly client: ClientOptions
   readonly mapping: MappingOptions
   readonly registry: RegistryOptions
+  /** A column of whole numbers becomes DOUBLE when a number with a fraction arrives. */
+  readonly widenNumbers: boolean
   /** How long the broker may collect records before it responds to a fetch. */
   readonly allowedLagMs: number
   /** Attempts after which the connector gives up; -1: never. */
@@ -57,7 +62,7 @@ export interface SaslOptions {
 }
 
 export interface RegistryOptions {
-  /** Empty: Avro is not available. */
+  /** Empty: the formats that need one are not available. */
   readonly url: string
   /** `user:password`; empty: none. */
   readonly credentials: string

@@ -69,6 +69,8 @@ export class PartitionStream {
   #unanswered = 0
   #trouble = false
   #refusal: Extract<StoreResult, { kind: 'refused' }> | null = null
+  /** Index of the record before which the first block is to be divided; 0: not at all. */
+  #splitAt = 0
   #closed = false
   readonly #services: StreamServices
 
@@ -163,17 +165,13 @@ export class PartitionStream {
     this.#trouble = true
     if (result.kind === 'bad') this.#leaveOut(block, result.lines)
     else if (result.kind === 'refused') this.#refusal = result
+    else if (result.kind === 'split') this.#splitBefore(block, result.line)
     else if (block === this.#blocks[0]) this.#outOfSequence(result.stored)
   }
 
   /** Excludes the records of these lines from the block. */
   #leaveOut(block: Block, lines: Extract<StoreResult, { kind: 'bad' }>['lines']): void {
-    const ends: number[] = []
-    let end = 0
-    for (const count of block.content.lineCounts) {
-      end += count
-      ends.push(end)
-    }
+    const ends = lineEnds(block)
     for (const { line, message, table } of lines) {
       const index = block.start + firstAtLeast(ends, line)
       const record = block.records[index]
@@ -181,6 +179,16 @@ export class PartitionStream {
       block.left.add(index)
       block.bad.push({ record, reason: message, table })
     }
+  }
+
+  #splitBefore(block: Block, line: number): void {
+    const index = block.start + firstAtLeast(lineEnds(block), line)
+    if (index > block.start) {
+      if (block === this.#blocks[0]) this.#splitAt = index
+      return
+    }
+    const message = 'a whole number and one with a fraction in a column that the record creates'
+    this.#leaveOut(block, [{ line, message, table: '' }])
   }
 
   #reread(block: Block): void {
@@ -215,6 +223,8 @@ export class PartitionStream {
         block.sent = false
       }
       if (refusal?.tooLarge === true) this.#halve()
+      if (this.#splitAt > 0) this.#divide(this.#splitAt)
+      this.#splitAt = 0
       const [first] = this.#blocks
       if (first !== undefined && first.bad.length > 0) {
         await this.#services.report(this.place, first.bad)
@@ -232,9 +242,14 @@ export class PartitionStream {
   #halve(): void {
     const [block] = this.#blocks
     if (block === undefined) return
+    this.#divide(block.start + ((block.content.end - block.start) >> 1))
+  }
+
+  /** Divides the first block before the record with the index `middle`. */
+  #divide(middle: number): void {
+    const [block] = this.#blocks
+    if (block === undefined || middle <= block.start || middle >= block.content.end) return
     const { records, start, content } = block
-    const middle = start + ((content.end - start) >> 1)
-    if (middle === start) return
     const halves = [
       [start, middle, block.previous],
       [middle, content.end, Number((records[middle - 1] as FetchedRecord).offset)],
@@ -247,6 +262,15 @@ export class PartitionStream {
     })
     this.#blocks.splice(0, 1, ...blocks)
   }
+}
+
+/** The number of lines of the block up to the end of each record. */
+function lineEnds({ content }: Block): number[] {
+  let end = 0
+  return Array.from(content.lineCounts, (count) => {
+    end += count
+    return end
+  })
 }
 
 function badOf(records: readonly FetchedRecord[], { bad }: RecordBlock): BadRecord[] {

@@ -12,8 +12,11 @@ import type { FetchedRecord, TopicPartition } from './consumer.js'
 import { csvRows, readCsvRow } from './csv-reader.js'
 import { JsonKernel } from './json-kernel.js'
 import { JsonReader } from './json-reader.js'
+import { JsonSchemaReader } from './json-schema-reader.js'
 import { LineText } from './line-text.js'
-import type { MappingOptions } from './options.js'
+import type { MappingOptions, RegistryFormat } from './options.js'
+import { ProtobufReader } from './protobuf-reader.js'
+import type { RegistryReader } from './registered-schemas.js'
 import { RowMapper } from './row-mapper.js'
 import type { SchemaRegistry } from './schema-registry.js'
 
@@ -53,7 +56,8 @@ export class RecordReader {
   readonly #mapper: RowMapper
   readonly #kernel: JsonKernel | null
   readonly #json: JsonReader
-  readonly #avro: AvroReader | null
+  /** By the format of keys or values. */
+  readonly #registered: ReadonlyMap<string, RegistryReader>
   readonly #template: TableTemplate
   /** Partition of the last record, whose table is cached. */
   #tablePlace: TopicPartition = { topic: '', partition: -1 }
@@ -66,16 +70,15 @@ export class RecordReader {
     const kernel = useKernel && JsonKernel.serves(options) ? new JsonKernel(this.#mapper, options) : null
     this.#kernel = kernel?.keyed === true ? kernel : null
     this.#json = new JsonReader(this.#mapper, this.#kernel)
-    this.#avro = registry === null ? null : new AvroReader(registry, this.#mapper)
+    this.#registered = registry === null ? new Map() : registryReaders(registry, this.#mapper, this.#json, options)
     this.#template = tableTemplate(options.table)
   }
 
   /** Fetches the schemas that the records need. Rejects with RegistryError when they are not available now. */
   async prepare(records: readonly FetchedRecord[]): Promise<void> {
     const { keyFormat, valueFormat } = this.#options
-    if (this.#avro === null) return
-    if (keyFormat === 'avro') await this.#avro.prepare(records.map(({ key }) => key))
-    if (valueFormat === 'avro') await this.#avro.prepare(records.map(({ value }) => value))
+    await this.#registered.get(keyFormat)?.prepare(records.map(({ key }) => key))
+    await this.#registered.get(valueFormat)?.prepare(records.map(({ value }) => value))
   }
 
   /** Reads records from index `start` on, except those in `left`, until the block is full. */
@@ -197,10 +200,10 @@ export class RecordReader {
   }
 
   /** Returns false for an envelope without a payload: a tombstone. */
-  #value(format: 'json' | 'avro' | 'string', value: Uint8Array, prefix: string): boolean {
+  #value(format: 'json' | 'string' | RegistryFormat, value: Uint8Array, prefix: string): boolean {
     if (format === 'json') return this.#json.read(value, prefix, valueName, this.#options.schemasEnabled)
-    if (format === 'avro') this.#readAvro(value, prefix, valueName)
-    else this.#mapper.text(prefix === '' ? valueName : prefix, textOf(value))
+    if (format === 'string') this.#mapper.text(prefix === '' ? valueName : prefix, textOf(value))
+    else this.#readRegistered(format, value, prefix, valueName)
     return true
   }
 
@@ -210,14 +213,15 @@ export class RecordReader {
     if (keyFormat === 'none') return
     if (keyFormat === 'string') this.#mapper.text(name, textOf(key))
     else if (keyFormat === 'json') this.#json.read(key, keyPrefix, keyName, schemasEnabled)
-    else if (keyFormat === 'avro') this.#readAvro(key, keyPrefix, keyName)
     else if (keyFormat === 'double') this.#mapper.double(name, numberKey(key, 'double') as number)
-    else this.#mapper.number(name, String(numberKey(key, keyFormat)))
+    else if (keyFormat === 'int' || keyFormat === 'long') this.#mapper.number(name, String(numberKey(key, keyFormat)))
+    else this.#readRegistered(keyFormat, key, keyPrefix, keyName)
   }
 
-  #readAvro(bytes: Uint8Array, prefix: string, fallback: string): void {
-    if (this.#avro === null) throw new BadRecordError('Avro needs a schema registry')
-    this.#avro.read(bytes, prefix, fallback)
+  #readRegistered(format: RegistryFormat, bytes: Uint8Array, prefix: string, fallback: string): void {
+    const reader = this.#registered.get(format)
+    if (reader === undefined) throw new BadRecordError(`the format ${format} needs a schema registry`)
+    reader.read(bytes, prefix, fallback)
   }
 
   /** The key as part of a table name. */
@@ -228,6 +232,22 @@ export class RecordReader {
       ? String(numberKey(key, keyFormat))
       : textOf(key)
   }
+}
+
+/** The readers of the formats that the options name. */
+function registryReaders(
+  registry: SchemaRegistry,
+  mapper: RowMapper,
+  json: JsonReader,
+  { keyFormat, valueFormat }: MappingOptions,
+): ReadonlyMap<string, RegistryReader> {
+  const readers = new Map<string, RegistryReader>()
+  for (const format of [keyFormat, valueFormat]) {
+    if (format === 'avro') readers.set(format, new AvroReader(registry, mapper))
+    if (format === 'json_schema') readers.set(format, new JsonSchemaReader(registry, json))
+    if (format === 'protobuf') readers.set(format, new ProtobufReader(registry, mapper))
+  }
+  return readers
 }
 
 function numberKey(key: Uint8Array, format: 'int' | 'long' | 'double'): bigint | number {

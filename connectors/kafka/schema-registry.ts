@@ -12,6 +12,7 @@ import type { RegistryOptions } from './options.js'
 
 const timeoutMs = 10_000
 const referencesMax = 100
+const typeNames = { AVRO: 'an Avro schema', JSON: 'a JSON Schema', PROTOBUF: 'a Protobuf schema' } as const
 
 /** The registry is not available now; the same batch is retried later. */
 export class RegistryError extends Error {
@@ -21,12 +22,21 @@ export class RegistryError extends Error {
   }
 }
 
-/** JSON of Avro schemas, each after the ones that it references; the requested schema is the last one. */
-export type SchemaDefinitions = readonly string[]
+/** As the registry names them. */
+export type SchemaType = 'AVRO' | 'JSON' | 'PROTOBUF'
+
+export interface SchemaText {
+  /** What other schemas call it: a name of Avro, the path of an import, the URL in `$ref`; empty: the requested one. */
+  readonly name: string
+  readonly text: string
+}
 
 export interface SchemaRegistry {
-  /** Rejects with RegistryError, or with BadRecordError when there is no such schema. */
-  schema(id: number): Promise<SchemaDefinitions>
+  /**
+   * Returns the schema after the ones that it references. Rejects with RegistryError, or with BadRecordError when there
+   * is no such schema of that type.
+   */
+  schema(id: number, type: SchemaType): Promise<readonly SchemaText[]>
 }
 
 interface RegistryResponse {
@@ -41,31 +51,33 @@ export function schemaRegistry({ url, credentials }: RegistryOptions): SchemaReg
   if (credentials !== '') headers['authorization'] = `Basic ${Buffer.from(credentials).toString('base64')}`
   const ask = (path: string): Promise<RegistryResponse> => requestSchema(base + path, headers)
   return {
-    schema: async (id) => {
-      const definitions: string[] = []
-      await gather(ask, await ask(`/schemas/ids/${id}`), definitions, new Set())
-      return definitions
+    schema: async (id, type) => {
+      const gathering: Gathering = { ask, type, schemas: [], seen: new Set() }
+      await gather(gathering, '', await ask(`/schemas/ids/${id}`))
+      return gathering.schemas
     },
   }
 }
 
-async function gather(
-  ask: (path: string) => Promise<RegistryResponse>,
-  registered: RegistryResponse,
-  definitions: string[],
-  seen: Set<string>,
-): Promise<void> {
-  if (registered.schemaType !== undefined && registered.schemaType !== 'AVRO') {
-    throw new BadRecordError(`the schema is not an Avro schema [type=${registered.schemaType}]`)
-  }
-  for (const { subject, version } of registered.references ?? []) {
-    const path = `/subjects/${encodeURIComponent(subject)}/versions/${version}`
+interface Gathering {
+  readonly ask: (path: string) => Promise<RegistryResponse>
+  readonly type: SchemaType
+  readonly schemas: SchemaText[]
+  readonly seen: Set<string>
+}
+
+async function gather(gathering: Gathering, name: string, registered: RegistryResponse): Promise<void> {
+  const { ask, type, schemas, seen } = gathering
+  const { schemaType = 'AVRO' } = registered
+  if (schemaType !== type) throw new BadRecordError(`the schema is not ${typeNames[type]} [type=${schemaType}]`)
+  for (const reference of registered.references ?? []) {
+    const path = `/subjects/${encodeURIComponent(reference.subject)}/versions/${reference.version}`
     if (seen.has(path)) continue
     if (seen.size >= referencesMax) throw new BadRecordError('the schema has too many references')
     seen.add(path)
-    await gather(ask, await ask(path), definitions, seen)
+    await gather(gathering, reference.name, await ask(path))
   }
-  definitions.push(registered.schema)
+  schemas.push({ name, text: registered.schema })
 }
 
 async function requestSchema(url: string, headers: Record<string, string>): Promise<RegistryResponse> {

@@ -14,6 +14,7 @@ import type { FromThread, ThreadOptions, ToThread } from './messages.js'
 import type { KafkaOptions } from './options.js'
 import { RecordReader } from './record-reader.js'
 import { type ConnectorStatistics, noStatistics } from './statistics.js'
+import { widenColumns } from './widen-columns.js'
 
 /** Delay before a connector whose thread has died is restarted. */
 const restartMs = 5000
@@ -55,6 +56,10 @@ function checkOptions(options: KafkaOptions): void {
       cause: error,
     })
   }
+}
+
+function refused(message: string): StoreResult {
+  return { kind: 'refused', message, tooLarge: message.startsWith('out of memory') }
 }
 
 class ConnectorHost implements KafkaConnectorHandle {
@@ -156,14 +161,17 @@ class ConnectorHost implements KafkaConnectorHandle {
       ...{ atomic: true, skipBadLines: true },
     }
     try {
-      const receipt = await this.#services.engine.lines(line).receipt
-      if (receipt.existed) return { kind: 'astray', stored: this.#storedOffset(request) }
-      if (receipt.error === null) return { kind: 'stored', rows: receipt.rows }
-      if (receipt.error.name === 'RowError') return { kind: 'bad', lines: receipt.rejects }
-      const tooLarge = receipt.error.message.startsWith('out of memory')
-      return { kind: 'refused', message: receipt.error.message, tooLarge }
+      for (;;) {
+        const receipt = await this.#services.engine.lines(line).receipt
+        if (receipt.existed) return { kind: 'astray', stored: this.#storedOffset(request) }
+        if (receipt.error === null) return { kind: 'stored', rows: receipt.rows }
+        if (receipt.error.name !== 'RowError') return refused(receipt.error.message)
+        const widened = this.options.widenNumbers ? await widenColumns(receipt.rejects, this.#services) : 'none'
+        if (typeof widened === 'number') return { kind: 'split', line: widened }
+        if (widened === 'none') return { kind: 'bad', lines: receipt.rejects }
+      }
     } catch (error) {
-      return { kind: 'refused', message: error instanceof Error ? error.message : String(error), tooLarge: false }
+      return refused(error instanceof Error ? error.message : String(error))
     }
   }
 

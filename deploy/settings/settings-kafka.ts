@@ -71,14 +71,14 @@ export const kafkaSettings = {
   'key.converter': {
     type: 'choice',
     initial: 'string',
-    choices: ['string', 'json', 'avro', 'int', 'long', 'double', 'none'],
+    choices: ['string', 'json', 'avro', 'json_schema', 'protobuf', 'int', 'long', 'double', 'none'],
     aliases: 'connect',
     description: 'Format of keys.',
   },
   'value.converter': {
     type: 'choice',
     initial: 'json',
-    choices: ['json', 'line', 'csv', 'avro', 'string'],
+    choices: ['json', 'line', 'csv', 'avro', 'json_schema', 'protobuf', 'string'],
     aliases: 'connect',
     description: 'Format of values; `line` is line protocol. Class names of Kafka Connect converters are accepted.',
   },
@@ -91,7 +91,7 @@ export const kafkaSettings = {
   'value.converter.schema.registry.url': {
     type: 'words',
     initial: '',
-    description: 'URL of the schema registry; required for Avro.',
+    description: 'URL of the schema registry; required for `avro`, `json_schema` and `protobuf`.',
   },
   'value.converter.basic.auth.user.info': {
     type: 'secret',
@@ -122,6 +122,12 @@ export const kafkaSettings = {
   },
   symbols: { type: 'list', initial: '', description: 'Columns of type SYMBOL.' },
   doubles: { type: 'list', initial: '', description: 'Columns whose integers are stored as DOUBLE.' },
+  'widen.numbers': {
+    type: 'boolean',
+    initial: 'false',
+    description:
+      'When a number with a fraction arrives for a column of whole numbers (BYTE, SHORT, INT, LONG), change the type of the column to DOUBLE; otherwise its record is rejected. Whole numbers above 2^53 lose digits.',
+  },
   'timestamp.field.name': {
     type: 'list',
     initial: '',

@@ -75,6 +75,8 @@ const converters: Readonly<Record<string, string>> = {
   StringConverter: 'string',
   JsonConverter: 'json',
   AvroConverter: 'avro',
+  JsonSchemaConverter: 'json_schema',
+  ProtobufConverter: 'protobuf',
   IntegerConverter: 'int',
   LongConverter: 'long',
   DoubleConverter: 'double',

@@ -76,6 +76,22 @@ export function convertValue(entity: LineEntity, type: DataType, table: string, 
   return `${place}; cast error from protocol type: ${from} to column type: ${typeText(type)}`
 }
 
+/** The cast error of a rejected line, as convertValue writes it; undefined: it was rejected for another reason. */
+export function refusedCast({
+  message,
+  table,
+}: {
+  readonly message: string
+  readonly table: string
+}): { readonly column: string; readonly from: string; readonly to: string } | undefined {
+  const place = `table: ${table}, column: `
+  if (!message.startsWith(place)) return undefined
+  const match = /^(.*); cast error from protocol type: (\S+) to column type: (\S+)$/s.exec(message.slice(place.length))
+  if (match === null) return undefined
+  const [, column = '', from = '', to = ''] = match
+  return { column, from, to }
+}
+
 function fromTag(entity: LineEntity, type: DataType, slot: ValueSlot): Outcome {
   if (type.name !== 'SYMBOL' && type.name !== 'VARCHAR' && type.name !== 'STRING') return castError
   return putText(entity, slot)

@@ -131,5 +131,5 @@ test('a registry that is away is waited for; a schema is asked for once', async 
   await reader.prepare(records)
   expect(requested).toEqual(['/schemas/ids/3'])
   const nowhere = schemaRegistry({ url: 'http://127.0.0.1:1', credentials: '' })
-  await expect(nowhere.schema(1)).rejects.toThrow(RegistryError)
+  await expect(nowhere.schema(1, 'AVRO')).rejects.toThrow(RegistryError)
 })

@@ -173,6 +173,24 @@ test('bad records go to the dead letters before the block around them is stored'
   expect(connector.statistics()).toMatchObject({ rejected: 3, records: 12, rows: 9 })
 })
 
+test('a block is divided where a column that it creates must be widened', async () => {
+  const { engine, consumer, connector } = world()
+  const running = await consumer()
+  running.assign(0)
+  await until(() => expect(running.seeks.length).toBe(1))
+  engine.answers.push({ kind: 'split', line: 4 })
+  await running.deliver(0, 0, 10)
+  await running.deliver(0, 10, 12)
+  await until(() => expect(values(engine)).toEqual(range(0, 12)))
+  expect(engine.requests.slice(-3).map(({ previous, offset }) => [previous, offset])).toEqual([[-1, 2], [2, 9], [9, 11]]) // biome-ignore format: short
+  // The first record alone cannot be divided.
+  engine.answers.push({ kind: 'split', line: 1 })
+  await running.deliver(0, 12, 15)
+  await until(() => expect(values(engine)).toEqual([...range(0, 12), 13, 14]))
+  expect(engine.noted.map(({ offset }) => offset)).toEqual([12])
+  expect(connector.statistics()).toMatchObject({ rejected: 1 })
+})
+
 test('a block that is all bad moves the offset', async () => {
   const { engine, consumer } = world()
   const running = await consumer()

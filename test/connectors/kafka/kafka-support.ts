@@ -37,7 +37,7 @@ export function kafkaOptions(changes: Partial<KafkaOptions> = {}): KafkaOptions 
     },
     mapping: mapping(),
     registry: { url: '', credentials: '' },
-    ...{ allowedLagMs: 10, maxRetries: -1, retryBackoffMs: 1, deadLetterTopic: '' },
+    ...{ widenNumbers: false, allowedLagMs: 10, maxRetries: -1, retryBackoffMs: 1, deadLetterTopic: '' },
     ...changes,
   }
 }
