@@ -53,3 +53,13 @@ want() {
   { timeout 120 apt-get update -q && timeout 240 apt-get install -y -q --no-install-recommends "$2"; } >"$scratch/apt" 2>&1
   command -v "$1" >/dev/null
 }
+
+# simulator FIRST COUNT: runs the seeds of the simulator in two processes, since each uses one core.
+simulator() {
+  local half=$(($2 / 2)) first status=0
+  SIM_FIRST=$1 SIM_SEEDS=$half npx vitest run test/crash/sim.test.ts &
+  first=$!
+  SIM_FIRST=$(($1 + half)) SIM_SEEDS=$(($2 - half)) npx vitest run test/crash/sim.test.ts || status=$?
+  wait "$first" && return "$status"
+}
+export -f simulator
