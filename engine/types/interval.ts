@@ -80,14 +80,16 @@ function repeated(
   count: string,
   unit: TimestampUnit,
 ): IntervalResult {
-  // A duration counts from the start: `2024-01-01;1h` is the first hour of the day. `$now-2h..$now` has its own
-  // length.
+  // A duration counts from the start: `2024-01-01;1h` is the first hour of the day. A negative one counts from the end:
+  // `2024-01;-1d` is the month without its last day. `$now-2h..$now` has its own length.
   if (duration === undefined || span.isBetween) return { ranges: [span] }
-  const lengths = parseDurations(duration)
+  const isNegative = duration.startsWith('-')
+  const lengths = parseDurations(isNegative ? duration.slice(1) : duration)
   if ('error' in lengths) return lengths
+  const sign = isNegative ? -1 : 1
   const end = lengths.parts.reduce(
-    (ticks, part) => addUnits(ticks, part.unit, part.count, unit),
-    span.isBetween ? span.hi : span.lo,
+    (ticks, part) => addUnits(ticks, part.unit, sign * part.count, unit),
+    isNegative ? span.hi + 1n : span.lo,
   )
   const base = { lo: span.lo, hi: end - 1n }
   if (period === undefined) return { ranges: [base] }

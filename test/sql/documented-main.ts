@@ -3,9 +3,9 @@
 // begins with the demo tables alone. Prints each refused statement with its error.
 //
 // Unless `--all` is given, some refused statements are counted only: syntax diagrams, incomplete statements, statements
-// of other products and of the commercial edition of the documented one, those that the document itself shows as errors,
-// those that need a table, column or file that the document does not create, and those of which docs/compatibility.md
-// says why they are refused.
+// of other products and of the commercial edition of the documented one, those that the document itself shows as errors
+// or writes by mistake, those with parameters, those that need a table, column or file that the document does not
+// create, and those of which docs/compatibility.md says why they are refused.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -23,6 +23,8 @@ type Kind =
   | 'other product'
   | 'other table'
   | 'error by intent'
+  | 'mistake of the document'
+  | 'needs parameters'
   | 'listed'
 
 const { values: options, positionals } = parseArgs({
@@ -36,6 +38,9 @@ const fragments = new Set([
   ...['WHERE', 'CASE', 'SAMPLE', 'FILL', 'WINDOW', 'PIVOT', 'FOR', 'ORDER', 'GROUP', 'LIMIT', 'CAST', 'FROM', 'JOIN'],
   ...['WHEN', 'SUM', 'AVG', 'HORIZON', 'ASOF', 'LATEST', 'PARTITION', 'ALIGN', 'FLOOR', 'LEFT', 'UNION', 'EXCEPT', ''],
 ])
+/** Placeholders of syntax diagrams. */
+const placeholders =
+  /\b(tableName|columnName|tab_name|viewName|view_name|userName|groupName|HINT_NAME|queryId|rowCount)\b|<\w+>|\bFROM table\b/
 const paid = new RegExp(
   '^(GRANT|REVOKE|ASSUME|EXIT SERVICE|(CREATE|ALTER|DROP) (USER|GROUP|SERVICE ACCOUNT|EXTERNAL|SERVICE)|ADD (USER|EXTERNAL)|REMOVE (USER|EXTERNAL)' +
     '|SHOW (USER|USERS|GROUP|GROUPS|SERVICE|PERMISSIONS))\\b|OWNED BY|\\ball_permissions\\(|reload_tls|\\bpermissions\\(',
@@ -48,9 +53,15 @@ const verbs = new Set([
   ...['TRUNCATE', 'RENAME', 'REFRESH', 'SHOW', 'DESCRIBE', 'EXPLAIN', 'SET', 'RESET', 'BEGIN', 'COMMIT', 'ROLLBACK'],
   ...['CHECKPOINT', 'SNAPSHOT', 'BACKUP', 'CANCEL', 'VACUUM', 'REINDEX', 'COMPILE', 'LATEST', 'GRANT', 'REVOKE'],
 ])
-const otherProduct = /\bmindsdb\b|\bquestdb\(|\bENGINE ?=|'connector' ?=|^CREATE DATABASE|^SHOW DATABASES/i
+const otherProduct = /\bmindsdb\b|\bquestdb\s*\(|\bENGINE ?=|'connector' ?=|^CREATE DATABASE|^SHOW DATABASES/i
 /** What the document says beside a statement that it shows as wrong. */
-const byIntent = /-- *(ERROR|Error)|will NOT work|won't work|too short|into a 4 bit/
+const byIntent =
+  /-- *(ERROR|Error|error:|Fails with)|will (NOT|not) work|will error|won't work|too short|into a 4 bit|not allowed/
+/** Statements that cannot be meant as the document prints them. */
+const mistakes: readonly (readonly [statement: RegExp, mistake: string])[] = [
+  [/ticker SYMBOL,\s+timestamp TIMESTAMP\s+\) TIMESTAMP\(ts\)/, 'the column is not named ts'],
+  [/^CREATE TABLE \(/, 'the table has no name'],
+]
 /** The tables of a document have the names of others here, with other columns, partitions or contents. */
 const otherTable =
   /already exists|type is already|row value count|multiple of partition size|'yyyy-MM-dd' expected|inconvertible value|volume alias|as a table has a TTL|must appear in GROUP BY|leads out of its directory/
@@ -61,18 +72,28 @@ const listed: readonly (readonly [statement: RegExp, row: string])[] = [
   [/^CREATE MATERIALIZED VIEW/i, 'CREATE MATERIALIZED VIEW with GROUP BY'],
   [/^COPY\b/i, 'COPY over HTTP'],
   [/^BACKUP\b|\bbackups\(\)/i, 'BACKUP'],
-  [/\bPARQUET ?\(|CONVERT PARTITION .* WITH \(/is, '`PARQUET(..)` of a column'],
+  [/\bPARQUET ?\(|CONVERT PARTITION .*\sWITH \(/is, '`PARQUET(..)` of a column'],
   [/#X[A-Z]{3}\b|tick_calendars\(/, 'exchange calendars'],
-  [/\bWINDOW JOIN\b.*\bRANGE BETWEEN \w+\./is, 'WINDOW JOIN with bounds from columns'],
+  [/\bWINDOW JOIN\b.*\bRANGE BETWEEN [\d* ]*\w+\./is, 'WINDOW JOIN with bounds from columns'],
   [/\bSTORAGE POLICY\b/i, 'a storage policy beside TTL'],
   [/^COMPILE VIEW\b/i, 'COMPILE VIEW'],
   [/\bREBASE WAL\b/i, 'REBASE WAL'],
   [/\bcancel_query\(/i, '`cancel_query()`'],
+  [/\bSET TTL 0$/i, '`SET TTL 0`'],
+  [/\btouch\(/i, '`touch`'],
+  [/CAST\(123\.456789 AS DECIMAL/i, '`1.23::decimal(4, 1)`'],
 ]
 
-/** An empty line before a word that begins a statement. */
-const beginOfStatement =
-  /\n\s*\n(?=(?:\s*--[^\n]*\n)*\s*(?:SELECT|CREATE|ALTER|INSERT|DROP|DECLARE|WITH|SHOW|UPDATE)\b)/i
+/** A line that begins a statement, if the one before it is complete. */
+const beginning = /^\s*(SELECT|CREATE|ALTER|INSERT|DROP|DECLARE|WITH \w+ AS|SHOW|UPDATE)\b/i
+/** After these words, a query goes on. */
+const continued = /(\b(UNION|ALL|EXCEPT|INTERSECT|AS|DO|EXPLAIN|DISTINCT)|[,=(])$/i
+/** What a statement needs, outside of parentheses, after a word that begins it. */
+const needed: readonly (readonly [beginning: RegExp, rest: RegExp])[] = [
+  [/^(DECLARE|WITH)\b/i, /\b(SELECT|UPDATE|DELETE|MERGE|FROM|INSERT)\b/i],
+  [/\bINSERT\b/i, /\b(VALUES|SELECT)\b/i],
+  [/^ALTER (MATERIALIZED )?(TABLE|VIEW)\b/i, /^ALTER (MATERIALIZED )?(TABLE|VIEW) \S+\s+\w/i],
+]
 
 const compatibility = readFileSync(join(repositoryRoot, 'docs/compatibility.md'), 'utf8')
 for (const [, row] of listed)
@@ -105,23 +126,49 @@ async function runDocument(file: string, name: string): Promise<void> {
     const error = await run(statement)
     if (error !== null) throw new Error(`${error}: ${statement}`)
   }
-  for (const { line, text } of blocks) {
-    for (const statement of statementsOf(text)) await runStatement(statement, `${name}:${line}`)
+  for (const { line, title, text } of blocks) {
+    for (const statement of statementsOf(text)) await runStatement(statement, title, `${name}:${line}`)
   }
 }
 
 /** Statements without semicolons between them are carried out one by one when they are refused as one. */
-async function runStatement(statement: string, place: string): Promise<void> {
+async function runStatement(statement: string, title: string, place: string): Promise<void> {
   const error = await run(statement)
-  const parts = error === null ? [] : statement.split(beginOfStatement)
+  const parts = error === null ? [] : unseparated(statement)
   if (parts.length > 1) {
-    for (const part of parts) await runStatement(part.trim(), place)
+    for (const part of parts) await runStatement(part, title, place)
     return
   }
-  const kind = error === null ? 'carried out' : kindOf(statement, error)
+  const kind = error === null ? 'carried out' : kindOf(statement, title, error)
   counts.set(kind, (counts.get(kind) ?? 0) + 1)
   if (kind === 'refused' || (options.all && error !== null))
     console.log(`${place} (${kind})\n  ${error}\n  ${statement.replaceAll(/\s+/g, ' ')}\n`)
+}
+
+/** The statements of a text that lacks semicolons. Comments belong to the statement below them. */
+function unseparated(text: string): string[] {
+  const parts: string[] = []
+  let [part, comments] = ['', '']
+  for (const line of text.split('\n')) {
+    if (/^\s*(--.*)?$/.test(line)) {
+      comments += `${line}\n`
+      continue
+    }
+    if (beginning.test(line) && isComplete(withoutComments(part))) {
+      parts.push(part.trim())
+      part = ''
+    }
+    part += `${comments}${line}\n`
+    comments = ''
+  }
+  return [...parts, part.trim()]
+}
+
+function isComplete(text: string): boolean {
+  let outer = text.replaceAll(/'[^']*'/g, "''")
+  for (let shorter = ''; shorter !== outer; ) [outer, shorter] = [outer.replaceAll(/\([^()]*\)/g, '[]'), outer]
+  if (outer === '' || outer.includes('(') || continued.test(outer)) return false
+  return needed.every(([start, rest]) => !start.test(outer) || rest.test(outer))
 }
 
 function statementsOf(text: string): string[] {
@@ -133,15 +180,23 @@ function withoutComments(statement: string): string {
   return statement.replace(/--[^\n]*|\/\*[\s\S]*?\*\//g, '').trim()
 }
 
-/** Fenced blocks whose language is SQL, with the line of their first character. */
-function sqlBlocks(text: string): { readonly line: number; readonly text: string }[] {
-  const blocks: { line: number; text: string }[] = []
+interface SqlBlock {
+  /** Line of its first character. */
+  readonly line: number
+  readonly title: string
+  readonly text: string
+}
+
+/** Fenced blocks whose language is SQL. */
+function sqlBlocks(text: string): SqlBlock[] {
+  const blocks: SqlBlock[] = []
   const lines = text.split('\n')
   let begin = -1
   for (const [index, line] of lines.entries()) {
     if (begin === -1 && /^\s*```(questdb-sql|sql)\b/.test(line)) begin = index + 1
     else if (begin !== -1 && /^\s*```\s*$/.test(line)) {
-      blocks.push({ line: begin + 1, text: lines.slice(begin, index).join('\n') })
+      const title = /title="([^"]*)"/.exec(lines[begin - 1] ?? '')?.[1] ?? ''
+      blocks.push({ line: begin + 1, title, text: lines.slice(begin, index).join('\n') })
       begin = -1
     }
   }
@@ -168,15 +223,17 @@ async function run(statement: string): Promise<string | null> {
   return status === 200 && body.error === undefined ? null : (body.error ?? `status ${status}`)
 }
 
-function kindOf(statement: string, error: string): Kind {
+function kindOf(statement: string, title: string, error: string): Kind {
   const text = withoutComments(statement)
   const first = /^\(*\s*(\w*)/.exec(text)?.[1]?.toUpperCase() ?? ''
-  if (/\.\.\.|\{[^}']*\|[^}']*\}|\[ ?,|^\s*\w+ \[/.test(text) || fragments.has(first) || !/^[\w(]/.test(text))
+  if (/\.\.\.|\{[^}']*\|[^}']*\}|\[ ?,|^[\w ]+ \[ /.test(text) || fragments.has(first) || !/^[\w(]/.test(text))
     return 'not a statement'
-  if (/\b(tableName|columnName|tab_name|viewName|userName|groupName)\b/.test(text)) return 'not a statement'
+  if (placeholders.test(text) || (first === 'DECLARE' && !isComplete(text))) return 'not a statement'
   if (paid.test(text)) return 'paid version'
   if (otherProduct.test(text)) return 'other product'
-  if (byIntent.test(statement)) return 'error by intent'
+  if (byIntent.test(statement) || byIntent.test(title)) return 'error by intent'
+  if (mistakes.some(([pattern]) => pattern.test(text))) return 'mistake of the document'
+  if (/\?/.test(text.replaceAll(/'[^']*'/g, ''))) return 'needs parameters'
   if (
     !verbs.has(first) &&
     /unexpected token|expected|too few|requires arguments|unknown function|must return/i.test(error)

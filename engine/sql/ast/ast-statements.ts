@@ -347,19 +347,6 @@ export type AlterAction =
 
 // Session -----------------------------------------------------------------------------------------------------------
 
-export type Show =
-  | { readonly kind: 'show'; readonly position: number; readonly what: 'tables' | 'parameters' | 'all' | 'users' }
-  /** Null: the session's user. */
-  | { readonly kind: 'show'; readonly position: number; readonly what: 'user'; readonly user: Name | null }
-  | {
-      readonly kind: 'show'
-      readonly position: number
-      readonly what: 'columns' | 'partitions' | 'create table' | 'create view' | 'create materialized view'
-      readonly table: TableName
-    }
-  /** `show server_version`, `show time zone`: lower case, words separated by one blank. */
-  | { readonly kind: 'show'; readonly position: number; readonly what: 'option'; readonly option: Name }
-
 export interface SetOption {
   readonly kind: 'set'
   readonly position: number

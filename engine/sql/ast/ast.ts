@@ -17,7 +17,8 @@ import type {
   TimeUnit,
   WindowSpecification,
 } from './ast-expressions.js'
-import type { Show, Statement } from './ast-statements.js'
+import type { Show } from './ast-show.js'
+import type { Statement } from './ast-statements.js'
 
 export type * from './ast-channel.js'
 export type * from './ast-constraints.js'
@@ -28,6 +29,7 @@ export type * from './ast-maintenance.js'
 export type * from './ast-mat-view.js'
 export type * from './ast-policy.js'
 export type * from './ast-sequence.js'
+export type * from './ast-show.js'
 export type * from './ast-statements.js'
 export type * from './ast-users.js'
 

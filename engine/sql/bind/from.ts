@@ -35,6 +35,7 @@ import { columnExpression, sorted } from './order.js'
 import { bindQuery, plainRelation } from './query.js'
 import { bindRecursive } from './recursive.js'
 import { functionRelation, isSetReturning } from './set-returning-call.js'
+import { bindJoinedSource } from './timed-source.js'
 import { bindWindowJoin } from './window-join.js'
 
 /** FROM with its joins. Without FROM it is one row without columns. */
@@ -42,7 +43,7 @@ export function bindSources({ from, joins }: ast.Select, context: BindContext): 
   if (from === null) {
     return { plan: { kind: 'values', columns: [], rows: [[]] }, columns: [], timestampIndex: -1, order: 'none' }
   }
-  return withJoins(bindSource(from, context), joins, context)
+  return withJoins(bindJoinedSource(from, joins[0], context), joins, context)
 }
 
 export function withJoins(relation: Relation, joins: readonly ast.Join[], context: BindContext): Relation {
@@ -284,6 +285,7 @@ interface SystemSource {
 function systemSource({ alias, ...request }: SystemSource, context: BindContext): Relation | undefined {
   const { schema, name } = request
   const registered = context.catalog.relation(schema === null ? name : `${schema}.${name}`)
+  if (registered?.takesText === true && !request.called) return undefined
   if (registered !== undefined && request.args.length !== (registered.takesText ? 1 : 0))
     throw new SqlError(
       registered.takesText ? `${name}() takes one text` : `${name}() takes no arguments`,

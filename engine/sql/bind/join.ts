@@ -15,9 +15,9 @@ import { commonType, convertTo } from '../typing/types.js'
 import { allOf, columnsOf, conjuncts, remapColumns } from '../typing/walk-expression.js'
 import { isForeign } from './correlated-conditions.js'
 import { bindCondition, bindExpression, comparedRows, type ExpressionScope, rowlessScope } from './expression.js'
-import { bindSource } from './from.js'
 import { columnExpression, withExtra } from './order.js'
 import { isLateralFunction, lateralJoin } from './set-returning-call.js'
+import { bindJoinedSource } from './timed-source.js'
 
 type Join = Extract<Plan, { kind: 'join' }>
 
@@ -29,7 +29,7 @@ export interface KeyPair {
 
 export function bindJoin(before: Relation, join: ast.Join, context: BindContext): Relation {
   if (isLateralFunction(join.source)) return lateralJoin(before, join, join.source, context)
-  const right = bindSource(join.source, context)
+  const right = bindJoinedSource(join.source, join, context)
   checkAlias(before, right, join)
   const { left, known } = withSubqueries(before, join, context)
   const timed = join.kind === 'asof' || join.kind === 'lt' || join.kind === 'splice'

@@ -134,7 +134,7 @@ function resultsBeside(left: Relation, body: ast.Select, alias: string | null, c
     hidden: true as const,
   }))
   const rows = rowsBeside(left, [...outerColumns(left.columns), ...lefts], body, context)
-  const { plan } = bindSelect({ ...body, items: [...body.items, ...items] }, [], context, rows)
+  const { plan } = bindSelect({ ...body, items: [...body.items, ...items] }, [], context, { from: rows })
   const found = plan.columns.length - retained.length
   const order = [...retained.map((_, index) => found + index), ...plan.columns.keys()].slice(0, plan.columns.length)
   const columns = order.map((index) => plan.columns[index] as PlanColumn)
@@ -244,7 +244,7 @@ function resultsOf(numbered: Relation, query: ast.Query, body: ast.Select, conte
   const numberItem: ast.SelectItem = { position: body.position, expression: rowNumber(body.position), alias: null }
   const keyed = keyedByRow(body)
   const select: ast.Select = { ...keyed, items: [...keyed.items, numberItem] }
-  const { plan } = bindSelect(select, query.orderBy, context, rows)
+  const { plan } = bindSelect(select, query.orderBy, context, { from: rows })
   return cut(plan, query.limit, context)
 }
 

@@ -18,7 +18,8 @@ import { bindShow } from './show.js'
 
 /** The columns have no source name: the caller sets it. */
 export function bindQuery(written: ast.Query, context: BindContext): Relation {
-  return withNames(written, context, (query) => limitedBy(bindOrdered(query, context), query.limit, context))
+  const isTimed = context.timedQuery === written
+  return withNames(written, context, (query) => limitedBy(bindOrdered(query, isTimed, context), query.limit, context))
 }
 
 /** Binds a query with its variables substituted and its WITH names in scope. */
@@ -41,8 +42,8 @@ export function withNames(written: ast.Query, context: BindContext, bind: (query
   }
 }
 
-function bindOrdered({ body, orderBy }: ast.Query, context: BindContext): Relation {
-  if (body.kind === 'select') return bindSelect(body, orderBy, context)
+function bindOrdered({ body, orderBy }: ast.Query, isTimed: boolean, context: BindContext): Relation {
+  if (body.kind === 'select') return bindSelect(body, orderBy, context, { isTimed })
   return bindOrderOfOutput(bindBody(body, context), orderBy, context)
 }
 

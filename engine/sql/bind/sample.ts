@@ -35,7 +35,7 @@ export function bindSample(sampleBy: ast.SampleBy, select: ast.Select, list: Sel
     )
   const grouping = list.aggregates.find(isGrouping)
   if (grouping !== undefined) throw new SqlError('grouping() needs GROUP BY', grouping.position)
-  if (list.aggregates.length === 0) throw noAggregateInSamples(sampleBy.interval.position)
+  if (list.aggregates.length === 0 && list.windows.length === 0) throw noAggregateInSamples(sampleBy.interval.position)
   if (input.timestampIndex < 0)
     throw new SqlError('base query does not provide designated TIMESTAMP column', select.from?.position ?? 0)
   if (input.order !== 'ascending')

@@ -2,12 +2,14 @@
 // group or time bucket, then window functions, DISTINCT, and ORDER BY, which may refer to expressions that are not in
 // the select list.
 
+import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import { isTime } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
 import { expressionText } from '../parse/text.js'
 import { pgRelation } from '../pg-catalog/catalog.js'
 import type { AggregateCall, Expression, Plan, PlanColumn, WindowCall } from '../plan/plan.js'
+import { AggregateList } from '../scope/aggregate-list.js'
 import { asCountCall } from '../scope/bare-count.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { withGapfill } from '../scope/gapfill.js'
@@ -18,7 +20,6 @@ import { wildcardInSamples } from '../scope/sample-errors.js'
 import { type Relation, scopeOf } from '../scope/scope.js'
 import { expressionKey } from '../typing/types.js'
 import { markIndex, rewriteExpression } from '../typing/walk-expression.js'
-import { AggregateList } from './aggregate-list.js'
 import type { CorrelatedRows } from './correlated.js'
 import { bindCondition, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { bindSources } from './from.js'
@@ -56,20 +57,26 @@ interface OrderKey {
   readonly index: number
 }
 
-/** `from`: the rows of the sources, if they are bound already. */
+interface SelectOptions {
+  /** The rows of the sources, if they are bound already. */
+  readonly from?: Relation
+  /** Adds the designated timestamp as a last column, if the list does not select it. */
+  readonly isTimed?: boolean
+}
+
 export function bindSelect(
   written: ast.Select,
   writtenOrder: readonly ast.OrderItem[],
   context: BindContext,
-  from?: Relation,
+  options: SelectOptions = {},
 ): Relation {
   if (written.pivot !== null) {
     const pivot = withLists(written, written.pivot, (query) => plannedValues(query, context))
-    return bindSelect(unpivoted(written, pivot), writtenOrder, context, from)
+    return bindSelect(unpivoted(written, pivot), writtenOrder, context, options)
   }
   const { select, orderBy } = withWindowJoins(withGapfill(written, context.parameters), writtenOrder)
   const grouped = select.groupAll === true ? groupedByAll(select) : select
-  return bindList(grouped, orderBy, bindRows(grouped, context, from), context)
+  return bindList(grouped, orderBy, bindRows(grouped, context, options.from), options.isTimed === true, context)
 }
 
 /** GROUP BY ALL is what a list with aggregates does anyway; without aggregates it is DISTINCT. */
@@ -81,6 +88,7 @@ function bindList(
   select: ast.Select,
   orderBy: readonly ast.OrderItem[],
   before: Relation,
+  isTimed: boolean,
   context: BindContext,
 ): Relation {
   const expanding = setReturningCalls(select.items)
@@ -111,8 +119,37 @@ function bindList(
   applyWindows(list)
   if (select.qualify !== undefined) applyQualify(list)
   if (distinctOn.length > 0) return firstRows(list, names, order, distinctOn)
-  return arrange(select, list, names, order)
+  const { timestampIndex, order: timeOrder } = list.input
+  const isKept = isTimed && !select.distinct && timestampIndex >= 0 && timeOrder === 'ascending'
+  const isHidden = isKept && timestampOf(list) < 0
+  return isHidden ? arrangeTimed(select, list, names, order) : arrange(select, list, names, order)
 }
+
+/** Adds the designated timestamp as a last column. */
+function arrangeTimed(
+  select: ast.Select,
+  list: SelectList,
+  names: readonly string[],
+  order: readonly OrderKey[],
+): Relation {
+  const { plan, timestampIndex: index } = list.input
+  const column = plan.columns[index]
+  assert(column !== undefined, 'the rows have a designated timestamp')
+  const bound = columnExpression(column, index)
+  const count = names.length
+  list.columns.push({ alias: null, expression: null, name: timeName, bound, position: 0 })
+  const isTime = (at: number): boolean => {
+    const hidden = list.hidden[at]
+    return hidden?.kind === 'column' && hidden.index === index
+  }
+  const moved = order.map((key) =>
+    key.index < count ? key : { ...key, index: isTime(key.index - count) ? count : key.index + 1 },
+  )
+  return arrange(select, list, [...names, timeName], moved)
+}
+
+/** Name of the column that arrangeTimed() adds. */
+export const timeName = '$time'
 
 /** How result columns are named. Sub-queries use the native names, since the queries around them refer to these. */
 function namingRules({ from, joins }: ast.Select, context: BindContext): NamingRules {

@@ -9,7 +9,8 @@ import { allOptions, sessionOption } from '../pg-catalog/session-options.js'
 import type { Plan } from '../plan/plan.js'
 import type { SystemRelation } from '../relations/relation-columns.js'
 import { columnList } from '../relations/relation-columns.js'
-import { createMaterializedText, createTableText } from '../relations/show-create.js'
+import { createMaterializedText, createTableText, createViewText } from '../relations/show-create.js'
+import { databaseRelation } from '../relations/show-create-database.js'
 import { columnsRelation, partitionsRelation } from '../relations/table-relations.js'
 import { tableNamesRelation } from '../relations/tables-relations.js'
 import { userRelation, usersRelation } from '../relations/user-relations.js'
@@ -45,6 +46,8 @@ function showRelation(show: Show, context: BindContext): SystemRelation {
       return createView(show.table, context)
     case 'create materialized view':
       return single('ddl', 'VARCHAR', createMaterializedText(materializedOf(show.table, context, 'table').schema))
+    case 'create database':
+      return databaseRelation(show.objects, context)
     case 'option':
       return namedTable(show.option, context) ?? option(show.option, context)
   }
@@ -79,7 +82,7 @@ function createView(table: TableName, { catalog }: BindContext): SystemRelation 
   if (view === undefined && catalog.table(table.name) !== undefined)
     throw new SqlError('view name expected, got table name', table.position)
   if (view === undefined) throw new SqlError(`view does not exist [view=${table.name}]`, table.position)
-  return single('ddl', 'VARCHAR', `CREATE VIEW '${view.name}' AS ( \n${view.sql}\n);`)
+  return single('ddl', 'VARCHAR', createViewText(view))
 }
 
 /** The materialized view of that name. `others`: what the name may mean instead, for the error. */

@@ -24,10 +24,10 @@ import { castTo, constantOf } from '../typing/types.js'
 import { allOf, columnsOf, remapColumns } from '../typing/walk-expression.js'
 import { aggregateCall } from './call.js'
 import { rowlessScope } from './expression.js'
-import { bindSource } from './from.js'
 import { bothScopes, checkAlias, joinCondition, type KeyPair, withKeys } from './join.js'
 import { columnExpression, withExtra } from './order.js'
 import { isCount, longType, withNumbers, withResults } from './per-row.js'
+import { bindJoinedSource } from './timed-source.js'
 import { frameBound } from './window.js'
 
 interface Written {
@@ -116,7 +116,7 @@ interface Sides {
 
 export function bindWindowJoin(left: Relation, join: ast.Join, context: BindContext): Relation {
   const { window, position } = join
-  const right = bindSource(join.source, context)
+  const right = bindJoinedSource(join.source, join, context)
   checkAlias(left, right, join)
   const [leftTime, rightTime] = [timeOf(left, 'left', position), timeOf(right, 'right', position)]
   if (window === null) throw new SqlError('WINDOW join needs RANGE', position)

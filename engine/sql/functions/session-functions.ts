@@ -1,6 +1,7 @@
 // SQL functions that return facts about the server, the session, its user, or the type of a value. Also functions with
 // a constant result that tools for PostgreSQL call.
 
+import { productVersion } from '../../base/version.js'
 import { dataType } from '../../types/column-types.js'
 import { typeName } from '../../types/compare.js'
 import { versionText } from '../pg-catalog/session-options.js'
@@ -29,6 +30,14 @@ function userRow(name: string): ScalarFunction {
 
 export const sessionFunctions: readonly ScalarFunction[] = [
   constant('version', 'STRING', 'Version, in the format that PostgreSQL clients expect.', versionText(undefined)),
+  {
+    name: 'build',
+    takes: [],
+    gives: 'STRING',
+    description: 'Versions of the server and of Node.js.',
+    example: null,
+    eval: () => `Build Information: Penstock ${productVersion}, Node.js ${process.versions.node}`,
+  },
   constant('current_schema', 'STRING', 'The only schema.', 'public'),
   constant('current_database', 'STRING', 'The only database.', 'qdb'),
   constant('current_catalog', 'STRING', 'The only database.', 'qdb'),

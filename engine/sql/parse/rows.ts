@@ -109,7 +109,7 @@ function parseFreeNames(cursor: Cursor): Name[] {
   return names
 }
 
-/** `batch 1000 o3MaxLag 10s`, also of CREATE TABLE AS. */
+/** `batch 1000 o3MaxLag 10s`, also of CREATE TABLE AS. The lag may be quoted. */
 export function parseBatch(cursor: Cursor): { batch: Expression | null; o3MaxLag: Interval | null } {
   const batch = take(cursor, 'batch') ? parseBatchSize(cursor) : null
   const o3MaxLag = take(cursor, 'o3maxlag') ? parseLag(cursor) : null
@@ -127,7 +127,7 @@ function parseBatchSize(cursor: Cursor): Expression {
 function parseLag(cursor: Cursor): Interval {
   if (cursor.kind === 'end') throw new SqlError('lag value expected', cursor.start)
   const text = tokenText(cursor)
-  if (/^\d+[a-z]/i.test(text)) return parseInterval(cursor)
+  if (/^'?\d+[a-z]+'?$/i.test(text)) return parseInterval(cursor)
   const mistake = /^\d*$/.test(text) ? 'expected interval qualifier in' : 'invalid interval qualifier'
   throw new SqlError(`${mistake} ${text}`, cursor.start + text.length)
 }

@@ -2,9 +2,18 @@
 // of PostgreSQL request them.
 
 import { SqlError } from '../../base/errors.js'
-import type { Show, TableName } from '../ast/ast.js'
-import { advance, type Cursor, tokenText } from './cursor.js'
-import { atEnd, expect, lastTokenStart, parseAnyTableName, parseNameOrString, take, unexpectedToken } from './expect.js'
+import type { DatabaseObject, Show, TableName } from '../ast/ast.js'
+import { advance, at, type Cursor, tokenText } from './cursor.js'
+import {
+  atEnd,
+  expect,
+  lastTokenStart,
+  parseAnyTableName,
+  parseList,
+  parseNameOrString,
+  take,
+  unexpectedToken,
+} from './expect.js'
 import { parseUserName } from './users.js'
 
 const showExpected =
@@ -102,8 +111,48 @@ function parseShowCreate(cursor: Cursor, position: number): Show {
     expect(cursor, 'view')
     return { kind: 'show', position, what: 'create materialized view', table: parseShownTable(cursor) }
   }
+  if (take(cursor, 'database'))
+    return { kind: 'show', position, what: 'create database', objects: parseDatabaseObjects(cursor) }
   const position2 = cursor.kind === 'end' ? createPosition : cursor.start
   throw new SqlError("expected 'TABLE' or 'VIEW' or 'MATERIALIZED VIEW'", position2)
+}
+
+const databaseObjects: readonly DatabaseObject[] = ['tables', 'views', 'materialized_views']
+
+/** What `include (..)` and `exclude (..)` name. Users and their rights are not in a database's statements. */
+const objectCategories: Readonly<Record<string, readonly DatabaseObject[]>> = {
+  ...{ tables: ['tables'], views: ['views'], materialized_views: ['materialized_views'] },
+  ...{ schema: databaseObjects, all: databaseObjects },
+  ...{ acl: [], users: [], groups: [], service_accounts: [], permissions: [] },
+}
+
+/** `include all`, `include (tables, views)`, `exclude (materialized_views)`; all objects without a clause. */
+function parseDatabaseObjects(cursor: Cursor): ReadonlySet<DatabaseObject> {
+  const isExcluding = cursor.word === 'exclude'
+  if (!take(cursor, 'include') && !take(cursor, 'exclude')) return new Set(databaseObjects)
+  const categories = at(cursor, '(') ? parseCategories(cursor) : parseAllObjects(cursor)
+  const named = new Set(categories.flat())
+  return isExcluding ? new Set(databaseObjects.filter((kind) => !named.has(kind))) : named
+}
+
+function parseCategories(cursor: Cursor): (readonly DatabaseObject[])[] {
+  expect(cursor, '(')
+  const categories = parseList(cursor, parseCategory)
+  expect(cursor, ')')
+  return categories
+}
+
+function parseAllObjects(cursor: Cursor): (readonly DatabaseObject[])[] {
+  expect(cursor, 'all', "'all' or '(' expected")
+  return [databaseObjects]
+}
+
+function parseCategory(cursor: Cursor): readonly DatabaseObject[] {
+  const category = cursor.kind === 'word' ? objectCategories[cursor.word] : undefined
+  if (category === undefined)
+    throw new SqlError(`one of ${Object.keys(objectCategories).join(', ').toUpperCase()} expected`, cursor.start)
+  advance(cursor)
+  return category
 }
 
 /** A table name. A symbol in its place is an error. */

@@ -1,10 +1,11 @@
-// Formats a table schema as a CREATE TABLE statement, for SHOW CREATE TABLE. Column names are not quoted, because
+// Formats tables and views as the statements that create them, for SHOW CREATE TABLE and SHOW CREATE DATABASE. Column names are not quoted, because
 // existing clients compare the text with an expected one.
 
 import type { RefreshStrategy } from '../../storage/schema/materialized.js'
 import { type ColumnSchema, liveColumns, type PartitionAge, type TableSchema } from '../../storage/schema/schema.js'
 import { typeText } from '../../types/column-types.js'
 import { formatTimestamp } from '../../types/timestamp.js'
+import type { StoredView } from '../catalog.js'
 import { defaultIndexCapacity } from './table-relations.js'
 
 export function createTableText(schema: TableSchema): string {
@@ -16,6 +17,10 @@ export function createMaterializedText({ name, materialized, partitionBy }: Tabl
   if (materialized === undefined) return ''
   const { sql, baseName, refresh } = materialized
   return `CREATE MATERIALIZED VIEW '${name}' WITH BASE '${baseName}' REFRESH ${refreshText(refresh)} AS (\n${sql}\n) PARTITION BY ${partitionBy};`
+}
+
+export function createViewText({ name, sql }: Pick<StoredView, 'name' | 'sql'>): string {
+  return `CREATE VIEW '${name}' AS ( \n${sql}\n);`
 }
 
 function refreshText({ kind, deferred, every, startMicros, timeZone, period }: RefreshStrategy): string {

@@ -6,7 +6,7 @@ import { SqlError } from '../../base/errors.js'
 import { sqlDepthMax, sqlSourcesMax } from '../../base/limits.js'
 import type { TableVersion } from '../../storage/schema/schema.js'
 import type { Value } from '../../types/value.js'
-import type { CommonTable, TableName } from '../ast/ast.js'
+import type { CommonTable, Query, TableName } from '../ast/ast.js'
 import type { Catalog, Parameter, StoredView } from '../catalog.js'
 import type { Dialect } from '../dialect.js'
 import type { EvaluationContext } from '../functions/function-types.js'
@@ -87,6 +87,8 @@ export interface BindContext {
    * on data, as in views.
    */
   readonly rowsNow: ((plan: Plan, trial: BindContext, position: number) => readonly (readonly Value[])[]) | null
+  /** The query whose result shall also have its designated timestamp, as a last column, if it does not select it. */
+  timedQuery: Query | null
   depth: number
   /**
    * Work counters of the whole statement: WITH names and views are bound again at each reference. `sleepMs` is for

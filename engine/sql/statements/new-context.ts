@@ -93,6 +93,7 @@ export function bindContext({
     subqueries: [],
     commonTables: [],
     declared: new Map(),
+    timedQuery: null,
     depth: 0,
     work: { sources: 0, recursions: 0, sleepMs: 0, foldedCharacters: 0 },
     cacheable: parameters.length === 0 || rest.deferred !== undefined,

@@ -105,6 +105,42 @@ const strings: AggregateFunction[] = [
   },
 ]
 
+/** The numbers of all arrays as one array. */
+const joinedArrays: AggregateFunction = {
+  name: 'array_agg',
+  takes: ['ARRAY'],
+  gives: () => ({ name: 'ARRAY', a: 1, b: 0 }),
+  description: 'The numbers of all arrays, one array after the other, as an array of one dimension.',
+  example: ['array_agg(array[x, 0.5])', '[1.0,0.5,2.0,0.5,3.0,0.5,4.0,0.5,5.0,0.5]'],
+  ordered: true,
+  accumulator: accumulator<{ arrays: Float64Array[]; count: number }>({
+    init: () => ({ arrays: [], count: 0 }),
+    add: (state, [value]) => {
+      if (value !== null && typeof value === 'object' && 'data' in value) keepArray(state, value.data)
+    },
+    merge: (state, { arrays }) => {
+      for (const numbers of arrays) keepArray(state, numbers)
+    },
+    result: ({ arrays, count }) => {
+      if (count === 0) return null
+      const data = new Float64Array(count)
+      let end = 0
+      for (const numbers of arrays) {
+        data.set(numbers, end)
+        end += numbers.length
+      }
+      return { shape: [count], data }
+    },
+  }),
+}
+
+function keepArray(state: { readonly arrays: Float64Array[]; count: number }, numbers: Float64Array): void {
+  state.count += numbers.length
+  checkCount(state.count)
+  // A copy: the row's memory is reused.
+  state.arrays.push(numbers.slice())
+}
+
 /** In ascending order, as in PostgreSQL. */
 const distinctArray: AggregateFunction = {
   name: 'array_distinct_agg',
@@ -195,10 +231,11 @@ export function filtered(row: AggregateFunction): AggregateFunction {
 
 export const collectingAggregates: readonly AggregateFunction[] = [
   ...strings,
+  joinedArrays,
   distinctArray,
   ...lists,
   listOfAny,
-  ...[...strings, distinctArray, ...lists].filter(({ name }) => name.startsWith('array_')).map(filtered),
+  ...[...strings, joinedArrays, distinctArray, ...lists].filter(({ name }) => name.startsWith('array_')).map(filtered),
   filtered(listOfAny),
   ...singleRows.map(filtered),
 ]

@@ -85,6 +85,7 @@ export const usage: Readonly<Record<string, Usage>> = {
   'Series: array_elem_avg': ['array_elem_avg(ARRAY[x, 2.0 * x])', '[3,6]'],
   'Series: array_elem_min': ['array_elem_min(ARRAY[x, 2.0 * x])', '[1,2]'],
   'Series: array_elem_max': ['array_elem_max(ARRAY[x, 2.0 * x])', '[5,10]'],
+  build: ['build()', null],
   reload_config: ['reload_config()', 'true'],
   pg_advisory_unlock_all: ['pg_advisory_unlock_all()', 'NULL'],
   current_user: ['current_user', 'admin'],

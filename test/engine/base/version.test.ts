@@ -1,0 +1,12 @@
+// The version that build() shows is that of the package.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { productVersion } from '../../../engine/base/version.js'
+import { repositoryRoot } from '../../support/source-tree.js'
+
+test('the version is that of package.json', () => {
+  const text = readFileSync(join(repositoryRoot, 'package.json'), 'utf8')
+  expect(text).toContain(`"version": "${productVersion}"`)
+})
