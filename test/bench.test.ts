@@ -1,4 +1,4 @@
-// Goal: every benchmark suite still runs and reports figures. Each is run with tiny input.
+// Goal: every benchmark suite runs and reports figures. Method: each suite runs with tiny input.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

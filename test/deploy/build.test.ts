@@ -1,5 +1,6 @@
-// Goal: a build checks no types, reports the location of a source error, leaves nothing of removed sources, and bundles
-// the packages that the published package needs. Method: builds of a small source tree.
+// Goal: the build (deploy/build.js) compiles without checking types, reports the location of a source error, removes
+// output of removed sources, renders the documentation, and bundles the packages that the published package needs.
+// Method: builds of a small source tree.
 
 import { spawnSync } from 'node:child_process'
 import {

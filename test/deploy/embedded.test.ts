@@ -1,5 +1,5 @@
-// Goal: `import { open } from 'penstock'` gives a database that stores rows and returns them in every type, reports
-// invalid folders, keeps acknowledged rows after a kill, and whose documented examples work.
+// Goal: a database opened in-process by `import { open } from 'penstock'` stores and returns values of every type,
+// rejects invalid folders, and keeps acknowledged rows when its process is killed; the documented examples run.
 
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

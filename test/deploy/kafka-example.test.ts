@@ -1,4 +1,4 @@
-// Goal: the example of docs/kafka.md works, as far as that can be tested without containers: its settings exist, the
+// Goal: the example of docs/kafka.md works as far as it can be tested without containers: its settings exist, the
 // messages of its producer become rows, and the server answers the queries of its dashboard.
 
 import { execFileSync } from 'node:child_process'

@@ -1,5 +1,5 @@
-// Goal: settings of named connectors from file, environment and command line become options; contradictory ones end the
-// start with an error that names the connector.
+// Goal: settings of Kafka connectors from file, environment and command line become options of the connectors;
+// contradictory settings end the start with an error that names the connector.
 
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// Goal: the catalog tells readers of Iceberg tables where the store is; keys only when a second pair is configured for it,
-// and never the server's own.
+// Goal: the settings of the lake (tables in object storage as Iceberg tables) determine what the Iceberg catalog gives
+// to readers: region, endpoint and path style of the store, and access keys only if separate keys for readers are
+// configured, never the server's own keys.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: records have the specified format, files change with the day, old ones are removed, and a failing disk loses
-// only records, which are counted.
+// Goal: log records have the specified format, each day has its own log file, old files are removed, and records that
+// cannot be written because the disk fails are counted.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

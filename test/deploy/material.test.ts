@@ -1,5 +1,6 @@
-// Goal: the material for operators matches the server: the sample configuration is current, dashboards and alert rules
-// use existing metrics, manifests use the default ports, existing settings and existing files.
+// Goal: the files for operators in deploy/ match the server: the sample configuration is current, dashboards and alert
+// rules use existing metrics, and manifests (Docker, systemd, Kubernetes) use the default ports, existing settings and
+// existing files.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

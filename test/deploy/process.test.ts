@@ -1,5 +1,5 @@
-// Goal: the command runs the server as users expect: one process, ready soon, ended by a signal; mistakes end it with a
-// message; a second server on the same root folder is refused.
+// Goal: the command that starts the server runs it as one process, which is ready soon and ends on a signal. A wrong
+// setting ends it with a message; a second server on the same root folder is rejected.
 
 import { type ChildProcess, type ChildProcessByStdio, spawn } from 'node:child_process'
 import { chownSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,6 @@
-// Goal: the prompt of `penstock sql` runs statements over several lines, completes, keeps a history without secrets, and
-// Ctrl-C cancels a statement without leaving; shells get completions that they can read.
+// Goal: the interactive prompt of `penstock sql` runs statements over several lines, completes names, and keeps a
+// history without secrets; Ctrl-C cancels the statement and does not end the prompt. Also: the shells accept the
+// generated completion scripts.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,5 @@
-// Goal: from the binding of the ports until the server is ready, every protocol responds that the server is starting;
-// then the same ports serve, and no connection keeps the old response. Method: an engine that opens when the test tells
-// it.
+// Goal: from the moment when the ports are bound until the server is ready, every protocol responds that the server is
+// starting; after that, the same ports serve. Method: a server whose engine opens only when the test tells it.
 
 import { createServer } from 'node:net'
 import pg from 'pg'

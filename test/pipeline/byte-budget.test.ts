@@ -1,5 +1,5 @@
-// Goal: the limit for the bytes of all request bodies in memory is enforced, waiting requests get memory in the order
-// of their arrival, and a request that gives up waiting does not block those behind it.
+// Goal: the limit for the bytes of all request bodies in memory holds, waiting requests get memory in the order of
+// their arrival, and a request that gives up waiting does not block those behind it.
 
 import { expect, test } from 'vitest'
 import { ByteBudget } from '../../pipeline/byte-budget.js'

@@ -1,5 +1,5 @@
-// Goal: COPY moves rows between tables and files in its two directories, and nowhere else; options are applied or
-// refused.
+// Goal: COPY exports tables to files of its export directory and imports files of its import directory, and reaches no
+// other file; each option is applied or rejected.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

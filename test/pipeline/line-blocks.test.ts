@@ -1,5 +1,6 @@
-// Goal: however a byte stream is split into chunks, lines are complete and in order, even if binary values contain
-// newlines; blocks keep their size limit; a slow reader stops the writer.
+// Goal: the stage that cuts a stream of line protocol into blocks keeps lines whole and in order, however the stream is
+// split into chunks, even if binary values contain newlines; blocks keep their size limit, and a slow reader stops the
+// writer.
 //
 // Method: random lines (text, binary doubles, arrays and decimals, constructed to contain newlines and marks) are
 // joined, split at random positions and sent through the stage, and each block is compared with the known ends of

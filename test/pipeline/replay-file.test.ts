@@ -1,5 +1,5 @@
-// Goal: bytes appended in pieces of any size are read back unchanged, also between appends, and the file leaves nothing
-// in its directory.
+// Goal: the temporary copy of an import's bytes returns the bytes as they were appended, in pieces of any size and also
+// between appends, and leaves no file behind.
 
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,11 +1,11 @@
-// `node dist/test/sql/documented-main.js <folder> [--only name] [--all]`: carries out the SQL blocks of a folder of
-// Markdown documents (.md, .mdx) in order, over the tables of fixtures/demo.sql, on a server of its own. Each document
-// begins with the demo tables alone. Prints each refused statement with its error.
+// `node dist/test/sql/documented-main.js <folder> [--only name] [--all]`: runs the SQL blocks of a folder of Markdown
+// documents (.md, .mdx) on a server of its own and prints each rejected statement with its error. It measures how much
+// of another product's documented SQL this server accepts. Each document begins with the tables of fixtures/demo.sql.
 //
-// Unless `--all` is given, some refused statements are counted only: syntax diagrams, incomplete statements, statements
-// of other products and of the commercial edition of the documented one, those that the document itself shows as errors
-// or writes by mistake, those with parameters, those that need a table, column or file that the document does not
-// create, and those of which docs/compatibility.md says why they are refused.
+// Unless `--all` is given, some rejected statements are only counted: syntax diagrams, incomplete statements,
+// statements of other products and of the commercial edition of the documented product, those that the document itself
+// shows as errors or writes by mistake, those with parameters, those that need a table, column or file that the document
+// does not create, and those whose rejection docs/compatibility.md explains.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'

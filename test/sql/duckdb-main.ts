@@ -1,4 +1,5 @@
-// `node dist/test/sql/duckdb-main.js --queries 10000 --seed 1`: the differential test against DuckDB at its full length.
+// `node dist/test/sql/duckdb-main.js --queries 10000 --seed 1`: runs the differential test of duckdb.test.ts with any
+// number of random queries and compares the results with DuckDB's.
 
 import { parseArgs } from 'node:util'
 import { runDuck } from '../support/duck-run.js'

@@ -1,4 +1,5 @@
-// Goal: random queries return the same results as DuckDB. A small portion; .ci/run executes 10,000 (duckdb-main.ts).
+// Goal: random queries over random tables return the same results as DuckDB. This test runs a small number of queries;
+// .ci/run executes 10,000 (duckdb-main.ts).
 
 import { expect, test } from 'vitest'
 import { runDuck } from '../support/duck-run.js'

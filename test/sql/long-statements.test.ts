@@ -1,6 +1,6 @@
-// Goal: statements of the size that tools generate are executed correctly: long chains of OR and AND, long lists, CASE
-// with many branches, wide results. The expected results follow from arithmetic. Method: each statement runs with and
-// without generated kernels.
+// Goal: statements as large as tools generate are executed correctly: long chains of OR and AND, long lists, CASE with
+// many branches, wide results. Method: each statement runs with and without generated kernels (WebAssembly code
+// compiled for the query); the expected results are computed arithmetically.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type EngineClient, engineClient } from './clients.js'

@@ -1,5 +1,6 @@
-// Goal: the record in a lock file is taken as proof that the lock's holder is dead only where it is one (the process
-// is gone, or the machine has restarted), and otherwise as alive or unknown, for example from another machine.
+// Goal: a lock file of a root folder counts as that of a dead process only if its record proves that (the process is
+// gone, or the machine has restarted); otherwise the state is alive or unknown, for example if the record is from
+// another machine.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, statSync } from 'node:fs'

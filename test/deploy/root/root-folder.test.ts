@@ -1,4 +1,5 @@
-// Goal: a folder that cannot contain a server's data is refused at once, with the reason.
+// Goal: a folder that cannot contain a server's data, such as one below a file or a broken link, is rejected at once,
+// with the reason.
 
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'

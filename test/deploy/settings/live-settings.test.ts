@@ -1,5 +1,6 @@
-// Goal: a reload applies exactly the settings that are marked reloadable, an invalid value changes nothing, and
-// listeners are called only for changes. Every row of the table is tried with another value.
+// Goal: reloading the configuration applies exactly those settings that are marked reloadable, calls listeners only for
+// changed settings, and changes nothing if a value is invalid. Method: every row of the table of settings is tried with
+// another value.
 
 import { expect, test } from 'vitest'
 import { LiveSettings } from '../../../deploy/settings/live-settings.js'

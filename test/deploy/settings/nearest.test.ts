@@ -1,4 +1,4 @@
-// Goal: a misspelt setting is recognised as a near match, and other names are not.
+// Goal: the function that suggests a setting for a misspelt name finds names with few differences, and no others.
 
 import { expect, test } from 'vitest'
 import { nearest } from '../../../deploy/settings/nearest.js'

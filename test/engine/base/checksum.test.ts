@@ -1,4 +1,5 @@
-// Goal: combining the checksums of two byte sequences gives the checksum of their concatenation, for all lengths.
+// Goal: combineCrc32(), which computes the CRC-32 of two concatenated byte sequences from their checksums, agrees with
+// the checksum of the concatenation, for all lengths.
 
 import { expect, test } from 'vitest'
 import { combineCrc32, crc32 } from '../../../engine/base/checksum.js'

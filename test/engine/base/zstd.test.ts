@@ -1,6 +1,6 @@
-// Goal: both Zstandard libraries decompress what they compressed; input that is not complete frames, or that would
-// expand beyond the limit, is refused before memory is allocated for it; and a damaged frame does not affect later
-// ones.
+// Goal: both Zstandard libraries (that of Node and a WebAssembly module) decompress what they compressed. Incomplete
+// frames, and frames that would expand beyond the limit, are rejected before memory is allocated; a damaged frame does
+// not affect later ones.
 //
 // Method: seeded random frames, damaged in named ways, each followed by a valid one.
 

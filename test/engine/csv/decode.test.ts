@@ -1,4 +1,5 @@
-// Goal: the decoded rows do not depend on how the file was cut into blocks, and are the values that were written.
+// Goal: the CSV decoder returns the rows that were written, however the file is cut into blocks, and names bad lines.
+// Method: random files, cut at random positions.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,5 +1,6 @@
-// Goal: percentiles and time-weighted averages are exact for groups, buckets and whole tables, ignoring NULL. Method:
-// inputs in many orders, compared with results computed from sorted numbers in the test.
+// Goal: percentiles and time-weighted averages, which need all values of a group at once, are exact for groups, time
+// buckets and whole tables, and ignore NULL. Method: inputs in many orders; the test computes the results from sorted
+// numbers.
 
 import { expect, test } from 'vitest'
 import { collectedNumbersMax } from '../../../engine/base/limits.js'

@@ -1,5 +1,5 @@
-// Goal: an expression has the same value and type (or error) whether its operands are constants, columns (of one row
-// and of three), or parameters.
+// Goal: an SQL expression has the same value and type, or the same error, whether its operands are constants, columns
+// (of one row or of three) or parameters.
 //
 // Method: random expressions over typed operands, written in these three ways and run by one engine. CONSTANTS_CASES
 // sets the number of cases, CONSTANTS_SEED the first seed; a failure prints both, and the expression.

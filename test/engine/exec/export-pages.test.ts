@@ -1,7 +1,7 @@
-// Goal: the text export of a whole table, which several threads read directly from the files without the chunk cache,
-// has the same rows as a filtered export, which one thread reads through the cache. Method: parts with several pages
-// and columns of every encoding, with and without NULLs; whole and in ranges; once more with cached pages. Also: the
-// chunks into which the table is divided cover its rows, in order.
+// Goal: a text export of a whole table, for which several threads read pages directly from the Parquet files, returns
+// the same rows as an export with a filter, which one thread reads through the cache of decoded pages. Method: files
+// with several pages and columns of every encoding, with and without NULLs; whole tables and time ranges; once more
+// with cached pages. Also: the row ranges into which a table is divided cover its rows in order.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: aggregates without keys return exactly one row, even if no row matches, with any table size and number of
-// threads.
+// Goal: an aggregation without GROUP BY returns exactly one row, also if no row matches, for tables of any size and any
+// number of threads.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

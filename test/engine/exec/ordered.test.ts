@@ -1,6 +1,6 @@
-// Goal: a scan in time order returns ascending timestamps, ties in commit order, whatever the order within blocks and
-// however the memtables and parts of a table overlap in time; a descending scan reverses both; time ranges and filters
-// apply. Method: random tables, compared with a stable sort.
+// Goal: a table scan in timestamp order returns rows with ascending timestamps, ties in commit order, even if rows
+// within memtable blocks are unordered and memtables and parts (Parquet files) overlap in time. A descending scan
+// reverses both orders; time ranges and filters apply. Method: random tables, compared with a stable sort.
 
 import { describe, expect, test } from 'vitest'
 import { dataType } from '../../../engine/types/column-types.js'

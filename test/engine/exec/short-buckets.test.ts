@@ -1,6 +1,6 @@
-// Goal: short SAMPLE BY buckets, which are aggregated many at a time, have the same values as groups by bucket start.
-// Method: thousands of buckets over parts and memory, sparse and dense, with aggregates that only the general operator
-// supports, compared with GROUP BY timestamp_floor; with fills, compared with the unfilled buckets.
+// Goal: SAMPLE BY with short time buckets, many of which are aggregated in one pass, returns the values of GROUP BY
+// timestamp_floor(..). Method: thousands of buckets over Parquet files and memory, dense and sparse, with and without
+// aggregates that only the general operator supports. Buckets with FILL are compared with the same buckets without it.
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import { firstDifference } from '../../support/differences.js'

@@ -1,5 +1,5 @@
-// Goal: queries run end to end, from memtables to encoded rows: scan, filter, projection, aggregation, sort, limit and
-// distinct. Every column type is encoded as in the reference, and all memory is freed.
+// Goal: plans over a memtable run from scan to encoded result: filter, projection, aggregation, sort, limit and
+// distinct. Every column type is encoded like in the reference implementation, and all memory is freed.
 
 import { describe, expect, test } from 'vitest'
 import { dataType } from '../../../engine/types/column-types.js'

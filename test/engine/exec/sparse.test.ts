@@ -1,6 +1,7 @@
-// Goal: values read singly from an encoded page, after a selective filter, equal those of the decoded page. Method:
-// parts with columns of every encoding with and without NULLs; selective conditions in queries of every kind that reads
-// single values, compared with equivalent conditions that neither kernels nor indexes support.
+// Goal: values that are decoded singly from an encoded page, after a selective filter (late materialisation), equal
+// those of the whole decoded page. Method: Parquet files with columns of every encoding, with and without NULLs, and
+// queries of every kind that decodes single values. Each is compared with a query whose equivalent condition neither
+// kernels nor indexes support.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../support/inline-engine.js'

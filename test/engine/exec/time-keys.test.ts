@@ -1,6 +1,6 @@
-// Goal: GROUP BY on functions of the designated timestamp, which is executed by time buckets, equals grouping by the
-// value of each row. Method: several days of rows in parts and in memory, some of them late; each key is compared with
-// an equivalent key that the optimisation does not recognise.
+// Goal: GROUP BY on functions of the designated timestamp, such as hour(ts), returns the same groups whether it is
+// executed by time buckets, as an optimisation, or by the value of each row. Method: several days of rows on disk and
+// in memory, some of them late; each key is compared with an equivalent key that the optimisation does not recognise.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../support/inline-engine.js'

@@ -1,6 +1,6 @@
-// Goal: a scan in time order opens only the data files (parts) that it reaches before it ends, and LATEST ON, which
-// uses it backwards, finds the same rows as a full scan. Method: tables with a sequence of parts, where those that
-// must not be opened have no file, so that opening one fails.
+// Goal: a table scan in timestamp order opens only those data files (parts) that it reaches before it ends; LATEST ON,
+// which scans backwards, finds the same rows as a full scan. Method: tables with many parts, where those that must not
+// be opened have no file, so that opening one fails.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk } from '../../support/faulty-files.js'

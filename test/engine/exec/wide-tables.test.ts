@@ -1,7 +1,7 @@
-// Goal: memory of operators grows with their rows, not by a buffer for each column: statements over hundreds and
+// Goal: the memory of operators grows with their rows and not with their columns: statements over hundreds and
 // thousands of columns with few rows run with the memory of a small server. Method: the same statements over tables of
-// 120 to 2,000 columns; grouping by very many columns, compared with fewer; and a Parquet export of many rows with
-// minimal memory.
+// 120 to 2,000 columns; GROUP BY of very many columns, compared with fewer; a Parquet export of many rows with minimal
+// memory.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
-// Goal: numbers, timestamps and identifiers are formatted and parsed as by the reference implementation. Method: both
-// format random and boundary values of every fixed-width kind, and parse that text and damaged text; a value that the
-// kernel decides must be the one that was printed.
+// Goal: the kernel that formats and parses numbers, timestamps, UUIDs and IPv4 addresses agrees with the reference
+// implementation. Method: both format random and boundary values of every fixed-width kind, and parse that text and
+// damaged text; a text that the kernel does not leave to its caller must parse to the value that was printed.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,7 +1,6 @@
-// Goal: the kernel that writes address and length of each string of client rows into an 8-byte entry, and moves the
-// strings to a heap while they fit, gives the same result as the reference implementation. Method: random strings in
-// two memories, which must be equal afterwards. Its functions for parameters are tested in
-// test/engine/pg/bind-rows.test.ts.
+// Goal: the kernel that stores strings of client rows agrees with the reference implementation: it writes address and
+// length of each string into an 8-byte entry, and moves the strings to a heap while they fit. Method: random strings in
+// two memories, which must be equal afterwards. test/engine/pg/bind-rows.test.ts tests its functions for parameters.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

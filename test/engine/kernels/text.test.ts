@@ -1,4 +1,4 @@
-// Goal: the string kernel agrees with the reference implementation, and both with JavaScript. Method: random patterns
+// Goal: the string kernel agrees with its reference implementation, and both with JavaScript. Method: random patterns
 // and strings over a small alphabet, so that near misses are frequent.
 
 import fc from 'fast-check'

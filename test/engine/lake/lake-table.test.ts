@@ -1,6 +1,6 @@
-// Goal: commits to an Iceberg table write the metadata that the specification asks for (golden files), in an order in
-// which no snapshot ever names an object that is not there, whichever request to the store fails and whichever writer is
-// the faster one.
+// Goal: commits to an Iceberg table write metadata as its specification requires (compared with golden files), in an
+// order in which no snapshot ever refers to a missing object, whichever request to the object store fails and whichever
+// of two concurrent writers is faster.
 //
 // `LAKE_GOLDEN=1 npx vitest run test/engine/lake` writes the golden files anew: read the diff.
 

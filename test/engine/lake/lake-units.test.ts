@@ -1,5 +1,6 @@
-// Goal: a unit of the lake is a part, or in a table with DEDUP keys the parts of a partition that overlap in time; its name
-// changes whenever its rows may.
+// Goal: the mapping from the parts of a table (Parquet files) to data files of its Iceberg table: a unit, the rows of
+// one data file, is a single part or, in a table with DEDUP keys, the parts of a partition that overlap in time; the
+// name of a unit changes whenever its rows may have changed.
 
 import { expect, test } from 'vitest'
 import { unitSnapshot, unitsOf } from '../../../engine/lake/lake-units.js'

@@ -1,6 +1,6 @@
-// Goal: line protocol is decoded into the expected rows, or the exact error message, by the decoder in a WebAssembly
-// kernel and by the general one in TypeScript alike. A table below lists values and errors, as recorded from other
-// servers of this protocol.
+// Goal: line protocol is decoded into the expected rows, or fails with the exact error message, both by the WebAssembly
+// kernel and by the general parser in TypeScript. Method: a table of values and errors recorded from other servers of
+// this protocol.
 
 import { describe, expect, test } from 'vitest'
 import { type DataType, dataType } from '../../../engine/types/column-types.js'

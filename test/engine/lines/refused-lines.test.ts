@@ -1,5 +1,5 @@
-// Goal: the error of a rejected line names its actual fault, and rejected lines beyond those that a response can list
-// are counted.
+// Goal: the error of a rejected line of line protocol names the actual fault, and bad lines beyond the number that a
+// response can list are counted.
 
 import { describe, expect, test } from 'vitest'
 import { lineHarness } from './line-harness.js'

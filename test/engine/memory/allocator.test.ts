@@ -1,5 +1,6 @@
-// Goal: live objects never overlap, the counters of budgets are right, and when everything is freed the heap is one
-// free run. Method: random allocations and frees against a list of live intervals.
+// Goal: the allocator of the shared memory never lets live objects overlap, counts the memory of each budget correctly,
+// and has a single free run when everything is freed. Method: random allocations and frees, compared with a list of
+// live intervals.
 
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'

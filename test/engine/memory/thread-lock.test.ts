@@ -1,6 +1,6 @@
-// Goal: only one thread at a time holds the lock, no thread keeps sleeping while it is free, and the lock of a dead
-// thread is broken. Method: worker threads that increment plain memory under the lock; a holder that ends without
-// releasing it.
+// Goal: only one thread at a time holds a lock in shared memory, no thread keeps sleeping while the lock is free, and
+// the lock of a dead thread is broken. Method: worker threads that increment plain memory under the lock; a holder that
+// ends without releasing it.
 
 import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'

@@ -1,6 +1,6 @@
-// Goal: all object stores behave alike: a folder, an S3 service, and the simulated store of the tests, the latter also
-// while it injects every kind of fault. With PENSTOCK_S3=<endpoint> (and AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
-// PENSTOCK_S3_BUCKET) also a real service.
+// Goal: all implementations of object storage behave alike: a folder, an S3 service, and the simulated store of the
+// tests, also while the latter injects every kind of fault. With PENSTOCK_S3=<endpoint> (and AWS_ACCESS_KEY_ID,
+// AWS_SECRET_ACCESS_KEY, PENSTOCK_S3_BUCKET) also a real service.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// Goal: a root owns its objects, and a copy does not; of clones of a disk the one that was started last does; a crash or a lost response while the token
-// is replaced does not lose the ownership; a root whose token is unknown never takes it.
+// Goal: one root folder owns the objects of its id in the object store. A copy of the folder never becomes the owner;
+// of two clones of a disk the server that was started last does. A crash or a lost response while the owner's token is
+// replaced does not lose the ownership, and a root folder that does not know the token never takes it.
 
 import { expect, test } from 'vitest'
 import type { Files } from '../../../engine/base/files.js'

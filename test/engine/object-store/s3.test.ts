@@ -1,5 +1,5 @@
-// Goal: the S3 client handles what only an S3 service can do: after a lost response it reads back whether the write
-// has succeeded, it sends failed parts of an upload again, detects services without conditional writes, takes access
+// Goal: the S3 client handles situations that only an S3 service can cause: it reads back whether a write without a
+// response has succeeded, repeats failed parts of an upload, detects services without conditional writes, takes access
 // keys from each source, and shows them in no message.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
-// Goal: reading many Bind messages of the PostgreSQL protocol at once fills columns exactly as reading one at a time,
-// and ends before the first message that is rejected. Method: random values in random formats; the rows read column by
-// column are compared with those read message by message.
+// Goal: decoding many Bind messages of the PostgreSQL protocol at once gives the same columns as decoding them one by
+// one, and ends before the first message that is rejected. Method: random values in random formats; both decoders' rows
+// are compared.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

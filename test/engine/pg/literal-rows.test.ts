@@ -1,6 +1,6 @@
 // Goal: an INSERT of literals stores the same rows, or is rejected with the same error at the same position, whether
-// its rows are read by the fast scanner of bytes or by the SQL parser. Method: random texts of literals, ordinary and
-// unusual, for columns of every type; each is run as it is, and again after a comment, which only the parser supports.
+// the fast byte scanner or the SQL parser reads it. Method: random texts of literals, ordinary and unusual, for columns
+// of every type. Each runs as it is, and again after a comment, which only the SQL parser supports.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// Goal: whatever bytes come, the writer answers, keeps running, and stores what is right afterwards. Messages are cut,
-// changed at random places, given wrong lengths, or are garbage. Seeds are printed by the failing expectation.
+// Goal: the writer survives any bytes in the place of a QWP message (columnar binary protocol): it responds, goes on
+// running, and stores valid messages afterwards. Method: messages are cut, changed at random places, given wrong
+// lengths, or replaced by garbage; a failure prints the seed.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk } from '../../support/faulty-files.js'

@@ -1,5 +1,5 @@
-// Goal: whatever bytes a client sends to the query endpoint, reading them gives a request or a NetworkError, and a
-// message that was changed by a few bits takes no memory and no time beyond its size.
+// Goal: the parser of QWP query messages (columnar protocol over WebSocket) turns any bytes into a request or a
+// NetworkError, and takes no memory or time beyond the size of a message, whatever lengths the message states.
 //
 // Method: messages with parameters of every type are cut, extended, changed at random places and replaced by random
 // bytes, with printed seeds.

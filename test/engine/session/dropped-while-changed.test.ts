@@ -1,5 +1,5 @@
-// Goal: DROP and TRUNCATE of a table end an UPDATE or DELETE that waits for the flush of its rows and holds a snapshot of
-// them; neither waits for the other for ever.
+// Goal: DROP and TRUNCATE of a table do not deadlock with an UPDATE or DELETE of the table that holds a snapshot and
+// waits for the flush of its rows; they end that statement.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: a statement text that clients prepare repeatedly is parsed once, and its parameters and columns are determined
-// once; a change of the tables makes the server determine them again.
+// Goal: a statement text that clients prepare repeatedly is parsed once, and the types of its parameters and columns
+// are determined once; after a change of the tables they are determined again.
 
 import { expect, test } from 'vitest'
 import { allRights, noRights } from '../../../engine/base/rights.js'

@@ -1,6 +1,6 @@
-// Goal: a cached plan is used again until a table or other object changes, and the cache is bounded. Method: `plan`
-// stands for the planner. Executions with parameters are in prepared-plans.test.ts, descriptions and syntax trees in
-// prepared-strings.test.ts.
+// Goal: the statement cache returns a cached plan until a table or other object changes, and its size is bounded.
+// Method: a function that counts its calls replaces the planner. Executions with parameters are in
+// prepared-plans.test.ts, descriptions and syntax trees in prepared-strings.test.ts.
 
 import { expect, test } from 'vitest'
 import { StatementCache } from '../../../engine/session/statement-cache.js'

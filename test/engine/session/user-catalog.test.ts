@@ -1,5 +1,5 @@
-// Goal: users created by SQL: what is stored, how they are looked up, which secrets are shown once, and that users
-// survive a restart.
+// Goal: the catalog of users created by SQL: what is stored of a user, how users are looked up, that generated tokens
+// are shown once, and that users survive a restart.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

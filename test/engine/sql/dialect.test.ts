@@ -1,5 +1,6 @@
-// Goal: each member of a dialect controls the behaviour that it names, independently of the others. Method: the native
-// dialect with a single member of PostgreSQL's gives another result for a statement about that member.
+// Goal: each member of a dialect (the table of differences between SQL over HTTP and SQL over the PostgreSQL protocol)
+// controls the behaviour that it names, independently of the others. Method: the dialect of HTTP with a single member
+// exchanged for PostgreSQL's must give another result for a statement about that member.
 
 import { expect, test } from 'vitest'
 import { type Dialect, nativeDialect } from '../../../engine/sql/dialect.js'

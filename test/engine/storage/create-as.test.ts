@@ -1,5 +1,6 @@
-// Goal: CREATE TABLE AS creates the whole table or none, wherever the machine stops, since a retry with IF NOT EXISTS
-// must not find an empty one. Method: the machine stops at each disk operation of the statement in turn.
+// Goal: CREATE TABLE AS creates the whole table or none if the machine crashes. Otherwise a retry with IF NOT EXISTS
+// could find an empty table and insert nothing. Method: a simulated crash at each disk operation of the statement in
+// turn.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'

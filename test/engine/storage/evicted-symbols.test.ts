@@ -1,6 +1,6 @@
-// Goal: symbols of many tables may take more memory than there is: dictionaries are evicted and reloaded for lines,
-// queries, transactions, schema changes and imports, and by a start with less memory than before. Nothing is lost,
-// duplicated or read as another string.
+// Goal: the dictionaries of SYMBOL columns may together take more memory than there is: the writer evicts dictionaries
+// and reloads them for lines, queries, transactions, schema changes and imports, and at a start with less memory than
+// before. No row is lost or duplicated, and no symbol becomes another string.
 
 import { describe, expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'

@@ -1,7 +1,7 @@
-// Goal: on a file system without a free inode (nothing can be created) a server starts and can be read, and statements
-// that free space work, because files created in advance (the reserve) provide the space that these statements need;
-// then rows are accepted again. Without a reserve it can still be read. DROP PARTITION does not write rows in memory
-// to data files.
+// Goal: on a file system on which no file can be created, a server starts and answers queries, and accepts statements
+// that free space, because it has created files in advance (the reserve) for their log and manifest records; then it
+// accepts rows again. Without a reserve it can still be read. DROP PARTITION does not write rows in memory to data
+// files.
 
 import { expect, test } from 'vitest'
 import { FileError } from '../../../engine/base/errors.js'

@@ -1,5 +1,6 @@
-// Goal: a log that cannot be written, even in a new segment, is reported with the system's reason, so that a server
-// that is not ready yet can end; and the writer continues by itself when the disk works again.
+// Goal: if the write-ahead log cannot be written, not even in a new segment file, the writer reports that with the
+// system's reason, by which a server that is still starting ends; when the disk works again, the writer continues by
+// itself.
 
 import { expect, test } from 'vitest'
 import { internalSession } from '../../../engine/api/session.js'

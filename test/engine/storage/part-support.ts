@@ -1,4 +1,5 @@
-// Helpers for tests of parts: tables in shared memory with columns of every type and boundary values, as a RowSource.
+// Helpers for tests of parts (Parquet files): tables in shared memory with columns of every type and boundary values,
+// as a RowSource, the input of the part writer.
 
 import { type Files, nodeFiles } from '../../../engine/base/files.js'
 import { loadKernels } from '../../../engine/kernels/load.js'

@@ -1,5 +1,5 @@
-// Goal: tables(), table_partitions() and wal_transactions() return correct statistics of memtables and parts, before
-// and after a restart. Method: statistics compared with queries over the rows.
+// Goal: the system relations tables(), table_partitions() and wal_transactions() show correct statistics of rows in
+// memory and on disk, before and after a restart. Method: the statistics are compared with queries over the rows.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk } from '../../support/faulty-files.js'

@@ -1,5 +1,5 @@
-// Goal: whatever the disk does in a crash, acknowledged requests are stored once and completely, others completely or
-// not at all. Method: random lines, schema changes, flushes and checkpoints on a few tables on the simulated disk. The
+// Goal: after a crash of the machine, acknowledged requests are stored once and completely, all others completely or
+// not at all. Method: random lines, schema changes, flushes and checkpoints on a few tables on a simulated disk. The
 // machine stops at a random file operation, also during recovery; then the tables are compared with a model.
 
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: everything that the writer acknowledged can be read at once and after a restart: rows by line protocol and
-// INSERT, schema changes, flushed rows; also when memory is exhausted or disks fail.
+// Goal: everything that the writer has acknowledged can be read at once and after a restart: rows by line protocol and
+// INSERT, schema changes, flushed rows; also if memory is exhausted or the disk fails.
 
 import { describe, expect, test } from 'vitest'
 import type { TableSchema } from '../../../engine/storage/schema/schema.js'

@@ -1,4 +1,5 @@
-// Goal: a nearly full JavaScript heap is detected, and garbage does not count. Method: threads with a small heap.
+// Goal: the guard detects that a thread's JavaScript heap is nearly full of live data, and does not count garbage.
+// Method: worker threads with a small heap.
 
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'

@@ -1,5 +1,6 @@
-// Goal: small queries run inline on the main thread, with the same results as on a query thread; others are handed
-// over. Method: two engines with the same tables, one of which hands all queries over; `ready` tells how a query ran.
+// Goal: small queries run inline on the main thread, with the same results as on a query thread; larger ones are passed
+// to a query thread. Method: two engines with the same tables, one of which runs all queries on query threads; the
+// member `ready` of a result tells how the query ran.
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { RowsResult } from '../../../engine/engine.js'

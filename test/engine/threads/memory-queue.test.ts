@@ -1,6 +1,7 @@
 // Goal: queries that each fit into memory all succeed, however many run at once; a query that waits for memory can be
-// cancelled and has its deadline; a query with visible results is never restarted. Method: an engine with 29 MB for
-// queries, of which each query needs more than half; and a query pool with threads that respond as the test tells them.
+// cancelled and ends at its deadline; a query that has returned rows is never restarted. Method: an engine with 29 MB
+// for queries, of which each query needs more than half; and a pool of fake query threads that respond as the test
+// tells them.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: a cancelled or late statement ends soon, whatever it is doing: within a single batch, in a job of the writer,
-// in an EXPLAIN. No change of a stopped statement is visible, and none of its resources remain.
+// Goal: a cancelled statement, or one past its deadline, ends soon whatever it is doing: within a single batch, in a
+// job of the writer, in an EXPLAIN. It changes nothing, and its resources are freed.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,8 +1,8 @@
-// Goal: when a query thread has been terminated, its memory is freed by the list of its allocations (the ledger),
-// except what others still read, and nothing twice; a thread is terminated only if it has worked on one overdue query
-// all the time. A background job that it was running is run again on another thread, and fails only if it is itself
-// the cause of the terminations. Method: random allocations and frees, compared with a set; a query pool with threads
-// that never respond. test/interop/extreme_arguments.py tests the whole with a server.
+// Goal: when a query thread has been terminated, its memory is freed by the list of its allocations (the ledger), once,
+// except for what other threads still read. A thread is terminated only if it has worked on the same overdue query all
+// the time. A background job of the thread is run again on another one, and fails only if it causes terminations
+// itself. Method: random allocations and frees, compared with a set; a query pool with threads that never respond.
+// test/interop/extreme_arguments.py tests this with a whole server.
 
 import { expect, test } from 'vitest'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'

@@ -1,5 +1,5 @@
-// Goal: every form in which programs write timestamps is parsed as the instant that it names, and nothing else is
-// taken for a timestamp. JavaScript's Date is the oracle for the forms that JavaScript writes.
+// Goal: the parser of timestamps in files understands every common form as the instant that it names, and does not take
+// other text for a timestamp. JavaScript's Date is the oracle for the forms that JavaScript writes.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
 // Goal: binary parameters of PostgreSQL types that this server stores as strings (addresses, times with zone, JSONB)
-// become the strings that PostgreSQL would write; values that cannot be stored are rejected.
+// are decoded to the strings that PostgreSQL would print; values that cannot be stored are rejected.
 
 import { expect, test } from 'vitest'
 import { dataType } from '../../../engine/types/column-types.js'

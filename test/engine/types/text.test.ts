@@ -1,5 +1,5 @@
-// Goal: numbers and the other types print in the form that clients know, and read back. Method: properties over random
-// values, and recorded forms.
+// Goal: numbers, decimals, UUIDs, arrays and other types are formatted as clients expect, and parse back to the same
+// value. Method: properties over random values, and recorded texts.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

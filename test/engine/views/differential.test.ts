@@ -1,9 +1,10 @@
-// Goal: a materialized view is always the result of its query, whatever has changed since its buckets were stored.
-// Method: random changes of a table (late rows, updates, deletes, DEDUP, dropped and detached partitions, changes of
-// columns, flushes) and refreshes in any order; after each of them every view is compared with its query.
+// Goal: reading a materialized view always gives the result of its query over the base table, whatever has changed
+// since its time buckets were stored. Method: random changes of the base table (late rows, updates, deletes, DEDUP,
+// dropped and detached partitions, changes of columns, flushes) and refreshes in any order; after each of them every
+// view is compared with its query.
 //
 //   VIEW_SEED=7 npx vitest run test/engine/views/differential.test.ts     replays one seed
-//   VIEW_SEEDS=50 VIEW_STEPS=200 npx vitest ...                           a soak
+//   VIEW_SEEDS=50 VIEW_STEPS=200 npx vitest ...                           a long run
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type EngineClient, engineClient } from '../../sql/clients.js'

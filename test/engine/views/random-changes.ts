@@ -1,5 +1,5 @@
-// Random changes of a table that materialized views read, for differential tests: rows of a few days around a change of
-// the UTC offset in Berlin, so that bucket boundaries are met often.
+// Generates random changes of a table that materialized views read, for differential tests. The rows are of a few days
+// around a change of the UTC offset in Berlin, so that they often fall near boundaries of time buckets.
 
 import type { Random } from '../../support/random.js'
 

@@ -1,6 +1,6 @@
-// Goal: everything that the log acknowledged survives any crash, once and in order; nothing after a torn tail is
-// replayed; damage loses only the damaged frames. Method: random runs on a simulated disk (simulation.ts); npm test
-// runs some of the seeds.
+// Goal: every frame (record) that the write-ahead log has acknowledged survives any crash, once and in order; nothing
+// after a torn tail is replayed; a damaged frame costs only itself. Method: random runs on a simulated disk
+// (simulation.ts); `npm test` runs some of the seeds.
 
 import { expect, test } from 'vitest'
 import { createLogLoop } from '../../../engine/wal/log-loop.js'

@@ -1,5 +1,5 @@
-// Goal: the bytes of the write-ahead log's format do not change unnoticed: they are written down here. A changed
-// format needs a new magic number or version; existing numbers are never reused.
+// Goal: the format of the write-ahead log does not change unnoticed. Method: the expected bytes are written down in
+// this test. A changed format needs a new magic number or version; existing numbers are never reused.
 
 import { expect, test } from 'vitest'
 import { crc32 } from '../../../engine/base/checksum.js'

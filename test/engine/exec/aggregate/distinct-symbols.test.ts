@@ -1,7 +1,7 @@
-// Goal: SELECT DISTINCT over a symbol column, which need not read every row where the data files (parts) list their
-// symbols, returns the same values as a full scan, in order of first appearance; also if a filter excludes some
-// symbols, or symbols are NULL or rare. Method: parts with many rows, and rows in memory; the test computes the
-// expected values.
+// Goal: SELECT DISTINCT over a symbol column (dictionary-encoded strings) returns the values of a full scan, in order
+// of first appearance. It reads only some rows, because each data file (part) lists its symbols. Cases: filters that
+// exclude symbols, NULL, rare symbols. Method: files with many rows, and rows in memory; the test computes the expected
+// values.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

@@ -1,7 +1,6 @@
-// Goal: dictionary-encoded strings, which are read from data files (parts), give the same results as plain strings in
-// memory. Method: the same rows in a table on disk and in one in memory, with NULL, empty and non-ASCII strings;
-// queries that evaluate an expression once per dictionary entry, group by strings, gather them after a filter, or apply
-// an expression that fails for some strings.
+// Goal: strings that a data file stores as a dictionary give the same query results as plain strings in memory. Method:
+// the same rows in a table on disk and in one in memory, with NULL, empty and non-ASCII strings. The queries evaluate
+// an expression once per dictionary entry, group by strings, gather them after a filter, or fail for some strings.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

@@ -1,5 +1,6 @@
-// Goal: the reserve of the memory of queries is for what is sent next: neither a query that has sent nothing nor work
-// ahead of the next rows takes it. Method: arenas that allocate until they are refused.
+// Goal: the reserve of query memory serves only queries that have sent rows and need memory for the next ones. Neither
+// a query that has sent nothing, nor work ahead of the next rows, gets memory from it. Method: arenas (memory of one
+// query) that allocate until they are refused.
 
 import { expect, test } from 'vitest'
 import { QueryArena } from '../../../../engine/exec/batch/query-arena.js'

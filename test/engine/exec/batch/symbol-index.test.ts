@@ -1,5 +1,5 @@
-// Goal: the index from strings to ids of a symbol dictionary finds the same ids as a scan of the dictionary, however
-// often it is used, while the dictionary grows, and after another dictionary is stored at the same address.
+// Goal: the index by which a thread finds the id of a string in a symbol dictionary returns the ids that a scan of the
+// dictionary finds: at every use, while the dictionary grows, and after another dictionary was stored at its address.
 
 import { expect, test } from 'vitest'
 import { findSymbols } from '../../../../engine/exec/batch/symbol-index.js'

@@ -1,5 +1,6 @@
-// Goal: data compressed in steps is readable by any decoder, for all sizes, and the query can be cancelled between two
-// steps. Method: random data of sizes around the step size, decoded by node:zlib and by the tests' Parquet reader.
+// Goal: data that the server compresses in steps (GZIP, BROTLI) can be decompressed by any decoder, for all sizes, and
+// a query can be cancelled between two steps. Method: random data of sizes around the step size, decoded by node:zlib
+// and by the tests' own Parquet reader.
 
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'

@@ -1,5 +1,6 @@
-// Goal: joins return the same rows as the row-at-a-time interpreter. Method: SQL statements over random tables with
-// different dictionaries, many equal and missing keys, equal timestamps, and matches that exceed a batch.
+// Goal: joins return the same rows as an interpreter that joins by nested loops. Method: SQL statements over random
+// tables with different dictionaries, many equal and missing keys, equal timestamps, and more matches than fit in a
+// batch.
 
 import { describe, expect, test } from 'vitest'
 import { dataType } from '../../../../engine/types/column-types.js'

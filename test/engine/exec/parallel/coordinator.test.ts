@@ -1,5 +1,5 @@
 // Goal: a fragment (the part of a query plan that several threads run in parallel) returns the same bits with any
-// number of threads, whenever helper threads join, die, pause or fail; and all memory is freed. Method: the code of
+// number of threads, whenever worker threads join, die, pause or fail, and all memory is freed. Method: the code of
 // several query threads in one thread, run by a seeded scheduler; the result of a single thread is the reference.
 
 import { describe, expect, test, vi } from 'vitest'

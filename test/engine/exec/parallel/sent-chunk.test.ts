@@ -1,5 +1,6 @@
-// Goal: a chunk whose rows the coordinator writes straight to the client is computed once, whenever the client stops
-// reading. Method: a coordinator without workers, and a client that stops after each step.
+// Goal: when the coordinator of a parallel query sends rows of a chunk to the client while it computes the chunk, the
+// chunk is computed only once, even if the client stops reading in between. Method: a coordinator without worker
+// threads, and a client that stops after each step.
 
 import { expect, test } from 'vitest'
 import { QueryArena } from '../../../../engine/exec/batch/query-arena.js'

@@ -1,5 +1,5 @@
-// Input of the tests of parallel fragments (coordinator.test.ts): random rows of a table with one column of each kind, and
-// statements whose aggregations, sorts and joins several threads can share.
+// Input of the tests of parallel query fragments (coordinator.test.ts): random rows of a table with one column of each
+// kind, and statements whose aggregations, sorts and joins several threads can run.
 
 import { dataType } from '../../../../engine/types/column-types.js'
 import type { Value } from '../../../../engine/types/value.js'

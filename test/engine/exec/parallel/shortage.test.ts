@@ -1,6 +1,6 @@
-// Goal: when the memory of a query that several threads run in parallel does not suffice, the query's thread asks its
-// helpers to free theirs, and fails as soon as no helper holds any. Method: fake workers that run short of memory when
-// the test says so; the clock stands still unless a test advances it, so that no time-out ends the wait.
+// Goal: when a query that several threads run in parallel is short of memory, its coordinator asks the worker threads
+// to free theirs, waits while they do, and fails as soon as none of them holds any. Method: fake workers that run short
+// of memory when the test says so. Only the test advances the clock, so no time-out ends the wait by chance.
 
 import { expect, test } from 'vitest'
 import { ResourceError } from '../../../../engine/base/errors.js'

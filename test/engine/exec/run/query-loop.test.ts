@@ -1,6 +1,6 @@
-// Goal: a query thread runs many queries: a client that reads slowly suspends only its own query, cancellation and
-// deadlines end a query at once, an error or an exhausted budget fails that query only, and all memory is freed in
-// every case.
+// Goal: many queries share one query thread. A client that reads slowly suspends only its own query, cancellation and
+// deadlines end a query at once, an error or an exhausted budget fails only the query that caused it, and all memory is
+// freed in every case.
 
 import { describe, expect, test } from 'vitest'
 import { initialWindowBytes } from '../../../../engine/base/limits.js'

@@ -1,6 +1,6 @@
-// Goal: first() and last() without keys return the values that a full scan finds, wherever the first matching row is,
-// next to other aggregates, and with late, replaced or no rows. Method: tables of a million rows and more; the test
-// computes the expected values.
+// Goal: first() and last() without GROUP BY, which read a table only from its ends, return the values that a full scan
+// finds, wherever the first matching row is, beside other aggregates, and with late, replaced or no rows. Method:
+// tables of a million rows and more; the test computes the expected values.
 
 import { beforeAll, expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

@@ -1,6 +1,7 @@
-// Goal: ORDER BY .. LIMIT returns the first rows of the complete order, ties included, although it skips pages. Method:
-// parts with values that rise, fall and repeat, with NULLs, pages of NULLs only, and rows in memory; random keys,
-// limits and conditions, compared with the same order without a limit.
+// Goal: ORDER BY .. LIMIT skips pages by their minimum and maximum, and still returns the first rows of the complete
+// order, ties included. Method: Parquet files with values that rise, fall and repeat, with NULLs, pages of NULLs only,
+// and rows in memory; random keys, limits and conditions, compared with the first rows of the same query without a
+// limit.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

@@ -1,6 +1,6 @@
-// Goal: a query that spills ends clearly: the disk floor and `query.spill.bytes.max` bound its files, a cancelled query
-// answers soon, rows of one key that do not fit in memory end in an error and not in endless partitioning, and no file
-// is left in any case.
+// Goal: every query that spills to temporary files ends, and leaves no file. Its files are limited by the minimum of
+// free disk space and by the setting `query.spill.bytes.max`; a cancelled query ends soon; rows of one key that do not
+// fit in memory fail the query instead of being partitioned for ever.
 
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

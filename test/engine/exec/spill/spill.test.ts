@@ -1,8 +1,7 @@
-// Goal: operators that outgrow their memory return the same rows, in the same order, as with enough memory.
-// Method: random statements over random tables, run with enough memory and with so little that the operator partitions
-// its rows. In another run operators are told at random times to spill, also after their first rows and within
-// partitions, so that these are partitioned again. Sums of doubles may differ in the last digits, since the rows are
-// added in another order.
+// Goal: an operator that outgrows its memory and spills to temporary files returns the same rows, in the same order, as
+// with enough memory. Method: random statements over random tables, with enough memory, and with so little that the
+// operator partitions its rows. In a second run, operators are told to spill at random times, also after their first
+// rows and within partitions, which are then partitioned again. Sums of doubles may differ in the last digits.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

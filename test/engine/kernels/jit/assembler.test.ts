@@ -1,5 +1,6 @@
-// Goal: the assembler writes the bytes of the WebAssembly specification, and its output runs. Method: golden bytes of
-// small modules, decoded by hand once; every instruction of the table is compiled in a function that uses it.
+// Goal: the assembler of generated kernels writes the bytes that the WebAssembly specification defines, and its output
+// runs. Method: golden bytes of small modules, decoded by hand once; every instruction of the table is compiled in a
+// function that uses it.
 
 import { describe, expect, test } from 'vitest'
 import { functionBuilder } from '../../../../engine/kernels/jit/assembler.js'

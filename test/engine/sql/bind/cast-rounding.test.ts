@@ -1,5 +1,5 @@
-// Goal: casts of fractions to integers round in the dialect of PostgreSQL and truncate in the native dialect, for
-// constants and columns alike.
+// Goal: casts of fractions to integers round for clients of the PostgreSQL protocol and truncate for clients of HTTP,
+// for constants and columns alike.
 
 import { expect, test } from 'vitest'
 import { nativeDialect, postgresDialect } from '../../../../engine/sql/dialect.js'

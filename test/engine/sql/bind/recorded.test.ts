@@ -1,5 +1,6 @@
-// Goal: queries return the recorded column names, types, designated timestamps and rows, and errors have the recorded
-// positions. The interpreter runs the plans, so a failure is one of parsing, binding, rules or a function's `eval`.
+// Goal: queries recorded from another server of this SQL dialect return the recorded column names, types, designated
+// timestamps and rows, and errors have the recorded positions. An interpreter runs the plans, so a failure is one of
+// parsing, binding, planner rules or a function's `eval`.
 
 import { describe, expect, test } from 'vitest'
 import { MemoryDatabase } from '../../../support/memory-database.js'

@@ -1,4 +1,5 @@
-// Goal: every function's example returns the result in its table entry; signatures and descriptions are complete.
+// Goal: the example of each SQL function in the function tables has the result that the table says, and each entry has
+// a description.
 
 import { describe, expect, test } from 'vitest'
 import { aggregateFunctions, scalarFunctions, signatureText } from '../../../../engine/sql/functions/registry/all.js'

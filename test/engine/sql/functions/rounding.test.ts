@@ -1,5 +1,5 @@
-// Goal: rounding acts on the decimal representation of numbers. Method: numbers of few digits, compared with strings
-// that are rounded digit by digit.
+// Goal: SQL functions that round numbers act on the decimal representation of a number, not on its binary one. Method:
+// numbers of few digits, compared with strings that the test rounds digit by digit.
 
 import { expect, test } from 'vitest'
 import { roundDecimal } from '../../../../engine/sql/functions/math.js'

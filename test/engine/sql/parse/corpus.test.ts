@@ -1,5 +1,6 @@
-// Goal: what clients of the dialect send is parsed, syntax errors have the recorded position and text, and result
-// columns have the recorded names. Method: the fixtures, line by line.
+// Goal: the parser accepts the statements that clients of this SQL dialect send, reports syntax errors with the
+// recorded position and text, and names result columns as recorded. Method: recorded statements in fixtures, line by
+// line.
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'

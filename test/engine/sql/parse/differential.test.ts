@@ -1,6 +1,6 @@
-// Goal: for the common subset of SQL our syntax trees equal those of another parser. Method: random SELECTs, formatted
-// once, parsed by both, and compared as text. NOT, IN and BETWEEN are in parentheses, because the other parser gives
-// them another precedence; names are in lower case.
+// Goal: our parser builds the same syntax trees as another SQL parser (an npm package), for the SQL that both support.
+// Method: random SELECTs, parsed by both and compared as text. NOT, IN and BETWEEN are in parentheses, because the
+// other parser gives them another precedence; names are in lower case.
 
 import { createRequire } from 'node:module'
 import { expect, it } from 'vitest'

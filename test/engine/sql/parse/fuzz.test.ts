@@ -1,5 +1,5 @@
-// Goal: for any text the parser returns a tree or throws a SqlError with a position inside the text, in linear time and
-// with bounded stack. Method: random tokens, mutated statements, and deep or long constructions.
+// Goal: for any text the parser returns a tree, or throws a SqlError with a position inside the text, in linear time
+// and with bounded stack. Method: random tokens, randomly changed statements, and deep or long constructions.
 
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'

@@ -1,10 +1,11 @@
 // Goal: the exact statements that drivers and tools for PostgreSQL send are answered, and their results do not change
 // unnoticed.
 //
-// Method: fixtures/*.jsonl hold statements with their parameters, recorded between the tools and a server (tools.jsonl:
-// copied from the tools' sources). Each runs in a PostgreSQL session over a small database. PG_COMPLETE=1 writes the
-// results into the fixtures: column names, the number of rows, and the first rows. For results that list functions only
-// the columns are kept, since they change with every function.
+// Method: fixtures/*.jsonl contain statements with their parameters, recorded between the tools and a server
+// (tools.jsonl: copied from the tools' sources). Each runs in a PostgreSQL session over a small database, and is
+// compared with the result in the fixture: column names, number of rows, and the first rows (for results that list
+// functions only the columns, since each new function changes them). PG_COMPLETE=1 writes the results into the
+// fixtures.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
-// Goal: dropping constant rows while planning changes no result, whatever joins, filters and groups are above them; and
-// a catalog query about one table keeps only that table's rows. Method: random queries over lists of values, and
-// catalog queries, are interpreted before and after the rules.
+// Goal: the planner rule that drops constant rows changes no result, whatever joins, filters and groups are above them;
+// and a catalog query about one table keeps only that table's rows. Method: random queries over lists of values, and
+// catalog queries, are interpreted before and after the rule.
 
 import { describe, expect, test } from 'vitest'
 import { bindQuery } from '../../../../engine/sql/bind/query.js'

@@ -1,5 +1,5 @@
 // Goal: CREATE, INSERT, DROP, RENAME, TRUNCATE and SHOW, executed one after the other in one database, give the
-// responses that were recorded from QuestDB.
+// responses that were recorded from QuestDB for the same statements.
 
 import { expect, test } from 'vitest'
 import { MemoryDatabase } from '../../../support/memory-database.js'

@@ -1,5 +1,5 @@
-// Goal: doubles within 1e-10 of a constant equal it, and the ends of that range are exact. Method: known numbers, and
-// random ones whose neighbours are checked.
+// Goal: in comparisons with a constant, doubles within 1e-10 of the constant equal it; the bounds of that range are
+// exact. Method: known numbers, and random ones whose neighbouring doubles are checked.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

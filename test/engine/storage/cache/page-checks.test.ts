@@ -1,5 +1,5 @@
-// Goal: the checksum of a page is compared when any thread first reads it, and then again at least once in 64 reads;
-// these repeated checks are spread, so that few pages of one scan are due at once.
+// Goal: the checksum of a page of a data file is verified at the first read by any thread, and then again at least once
+// in 64 reads. These repeated verifications are spread over time, so that few pages of one scan are verified at once.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

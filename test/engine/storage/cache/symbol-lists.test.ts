@@ -1,6 +1,6 @@
-// Goal: the inverted index gives the same rows as a scan, in any range of a page, and is built at the second request
-// for a page. Method: random symbols with NULLs in pages of a part; sets of one id and of several, with ids that the
-// part does not contain.
+// Goal: the inverted index of a page (the rows of each symbol) gives the same rows as a scan, in any range of the page,
+// and is built at the second request for a page. Method: random symbols with NULLs in pages of a data file; sets of one
+// id and of several, with ids that the file does not contain.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

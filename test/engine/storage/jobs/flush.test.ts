@@ -1,6 +1,7 @@
-// Goal: flushing any memtable, and compacting any parts, gives the same rows as a sorted array: ascending timestamps,
-// ties in commit order, no superseded rows, one partition per part; and flushes allocate only from the memory reserved
-// for them. Method: random out-of-order rows in random blocks, compared with a model; seeds in the names.
+// Goal: flushing any memtable, and compacting any parts (Parquet files), gives the rows of a sorted array: ascending
+// timestamps, ties in commit order, no superseded rows, one partition per part; and flushes allocate only from the
+// memory reserved for them. Method: random out-of-order rows in random blocks, compared with a model; seeds in the
+// names.
 
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

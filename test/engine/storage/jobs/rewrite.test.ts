@@ -1,6 +1,6 @@
-// Goal: UPDATE and DELETE change exactly the rows of their condition, atomically, whatever runs concurrently:
-// ingestion, flushes, compactions, other changes, a crash at any file operation. Method: single cases, then random
-// statements compared with a model, with restarts and crashes.
+// Goal: UPDATE and DELETE change exactly the rows that satisfy their condition, atomically, during concurrent
+// ingestion, flushes, compactions and other changes, and with a crash at any file operation. Method: single cases, then
+// random statements compared with a model, with restarts and crashes.
 
 import { describe, expect, test } from 'vitest'
 import { internalSession } from '../../../../engine/api/session.js'

@@ -1,6 +1,6 @@
-// Goal: a large memtable, whose flush sorts one time range after the other, gives the same result as a small one:
-// every row once, ascending, ties in commit order, also with outliers and with more rows of one timestamp than fit a
-// range; and its flush stays within the memory reserved for flushes.
+// Goal: a flush of a large memtable, which sorts one time range after the other, gives the same result as a single
+// sort: every row once, ascending, ties in commit order, also with outliers and with more rows of one timestamp than
+// fit into a range; and it stays within the memory reserved for flushes.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: the first use of a feature that older servers do not know raises the format of the manifest durably, so that they
-// refuse the root; a root without such a use keeps the plain format.
+// Goal: the first use of a feature that older servers do not know durably raises the format number of the manifest, so
+// that older servers refuse the root folder; without such a use the number stays as it was.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

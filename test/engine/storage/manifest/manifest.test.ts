@@ -1,5 +1,5 @@
-// Goal: the manifest is restored after any sequence of records, reopens and checkpoints; a torn tail is ignored, damage
-// is reported, and the bytes on disk do not change between versions.
+// Goal: the manifest (the log of all tables' schemas and data files) is restored after any sequence of records, reopens
+// and checkpoints; a torn tail is ignored, damage is reported, and the format on disk does not change.
 
 import {
   appendFileSync,

@@ -1,5 +1,6 @@
-// Goal: pins the internals of @dsnp/parquetjs that the engine uses: Thrift structures by path and name, their numbers,
-// and the compact encoding byte by byte. Our own writers are compared with the library's.
+// Goal: those internals of the package @dsnp/parquetjs that the engine uses do not change unnoticed: Thrift structures
+// by path and name, their numbers, and the compact encoding byte by byte. Our own writers are compared with the
+// package's.
 
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'

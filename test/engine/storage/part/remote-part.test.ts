@@ -1,6 +1,7 @@
-// Goal: a part whose file is only in the object store reads like the file, through its sidecar and a cache of blocks, from
-// a store that fails, delays and repeats; pages that are not there are requested and never guessed; damage in sidecar,
-// cache and object is noticed. Method: random columns, a simulated store with seeds, a cache smaller than the part.
+// Goal: a part (Parquet file) that is only in the object store reads like a local file, through its sidecar (a local
+// file with its metadata) and a cache of blocks, even if the store fails, delays and repeats requests. Pages that are
+// not cached are requested; damage in sidecar, cache and object is detected. Method: random columns, a simulated store
+// with seeds, a cache smaller than the part.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: a lost or damaged symbol dictionary is reconstructed permanently from parts and log, or the start is refused;
-// no string is ever wrong.
+// Goal: a lost or damaged symbol dictionary (strings of a SYMBOL column by id) is reconstructed permanently from data
+// files and log; if that is impossible the server does not start. No symbol ever becomes another string.
 
 import { expect, test } from 'vitest'
 import { CorruptionError } from '../../../../engine/base/errors.js'

@@ -1,5 +1,5 @@
-// Goal: a log is replayed with less memory than its rows take: memtables are flushed during the replay, and nothing is
-// lost or duplicated if the machine stops at any time.
+// Goal: at a start, the log is replayed with less memory than its rows take: memtables are flushed during the replay,
+// and no row is lost or duplicated if the machine crashes at any time.
 
 import { describe, expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../../../support/faulty-files.js'

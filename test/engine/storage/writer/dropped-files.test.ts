@@ -1,6 +1,7 @@
-// Goal: wherever the machine stops while local files of uploaded parts are dropped, each part of a table has its file, or
-// its sidecar and an entry that says so; and a start removes what is not named. Method: rows are flushed, and parts are
-// reported as uploaded and dropped, on the simulated disk, which stops at a random file operation, also in recovery.
+// Goal: when the writer drops local files of data files that were uploaded to object storage, and the machine crashes
+// at any time, each data file still has its local file, or its sidecar (a local file with its metadata) and a manifest
+// entry that says so; the next start removes all other files. Method: rows are flushed, and data files are reported as
+// uploaded and dropped, on a simulated disk, which stops at a random file operation, also in recovery.
 
 import { expect, test } from 'vitest'
 import type { Files } from '../../../../engine/base/files.js'

@@ -1,4 +1,5 @@
-// Goal: docs/functions.md agrees with the function tables. `npm run docs` writes it.
+// Goal: docs/functions.md agrees with the function tables, from which `npm run docs` generates it, and every function
+// has an example.
 
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: an overload is resolved once for given argument types, and again for others. Method: table entries that count
-// how often they are read.
+// Goal: overload resolution of SQL functions is cached by argument types. Method: function table entries that count how
+// often they are read; a second call with the same types must not read them.
 
 import { expect, test } from 'vitest'
 import { bestOverload } from '../../../../../engine/sql/functions/registry/resolve.js'
