@@ -34,6 +34,7 @@ import { foreignOperator } from './scan/foreign-scan.js'
 import { isByTime } from './scan/full-scan.js'
 import { symbolsOf } from './scan/indexed-rows.js'
 import { latestOfTable, latestOperator } from './scan/latest.js'
+import { latestBySymbol, newestGroups } from './scan/latest-symbols.js'
 import { reversedPlan, reverseOperator } from './scan/limit-tail.js'
 import { scanOperator } from './scan/scan.js'
 import { orderedScanOperator } from './scan/scan-ordered.js'
@@ -203,7 +204,10 @@ function draws(expression: Expression): boolean {
   return expression.kind === 'call' && (expression.name.startsWith('rnd_') || expression.args.some(draws))
 }
 
-/** If the rows are a table's and its own timestamp decides, LATEST ON scans backwards from the newest row. */
+/**
+ * If the rows are a table's and its own timestamp decides, LATEST ON reads only the newest row of each symbol, or scans
+ * backwards from the newest row.
+ */
 function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
   const { input } = plan
   const scanned = input.kind === 'scan' ? scanShape(context, input) : null
@@ -211,6 +215,8 @@ function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
   if (scanned === null || scanned.columnIds[plan.timestampIndex] !== timestampId || timestampId < 0) {
     return latestOperator(context, buildOperator(context, input), plan)
   }
+  const placed = latestBySymbol(context, plan, scanned)
+  if (placed !== undefined) return noted(context, 'newest rows of the parts', placed)
   const keys = plan.keys.map((index) => {
     const columnId = scanned.columnIds[index] as number
     return { columnId, requested: symbolsOf(context, scanned, columnId) }
@@ -241,6 +247,8 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
 
 function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: ScanShape | null): Operator {
   const { input } = plan
+  const newest = shape === null ? undefined : newestGroups(context, plan, shape)
+  if (newest !== undefined) return noted(context, 'newest rows of the parts', newest)
   // A fused aggregate returns groups in the order of the morsels, which must be the order of the rows if that is
   // required.
   const inOrder = plan.ordered !== true || (shape !== null && isInOrder(context, input, shape))

@@ -256,7 +256,12 @@ function openedTwice(access: PartAccess, missed: () => void): PartAccess {
     statistics: (part, columnId, page) => access.statistics(part, columnId, page),
     nulls: (part, columnId) => (part.pageCount === 0 ? 0 : access.nulls(part, columnId)),
     mayHold: (part, columnId, ids) => access.mayHold(part, columnId, ids),
-    symbols: (part, columnId) => access.symbols(part, columnId),
+    symbols: (part, columnId) => (part.pageCount === 0 ? undefined : access.symbols(part, columnId)),
+    pinNewest: (part, columnId) => (part.pageCount === 0 ? 0 : access.pinNewest(part, columnId)),
+    // A query thread makes it again, and can keep it.
+    keepNewest: () => {
+      throw elsewhere
+    },
     stored: () => undefined,
     forget: (partIds) => access.forget(partIds),
     goIdle: () => access.goIdle(),

@@ -124,6 +124,8 @@ function numberedAccess(parts: PartAccess, arena: QueryArena): PartAccess {
     nulls: (part, columnId) => parts.nulls(part, columnId),
     mayHold: (part, columnId, ids) => parts.mayHold(part, columnId, ids),
     symbols: (part, columnId) => parts.symbols(part, columnId),
+    pinNewest: () => 0,
+    keepNewest: () => {},
     stored: () => undefined,
     forget: () => {},
     goIdle: () => parts.goIdle(),

@@ -23,6 +23,7 @@ import { widthOf } from '../../types/column-types.js'
 import { wantedStrings } from '../batch/symbol-matches.js'
 import { fragmentAggregateNames } from '../fragment/fragment-aggregate.js'
 import { isMetadataOnly } from '../scan/answer-from-metadata.js'
+import { areNewest } from '../scan/latest-symbols.js'
 import { touches } from '../scan/morsels.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
@@ -101,7 +102,7 @@ function planWork(plan: Plan, tables: Tables): number {
     case 'limit':
       return limitWork(plan, tables)
     case 'aggregate':
-      return metadataWork(plan, tables) ?? aggregateWork(plan, tables)
+      return metadataWork(plan, tables) ?? newestWork(plan, tables) ?? aggregateWork(plan, tables)
     case 'sample':
       return aggregateWork(plan, tables)
     case 'latest':
@@ -206,8 +207,21 @@ function limitWork({ input, lo, hi }: PlanOf<'limit'>, tables: Tables): number {
   return Math.min(all, rows + partsOf(input, tables) * walkedPartValues + partValues)
 }
 
-/** LATEST ON scans from the newest row backwards, until every symbol has been found. */
+/** GROUP BY that the newest rows of a symbol column answer. */
+function newestWork({ input, keys, aggregates }: PlanOf<'aggregate'>, tables: Tables): number | undefined {
+  const snapshot = input.kind === 'scan' ? tables.snapshots[input.table] : undefined
+  const [key] = keys
+  if (input.kind !== 'scan' || snapshot === undefined || key?.kind !== 'column') return undefined
+  if (!areNewest({ keys, aggregates }, { ...input, snapshot })) return undefined
+  return newestRowsWork(input, [key.index], tables)
+}
+
 function latestWork({ input, keys }: PlanOf<'latest'>, tables: Tables): number {
+  return newestRowsWork(input, keys, tables)
+}
+
+/** The newest rows of each symbol are found from the newest row backwards, or in lists of the parts. */
+function newestRowsWork(input: Plan, keys: readonly number[], tables: Tables): number {
   const all = planWork(input, tables)
   const [key = -1, ...more] = keys
   if (input.kind !== 'scan' || input.filter !== null || input.ranges !== null || more.length > 0) return all

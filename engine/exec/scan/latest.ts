@@ -6,6 +6,7 @@
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan } from '../../sql/plan/plan.js'
+import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { GroupKeys } from '../batch/group-keys.js'
 import { RowBuffer } from '../batch/row-buffer.js'
@@ -44,29 +45,36 @@ export function latestOfTable(
 }
 
 function newestOperator(context: ExecContext, input: Operator, plan: LatestPlan, newest: NewestRows): Operator {
-  const types = plan.columns.map(({ type }) => type)
-  const gathered = new GatheredBatch(context, types)
-  let order = 0
-  let next = 0
+  let emit: (() => Batch | null) | null = null
   const pull = (): Pull => {
-    if (order === 0) {
-      const batch = newest.complete ? null : input.pull()
-      if (isBatch(batch)) newest.add(batch)
-      if (batch !== null) return batch === 'waiting' ? batch : 'working'
-      if (newest.rows.rows === 0) return null
-      order = newest.order()
-    }
-    const rows = Math.min(rowsFor(types.length), newest.rows.rows - next)
-    if (rows <= 0) return null
-    const batch = gathered.gather(
-      types.map((_, index) => newest.rows.column(index)),
-      order + next * 4,
-      rows,
-    )
-    next += rows
-    return batch
+    if (emit !== null) return emit()
+    const batch = newest.complete ? null : input.pull()
+    if (isBatch(batch)) newest.add(batch)
+    if (batch !== null) return batch === 'waiting' ? batch : 'working'
+    if (newest.rows.rows === 0) return null
+    const types = plan.columns.map(({ type }) => type)
+    emit = orderedRows(context, types, newest.rows, newest.order())
+    return emit()
   }
   return { pull }
+}
+
+/** Returns batches of buffered rows in the order of the row numbers (u32) at address `order`. */
+export function orderedRows(
+  context: ExecContext,
+  types: readonly DataType[],
+  rows: RowBuffer,
+  order: number,
+): () => Batch | null {
+  const gathered = new GatheredBatch(context, types)
+  let next = 0
+  return () => {
+    const count = Math.min(rowsFor(types.length), rows.rows - next)
+    if (count <= 0) return null
+    const batch = gathered.gather(rows.columns(), order + next * 4, count)
+    next += count
+    return batch
+  }
 }
 
 const pruneRowsMin = 65_536

@@ -99,6 +99,8 @@ export interface Run {
   nulls?(columnId: number): number | undefined
   /** Like Morsel.symbols. */
   symbols?(columnId: number): Int32Array | undefined
+  /** The part, if the run has all of its rows and none is removed. Opens it. */
+  readonly part?: PartHandle | undefined
 }
 
 /** Larger than any transaction in a mark. */
@@ -207,6 +209,10 @@ class WholePart implements Run {
   get morsels(): readonly ScanMorsel[] {
     this.#morsels ??= this.#list()
     return this.#morsels
+  }
+
+  get part(): PartHandle | undefined {
+    return marksOf(this.#version, this.#part.id) === 0 ? this.#access.open(this.#part, this.#version) : undefined
   }
 
   nulls(columnId: number): number | undefined {
@@ -471,13 +477,6 @@ class BlockMorsel implements ScanMorsel {
   symbols(): undefined {}
   sum(): undefined {}
   release(): void {}
-}
-
-/** The run without some of its morsels; an empty list when none is left. */
-export function withoutMorsels(run: Run, dropped: (morsel: ScanMorsel) => boolean): Run[] {
-  const morsels = run.morsels.filter((morsel) => !dropped(morsel))
-  if (morsels.length === run.morsels.length) return [run]
-  return morsels.length === 0 ? [] : [runOf(morsels, run.sorted, run.memtable)]
 }
 
 export function runOf(morsels: readonly ScanMorsel[], timed: boolean, memtable: number): Run {

@@ -10,7 +10,7 @@ import { boundsTest } from '../../types/bounds.js'
 import type { ExecContext } from '../batch/context.js'
 import type { WantedSymbols } from '../batch/query-state.js'
 import { wantedSymbols } from '../batch/symbol-matches.js'
-import { type Run, runsOf, type ScanMorsel, withoutMorsels } from './morsels.js'
+import { type Run, runOf, runsOf, type ScanMorsel } from './morsels.js'
 import { withRowIds } from './row-ids.js'
 import type { ScanShape } from './scan-shape.js'
 
@@ -38,6 +38,13 @@ export function scanRuns(context: ExecContext, shape: ScanShape): Run[] {
   const retained: Run[] = []
   for (const run of runs) retained.push(...withoutMorsels(run, (morsel) => !tests.every((test) => test(morsel))))
   return retained
+}
+
+/** The run without some of its morsels; an empty list when none is left. */
+function withoutMorsels(run: Run, dropped: (morsel: ScanMorsel) => boolean): Run[] {
+  const morsels = run.morsels.filter((morsel) => !dropped(morsel))
+  if (morsels.length === run.morsels.length) return [run]
+  return morsels.length === 0 ? [] : [runOf(morsels, run.sorted, run.memtable)]
 }
 
 function testOf(context: ExecContext, condition: Expression, shape: ScanShape): ZoneTest[] {

@@ -47,6 +47,9 @@ const timeStepBytes = 64 * 1024
 /** Page number under which a column's dictionary is cached. */
 export const dictionaryPage = 0x7fff_ffff
 
+/** Page number under which the list of the newest row of each symbol is cached. */
+export const newestPage = 0x7fff_fffe
+
 /** Added to the page number of a page that is cached in its encoded form, as stored in the file. */
 export const packedPages = 0x2000_0000
 

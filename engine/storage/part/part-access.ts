@@ -107,6 +107,13 @@ export interface PartAccess {
   mayHold(part: PartHandle, columnId: number, ids: readonly number[]): boolean
   /** A copy of the ids in the part's SYMBOL column, without NULL; undefined for columns that were not SYMBOL. */
   symbols(part: PartHandle, columnId: number): Int32Array | undefined
+  /**
+   * Address of the pinned list of the newest row of each symbol of a column (exec/scan/newest-in-part.ts); 0 if the
+   * chunk cache does not have it.
+   */
+  pinNewest(part: PartHandle, columnId: number): number
+  /** Keeps a copy of such a list in the chunk cache, unless it is too large for it. */
+  keepNewest(part: PartHandle, columnId: number, list: number, bytes: number): void
   /** The page as stored in the file; undefined if the part lacks the column, or this access only reads memory. */
   stored(part: PartHandle, columnId: number, page: number): StoredPage | undefined
   /** Forgets handles of parts that no table version references any more. Their cached pages are evicted over time. */

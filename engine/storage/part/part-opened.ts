@@ -79,8 +79,12 @@ export class OpenedPart implements PartHandle {
   }
 
   chunk({ metadata }: PartColumn, page: number): ChunkKey {
+    return this.pageKey(metadata.id, page)
+  }
+
+  pageKey(columnId: number, page: number): ChunkKey {
     const { partLow, partHigh } = this.#first
-    return { partLow, partHigh, columnId: metadata.id, page }
+    return { partLow, partHigh, columnId, page }
   }
 }
 

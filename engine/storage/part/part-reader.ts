@@ -19,6 +19,7 @@ import {
 } from '../cache/chunk-cache.js'
 import type { ChunkKey } from '../cache/chunk-key.js'
 import { InvertedIndex } from '../cache/inverted-index.js'
+import { keepList, listKey, pinList } from '../cache/newest-lists.js'
 import { PageWindows, windowHeaderBytes } from '../cache/page-windows.js'
 import { isRemoteOnly, type PartDescriptor, type TableVersion } from '../schema/schema.js'
 import { pageCodecs } from './parquet-codec.js'
@@ -73,6 +74,7 @@ class PartReader implements PartAccess {
   private readonly memory: SharedMemory
   private readonly cache: PartAccessOptions['cache']
   private readonly tools: DecodeTools
+  private readonly lists: Pick<PartAccessOptions, 'memory' | 'allocator' | 'cache'>
   private readonly invertedIndex: InvertedIndex
   private readonly windows: PageWindows
   private readonly partFiles: PartFiles
@@ -86,6 +88,7 @@ class PartReader implements PartAccess {
     this.directory = directory
     this.memory = memory
     this.cache = cache
+    this.lists = { memory, allocator, cache }
     // Work buffers are allocated from the cache's budget, so allocating them evicts chunks.
     const evicting: Allocator = { ...allocator, allocateOrThrow: (bytes) => cache.reserve(bytes) }
     this.windows = new PageWindows(evicting)
@@ -311,6 +314,14 @@ class PartReader implements PartAccess {
       })
     }
     return ids
+  }
+
+  pinNewest(opened: OpenedPart, columnId: number): number {
+    return pinList(this.lists, listKey(opened.pageKey(columnId, 0)))
+  }
+
+  keepNewest(opened: OpenedPart, columnId: number, list: number, bytes: number): void {
+    keepList(this.lists, listKey(opened.pageKey(columnId, 0)), list, bytes)
   }
 
   /** Calls `use` with the part's symbols as ids of the table's dictionary. */
