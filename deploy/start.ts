@@ -7,6 +7,7 @@ import { type BindAddress, bindAddressText } from '../gateways/common/bind-addre
 import type { ServerLog } from './log.js'
 import { type Server, startServer } from './main.js'
 import { openRoot } from './opened-root.js'
+import { openServiceManager, type ServiceManager } from './service-manager.js'
 
 export interface StartOptions {
   readonly root: string
@@ -31,6 +32,11 @@ const launcher = process.ppid
 
 export async function start({ root, assignments, version }: StartOptions): Promise<void> {
   const begunMs = performance.now()
+  const manager = openServiceManager(
+    process.env,
+    (reason) => void process.stderr.write(`penstock: systemd cannot be notified: ${reason}\n`),
+  )
+  manager.status('starting')
   const { path, lock, live, logging, warnings } = await openRoot({
     ...{ root, version, assignments },
     terminal: process.stdout.isTTY ? process.stdout : null,
@@ -47,11 +53,12 @@ export async function start({ root, assignments, version }: StartOptions): Promi
     const server = await startServer({ root: path, version, live, log, fatal, openEngine })
     relaxCollector()
     watchErrors(server, log)
-    watchSignals(server, logging, lock.release)
+    watchSignals(server, logging, manager, lock.release)
     process.on('SIGHUP', () => void live.reload())
     const readyMs = Math.round(performance.now() - begunMs)
     log('I', 'server', `ready [ms=${readyMs}, ${server.listeners.map(listenerText).join(', ')}]`)
     process.stdout.write(welcome(server, { version, root: path, executePath, warnings }))
+    manager.ready()
   } catch (error) {
     log('C', 'server', `cannot start: ${error instanceof Error ? error.stack : String(error)}`)
     logging.flush()
@@ -100,7 +107,7 @@ function watchErrors(server: Server, log: Log): void {
   process.on('unhandledRejection', unexpected('unhandled rejection'))
 }
 
-function watchSignals(server: Server, logging: ServerLog, unlock: () => void): void {
+function watchSignals(server: Server, logging: ServerLog, manager: ServiceManager, unlock: () => void): void {
   let firstMs = Number.NaN
   const stop = (signal: string): void => {
     if (!Number.isNaN(firstMs)) {
@@ -111,6 +118,7 @@ function watchSignals(server: Server, logging: ServerLog, unlock: () => void): v
     }
     firstMs = performance.now()
     logging.log('I', 'server', `${signal}: shutting down`)
+    manager.stopping()
     void shutDown(server, logging, unlock)
   }
   process.on('SIGINT', stop)

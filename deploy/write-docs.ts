@@ -1,6 +1,7 @@
-// `npm run docs`: writes the documents that are generated from tables (settings, functions).
+// `npm run docs`: writes the documents that are generated from tables (settings, functions), and the copies that the Helm
+// chart has of other files, because a chart reads nothing outside of its folder.
 
-import { writeFileSync } from 'node:fs'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { functionsDocument } from '../engine/engine.js'
 import { sampleConfiguration, settingsDocument } from './settings/settings-text.js'
 
@@ -8,3 +9,13 @@ import { sampleConfiguration, settingsDocument } from './settings/settings-text.
 writeFileSync(new URL('../../docs/settings.md', import.meta.url), settingsDocument())
 writeFileSync(new URL('../../deploy/server.conf', import.meta.url), sampleConfiguration())
 writeFileSync(new URL('../../docs/functions.md', import.meta.url), functionsDocument())
+
+const [rules, dashboard] = ['prometheus/rules.yml', 'grafana/penstock.json']
+copyFileSync(
+  new URL(`../../deploy/${rules}`, import.meta.url),
+  new URL('../../deploy/helm/files/rules.yml', import.meta.url),
+)
+copyFileSync(
+  new URL(`../../deploy/${dashboard}`, import.meta.url),
+  new URL('../../deploy/helm/files/dashboard.json', import.meta.url),
+)

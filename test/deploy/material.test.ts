@@ -1,6 +1,6 @@
-// Goal: the files for operators in deploy/ match the server: the sample configuration is current, dashboards and alert
-// rules use existing metrics, and manifests (Docker, systemd, Kubernetes) use the default ports, existing settings and
-// existing files.
+// Goal: the material for operators matches the server: the sample configuration is current, dashboards and alert rules
+// use existing metrics, each alert has a runbook, manifests use the default ports, existing settings, existing files and
+// the version of the package.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -44,6 +44,8 @@ test.each(manifests)('%s names settings that exist', (path) => {
       ...(type === 'secret' ? [environmentName(`${key}.file`)] : []),
     ]),
   )
+  // The command line tool reads these, and Grafana the password.
+  for (const name of ['URL', 'USER', 'PASSWORD']) known.add(`PENSTOCK_${name}`)
   const named = [...textOf(path).matchAll(/^ +(PENSTOCK_\w+):/gm)].map(([, name]) => name)
   expect(named.length).toBeGreaterThan(2)
   expect(named.filter((name) => !known.has(name ?? ''))).toEqual([])
@@ -65,4 +67,34 @@ test('the image copies what the package holds', () => {
   const copied = textOf('deploy/docker/Dockerfile')
   for (const file of files.filter((file) => !file.startsWith('!')))
     expect(copied, file).toContain(`/build/${file.replace(/\/$/, '')}`)
+})
+
+test('each alert has a runbook, and each runbook its alert', () => {
+  const alerts = [...textOf('deploy/prometheus/rules.yml').matchAll(/alert: (\w+)/g)].map(([, name = '']) => name)
+  const runbooks = [...textOf('docs/runbooks.md').matchAll(/^### (\w+)$/gm)].map(([, name]) => name)
+  expect(runbooks.toSorted()).toEqual(alerts.toSorted())
+  const links = [...textOf('deploy/prometheus/rules.yml').matchAll(/runbook_url: \S+\/docs\/runbooks\.html#(\w+)/g)]
+  expect(links.map(([, anchor]) => anchor)).toEqual(alerts.map((name) => name.toLowerCase()))
+})
+
+test('chart, compose file and packages have the version of the package', () => {
+  const { version } = JSON.parse(textOf('package.json')) as { version: string }
+  expect(textOf('deploy/helm/Chart.yaml')).toContain(`\nversion: ${version}\nappVersion: "${version}"\n`)
+  const images = [...textOf('deploy/docker/compose.yaml').matchAll(/image: (\S+):(\S+)/g)]
+  expect(images.length).toBe(4)
+  for (const [, name, tag = ''] of images) {
+    if (name === 'penstock') expect(tag).toBe(version)
+    // An image without a version is another one tomorrow.
+    else expect(tag, name).toMatch(/^v?\d+\.\d+\.\d+$/)
+  }
+})
+
+test('the unit of systemd runs what the packages install', () => {
+  const unit = textOf('deploy/systemd/penstock.service')
+  const build = textOf('deploy/packages/build.sh')
+  expect(unit).toMatch(/^Type=notify$/m)
+  expect(unit).toMatch(/^NotifyAccess=all$/m)
+  expect(unit).toContain('ExecStart=/usr/bin/penstock start')
+  for (const file of ['penstock.service', 'sysusers.conf', 'tmpfiles.conf', 'penstock.env', 'sysctl.conf'])
+    expect(build).toContain(`deploy/systemd/${file}`)
 })

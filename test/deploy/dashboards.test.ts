@@ -1,0 +1,74 @@
+// Goal: the dashboards over the PostgreSQL data source of Grafana show data at the first look. Method: the statement of
+// each panel and variable runs over the wire protocol, with Grafana's macros replaced as Grafana replaces them, beside
+// the tables of `penstock demo`.
+
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { command, TestServer } from '../support/server.js'
+import { repositoryRoot } from '../support/source-tree.js'
+
+interface Dashboard {
+  readonly time: { readonly from: string; readonly to: string }
+  readonly templating: {
+    readonly list: readonly { readonly name: string; readonly type: string; readonly query: string }[]
+  }
+  readonly panels: readonly {
+    readonly title: string
+    readonly targets: readonly { readonly rawSql: string; readonly format: string }[]
+  }[]
+}
+
+const server = new TestServer(['memory.bytes=512m', 'query.threads=1'])
+let client: pg.Client
+
+beforeAll(async () => {
+  await server.start()
+  execFileSync(process.execPath, [command, 'demo', '--url', `http://${server.address('http')}`])
+  client = await server.connect()
+  // A line that cannot be stored is one of the things that the dashboards show.
+  expect((await server.write('sensors_seen value=1i')).status).toBe(204)
+  expect((await server.write('sensors_seen value="x"')).status).toBe(400)
+})
+
+afterAll(() => server.remove())
+
+/** `2026-03-02T00:00:00.000Z` as it is, `now-1h` and `now` from the clock. */
+function instant(text: string): string {
+  const [, count] = /^now(?:-(\d+)h)?$/.exec(text) ?? []
+  if (!text.startsWith('now')) return text
+  return new Date(Date.now() - Number(count ?? 0) * 3_600_000 + (count === undefined ? 60_000 : 0)).toISOString()
+}
+
+test.each(['rooms', 'activity'])('%s', async (name) => {
+  const text = readFileSync(join(repositoryRoot, `deploy/grafana/${name}.json`), 'utf8')
+  const { time, templating, panels } = JSON.parse(text) as Dashboard
+  const [from, to] = [instant(time.from), instant(time.to)]
+  const variables = new Map<string, string>()
+  for (const { name, type, query } of templating.list) {
+    if (type !== 'query') continue
+    const { rows } = await client.query({ text: query, rowMode: 'array' })
+    variables.set(name, rows.map(([value]) => `'${value}'`).join(','))
+  }
+  const empty: string[] = []
+  for (const { title, targets } of panels) {
+    for (const { rawSql, format } of targets) {
+      const sql = rawSql
+        .replace(/\$__timeFilter\(([^)]+)\)/g, `$1 BETWEEN '${from}' AND '${to}'`)
+        .replaceAll('$__interval', '30m')
+        .replace(/\$(\w+)/g, (whole, name: string) => variables.get(name) ?? whole)
+      const { rows, fields } = await client.query<Record<string, unknown>>(sql).catch((error: Error) => {
+        throw new Error(`${title}: ${error.message}\n${sql}`)
+      })
+      if (rows.length === 0) empty.push(title)
+      if (format === 'time_series') expect(fields[0]?.name, title).toBe('time')
+      const times = rows.map(({ time }) => Number(time))
+      expect(times, `${title}: Grafana wants time in ascending order`).toEqual(
+        format === 'time_series' ? times.toSorted((a, b) => a - b) : times,
+      )
+    }
+  }
+  expect(empty, 'panels without data').toEqual([])
+})
