@@ -5,7 +5,10 @@ import { readFileSync } from 'node:fs'
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander'
 import { launchAhead } from '../engine/threads/launch.js'
 import type { BackupFlags, CheckFlags } from './cli/cli-backup.js'
+import type { BenchFlags } from './cli/cli-bench.js'
+import type { ConfigFlags } from './cli/cli-config.js'
 import type { DemoFlags } from './cli/cli-demo.js'
+import type { DoctorFlags } from './cli/cli-doctor.js'
 import { type ExportFlags, exportFormats } from './cli/cli-export.js'
 import { type ImportFlags, importFormats } from './cli/cli-import.js'
 import type { RepairFlags } from './cli/cli-repair.js'
@@ -29,7 +32,7 @@ async function main(): Promise<void> {
   const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { readonly version: string }
   const program = new Command('penstock')
     .description('A time-series database server, and the tools around it.')
-    .version(version)
+    .option('-V, --version', 'print version, commit, Node.js and the formats on disk')
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'penstock: ')) })
     .showHelpAfterError('(see penstock help <command>)')
@@ -43,7 +46,15 @@ async function main(): Promise<void> {
   addRestore(program)
   addRepair(program)
   addUser(program)
+  addConfig(program)
+  addDoctor(program)
+  addBench(program)
   addCompletions(program)
+  if (['-V', '--version'].includes(process.argv[2] ?? '')) {
+    const { versionText } = await import('./cli/cli-version.js')
+    process.stdout.write(versionText(version, new URL('.', packageFile)))
+    return
+  }
   await program.parseAsync()
 }
 
@@ -146,7 +157,11 @@ function addSql(program: Command): void {
   remote(program, 'sql [statement]', 'run statements: given here, --file, standard input, or a prompt')
     .option('-e, --execute <statements>', 'the same as an argument')
     .option('--file <file>', 'file of statements to run')
-    .addOption(new Option('-f, --format <format>', 'output format').choices(sqlFormats).default('table'))
+    .option(
+      '-o, --output <file>',
+      'file for the results; its name chooses the format: .csv .json .md .html .parquet ..',
+    )
+    .addOption(new Option('-f, --format <format>', 'output format; default: table').choices(sqlFormats))
     .option('--limit <rows>', 'maximum number of rows, as n or skip,n; the server has a limit too: use export for more')
     .option('--timings', 'print timings to standard error')
     .addHelpText('after', exitHelp)
@@ -269,6 +284,63 @@ function addUser(program: Command): void {
     })
 }
 
+function addConfig(program: Command): void {
+  program
+    .command('config [name]')
+    .description('print the settings of a root with the place that sets each; name: only those that contain it')
+    .addOption(rootOption('-d, --dir <root>', 'root folder'))
+    .option('--set <key=value>', 'as for start; may be given several times', gather, [])
+    .option('--changed', 'only what differs from the defaults')
+    .option('--json', 'print the result as JSON')
+    .addHelpText(
+      'after',
+      `
+Shows what a start would use; secrets are hidden. A running server answers SHOW PARAMETERS.
+Exit status: 0 success, 1 a start would fail, 2 wrong usage.`,
+    )
+    .action(async (name: string | undefined, flags: ConfigFlags) => {
+      const { runConfig } = await import('./cli/cli-config.js')
+      runConfig(name, flags)
+    })
+}
+
+function addDoctor(program: Command): void {
+  program
+    .command('doctor')
+    .description('say what is wrong with this machine or a root folder, and what to do about it')
+    .addOption(rootOption('-d, --dir <root>', 'root folder; it need not exist yet'))
+    .option('--json', 'print the findings as JSON')
+    .addHelpText(
+      'after',
+      `
+Looks at Node.js, limits, memory, clock, file system, free space, speed of the disk, permissions, settings, ports and data.
+Run it as the user of the server. A server may be running.
+Exit status: 0 no problem, 1 problems, 2 wrong usage.`,
+    )
+    .action(async (flags: DoctorFlags) => {
+      const { runDoctor } = await import('./cli/cli-doctor.js')
+      await runDoctor(flags)
+    })
+}
+
+function addBench(program: Command): void {
+  const dir = new Option('-d, --dir <folder>', 'folder on the disk to measure; a folder in it is made and removed')
+  program
+    .command('bench')
+    .description('measure this machine for half a minute: disk, ingest, commits, queries')
+    .addOption(dir.argParser(namedFolder).default('.', 'the current folder'))
+    .option('--seconds <seconds>', 'time of the ingest', '5')
+    .option('--json', 'print the result as JSON')
+    .addHelpText(
+      'after',
+      '\nA server of its own is measured, over HTTP on this machine. Nothing else should run meanwhile.',
+    )
+    .action(async (flags: BenchFlags) => {
+      const { runBench } = await import('./cli/cli-bench.js')
+      await runBench(flags)
+    })
+}
+
 function addCompletions(program: Command): void {
   program
     .command('completions')
@@ -302,6 +374,14 @@ function statusOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : exitCodes.usage
   process.stderr.write(`penstock: ${error instanceof Error ? error.message : String(error)}\n`)
   return error instanceof ToolError ? error.exitCode : exitCodes.refused
+}
+
+/** Ends a tool silently when the reader of a pipe has enough: `penstock sql .. | head`. A server goes on. */
+for (const stream of process.argv[2] === 'start' ? [] : [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+    throw error
+  })
 }
 
 try {

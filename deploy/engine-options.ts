@@ -1,12 +1,12 @@
 // Derives the options of the engine from the settings and the machine.
 
-import { statfsSync } from 'node:fs'
-import { availableParallelism, totalmem } from 'node:os'
+import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { SharedClock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'
 import type { EngineHooks, EngineOptions } from '../engine/engine.js'
 import type { CopyDirectories } from '../pipeline/ingest.js'
+import { machineBytes, memoryBytes } from './settings/machine.js'
 import { configuredNames } from './settings/security.js'
 import {
   environmentName,
@@ -16,16 +16,6 @@ import {
   settingRow,
 } from './settings/settings.js'
 import { settingsTable } from './settings/settings-table.js'
-
-const MIB = 1024 ** 2
-const GIB = 1024 ** 3
-
-const memoryBytesMin = 512 * MIB
-const memoryBytesMax = 3.5 * GIB
-/** With less memory a quarter of it is used, else half. */
-const largeMachineBytes = 8 * GIB
-/** The unit of WebAssembly memory. */
-const pageBytes = 64 * 1024
 
 export interface EngineEnvironment {
   readonly root: string
@@ -84,20 +74,6 @@ function writerOptions(settings: Settings): EngineOptions['writer'] {
   }
 }
 
-/** Size of the shared memory: the setting, or a share of the machine's memory, in whole pages. */
-export function memoryBytes(setting: number, machine: number): number {
-  const share = machine < largeMachineBytes ? machine / 4 : machine / 2
-  const wanted = setting === 0 ? share : setting
-  const bounded = Math.min(Math.max(wanted, memoryBytesMin), memoryBytesMax)
-  return Math.floor(bounded / pageBytes) * pageBytes
-}
-
-/** Memory of the machine, or the container's limit. */
-function machineBytes(): number {
-  const constrained = process.constrainedMemory?.() ?? 0
-  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem()
-}
-
 const origins: Record<SettingOrigin, 'default' | 'conf' | 'env'> = {
   default: 'default',
   file: 'conf',
@@ -121,14 +97,4 @@ function parameters({ texts }: LoadedSettings<typeof settingsTable>): ReturnType
 
 function isSecret(name: string): boolean {
   return settingRow(settingsTable, name)?.type === 'secret'
-}
-
-/** Free bytes of the file system below which writes are refused: the setting, but at most a tenth of its size. */
-export function freeBytesMin(setting: number, root: string): number {
-  try {
-    const { blocks, bsize } = statfsSync(root)
-    return Math.min(setting, (blocks * bsize) / 10)
-  } catch {
-    return setting
-  }
 }

@@ -20,8 +20,8 @@ import {
 } from '../engine/engine.js'
 import { type Metric, reportedMetric } from '../gateways/common/metric.js'
 import type { RemoteFilesOptions } from '../pipeline/ingest.js'
-import { freeBytesMin } from './engine-options.js'
 import { openLake } from './lake.js'
+import { freeBytesMin } from './settings/machine.js'
 import { type Settings, SettingsError } from './settings/settings.js'
 
 export interface ServerStore {

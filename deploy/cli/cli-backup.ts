@@ -16,6 +16,7 @@ import {
 import { locateRoot } from '../root/root-folder.js'
 import { FolderInUse, isServed, lockRoot, type RootLock } from '../root/root-lock.js'
 import { type Client, exitCodes, openClient, refusalText, type ServerFlags, ToolError } from './http-client.js'
+import { openProgress } from './progress.js'
 
 export interface CheckFlags {
   readonly dir: string
@@ -50,13 +51,32 @@ async function lockUnlessServed(folder: string): Promise<RootLock | null> {
 }
 
 function checkBeside(directory: string, served: boolean, json: boolean | undefined): void {
-  let result = checkDatabase({ files: nodeFiles(), directory })
+  let result = checked(directory)
   // A running server creates and removes files: only what a second check also finds is damage.
-  if (served && result.findings.length > 0) result = again(result, checkDatabase({ files: nodeFiles(), directory }))
+  if (served && result.findings.length > 0) result = again(result, checked(directory))
   if (json === true)
     process.stdout.write(`${JSON.stringify({ status: result.findings.length === 0 ? 'OK' : 'damaged', ...result })}\n`)
   else reportCheck(result, served)
   if (result.findings.length > 0) throw new ToolError(`damage was found [findings=${result.findings.length}]`)
+}
+
+function checked(directory: string): CheckResult {
+  const progress = openProgress('check')
+  try {
+    return checkDatabase({ files: nodeFiles(), directory, progress: progress.set })
+  } finally {
+    progress.end()
+  }
+}
+
+/** Copies with the progress shown. */
+function copied(label: string, source: string, manifest: string, target: string): CopyResult {
+  const progress = openProgress(label)
+  try {
+    return copyDatabase({ files: nodeFiles(), source, manifest, target, progress: progress.set })
+  } finally {
+    progress.end()
+  }
 }
 
 function again(first: CheckResult, second: CheckResult): CheckResult {
@@ -105,13 +125,8 @@ export async function runBackup(target: string, flags: BackupFlags): Promise<voi
     try {
       if (snapshotNames(source) === before)
         throw new ToolError(`the server at ${flags.url} uses another folder than ${root}`)
-      const copied = copyDatabase({
-        files: nodeFiles(),
-        source,
-        manifest: `${source}/backup`,
-        target: join(resolve(target), 'db').replaceAll('\\', '/'),
-      })
-      reportCopy('backup', copied, flags.json)
+      const result = copied('backup', source, `${source}/backup`, join(resolve(target), 'db').replaceAll('\\', '/'))
+      reportCopy('backup', result, flags.json)
     } finally {
       await statement(client, 'CHECKPOINT RELEASE')
     }
@@ -150,14 +165,14 @@ function restoreTo(root: string, source: string, json: boolean | undefined): voi
   const unfinished = `${target}.restoring`
   rmSync(unfinished, { recursive: true, force: true })
   const files = nodeFiles()
-  const copied = copyDatabase({ files, source, manifest: `${source}/manifest`, target: unfinished })
-  const { findings } = checkDatabase({ files, directory: unfinished })
+  const result = copied('restore', source, `${source}/manifest`, unfinished)
+  const { findings } = checked(unfinished)
   const [finding] = findings
   if (finding !== undefined) throw new ToolError(`the backup is damaged: ${findingText(finding)}`)
   rmSync(target, { recursive: true, force: true })
   files.rename(unfinished, target)
   files.syncDirectory(root.replaceAll('\\', '/'))
-  reportCopy('restore', copied, json)
+  reportCopy('restore', result, json)
 }
 
 function reportCopy(what: string, result: CopyResult, json: boolean | undefined): void {

@@ -7,6 +7,7 @@ import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { crc32 } from 'node:zlib'
 import { exitCodes, openClient, type Reply, refusalText, type ServerFlags, ToolError } from './http-client.js'
+import { openProgress } from './progress.js'
 
 export interface ExportFlags extends ServerFlags {
   readonly output?: string
@@ -18,16 +19,24 @@ export interface ExportFlags extends ServerFlags {
   readonly timeout?: string
 }
 
-export const exportFormats = ['csv', 'parquet', 'ndjson'] as const
+export const exportFormats = ['csv', 'tsv', 'parquet', 'ndjson', 'jsonl', 'arrow'] as const
+type ExportFormat = (typeof exportFormats)[number]
+
+/** Parameters of /exp for each format. */
+const servedFormats: Readonly<Record<ExportFormat, Readonly<Record<string, string>>>> = {
+  csv: { fmt: 'csv' },
+  tsv: { fmt: 'csv', delimiter: '\t' },
+  parquet: { fmt: 'parquet' },
+  ndjson: { fmt: 'ndjson' },
+  jsonl: { fmt: 'ndjson' },
+  arrow: { fmt: 'arrow' },
+}
 
 export async function runExport(what: string, flags: ExportFlags): Promise<void> {
-  const format = flags.format ?? exportFormats.find((name) => flags.output?.endsWith(`.${name}`)) ?? 'csv'
-  if (!exportFormats.some((name) => name === format)) {
-    throw new ToolError(`--format is one of ${exportFormats.join(', ')}`, exitCodes.usage)
-  }
+  const format = formatOf(flags)
   const client = openClient(flags)
   try {
-    const query: Record<string, string> = { query: statementOf(what), fmt: format }
+    const query: Record<string, string> = { query: statementOf(what), ...servedFormats[format] }
     if (flags.limit !== undefined) query['limit'] = flags.limit
     if (flags.delimiter !== undefined) query['delimiter'] = flags.delimiter
     if (flags.header === false) query['nm'] = 'true'
@@ -44,6 +53,13 @@ export async function runExport(what: string, flags: ExportFlags): Promise<void>
   }
 }
 
+function formatOf({ format, output }: ExportFlags): ExportFormat {
+  if (format === undefined) return exportFormats.find((name) => output?.endsWith(`.${name}`)) ?? 'csv'
+  const known = exportFormats.find((name) => name === format)
+  if (known === undefined) throw new ToolError(`--format is one of ${exportFormats.join(', ')}`, exitCodes.usage)
+  return known
+}
+
 /** A bare name is a table. */
 function statementOf(what: string): string {
   const text = what.trim().replace(/;\s*$/, '')
@@ -56,9 +72,11 @@ function statementOf(what: string): string {
 /** Renames the file to its final name when it is complete. Returns the row count if the server reported it. */
 async function save(reply: Reply, output: string | undefined): Promise<string | null> {
   let checksum = 0
+  const progress = openProgress('export')
   const summing = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       checksum = crc32(chunk, checksum)
+      progress.add(chunk.length)
       done(null, chunk)
     },
   })
@@ -77,7 +95,11 @@ async function save(reply: Reply, output: string | undefined): Promise<string | 
   } catch (error) {
     if (partial !== null) await rm(partial, { force: true })
     if (error instanceof ToolError) throw error
+    // The reader of a pipe has enough: `penstock export .. | head`.
+    if (partial === null && error instanceof Error && 'code' in error && error.code === 'EPIPE') process.exit(0)
     throw new ToolError(`the export was interrupted: ${error instanceof Error ? error.message : String(error)}`)
+  } finally {
+    progress.end()
   }
 }
 

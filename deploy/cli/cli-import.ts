@@ -7,8 +7,10 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
+import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { type Client, exitCodes, openClient, refusalText, type ServerFlags, ToolError } from './http-client.js'
+import { openProgress, type Progress } from './progress.js'
 
 export interface ImportFlags extends ServerFlags {
   readonly format?: string
@@ -48,13 +50,14 @@ const endings: Readonly<Record<string, Format>> = {
 export async function runImport(given: string | undefined, flags: ImportFlags): Promise<void> {
   const file = flags.fromSqlite ?? given ?? '-'
   const format = flags.fromSqlite !== undefined ? 'sqlite' : formatOf(file, flags.format)
-  const source = await openSource(file)
+  const { source, progress } = await openSource(file)
   const client = openClient(flags)
   try {
     if (format === 'lines') await sendLines(client, source, flags)
     else if (format === 'sqlite') await sendDump(client, source, flags)
     else await sendCsv(client, source, file, flags)
   } finally {
+    progress.end()
     await client.close()
   }
 }
@@ -73,18 +76,41 @@ function formatOf(file: string, given: string | undefined): Format {
   return guessed
 }
 
-async function openSource(file: string): Promise<AsyncIterable<Buffer>> {
-  if (file === '-') return process.stdin
+interface Source {
+  readonly source: AsyncIterable<Buffer>
+  /** Counts bytes of the file, which are compressed ones if it is. */
+  readonly progress: Progress
+}
+
+async function openSource(file: string): Promise<Source> {
+  if (file === '-') {
+    const progress = openProgress('import')
+    return { source: counted(process.stdin, progress), progress }
+  }
+  const size = await sizeOf(file)
+  const progress = openProgress('import', { total: size })
+  const source = createReadStream(file, { highWaterMark: 1024 * 1024 })
+  if (!file.endsWith('.gz')) return { source: counted(source, progress), progress }
+  const gunzip = createGunzip({ chunkSize: 1024 * 1024 })
+  Readable.from(counted(source, progress))
+    .on('error', (error) => gunzip.destroy(error))
+    .pipe(gunzip)
+  return { source: gunzip, progress }
+}
+
+async function sizeOf(file: string): Promise<number> {
   try {
-    await stat(file)
+    return (await stat(file)).size
   } catch {
     throw new ToolError(`no such file: ${file}`, exitCodes.usage)
   }
-  const source = createReadStream(file, { highWaterMark: 1024 * 1024 })
-  if (!file.endsWith('.gz')) return source
-  const gunzip = createGunzip({ chunkSize: 1024 * 1024 })
-  source.on('error', (error) => gunzip.destroy(error))
-  return source.pipe(gunzip)
+}
+
+async function* counted(source: AsyncIterable<Buffer>, progress: Progress): AsyncGenerator<Buffer> {
+  for await (const chunk of source) {
+    yield chunk
+    progress.add(chunk.length)
+  }
 }
 
 async function sendCsv(client: Client, source: AsyncIterable<Buffer>, file: string, flags: ImportFlags): Promise<void> {

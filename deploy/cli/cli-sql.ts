@@ -1,20 +1,35 @@
 // Implements `penstock sql`: sends statements to a running server, from the command line, a file, standard input or a
 // prompt. A statement ends at a semicolon outside of quotes and comments.
 
-import { readFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { extname } from 'node:path'
+import { exportFormats, runExport } from './cli-export.js'
 import { type Client, exitCodes, openClient, ToolError } from './http-client.js'
 import { converse, ownTerminal } from './prompt.js'
-import { answerOf, checkFormat, type Format, isEmpty, type SqlFlags, splitStatements } from './sql-answer.js'
+import {
+  answerOf,
+  checkFormat,
+  errorPlace,
+  type Format,
+  formatOfFile,
+  isEmpty,
+  type SqlFlags,
+  splitStatements,
+} from './sql-answer.js'
 
 /** `statement` is one that the command line gives without an option. */
 export async function runSql(statement: string | undefined, flags: SqlFlags): Promise<void> {
   if (statement !== undefined && (flags.execute !== undefined || flags.file !== undefined))
     throw new ToolError('give one of a statement, --execute and --file', exitCodes.usage)
-  const format = checkFormat(flags.format ?? 'table')
+  const { output } = flags
+  const format = checkFormat(flags.format ?? (output === undefined ? 'table' : (formatOfFile(output) ?? 'table')))
   const client = openClient(flags)
   try {
     const given = statement ?? flags.execute
-    if (given !== undefined) await runAll(client, given, format, flags)
+    if (output !== undefined) {
+      const text = given ?? (flags.file === undefined ? await textOfInput() : readFileSync(flags.file, 'utf8'))
+      await runInto(client, output, text, format, flags)
+    } else if (given !== undefined) await runAll(client, given, format, flags)
     else if (flags.file !== undefined) await runAll(client, readFileSync(flags.file, 'utf8'), format, flags)
     else if (process.stdin.isTTY === true) await converse(client, format, flags, ownTerminal())
     else await runAll(client, await textOfInput(), format, flags)
@@ -30,16 +45,49 @@ async function textOfInput(): Promise<string> {
   return text
 }
 
+/** Writes results to a file. Formats that hold a whole result of any size come from the export, verified. */
+async function runInto(client: Client, file: string, text: string, format: Format, flags: SqlFlags): Promise<void> {
+  const ending = extname(file).slice(1).toLowerCase()
+  const exported = exportFormats.find((name) => name === (flags.format ?? ending))
+  const { statements, rest } = splitStatements(text)
+  const [only = '', ...others] = [...statements, rest].filter((statement) => !isEmpty(statement))
+  if (exported !== undefined && others.length === 0) {
+    const { limit, url, user, password, token, ca, insecure } = flags
+    const given = { limit, user, password, token, ca, insecure }
+    const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+    await runExport(only, { url, ...set, format: exported, output: file })
+    return
+  }
+  if (exported === 'parquet' || exported === 'arrow')
+    throw new ToolError(`a file of the format ${exported} holds the rows of one statement`, exitCodes.usage)
+  writeFileSync(file, '')
+  await runAll(client, text, format, flags, (answer) => appendFileSync(file, answer))
+}
+
 /** Stops at the first statement that fails. */
-async function runAll(client: Client, text: string, format: Format, flags: SqlFlags): Promise<void> {
+async function runAll(
+  client: Client,
+  text: string,
+  format: Format,
+  flags: SqlFlags,
+  write: (text: string) => unknown = (answer) => process.stdout.write(answer),
+): Promise<void> {
   const { statements, rest } = splitStatements(text)
   for (const statement of [...statements, rest]) {
-    if (!isEmpty(statement)) await runOne(client, statement, format, flags)
+    if (!isEmpty(statement)) await runOne(client, statement, format, flags, write)
   }
 }
 
-async function runOne(client: Client, statement: string, format: Format, flags: SqlFlags): Promise<void> {
-  const answer = await answerOf(client, statement, flags)
-  process.stdout.write(answer.render(format))
+async function runOne(
+  client: Client,
+  statement: string,
+  format: Format,
+  flags: SqlFlags,
+  write: (text: string) => unknown,
+): Promise<void> {
+  const answer = await answerOf(client, statement, flags).catch((error: unknown) => {
+    throw error instanceof ToolError ? error.at(errorPlace(error, statement)) : error
+  })
+  write(answer.render(format))
   process.stderr.write(answer.notes(format))
 }

@@ -80,6 +80,25 @@ export function markdownText({ columns = [], dataset = [] }: ExecResponse): stri
   return line(columns.map(({ name }) => cell(name))) + line(rule) + dataset.map((row) => line(row.map(cell))).join('')
 }
 
+/** A page of its own, which browsers show and spreadsheets open. */
+export function htmlText({ columns = [], dataset = [] }: ExecResponse): string {
+  const cells = (row: readonly unknown[]): string =>
+    row
+      .map((value, index) => {
+        const numeric = isNumeric(columns[index]?.type) ? ' class="n"' : ''
+        return `<td${numeric}>${escaped(plainText(value)).replace(/\r?\n/g, '<br>')}</td>`
+      })
+      .join('')
+  const head = columns.map(({ name }) => `<th>${escaped(name)}</th>`).join('')
+  const body = dataset.map((row) => `<tr>${cells(row)}</tr>\n`).join('')
+  const style = 'table{border-collapse:collapse}td,th{border:1px solid;padding:2px 6px}.n{text-align:right}'
+  return `<!doctype html>\n<meta charset="utf-8">\n<style>${style}</style>\n<table>\n<tr>${head}</tr>\n${body}</table>\n`
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
 /** A line for each value, for rows that are wider than a terminal. */
 export function verticalText(answer: ExecResponse): string {
   const { columns = [], dataset = [] } = answer

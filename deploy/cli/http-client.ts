@@ -30,6 +30,12 @@ export class ToolError extends Error {
     this.bare = place.bare
     this.hint = place.hint
   }
+
+  /** The same with the text of its place below the message. */
+  at(text: string): ToolError {
+    const { message, exitCode, position, bare, hint } = this
+    return text === '' ? this : new ToolError(`${message}\n${text.trimEnd()}`, exitCode, { position, bare, hint })
+  }
 }
 
 export const exitCodes = { refused: 1, usage: 2, unreachable: 3 } as const

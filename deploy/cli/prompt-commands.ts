@@ -111,7 +111,7 @@ const commands: readonly Command[] = [
   {
     names: ['o'],
     usage: '\\o [FILE]',
-    what: 'results go to a file; without one, to the terminal',
+    what: 'results go to a file, in the format of its name (.csv, .md ..); without one, to the terminal',
     run: (prompt, file) => {
       if (file !== '') writeText(file)
       prompt.state.outputFile = file === '' ? null : file

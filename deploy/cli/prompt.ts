@@ -17,6 +17,7 @@ import {
   answerOf,
   errorLines,
   type Format,
+  formatOfFile,
   isEmpty,
   type SqlFlags,
   splitStatements,
@@ -139,7 +140,8 @@ class Prompt implements PromptControls {
   }
 
   async #show(answer: Answer): Promise<void> {
-    const { format, expanded, outputFile } = this.state
+    const { expanded, outputFile } = this.state
+    const format = (outputFile === null ? undefined : formatOfFile(outputFile)) ?? this.state.format
     const columns = this.terminal.output.columns ?? 80
     const isTable = format === 'table'
     const isWide = (): boolean => widest(answer.render('table')) > columns

@@ -1,10 +1,12 @@
 // Executes one statement of `penstock sql`: sends it to the server, and renders the result in the requested format.
 
+import { extname } from 'node:path'
 import {
   csvText,
   cutText,
   doneText,
   type ExecResponse,
+  htmlText,
   jsonLinesText,
   markdownText,
   parseResponse,
@@ -18,11 +20,12 @@ export interface SqlFlags extends ServerFlags {
   readonly execute?: string
   readonly file?: string
   readonly format?: string
+  readonly output?: string
   readonly limit?: string
   readonly timings?: boolean
 }
 
-export const sqlFormats = ['table', 'vertical', 'csv', 'tsv', 'json', 'jsonl', 'markdown'] as const
+export const sqlFormats = ['table', 'vertical', 'csv', 'tsv', 'json', 'jsonl', 'markdown', 'html'] as const
 export type Format = (typeof sqlFormats)[number]
 
 /** How each format shows rows; null: the response as it came. */
@@ -34,6 +37,23 @@ const rowsText: Readonly<Record<Format, ((response: ExecResponse) => string) | n
   json: null,
   jsonl: jsonLinesText,
   markdown: markdownText,
+  html: htmlText,
+}
+
+const endings: Readonly<Record<string, Format>> = {
+  '.csv': 'csv',
+  '.tsv': 'tsv',
+  '.json': 'json',
+  '.jsonl': 'jsonl',
+  '.ndjson': 'jsonl',
+  '.md': 'markdown',
+  '.html': 'html',
+  '.txt': 'table',
+}
+
+/** The format that the name of a file asks for; undefined if it asks for none. */
+export function formatOfFile(file: string): Format | undefined {
+  return endings[extname(file).toLowerCase()]
 }
 
 export interface Answer {
@@ -95,14 +115,20 @@ function rendered(format: Format, text: string, response: ExecResponse): string 
 
 /** An error with the line that contains it, a caret below its place, and the suggestion of the server. */
 export function errorLines(error: ToolError, sql: string): string {
-  const { position, bare, hint } = error
-  if (position <= 0 || position > sql.length) return `error: ${error.message}\n`
+  const place = errorPlace(error, sql)
+  if (place === '') return `error: ${error.message}\n`
+  return `error: ${error.bare}\n${place}${error.hint === '' ? '' : `hint: ${error.hint}\n`}`
+}
+
+/** The line of a statement that contains an error, with a caret below its place; empty if the place is not known. */
+export function errorPlace({ position }: ToolError, sql: string): string {
+  if (position <= 0 || position > sql.length) return ''
   const begin = sql.lastIndexOf('\n', position - 1) + 1
   const end = sql.indexOf('\n', position)
   const line = sql.slice(begin, end < 0 ? sql.length : end)
   const head = `line ${sql.slice(0, begin).split('\n').length}: `
   const lead = sql.slice(begin, position).replace(/[^\t]/g, ' ')
-  return `error: ${bare}\n${head}${line}\n${' '.repeat(head.length)}${lead}^\n${hint === '' ? '' : `hint: ${hint}\n`}`
+  return `${head}${line}\n${' '.repeat(head.length)}${lead}^\n`
 }
 
 export function isEmpty(statement: string): boolean {

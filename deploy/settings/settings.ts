@@ -49,10 +49,17 @@ export interface SettingsSources {
 /** Source of a value, in order of increasing precedence. */
 export type SettingOrigin = 'default' | 'file' | 'environment' | 'command line'
 
+interface SettingText {
+  readonly text: string
+  readonly origin: SettingOrigin
+  /** ` [file=.., line=3]`; empty for a default. */
+  readonly place: string
+}
+
 export interface LoadedSettings<Table extends SettingsTable> {
   readonly values: SettingsOf<Table>
   /** Settings of families appear under their full names if they are set. */
-  readonly texts: Readonly<Record<keyof Table, { readonly text: string; readonly origin: SettingOrigin }>>
+  readonly texts: Readonly<Record<keyof Table, SettingText>>
   readonly warnings: readonly string[]
   /** Members of the families, by name. */
   readonly families: { readonly [Family in FamilyName]: ReadonlyMap<string, FamilySettings<Family>> }
@@ -73,9 +80,9 @@ export function loadSettings(sources: SettingsSources): LoadedSettings<typeof se
 /** Loads any table of settings; tests use their own. */
 export function loadTable<Table extends SettingsTable>(table: Table, sources: SettingsSources): LoadedSettings<Table> {
   const values: Record<string, SettingValue> = {}
-  const texts: Record<string, { text: string; origin: SettingOrigin }> = {}
+  const texts: Record<string, SettingText> = {}
   const members = new Map<string, { readonly member: Member; readonly values: Record<string, SettingValue> }>()
-  for (const [key, row] of Object.entries(table)) texts[key] = { text: row.initial, origin: 'default' }
+  for (const [key, row] of Object.entries(table)) texts[key] = { text: row.initial, origin: 'default', place: '' }
   Object.assign(values, defaultsOf(table))
   const { entries: fromEnvironment, warnings } = environmentEntries(table, sources.environment)
   const entries = [
@@ -90,7 +97,7 @@ export function loadTable<Table extends SettingsTable>(table: Table, sources: Se
     }
     const { key, row, value } = resolve(table, entry)
     const parsed = settingValue(row, { ...entry, value })
-    texts[key] = { text: value, origin: entry.origin }
+    texts[key] = { text: value, origin: entry.origin, place: entry.place }
     const member = memberOf(key)
     if (member === null) values[key] = parsed
     else {

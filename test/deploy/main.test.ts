@@ -2,9 +2,9 @@
 // closes everything in order.
 
 import { afterEach, expect, test } from 'vitest'
-import { memoryBytes } from '../../deploy/engine-options.js'
 import { type Server, startServer } from '../../deploy/main.js'
 import { LiveSettings } from '../../deploy/settings/live-settings.js'
+import { memoryBytes } from '../../deploy/settings/machine.js'
 import { loadSettings } from '../../deploy/settings/settings.js'
 import { silentLog } from '../../engine/base/log.js'
 import { type FakeEngine, fakeEngine } from '../support/fake-engine.js'

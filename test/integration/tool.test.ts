@@ -129,13 +129,45 @@ test('export verifies what it got, sql shows it', async () => {
 test('exit status: 1 refused, 2 usage, 3 unreachable', async () => {
   expect(await tool(['sql', '-e', 'select nope'])).toMatchObject({
     code: 1,
-    err: 'penstock: Invalid column: nope [position=7]\n',
+    err: 'penstock: Invalid column: nope [position=7]\nline 1: select nope\n               ^\n',
   })
   expect((await tool(['export', 'nowhere'])).err).toMatch(/^penstock: table does not exist \[table=nowhere\]/)
   expect((await tool(['sql', '--nope'])).code).toBe(2)
   expect((await tool(['import', 'no-such-file.csv'])).code).toBe(2)
   expect((await tool(['import', '-f', 'csv', '-'])).code).toBe(2)
   expect(await tool(['sql', '-e', 'select 1'], '', 'http://127.0.0.1:1')).toMatchObject({ code: 3 })
+})
+
+test('the name of a file chooses the format of its results', async () => {
+  const into = async (name: string, statement: string): Promise<string> => {
+    const path = join(folder, name)
+    expect((await tool(['sql', statement, '-o', path])).code).toBe(0)
+    return readFileSync(path, 'latin1')
+  }
+  // One statement is exported: with all rows.
+  expect((await into('all.csv', 'select x from long_sequence(20000)')).split('\n').length).toBe(20_002)
+  expect((await into('all.parquet', 'select x from long_sequence(20000)')).slice(0, 4)).toBe('PAR1')
+  expect(await into('all.tsv', "select 1 a, 'x' b")).toBe('"a"\t"b"\n1\tx\n'.replaceAll('\n', '\r\n'))
+  expect(await into('all.jsonl', 'select 1 a')).toBe('{"a":1}\n')
+  expect(await into('two.md', 'select 1 a; select 2 b')).toBe('| a |\n| ---: |\n| 1 |\n| b |\n| ---: |\n| 2 |\n')
+  expect(await into('page.html', "select '<b>' a, 2 b")).toContain('<tr><td>&#60;b&#62;</td><td class="n">2</td></tr>')
+  expect((await tool(['sql', 'select 1; select 2', '-o', join(folder, 'two.parquet')])).code).toBe(2)
+})
+
+test('a reader of a pipe that has enough ends the tool silently', async () => {
+  for (const args of [
+    `sql -f csv 'select x from long_sequence(10000)'`,
+    `export 'select x from long_sequence(1000000)'`,
+  ]) {
+    const line = `"${process.execPath}" "${join(repositoryRoot, 'dist/deploy/cli.js')}" ${args}`
+    const child = spawn('bash', ['-c', `set -o pipefail; ${line} | head -1`], {
+      env: { ...process.env, PENSTOCK_URL: `http://${server.address('http')}` },
+    })
+    let err = ''
+    child.stderr.on('data', (chunk) => (err += chunk))
+    expect(await new Promise((resolve) => child.on('close', resolve)), args).toBe(0)
+    expect(err).toBe('')
+  }
 })
 
 test('statements show every digit, say how many rows they changed, and whether there are more', async () => {

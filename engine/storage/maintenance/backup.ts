@@ -10,11 +10,10 @@
 import { CorruptionError, FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
 import { readManifest, replaceManifest } from '../manifest/manifest.js'
-import type { ManifestTable } from '../manifest/manifest-format.js'
 import { dictionaryFilePath } from '../memtable/dictionary-file.js'
 import { SyncGroup } from '../part/sync-group.js'
 import { type DetachedPart, isRemoteOnly, localFileOf, type PartDescriptor } from '../schema/schema.js'
-import { checkPart } from './check.js'
+import { checkPart, localBytes, partsOf } from './check.js'
 
 const chunkBytes = 4 * 1024 * 1024
 
@@ -26,6 +25,8 @@ export interface CopyOptions {
   readonly manifest: string
   /** The database directory to copy to; created if missing. */
   readonly target: string
+  /** Called before each part, copied or there already, with the bytes of all parts. */
+  readonly progress?: (doneBytes: number, totalBytes: number) => void
 }
 
 export interface CopyResult {
@@ -46,6 +47,8 @@ export function copyDatabase(options: CopyOptions): CopyResult {
   files.makeDirectory(`${target}/manifest`)
   files.makeDirectory(`${target}/symbols`)
   const named = new Set<string>()
+  const totalBytes = [...state.tables.values()].flatMap(partsOf).reduce((sum, part) => sum + localBytes(part), 0)
+  let doneBytes = 0
   try {
     for (const [tableId, table] of state.tables) {
       for (const part of partsOf(table)) {
@@ -54,6 +57,8 @@ export function copyDatabase(options: CopyOptions): CopyResult {
         named.add(file)
         totals.parts++
         totals.rows += part.rows
+        doneBytes += localBytes(part)
+        options.progress?.(doneBytes, totalBytes)
         if (isThere(files, `${target}/${file}`, bytes)) continue
         copyPart(options, group, tableId, part)
         totals.copiedParts++
@@ -74,10 +79,6 @@ export function copyDatabase(options: CopyOptions): CopyResult {
   replaceManifest(files, `${target}/manifest`, state)
   totals.removedParts = prune(files, target, named)
   return totals
-}
-
-function partsOf(table: ManifestTable): (PartDescriptor | DetachedPart)[] {
-  return [...table.parts, ...(table.schema.detached ?? [])]
 }
 
 function isThere(files: Files, path: string, bytes: number): boolean {

@@ -52,8 +52,8 @@ export interface CheckResult {
 export interface CheckOptions {
   readonly files: Files
   readonly directory: string
-  /** Called with the name of each table before its parts are read. */
-  readonly progress?: (table: string) => void
+  /** Called after each part, with the bytes of all parts. */
+  readonly progress?: (doneBytes: number, totalBytes: number) => void
 }
 
 /** Verifies one part. */
@@ -74,14 +74,29 @@ export function checkDatabase({ files, directory, progress }: CheckOptions): Che
   const marks = check.attempt(highWaterName, () => readMarks(files, directory))
   const manifest = check.manifest(marks)
   const tables: ReadonlyMap<number, ManifestTable> = manifest?.tables ?? new Map()
+  const totalBytes = [...tables.values()].flatMap(partsOf).reduce((sum, part) => sum + localBytes(part), 0)
+  let doneBytes = 0
   for (const [tableId, table] of tables) {
-    progress?.(table.schema.name)
-    for (const part of [...table.parts, ...(table.schema.detached ?? [])]) check.part(tableId, part)
+    for (const part of partsOf(table)) {
+      check.part(tableId, part)
+      doneBytes += localBytes(part)
+      progress?.(doneBytes, totalBytes)
+    }
     for (const [columnId, count] of table.dictionaries) check.dictionary(tableId, columnId, count)
   }
   check.attempt('users.pus', () => readUsers(files, directory, manifest?.usersExist === true))
   check.log({ marks, trimmedLsn: manifest?.trimmedLsn })
   return { tables: tables.size, ...check.totals, findings: check.findings }
+}
+
+/** All parts of a table, also of detached partitions. */
+export function partsOf(table: ManifestTable): (PartDescriptor | DetachedPart)[] {
+  return [...table.parts, ...(table.schema.detached ?? [])]
+}
+
+/** Of a part that is only in the object store little is on the disk. */
+export function localBytes(part: PartDescriptor | DetachedPart): number {
+  return isRemoteOnly(part) ? 0 : part.bytes
 }
 
 class Check {

@@ -96,7 +96,7 @@ const blockBytes = 4096
  * and parts. This server reads all versions.
  */
 export const formats = { oldest: 1, plain: 2, materializedViews: 3, remoteParts: 4, removedRows: 5 } as const
-const newestFormat = formats.removedRows
+export const newestFormat = formats.removedRows
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */

@@ -34,7 +34,7 @@ const pageBytes = 56
 const pageBytesBefore = 48
 const indexTailBytes = 16
 const parquetTailBytes = 8
-const partFormat = 2
+export const partFormat = 2
 
 /** A run of i32 in the file: for each entry of a SYMBOL column's dictionary page the id in the table's dictionary. */
 export interface SymbolRun {

@@ -59,7 +59,7 @@ test.each(rows)('%s', (key, row) => {
   expect(settings.reload()).toBe(true)
   const after = settings.current.texts[key as keyof typeof settingsTable]
   if (row.reload === true) {
-    expect(after).toEqual({ text: value, origin: 'file' })
+    expect(after).toMatchObject({ text: value, origin: 'file' })
     expect(heard.length).toBe(1)
   } else {
     expect(after.text).toBe(before)
