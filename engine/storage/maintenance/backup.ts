@@ -7,6 +7,7 @@
 //
 // Of parts that are only in the object store the sidecars are copied: the copy names the same objects.
 
+import { assert } from '../../base/assert.js'
 import { CorruptionError, FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
 import { readManifest, replaceManifest } from '../manifest/manifest.js'
@@ -76,6 +77,7 @@ export function copyDatabase(options: CopyOptions): CopyResult {
   } finally {
     group.close()
   }
+  assert(doneBytes === totalBytes, 'F3: parts keep their sizes while they are copied')
   replaceManifest(files, `${target}/manifest`, state)
   totals.removedParts = prune(files, target, named)
   return totals
