@@ -208,6 +208,22 @@ test.each(pruned)('files are skipped by their bounds: %s %s %s %s', async (type,
   expect(await failure("select count() from iceberg('t')")).toContain('missing.parquet')
 })
 
+test('EXPLAIN tells how many files are left', async () => {
+  for (const first of [0, 100]) putData(folder, `data/${first}.parquet`, [column('id', 1, 1, numbers(10, first))])
+  const bounds = (first: number) => ({ 1: [intBound(first), intBound(first + 9)] as const })
+  table({
+    files: [
+      { name: 'data/0.parquet', rows: 10, bounds: bounds(0) },
+      { name: 'data/100.parquet', rows: 10, bounds: bounds(100) },
+    ],
+  })
+  const sql = "select count() from iceberg('t') where id > 9"
+  expect(JSON.stringify(await rows(`explain ${sql}`))).toContain('iceberg files: 1 columns: [id]')
+  expect(JSON.stringify(await rows(`explain analyze ${sql}`))).toContain('iceberg files: 1 columns: [id]')
+  expect(JSON.stringify(await rows("explain select id from iceberg('t')"))).toContain('iceberg files: 2 columns: [id]')
+  expect(await rows(`${sql} union all select max(id) from iceberg('t')`)).toEqual([[10], [109]])
+})
+
 test.each([
   ['year', 54, 53, 54, 54, "'2024-06-01'"],
   ['month', 653, 652, 653, 653, "'2024-06-01'"],

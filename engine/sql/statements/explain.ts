@@ -7,8 +7,9 @@ import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'
 import { plainRelation } from '../bind/query.js'
 import { tableOf } from '../bind/show.js'
+import { withFiles } from '../plan/foreign-files.js'
 import type { Query } from '../plan/plan.js'
-import { type BindContext, describing, trialOf } from '../scope/bind-context.js'
+import { type BindContext, describing, isDescribed, trialOf } from '../scope/bind-context.js'
 import type { Explained, PlannedStatement } from './planned.js'
 import { planRelation } from './query-statement.js'
 
@@ -27,7 +28,9 @@ export function planExplain(
   if (analyze && (query === null || lines.length > 0))
     throw new SqlError('EXPLAIN ANALYZE supports only queries', statement.position)
   const tableNames = context.tables.map(({ schema }) => schema.name)
-  const explained: Explained = { query, tableNames, analyze, asJson: format === 'json', heading: lines }
+  // Other plans of described statements are not carried out, and need no files.
+  const ready = query === null || isDescribed(context) ? query : withFiles(query)
+  const explained: Explained = { query: ready, tableNames, analyze, asJson: format === 'json', heading: lines }
   context.cacheable = false
   return planRelation(plainRelation({ kind: 'values', columns: explainColumns, rows: [] }), context, explained)
 }
