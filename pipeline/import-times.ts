@@ -1,4 +1,4 @@
-// Chooses the designated timestamp of an import and determines how its values are parsed.
+// Chooses the designated timestamp (the table's time column) of a CSV import and determines how its values are parsed.
 
 import {
   type CsvColumn,

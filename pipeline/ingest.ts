@@ -1,5 +1,5 @@
-// Entry point of ingestion: stores line protocol from a stream or a request body, and QWP messages; used by gateways
-// and connectors.
+// Entry point of ingestion: stores line protocol from a stream or a request body, and messages of QWP (columnar
+// protocol over WebSocket); used by gateways and connectors.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Readable } from 'node:stream'

@@ -3,8 +3,8 @@
 //   append ──> block ──┬──> direct I/O, at most `directMax` blocks at a time
 //                      └──> page cache: while that many are in flight, and where direct I/O is not supported
 //
-// Writing gigabytes through the page cache costs more than decoding them and delays all other writers, including
-// those of parts. Direct I/O costs almost no CPU; if the disk cannot keep up, the page cache absorbs the rest.
+// Writing gigabytes through the page cache costs more than decoding them and delays all other writers, including those
+// of Parquet files. Direct I/O costs almost no CPU; if the disk cannot keep up, the page cache absorbs the rest.
 //
 // Invariants:
 //   1. Blocks start at multiples of their size, in the file and in memory, as direct I/O requires.

@@ -1,5 +1,6 @@
-// Maps the values of a record to columns of a row: decides which are symbols, doubles or timestamps, and which one is
-// the designated timestamp. Format readers identify each value by its path, whose parts are joined with `_`.
+// Maps the values of a record to columns of a row: decides which are symbols (dictionary-encoded strings), doubles or
+// timestamps, and which one is the designated timestamp (the table's time column). Format readers identify each value
+// by its path, whose parts are joined with `_`.
 import { BadRecordError } from './bad-record.js'
 import type { LineText } from './line-text.js'
 import type { MappingOptions } from './options.js'

@@ -5,8 +5,8 @@
 //
 //   INPUT BLOCK   headroom for the start of a record | the bytes of the file | padding
 //
-// Strings stay in the input, so a memtable owns the blocks that contain them. Symbols get codes local to the file; the
-// table's codes replace them when the memtable is flushed (storage/jobs/stage.ts).
+// Strings stay in the input, so a memtable owns the blocks that contain them. Symbols (dictionary-encoded strings) get
+// codes local to the file; the table's codes replace them when the memtable is flushed (storage/jobs/stage.ts).
 
 import { assert, nonNull } from '../base/assert.js'
 import { ResourceError, RowError } from '../base/errors.js'

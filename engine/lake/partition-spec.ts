@@ -1,6 +1,6 @@
 // Partition spec and sort order of an Iceberg table. Partitions by hour, day, month and year become Iceberg's
-// transforms of the designated timestamp. Iceberg has no transform for weeks, so a table with weekly partitions is
-// unpartitioned there, like one with PARTITION BY NONE; readers skip its files by column bounds.
+// transforms of the designated timestamp (the table's time column). Iceberg has no transform for weeks, so a table with
+// weekly partitions is unpartitioned there, like one with PARTITION BY NONE; readers skip its files by column bounds.
 
 import type { PartitionUnit, TableSchema } from '../storage/schema/schema.js'
 import { fieldIdOf } from './lake-columns.js'

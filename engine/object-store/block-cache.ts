@@ -1,6 +1,6 @@
-// The local copies of remote parts (parts of tables whose rows are only in the object store): a folder of blocks, each
-// a file with a fixed range of one object. Runs on the object store's thread, the only one that adds and removes
-// blocks; other threads look whether a block is there, and read it (storage/part/remote-blocks.ts).
+// The local copies of remote parts (Parquet files of tables whose rows are only in the object store): a folder of
+// blocks, each a file with a fixed range of one object. Runs on the object store's thread, the only one that adds and
+// removes blocks; other threads look whether a block is there, and read it (storage/part/remote-blocks.ts).
 //
 // Adjacent blocks are fetched by one request. If the folder exceeds its limit, the least recently used blocks are
 // removed, first those that an earlier process has left. Blocks that were requested or read a moment ago are never

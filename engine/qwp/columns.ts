@@ -1,6 +1,7 @@
-// Stores the columns of a QWP table block in a chunk of uncommitted rows. A column whose values on the wire have the
-// layout of the column in memory is copied; others are converted value by value (convert.ts). Strings are not copied:
-// their entries are addresses and lengths in the message.
+// Stores the columns of a table block, the rows for one table in a message of QWP (columnar protocol over WebSocket),
+// in a chunk of uncommitted rows. A column whose values on the wire have the layout of the column in memory is copied;
+// others are converted value by value (convert.ts). Strings are not copied: their entries are addresses and lengths in
+// the message.
 
 import { assert } from '../base/assert.js'
 import { NetworkError } from '../base/errors.js'

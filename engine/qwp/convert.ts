@@ -1,6 +1,6 @@
-// Converts one value of a QWP column for a table column of another type. The conversions that line protocol has are the
-// same here; types that line protocol lacks (geohashes, decimals, ...) have their own. Returns what is wrong with a
-// value that does not fit.
+// Converts one value that was sent by QWP (columnar protocol over WebSocket) for a table column of another type. The
+// conversions that line protocol has are the same here; types that line protocol lacks (geohashes, decimals, ...) have
+// their own. Returns what is wrong with a value that does not fit.
 
 import { int64Max, int64Min } from '../base/int64.js'
 import { convertValue } from '../lines/convert.js'

@@ -1,6 +1,6 @@
-// Decodes QWP messages into staged batches, the uncommitted rows of each table in columns. A request is one message, or
-// several that are committed together. It is normally stored as a whole or not at all; a request may ask that rows with
-// bad values are skipped and the others stored.
+// Decodes messages of QWP (columnar protocol over WebSocket) into staged batches, the uncommitted rows of each table in
+// columns. A request is one message, or several that are committed together. It is normally stored as a whole or not at
+// all; a request may ask that rows with bad values are skipped and the others stored.
 //
 // A rejected request leaves its symbols, in the connection's dictionary and in those of the columns, and nothing else.
 

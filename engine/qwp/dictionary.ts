@@ -1,6 +1,6 @@
-// The symbol dictionaries of QWP connections. A connection sends each symbol string once, numbered from 0, and then
-// only the number. The writer keeps the strings until the connection ends and, for each SYMBOL column, a cache from the
-// connection's numbers to the ids in the column's dictionary.
+// The symbol dictionaries of QWP connections (columnar protocol over WebSocket). A connection sends each string of
+// SYMBOL columns once, numbered from 0, and then only the number. The writer keeps the strings until the connection
+// ends and, for each SYMBOL column, a cache from the connection's numbers to the ids in the column's dictionary.
 //
 // Strings stay when the message that contained them is rejected, because the client will not send them again. A client
 // that starts over on the connection may send a number again, with another string.

@@ -1,6 +1,6 @@
-// Finds the table and columns that a QWP table block is stored in, and creates those that do not exist. The whole block
-// is checked first, so that nothing is created for a block that is rejected. Returns the table and its column for each
-// column of the block.
+// Finds the table and columns for a table block, the rows for one table in a message of QWP (columnar protocol over
+// WebSocket), and creates those that do not exist. The whole block is checked first, so that nothing is created for a
+// block that is rejected. Returns the table and its column for each column of the block.
 
 import { NetworkError, RowError } from '../base/errors.js'
 import { decimalDigitsMax } from '../base/limits.js'

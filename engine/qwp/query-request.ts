@@ -1,5 +1,5 @@
-// Reads the messages that clients of QWP's query endpoint send. They have no header: a kind, and its fields,
-// little-endian.
+// Reads the messages by which clients query over QWP (columnar protocol over WebSocket). They have no header: a kind,
+// and its fields, little-endian.
 //
 //   query    0x10 | request i64 | bytes varint | SQL | credit varint (bytes; 0: no limit) | binds varint
 //            | (type u8 | values of one row) * binds | [flags varint | [timeout varint (ms), with flag 0x02]]

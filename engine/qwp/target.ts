@@ -1,5 +1,5 @@
-// The uncommitted rows of one table in the current QWP request: one chunk of columns in shared memory for each table
-// block of the message.
+// The uncommitted rows of one table in the current request of QWP (columnar protocol over WebSocket): one chunk of
+// columns in shared memory for each table block of the message.
 //
 // It owns the chunks and the memory of strings, and reuses both for the next request until memory is short.
 

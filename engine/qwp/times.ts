@@ -1,5 +1,6 @@
-// The designated timestamps of a QWP table block: gives the server's time to rows without one, reports rows whose
-// timestamp is NULL or before 1970, and records in the chunk its minimum and maximum and whether they are sorted.
+// The designated timestamps (the table's time column) of the rows in a message of QWP (columnar protocol over
+// WebSocket): gives the server's time to rows without one, reports rows whose timestamp is NULL or before 1970, and
+// records in the chunk its minimum and maximum and whether they are sorted.
 
 import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

@@ -1,6 +1,7 @@
-// Executes INSERT .. ON CONFLICT DO NOTHING for a table with DEDUP UPSERT KEYS. It collects the rows to insert, runs a
-// query that drops those whose keys are in the table, and inserts the rest. If two sessions insert the same key
-// concurrently, both may find it missing; the table then contains the later row, as after any other INSERT.
+// Executes INSERT .. ON CONFLICT DO NOTHING for a table with DEDUP UPSERT KEYS, in which a row replaces the stored row
+// with equal keys. It collects the rows to insert, runs a query that drops those whose keys are in the table, and
+// inserts the rest. If two sessions insert the same key concurrently, both may find it missing; the table then contains
+// the later row, as after any other INSERT.
 
 import { ResourceError, SqlError } from '../base/errors.js'
 import type { AppenderColumn } from '../pg/column-appender.js'

@@ -1,5 +1,6 @@
 // Creates the executor of small queries on the main thread (exec/run/inline-executor.ts) with its WebAssembly kernels
-// and its access to parts. That access reads only cached pages, since the main thread must not wait for a disk.
+// and its access to parts (Parquet files). That access reads only cached pages, since the main thread must not wait for
+// a disk.
 
 import type { Clock } from '../base/clock.js'
 import { nodeFiles } from '../base/files.js'

@@ -1,14 +1,14 @@
-// Executes storage policies, by which old partitions move to object storage: uploads the parts of partitions that are
-// old enough, and has the writer record each uploaded part. When they are older still, it writes the sidecars of
-// uploaded parts, and has the writer drop their local files. It runs on the main thread, which only decides; another
-// thread reads, sends and writes the files.
+// Executes storage policies, by which old partitions move to object storage: uploads the parts (Parquet files) of
+// partitions that are old enough, and has the writer record each uploaded part. When partitions are older still, it
+// writes a sidecar for each uploaded part (a local file with the part's metadata), and has the writer drop the part's
+// local file. It runs on the main thread, which only decides; another thread reads, sends and writes the files.
 //
 //   key    <root id>/<table id>/<partition>/<part id>-<random>.parquet, relative to the prefix of the store
 //
 // Invariants:
 //   1. A key is random, and an object is written only if its key does not exist: no object is ever overwritten.
 //   2. A part is recorded as uploaded only after size and checksum of its object were read back.
-//   3. The table version that contains the part is marked as in use meanwhile, so its file is not deleted.
+//   3. The table version that contains the part is marked as in use during the upload, so its file is not deleted.
 //   4. Before a local file is dropped, size and checksum of its object are read once more, and the checksum of the file
 //      is compared with it; and its sidecar is durable (storage/part/sidecar.ts).
 //

@@ -1,4 +1,4 @@
-// Encodes the server's messages of QWP's query endpoint, little-endian.
+// Encodes the server's messages to clients that query over QWP (columnar protocol over WebSocket), little-endian.
 //
 //   message      magic "QWP1" | version u8 (1) | flags u8 | table count u16 | payload bytes u32 | payload
 //   server info  0x18 | role u8 (0: alone) | epoch u64 | capabilities u32 | clock i64 (ns) | cluster: bytes u16, name

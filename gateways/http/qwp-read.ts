@@ -1,6 +1,6 @@
-// Handles queries by QWP: GET /read/v1 is upgraded to a WebSocket connection. The client sends statements and gets the
-// results as batches of columns, encoded by the query threads. engine/qwp/query-request.ts describes the client's
-// messages, qwp-read-frames.ts the server's.
+// Handles queries by QWP, the columnar protocol over WebSocket: GET /read/v1 is upgraded to a WebSocket connection. The
+// client sends statements and gets the results as batches of columns, encoded by the query threads.
+// engine/qwp/query-request.ts describes the client's messages, qwp-read-frames.ts the server's.
 //
 //   request    X-QWP-Max-Version       the client's highest version; 1 without it
 //              X-QWP-Client-Id         the client's name, shown in sys.connections

@@ -1,5 +1,5 @@
-// Runs one statement of a QWP query connection and sends its outcome: batches of rows and an end message, a done
-// message, or an error.
+// Runs one statement that a client has sent by QWP (columnar protocol over WebSocket), and sends its outcome: batches
+// of rows and an end message, a done message, or an error.
 //
 // A batch is sent when the client has granted credit, and the next block is requested from the engine when the socket
 // has taken the last one. So for a client that grants no credit or does not read, the server holds at most one

@@ -1,15 +1,15 @@
-// Handles ingestion by QWP: GET /write/v4 and /api/v4/write are upgraded to a WebSocket connection. Each message
-// carries rows, column by column, and gets a response. engine/qwp/message.ts describes the messages, qwp-frames.ts the
-// responses.
+// Handles ingestion by QWP, the columnar protocol over WebSocket: GET /write/v4 and /api/v4/write are upgraded to a
+// WebSocket connection. Each message carries rows, column by column, and gets a response. engine/qwp/message.ts
+// describes the messages, qwp-frames.ts the responses.
 //
 //   request    X-QWP-Max-Version          the client's highest version; 1 without it
 //              X-QWP-Client-Id            the client's name, shown in sys.connections
 //              X-QWP-Request-Durable-Ack  true: tell when rows are durable
 //   response   X-QWP-Version: 1 | X-QWP-Max-Batch-Size: bytes of a message | [X-QWP-Durable-Ack: enabled]
 //
-// A message is accepted when its rows are as durable as the commit mode of the server promises. In the mode `sync`
-// they are then on disk, so a requested durable acknowledgement is sent at once; in other modes it is not available,
-// and the response lacks X-QWP-Durable-Ack.
+// A message is accepted when its rows are as durable as the commit mode of the server promises. In the mode `sync` they
+// are then on disk, so a requested durable acknowledgement is sent at once; in other modes it is not available, and the
+// response lacks X-QWP-Durable-Ack.
 //
 // Close codes: 1001 the server shuts down, or has refused writes for too long (the client sends again what was not
 // accepted); 1003 the client sent text; 1008 the user has lost the right to write, or the client does not read the

@@ -1,6 +1,6 @@
-// Measures small queries from many clients at once: over HTTP, and over the PostgreSQL protocol as simple queries and as
-// prepared statements, with 1, 16 and 64 connections. Load generator and servers share the machine, so the server's
-// processor time a request (all threads) stands beside every rate. Servers take turns, and the last lines are medians.
+// Benchmark of small queries from many clients at once: over HTTP, and over the PostgreSQL protocol as simple queries
+// and as prepared statements, with 1, 16 and 64 connections. Load generator and servers share the machine, so each rate
+// is printed with the server's processor time per request. Servers take turns, and the last lines are medians.
 
 import type { ClientLoad, ClientMeasurement } from './client-load.js'
 import type { Peer } from './peers.js'

@@ -1,6 +1,6 @@
-// HTTP exports, imports and query responses, ours compared with QuestDB and DuckDB on the same rows. Responses are read
-// by a raw socket that discards them; DuckDB works in this process, with files. Reports rows per second of wall time,
-// and of processor time.
+// Benchmark of HTTP exports, imports and query responses, ours compared with QuestDB and DuckDB on the same rows.
+// Responses are read by a raw socket that discards them; DuckDB works in this process, with files. Reports rows per
+// second of wall time and of processor time.
 
 import { once } from 'node:events'
 import { createReadStream, mkdtempSync, rmSync, statSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Measures latencies: from sending a line to seeing its row, of small queries over a persistent connection, and of a
-// server start.
+// Benchmark of latencies: from sending a line to a query that returns its row, of small queries over a persistent
+// connection, and of a server start.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,5 +1,5 @@
-// Measures sustained line-protocol ingestion: rows per second until a count sees every row, processor seconds per
-// million rows, and maximal RSS.
+// Benchmark of sustained line-protocol ingestion: rows per second until a count returns every row, processor seconds
+// per million rows, and maximal resident memory.
 
 import type { SenderOptions } from './line-sender.js'
 import type { RowOrder, Shape } from './line-template.js'

@@ -1,5 +1,6 @@
-// Measures why the server does not use the npm package sqlite-parser for SQL: counts the statements of our dialect
-// that it rejects, and compares its speed with our parser's. Uses the recorded statements of the parser's tests.
+// Benchmark that shows why the server does not parse SQL with the npm package sqlite-parser: counts the statements of
+// our dialect that the package rejects, and compares its speed with our parser's. Uses the recorded statements of the
+// parser's tests.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,6 +1,6 @@
-// Measures the PostgreSQL wire protocol, ours compared with QuestDB and PostgreSQL: rows in by every method of
-// clients, rows out, and small queries. Reports rows per second of wall time, until a count sees every row, and of the
-// server's processor time.
+// Benchmark of the PostgreSQL wire protocol, ours compared with QuestDB and PostgreSQL: rows in by every method of
+// clients, rows out, and small queries. Reports rows per second of wall time, until a count returns every row, and of
+// the server's processor time.
 //
 // Our server and QuestDB run twice: with each transaction synced before it is acknowledged (the default of ours and
 // PostgreSQL), and without (the default of QuestDB); `unsynced` is ours, `synced questdb` is theirs. Read-only work is

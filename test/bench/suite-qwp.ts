@@ -1,6 +1,6 @@
-// Measures QWP: rows in, as frames that were encoded before the clock starts, and rows out, beside the same rows by line
-// protocol over TCP and as an Arrow stream of /exp. Reports rows per second and the server's processor time a row. The
-// client counts bytes and does not decode them, so it is no bottleneck. The suite pg has the PostgreSQL wire protocol.
+// Benchmark of QWP (columnar protocol over WebSocket): rows in, as messages that were encoded before the clock starts,
+// and rows out, beside the same rows by line protocol over TCP and as an Arrow stream of /exp. Reports rows per second
+// and the server's processor time per row. The client counts bytes and does not decode them, so it is no bottleneck.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,6 +1,6 @@
-// Operators whose state outgrows the memory of queries and spills to temporary files, beside the same operators with a
-// state that fits. Reports the median milliseconds of both and their ratio. The server's memory decides what fits: start
-// with `--set memory.bytes=512m`.
+// Benchmark of operators whose state outgrows the memory of queries and spills to temporary files, beside the same
+// operators with a state that fits. Reports the median milliseconds of both and their ratio. The server's memory
+// decides what fits: start with `--set memory.bytes=512m`.
 
 import type { Peer } from './peers.js'
 import { exec, medianTime, queryClient } from './suite-scan.js'

@@ -2,9 +2,10 @@
 // and checks that every thread has the new time within a second, and that durations are not affected.
 //
 // Method: the server starts ten years in the past, like a machine without a clock battery. Then the clock is corrected,
-// set back by an hour, and corrected again. Each time: now() and systimestamp(), in inline queries and on query
-// threads, and the timestamps of rows without one in every protocol, have the new time; a statement has one now() for
-// all its rows; the change is in the log; a deadline of two seconds still takes two seconds.
+// set back by an hour, and corrected again. After each change: now() and systimestamp(), in queries on the main thread
+// and on query threads, and the timestamps that the server gives to rows without one in every protocol, have the new
+// time; a statement has one now() for all its rows; the log reports the change; a deadline of two seconds still takes
+// two seconds.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,12 +1,12 @@
 // `node dist/test/crash/disk-full.js [--directory d] [--mib n] [--seconds n] [--floor size]`: fills the disk under a
-// server that receives rows by every path, then frees it. Without --directory it mounts a tmpfs of that size, which
+// server that receives rows by every protocol, then frees it. Without --directory it mounts a tmpfs of that size, which
 // requires root; a directory must be on a file system of about that size.
 //
 // Method: clients write numbered batches over HTTP lines, TCP lines, INSERT, CSV import and the PostgreSQL protocol.
-// Another file fills the disk, first to the limit, then to the last byte, and is removed. Meanwhile every refusal over
-// HTTP is a 503 with Retry-After, and queries are answered. Afterwards, without a restart, every path accepts rows
-// again, every acknowledged batch is complete, none is stored partly, and a line connection has lost nothing. The same
-// again after SIGKILL and a restart.
+// Another file fills the disk, first to the server's limit of free space, then to the last byte, and is removed.
+// Meanwhile every rejection over HTTP is a 503 with Retry-After, and queries are answered. Afterwards, without a
+// restart, each protocol accepts rows again, every acknowledged batch is complete, none is stored partly, and a
+// connection of line protocol over TCP has lost nothing. After a SIGKILL and a restart the same is checked again.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

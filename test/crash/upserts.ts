@@ -2,10 +2,10 @@
 // upserts by several sessions, compared with a model, with a SIGKILL of the server after each round.
 //
 // Method: every session has keys of its own, for which it knows the value after each statement: INSERT .. ON CONFLICT
-// with DO UPDATE, WHERE and DO NOTHING, and MERGE that updates, deletes and inserts. Each answered row count must be that
-// of the model. All sessions also increment one common row. After a kill, the rows of a session are those of its last
-// answered statement, or those of the statement that was under way, and the common row has at least the answered
-// increments and at most the sent ones. Small memtables and checkpoints make rows move to parts and through
+// with DO UPDATE, WHERE and DO NOTHING, and MERGE that updates, deletes and inserts. Each answered row count must be
+// that of the model. All sessions also increment one common row. After a kill, the rows of a session are those of its
+// last answered statement, or those of the statement that was under way, and the common row has at least the answered
+// increments and at most the sent ones. Small memtables and checkpoints make rows move to Parquet files and through
 // compactions meanwhile. Half of the sessions use the PostgreSQL protocol.
 
 import { parseArgs } from 'node:util'

@@ -1,5 +1,5 @@
-// Goal: everything that users can say or see has a place in the documents: each statement in the SQL reference, each
-// metric in docs/metrics.md. Settings and functions have documents that are generated.
+// Goal: the documents cover everything that users can write or see: each statement and column type is in the SQL
+// reference, each metric in docs/metrics.md. The documents of settings and functions are generated.
 //
 // `DOCS_COMPLETE=1 npx vitest run test/docs` writes docs/metrics.md.
 

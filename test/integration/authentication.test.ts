@@ -1,8 +1,8 @@
-// Goal: access control holds for every combination. Every endpoint and protocol is requested without credentials, with
-// wrong ones, as users with each right, and with a token, on a read-write and on a read-only server.
+// Goal: access control of every endpoint and protocol: requests without credentials, with wrong ones, as users with
+// each right, and with a token, on a read-write and on a read-only server.
 //
-// Each row names the right that it requires. The expected response follows from that: 403 for unknown users and for
-// those who lack the right, and no change where none is permitted.
+// Each row of the tables in this test names a request and the right that it requires. The expected response follows:
+// 403 for unknown users and for users who lack the right, and no change where none is permitted.
 
 import { createPrivateKey, sign } from 'node:crypto'
 import { connect, type Socket } from 'node:net'

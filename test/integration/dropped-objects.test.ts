@@ -1,6 +1,6 @@
-// Goal: DROP REMOTE removes partitions by their age, and objects that nothing names are removed from the store after the
-// grace period: of dropped, replaced and truncated parts, and of Iceberg tables; what is named stays. A copy of the root
-// removes nothing.
+// Goal: a storage policy with DROP REMOTE removes partitions by their age. Objects in the object store that nothing
+// refers to any more are removed after the grace period, such as those of dropped, replaced and truncated data files
+// and Iceberg tables; all others stay. A copy of the root folder removes nothing.
 
 import { cpSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: intact files that do not belong together are rejected: exchanged data files, an older manifest, a missing file
-// of users. Also tests `penstock repair` and `penstock user reset` for these cases.
+// Goal: a server rejects intact files that do not belong together: exchanged data files, an older manifest (the list of
+// all tables' files), a missing file of users. `penstock repair` and `penstock user reset` repair these cases.
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Goal: file import and export over HTTP. /imp reproduces CSV of /exp byte for byte; DuckDB reads Parquet of every
-// codec; an import is stored completely or not at all, reports the bad line, and loses nothing.
+// Goal: file import and export over HTTP. /imp reproduces the CSV of /exp byte for byte; DuckDB reads exported Parquet
+// files of every codec; an import is stored completely or not at all, and reports the bad line.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
-// Goal: an export that copies stored pages has the same rows in the same order as one that encodes every row, in every
-// codec and version, with row groups that end within pages, and with different dictionaries in each part. Method:
-// DuckDB hashes each column together with the row number, in files made both ways.
+// Goal: a Parquet export that copies pages from the table's Parquet files has the same rows in the same order as an
+// export that encodes every row: in every codec and version, with row groups that end within pages, and with different
+// dictionaries in each file. Method: DuckDB hashes each column together with the row number, in exports made both ways.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

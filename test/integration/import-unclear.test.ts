@@ -1,5 +1,5 @@
-// Goal: ambiguities of a CSV file are reported and never guessed: dates that match two formats, Excel's line with the
-// delimiter, and line numbers of errors.
+// Goal: a CSV import reports ambiguities and does not guess: dates that could be day-month or month-day, Excel's line
+// that names the delimiter, columns of the schema that the file lacks. Errors have the right line numbers.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'

@@ -1,5 +1,6 @@
-// Goal: a store that fails, loses responses and resets connections, and kills of the server amid commits, never leave a
-// snapshot that names what is not there, and the lake gets every row as soon as the store works.
+// Goal: a table that is also an Iceberg table (LAKE ON) has no snapshot that refers to a missing object, whatever the
+// object store does (errors, lost responses, reset connections) and whenever the server is killed during a commit; and
+// all rows reach the Iceberg table once the store works again.
 
 import { afterAll, expect, test } from 'vitest'
 import { decodeManifest, decodeManifestList, entryStatus } from '../../engine/lake/manifest-files.js'

@@ -1,6 +1,7 @@
-// Goal: a table with LAKE ON is an Iceberg table in the object store, which the catalog of the server hands out. It follows
-// every change of the table: inserts, late rows, UPDATE, DELETE, DEDUP, changed columns, dropped partitions, restarts and
-// kills. Its rows are those of the SQL table.
+// Goal: a table with LAKE ON is also an Iceberg table in the object store, which readers find through the server's
+// Iceberg catalog. It follows every change of the SQL table: inserts, late rows, UPDATE, DELETE, DEDUP, changed
+// columns, dropped partitions, restarts and kills. Method: the rows of the Iceberg table, read by DuckDB, equal those
+// of the SQL table.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

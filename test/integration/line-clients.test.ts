@@ -1,5 +1,5 @@
-// Goal: the official line-protocol client (npm) writes every type over HTTP and TCP in every protocol version; a query
-// returns the same values, also after a clean restart and after a kill; errors reach the client.
+// Goal: the official client library of the line protocol (npm) writes every type over HTTP and TCP in every protocol
+// version; queries return the same values, also after a clean restart and after a kill; errors reach the client.
 
 import { Sender } from '@questdb/nodejs-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

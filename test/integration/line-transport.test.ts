@@ -1,6 +1,6 @@
-// Goal: line protocol tolerates the network: compressed bodies, precisions, many requests on a connection, many
-// connections to a table, a slow reader, and a producer that disconnects within a line. Acknowledged rows are stored
-// exactly once, and cut-off lines are not stored.
+// Goal: ingestion by line protocol works for compressed bodies, every timestamp precision, many requests on a
+// connection, many connections to a table, a slow reader, and a producer that disconnects within a line. Acknowledged
+// rows are stored exactly once, and incomplete lines are not stored.
 
 import { once } from 'node:events'
 import { Agent, get, type IncomingMessage, request } from 'node:http'

@@ -1,5 +1,6 @@
-// Goal: a materialized view of a real server takes no rows over any interface; transactions see their own changes and
-// their snapshot in it; after kills at any time it is the result of its query.
+// Goal: materialized views of a real server: no interface can insert rows into a view; transactions see their own
+// changes and their snapshot in it; after kills at any time, reading it gives the result of its query over the base
+// table.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createRandom } from '../support/random.js'

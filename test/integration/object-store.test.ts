@@ -1,5 +1,5 @@
-// Goal: a server's object storage as users see it: the server tests it when it starts and reports its state, wrong
-// settings are rejected, and a server whose object storage cannot be reached starts, reports that, and shows no access
+// Goal: the object storage of a server as users see it. The server tests it at the start and reports its state; wrong
+// settings end the start. A server whose object storage cannot be reached starts, reports that, and shows no access
 // keys.
 
 import { readdirSync, readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Goal: a server as its operator uses it: metrics on both ports, reloaded settings, system tables, traced connections,
-// cancelled queries, logs, and health checks while the main thread is busy.
+// Goal: what an operator uses on a running server: metrics on both ports, reloaded settings, system tables, traced
+// connections, cancelled queries, logs, and health checks that respond while the main thread is busy.
 
 import { appendFileSync, existsSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

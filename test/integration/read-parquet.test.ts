@@ -1,5 +1,5 @@
-// Goal: read_parquet() over HTTP (/exec, /exp) and the wire protocol on a real server, in a directory with other files;
-// a damaged file fails only its statement.
+// Goal: the SQL function read_parquet() of a real server, over HTTP (/exec, /exp) and the PostgreSQL protocol, reads
+// Parquet files of other programs in a folder that also contains other files; a damaged file fails only its statement.
 
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,7 @@
-// Goal: DROP LOCAL removes the files of uploaded parts, and everything else stays as it was: each query returns the same
-// rows as over a table with local files, statements change what they change, and a start, a copy and a check know the
-// parts. Out of the time range of a query nothing is requested. While the store is away, queries of its rows fail with a
-// clear error, and others work.
+// Goal: a storage policy with DROP LOCAL removes the local files of parts (Parquet files) that were uploaded to object
+// storage, and statements behave as before. Queries return the rows of an equal table with local files, changes,
+// restarts, backups and `penstock check` work, and a query requests no object outside of its time range. While the
+// store cannot be reached, queries of its rows fail with a clear error, and others work.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

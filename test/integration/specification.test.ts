@@ -1,5 +1,5 @@
-// Goal: the server behaves as tables of expected values say, row by row: settings with defaults, metrics, limits and
-// the responses beyond them, error messages with positions, and status codes.
+// Goal: the server behaves as tables of expected values in this test say, one check per row: settings with defaults,
+// metrics, limits and the responses beyond them, error messages with positions, and status codes.
 //
 // All tests use one server. Limits are set in its configuration file and reloaded, as an operator would do it.
 

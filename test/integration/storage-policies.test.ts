@@ -1,6 +1,6 @@
-// Goal: the action TO REMOTE of a table's storage policy uploads the parts of old partitions to object storage, each
-// once; they are verified, and read_parquet() can read them there. Uploads wait while the store cannot be reached or
-// the policy is disabled.
+// Goal: a storage policy with TO REMOTE uploads the data files of old partitions to object storage, each once. The
+// objects are verified, and read_parquet() can read them there. Uploads wait while the store cannot be reached or the
+// policy is disabled.
 
 import { afterAll, expect, test } from 'vitest'
 import { openS3Service } from '../support/s3-service.js'

@@ -1,6 +1,6 @@
-// Goal: grouping by pairs of strings with almost as many groups as rows fits in memory, although each column is
-// dictionary-encoded. Method: a server with too little memory for a hash table of all pairs, and a table in parts with
-// distinct pairs, whose groups are counted.
+// Goal: GROUP BY of two string columns with almost as many groups as rows does not exceed the memory, although each
+// column is dictionary-encoded. Method: a server with too little memory for a hash table of all pairs, a table on disk
+// with distinct pairs, and a query that counts the groups.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'

@@ -1,5 +1,5 @@
-// Goal: the command line tool against a running server: imports of a dump, CSV and line protocol, exports and
-// statements, with the exit codes and messages that scripts rely on.
+// Goal: the command line tool `penstock` works against a running server: imports of a SQLite dump, CSV and line
+// protocol, exports and statements, with the exit codes and messages that scripts rely on.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

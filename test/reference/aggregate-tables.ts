@@ -1,5 +1,5 @@
-// Group ids of keys: part of the reference implementation of the aggregate kernel. It does not use the hash slots of a
-// table, but searches the distinct keys.
+// Part of the reference implementation of the aggregation kernel in plain TypeScript: assigns group ids to keys. It
+// searches the list of distinct keys instead of hash slots.
 
 import { type AggregateKernel, tableFullId } from '../../engine/kernels/aggregate.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

@@ -1,4 +1,5 @@
-// Formats single values as text, for the reference implementations of the row encoders and of the number kernel.
+// Formats single values as text in plain TypeScript, for the reference implementations of the kernels that encode rows
+// and numbers.
 
 import { type EncodeKind, encodeKinds } from '../../engine/kernels/encode.js'
 import { dictionaryEntry } from '../../engine/memory/column-layout.js'

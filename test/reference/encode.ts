@@ -1,5 +1,5 @@
-// Reference implementation of the row encoder in plain TypeScript: the oracle of the property tests.
-// The contract is in engine/kernels/encode.ts.
+// Reference implementation, in plain TypeScript, of the kernel that encodes rows as JSON and CSV; property tests
+// compare the two. The contract is in engine/kernels/encode.ts.
 
 import {
   type EncodeKernel,

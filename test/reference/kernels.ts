@@ -1,5 +1,5 @@
-// All kernels as reference implementations in plain TypeScript: much slower, with the same results. Tests compare the
-// WebAssembly modules with them, and run the storage engine on them.
+// All WebAssembly kernels as reference implementations in plain TypeScript: much slower, with the same results. Tests
+// compare the kernels with them, and run the storage engine on them.
 
 import type { Kernels } from '../../engine/kernels/load.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

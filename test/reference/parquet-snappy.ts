@@ -1,4 +1,4 @@
-// A Snappy compressor in plain TypeScript that emits literals only, which every decoder reads.
+// A Snappy compressor in plain TypeScript, for tests: it emits literals only, which every decoder reads.
 
 /** Bytes written. */
 export function snappyLiterals(u8: Uint8Array, source: number, bytes: number, target: number): number {

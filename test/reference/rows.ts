@@ -1,4 +1,5 @@
-// Reference implementation of the kernel that decodes rows sent by clients.
+// Reference implementation, in plain TypeScript, of the kernel that stores values of Bind messages and strings of
+// client rows in columns. The contract is in engine/kernels/rows.ts.
 
 import { isUtf8 } from 'node:buffer'
 import type { RowsKernel, TakeFixed } from '../../engine/kernels/rows.js'

@@ -1,5 +1,5 @@
-// Reference implementation of the sort kernel in plain TypeScript: the oracle of the property tests.
-// The contract is in engine/kernels/sort.ts.
+// Reference implementation, in plain TypeScript, of the kernel that sorts, merges and gathers rows; property tests
+// compare the two. The contract is in engine/kernels/sort.ts.
 
 import { type SortKernel, sortScratchBytes } from '../../engine/kernels/sort.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

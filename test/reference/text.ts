@@ -1,4 +1,5 @@
-// Reference implementation of the text kernel in plain TypeScript: the oracle of the property tests.
+// Reference implementation, in plain TypeScript, of the kernel for string functions (LIKE, comparisons, substrings);
+// property tests compare the two. The contract is in engine/kernels/text.ts.
 
 import { anyByte, type TextKernel, textFlags, textResults, undecidedBytes } from '../../engine/kernels/text.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

@@ -1,4 +1,4 @@
-// Reads the rows of an Arrow IPC stream, as far as tests need it, and reports the Arrow types of its columns.
+// Reader of Arrow IPC streams for tests: returns the rows, and the Arrow types of the columns.
 
 import { assert } from '../../engine/base/assert.js'
 

@@ -1,6 +1,6 @@
-// Runs the whole programs of docs/quickstart/ beside a server, each in a folder of its own. JavaScript needs nothing but
-// what the repository installs. The other languages run where DOCS_LANGUAGES names them (`java go rust php r csharp`):
-// `.ci/run` looks for their compilers, libraries and, in DOCS_JDBC, for the JDBC driver.
+// Runs the programs of docs/quickstart/ beside a server, each in a folder of its own. JavaScript needs nothing but the
+// packages of the repository. The other languages run only if the variable DOCS_LANGUAGES names them (`java go rust php
+// r csharp`): `.ci/run` looks for their compilers, libraries and, in DOCS_JDBC, for the JDBC driver.
 
 import { execFile } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'

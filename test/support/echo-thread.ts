@@ -1,4 +1,5 @@
-// A worker thread for tests: answers a number with that many nested objects, and an object with its depth.
+// A worker thread for tests of nested messages: answers a number with an object nested that many times, and an object
+// with its nesting depth.
 
 import { runWorker, workerContext } from '../../engine/threads/thread.js'
 import { depthOf, nested } from './nested.js'

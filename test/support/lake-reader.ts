@@ -1,5 +1,6 @@
-// Reads an Iceberg table of a server as engines do: asks its catalog for the metadata, and follows it to the manifests and
-// data files of the current snapshot, which DuckDB reads. The object store is a folder.
+// Reads an Iceberg table of a server as other query engines do: asks the server's Iceberg catalog for the metadata,
+// follows it to the manifests and data files of the current snapshot, and has DuckDB read these. The object store is a
+// folder.
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

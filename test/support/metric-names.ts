@@ -1,4 +1,4 @@
-// The names of all metrics in the metric tables, as a running server exposes them.
+// Lists the names of all metrics that a running server exposes, read from the tables of metrics.
 
 import { systemClock } from '../../engine/base/clock.js'
 import { ConnectionRegistry } from '../../gateways/common/connections.js'

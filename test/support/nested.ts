@@ -1,4 +1,4 @@
-// Builds deeply nested objects, as in deep plans and results.
+// Builds deeply nested objects, to test messages between threads that need much stack.
 
 interface Nested {
   readonly below?: Nested

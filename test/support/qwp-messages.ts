@@ -1,5 +1,5 @@
-// Support of the QWP tests: writes messages as clients do, from plain values. Timestamps, DATE and wide integers are
-// bigints; NULL needs the bitmap, which is written when a value is null.
+// Encoder of QWP messages (columnar protocol over WebSocket) for tests, as clients write them, from plain values.
+// Timestamps, DATE and wide integers are bigints; NULL needs the bitmap, which is written when a value is null.
 
 import { messageFlags, type WireType, wireTypes, wireWidths } from '../../engine/qwp/message.js'
 

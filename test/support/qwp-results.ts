@@ -1,5 +1,6 @@
-// Reads the messages that QWP's query endpoint sends, as clients do: with one dictionary a connection, and the columns
-// that the first batch of a result defines. Throws when a message breaks the format.
+// Decoder for tests of the results that the server sends by QWP (columnar protocol over WebSocket), as clients read
+// them: with one dictionary a connection, and the columns that the first batch of a result defines. Throws when a
+// message breaks the format.
 
 import { assert } from '../../engine/base/assert.js'
 import { zstd } from '../../engine/base/zstd.js'

@@ -1,4 +1,5 @@
-// Seeded random numbers (xoshiro128**): the same seed gives the same numbers on every machine. Print the seed of what failed.
+// Seeded random numbers (xoshiro128**): the same seed gives the same numbers on every machine. A test prints the seed
+// of a failure.
 
 export interface Random {
   /** In [0, 1). */

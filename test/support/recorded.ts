@@ -1,6 +1,6 @@
-// Reads recorded statements with their results, one JSON object a line: {sql, columns?, timestamp?, rows?} or {sql,
-// error}. Integers beyond 2^53 are written as "#123". `error` is the position of the error, null if any position is
-// right.
+// Reads fixtures of recorded statements with their results, one JSON object a line: {sql, columns?, timestamp?, rows?}
+// or {sql, error}. Integers beyond 2^53 are written as "#123". `error` is the position of the error; null means that
+// any position is right.
 
 import { readFileSync } from 'node:fs'
 import { SqlError } from '../../engine/base/errors.js'

@@ -1,5 +1,5 @@
-// Decides how many cases a property test runs: all with TEST_RUNS=all, as in .ci/run, otherwise a fraction of the
-// cases and seeds.
+// Decides how many cases a property test runs: all with TEST_RUNS=all, as in .ci/run, otherwise a fraction of its
+// random cases and seeds.
 
 const allRuns = process.env['TEST_RUNS'] === 'all'
 

@@ -1,7 +1,7 @@
-// Finds which requests the state after a simulated crash contains, to check that this set is permitted. Requests that
-// were acknowledged must be included. Those that were pending may be, in any order that the two kinds (line protocol,
-// other requests) permit, up to any point; single ones may be missing if the disk rejected writes. The search assumes
-// as few of them as possible.
+// Finds which requests the state after a simulated crash contains, and checks that this set is permitted. All
+// acknowledged requests must be in it. Pending ones may be, up to any point of an order that the two kinds (line
+// protocol, other requests) permit; single ones may be missing if the disk rejected writes. The search assumes as few
+// missing ones as possible.
 
 import { applyStep, difference, type Model, type Observed } from './sim-model.js'
 import type { Request } from './sim-requests.js'

@@ -1,6 +1,6 @@
 // Reads whole tables in the deterministic simulation as a query would see them: memtables through the accessors of the
-// shared memory layout, parts through the part reader. Returns the rows in the order that readers rely on, without
-// rows that DEDUP has replaced.
+// shared memory layout, Parquet files through the reader of parts. Returns the rows in the order that readers rely on,
+// without rows that DEDUP has replaced.
 
 import { blockAt, blockColumn, blockCount, dictionaryEntry } from '../../engine/memory/column-layout.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

@@ -1,6 +1,6 @@
 // Types that describe an aggregation without a hash table (dense): the id of a group is computed from small keys, such
-// as symbols and time buckets, and is its index in an array of accumulators. The threads that execute the aggregation
-// together share the description.
+// as symbols (dictionary-encoded strings) and time buckets, and is its index in an array of accumulators. The threads
+// that execute the aggregation together share the description.
 
 import type { AggregateFragment } from '../../kernels/jit/jit.js'
 import type { FragmentInputs } from '../expression/fragments.js'

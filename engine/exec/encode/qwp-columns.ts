@@ -1,6 +1,6 @@
-// Encodes columns of a result as QWP sends them to clients. engine/qwp/message.ts describes the layouts; in messages to
-// clients, DATE has an encoding byte like other timestamps, timestamps are never compressed, and NULLs are always
-// marked in the bitmap.
+// Encodes columns of a result for clients of QWP (columnar protocol over WebSocket). engine/qwp/message.ts describes
+// the layouts; in messages to clients, DATE has an encoding byte like other timestamps, timestamps are never
+// compressed, and NULLs are always marked in the bitmap.
 //
 // Encoding a batch has two steps. take() finds the NULLs and returns, for each column, its size in the message and a
 // function put(), so that the output block can be allocated; put() then writes the column there. Columns without NULLs

@@ -1,5 +1,7 @@
-// The symbol dictionary of one QWP result: numbers symbols in the order of their first use, and lists those that the
-// next batch has to define, because no earlier batch has. A symbol that occurs in two tables gets two numbers.
+// The symbol dictionary of one result that is sent by QWP (columnar protocol over WebSocket), in which strings of
+// SYMBOL columns are sent once and then referred to by number. Numbers symbols in the order of their first use, and
+// lists those that the next batch has to define, because no earlier batch has. A symbol that occurs in two tables gets
+// two numbers.
 
 import { dictionaryEntry } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

@@ -1,6 +1,6 @@
-// Parallel encoding of results as CSV, JSON, NDJSON, Arrow record batches or QWP batches: formats in which separately
-// encoded runs of rows can simply be concatenated. The beginning and end of the output, such as the CSV header line,
-// are added by create-encoder.ts.
+// Parallel encoding of results as CSV, JSON, NDJSON, Arrow record batches or batches of QWP (columnar protocol over
+// WebSocket): formats in which separately encoded runs of rows can simply be concatenated. The beginning and end of the
+// output, such as the CSV header line, are added by create-encoder.ts.
 //
 // The first rows are encoded by the coordinator alone. They can be sent at once, and their length determines into how
 // many parts the other rows are divided.

@@ -1,7 +1,7 @@
 // Evaluates calls of SQL functions that have a vectorised implementation: a loop over whole columns, named `column` in
 // the function's definition (engine/sql/functions). This file does what all of these loops need: it evaluates the
-// arguments to vectors, decodes symbols, allocates the result vector, and calls the function's row-by-row
-// implementation (`eval`) for rows that the loop does not handle.
+// arguments to vectors, decodes symbols (dictionary-encoded strings), allocates the result vector, and calls the
+// function's row-by-row implementation (`eval`) for rows that the loop does not handle.
 
 import { assert } from '../../base/assert.js'
 import { dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'

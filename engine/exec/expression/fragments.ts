@@ -1,6 +1,6 @@
 // Translates bound expressions to the input of the code generator (kernels/jit), which compiles them to WebAssembly.
-// The columns that the expressions use are numbered consecutively. A condition on one symbol column becomes a
-// comparison of symbol ids, or a lookup in a table that has the condition's result for each symbol.
+// The columns that the expressions use are numbered consecutively. A condition on one symbol column (dictionary-encoded
+// strings) becomes a comparison of symbol ids, or a lookup in a table that has the condition's result for each symbol.
 
 import type { FragmentExpression } from '../../kernels/jit/fragment.js'
 import type { Fragment } from '../../kernels/jit/jit.js'

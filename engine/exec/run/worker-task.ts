@@ -1,5 +1,5 @@
 // WorkerTask: the work that a thread does for a query of another thread. It builds the operators of the plan's parallel
-// part for itself, from the same snapshot, and processes chunks of the input. It keeps its results until the
+// fragment for itself, from the same snapshot, and processes chunks of the input. It keeps its results until the
 // coordinator has merged them, and frees everything when all workers of the query have been dismissed, because another
 // worker may still read its results. While the client of the query does not read, the task holds no memory; it starts
 // again when the coordinator continues.

@@ -1,6 +1,6 @@
-// Operator: computes count(), and min and max of the designated timestamp, from the metadata of parts and memtable
-// blocks, such as row counts and time bounds. Rows are read only from memtable blocks that are not sorted by time; a
-// part is opened only if a time range in WHERE includes just some of its rows.
+// Operator: computes count(), and min and max of the designated timestamp (the table's time column), from the metadata
+// of parts (Parquet files) and memtable blocks, such as row counts and time bounds. Rows are read only from memtable
+// blocks that are not sorted by time; a part is opened only if a time range in WHERE includes just some of its rows.
 
 import { initStats, statsBytes } from '../../kernels/aggregate.js'
 import type { AggregateCall, Plan } from '../../sql/plan/plan.js'

@@ -1,8 +1,8 @@
 // Operator: aggregates without GROUP BY whose result is determined by the first or last matching rows of a table:
-// first(), last(), and min and max of the designated timestamp under a filter. It scans the table in time order from
-// both ends, and stops at the rows that it needs. If it does not find them within some steps, all rows are aggregated
-// instead, on several threads. If the query has other aggregates, too, the planner has moved them to a separate
-// aggregation (sql/plan/separate-aggregates.ts).
+// first(), last(), and min and max of the designated timestamp (the table's time column) under a filter. It scans the
+// table in time order from both ends, and stops at the rows that it needs. If it does not find them within some steps,
+// all rows are aggregated instead, on several threads. If the query has other aggregates, too, the planner has moved
+// them to a separate aggregation (sql/plan/separate-aggregates.ts).
 
 import { type FirstLast, firstLast } from '../../sql/plan/first-last.js'
 import type { AggregateCall, Expression, Plan } from '../../sql/plan/plan.js'

@@ -1,6 +1,6 @@
-// Finds the rows of a page that may pass a filter by means of inverted indexes, which list the rows of each symbol in a
-// page (storage/cache/inverted-index.ts). If the filter requires certain symbols and the page has such an index, the
-// other conditions are evaluated only for the rows that the index lists.
+// Finds the rows of a page that may pass a filter by means of inverted indexes, which list the rows of each symbol
+// (dictionary-encoded string) in a page (storage/cache/inverted-index.ts). If the filter requires certain symbols and
+// the page has such an index, the other conditions are evaluated only for the rows that the index lists.
 
 import { pageRowsMax } from '../../base/limits.js'
 import { dictionaryCount } from '../../memory/column-layout.js'

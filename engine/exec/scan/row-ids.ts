@@ -1,6 +1,6 @@
 // Adds row ids to a scan: a virtual LONG column (rowIdColumn) that tells where each row is stored. Upserts name the
-// rows that they replace by it. A row id is number << 32 | row: the number counts the snapshot's parts and then its
-// memtables, and row is the row's number within the part or memtable.
+// rows that they replace by it. A row id is number << 32 | row: the number counts the snapshot's parts (Parquet files)
+// and then its memtables, and row is the row's number within the part or memtable.
 
 import { assert } from '../../base/assert.js'
 import { rowIdColumn } from '../../sql/plan/plan.js'

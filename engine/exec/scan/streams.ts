@@ -1,6 +1,6 @@
 // Streams: the inputs that an ordered scan merges (scan-ordered.ts). A stream is a list of morsels that do not overlap
-// in time, from one part or memtable; if the morsels of a part or memtable overlap, they are distributed to several
-// streams. A stream is read either forward or backward. Only its current morsel is open, to save memory.
+// in time, from one part (Parquet file) or memtable; if the morsels of a part or memtable overlap, they are distributed
+// to several streams. A stream is read either forward or backward. Only its current morsel is open, to save memory.
 
 import type { TimeRange } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'

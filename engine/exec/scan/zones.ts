@@ -1,6 +1,6 @@
 // Decides which pages and parts a scan can skip (zone maps): pages whose minimum and maximum show that no row satisfies
-// the filter, and parts that do not contain the symbols that the filter requires. The filter is still applied to the
-// rows of all other pages.
+// the filter, and parts (Parquet files) that do not contain the symbols (dictionary-encoded strings) that the filter
+// requires. The filter is still applied to the rows of all other pages.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type ConstantComparison, constantComparison, orderedBounds } from '../../sql/plan/column-conditions.js'

@@ -1,5 +1,6 @@
 // Binds SAMPLE BY, which groups rows by time buckets of a given length, with its clauses FROM .. TO, FILL and ALIGN TO.
-// In the select list, outside of aggregates, the designated timestamp means the start of the bucket.
+// In the select list, outside of aggregates, the designated timestamp (the table's time column) means the start of the
+// bucket.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, typeText } from '../../types/column-types.js'

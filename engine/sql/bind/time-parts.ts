@@ -1,7 +1,7 @@
 // Binds extract() and date_part() for arguments for which the ordinary functions do not suffice. In the PostgreSQL
 // dialect seconds and epoch keep their fraction, so functions with that result are called instead. In the native
-// dialect a difference of two timestamps is a plain number, whose unit (micro- or nanoseconds) is taken from the two
-// operands.
+// dialect (that of HTTP clients) a difference of two timestamps is a plain number, whose unit (micro- or nanoseconds)
+// is taken from the two operands.
 
 import { type DataType, dataType, isSpan } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'

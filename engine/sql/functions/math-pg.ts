@@ -1,5 +1,5 @@
-// SQL functions: mathematics of PostgreSQL that the native dialect lacks, such as log(b, x), gcd, factorial and
-// width_bucket.
+// SQL functions: mathematics of PostgreSQL that the native dialect (that of HTTP clients) lacks, such as log(b, x),
+// gcd, factorial and width_bucket.
 
 import { SqlError } from '../../base/errors.js'
 import type { Value } from '../../types/value.js'

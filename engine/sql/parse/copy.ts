@@ -1,4 +1,4 @@
-// Parses COPY, in the forms of the native dialect and of PostgreSQL:
+// Parses COPY, in the forms of the native dialect (that of HTTP clients) and of PostgreSQL:
 //
 //   copy t from 'file.csv' with header true timestamp 'ts' format '..' on error skip_row
 //   copy t to 'name' with format parquet        copy (select ..) to 'name' with format parquet

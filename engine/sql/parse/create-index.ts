@@ -1,5 +1,5 @@
 // Parses CREATE INDEX and ALTER INDEX, as migrations send them. CREATE INDEX creates nothing, because every page of a
-// part has a zone map, so everything after the table name is skipped.
+// stored Parquet file has a zone map, so everything after the table name is skipped.
 
 import { SqlError } from '../../base/errors.js'
 import type { AlterIndex, CreateIndex } from '../ast/ast.js'

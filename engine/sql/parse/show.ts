@@ -1,5 +1,5 @@
-// Parses SHOW and DESCRIBE. Words that are not SHOW statements of the native dialect are names of settings, as clients
-// of PostgreSQL request them.
+// Parses SHOW and DESCRIBE. Words that are not SHOW statements of the native dialect (that of HTTP clients) are names
+// of settings, as clients of PostgreSQL request them.
 
 import { SqlError } from '../../base/errors.js'
 import type { DatabaseObject, Show, TableName } from '../ast/ast.js'

@@ -1,6 +1,6 @@
-// The columns that `select *` from relations of pg_catalog and information_schema returns in the native dialect, in
-// order. They were copied from the results that existing clients of that dialect expect, and differ from PostgreSQL's,
-// which clients of PostgreSQL get instead (catalog.ts).
+// The columns that `select *` from relations of pg_catalog and information_schema returns in the native dialect (that
+// of HTTP clients), in order. They were copied from the results that existing clients of that dialect expect, and
+// differ from PostgreSQL's, which clients of PostgreSQL get instead (catalog.ts).
 
 export const recordedCatalog: Readonly<Record<string, string>> = {
   pg_class: `oid INT, relname STRING, relnamespace INT, reltype INT, reloftype INT, relowner INT, relam INT, relfilenode INT,

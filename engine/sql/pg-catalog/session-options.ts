@@ -1,6 +1,6 @@
 // Settings of a session that PostgreSQL drivers read by SHOW, current_setting() and pg_settings, with their values: the
 // one that the session has set, or a constant that describes how this server behaves. Also the result of version(), by
-// which tools for the native dialect recognise the server.
+// which tools for QuestDB's dialect recognise the server.
 
 import type { Value } from '../../types/value.js'
 

@@ -1,7 +1,7 @@
 // Copies a cached plan for one execution: each deferred constant, which stands for a parameter of a prepared statement
-// or a result computed from parameters (typing/deferred-values.ts), is replaced by its value in this execution. All
-// parts without a deferred constant are shared with the cached plan. Which parts need a copy is found once, when the
-// plan is cached, so that an execution costs little.
+// or a result computed from parameters (typing/deferred-values.ts), is replaced by its value in this execution. Nodes
+// of the plan without a deferred constant are shared with the cached plan. Which nodes need a copy is found once, when
+// the plan is cached, so that an execution costs little.
 
 import { isDeferred } from '../typing/deferred-values.js'
 import type { Expression, Plan, Query } from './plan.js'

@@ -1,5 +1,5 @@
 // Rows of information_schema. Clients of PostgreSQL see all relations, those of the catalog included, as the SQL
-// standard requires. Clients of the native dialect see the tables and views of the database alone.
+// standard requires. Clients of the native dialect (over HTTP) see the tables and views of the database alone.
 
 import { typeText } from '../../types/column-types.js'
 import { procedures } from '../functions/registry/all.js'

@@ -1,6 +1,6 @@
 // PRIMARY KEY and UNIQUE constraints of CREATE TABLE and ALTER TABLE: checks them and derives their names. They are
 // stored as metadata for upserts, and for clients of PostgreSQL, which read keys from the catalog. They are not
-// enforced: only DEDUP UPSERT KEYS are.
+// enforced; only DEDUP UPSERT KEYS are, by which a row replaces the stored row with equal keys.
 
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax } from '../../base/limits.js'

@@ -1,6 +1,7 @@
 // Keys of a table as clients of PostgreSQL see them: a constraint and an index that share name and oid. A table shows
-// its declared keys. Without any it shows one for its DEDUP UPSERT KEYS, which is enforced and treats NULLs as equal.
-// The native dialect shows no keys.
+// its declared keys. A table without declared keys shows one for its DEDUP UPSERT KEYS (a row replaces the stored row
+// with equal keys), which is enforced and treats NULLs as equal. The native dialect (that of HTTP clients) shows no
+// keys.
 
 import { tableKeysMax } from '../../base/limits.js'
 import type { DeclaredKey, TableSchema } from '../../storage/schema/schema.js'

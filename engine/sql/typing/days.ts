@@ -1,6 +1,6 @@
 // DATE values as whole days, as clients of PostgreSQL expect them (Dialect.dateIsDay): `ts::date` has no time of day,
-// and `date + 3` adds days. A DATE of the native dialect is a timestamp in milliseconds. Both are stored in
-// milliseconds; the type's `kind` tells them apart.
+// and `date + 3` adds days. A DATE of the native dialect (that of HTTP clients) is a timestamp in milliseconds. Both
+// are stored in milliseconds; the type's `kind` tells them apart.
 
 import { type DataType, dataType, dateKinds, isDay } from '../../types/column-types.js'
 import { isTime } from '../../types/convert.js'

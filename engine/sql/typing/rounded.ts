@@ -1,7 +1,7 @@
-// Converts fractions to integers, in a cast or when a value is stored in an integer column. The native dialect
-// truncates. The PostgreSQL dialect rounds: DOUBLE and FLOAT to the nearest, halves to even; number literals and
-// DECIMALs, which are exact, with halves away from zero. A DECIMAL stored in a column is rounded in both dialects
-// (types/convert.ts).
+// Converts fractions to integers, in a cast or when a value is stored in an integer column. The native dialect (that of
+// HTTP clients) truncates. The PostgreSQL dialect rounds: DOUBLE and FLOAT to the nearest, halves to even; number
+// literals and DECIMALs, which are exact, with halves away from zero. A DECIMAL stored in a column is rounded in both
+// dialects (types/convert.ts).
 
 import { type DataType, dataType } from '../../types/column-types.js'
 import { isFraction, roundedQuotient } from '../../types/convert.js'

@@ -1,6 +1,6 @@
-// Inverted indexes of symbols, one per page: for each symbol the rows that have it. A query for few of many symbols
-// reads these lists and does not look at every row. The index is built at the second such request for a page, and is
-// kept in the chunk cache only, not on disk.
+// Inverted indexes of symbols (dictionary-encoded strings), one per page: for each symbol the rows that have it. A
+// query for few of many symbols reads these lists and does not look at every row. The index is built at the second such
+// request for a page, and is kept in the chunk cache only, not on disk.
 //
 // Chunk: {numbers u32, padded to 64 bytes}, starts u32[numbers + 2], row numbers u16[rows]. NULL has number 0 and
 // symbol id n has number n + 1; the rows of a number are those from starts[number] to before starts[number + 1],

@@ -1,6 +1,7 @@
-// Deduplication during compaction (DEDUP UPSERT KEYS): takes the merge order of merge-rows.ts and marks in it the rows
-// to drop. Of several rows with the same timestamp and keys, the row of the last input, which is the newest, remains.
-// No single input contains duplicates, so only rows of different inputs with equal timestamps are compared.
+// Deduplication during compaction (DEDUP UPSERT KEYS: a row replaces older rows with equal keys): takes the merge order
+// of merge-rows.ts and marks in it the rows to drop. Of several rows with the same timestamp and keys, the row of the
+// last input, which is the newest, remains. No single input contains duplicates, so only rows of different inputs with
+// equal timestamps are compared.
 
 import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

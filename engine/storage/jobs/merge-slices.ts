@@ -1,6 +1,6 @@
 // Splits a compaction, which joins several Parquet files (parts) into one, into time slices with a bounded number of
 // rows, so that the memory that it needs does not depend on the size of the parts. Rows with equal timestamps are
-// always in one slice, because their DEDUP keys may be equal.
+// always in one slice, because deduplication compares the keys of rows with equal timestamps.
 
 import { assert } from '../../base/assert.js'
 import type { PartAccess, PartHandle } from '../part/part-access.js'

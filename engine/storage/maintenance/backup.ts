@@ -1,11 +1,12 @@
 // Copies a database directory to make a backup or to restore one. A backup copies the state that a checkpoint
 // (CHECKPOINT CREATE) protects from changes.
 //
-// Parts are immutable files with unique names, so parts that the target already has are not copied again. The target's
-// manifest is replaced last, when everything it names is durable. If the copy is interrupted, the target is still the
-// old copy.
+// Parts are immutable Parquet files with unique names, so parts that the target already has are not copied again. The
+// target's manifest is replaced last, when everything it names is durable. If the copy is interrupted, the target is
+// still the old copy.
 //
-// Of parts that are only in the object store the sidecars are copied: the copy names the same objects.
+// Of a part that is only in the object store, the backup contains the sidecar, a local file with its metadata, and
+// refers to the same object.
 
 import { assert } from '../../base/assert.js'
 import { CorruptionError, FileError } from '../../base/errors.js'

@@ -10,7 +10,7 @@
 // rewrite). The schema of an unknown table comes from the log, or else from the columns of its parts. A table is not
 // restored if the log contains its DROP.
 //
-// Nothing is deleted: parts, symbols and manifests that are not used are kept in `orphans` under their old paths.
+// Nothing is deleted: parts, symbol files and manifests that are not used are kept in `orphans` under their old paths.
 
 import { dirname } from 'node:path/posix'
 import { crc32 } from 'node:zlib'

@@ -1,6 +1,6 @@
-// Builds columns of strings, BINARY, arrays and symbols from values that are appended one by one, for a batch of rows
-// that is sent to the writer. In a SYMBOL column each distinct string is stored once per batch, and the rows contain
-// its number within the batch.
+// Builds columns of strings, BINARY, arrays and symbols (dictionary-encoded strings) from values that are appended one
+// by one, for a batch of rows that is sent to the writer. In a SYMBOL column each distinct string is stored once per
+// batch, and the rows contain its number within the batch.
 
 import { isUtf8 } from 'node:buffer'
 import { assert } from '../../base/assert.js'

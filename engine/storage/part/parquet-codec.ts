@@ -1,4 +1,4 @@
-// Compresses and decompresses the pages of parts, from and to addresses of the shared memory.
+// Compresses and decompresses the pages of parts (Parquet files), from and to addresses of the shared memory.
 
 import { assert } from '../../base/assert.js'
 import { zstd } from '../../base/zstd.js'

@@ -1,5 +1,5 @@
-// The implementation of PartAccess (part-access.ts) for files: opens parts, decodes their pages into the chunk cache,
-// pins them there, and returns their addresses. There is one object per thread.
+// The implementation of PartAccess (part-access.ts) for files: opens parts (Parquet files), decodes their pages into
+// the chunk cache, pins them there, and returns their addresses. There is one object per thread.
 
 import { assert } from '../../base/assert.js'
 import { CorruptionError } from '../../base/errors.js'

@@ -1,14 +1,14 @@
-// A thread's access to the local copies of remote parts (parts whose rows are only in the object store). A part is
-// copied in blocks, each of them a file in one folder: <part id>-<block>.block. The object store's thread fetches and
-// removes blocks (object-store/block-cache.ts); this thread looks whether a block is there, and requests those that are
-// missing.
+// A thread's access to the local copies of remote parts (Parquet files whose rows are only in the object store). A part
+// is copied in blocks, each of them a file in one folder: <part id>-<block>.block. The object store's thread fetches
+// and removes blocks (object-store/block-cache.ts); this thread looks whether a block is there, and requests those that
+// are missing.
 //
 // No call waits. A scan calls ready() before it reads a morsel, and pauses while the result is false; the reply to the
 // request resumes it. A read fails with a ResourceError for 'remote' if its block is missing nevertheless, because it
 // was removed after ready() or because the operator did not call ready(). If the query has returned nothing yet, it is
 // then run again when the block is there.
 //
-// Invariant: a block is read only if it has the checksum that the sidecar of its part lists.
+// Invariant: a block is read only if it has the checksum that the sidecar of its part (sidecar.ts) lists.
 
 import { crc32 } from '../../base/checksum.js'
 import { FileError, ResourceError } from '../../base/errors.js'

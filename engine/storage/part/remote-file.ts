@@ -1,6 +1,6 @@
-// RemotePartFile: presents a part whose rows are only in the object store as a file, so that the code that reads parts
-// needs no other path. It has the offsets of the original file; their bytes come from the part's sidecar (sidecar.ts)
-// or from the blocks of the object that are cached on this disk (remote-blocks.ts).
+// RemotePartFile: presents a part (Parquet file) whose rows are only in the object store as a local file, so that the
+// code that reads parts needs no second implementation. It has the offsets of the original file; their bytes come from
+// the part's sidecar (sidecar.ts) or from the blocks of the object that are cached on this disk (remote-blocks.ts).
 
 import { FileError } from '../../base/errors.js'
 import type { File, Files } from '../../base/files.js'

@@ -1,6 +1,6 @@
-// Before a scan reads pages of a remote part (one whose rows are only in the object store), determines which blocks of
-// the part contain them, and requests those that are not on this disk. As a column's pages are adjacent in the part,
-// the pages that the scan will read next are requested together with those that it needs now.
+// Before a scan reads pages of a remote part (a Parquet file whose rows are only in the object store), determines which
+// blocks of the part contain them, and requests those that are not on this disk. As a column's pages are adjacent in
+// the part, the pages that the scan will read next are requested together with those that it needs now.
 
 import { assert } from '../../base/assert.js'
 import type { PartHandle } from './part-access.js'

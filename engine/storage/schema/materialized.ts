@@ -1,11 +1,11 @@
 // What a table's schema stores if the table is a materialized view: the view's definition, and which of its buckets are
 // stored.
 //
-// A bucket is listed as stored together with the parts of the base table over which it was computed. Parts are
-// immutable, apart from rows that upserts remove, and their ids are never reused. So a reader can decide from its
-// snapshot alone, by comparing the parts of the base table then and now, which stored buckets are still correct: those
-// that overlap no part that was added or removed since, and no rows in memtables of the base table. It computes the
-// other buckets from the base table. Writers of the base table need not report anything.
+// A bucket is listed as stored together with the parts (Parquet files) of the base table over which it was computed.
+// Parts are immutable, apart from rows that upserts remove, and their ids are never reused. So a reader can decide from
+// its snapshot alone, by comparing the parts of the base table then and now, which stored buckets are still correct:
+// those that overlap no part that was added or removed since, and no rows in memtables of the base table. It computes
+// the other buckets from the base table. Writers of the base table need not report anything.
 //
 // Invariants:
 //   1. A bucket is listed only if no memtable of the base table had rows in it in the snapshot that it was computed

@@ -1,4 +1,5 @@
-// Maps a designated timestamp to its partition, which is a time span in UTC, and gives a partition its name:
+// Maps a designated timestamp (value of the table's time column) to its partition, which is a time span in UTC, and
+// gives a partition its name:
 //
 //   HOUR 2024-03-14T05   DAY 2024-03-14   WEEK 2024-W11 (ISO 8601, from Monday)   MONTH 2024-03   YEAR 2024
 //   NONE, or no designated timestamp: default

@@ -1,5 +1,6 @@
-// The interface by which the writer uses the decoders of line protocol and QWP, the formats whose requests come through
-// the ring buffer in shared memory. For each request the writer calls, in this order:
+// The interface by which the writer uses the decoders of line protocol and QWP (columnar protocol over WebSocket), the
+// formats whose requests come through the ring buffer in shared memory. For each request the writer calls, in this
+// order:
 //
 //   begin() block()* then result(), and release() when the rows are stored or discarded
 //   block() may pause: the rows must then be stored and released before goOn() decodes the rest of the block

@@ -1,6 +1,6 @@
-// Takes requests of line protocol and QWP from the ingest ring, the ring buffer through which the main thread passes
-// them, decodes and commits them. An atomic request is committed when its last block is decoded. Other requests are
-// committed block by block, so their size is not limited by memory.
+// Takes requests of line protocol and QWP (columnar protocol over WebSocket) from the ingest ring, the ring buffer
+// through which the main thread passes them, decodes and commits them. An atomic request is committed when its last
+// block is decoded. Other requests are committed block by block, so their size is not limited by memory.
 //
 // A message stays in the ring until its rows are committed, because the strings of decoded rows are addresses into it.
 // Of an atomic request with several blocks, the strings of a block are copied before the next block is read, so that

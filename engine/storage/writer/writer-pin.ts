@@ -2,7 +2,7 @@
 // moment, while a backup copies them.
 //
 //   cut        all memtables are frozen; rows that arrive later are not flushed until the snapshot is written
-//   snapshot   a manifest in backup/ names the parts, which contain exactly the rows before the cut
+//   snapshot   a manifest in backup/ lists the Parquet files, which contain exactly the rows before the cut
 //   pin        no file of the snapshot is removed until RELEASE, a restart, or checkpointMsMax
 //
 // Invariants:

@@ -1,6 +1,6 @@
 // Stages the rows that INSERT and other SQL statements send to the writer: copies them into columns in shared memory,
-// from which a commit takes them, and checks the designated timestamps. The values already have the types of their
-// columns.
+// from which a commit takes them, and checks the designated timestamps (values of the tables' time columns). The values
+// already have the types of their columns.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'

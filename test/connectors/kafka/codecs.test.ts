@@ -1,5 +1,5 @@
-// Goal: Kafka's compression codecs decompress what they compressed, also in the framing of the Java clients; a damaged
-// batch is an error without side effects.
+// Goal: the compression codecs for Kafka record batches decompress what they compressed, also in the framing of the
+// Java clients; a damaged batch is an error and does not affect later ones.
 
 import { expect, test } from 'vitest'
 import { gzipCodec, lz4Codec, snappyCodec, zstdCodec } from '../../../connectors/kafka/codecs.js'

@@ -1,5 +1,5 @@
-// Goal: our record decoder gives the same records as that of kafkajs. Method: random records, written by kafkajs's
-// encoder.
+// Goal: our decoder of Kafka records, which replaces that of kafkajs, returns the same records. Method: random records,
+// encoded by kafkajs.
 
 import { createRequire } from 'node:module'
 import fc from 'fast-check'

@@ -1,7 +1,7 @@
 // Goal: a query whose client stops reading holds little more memory than its limit for unsent results (`windowBytes`),
 // however its rows are produced, and returns the same rows when the client continues. Method: formats and statements
-// that one or several threads encode, from parts, memtables and merges of both; the client stops after a few blocks
-// for longer than the server waits, twice.
+// that one or several threads encode, from Parquet files, memtables and merges of both; the client stops after a few
+// blocks for longer than the server waits, twice.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
 // Goal: the statement cache returns a cached plan until a table or other object changes, and its size is bounded.
-// Method: a function that counts its calls replaces the planner. Executions with parameters are in
+// Method: the test itself provides the plans, in the place of the planner. Executions with parameters are in
 // prepared-plans.test.ts, descriptions and syntax trees in prepared-strings.test.ts.
 
 import { expect, test } from 'vitest'

@@ -1,6 +1,7 @@
-// Goal: queries of a DEDUP table see one row per key, that of the last transaction, wherever the versions of the row
-// are stored: in one memtable, in several, in overlapping Parquet files, compacted or not, after a restart. Method:
-// random upserts, flushes, compactions and restarts of the whole engine, compared with a Map by every form of query.
+// Goal: queries of a table with DEDUP, in which a row replaces the one with equal keys, see one row per key, that of
+// the last transaction, wherever the versions of the row are stored: in one memtable, in several, in overlapping
+// Parquet files, compacted or not, after a restart. Method: random upserts, flushes, compactions and restarts of the
+// whole engine, compared with a Map by every form of query.
 
 import { describe, expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'

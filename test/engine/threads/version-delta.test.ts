@@ -1,5 +1,5 @@
-// Goal: the main thread sends table versions to query threads without the parts that they have already; each thread
-// reconstructs the complete version, and gets each version once.
+// Goal: the main thread sends table versions (lists of a table's files and memtables) to query threads without the
+// entries that a thread has already; the thread reconstructs the complete version, and gets each version once.
 
 import { expect, test } from 'vitest'
 import type { RunQuery } from '../../../engine/exec/run/messages.js'

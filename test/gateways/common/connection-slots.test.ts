@@ -1,5 +1,5 @@
-// Goal: idle unauthenticated connections do not block others: the oldest of them is closed, and working connections
-// stay.
+// Goal: idle connections that have not signed in never lock out other clients: if there are too many, the oldest is
+// closed, and connections that work stay.
 
 import { expect, test } from 'vitest'
 import { type ConnectionSlot, ConnectionSlots, type Limit } from '../../../gateways/common/connection-slots.js'

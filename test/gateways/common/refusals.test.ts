@@ -1,4 +1,4 @@
-// Goal: refused connections are logged once per address and minute.
+// Goal: rejected connections are logged at most once per client address and minute.
 
 import { expect, test } from 'vitest'
 import { Refusals } from '../../../gateways/common/refusals.js'

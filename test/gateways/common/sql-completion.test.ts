@@ -1,4 +1,5 @@
-// Goal: completion suggests what can stand at the cursor, and the preview of a CSV file shows what the server will find.
+// Goal: SQL completion suggests names that fit at the cursor: tables after FROM, columns of the named tables, functions
+// and keywords. Also: the console's preview of a CSV file detects what the server's import detects.
 
 import { describe, expect, test } from 'vitest'
 import { complete, sourcesOf } from '../../../gateways/common/sql-completion.js'

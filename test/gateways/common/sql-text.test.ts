@@ -1,5 +1,6 @@
-// Goal: the console and the prompt find the statement that a user means and read any text without failing; the formatter
-// changes no meaning. The splitter and the formatter are tested with random texts, too.
+// Goal: the splitter of SQL text, which the console and the prompt use, finds the statement at the cursor and accepts
+// any text; the formatter of the console does not change the meaning of a statement. Method: examples, and random
+// texts.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

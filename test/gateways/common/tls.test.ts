@@ -1,5 +1,5 @@
-// Goal: every kind of key store works for TLS, an invalid one is refused with the reason, and a changed one is loaded
-// while the server runs. The key stores in support/keys were created with openssl and keytool.
+// Goal: every kind of key store (PEM, PKCS12, JKS) works for TLS, an invalid one is rejected with the reason, and a
+// changed one is loaded while the server runs. The key stores in support/keys were created with openssl and keytool.
 
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: the console loads only files of this package, with a content security policy that enforces it, is small, and health
-// probes of `/` still read OK. .ci/console.mjs tests it in a browser.
+// Goal: the web console loads only files of this package, its Content-Security-Policy enforces that, its files are
+// small, and health checks of `/` still get OK. .ci/console.mjs tests the console in a browser.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

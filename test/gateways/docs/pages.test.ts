@@ -1,6 +1,6 @@
-// Goal: the documentation is served complete under /docs/ without a network: every page of docs/ is there, every link
-// leads to a page and a heading, nothing is inline, and the search finds what a reader looks for. The renderer supports
-// what our documents use.
+// Goal: the server serves the complete documentation under /docs/ without access to other servers: every page of docs/
+// is there, every link leads to a page and a heading, no script or style is inline, and the search finds pages by
+// words. The renderer supports all Markdown that the documents use.
 
 import { readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'

@@ -1,5 +1,6 @@
-// Goal: checks before the handlers: pages of other sites cannot change anything, CORS follows the settings, credentials
-// are required before the body is read, limits are reported with 503, and every response has the security headers.
+// Goal: checks of an HTTP request before its handler runs: pages of other sites cannot change anything, CORS follows
+// the settings, missing credentials are rejected before the body is read, exceeded limits are reported with 503, and
+// every response has the security headers.
 
 import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'

@@ -1,6 +1,6 @@
-// Goal: after its last response the server closes a connection soon, even if the client keeps it open, but leaves a
-// client that is still sending its request time to finish and read the response; idle connections do not block others;
-// ambiguous requests are refused.
+// Goal: the HTTP server closes a connection soon after its last response, even if the client keeps it open, but lets a
+// client that is still sending its request finish and read the response; idle connections do not lock out others;
+// ambiguous requests are rejected.
 
 import type { Socket } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'

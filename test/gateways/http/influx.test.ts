@@ -1,5 +1,5 @@
-// Goal: clients of InfluxDB, versions 1 to 3, connect, find out what is there, and write: with their credentials, their
-// names of units, and their ways to name a database.
+// Goal: clients of InfluxDB, versions 1 to 3, can connect, query the databases and measurements, and write: with their
+// credentials, their timestamp units, and their ways to name a database.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: when the server rejects a large request after its beginning, a client that reads only after it has sent
-// everything still gets the response, and its connection stays open unless it must be closed.
+// Goal: if the HTTP server rejects a large request before it has received all of it, a client that reads only after
+// sending everything still gets the response, and its connection stays open unless the error requires closing it.
 
 import type { Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'

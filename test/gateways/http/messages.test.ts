@@ -1,5 +1,5 @@
-// Goal: a short response is one write to its socket, and a request without a body ends without events; node:http behaves
-// otherwise as ever.
+// Goal: the server's own request and response classes, derived from those of node:http, write a short response with one
+// call and end a request without a body without events; in everything else they behave like node:http.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -1,6 +1,7 @@
-// Goal: a client of QWP's query endpoint gets the rows that other clients get, of every type and in every order of
-// messages that the protocol allows; credit, cancellation, deadlines and clients that leave stop statements; what a
-// client does wrong gets an error with its status and harms nobody else. The test decodes the bytes as clients do.
+// Goal: a client of QWP queries (columnar protocol over WebSocket) gets the rows that other clients get, of every type
+// and for every order of messages that the protocol allows. Credit, cancellation, deadlines and disconnects stop its
+// statements; an invalid message gets an error with its status and does not affect other clients. The test decodes the
+// bytes as clients do.
 
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -1,6 +1,6 @@
-// Goal: QWP messages over WebSocket are stored and answered in order, and rejections state the reason; nothing that
-// was acknowledged is lost by groups of messages, messages that wait while writes are refused, a shutdown, or clients
-// that send invalid data. The test parses the responses byte by byte, as clients do.
+// Goal: QWP messages with rows (columnar protocol over WebSocket) are stored and answered in order, and rejections
+// state the reason. No acknowledged row is lost: with groups of messages, messages that wait while writes are rejected,
+// a shutdown, or clients that send invalid data. The test parses the responses byte by byte, as clients do.
 
 import { once } from 'node:events'
 import { request } from 'node:http'

@@ -1,5 +1,6 @@
-// Goal: the console's session keeps a user signed in and is of no use to others: scripts cannot read the cookie, it does
-// not count without the console's own header, and it ends with its time, the password or the user.
+// Goal: the session cookie of the web console keeps a user signed in and cannot be misused: scripts cannot read it, it
+// is valid only together with a header that other sites cannot set, and it ends when it expires, when the password
+// changes or when the user is dropped.
 
 import { afterEach, describe, expect, test } from 'vitest'
 import { allRights, readRights } from '../../../engine/base/rights.js'

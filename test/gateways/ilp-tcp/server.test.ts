@@ -1,5 +1,5 @@
-// Goal: lines over TCP are stored block by block in order; connections and rejections are recorded; a bad line closes
-// the connection or is skipped, according to the setting.
+// Goal: the server for line protocol over TCP stores lines block by block, in order, and records connections and
+// rejections; a bad line closes the connection or is skipped, according to the setting.
 
 import { afterEach, expect, test } from 'vitest'
 import { connectTo, lineTcpDefaults, type TestGateway, testLineTcp, until } from '../../support/gateway.js'

@@ -1,4 +1,4 @@
-// Goal: the health-check server responds on every path, with the status that the main thread has set in shared memory.
+// Goal: the health-check server responds on every path with the status that the main thread has set in shared memory.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { closeServer, listen } from '../../../gateways/common/listen.js'

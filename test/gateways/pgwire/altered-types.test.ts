@@ -1,5 +1,5 @@
-// Goal: changing a column's type reports losses: values that do not fit become NULL and are counted in the response,
-// over HTTP and PostgreSQL, also within a transaction; types without NULL refuse them.
+// Goal: ALTER COLUMN TYPE reports lost values: values that the new type cannot represent become NULL and are counted in
+// the response, over HTTP and the PostgreSQL protocol, also within a transaction; types without NULL reject them.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'

@@ -1,5 +1,6 @@
-// Goal: over PostgreSQL, string columns accept numbers, timestamps and booleans as in PostgreSQL; over HTTP they are
-// refused as in this dialect; columns of lists and of times of day accept neither.
+// Goal: for clients of the PostgreSQL protocol, string columns accept numbers, timestamps and booleans, as in
+// PostgreSQL; for clients of HTTP they reject them, as in QuestDB's dialect. Columns of lists and of times of day
+// accept neither.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: cached rows and plans of the catalog are never stale: changes by any session are visible to the next statement
-// with the same text, and uncommitted changes only to their transaction.
+// Goal: cached rows and plans of pg_catalog are never stale: a committed change by any session is visible to the next
+// statement with the same text, and an uncommitted change only to its transaction.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: names in the catalog have PostgreSQL's type `name`, lists of them `name[]`, which drivers of Node.js return as
-// strings for ORMs to parse. Expressions over names are text.
+// Goal: names in pg_catalog have PostgreSQL's type `name`, and lists of them `name[]`. Drivers of Node.js return these
+// as strings, which ORMs parse. Expressions over names are text.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

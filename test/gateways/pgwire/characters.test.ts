@@ -1,5 +1,5 @@
-// Goal: over PostgreSQL, a one-character literal such as 'x' that is compared or combined with a parameter has a
-// string type (not CHAR), whatever the value of the parameter is.
+// Goal: for clients of the PostgreSQL protocol, a one-character literal such as 'x' that is compared or combined with a
+// parameter has a string type (not CHAR), whatever the value of the parameter is.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-// Goal: comments of COMMENT ON TABLE and COLUMN are stored, and the queries of ORMs find them.
+// Goal: COMMENT ON TABLE and COLUMN store their comments, and the catalog queries of ORMs find them.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

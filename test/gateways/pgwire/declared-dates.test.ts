@@ -1,6 +1,6 @@
-// Goal: a column declared `date` over PostgreSQL contains whole days, however values are inserted, and results,
-// comparisons, groups and the catalog agree, in text and binary format. DATE columns created over HTTP keep their time
-// of day.
+// Goal: a column declared `date` over the PostgreSQL protocol contains whole days, however values are inserted.
+// Results, comparisons, groups and the catalog agree with that, in text and binary format. DATE columns created over
+// HTTP keep their time of day.
 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

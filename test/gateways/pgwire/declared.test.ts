@@ -1,5 +1,5 @@
-// Goal: the catalog returns a column's definition by PostgreSQL clients (type, length, NOT NULL), also after a restart
-// and changes of the column; timestamps with time zone are returned with their zone, as text and binary.
+// Goal: the catalog shows a column as PostgreSQL clients have declared it (type, length, NOT NULL), also after a
+// restart and changes of the column; timestamps with time zone are returned with their zone, as text and binary.
 
 import type pg from 'pg'
 import postgres from 'postgres'

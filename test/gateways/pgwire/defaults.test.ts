@@ -1,5 +1,5 @@
-// Goal: DEFAULT fills columns in every kind of insert over PostgreSQL: literals, long strings, batches of a prepared
-// INSERT, COPY in text and binary format; an unsupported default is ignored with a notice.
+// Goal: DEFAULT expressions fill columns in every kind of insert over the PostgreSQL protocol: literals, long strings,
+// batches of a prepared INSERT, COPY in text and binary format; an unsupported default is ignored with a notice.
 
 import pg from 'pg'
 // @ts-expect-error it has no types

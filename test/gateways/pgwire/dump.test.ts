@@ -1,4 +1,5 @@
-// Goal: the statements that pg_dump and pgbench send, apart from catalog queries, have the expected effect.
+// Goal: the statements that pg_dump and pgbench send, apart from catalog queries, have the effect that these tools
+// expect.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: prepared statements and cursors are in pg_prepared_statements and pg_cursors of their session only; two-phase
-// transactions are refused as in PostgreSQL.
+// Goal: prepared statements and cursors are listed in pg_prepared_statements and pg_cursors, for their own session
+// only; two-phase transactions are rejected as in PostgreSQL.
 
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
-// Goal: numbers outside the range of a column's or cast's type are refused with PostgreSQL's codes, however they are
-// inserted, and are never stored as NULL or another number; fractions are rounded as in PostgreSQL, and truncated over
-// HTTP; parts of timestamps include their fraction.
+// Goal: a number outside the range of a column's or cast's type is rejected with PostgreSQL's error code, however it is
+// inserted, and never stored as NULL or another number. Fractions are rounded as in PostgreSQL, and truncated over
+// HTTP; fields extracted from timestamps include their fraction.
 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

@@ -1,5 +1,5 @@
-// Goal: the server responds message by message as in the transcripts in test/protocol; invalid messages end their
-// connection, or are refused, and do not affect others. Method of the latter: random changes of a valid conversation.
+// Goal: the PostgreSQL gateway responds message by message as in the transcripts in test/protocol. Invalid messages end
+// their connection, or are rejected, and do not affect others; for these, valid conversations are changed at random.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

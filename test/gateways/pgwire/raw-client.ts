@@ -1,4 +1,4 @@
-// A client that sends raw messages, for transcripts and invalid input.
+// A PostgreSQL client for tests that sends raw messages, for transcripts and invalid input.
 
 import { connect, type Socket } from 'node:net'
 

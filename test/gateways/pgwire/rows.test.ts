@@ -1,5 +1,6 @@
-// Goal: rows of INSERT and COPY form one transaction from BEGIN to COMMIT, or from Sync to Sync; counts are exact; a
-// failure leaves nothing behind; COPY TO returns what COPY FROM stored, in each format.
+// Goal: rows that a PostgreSQL client sends by INSERT and COPY form one transaction from BEGIN to COMMIT, or from Sync
+// to Sync; row counts are exact; a failure leaves nothing behind; COPY TO returns what COPY FROM stored, in each
+// format.
 
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'

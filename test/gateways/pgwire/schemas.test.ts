@@ -1,5 +1,5 @@
-// Goal: programs that use a schema of their own (loaders, staging areas) can create it, find it in the catalog and drop
-// it; a table named `a.t` is for them the table t in the schema a.
+// Goal: programs with a schema of their own (loaders, staging areas) can create it, find it in the catalog and drop it.
+// The server has no schemas: a table named `a.t` is shown to them as table t of schema a.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: a sequence returns each number once, however it is called, and even if the server ends in between; describing a
-// statement draws no number.
+// Goal: a sequence returns each number once, whichever statement calls it, and even if the server is killed in between;
+// describing a statement does not draw a number.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

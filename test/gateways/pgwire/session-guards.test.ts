@@ -1,5 +1,5 @@
-// Goal: sessions can be bound to their TLS channel, are reported as encrypted, end after their idle time-out, and
-// report their settings as in PostgreSQL.
+// Goal: PostgreSQL sessions can be bound to their TLS channel (SCRAM channel binding), are reported as encrypted, end
+// after their idle time-out, and show their settings as PostgreSQL does.
 
 import { createHash, X509Certificate } from 'node:crypto'
 import { type EventEmitter, once } from 'node:events'

@@ -1,4 +1,5 @@
-// Goal: transaction modes and startup options are stored, shown and applied as in PostgreSQL.
+// Goal: transaction modes, such as READ ONLY, and options of the startup message are stored, shown and applied as in
+// PostgreSQL.
 
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

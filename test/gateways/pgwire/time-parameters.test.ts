@@ -1,4 +1,4 @@
-// Goal: over PostgreSQL, parameters whose types the client has not declared work in generate_series() over timestamps,
+// Goal: over the PostgreSQL protocol, parameters without a declared type work in generate_series() over timestamps,
 // to_timestamp(), arithmetic with intervals, and INSERT of timestamps into columns of times of day.
 
 import type pg from 'pg'

@@ -1,5 +1,5 @@
-// Goal: the difference of two timestamps is an interval over PostgreSQL, with the values of PostgreSQL 15 and with that
-// type; LONG256 can be assigned to string columns.
+// Goal: for clients of the PostgreSQL protocol, the difference of two timestamps is an interval, with the type and the
+// values of PostgreSQL 15. Also: LONG256 values can be assigned to string columns.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

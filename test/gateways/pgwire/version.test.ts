@@ -1,4 +1,5 @@
-// Goal: clients see the configured server version wherever they look for it, and cannot change it.
+// Goal: PostgreSQL clients see the server version from the settings in every place where they look for it, and cannot
+// change it.
 
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,6 +1,7 @@
 // Tells which types of values INSERT and UPDATE accept for a column of a given type; the binder reports others as
 // errors. Numbers of wider types are accepted, and the conversion checks the range of each value. The table follows the
-// behaviour that existing clients of the native dialect expect, and adds PostgreSQL's assignment casts for its clients.
+// behaviour that existing clients of the native dialect (over HTTP) expect, and adds PostgreSQL's assignment casts for
+// its clients.
 
 import type { ColumnType, DataType } from '../../../types/column-types.js'
 

@@ -1,6 +1,6 @@
 // Goal: zone maps (minimum and maximum of each page) skip exactly the pages without a matching row. Method: random
-// conditions over parts with known bounds, compared with equivalent conditions on expressions, which have no zone
-// maps. Then the function that selects pages, scanRuns(), is called directly for row ranges with given bounds.
+// conditions over Parquet files with known bounds, compared with equivalent conditions on expressions, which have no
+// zone maps. Then the function that selects pages, scanRuns(), is called directly for row ranges with given bounds.
 
 import { expect, test } from 'vitest'
 import type { ExecContext } from '../../../../engine/exec/batch/context.js'

@@ -1,5 +1,5 @@
-// Goal: charts show gaps as gaps and connect what belongs together; a zoom asks for the shown range with an interval that
-// fits; metrics are read as they are written.
+// Goal: the console's charts show missing intervals as gaps and connect all other points of a series; zooming requests
+// the visible time range with a fitting SAMPLE BY interval; the live view parses metrics as the server writes them.
 
 import { describe, expect, test } from 'vitest'
 import {

@@ -1,5 +1,5 @@
-// Goal: the grid shows the right rows at every scroll position, also of results that are taller than an element can be,
-// and no value loses a digit on its way to the screen, to a sorted order or to the clipboard.
+// Goal: the console's result grid shows the right rows at every scroll position, also of results that are taller than
+// an element can be; values keep all digits when they are shown, sorted and copied.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

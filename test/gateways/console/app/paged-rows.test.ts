@@ -1,5 +1,5 @@
-// Goal: a result of any size is paged, sorted by the server, and counted; what arrives late for an order that is no longer
-// wanted is not shown.
+// Goal: the console loads a result of any size in pages, has the server sort and count it, and discards pages that
+// arrive after the user has chosen another order.
 
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'

@@ -1,4 +1,5 @@
-// Goal: saved queries are unique by name and user, and what is no query in the preferences is left out.
+// Goal: the console's list of saved queries is unique by name and user, and ignores other values in the preferences
+// from which it is read.
 
 import { expect, test } from 'vitest'
 import { savedQueriesIn, withoutQuery, withQuery } from '../../../../gateways/console/app/saved-list.js'

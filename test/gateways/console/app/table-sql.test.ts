@@ -1,4 +1,4 @@
-// Goal: the forms of the console write the statements that their fields say.
+// Goal: the console's forms for creating and changing tables produce the SQL statements that their fields describe.
 
 import { expect, test } from 'vitest'
 import { alterTableSql, createTableSql } from '../../../../gateways/console/app/table-sql.js'

@@ -1,5 +1,5 @@
-// Goal: messages of a client are parsed correctly however the network splits them, also when a message is larger than
-// the limit of buffered input.
+// Goal: the stage that splits a PostgreSQL client's bytes into messages returns the same messages however the network
+// splits the bytes, also for a message larger than the limit of buffered input.
 
 import { expect, test } from 'vitest'
 import { Inbound } from '../../../../gateways/pgwire/protocol/inbound.js'

@@ -1,6 +1,6 @@
-// Goal: UPDATE, DELETE, TRUNCATE and DROP TABLE within BEGIN are deferred to COMMIT with exact counts; ROLLBACK and
-// ROLLBACK TO discard them; rows and changes are stored in order; the transaction's queries see them; a statement with
-// immediate effect that may depend on them applies them first, with a notice.
+// Goal: UPDATE, DELETE, TRUNCATE and DROP TABLE within BEGIN are deferred to COMMIT, with exact row counts. ROLLBACK
+// and ROLLBACK TO discard them; COMMIT stores rows and changes in order; the transaction's queries see them. A
+// statement with immediate effect that may depend on them has them stored first, with a notice.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'

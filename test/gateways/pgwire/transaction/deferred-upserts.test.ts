@@ -1,6 +1,6 @@
-// Goal: MERGE and INSERT .. ON CONFLICT within BEGIN have the tags and errors of PostgreSQL, take effect at COMMIT in the
-// order of the statements, and are discarded by ROLLBACK and ROLLBACK TO SAVEPOINT. What cannot be deferred is refused or
-// stored first with a warning.
+// Goal: MERGE and INSERT .. ON CONFLICT within BEGIN return the command tags and errors of PostgreSQL, take effect at
+// COMMIT in the order of the statements, and are discarded by ROLLBACK and ROLLBACK TO SAVEPOINT. Statements that
+// cannot be deferred are rejected, or stored at once with a warning.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'

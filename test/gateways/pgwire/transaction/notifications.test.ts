@@ -1,5 +1,5 @@
-// Goal: LISTEN and NOTIFY work between sessions as in PostgreSQL: delivery at the end of the transaction, at once to
-// idle sessions, to others when they are idle, in order, once each; and queues are bounded.
+// Goal: LISTEN and NOTIFY work between sessions as in PostgreSQL. A notification is delivered once and in order, when
+// its transaction has committed: to an idle session at once, to others when they become idle. Queues are bounded.
 
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 // Goal: a REPEATABLE READ transaction sees a snapshot of all tables from its first query, plus its own rows and
-// changes; other sessions may share the snapshot; ingestion continues meanwhile, and the snapshot is released at the
-// end.
+// changes; other sessions may share the snapshot. Ingestion continues meanwhile, and the snapshot is released when the
+// transaction ends.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
