@@ -1,5 +1,5 @@
 // A second entry point of the engine, for threads of connectors that convert JSON records to line protocol: provides
-// the kernel for that, with a memory of its own. Importing this file loads nothing else of the engine.
+// the WebAssembly kernel for that, with a memory of its own. Importing this file loads nothing else of the engine.
 
 import { wasmBase64 } from './kernels/generated/records.js'
 import type { RecordKernel } from './kernels/records.js'

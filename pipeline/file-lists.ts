@@ -1,6 +1,7 @@
-// Virtual tables over the files of COPY: import_files(), export_files(), files('folder'), glob('pattern'), and the
+// Virtual tables over the files of COPY: import_files(), export_files(), files('folder'), glob('pattern'); and over the
 // rows of Parquet files and of other programs' Iceberg tables: read_parquet('file or pattern'), iceberg('table'). Names
-// are those that COPY accepts, and objects as `s3://bucket/key`; files outside of the two directories of COPY are not visible.
+// are those that COPY accepts, and objects in object storage as `s3://bucket/key`. Files outside of the two directories
+// of COPY cannot be read.
 
 import { statSync } from 'node:fs'
 import { relative, resolve, sep } from 'node:path'

@@ -1,13 +1,14 @@
-// Tables that other programs wrote, for iceberg('s3://bucket/table/metadata/x.metadata.json'), or a file of the import or
-// export directory, or the table's folder instead of its metadata. The metadata names manifests, which name data files;
-// only files that may have rows for a query's conditions are fetched.
+// Finds and fetches the files of Iceberg tables that other programs wrote, for the SQL function iceberg(). Its argument
+// is `s3://bucket/table/metadata/x.metadata.json`, such a file in the import or export directory, or the table's
+// folder. The metadata lists manifests, which list data files; only files that may have rows for a query's conditions
+// are fetched.
 //
-// As in remote-files.ts, planning does not wait: what is missing is fetched, NotReadyError is thrown, and the statement is
-// planned again.
+// Planning does not wait for files (see remote-files.ts): if some are missing, they are requested, NotReadyError is
+// thrown, and the engine plans the statement again when they are there.
 //
-// All names in the metadata are checked like those in a statement: an object must be in a readable bucket, a file inside of
-// the directories of COPY. Metadata in the object store cannot name local files. If the table was copied, names below its
-// former location are names below its folder.
+// All names in the metadata are checked like those in a statement: an object must be in a readable bucket, a file
+// inside of the directories of COPY. Metadata in the object store cannot name local files. If the table was copied to
+// another folder, names below its former location are taken as names below this folder.
 
 import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'

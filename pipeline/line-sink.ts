@@ -5,7 +5,8 @@
 //   owner  a block is released when the engine has copied it
 //   errors rejections by the engine; RowError when a line was bad and `badLine` is 'close'
 //
-// Backpressure: `write` calls back when the writer has room for the block. `final` waits for the receipts.
+// Backpressure: `write` calls back when the writer has room for the block. `final` waits for the receipts (the outcomes
+// of all writes).
 
 import { Writable } from 'node:stream'
 import { RowError } from '../engine/base/errors.js'

@@ -117,7 +117,9 @@ export class RemoteFiles {
     }
   }
 
-  /** Local files with the content of objects that never change, in their order. Rejects with SqlError or ResourceError. */
+  /**
+   * Local files with the content of objects that never change, in their order. Rejects with SqlError or ResourceError.
+   */
   async constants(
     objects: readonly { readonly url: string; readonly bytes: number }[],
     position: number,

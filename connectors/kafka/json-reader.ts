@@ -1,6 +1,6 @@
 // Reads JSON into columns of a row, value by value: numbers keep their digits, nested objects become paths, and no
-// JavaScript objects are created. The kernel (json-kernel.ts) handles regular records; this reader handles everything
-// and reports errors with their position.
+// JavaScript objects are created. The WebAssembly kernel (json-kernel.ts) handles regular records; this reader handles
+// everything and reports errors with their position.
 
 import { BadRecordError } from './bad-record.js'
 import { type ConnectType, type ConnectTypes, connectTypes, numberOfType, textOfType } from './connect-schema.js'

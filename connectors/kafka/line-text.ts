@@ -1,5 +1,5 @@
-// Builds line protocol value by value in one growing buffer. Symbols precede fields in a line but may arrive in any
-// order, so fields are collected in a second buffer until the line ends.
+// Builds line protocol value by value in one growing buffer. Symbols (tags) precede fields in a line but may arrive in
+// any order, so fields are collected in a second buffer until the line ends.
 //
 //   begin(table) (symbol | text | long | ...)* end(timestamp)      one row, ended by \n
 //   begin(table) ... cancel()                                      nothing

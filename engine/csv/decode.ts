@@ -1,6 +1,6 @@
 // Decodes the blocks of a CSV file into batches of rows in columnar form: a scanner splits the bytes into fields, a
-// kernel parses whole columns of fields, and engine/types parses the fields that the kernel does not handle. Runs on a
-// query thread, with one decoder for each file, which gets its blocks in order.
+// WebAssembly kernel parses whole columns of fields, and engine/types parses the fields that the kernel does not
+// handle. Runs on a query thread, with one decoder for each file, which gets its blocks in order.
 //
 // A batch owns its bytes: it does not refer to the decoder's memory.
 

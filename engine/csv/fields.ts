@@ -1,6 +1,6 @@
-// Converts the fields of CSV records, given as {address, length}, to columns of the table's types. A kernel parses
-// numbers, timestamps and other common types, engine/types what the kernel does not handle. Strings are not copied:
-// they stay {address, length} into the input.
+// Converts the fields of CSV records, given as {address, length}, to columns of the table's types. A WebAssembly kernel
+// parses numbers, timestamps and other common types, engine/types what the kernel does not handle. Strings are not
+// copied: they stay {address, length} into the input.
 
 import { isUtf8 } from 'node:buffer'
 import { assert, nonNull } from '../base/assert.js'

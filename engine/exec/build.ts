@@ -1,6 +1,6 @@
 // Builds the tree of operators that executes a plan. For aggregates, sorts and DISTINCT it chooses the fastest
-// implementation that applies: one that needs only metadata, one fused with the table scan in generated code, one on
-// several threads, or else the general operator.
+// implementation that applies: one that needs only metadata, one fused with the table scan in generated code
+// (WebAssembly compiled for the query), one on several threads, or else the general operator.
 
 import { unreachable } from '../base/assert.js'
 import { createRandom } from '../sql/functions/random-generator.js'

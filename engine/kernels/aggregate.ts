@@ -1,5 +1,5 @@
-// The interface of the aggregation kernel, which adds the values of a column to sums, counts, minima and maxima, for
-// all rows or for each group; and the structures in shared memory that it uses.
+// The interface of the aggregation kernel (WebAssembly), which adds the values of a column to sums, counts, minima and
+// maxima, for all rows or for each group; and the structures in shared memory that it uses.
 //
 // Grouping takes two steps. First every row gets a group number (u32), from a dictionary id, a time bucket or a hash
 // table. Then one kernel call per aggregate adds the column's values to accumulators indexed by group number. Keys of

@@ -1,4 +1,4 @@
-// The CSV kernel, which splits records into fields: its TypeScript interface and its state.
+// The CSV kernel (WebAssembly), which splits records into fields: its TypeScript interface and its state.
 //
 // SCAN (40 bytes, 8-byte aligned):
 //

@@ -1,5 +1,5 @@
-// Byte offsets of the structures of the encoding kernel (encode.ts). The kernel and TypeScript both import this file,
-// so it must be valid in AssemblyScript and in TypeScript.
+// Byte offsets of the structures of the encoding kernel (WebAssembly; encode.ts). The kernel and TypeScript both import
+// this file, so it must be valid in AssemblyScript and in TypeScript.
 
 // STATE (64 bytes, followed by 128 bytes of scratch memory, 8-byte aligned), set by the caller. Members are u32.
 export const stateColumns = 0 // address of the COLUMNs

@@ -1,5 +1,5 @@
-// The kernel that encodes result rows as JSON, CSV, JSON lines or DataRow messages: its TypeScript interface and its
-// structures.
+// The WebAssembly kernel that encodes result rows as JSON, CSV, JSON lines or DataRow messages: its TypeScript
+// interface and its structures.
 //
 // encode-layout.ts defines the members of STATE and COLUMN.
 //

@@ -1,5 +1,5 @@
-// Byte offsets of the structures of the line-protocol kernel (ilp.ts), and the codes of its values and outcomes. The
-// kernel and TypeScript both import this file, so it must be valid in AssemblyScript and in TypeScript.
+// Byte offsets of the structures of the line-protocol kernel (WebAssembly; ilp.ts), and the codes of its values and
+// outcomes. The kernel and TypeScript both import this file, so it must be valid in AssemblyScript and in TypeScript.
 
 // STATE (64 bytes, 8-byte aligned), set by the caller; decode() also changes `cursor` and `current`.
 export const stateCursor = 0 // u32: next line; after decode: where it stopped, always the start of a line

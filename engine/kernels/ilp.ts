@@ -1,4 +1,4 @@
-// The interface of the line-protocol kernel, which decodes lines to columns, and its structures.
+// The interface of the line-protocol kernel (WebAssembly), which decodes lines to columns, and its structures.
 //
 // A TEMPLATE describes a form of line: its table, and its columns in order, each with the bytes that precede its value
 // on the wire. The kernel compares lines with templates, and writes the values of a matching line as the next row of

@@ -1,5 +1,5 @@
-// The interface of the join kernel, which finds the pairs of rows that a join returns, and the structures in shared
-// memory that it uses.
+// The interface of the join kernel (WebAssembly), which finds the pairs of rows that a join returns, and the structures
+// in shared memory that it uses.
 //
 // Each row is given by the code of its key and by its row number. A code is a u32 that stands for the values of the key
 // columns: rows with equal keys have equal codes. Row number 0xffffffff means "none". A LISTING contains the rows of

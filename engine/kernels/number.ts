@@ -1,4 +1,4 @@
-// The kernel that formats columns of values as text and parses them: its TypeScript interface.
+// The WebAssembly kernel that formats columns of values as text and parses them: its TypeScript interface.
 //
 // Text is an array of entries {address u32, bytes i32}; bytes -1 is NULL. 64 readable bytes follow every text. Values
 // and their NULLs are those of engine/types/column-types.ts; kinds are encodeKinds (engine/kernels/encode.ts).

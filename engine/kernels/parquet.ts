@@ -1,5 +1,5 @@
-// The Parquet kernel, which encodes and decodes pages of our parts in shared memory: its TypeScript interface.
-// Implemented in WebAssembly (as/parquet.ts), with a reference implementation in TypeScript
+// The Parquet kernel, which encodes and decodes pages of parts (the Parquet files of tables) in shared memory: its
+// TypeScript interface. Implemented in WebAssembly (as/parquet.ts), with a reference implementation in TypeScript
 // (test/reference/parquet.ts). engine/storage/part does framing and files.
 //
 // Arguments are addresses, counts and byte sizes. Every buffer is readable and every target writable for 64 bytes after

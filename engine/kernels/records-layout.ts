@@ -1,5 +1,5 @@
-// Byte offsets of the structures of the kernel for JSON records (records.ts). The kernel and TypeScript both import
-// this file, so it must be valid in AssemblyScript and in TypeScript.
+// Byte offsets of the structures of the WebAssembly kernel for JSON records (records.ts). The kernel and TypeScript
+// both import this file, so it must be valid in AssemblyScript and in TypeScript.
 
 // STATE (256 bytes, 16-byte aligned), set by the caller. Members are u32. From byte 64 on it is memory of the kernel.
 export const stateRecords = 0 // address of the RECORDs

@@ -1,4 +1,5 @@
-// The interface of the kernel that converts JSON records (of Kafka topics) to line protocol, and its structures.
+// The interface of the WebAssembly kernel that converts JSON records (of Kafka topics) to line protocol, and its
+// structures.
 //
 // A record is a JSON object. The caller registers each key that occurs, with the column that it maps to.
 // encodeRecords() stops at a record with an unknown key, an array, an escape, or anything else that is unusual or

@@ -1,5 +1,5 @@
-// The interface of the kernel that turns the parameters of Bind messages (PostgreSQL protocol) into columns, and copies
-// strings; and its structures.
+// The interface of the WebAssembly kernel that turns the parameters of Bind messages (PostgreSQL protocol) into
+// columns, and copies strings; and its structures.
 //
 // FIND (60 bytes, 4-byte aligned), set by the caller; findBinds() also changes `at`, `described` and `synced`:
 //

@@ -1,5 +1,5 @@
-// Manifests and manifest lists of Iceberg tables that other programs wrote, by the schema in each file. Fields that a version
-// of the format lacks have the values that the specification gives them.
+// Reads manifests and manifest lists of Iceberg tables that other programs wrote, by the Avro schema in each file.
+// Fields that an older version of the format lacks get the default values of the specification.
 
 import { decodeForeignAvro } from './avro-file.js'
 import { ForeignTableError } from './foreign-metadata.js'

@@ -1,5 +1,6 @@
-// The metadata of an Iceberg table that another program wrote, format versions 1 to 3: its columns, its partition specs, and
-// where the current snapshot lists its manifests. Throws ForeignTableError for what cannot be read here.
+// Reads the metadata of an Iceberg table that another program wrote, format versions 1 to 3: its columns, its partition
+// specs, and where the current snapshot lists its manifests. Throws ForeignTableError if the table uses features that
+// this server cannot read.
 
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'

@@ -1,4 +1,4 @@
-// Types and single values of Iceberg tables that other programs wrote, as this server has them.
+// Maps types and single values of Iceberg tables that other programs wrote to those of this server.
 //
 //   boolean int long float double    BOOLEAN INT LONG FLOAT DOUBLE
 //   decimal(p,s)                     DECIMAL(p,s)
@@ -10,7 +10,8 @@
 //   binary fixed[n]                  BINARY
 //   list of numbers                  DOUBLE[], lists of lists DOUBLE[][] ..
 //
-// Bounds are binary (appendix D of the specification): integers and floating-point numbers are little-endian, texts UTF-8.
+// Bounds of columns in manifests are binary (appendix D of the specification): integers and floating-point numbers are
+// little-endian, strings are UTF-8.
 
 import { arrayDimensionsMax, decimalDigitsMax } from '../base/limits.js'
 import type { Bound } from '../types/bounds.js'

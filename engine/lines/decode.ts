@@ -1,7 +1,7 @@
 // Decodes the blocks of a line-protocol request into staged batches, the uncommitted rows of each table in columns. The
-// template kernel (kernels/ilp.ts) decodes lines that have the form of earlier ones; a general parser decodes the rest.
-// The writer calls, for each request, begin() once, block() for each block of lines, and result(); then release(), when
-// the rows are stored or discarded.
+// template kernel (WebAssembly; kernels/ilp.ts) decodes lines that have the form of earlier ones; a general parser
+// decodes the rest. The writer calls, for each request, begin() once, block() for each block of lines, and result();
+// then release(), when the rows are stored or discarded.
 //
 // Bad lines, by kind of request:
 //

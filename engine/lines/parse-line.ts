@@ -1,5 +1,5 @@
 // General parser of line protocol: parses one line in any form of the protocol into a ParsedLine. It is the reference
-// for the template kernel and handles the lines that fit no template.
+// for the template kernel (WebAssembly) and handles the lines that fit no template.
 //
 // It does not look at tables. The texts of its errors must not change, because clients compare them.
 

@@ -1,6 +1,6 @@
 // Derives the form of a line of line protocol, its shape: the columns in order, with the bytes between the values, such
 // as `,region=`. The general parser parses the first line of each shape. From the shape a template is made, by which
-// the kernel (kernels/ilp.ts) decodes later lines that differ in their values only.
+// the WebAssembly kernel (kernels/ilp.ts) decodes later lines that differ in their values only.
 
 import { assert, nonNull } from '../base/assert.js'
 import { type IlpKind, ilpKinds } from '../kernels/ilp.js'

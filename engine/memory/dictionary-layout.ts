@@ -1,5 +1,5 @@
-// Byte offsets within a symbol dictionary in shared memory (column-layout.ts). Kernels and TypeScript both import this
-// file, so it must be valid in AssemblyScript and in TypeScript.
+// Byte offsets within a symbol dictionary in shared memory (column-layout.ts). WebAssembly kernels and TypeScript both
+// import this file, so it must be valid in AssemblyScript and in TypeScript.
 
 // DICTIONARY (192 bytes, 64-byte aligned). The chunks, which map ids to strings, never move while readers hold them.
 export const count = 0 // u32: entries that may be read (stored with Atomics after the entry)

@@ -84,7 +84,9 @@ export function foreignColumns(file: ForeignFile, elements: readonly Element[], 
   return columns
 }
 
-/** The columns of types that are supported. The others of an Iceberg table's file may be of columns that it has dropped. */
+/**
+ * The columns of types that are supported. The others of an Iceberg table's file may be of columns that it has dropped.
+ */
 export function supportedColumns(file: ForeignFile, elements: readonly Element[]): ForeignColumn[] {
   const tree = new SchemaTree(file, elements)
   const root = tree.next()

@@ -51,8 +51,8 @@ export interface ForeignTable {
 }
 
 /**
- * The local files that may have rows for all conditions, whose columns are those of the table, and at most how many. Throws
- * NotReadyError until they are there, or SqlError.
+ * The local files that may have rows for all conditions, whose columns are those of the table, and at most how many.
+ * Throws NotReadyError until they are there, or SqlError.
  */
 export type FindFiles = (conditions: readonly ColumnCondition[]) => {
   readonly files: readonly ForeignSource[]

@@ -1,5 +1,5 @@
-// Whether a row group of a file that another program wrote may have rows for a query's conditions, by the statistics in its
-// footer.
+// Decides whether a row group of a Parquet file that another program wrote may have rows for a query's conditions, by
+// the statistics in the file's footer. If not, scans skip it.
 
 import { type Bound, boundsTest, type ColumnCondition, isTextCondition, textTest } from '../types/bounds.js'
 import { type ForeignColumn, physical } from './columns.js'

@@ -1,6 +1,6 @@
 // Decodes the values in pages of Parquet files that other programs wrote, in two steps: from the page's encoding to
-// plain values of the file's type, and from these to the column type (columns.ts). Kernels check every size against the
-// page; this file checks that the page has as many values as it says.
+// plain values of the file's type, and from these to the column type (columns.ts). WebAssembly kernels check every size
+// against the page; this file checks that the page has as many values as it says.
 
 import type { ForeignKernel } from '../kernels/foreign.js'
 import type { ParquetKernel } from '../kernels/parquet.js'

@@ -8,7 +8,7 @@
 // The format code of a NULL is ignored, because Java drivers send that of an absent value.
 //
 // The last Sync of a batch may be missing or in a later chunk. Value offsets are collected first; then the values are
-// copied column by column. The kernel for rows does both (row-window.ts).
+// copied column by column. The WebAssembly kernel for rows does both (row-window.ts).
 //
 // A batch ends before the first message that is incomplete, differs, or contains an invalid value; the general path
 // then handles that message and reports errors.

@@ -1,6 +1,6 @@
-// Runs the kernel that turns parameters of Bind messages into columns (kernels/rows.ts): copies the received messages
-// into memory that the kernel uses, calls it, and returns the columns. Not reentrant; a result is valid until the next
-// call. The memory is divided into:
+// Runs the WebAssembly kernel that turns parameters of Bind messages into columns (kernels/rows.ts): copies the
+// received messages into memory that the kernel uses, calls it, and returns the columns. Not reentrant; a result is
+// valid until the next call. The memory is divided into:
 //
 //   heapBase   state | prefix | suffix | starts | ends | after | values | symbol slots | heap | messages
 

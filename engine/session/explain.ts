@@ -1,6 +1,6 @@
 // Produces the text of EXPLAIN: the plan with estimated rows, the partitions that each scan reads, and how each node is
-// executed (such as by generated code); with ANALYZE also the actual rows and the time, which includes that of the
-// node's inputs.
+// executed (for example by WebAssembly code generated for the query); with ANALYZE also the actual rows and the time,
+// which includes that of the node's inputs.
 
 import type { StopSignal } from '../api/statements.js'
 import type { NodeProfile, ProfileMode } from '../exec/run/profile.js'

@@ -1,5 +1,6 @@
-// Frees the memory of terminated query threads. It is freed only when nobody uses it any more: other threads must have
-// left the queries that the dead thread coordinated or worked for, and readers must have read its result blocks.
+// Frees the memory that terminated query threads leave behind. It is freed only when it is no longer in use: other
+// threads must have left the queries that the dead thread coordinated or worked for, and readers must have read its
+// result blocks.
 
 import { Ledger } from '../memory/ledger.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

@@ -7,9 +7,9 @@
 // are only in the object store and must be fetched first. A job that lacks such rows is run again, too.
 //
 // The thread that runs a query, its coordinator, may offer part of the plan for parallel execution; then all other
-// query threads are notified and may help. When the query ends, these helpers are told to leave it. Until each has
-// confirmed that or died, everything that it may read is kept: the query's snapshot, and the memory of all threads that
-// worked on the query.
+// query threads are notified and may execute fragments of it (workers). When the query ends, the pool asks these
+// workers to leave it. Until each has confirmed that or died, everything that it may read is kept: the query's
+// snapshot, and the memory of all threads that worked on the query.
 
 import type { CsvDecoding, CsvLoad, LoadOptions } from '../api/ingest.js'
 import { assert } from '../base/assert.js'

@@ -1,5 +1,6 @@
-// Version deltas: sends each version of a table to a query thread only once. A version lists every part of the table,
-// and copying that list costs more than many queries, so later queries refer to the version that was sent last.
+// Version deltas: sends each version of a table to a query thread only once. A version (an immutable state of a table)
+// lists every Parquet file of the table, and copying that list costs more than many queries, so later queries refer to
+// the version that was sent last.
 //
 // Invariant: both sides process the same messages in the same order, so both remember the same versions. If a message
 // was lost, the main thread forgets what it has sent.

@@ -1,5 +1,5 @@
-// Comparisons of a column with constants, and whether a value between two bounds may satisfy one: what scans skip pages, row
-// groups and files by. NULL satisfies none of them.
+// Comparisons of a column with constants, and the decision whether any value between two bounds may satisfy them, by
+// which scans skip pages, row groups and files. NULL satisfies no comparison.
 
 export type Bound = number | bigint
 
@@ -41,8 +41,8 @@ export function boundsTest(name: string, values: readonly Bound[]): ((min: Bound
 }
 
 /**
- * The same for texts, as bytes in UTF-8. Bounds may be cut: a lower one is then smaller than each text, an upper one larger.
- * Other comparisons depend on the order of texts and are not decided.
+ * The same for texts, as bytes in UTF-8. Bounds may be cut: a lower one is then smaller than each text, an upper one
+ * larger. Other comparisons depend on the order of texts and are not decided.
  */
 export function textTest(
   name: string,

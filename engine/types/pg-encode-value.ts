@@ -1,8 +1,8 @@
 // Encodes single values in the text and binary formats of the PostgreSQL wire protocol: for result rows that no
-// kernel encodes, and as the reference for those kernels.
+// WebAssembly kernel encodes, and as the reference for those kernels.
 //
-// Timestamps are in UTC and show a zone only if the type has one. Types that PostgreSQL lacks (IPv4, GEOHASH,
-// LONG256, INTERVAL) are sent with the OID of a string type, so they are text in both formats. An empty CHAR is NULL.
+// Timestamps are in UTC and show a zone only if the type has one. Types that PostgreSQL lacks (IPv4, GEOHASH, LONG256,
+// INTERVAL) are sent with the OID of a string type, so they are text in both formats. An empty CHAR is NULL.
 
 import { nonNull } from '../base/assert.js'
 import {

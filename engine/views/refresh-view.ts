@@ -5,7 +5,7 @@
 //      correct. Buckets with rows in memtables of the base table are left out.
 //   2. Removes these buckets from the list of stored ones, if they are in it.
 //   3. Replaces the view's rows of these buckets by the result of the view's query over the snapshot.
-//   4. Adds the buckets to the list, with the parts of the snapshot.
+//   4. Adds the buckets to the list, with the parts (Parquet files) of the snapshot.
 
 import type { ReadSnapshot, Session } from '../api/session.js'
 import { internalSession } from '../api/session.js'

@@ -1,5 +1,5 @@
-// Codec for the payload of a rows or relocation frame: one transaction with its schema changes and its rows, for any
-// number of tables.
+// Codec for the payload of a rows or relocation frame (log record): one transaction with its schema changes and its
+// rows, for any number of tables.
 //
 // Layout, little-endian; every part begins at a multiple of 8 bytes (zeros between), so that columns can be read in
 // place:

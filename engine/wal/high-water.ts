@@ -1,5 +1,5 @@
-// The high-water marks: a file that records how far log and manifest were durable. Both end at their last valid record,
-// so one that has lost its end looks like a shorter file. The marks reveal the loss.
+// The high-water marks: a file that records how far log and manifest were durable. Each of the two ends at its last
+// valid record, so a file that has lost its end looks like a valid shorter one. The marks reveal the loss.
 //
 // Layout of `high-water.bin` in the database directory, little-endian: three slots, at 0, 4096 and 8192, each
 //

@@ -1,8 +1,10 @@
-// The work of the log thread: syncs what the writer wrote, and does what would otherwise delay the writer: it prepares
-// segments and removes trimmed ones. An object with a step() method; its host decides on which thread it runs.
+// The work of the log thread, which keeps slow disk operations away from the writer: it syncs the log files (segments)
+// that the writer has written to, creates zero-filled segments in advance, and removes old ones. An object with a
+// step() method; its host decides on which thread it runs.
 //
-// Priorities: syncs first, since commits wait for them; then the sync of the high-water marks; then one step of a
-// preparation, so that a sync never waits for 64 MiB of zeros; then removals.
+// Priorities: syncs first, since commits wait for them; then the sync of the high-water marks, a file that records how
+// far the log is durable; then one step of filling a new segment, so that a sync never waits for 64 MiB of zeros; then
+// removals.
 //
 // Invariants:
 //   1. Descriptors are synced in the order of the requests. Consecutive requests for the same descriptor are combined

@@ -1,4 +1,5 @@
-// Reads the frames of one segment through a sliding window, so that memory is bounded whatever the size of the segment.
+// Reads the frames (log records) of one segment through a sliding window, so that memory is bounded whatever the size
+// of the segment.
 //
 // Deliberately not here: the interpretation of a bad frame, which depends on the whole log: replay.ts.
 

@@ -1,7 +1,8 @@
-// Reads the log at the start: passes every frame on, once and in order, and decides what a bad frame means.
+// Reads the log at the start: passes every frame (log record) to recovery, once and in order, and decides whether a bad
+// frame is a torn tail or damage.
 //
-// That decision separates a torn tail from damage. D is the highest durable position that the high-water marks or any
-// valid frame of the log contain, or else the start of the log.
+// For that decision, D is the highest durable position that the high-water marks or any valid frame of the log contain,
+// or else the start of the log.
 //
 //   bad frame at or after D   The log ends there. Neither this frame nor anything after it was ever acknowledged. Pages
 //                             that were not synced reach the disk in any order, so a valid frame after a bad one must

@@ -1,4 +1,4 @@
-// One WAL segment: an append-only file of frames, written by exactly one writer.
+// One WAL segment: an append-only file of frames (log records), written by exactly one writer.
 //
 // Layout, little-endian. The header has two copies in separate blocks, so that one bad block does not make the segment
 // unreadable. Frames follow until zeros or the end of the file:

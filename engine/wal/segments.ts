@@ -1,5 +1,5 @@
-// Keeps the list of the running log's segment files: the complete ones, and the one that frames are appended to. Also
-// defines what recovery returns about them when it has opened the log.
+// The list of the running log's segment files: complete ones, and the current one, to which frames (log records) are
+// appended. Also defines what recovery returns about them when it has opened the log.
 
 import { assert } from '../base/assert.js'
 import type { ErrorRecord } from '../base/errors.js'

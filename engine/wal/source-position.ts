@@ -1,5 +1,5 @@
-// The source position of a transaction's rows: a Kafka offset or an idempotency key. It is part of the rows' log frame,
-// so both are durable together or not at all, which makes ingestion exactly-once.
+// The source position of a transaction's rows: a Kafka offset or an idempotency key. It is part of the rows' log frame
+// (record), so both are durable together or not at all, which makes ingestion exactly-once.
 //
 // Layout, little-endian:
 //

@@ -1,5 +1,6 @@
-// The interface of the write-ahead log to the rest of the engine: positions, frames, the messages between the writer
-// and the log thread, and the owner object `Wal`. The disk format is in frame.ts, segment.ts and frame-rows.ts.
+// The interface of the write-ahead log to the rest of the engine: positions, frames (log records), the messages between
+// the writer and the log thread, and the owner object `Wal`. The disk format is in frame.ts, segment.ts and
+// frame-rows.ts.
 //
 //   writer thread                                   log thread (log-loop.ts)
 //   append() append() writeGroup() ── LogRequest ─> syncs what was written, prepares segments, removes trimmed ones

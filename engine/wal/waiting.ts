@@ -1,5 +1,5 @@
-// Buffer in memory for the frames at the end of the log that are not durable yet. They are written to the log segment
-// from here. If a sync fails, the same frames are written again to a new segment.
+// Buffer in memory for the frames (log records) at the end of the log that are not durable yet. They are written to the
+// log segment from here. If a sync fails, the same frames are written again to a new segment.
 //
 // Frames are copied into the buffer. So the writer can reuse its memory at once, small frames form one chunk of the
 // gathered write, and the checksum runs over cached bytes. Views without copying would be slightly faster, but would

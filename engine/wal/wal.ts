@@ -1,11 +1,12 @@
-// The write-ahead log at run time, with group commit: collects frames into groups, writes each group with one call, and
-// processes the log thread's reports of syncs. The writer owns it. It blocks only to write the header of a new segment.
+// The write-ahead log at run time, with group commit: collects frames (log records) into groups, writes each group with
+// one call, and processes the log thread's reports of syncs. The writer owns it. It blocks only to write the header of
+// a new segment.
 //
-// A failed write or sync poisons the segment: the kernel has dropped the pages, so the file is not touched again.
-// Frames that are not durable are still in memory (waiting.ts). They are written, with the same positions, to a new
-// segment, whose header says that the poisoned one ends at durableLsn. Until that is durable, nothing is acknowledged.
-// A log that could not create a segment when it was opened, on a full disk, is in the same state with the replayed
-// frames.
+// A failed write or sync poisons the segment: the operating system has dropped the pages, so the file is not touched
+// again. Frames that are not durable are still in memory (waiting.ts). They are written, with the same positions, to a
+// new segment, whose header says that the poisoned one ends at durableLsn. Until that is durable, nothing is
+// acknowledged. A log that could not create a segment when it was opened, on a full disk, is in the same state with the
+// replayed frames.
 //
 // Invariants:
 //   1. durableLsn is the end of a group, and everything before it was synced, in the order of the log.

@@ -12,8 +12,8 @@
 // or when the client does not read, the query waits in its backpressure window and holds no thread. A message that
 // breaks the format gets an error if it names its request; otherwise the connection ends.
 //
-// The dictionary of symbols is that of one result: if a result had symbols, the client is told to clear its dictionary
-// before the next one.
+// The dictionary of symbols is that of one result: if a result had symbols, the server tells the client to clear its
+// dictionary before the next one.
 //
 // Close codes: 1001 the server shuts down; 1002 a message that cannot be understood; 1003 the client sent text; 1008
 // the user does not exist any more, or a client that does not read; 1009 a message is too long.

@@ -1,6 +1,6 @@
 // Benchmark of scans and GROUP BY over Parquet files, compared with DuckDB on the same rows (copied from our files to a
-// native table), and with the same kernels over arrays in memory (resident.ts). Constants vary from run to run, so that
-// no result cache can help. Reports the median milliseconds of the runs.
+// native table), and with the same WebAssembly kernels over arrays in memory (resident.ts). Constants vary from run to
+// run, so that no result cache can help. Reports the median milliseconds of the runs.
 
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'

@@ -7,8 +7,8 @@
 //
 // fixtures/root-manifest-1.json.gz: a manifest of format 1, before high-water marks. A table with every type of column,
 // one with DEDUP, one with a detached partition, one whose column was added later, one that was dropped and created
-// again, a view, a user; each table has rows in parts and rows that are in the log alone. `answers`: the expected rows
-// by statement.
+// again, a view, a user; each table has rows in Parquet files and rows that are in the log alone. `answers`: the
+// expected rows by statement.
 
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'

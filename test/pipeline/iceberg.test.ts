@@ -1,6 +1,7 @@
-// Goal: iceberg() returns the rows of Iceberg tables that other programs wrote, as their current schema has them: old files
-// after columns were added, dropped, renamed and widened, without deleted rows. What conditions exclude is not read: the
-// files, manifests and row groups are missing or damaged in these tests. A table reads nothing outside of what is allowed.
+// Goal: the SQL function iceberg() returns the rows of Iceberg tables that other programs wrote, with the columns of
+// their current schema and without deleted rows, also from files written before columns were added, dropped, renamed or
+// widened. Files, manifests and row groups that the query's conditions exclude are not read: in these tests they are
+// missing or damaged. The metadata of a table cannot make the server read a file that a statement could not name.
 // Method: tables that test/support/iceberg-table.ts writes.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

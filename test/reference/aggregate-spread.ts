@@ -1,5 +1,5 @@
-// Part of the reference implementation of the aggregate kernel in plain TypeScript: hashes keys, and partitions rows
-// by the hash of their key.
+// Part of the reference implementation of the aggregate kernel (WebAssembly) in plain TypeScript: hashes keys, and
+// partitions rows by the hash of their key.
 
 import { type AggregateKernel, hashKinds } from '../../engine/kernels/aggregate.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

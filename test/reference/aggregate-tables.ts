@@ -1,5 +1,5 @@
-// Part of the reference implementation of the aggregation kernel in plain TypeScript: assigns group ids to keys. It
-// searches the list of distinct keys instead of hash slots.
+// Part of the reference implementation of the aggregation kernel (WebAssembly) in plain TypeScript: assigns group ids
+// to keys. It searches the list of distinct keys instead of hash slots.
 
 import { type AggregateKernel, tableFullId } from '../../engine/kernels/aggregate.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

@@ -1,6 +1,6 @@
-// Reference implementation of the aggregation kernel in plain TypeScript, with which property tests compare the kernel.
-// The contract is in engine/kernels/aggregate.ts. Sums of doubles may differ in the last digits, since the kernel adds
-// in SIMD lanes.
+// Reference implementation of the aggregation kernel (WebAssembly) in plain TypeScript, with which property tests
+// compare the kernel. The contract is in engine/kernels/aggregate.ts. Sums of doubles may differ in the last digits,
+// since the kernel adds in SIMD lanes.
 
 import { type AggregateKernel, aggregateKinds, tableFullId } from '../../engine/kernels/aggregate.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

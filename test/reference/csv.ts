@@ -1,5 +1,5 @@
-// Reference implementation of the CSV kernel, which splits regular records into fields and leaves others to its
-// caller. The reference leaves every record to the caller, whose byte-by-byte scanner must give the same result.
+// Reference implementation of the CSV kernel (WebAssembly), which splits regular records into fields and leaves others
+// to its caller. The reference leaves every record to the caller, whose byte-by-byte scanner must give the same result.
 
 import { type CsvKernel, csvOutcomes } from '../../engine/kernels/csv.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

@@ -1,5 +1,5 @@
-// Reference implementation, in plain TypeScript, of the kernel that encodes rows as DataRow messages of the PostgreSQL
-// protocol. engine/kernels/encode.ts specifies what the kernel does.
+// Reference implementation, in plain TypeScript, of the WebAssembly kernel that encodes rows as DataRow messages of the
+// PostgreSQL protocol. engine/kernels/encode.ts specifies what the kernel does.
 
 import { type EncodeKind, encodeColumnBytes, encodeKinds, pgFormats } from '../../engine/kernels/encode.js'
 import { dictionaryEntry } from '../../engine/memory/column-layout.js'

@@ -1,5 +1,5 @@
-// Formats single values as text in plain TypeScript, for the reference implementations of the kernels that encode rows
-// and numbers.
+// Formats single values as text in plain TypeScript, for the reference implementations of the WebAssembly kernels that
+// encode rows and numbers.
 
 import { type EncodeKind, encodeKinds } from '../../engine/kernels/encode.js'
 import { dictionaryEntry } from '../../engine/memory/column-layout.js'

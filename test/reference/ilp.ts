@@ -1,5 +1,5 @@
-// Reference implementation, in plain TypeScript, of the kernel that decodes line protocol; property tests compare the
-// two. The contract is in engine/kernels/ilp.ts.
+// Reference implementation, in plain TypeScript, of the WebAssembly kernel that decodes line protocol; property tests
+// compare the two. The contract is in engine/kernels/ilp.ts.
 
 import { type IlpKernel, ilpColumnBytes, ilpKinds } from '../../engine/kernels/ilp.js'
 import * as layout from '../../engine/kernels/ilp-layout.js'

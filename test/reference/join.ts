@@ -1,5 +1,5 @@
-// Reference implementation, in plain TypeScript, of the kernel that finds the row pairs of joins; property tests
-// compare the two. The contract is in engine/kernels/join.ts.
+// Reference implementation, in plain TypeScript, of the WebAssembly kernel that finds the row pairs of joins; property
+// tests compare the two. The contract is in engine/kernels/join.ts.
 
 import { hashKinds } from '../../engine/kernels/aggregate.js'
 import { expandModes, type JoinKernel, noRow } from '../../engine/kernels/join.js'

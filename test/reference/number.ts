@@ -1,5 +1,5 @@
-// Reference implementation, in plain TypeScript, of the kernel that formats and parses numbers, timestamps and the
-// like; property tests compare the two. The contract is in engine/kernels/number.ts.
+// Reference implementation, in plain TypeScript, of the WebAssembly kernel that formats and parses numbers, timestamps
+// and the like; property tests compare the two. The contract is in engine/kernels/number.ts.
 
 import { type EncodeKind, encodeKinds } from '../../engine/kernels/encode.js'
 import type { NumberKernel } from '../../engine/kernels/number.js'

@@ -1,5 +1,5 @@
-// Reference implementation of LZ4 blocks in plain TypeScript. Its compressor finds other matches than the kernel's, but
-// each decompresses the other's blocks.
+// Reference implementation of LZ4 blocks in plain TypeScript. Its compressor finds other matches than the WebAssembly
+// kernel's, but each decompresses the other's blocks.
 
 const hashBits = 14
 

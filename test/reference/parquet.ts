@@ -1,5 +1,5 @@
-// Reference implementation, in plain TypeScript, of the kernel that encodes and decodes Parquet pages; property tests
-// compare the two. The contract is in engine/kernels/parquet.ts.
+// Reference implementation, in plain TypeScript, of the WebAssembly kernel that encodes and decodes Parquet pages;
+// property tests compare the two. The contract is in engine/kernels/parquet.ts.
 
 import { nullKinds, type ParquetKernel, rangeKinds, widenKinds } from '../../engine/kernels/parquet.js'
 import { xxh64 } from '../../engine/kernels/xxh64.js'

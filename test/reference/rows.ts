@@ -1,5 +1,5 @@
-// Reference implementation, in plain TypeScript, of the kernel that stores values of Bind messages and strings of
-// client rows in columns. The contract is in engine/kernels/rows.ts.
+// Reference implementation, in plain TypeScript, of the WebAssembly kernel that stores values of Bind messages and
+// strings of client rows in columns. The contract is in engine/kernels/rows.ts.
 
 import { isUtf8 } from 'node:buffer'
 import type { RowsKernel, TakeFixed } from '../../engine/kernels/rows.js'

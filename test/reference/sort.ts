@@ -1,5 +1,5 @@
-// Reference implementation, in plain TypeScript, of the kernel that sorts, merges and gathers rows; property tests
-// compare the two. The contract is in engine/kernels/sort.ts.
+// Reference implementation, in plain TypeScript, of the WebAssembly kernel that sorts, merges and gathers rows;
+// property tests compare the two. The contract is in engine/kernels/sort.ts.
 
 import { type SortKernel, sortScratchBytes } from '../../engine/kernels/sort.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

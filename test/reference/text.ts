@@ -1,5 +1,5 @@
-// Reference implementation, in plain TypeScript, of the kernel for string functions (LIKE, comparisons, substrings);
-// property tests compare the two. The contract is in engine/kernels/text.ts.
+// Reference implementation, in plain TypeScript, of the WebAssembly kernel for string functions (LIKE, comparisons,
+// substrings); property tests compare the two. The contract is in engine/kernels/text.ts.
 
 import { anyByte, type TextKernel, textFlags, textResults, undecidedBytes } from '../../engine/kernels/text.js'
 import type { SharedMemory } from '../../engine/memory/shared-memory.js'

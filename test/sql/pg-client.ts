@@ -1,7 +1,7 @@
 // Runs golden SQL files (slt-file.ts) over the PostgreSQL protocol, alternating between the simple and the extended
-// protocol, with generated kernels switched off. Values arrive as PostgreSQL's text, without the types of this
-// dialect. So the types are taken from the expected result if PostgreSQL's type permits, and the text is converted to
-// the form that /exec returns.
+// protocol, with generated WebAssembly kernels switched off. Values arrive as PostgreSQL's text, without the types of
+// this dialect. So the types are taken from the expected result if PostgreSQL's type permits, and the text is converted
+// to the form that /exec returns.
 
 import pg from 'pg'
 import { type ColumnType, columnTypes } from '../../engine/types/column-types.js'

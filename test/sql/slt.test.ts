@@ -1,6 +1,6 @@
 // Goal: golden SQL files hold: every record of every .slt file below this folder gives the same result with every
-// client (the engine with and without generated kernels, /exec of a server and the PostgreSQL protocol), whether its
-// rows are in memtables, in Parquet files, or in both.
+// client (the engine with and without generated WebAssembly kernels, /exec of a server and the PostgreSQL protocol),
+// whether its rows are in memtables, in Parquet files, or in both.
 //
 // Environment variables: SLT_COMPLETE=1 writes the results of the first client into the files as expectations, so that
 // reviewers read the diff. SLT_FILE=name runs only files of that name. By default, as in `npm test`, the engine with

@@ -1,6 +1,6 @@
 // Runs all roles of the engine in one thread for the deterministic simulation, over one simulated disk, in an order
-// drawn from a seed: the writer, the log thread, two query threads that run background jobs, and the main thread's
-// part (which table versions are in use, responses to requests).
+// drawn from a seed: the writer, the log thread, two query threads that run background jobs, and the main thread's part
+// (which versions of the tables are in use, responses to requests).
 //
 // Messages are queued, first in first out between each two roles as between threads; which queue or role runs next is
 // drawn. Each turn takes a millisecond of simulated time. After the disk has simulated a crash no role runs any more,

@@ -1,6 +1,6 @@
 // QueryState: caches what a thread has derived from the query's conditions, such as which symbols (dictionary-encoded
-// strings) satisfy a condition, so that all operators and generated kernels of the query share it. It allocates the
-// cached tables from the query's memory.
+// strings) satisfy a condition, so that all operators and generated WebAssembly kernels of the query share it. It
+// allocates the cached tables from the query's memory.
 
 import { LazyMap } from '../../base/lazy-map.js'
 import type { NumberBits, WholeNumbers } from '../../sql/functions/column/whole-numbers.js'

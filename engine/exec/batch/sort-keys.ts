@@ -1,6 +1,6 @@
 // Converts a column of ORDER BY to sort keys: 64-bit words whose order as signed integers is the requested order, for
-// the radix sort kernel. A value of a wide type becomes several words, the most significant first. For descending order
-// all bits are inverted.
+// the radix sort kernel (WebAssembly). A value of a wide type becomes several words, the most significant first. For
+// descending order all bits are inverted.
 
 import { aggregateKinds } from '../../kernels/aggregate.js'
 import type { SortKey } from '../../sql/plan/plan.js'

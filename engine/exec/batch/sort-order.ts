@@ -1,5 +1,5 @@
 // Sorts buffered rows: computes the permutation of row numbers for ORDER BY. It sorts by one key after the other, the
-// last key first; the kernel's radix sort is stable, so the first key decides.
+// last key first; the WebAssembly kernel's radix sort is stable, so the first key decides.
 
 import { sortScratchBytes } from '../../kernels/sort.js'
 import type { PlanColumn, SortKey } from '../../sql/plan/plan.js'

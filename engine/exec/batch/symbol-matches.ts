@@ -1,6 +1,6 @@
 // Recognises conditions that compare a symbol column (dictionary-encoded strings) with constant strings, such as `city
 // = 'Oslo'`, and finds the symbol ids of the strings (symbol-index.ts), so that the condition can be evaluated by
-// comparing ids. The ids are cached in the QueryState, for all filters and generated kernels of the query.
+// comparing ids. The ids are cached in the QueryState, for all filters and generated WebAssembly kernels of the query.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression } from '../../sql/plan/plan.js'

@@ -2,7 +2,7 @@
 // as columns whose values are in shared memory.
 //
 //   Vector  one column: its values are at `address`, in the layout of types/column-types.ts. SYMBOL ids belong to
-//           `dictionary`. The address is never 0: a column that a memtable block or Parquet file lacks is a run of NULLs.
+//           `dictionary`. The address is never 0: a column that a block of rows lacks is a run of NULLs.
 //   Batch   valid until its operator is pulled again; an operator that keeps rows copies them (row-buffer.ts).
 //
 // pull() returns a batch (never empty), 'working' when the operator did some work and has no rows yet, 'waiting' when

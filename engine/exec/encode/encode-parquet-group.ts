@@ -1,6 +1,6 @@
 // GroupEncoder: encodes row groups of an exported Parquet file, from result rows or from the stored pages of a table's
-// parts. It returns a list of blocks of bytes, and the description of the row group that the file's footer needs.
-// Several threads can encode row groups of one file in parallel (parallel-encode.ts).
+// parts (its own Parquet files). It returns a list of blocks of bytes, and the description of the row group that the
+// file's footer needs. Several threads can encode row groups of one file in parallel (parallel-encode.ts).
 
 import { budgets } from '../../memory/budgets.js'
 import type { PlanColumn } from '../../sql/plan/plan.js'

@@ -1,5 +1,5 @@
 // Encodes one page of an exported Parquet file, with its header, from the page's levels and values. Also defines
-// ExportTools, the memory, kernels and options that the encoders of all columns share.
+// ExportTools, the memory, WebAssembly kernels and options that the encoders of all columns share.
 //
 //   version 1   header | compressed (length and repetition levels | length and definition levels | values)
 //   version 2   header | repetition levels | definition levels | compressed values

@@ -1,5 +1,5 @@
-// Maps column types to the types of exported Parquet files, following the Parquet specification. Parts use a lossless
-// mapping instead (storage/part/parquet-types.ts).
+// Maps column types to the types of exported Parquet files, following the Parquet specification. Parts (the Parquet
+// files of tables) use a lossless mapping instead (storage/part/parquet-types.ts).
 //
 //   DATE        INT32 with DATE: days; the time of day is truncated
 //   IPv4        INT32, the bits of the address

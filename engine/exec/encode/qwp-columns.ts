@@ -4,7 +4,7 @@
 //
 // Encoding a batch has two steps. take() finds the NULLs and returns, for each column, its size in the message and a
 // function put(), so that the output block can be allocated; put() then writes the column there. Columns without NULLs
-// are copied once, others are compacted by a kernel. Types that QWP lacks are sent as text.
+// are copied once, others are compacted by a WebAssembly kernel. Types that QWP lacks are sent as text.
 
 import { assert } from '../../base/assert.js'
 import { nullKinds } from '../../kernels/parquet.js'

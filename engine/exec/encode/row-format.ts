@@ -3,7 +3,7 @@
 // output, such as the CSV header line, are added by create-encoder.ts.
 //
 // The first rows are encoded by the coordinator alone. They can be sent at once, and their length determines into how
-// many parts the other rows are divided.
+// many ranges the other rows are divided.
 
 import { pageRowsMax } from '../../base/limits.js'
 import { ByteWriter } from '../batch/byte-writer.js'

@@ -6,7 +6,7 @@
 //   2. one symbol column    a condition: once for each symbol, then a lookup by id (symbol-predicate.ts)
 //   3. one string column    once for each distinct string if the column is dictionary-encoded (lookup-table.ts)
 //   4. `constantWithin`     a function of a timestamp: once for each hour, day, .. (piecewise-constant.ts)
-//   5. generated kernel     code generated for the whole tree, or for the call over the vectors of its arguments
+//   5. generated kernel     WebAssembly code for the whole tree, or for the call over the vectors of its arguments
 //   6. `column`             a loop over the vectors of its arguments (column-call.ts)
 //   7. interpreter          `eval` row by row: correct for everything
 

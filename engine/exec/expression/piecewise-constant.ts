@@ -1,7 +1,7 @@
 // Evaluates functions of a timestamp that are constant within an interval, such as hour(ts) or to_str(ts,
 // 'yyyy-MM-dd'). Neighbouring rows mostly fall into the same interval, so the function is called once for each run of
-// such rows, and a kernel writes its result to all rows of the run. `constantWithin` in the function's definition
-// (engine/sql/functions) tells the interval.
+// such rows, and a WebAssembly kernel writes its result to all rows of the run. `constantWithin` in the function's
+// definition (engine/sql/functions) tells the interval.
 
 import { int64Max, int64Min } from '../../base/int64.js'
 import { compileExpression, scalarOf } from '../../sql/functions/registry/evaluate.js'

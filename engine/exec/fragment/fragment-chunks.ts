@@ -1,6 +1,7 @@
-// What one thread does in an aggregation by generated code (fragment-aggregate.ts): aggregates the rows of a chunk into
-// an array of accumulators, indexed by group, and writes it to shared memory as the chunk's result. With time buckets
-// there is one such array for each bucket (a slot), else a single one.
+// The work of one thread in an aggregation by generated code (WebAssembly compiled for the query;
+// fragment-aggregate.ts): aggregates the rows of a chunk, a range of the table's rows, into an array of accumulators,
+// indexed by group, and writes it to shared memory as the chunk's result. With time buckets there is one such array for
+// each bucket (a slot), else a single one.
 //
 // Layout of a result:
 //

@@ -1,5 +1,6 @@
-// Returns the result of an aggregation in generated code (fragment-aggregate.ts): converts its arrays of accumulators
-// to batches, one column at a time. Symbols stay ids of the table's dictionary, so no strings are created.
+// Returns the result of an aggregation in generated code (WebAssembly compiled for the query; fragment-aggregate.ts):
+// converts its arrays of accumulators to batches, one column at a time. Symbols stay ids of the table's dictionary, so
+// no strings are created.
 
 import type { Output } from '../../kernels/jit/cells.js'
 import { readResult } from '../../kernels/jit/results.js'

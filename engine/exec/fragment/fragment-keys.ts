@@ -1,6 +1,7 @@
-// Determines which GROUP BY keys the aggregation in generated code supports (fragment-aggregate.ts): symbols
-// (dictionary-encoded strings) and BOOLEAN, whose values are combined to one small group id; and functions of the
-// designated timestamp (the table's time column) that are constant within time buckets, such as timestamp_floor.
+// Determines which GROUP BY keys the aggregation in generated code (WebAssembly compiled for the query) supports
+// (fragment-aggregate.ts): symbols (dictionary-encoded strings) and BOOLEAN, whose values are combined to one small
+// group id; and functions of the designated timestamp (the table's time column) that are constant within time buckets,
+// such as timestamp_floor.
 
 import type { GroupKey } from '../../kernels/jit/fragment.js'
 import { dictionaryCount } from '../../memory/column-layout.js'

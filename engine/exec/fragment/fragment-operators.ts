@@ -1,5 +1,6 @@
-// Operators for GROUP BY and SAMPLE BY over a table scan when generated code can execute the whole of it
-// (fragment-aggregate.ts). They start the work on this and other threads, and return its result.
+// Operators for GROUP BY and SAMPLE BY over a table scan when generated code (WebAssembly compiled for the query) can
+// execute the whole of it (fragment-aggregate.ts). They start the work on this and other threads, and return its
+// result.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'

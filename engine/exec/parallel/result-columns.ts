@@ -1,5 +1,5 @@
-// Writes rows as the result of a chunk, and reads them. A worker thread writes them to shared memory, where the
-// coordinator of the query reads them.
+// Writes and reads the result rows of a chunk, a range of a query's input that one thread processes. A worker thread
+// writes them to shared memory, where the coordinator of the query reads them.
 //
 //   result  rows u32 | 0 u32 | address u32, dictionary u32 of each column
 

@@ -1,5 +1,5 @@
 // The implementation of the interface Parallelism for a query that must not use other threads: none are ever invited,
-// so the query's own thread works on every chunk.
+// so the query's own thread processes all of the input.
 
 import type { QueryArena } from '../batch/query-arena.js'
 import { chunkRowsUsual, type Parallelism } from './coordinator.js'

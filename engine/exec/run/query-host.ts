@@ -1,5 +1,5 @@
-// QueryHost: what a query thread provides to its queries, such as memory, kernels, clock and access to parts (Parquet
-// files). queryContext() creates the ExecContext that the operators of one query share on this thread.
+// QueryHost: what a query thread provides to its queries, such as memory, WebAssembly kernels, clock and access to
+// parts (Parquet files). queryContext() creates the ExecContext that the operators of one query share on this thread.
 
 import type { Clock } from '../../base/clock.js'
 import { TimeoutError } from '../../base/errors.js'

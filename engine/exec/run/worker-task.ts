@@ -1,8 +1,8 @@
 // WorkerTask: the work that a thread does for a query of another thread. It builds the operators of the plan's parallel
-// fragment for itself, from the same snapshot, and processes chunks of the input. It keeps its results until the
-// coordinator has merged them, and frees everything when all workers of the query have been dismissed, because another
-// worker may still read its results. While the client of the query does not read, the task holds no memory; it starts
-// again when the coordinator continues.
+// fragment for itself, from the same snapshot, and processes chunks (ranges) of the input. It keeps its results until
+// the coordinator has merged them, and frees everything when all workers of the query have been dismissed, because
+// another worker may still read its results. While the client of the query does not read, the task holds no memory; it
+// starts again when the coordinator continues.
 //
 // The task reports no errors itself: it gives up a chunk that fails, and the thread that takes the chunk next, in the
 // end the coordinator, meets the same error.

@@ -1,9 +1,10 @@
-// Operator: read_parquet() and iceberg(), the rows of Parquet files that other programs wrote. Columns are decoded page by
-// page (engine/parquet), and batches point into the decoded pages, so a batch ends where a page of any column ends. One file
-// is open at a time. Row groups whose statistics contradict the query's conditions are skipped.
+// Operator: scan of Parquet files that other programs wrote, for read_parquet() and iceberg(). It decodes columns page
+// by page (engine/parquet). Batches point into the decoded pages, so a batch ends where a page of any column ends. One
+// file is open at a time. Row groups whose statistics contradict the query's conditions are skipped.
 //
-// Columns of an Iceberg table are found by their field ids, so files from before a change of the schema are read as of
-// today: a missing column is a constant, a promoted type is widened. Rows that the table has deleted are left out.
+// Columns of an Iceberg table are found by their field ids, so files that are older than a schema change have the
+// current columns: a missing column is a constant, and values of a promoted type are widened. Rows that the table has
+// deleted are left out.
 
 import { budgets } from '../../memory/budgets.js'
 import { ColumnReader, type ColumnTools } from '../../parquet/column-reader.js'

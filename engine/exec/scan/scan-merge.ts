@@ -1,6 +1,6 @@
 // Merges sorted runs of rows into one timestamp order: computes the order, in which rows with equal timestamps have the
-// order of their runs, and gathers columns in it. A kernel merges up to 255 runs at once. More runs, as from many tiny
-// memtable blocks, are concatenated and sorted instead.
+// order of their runs, and gathers columns in it. A WebAssembly kernel merges up to 255 runs at once. More runs, as
+// from many tiny memtable blocks, are concatenated and sorted instead.
 
 import { sortScratchBytes } from '../../kernels/sort.js'
 import type { ExecContext } from '../batch/context.js'

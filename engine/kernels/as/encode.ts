@@ -1,5 +1,5 @@
-// Encoding kernel: formats rows of columns as JSON, CSV, JSON lines or DataRow messages. engine/kernels/encode.ts
-// defines the interface and the structures.
+// Encoding kernel (WebAssembly): formats rows of columns as JSON, CSV, JSON lines or DataRow messages.
+// engine/kernels/encode.ts defines the interface and the structures.
 
 import * as layout from '../encode-layout'
 import { pgFixedBound, putPgRow } from './shared/pg-row'

@@ -1,5 +1,5 @@
-// Kernel for pages of Parquet files written by other programs: decodes every encoding and Snappy, and converts values
-// to memory layout. engine/kernels/foreign.ts describes the functions.
+// WebAssembly kernel for pages of Parquet files written by other programs: decodes every encoding and Snappy, and
+// converts values to memory layout. engine/kernels/foreign.ts describes the functions.
 //
 // The input is untrusted: each function checks every length, count and offset before it uses it, and returns -1 for
 // invalid input. Every buffer is readable, and every target writable, for 64 bytes after its end.

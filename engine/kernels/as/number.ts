@@ -1,4 +1,5 @@
-// Kernel that formats columns of values as text and parses them. engine/kernels/number.ts defines the interface.
+// WebAssembly kernel that formats columns of values as text and parses them. engine/kernels/number.ts defines the
+// interface.
 
 import { digitsFew, isDigit, leadingDigits, parseDigits, parseDouble, parseEnd, parseOk } from './shared/decimal'
 import { putValue, textBound, widthOf } from './shared/values'

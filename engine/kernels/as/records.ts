@@ -1,5 +1,5 @@
-// Kernel that converts JSON records to line protocol. engine/kernels/records.ts defines the interface and the
-// structures.
+// WebAssembly kernel that converts JSON records to line protocol. engine/kernels/records.ts defines the interface and
+// the structures.
 //
 // A record is read in one pass: each key is compared with the one at the same place of the preceding record, and values
 // are copied to their places in the line. Unusual records are left to the caller.

@@ -1,5 +1,5 @@
-// String kernel: matches LIKE patterns, compares, searches and cuts strings. engine/kernels/text.ts defines the
-// interface and the structures.
+// String kernel (WebAssembly): matches LIKE patterns, compares, searches and cuts strings. engine/kernels/text.ts
+// defines the interface and the structures.
 //
 // A literal is searched by its first and last byte, at 16 positions at a time; positions where both match are compared.
 // Most strings are ASCII, where a byte is a character. Others are processed byte by byte, or left to the caller.

@@ -1,5 +1,6 @@
-// Reads the results of aggregates from the accumulators that generated code has filled (cells.ts). The results equal
-// those of sql/functions/aggregates/aggregates.ts, for example NULL for a sum of no rows.
+// Reads the results of aggregates from the accumulators that generated code (WebAssembly compiled for the query) has
+// filled (cells.ts). The results equal those of sql/functions/aggregates/aggregates.ts, for example NULL for a sum of
+// no rows.
 
 import { nonNull } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

@@ -1,4 +1,5 @@
-// Conditions of a filter that compare a column with constants, for scans that skip what cannot pass.
+// Extracts from a filter the conditions that compare a column with constants, by which scans skip pages, row groups and
+// files.
 
 import type { Bound, ColumnCondition } from '../../types/bounds.js'
 import type { ColumnType } from '../../types/column-types.js'
@@ -13,8 +14,8 @@ export interface ConstantComparison {
 }
 
 /**
- * Types whose bounds compare like their values. FLOAT is not among them, because constants are rounded in comparisons with
- * it.
+ * Types whose bounds compare like their values. FLOAT is not among them, because constants are rounded in comparisons
+ * with it.
  */
 const ordered: ReadonlySet<ColumnType> = new Set<ColumnType>([
   ...(['BYTE', 'SHORT', 'INT', 'LONG', 'DOUBLE', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS'] as const),

@@ -1,5 +1,6 @@
-// The last step of planning a query that is executed: gives sources of Parquet files the conditions above them, by which row
-// groups are skipped, and finds the files of Iceberg tables, which depend on the conditions.
+// The last step of planning a query that reads Parquet files of other programs: passes the conditions above such a
+// source down to it, so that row groups can be skipped, and finds the files of Iceberg tables that may satisfy the
+// conditions.
 
 import { conjuncts } from '../typing/walk-expression.js'
 import { fileCondition } from './column-conditions.js'

@@ -1,6 +1,6 @@
 // Comparison of a DOUBLE expression with a constant, with a tolerance of 1e-10: clients of this dialect expect `0.1 +
 // 0.2 = 0.3`. The doubles that equal a constant form a range, so the comparison is rewritten to one with the ends of
-// that range: `x = 5` becomes `x between low and high`. Kernels, indexes and the interpreter then see plain
+// that range: `x = 5` becomes `x between low and high`. WebAssembly kernels, indexes and the interpreter then see plain
 // comparisons. Comparisons of two columns, GROUP BY keys, join keys and CASE stay exact.
 
 import { dataType } from '../../types/column-types.js'

@@ -12,7 +12,7 @@
 // page that a full set drops. Two pages with the same set and tag share an entry, so the second is first verified after
 // at most 64 reads.
 //
-// Pages are immutable and part ids are not reused, so entries of removed parts are harmless.
+// Pages are immutable and ids of files (parts) are not reused, so entries of removed files are harmless.
 
 import { assert } from '../../base/assert.js'
 import type { Allocator } from '../../memory/budgets.js'

@@ -4,8 +4,8 @@
 //
 // A row is identified by its position: block number << shift | index in the block. Sorting takes about 50 bytes a row,
 // so a large memtable is first split into time slices of about sliceRowsMax rows, at quantiles of a sample. The rows of
-// a slice are collected in commit order and sorted by the kernel, which separates late rows, radix-sorts them and
-// merges them back.
+// a slice are collected in commit order and sorted by the WebAssembly kernel, which separates late rows, radix-sorts
+// them and merges them back.
 
 import { assert } from '../../base/assert.js'
 import type { SortKernel } from '../../kernels/sort.js'

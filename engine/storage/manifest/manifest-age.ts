@@ -1,7 +1,7 @@
 // Detects that the manifest, the file that lists the data files of all tables, is older than the data, for example
 // because it was restored from an old backup. Such a manifest is valid by itself, but the server would remove, as
-// leftovers of a crash, all files that it does not list. The file of high-water marks (wal/high-water.ts) normally
-// reveals an old manifest; two checks work without it:
+// leftovers of a crash, all files that it does not list. The file of high-water marks, which records how far log and
+// manifest were durable (wal/high-water.ts), normally reveals an old manifest; two checks work without it:
 //
 //   - There is a part with an id that the manifest has not reserved. Ids are durably reserved before parts are written.
 //   - The log starts after the position that the manifest names. The manifest is updated before the log is trimmed.

@@ -12,8 +12,8 @@
 //
 // Invariants:
 //   1. Records are contiguous by id.
-//   2. The log is trimmed past a frame only when its new symbols are in synced records and the manifest has their
-//      count.
+//   2. The log is trimmed past a frame (log record) only when its new symbols are in synced records and the manifest
+//      has their count.
 //   3. Records beyond that count are ignored: if only the process ended, they may be in the page cache only, and no
 //      later sync would write them. The log contains them too, and the next append overwrites them.
 

@@ -3,7 +3,7 @@
 //
 //   hash tables    released first, the least recently grown first. They take twice the memory of strings and entries,
 //                  only the writer uses them, and they are rebuilt in milliseconds.
-//   dictionaries   everything but the header, for tables that nobody reads or writes; reloaded from their files.
+//   dictionaries   everything but the header, for tables that no statement reads or writes; reloaded from their files.
 //
 // Hash tables may also be allocated from the writer's staging memory, because they need megabytes of contiguous memory
 // and the memtables' budget is fragmented.

@@ -7,8 +7,8 @@
 //
 // The table owns the dictionary. Its hash table, used only by the writer, is replaced when it grows; the strings do not
 // move while a reader holds the dictionary. When memory is short (dictionary-indexes.ts), the hash table can be
-// released. A dictionary that nobody uses can release everything except its header, and is then reloaded from its file
-// on disk (dictionary-file.ts) with the same ids.
+// released. A dictionary that is not in use can release everything except its header, and is then reloaded from its
+// file on disk (dictionary-file.ts) with the same ids.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'

@@ -1,5 +1,5 @@
-// Allocator wrapper for the writer: when the memtables need the memory that the chunk cache has borrowed from their
-// budget, it is reclaimed from the cache.
+// Allocator wrapper for the writer: when memtables need memory that the chunk cache (the cache of decoded pages) has
+// borrowed from their budget, it reclaims the memory from the cache.
 
 import { type Allocator, budgets } from '../../memory/budgets.js'
 import type { ChunkCache } from '../cache/chunk-cache.js'

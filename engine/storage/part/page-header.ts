@@ -1,6 +1,6 @@
-// Encodes Parquet page headers, for parts and exported files, in Thrift's compact protocol: a field is a byte (its
-// distance from the last field << 4 | its type: 5 = i32, 12 = structure), then the value, i32 as a zigzag varint. A
-// zero ends a structure.
+// Encodes Parquet page headers, for parts (the Parquet files of tables) and exported files, in Thrift's compact
+// protocol: a field is a byte (its distance from the last field << 4 | its type: 5 = i32, 12 = structure), then the
+// value, i32 as a zigzag varint. A zero ends a structure.
 //
 //   PageHeader            1 type | 2 uncompressed bytes | 3 compressed bytes | 4 crc | then the structure of the kind
 //   DataPageHeader        1 values | 2 encoding | 3 encoding of definition levels | 4 of repetition levels    (field 5)

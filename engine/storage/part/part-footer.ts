@@ -1,5 +1,5 @@
-// Writes the end of a part: Parquet's page indexes and footer, and the part index, which has the metadata for our own
-// reader.
+// Writes the end of a part (the Parquet file of a table): Parquet's page indexes and footer, and the part index, which
+// has the metadata for our own reader.
 //
 //   file     "PAR1" | column chunks | symbol ids | column indexes | offset indexes | part index | footer |
 //            footer bytes u32 | "PAR1"

@@ -1,6 +1,6 @@
-// The part index: all metadata that our reader needs of a part, in one checksummed block, so that opening a part parses
-// no Thrift. It is stored between the last column and the Parquet footer, where other Parquet readers skip it.
-// Little-endian:
+// The part index: all metadata that our reader needs of a part (the Parquet file of a table), in one checksummed block,
+// so that opening a part parses no Thrift. It is stored between the last column and the Parquet footer, where other
+// Parquet readers skip it. Little-endian:
 //
 //   pages    for each column of the metadata, for each page: offset f64 | header bytes u32 | bytes u32 |
 //            raw bytes u32 | crc32 u32 | nulls u32 | 1 has bounds, 2 has a sum u32 | least 8 |
@@ -13,9 +13,9 @@
 // one, and `outsideCrc` of the metadata covers the rest in file order: the magic at both ends, page headers, column and
 // offset indexes, and the footer.
 //
-// Bounds are as the range kernel writes them: an i32, u32, f32, i64 or f64 in 8 bytes each. Sums are as the sum kernel
-// writes them: an f64 for floating-point types, else an i64 that did not overflow. Parts of format 1 have no sums:
-// their records have 48 bytes.
+// Bounds are as the range kernel (WebAssembly) writes them: an i32, u32, f32, i64 or f64 in 8 bytes each. Sums are as
+// the sum kernel writes them: an f64 for floating-point types, else an i64 that did not overflow. Parts of format 1
+// have no sums: their records have 48 bytes.
 
 import { crc32 } from 'node:zlib'
 import { assert } from '../../base/assert.js'

@@ -1,5 +1,5 @@
 // Opens a part (Parquet file): loads its index into memory and derives what readers need from it (time ranges of pages,
-// counts of NULL, types). Also checks that the file is the one that the manifest names.
+// counts of NULL, types). Also checks that the file's identity is that in the manifest (the list of all tables' files).
 
 import { CorruptionError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'

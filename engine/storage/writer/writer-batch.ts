@@ -1,5 +1,5 @@
 // Staged batches: the rows of one table that a request has delivered, decoded to columns in shared memory and not yet
-// committed. At the commit both the log frame and the memtable are filled from them.
+// committed. At the commit both the log frame (record) and the memtable are filled from them.
 //
 // A batch is a list of chunks of at most `capacity` rows. A column's memory is allocated at its first value. `filled`
 // is the number of rows with a value; settleChunk() fills the rest with NULL before a commit. Values of variable-width

@@ -1,6 +1,6 @@
-// Performs schema changes (DDL) in the writer. Each change is one log frame. It is applied to the writer's catalog at
-// once, and readers see it when the log has made the frame durable. Frames contain the resulting schema, not the
-// statement.
+// Performs schema changes (DDL) in the writer. Each change is one log frame (record). It is applied to the writer's
+// catalog at once, and readers see it when the log has made the frame durable. Frames contain the resulting schema, not
+// the statement.
 
 import { errorRecord, ResourceError, SqlError } from '../../base/errors.js'
 import type { Lsn } from '../../wal/types.js'

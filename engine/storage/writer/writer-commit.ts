@@ -1,4 +1,5 @@
-// Commits one transaction: appends its staged rows to the memtables, not yet visible, and then to the log as one frame.
+// Commits one transaction: appends its staged (decoded, uncommitted) rows to the memtables, not yet visible, and then
+// to the log as one frame (log record).
 //
 // The memtables come first because they may run out of memory. In that case nothing is in the log yet, and the
 // transaction is tried again after a flush has freed memory. If the log refuses the frame, the rows are removed from

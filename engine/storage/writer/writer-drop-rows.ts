@@ -1,7 +1,7 @@
 // Removes rows of some partitions from memory durably, for DROP PARTITION and TTL, without a flush, which would write a
 // small Parquet file for each remaining partition. The remaining rows are copied to a new memtable. They are also
-// written to the log again, in a relocation frame, which replaces all earlier log frames of the table's unflushed rows
-// (writer-relocate.ts).
+// written to the log again, in a relocation frame (log record), which replaces all earlier log frames of the table's
+// unflushed rows (writer-relocate.ts).
 
 import { ResourceError } from '../../base/errors.js'
 import { blockAt, blockColumn, blockCount, blockRows, lastWriteMicros } from '../../memory/column-layout.js'

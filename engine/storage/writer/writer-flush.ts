@@ -8,7 +8,8 @@
 //
 // Invariants:
 //   1. Memtables of a table are flushed in order, so `flushedTxn` covers all earlier transactions.
-//   2. The log is trimmed only up to the oldest frame that memory, schemas or unwritten symbols still need.
+//   2. The log is trimmed only up to the oldest frame (log record) that memory, schemas or unwritten symbols still
+//      need.
 //   3. A failed write of the manifest loses nothing: the rows stay in memtable and log, and the flush is retried after
 //      the manifest was opened again.
 

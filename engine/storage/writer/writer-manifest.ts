@@ -3,8 +3,8 @@
 // retry later.
 //
 // Debts are manifest records that are still to be written: they follow from log frames (drop, truncate), or revert what
-// a failed commit may have left. They are written before parts change again and before the log is trimmed; until then
-// the log frames have the same effect.
+// a failed commit may have left. They are written before the list of parts (Parquet files) changes again and before the
+// log is trimmed; until then the log frames have the same effect.
 
 import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../../base/errors.js'

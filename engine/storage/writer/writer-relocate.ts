@@ -2,9 +2,9 @@
 // relocation frame (kind `relocation`). Then old segments of the log can be removed without flushing many small tables
 // to small Parquet files.
 //
-// A relocation frame contains all rows of the table that are not in parts, with the table's newest transaction number.
-// Replay discards the rows of the table that it has read before and uses these instead. So a relocation frame with
-// fewer rows than the memtable also removes rows durably (writer-drop-rows.ts).
+// A relocation frame contains all rows of the table that are not in Parquet files, with the table's newest transaction
+// number. Replay discards the rows of the table that it has read before and uses these instead. So a relocation frame
+// with fewer rows than the memtable also removes rows durably (writer-drop-rows.ts).
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'

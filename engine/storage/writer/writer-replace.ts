@@ -1,6 +1,6 @@
 // Commits upserts (INSERT .. ON CONFLICT, MERGE): one transaction that removes rows and adds others. The statement has
 // found the rows by a query of a snapshot, and identifies each by its part (Parquet file) or memtable and its row
-// number. The removals and the new rows are one frame of the log.
+// number. The removals and the new rows are one frame (log record) of the log.
 //
 //   rows of the open memtable   marked as superseded, like rows of DEDUP tables with equal keys
 //   rows of parts               marked in an array beside the part (memtable/removed-rows.ts), which a flush stores in

@@ -1,5 +1,5 @@
-// Appends schema changes to the log and makes a table's new schema the current one in the writer. Log frames contain
-// the resulting schema, not the statement.
+// Appends schema changes to the log and makes a table's new schema the current one in the writer. Log frames (log
+// records) contain the resulting schema, not the statement.
 
 import { SqlError } from '../../base/errors.js'
 import { frameKinds, type Lsn } from '../../wal/types.js'

@@ -1,8 +1,9 @@
 // The shared state of the writer's modules: files, tables, ids, and commits that wait for the log.
 //
-// A commit waits until the log acknowledges its frame. Then, in this order: its rows become visible (under the publish
-// sequence lock, so all tables of a transaction appear together), versions are published, receipts are sent, and
-// follow-up work runs. Commits are settled in order, including those without a frame.
+// A commit waits until the log acknowledges its frame (log record). Then, in this order: its rows become visible (under
+// the publish sequence lock, so all tables of a transaction appear together), table versions (immutable lists of files
+// and memtables) are published, receipts (outcomes of requests) are sent, and follow-up work runs. Commits are settled
+// in order, including those without a frame.
 
 import { assert } from '../../base/assert.js'
 import type { Clock } from '../../base/clock.js'

@@ -1,4 +1,5 @@
-// Commits a transaction that changes schemas: its changes and its rows are one log frame, which makes it atomic.
+// Commits a transaction that changes schemas: its changes and its rows are one log frame (record), which makes it
+// atomic.
 //
 //   check     every table has the schema from the start of the transaction, and only the rows that it has read
 //   draft     the new schemas enter the catalog; readers do not see them yet, and undo() removes them

@@ -1,6 +1,6 @@
 // Goal: Kafka records of each format (JSON, Avro, CSV, ..) become the lines of line protocol that the connector's
-// options require; a record that cannot become a row is rejected with a reason. The kernel for JSON gives the same
-// lines as the general reader (a property test over random records).
+// options require; a record that cannot become a row is rejected with a reason. The WebAssembly kernel for JSON gives
+// the same lines as the general reader (a property test over random records).
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

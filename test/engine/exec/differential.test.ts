@@ -1,5 +1,6 @@
 // Goal: the executor returns the same rows as the row-at-a-time interpreter. Method: SQL statements over random tables,
-// planned once and run by both, with and without generated kernels. Sums of doubles must agree to 12 digits.
+// planned once and run by both, with and without generated WebAssembly kernels. Sums of doubles must agree to 12
+// digits.
 
 import { describe, expect, test } from 'vitest'
 import type { Catalog } from '../../../engine/sql/catalog.js'

@@ -1,7 +1,7 @@
 // Goal: values that are decoded singly from an encoded page, after a selective filter (late materialisation), equal
 // those of the whole decoded page. Method: Parquet files with columns of every encoding, with and without NULLs, and
 // queries of every kind that decodes single values. Each is compared with a query whose equivalent condition neither
-// kernels nor indexes support.
+// WebAssembly kernels nor indexes support.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../support/inline-engine.js'

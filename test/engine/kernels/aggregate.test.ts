@@ -1,7 +1,7 @@
-// Goal: the aggregation kernel computes the same aggregates and group numbers as its reference implementation. Method:
-// columns of every storage type with NULLs and boundary values, row masks, group numbers partly out of range, and keys
-// that fill their hash table. Doubles have integer values, so sums do not depend on the order of addition and results
-// can be compared bit by bit.
+// Goal: the aggregation kernel (WebAssembly) computes the same aggregates and group numbers as its reference
+// implementation. Method: columns of every storage type with NULLs and boundary values, row masks, group numbers partly
+// out of range, and keys that fill their hash table. Doubles have integer values, so sums do not depend on the order of
+// addition and results can be compared bit by bit.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {

@@ -1,6 +1,6 @@
-// Goal: the CSV kernel splits records into the same fields as the byte-by-byte scanner. Method: random files with
-// regular and broken records are read with the kernel and with its reference implementation, which leaves every record
-// to the scanner; fields, lines and rejections must be equal.
+// Goal: the CSV kernel (WebAssembly) splits records into the same fields as the byte-by-byte scanner. Method: random
+// files with regular and broken records are read with the kernel and with its reference implementation, which leaves
+// every record to the scanner; fields, lines and rejections must be equal.
 
 import { expect, test } from 'vitest'
 import { scanRecords } from '../../../engine/csv/scan.js'

@@ -1,5 +1,5 @@
-// Goal: the kernel that copies single rows from many memory blocks into one column takes time proportional to the rows,
-// also for a column that some blocks lack.
+// Goal: the WebAssembly kernel that copies single rows from many memory blocks into one column takes time proportional
+// to the rows, also for a column that some blocks lack.
 
 import { expect, test } from 'vitest'
 import { loadKernels } from '../../../engine/kernels/load.js'

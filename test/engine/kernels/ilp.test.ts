@@ -1,6 +1,7 @@
-// Goal: the line-protocol kernel decodes exactly like the reference implementation, stops at the same lines for the
-// same reasons, and never reads beyond its block of lines. Method: random blocks of lines of three tables, valid and
-// damaged; kernel and reference run over equal memories, which must contain the same bytes at every stop.
+// Goal: the line-protocol kernel (WebAssembly) decodes exactly like the reference implementation, stops at the same
+// lines for the same reasons, and never reads beyond its block of lines. Method: random blocks of lines of three
+// tables, valid and damaged; kernel and reference run over equal memories, which must contain the same bytes at every
+// stop.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

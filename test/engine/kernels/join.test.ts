@@ -1,6 +1,6 @@
-// Goal: the join kernel agrees with its reference implementation. Method: random key numbers, lists of rows by key,
-// limits of row pairs, and timestamps with many ties; kernel and reference run over equal memories, which must contain
-// the same bytes after every call.
+// Goal: the join kernel (WebAssembly) agrees with its reference implementation. Method: random key numbers, lists of
+// rows by key, limits of row pairs, and timestamps with many ties; kernel and reference run over equal memories, which
+// must contain the same bytes after every call.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

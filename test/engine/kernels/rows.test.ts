@@ -1,6 +1,7 @@
-// Goal: the kernel that stores strings of client rows agrees with the reference implementation: it writes address and
-// length of each string into an 8-byte entry, and moves the strings to a heap while they fit. Method: random strings in
-// two memories, which must be equal afterwards. test/engine/pg/bind-rows.test.ts tests its functions for parameters.
+// Goal: the WebAssembly kernel that stores strings of client rows agrees with the reference implementation: it writes
+// address and length of each string into an 8-byte entry, and moves the strings to a heap while they fit. Method:
+// random strings in two memories, which must be equal afterwards. test/engine/pg/bind-rows.test.ts tests its functions
+// for parameters.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: the string kernel agrees with its reference implementation, and both with JavaScript. Method: random patterns
-// and strings over a small alphabet, so that near misses are frequent.
+// Goal: the string kernel (WebAssembly) agrees with its reference implementation, and both with JavaScript. Method:
+// random patterns and strings over a small alphabet, so that near misses are frequent.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: the main thread reports to the writer exactly those table versions that are in use, by queries or as the
-// newest: with every new version, and when the last query of a version ends.
+// Goal: the main thread reports to the writer exactly those table versions (immutable lists of files and memtables)
+// that are in use, by queries or as the newest: with every new version, and when the last query of a version ends.
 
 import { describe, expect, test } from 'vitest'
 import { publishSequenceAddress } from '../../../engine/memory/layout.js'

@@ -1,6 +1,6 @@
-// Goal: an object of the object store is removed when no manifest and no Iceberg metadata has referred to it for the
-// whole grace period, and never otherwise: not when something refers to it again, not while the metadata of an Iceberg
-// table cannot be read, not by a server that does not own the prefix of the store, and not earlier because of a restart.
+// Goal: garbage collection in the object store removes an object when no manifest and no Iceberg metadata has referred
+// to it for the whole grace period, and never otherwise: not if something refers to it again, not while the metadata of
+// an Iceberg table cannot be read, not on a server that does not own the objects, and not earlier because of a restart.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

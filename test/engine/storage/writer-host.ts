@@ -1,6 +1,6 @@
 // Runs the writer thread's code in a test: writer and log thread take turns on one thread over simulated files. The
-// host also acts as the main thread (sends requests, takes responses, reports which table versions are in use), and as
-// a query thread that flushes memtables to parts of plain rows.
+// host also acts as the main thread (sends requests, takes responses, reports which versions of the tables are in use),
+// and as a query thread that flushes memtables to files of plain rows.
 
 import type { Clock } from '../../../engine/base/clock.js'
 import type { Files } from '../../../engine/base/files.js'

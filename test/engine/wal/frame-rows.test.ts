@@ -1,6 +1,6 @@
-// Goal: the codec of log frames with rows encodes and decodes a transaction without loss, for every column type and
-// NULL, wherever its values are in memory; it rejects a truncated or changed payload with CorruptionError and never
-// reads beyond its end. Method: properties over random transactions.
+// Goal: the codec of log frames (records) with rows encodes and decodes a transaction without loss, for every column
+// type and NULL, wherever its values are in memory; it rejects a truncated or changed payload with CorruptionError and
+// never reads beyond its end. Method: properties over random transactions.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

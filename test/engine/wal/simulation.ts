@@ -1,9 +1,9 @@
 // One run of the write-ahead log on a simulated disk: random appends, groups, syncs, failures and crashes, with a model
 // of the expected contents. Used by the crash test and by the test that removes safeguards (guards.test.ts).
 //
-// The model has the frames in the order of their positions, each with the seed of its content. After a recovery the
-// replayed frames must be a contiguous range of the model's, which begins at or before the first frame that is not
-// trimmed, and ends at or after the last acknowledged one.
+// The model has the frames (log records) in the order of their positions, each with the seed of its content. After a
+// recovery the replayed frames must be a contiguous range of the model's, which begins at or before the first frame
+// that is not trimmed, and ends at or after the last acknowledged one.
 
 import type { Clock } from '../../../engine/base/clock.js'
 import { ResourceError } from '../../../engine/base/errors.js'

@@ -1,6 +1,6 @@
-// Goal: the rules of the write-ahead log between the writer and the log thread, one rule per test: when frames are
-// acknowledged, what a failed sync does, how segment files are started, prepared, trimmed and counted, and what is
-// logged about damage.
+// Goal: the rules of the write-ahead log between the writer and the log thread, one rule per test: when frames (log
+// records) are acknowledged, what a failed sync does, how segment files are started, prepared, trimmed and counted, and
+// what is logged about damage.
 
 import { expect, test } from 'vitest'
 import { ResourceError } from '../../../engine/base/errors.js'

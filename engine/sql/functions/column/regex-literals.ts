@@ -1,6 +1,6 @@
-// Finds literals that every match of a regular expression contains, in order. A kernel searches for them first, so that
-// the expression runs only on the few strings that contain them. One pass over the pattern; it gives up on syntax that
-// it does not analyse.
+// Finds literals that every match of a regular expression contains, in order. A WebAssembly kernel searches for them
+// first, so that the expression runs only on the few strings that contain them. One pass over the pattern; it gives up
+// on syntax that it does not analyse.
 
 import { nonNull } from '../../../base/assert.js'
 

@@ -1,5 +1,5 @@
-// Vectorised string functions on characters: length, position, substrings, trimming and case. Kernels handle ASCII
-// strings; some functions evaluate other strings row by row by `eval`, the general implementation.
+// Vectorised string functions on characters: length, position, substrings, trimming and case. WebAssembly kernels
+// handle ASCII strings; some functions evaluate other strings row by row by `eval`, the general implementation.
 
 import { undecidedBytes } from '../../../kernels/text.js'
 import type { Expression } from '../../plan/plan.js'

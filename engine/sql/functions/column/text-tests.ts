@@ -1,7 +1,7 @@
-// Vectorised string conditions: LIKE and ILIKE, regular expressions, prefixes, comparisons with constants. A kernel
-// scans the bytes. Strings for which it cannot decide are evaluated by `eval`, the row-by-row implementation: non-ASCII
-// strings where case or `_` matters, and strings that contain the literals required by a regular expression
-// (regex-literals.ts) and so may match it.
+// Vectorised string conditions: LIKE and ILIKE, regular expressions, prefixes, comparisons with constants. A
+// WebAssembly kernel scans the bytes. Strings for which it cannot decide are evaluated by `eval`, the row-by-row
+// implementation: non-ASCII strings where case or `_` matters, and strings that contain the literals required by a
+// regular expression (regex-literals.ts) and so may match it.
 
 import { patternCharactersMax } from '../../../base/limits.js'
 import {

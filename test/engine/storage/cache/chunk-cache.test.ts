@@ -1,6 +1,6 @@
-// Goal: the chunk cache loads a chunk once, keeps the address of pinned chunks, releases the pins of a dead thread, and
-// keeps a chunk while another one depends on it. Several threads are represented by several ChunkCache objects on one
-// memory.
+// Goal: the chunk cache (buffer pool for decoded pages of data files) loads a page once, keeps the address of pinned
+// pages, releases the pins of a dead thread, and keeps a page while another one depends on it. Several threads are
+// represented by several ChunkCache objects on one memory.
 
 import { describe, expect, test } from 'vitest'
 import { ResourceError } from '../../../../engine/base/errors.js'

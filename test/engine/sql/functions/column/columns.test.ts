@@ -1,7 +1,7 @@
 // Goal: the vectorised implementation of an SQL function returns the same values as its scalar one (`eval`). Method:
 // every function that has a vectorised one (`column`, or `constantWithin` for functions of a timestamp), and calls such
 // as casts that are not in the function tables, on random vectors with NULLs; each argument is a column or a constant.
-// Results are compared with the interpreter row by row, with and without generated kernels.
+// Results are compared with the interpreter row by row, with and without generated WebAssembly kernels.
 
 import { afterAll, expect, test } from 'vitest'
 import type { ExecContext } from '../../../../../engine/exec/batch/context.js'
