@@ -1,4 +1,4 @@
-// Stage: compresses a response with a coding that its reader accepts.
+// Stage: compresses a response with a content coding that the client accepts.
 //
 //   in     Buffers of any size
 //   out    gzip, or one zstd frame per buffer

@@ -1,5 +1,6 @@
-// The high-water marks: a file that records how far log and manifest were durable. Each of the two ends at its last
-// valid record, so a file that has lost its end looks like a valid shorter one. The marks reveal the loss.
+// The high-water marks: a file that records how far the write-ahead log and the manifest (the log of all tables' files)
+// were durable. Each of the two ends at its last valid record, so a file that has lost its end looks like a valid
+// shorter one. The marks reveal the loss.
 //
 // Layout of `high-water.bin` in the database directory, little-endian: three slots, at 0, 4096 and 8192, each
 //

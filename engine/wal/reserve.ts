@@ -1,7 +1,7 @@
 // The space reserve: files of zeros, created while there is space, so that statements that free space work even on a
-// file system without a free byte or inode. DROP TABLE needs a log frame (record), and DROP PARTITION a manifest
-// record. If the file for it cannot be created, a file of the reserve is renamed instead, which needs neither blocks
-// nor inodes.
+// file system without a free byte or inode. DROP TABLE needs a log frame (record), and DROP PARTITION a record of the
+// manifest (the log of all tables' files). If the file for it cannot be created, a file of the reserve is renamed
+// instead, which needs neither blocks nor inodes.
 //
 //   reserve/log-<n>.zeros        becomes a segment of the log
 //   reserve/manifest-<n>.zeros   becomes a file of the manifest

@@ -2,8 +2,8 @@
 // (CHECKPOINT CREATE) protects from changes.
 //
 // Parts are immutable Parquet files with unique names, so parts that the target already has are not copied again. The
-// target's manifest is replaced last, when everything it names is durable. If the copy is interrupted, the target is
-// still the old copy.
+// target's manifest, which lists its files, is replaced last, when everything it names is durable. If the copy is
+// interrupted, the target is still the old copy.
 //
 // Of a part that is only in the object store, the backup contains the sidecar, a local file with its metadata, and
 // refers to the same object.

@@ -1,6 +1,7 @@
 // Decides which schema changes are accepted on a full disk: those that free space, and those that need almost none.
 //
-// Only they may use the space reserve (wal/reserve.ts), for the log and the manifest.
+// Only they may use the space reserve (wal/reserve.ts), for the write-ahead log and the manifest (the log of all
+// tables' files and schemas).
 
 import type { SchemaChange } from '../jobs/messages.js'
 import type { WriterState } from './writer-state.js'

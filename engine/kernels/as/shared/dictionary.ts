@@ -1,5 +1,5 @@
-// Builds the dictionary of a column chunk: a hash table of the distinct values in order of first use. Layout of the
-// state (64 bytes):
+// Builds the dictionary of a column chunk of a Parquet file: a hash table of the distinct values in order of first use.
+// Layout of the state (64 bytes):
 //
 //    0 slots u32 (address of u32 index + 1)  4 slotMask u32   8 values u32 (address)  12 count u32
 //   16 countMax u32   20 width u32 (0 = strings)   24 bytes u32 (strings: used)   28 bytesMax u32
