@@ -1,5 +1,5 @@
-// Goal: looking up a column name among thousands of columns takes constant time. Method: columns that count how often
-// their names are read.
+// Goal: looking up many column names in a scope of many columns does not read all columns for each name. Method:
+// columns that count how often their names are read.
 
 import { expect, test } from 'vitest'
 import { findInScope, type ScopeColumn } from '../../../../engine/sql/scope/scope.js'
