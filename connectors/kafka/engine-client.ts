@@ -18,8 +18,8 @@ export type StoreResult =
   /** Nothing is stored, because of these lines, counted from 1. */
   | { readonly kind: 'bad'; readonly lines: readonly { readonly line: number; readonly message: string; readonly table: string }[] } // biome-ignore format: one alternative a line
   /**
-   * Nothing is stored: this line, counted from 1, has a fraction in a column that an earlier line of the request creates
-   * for whole numbers. Once the rows before it are stored, the column can be widened.
+   * Nothing is stored: this line, counted from 1, has a fraction in a column that an earlier line of the request
+   * creates for whole numbers. Once the rows before it are stored, the column can be widened.
    */
   | { readonly kind: 'split'; readonly line: number }
   /** Nothing is stored, because the stored offset is not `previous`. */

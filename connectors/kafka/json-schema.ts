@@ -1,10 +1,10 @@
-// Finds the type of a value in a JSON Schema. Values are named by their paths, whose parts are joined with `_`, so a path
-// is looked up by trying the properties that it may begin with. That also finds its way in schemas that contain
-// themselves.
+// Looks up the type of a value of a Kafka record in a JSON Schema. A value is named by its path, the names of the
+// nested members joined with `_`. Names may contain `_` themselves, so the look-up tries each property with which the
+// path may begin. It follows a path only as far as it reaches, so schemas may contain themselves.
 //
-// What counts: `type`, `format` (date-time, date), `properties`, `patternProperties`, `additionalProperties`, `$ref`
+// Used keywords: `type`, `format` (date-time, date), `properties`, `patternProperties`, `additionalProperties`, `$ref`
 // (also to other schemas), `allOf`, `anyOf`, `oneOf`, and what Kafka Connect writes into schemas (`connect.type`, and
-// names of its types in `title`). Whether a record is valid is not checked: its producer did that.
+// names of its types in `title`). Records are not validated: their producer did that.
 
 import { type ConnectType, type ConnectTypes, namedType } from './connect-schema.js'
 import type { SchemaText } from './schema-registry.js'

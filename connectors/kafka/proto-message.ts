@@ -8,8 +8,8 @@
 //   2          length varint, then bytes: a string, bytes, a message, an entry of a map, or packed numbers
 //   3, 4       start and end of a group
 //
-// Of a field that comes several times, the last value counts; messages are merged, and repeated fields collected. Unknown
-// fields, and values of another wire type than the field's, are skipped.
+// If a field occurs several times, the last value counts; messages are merged, and the values of repeated fields are
+// collected. Unknown fields, and values of another wire type than the field's, are skipped.
 
 import { nonNull } from '../../engine/base/assert.js'
 import { BadRecordError } from './bad-record.js'

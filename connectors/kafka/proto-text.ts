@@ -1,6 +1,6 @@
-// Parses the text of .proto files, which is how schema registries keep Protobuf schemas: proto2, proto3 and editions.
-// Returns what is needed to read messages. Services, extensions, reserved numbers and options other than those that
-// change how a field is read are skipped.
+// Parses .proto files, the text in which schema registries store Protobuf schemas: proto2, proto3 and editions. Returns
+// the definitions that decoding a message needs. Services, extensions, reserved numbers, and options that do not change
+// how a field is decoded, are skipped.
 //
 //   file    = { "syntax" "=" string ";" | "package" name ";" | "import" .. ";" | message | enum | .. }
 //   message = "message" name "{" { field | map | group | oneof | message | enum | .. } "}"

@@ -1,4 +1,5 @@
-// Splits the text of a .proto file into words, numbers, strings and symbols, without blanks and comments.
+// Tokeniser of .proto files (Protobuf schemas): splits the text into words, numbers, strings and symbols, and skips
+// blanks and comments.
 
 export interface ProtoToken {
   readonly kind: 'word' | 'number' | 'string' | 'symbol'

@@ -1,5 +1,6 @@
-// Resolves the names in parsed .proto files and turns messages into what decoding needs: fields by number, each with its
-// kind. The types that the Protobuf compiler brings along need no reference in the registry: they are defined here.
+// Resolves the type names in parsed .proto files (Protobuf schemas), and builds from them the message types by which
+// records are decoded: the fields by number, each with its type. Types that come with the Protobuf compiler, such as
+// google.protobuf.Timestamp, are defined here, because schema registries do not store them.
 
 import { type ProtoField, type ProtoFile, type ProtoMessage, parseProto } from './proto-text.js'
 

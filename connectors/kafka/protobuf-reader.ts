@@ -1,10 +1,10 @@
-// Reads Protobuf records in the wire format of schema registries (registered-schemas.ts) into columns of a row. In front
-// of the message are the indexes of its type in the schema, as zigzag varints:
+// Reads Kafka records in Protobuf with a schema in a schema registry (wire format: registered-schemas.ts) into columns
+// of a row. Before the message, a record has the indexes of the message's type in the schema, as zigzag varints:
 //
 //   count | index of the outermost message | index of a message in it | ..      a single 0 means: the first message
 //
-// A field that is absent is NULL if the schema tells absent ones apart (messages, `optional`, members of a oneof), and
-// the default value of its type otherwise.
+// An absent field becomes NULL if the schema distinguishes absent values (messages, `optional`, members of a oneof),
+// and otherwise the default value of its type.
 
 import { nonNull } from '../../engine/base/assert.js'
 import { BadRecordError } from './bad-record.js'

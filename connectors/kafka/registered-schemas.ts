@@ -1,8 +1,8 @@
-// Schemas of values in the wire format of schema registries:
+// Cache of the schemas to which Kafka records refer in the wire format of schema registries:
 //
 //   0x00 | schema id u32, big-endian | the value in the format of its schema
 //
-// Each schema is fetched and compiled once. A schema that cannot be used makes the records that name it bad.
+// Each schema is fetched and compiled once. If it cannot be used, all records that refer to it are rejected.
 
 import { BadRecordError } from './bad-record.js'
 import type { SchemaRegistry, SchemaText, SchemaType } from './schema-registry.js'

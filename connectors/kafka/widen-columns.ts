@@ -1,6 +1,6 @@
-// Changes columns of whole numbers to DOUBLE when lines with fractions were rejected because of their type, by the same
-// statement that a user would run: ALTER TABLE .. ALTER COLUMN .. TYPE. So the change is in the log, and in the schema
-// that all readers see, before the lines are sent again.
+// Changes integer columns to DOUBLE when Kafka records with fractions were rejected because of the column's type
+// (option `widen.numbers`). It executes the statement ALTER TABLE .. ALTER COLUMN .. TYPE, as a user would; then the
+// connector sends the rejected lines again.
 
 import type { Log } from '../../engine/base/log.js'
 import { type Engine, internalSession, type LineReject, quoteIdent, refusedCast } from '../../engine/engine.js'
@@ -8,8 +8,8 @@ import { type Engine, internalSession, type LineReject, quoteIdent, refusedCast 
 const wholeTypes = ['BYTE', 'SHORT', 'INT', 'LONG']
 
 /**
- * Returns 'widened' if the lines are to be sent again, and 'none' if no column can be widened. Returns the number of the
- * first rejected line if the rows before it are to be stored first, because they create its column.
+ * Returns 'widened' if the lines are to be sent again, and 'none' if no column can be widened. Returns the number of
+ * the first rejected line if the rows before it are to be stored first, because they create its column.
  */
 export async function widenColumns(
   rejects: readonly LineReject[],

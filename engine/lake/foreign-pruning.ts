@@ -1,5 +1,5 @@
-// Which files of another program's Iceberg table a query reads: those whose bounds and partitions may have rows that
-// satisfy its conditions, and the deletes that apply to them.
+// File pruning for Iceberg tables that other programs wrote: selects the manifests and data files whose bounds and
+// partition values may have rows for a query's conditions, and the delete files that apply to each data file.
 
 import { type Bound, boundsTest, type ColumnCondition, isTextCondition, textTest } from '../types/bounds.js'
 import type { ForeignDataFile, ForeignManifest } from './foreign-manifests.js'

@@ -1,5 +1,6 @@
-// Reads Iceberg tables that other programs wrote: from the metadata to the files that a query reads. Loaded by
-// foreign-tables.ts. Throws ForeignTableError for what is not supported, and Error for damaged files.
+// Reads Iceberg tables that other programs wrote: finds, from a table's metadata, the data files that a query has to
+// read. foreign-tables.ts loads this module at its first use. Throws ForeignTableError for features that are not
+// supported, and Error for damaged files.
 
 import type { TableData } from '../parquet/foreign-file.js'
 import type { ColumnCondition } from '../types/bounds.js'

@@ -1,4 +1,5 @@
-// Loads the reader of Iceberg tables at its first use, since few servers need it and its library takes long.
+// Loads the reader of other programs' Iceberg tables (foreign-table.ts) at its first use. Few servers need it, and
+// loading the package for Avro takes long.
 
 export function loadForeignTables(): Promise<typeof import('./foreign-table.js')> {
   return import('./foreign-table.js')

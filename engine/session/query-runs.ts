@@ -1,5 +1,5 @@
-// Starts queries: inline if they are small, otherwise on a query thread, for which the tables that it reads are held
-// until the query ends. Lists the running ones for sys.query_activity.
+// Starts queries: inline if they are small, otherwise on a query thread. The versions of the tables that such a query
+// reads are held (not freed) until it ends. Lists the running ones for sys.query_activity.
 
 import type { QueryActivity } from '../sql/catalog.js'
 import type { Query } from '../sql/plan/plan.js'

@@ -4,8 +4,8 @@
 //
 // Unless `--all` is given, some rejected statements are only counted: syntax diagrams, incomplete statements,
 // statements of other products and of the commercial edition of the documented product, those that the document itself
-// shows as errors or writes by mistake, those with parameters, those that need a table, column or file that the document
-// does not create, and those whose rejection docs/compatibility.md explains.
+// shows as errors or writes by mistake, those with parameters, those that need a table, column or file that the
+// document does not create, and those whose rejection docs/compatibility.md explains.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'

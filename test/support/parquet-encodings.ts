@@ -1,4 +1,4 @@
-// Encodings of Parquet values, for the tests' own Parquet writer.
+// Encodes values in each encoding of Parquet (plain, deltas, byte streams, ..), for the tests' own Parquet writer.
 
 /** As a physical type has them: INT96, BYTE_ARRAY and FIXED_LEN_BYTE_ARRAY as bytes. */
 export type Raw = number | bigint | boolean | Buffer

@@ -1,5 +1,5 @@
-// Binds the sides of joins. In a join by time, a side that is a query without its designated timestamp in the select list
-// has it all the same, as a column that has no name.
+// Binds the two sides of a join. Joins by time (ASOF and similar) need the designated timestamp (the time column) of
+// both sides. If a side is a sub-query that does not select it, it is added as a hidden column.
 
 import type * as ast from '../ast/ast.js'
 import type { BindContext } from '../scope/bind-context.js'

@@ -1,5 +1,5 @@
-// The rows of SHOW CREATE DATABASE: the statements that create all tables and views, in an order in which they can be
-// carried out. A view follows what it reads; otherwise the order is that of the names.
+// Rows of SHOW CREATE DATABASE: the statements that create all tables and views, ordered so that they can be executed
+// one after the other. A view follows the tables and views that it reads; otherwise they are ordered by name.
 
 import type { DatabaseObject } from '../ast/ast.js'
 import { parseStatement } from '../parse/parse.js'

@@ -1,5 +1,5 @@
-// Formats tables and views as the statements that create them, for SHOW CREATE TABLE and SHOW CREATE DATABASE. Column names are not quoted, because
-// existing clients compare the text with an expected one.
+// Formats tables and views as the statements that create them, for SHOW CREATE TABLE and SHOW CREATE DATABASE. Column
+// names are not quoted, because existing clients compare the text with an expected one.
 
 import type { RefreshStrategy } from '../../storage/schema/materialized.js'
 import { type ColumnSchema, liveColumns, type PartitionAge, type TableSchema } from '../../storage/schema/schema.js'

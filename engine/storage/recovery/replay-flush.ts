@@ -6,7 +6,8 @@
 //   1. Only whole transactions are flushed, so `flushedTxn` tells a replay after another crash what to skip.
 //   2. Rows of a table with a later relocation frame (log record) are not flushed. That frame contains all of them
 //      again and replaces them, so they are only removed from memory.
-//   3. Tables with a gap in their symbols are not flushed, because parts need the strings.
+//   3. Tables with a gap in the ids of their symbols (strings of a dictionary) are not flushed, because parts need the
+//      strings.
 
 import { assert } from '../../base/assert.js'
 import { FileError } from '../../base/errors.js'

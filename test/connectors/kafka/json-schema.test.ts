@@ -1,6 +1,6 @@
-// Goal: JSON records of schema registries become rows of the types that their JSON Schema says: a number is a double
-// even if it is whole, an integer is none even if it is written as 5.0; times and decimals; nested objects, maps,
-// alternatives, and references within a schema and to others.
+// Goal: Kafka records in JSON become rows with the column types of their JSON Schema in a schema registry. A `number`
+// is a double even if it is written as 5, an `integer` is not even if it is written as 5.0; also timestamps, decimals,
+// nested objects, maps, alternatives, and references within a schema and to others.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readValues, registered, startRegistry, type TestRegistry } from './registry-support.js'

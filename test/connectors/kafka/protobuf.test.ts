@@ -1,6 +1,6 @@
-// Goal: Protobuf records of schema registries become rows of the right types: every scalar type, nested messages, enums,
-// oneofs, maps, repeated fields, well-known types, references, message indexes, proto2 and editions. The bytes of `whole`
-// were written by Google's Protobuf library for the schema `reading`, so they are independent of the code under test.
+// Goal: Kafka records in Protobuf become rows with the right types: every scalar type, nested messages, enums, oneofs,
+// maps, repeated fields, well-known types, references, message indexes, proto2 and editions. Google's Protobuf library
+// wrote the bytes of `whole` for the schema `reading`, so they are independent of the code under test.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type ProtoMessage, parseProto } from '../../../connectors/kafka/proto-text.js'

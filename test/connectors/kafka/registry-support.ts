@@ -1,4 +1,4 @@
-// A schema registry for tests: answers with the schemas that it is given, as Confluent's does.
+// A fake schema registry for tests: an HTTP server that returns the given schemas, like Confluent's schema registry.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -39,7 +39,9 @@ export function registered(id: number, value: string | Uint8Array): Buffer {
   return Buffer.concat([Buffer.from([0, 0, 0, 0, id]), Buffer.from(value as string)])
 }
 
-/** Reads values as records of the topic `t`; returns their lines (`text` if they may hold arrays), and why some are bad. */
+/**
+ * Reads values as records of the topic `t`; returns their lines (`text` if they may hold arrays), and why some are bad.
+ */
 export async function readValues(
   registry: TestRegistry,
   values: readonly Buffer[],

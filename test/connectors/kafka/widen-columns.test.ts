@@ -1,6 +1,7 @@
-// Goal: with `widen.numbers`, a column that was created for whole numbers becomes DOUBLE when fractions arrive, its
-// earlier values stay, and the change survives a restart; columns of other types, and those that cannot change, are left
-// alone. Method: the lines that the connector would send go to a real engine, and its rejects to widenColumns().
+// Goal: with the option `widen.numbers` of the Kafka connector, a column that was created for integers becomes DOUBLE
+// when fractions arrive. Its earlier values stay, and the change survives a restart; columns of other types, and
+// columns that cannot be changed, stay. Method: a real engine stores the lines that the connector would send, and its
+// rejections are passed to widenColumns().
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

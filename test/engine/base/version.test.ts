@@ -1,4 +1,4 @@
-// The version that build() shows is that of the package.
+// Goal: the version in the code, which the SQL function build() shows, is that of package.json.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
-// Goal: intervals are parsed as PostgreSQL parses them, and printing and parsing again gives the same interval.
+// Goal: values of PostgreSQL's type interval are parsed as PostgreSQL parses them, and printing and parsing again gives
+// the same interval.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

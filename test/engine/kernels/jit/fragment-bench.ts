@@ -1,6 +1,5 @@
-// Helpers for tests of the code generator: writes columns of values into a small memory, runs compiled fragments
-// (parts of a query plan) over them, and computes the same fragments value by value with the interpreter of
-// sql/functions.
+// Helpers for tests of the code generator: writes columns of values into a small memory, runs compiled fragments (parts
+// of a query plan) over them, and computes the same fragments value by value with the interpreter of sql/functions.
 
 import { SqlError } from '../../../../engine/base/errors.js'
 import type {
