@@ -1,5 +1,5 @@
-// Imports several files at once. Files of the same table are concatenated; later ones may repeat the header of the
-// first. Nothing is stored in any table before all files have been read.
+// Imports the CSV files of one request. Files of the same table are concatenated; later ones may repeat the header of
+// the first. Nothing is stored in any table before all files have been read.
 
 import { delimiterLine, sampleOf } from './csv-sample.js'
 import type { ImportSession } from './import.js'

@@ -1,6 +1,6 @@
-// RowChunks: what a thread does with a chunk of the input of a parallel plan. It scans, filters, projects and joins the
-// rows of the chunk, and passes them to a consumer (ChunkRows), such as a partial aggregation. The operators and memory
-// of a chunk are its own, so that they can be freed together.
+// RowChunks: processes a chunk (a range of the input) of a parallel plan on one thread. It scans, filters, projects and
+// joins the rows of the chunk, and passes them to a consumer (ChunkRows), such as a partial aggregation. The operators
+// and memory of a chunk are its own, so that they can be freed together.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import { isStable } from '../../sql/plan/volatile.js'

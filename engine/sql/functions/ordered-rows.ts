@@ -1,4 +1,4 @@
-// The aggregate isOrdered(): whether the values never decrease from row to row.
+// The SQL aggregate isOrdered(), which is true if the values never decrease from row to row.
 
 import { compareValues } from '../../types/compare.js'
 import type { Value } from '../../types/value.js'

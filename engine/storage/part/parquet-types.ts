@@ -1,5 +1,5 @@
-// How column types are stored in parts, the Parquet files of tables: a lossless mapping of each type to a Parquet type.
-// Parquet files that users export through `/exp` have another mapping.
+// Maps each column type to the Parquet type by which parts, the Parquet files of tables, store it without loss. Parquet
+// files that users export through `/exp` have another mapping.
 //
 //   BOOLEAN                 BOOLEAN required
 //   BYTE SHORT CHAR         INT32 with INT(8) INT(16) UINT(16) required: a missing column reads 0

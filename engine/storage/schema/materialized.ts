@@ -1,5 +1,6 @@
-// What a table's schema stores if the table is a materialized view: the view's definition, and which of its buckets are
-// stored.
+// The additional members of a table's schema if the table is a materialized view: the view's definition, and the list
+// of its stored buckets. A bucket is a time interval of the view's SAMPLE BY query; it is stored if the view's table
+// has its rows.
 //
 // A bucket is listed as stored together with the parts (Parquet files) of the base table over which it was computed.
 // Parts are immutable, apart from rows that upserts remove, and their ids are never reused. So a reader can decide from

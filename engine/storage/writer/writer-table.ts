@@ -1,5 +1,6 @@
-// What the writer knows of a table: the newest schema, even if readers do not see it yet, the symbol dictionaries,
-// memtables and parts (Parquet files). It creates versions: immutable lists of these, which readers use.
+// A table in the writer: its newest schema, even if readers do not see it yet, its symbol dictionaries (strings of
+// SYMBOL columns), memtables and parts (Parquet files). It creates versions: immutable lists of these, which readers
+// use.
 //
 // Invariants:
 //   1. `transaction` counts the table's transactions in the log; a memtable contains a contiguous range of them.
