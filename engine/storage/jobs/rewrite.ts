@@ -1,6 +1,6 @@
 // The job that performs UPDATE, DELETE and changes of a column's type: it writes a new version of each part (Parquet
 // file) in which the statement changes a row. The job publishes nothing: the writer replaces all these parts by one
-// record of the manifest (the log of all tables' files and schemas), so the change is atomic.
+// record of the manifest (the list of all files), so the change is atomic.
 //
 // It takes a query (the program), which it runs over one part at a time. The query's first output column has the number
 // of the row to change within the part (rowNumberId), the following columns have the new values of the assigned

@@ -1,5 +1,5 @@
-// `penstock repair`: makes the manifest (the log of all tables' files and schemas) and the files of a database
-// directory consistent again, when the manifest is older than the data, damaged or lost. The server must be stopped.
+// `penstock repair`: makes the manifest (the list of all files) and the files of a database directory consistent again,
+// when the manifest is older than the data, damaged or lost. The server must be stopped.
 //
 //   planRepair    reads everything and returns what has to be done; writes nothing
 //   applyRepair   moves files that cannot be used to `<root>/orphans`, then writes a manifest that names the others

@@ -1,6 +1,5 @@
-// Writes a checkpoint of the manifest (the log of all tables' files and schemas): a new manifest file that begins with
-// the complete current state, so that the older files with all changes so far can be removed. manifest.ts describes the
-// layout.
+// Writes a checkpoint of the manifest (the list of all files): a new manifest file that begins with the complete
+// current state, so that the older files with all changes so far can be removed. manifest.ts describes the layout.
 
 import { assert } from '../../base/assert.js'
 import { FileError } from '../../base/errors.js'

@@ -1,6 +1,5 @@
-// Encodes and decodes the records of the manifest (the log of all tables' files and schemas) and the checksummed frames
-// around them, and applies records to the state in memory (tables, their schemas and Parquet files). manifest.ts
-// describes the layout.
+// Encodes and decodes the records of the manifest (the list of all files) and the checksummed frames around them, and
+// applies records to the state in memory (tables, their schemas and Parquet files). manifest.ts describes the layout.
 
 import { crc32 } from 'node:zlib'
 import { assert, unreachable } from '../../base/assert.js'

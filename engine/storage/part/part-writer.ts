@@ -1,6 +1,6 @@
 // Writes one part: an immutable Parquet file with a unique name. It is synced together with its directories, after
-// which the manifest (the log of all tables' files) may reference it; or it is added to a group of files that are
-// synced together. The rows come from a RowSource in their final order, column by column.
+// which the manifest (the list of all files) may reference it; or it is added to a group of files that are synced
+// together. The rows come from a RowSource in their final order, column by column.
 //
 // The pages of all columns end at the same rows: a little below pageRowsMax, or earlier if the strings of a column
 // exceed 8 MiB.

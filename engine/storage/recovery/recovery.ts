@@ -1,7 +1,7 @@
-// Recovery: builds the writer's state when the server starts. The manifest (the log of all tables' files and schemas)
-// says which rows are in parts (Parquet files), dictionary files contain the strings of their SYMBOL columns, and the
-// log is replayed for all other rows. Afterwards every acknowledged row is in memory or in parts, and the log accepts
-// new frames (log records).
+// Recovery: builds the writer's state when the server starts. The manifest (the list of all files) says which rows are
+// in parts (Parquet files), dictionary files contain the strings of their SYMBOL columns, and the log is replayed for
+// all other rows. Afterwards every acknowledged row is in memory or in parts, and the log accepts new frames (log
+// records).
 
 import { CorruptionError, FileError } from '../../base/errors.js'
 import { LineDecoder } from '../../lines/decode.js'

@@ -1,6 +1,6 @@
 // Replay: applies the frames (log records) of the log to the tables in memory, which restores the state at the end of
-// the log. Transactions whose rows are in Parquet files already, as the manifest (the log of all tables' files) says,
-// are skipped by their numbers. Among the frames are relocation frames, in which the rows of a small table were logged
+// the log. Transactions whose rows are in Parquet files already, as the manifest (the list of all files) says, are
+// skipped by their numbers. Among the frames are relocation frames, in which the rows of a small table were logged
 // again so that older segments of the log could be removed (writer-relocate.ts).
 //
 // Invariants:

@@ -4,9 +4,9 @@
 //   <table id>/<partition>/<part id>.parquet     a part; .sidecar if its rows are only in the object store
 //   symbols/<table id>-<column id>.symbols       a symbol dictionary
 //
-// A file that neither the manifest (the log of all tables' files) nor the write-ahead log references after recovery
-// will never be referenced. Files that the manifest references are kept, even if the log has dropped their table,
-// because on a full disk the manifest cannot record that, and the next start still reads them.
+// A file that neither the manifest (the list of all files) nor the write-ahead log references after recovery will never
+// be referenced. Files that the manifest references are kept, even if the log has dropped their table, because on a
+// full disk the manifest cannot record that, and the next start still reads them.
 
 import { FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'

@@ -1,6 +1,6 @@
 // DROP, DETACH and ATTACH PARTITION, and TTL. Memtables that may contain rows of the partitions are flushed first. Then
-// all these rows are in Parquet files (parts), and one record of the manifest (the log of all tables' files) performs
-// the change. For DROP, the flush does not write the rows of the dropped partitions (MemtableEntry.leaving), and its
+// all these rows are in Parquet files (parts), and one record of the manifest (the list of all files) performs the
+// change. For DROP, the flush does not write the rows of the dropped partitions (MemtableEntry.leaving), and its
 // manifest record also removes their parts. If there are no such parts and memory contains little, nothing is flushed:
 // a relocation frame (log record) stores the remaining rows (writer-drop-rows.ts).
 //

@@ -1,5 +1,5 @@
-// Prepares the entries of a table in the manifest (the log of all tables' files and schemas): writes new symbols to
-// their dictionary files, and returns the manifest records of the table's schema and of its numbers of symbols.
+// Prepares the entries of a table in the manifest (the list of all files): writes new symbols to their dictionary
+// files, and returns the manifest records of the table's schema and of its numbers of symbols.
 
 import { assert } from '../../base/assert.js'
 import type { Files } from '../../base/files.js'

@@ -1,8 +1,8 @@
-// Records in the manifest (the log of all tables' files) that a part (Parquet file) was also uploaded to the object
-// store, and under which key; later, that its local file is dropped. The manifest record removes the part and adds it
-// again with the key. A part without a local file has a sidecar, a small local file with the metadata that queries
-// need. Servers of earlier versions ignore the key and use the local file; a manifest with a part that has none is in a
-// format that they refuse.
+// Records in the manifest (the list of all files) that a part (Parquet file) was also uploaded to the object store, and
+// under which key; later, that its local file is dropped. The manifest record removes the part and adds it again with
+// the key. A part without a local file has a sidecar, a small local file with the metadata that queries need. Servers
+// of earlier versions ignore the key and use the local file; a manifest with a part that has none is in a format that
+// they refuse.
 //
 // Invariants:
 //   1. The sidecar of a part is durable before the manifest says that the part has no local file.

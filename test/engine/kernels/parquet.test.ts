@@ -1,6 +1,5 @@
 // Goal: the Parquet kernel (WebAssembly) gives the same bytes as the reference implementation, decoding inverts
-// encoding, and damaged input is refused. Method: random values (few distinct, runs, ascending, arbitrary) in one
-// shared memory.
+// encoding, and damaged input is refused. Method: random values (few distinct, runs, ascending, arbitrary).
 
 import fc from 'fast-check'
 import { uncompressSync } from 'snappy'
