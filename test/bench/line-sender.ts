@@ -3,7 +3,8 @@
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { type LineTemplate, lineTemplate, type RowOrder, type Shape, stampRows } from './line-template.js'
+import { type LineTemplate, lineTemplate, type RowOrder, type Shape, stampRows, templateOf } from './line-template.js'
+import { randomLines } from './random-lines.js'
 
 export interface SenderOptions {
   readonly protocol: 'tcp' | 'http'
@@ -12,7 +13,8 @@ export interface SenderOptions {
   readonly rows: number
   readonly templateRows: number
   readonly batchRows: number
-  readonly shape: Shape
+  /** A number: the seed of a random shape (random-lines.ts). */
+  readonly shape: Shape | number
   readonly order: RowOrder
   readonly table: string
   readonly startSeconds: number
@@ -90,13 +92,12 @@ async function untilStored(socket: Socket): Promise<void> {
 
 async function main(): Promise<void> {
   const options = JSON.parse(process.argv[2] ?? '{}') as SenderOptions
-  const template = lineTemplate(
-    options.shape,
-    options.table,
-    Math.min(options.templateRows, options.rows),
-    options.order,
-    42,
-  )
+  const { shape, table, order } = options
+  const rows = Math.min(options.templateRows, options.rows)
+  const template =
+    typeof shape === 'number'
+      ? templateOf(randomLines(table, shape), rows, order, shape, 1e6)
+      : lineTemplate(shape, table, rows, order, 42)
   const cursor: Cursor = { next: 0, bytes: 0 }
   process.stdout.write('ready\n')
   const cpu = process.cpuUsage()

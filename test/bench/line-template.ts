@@ -144,9 +144,18 @@ const stepNanosByShape: Record<Shape, number> = {
 
 /** Makes a template of so many rows. The same seed makes the same lines. */
 export function lineTemplate(shape: Shape, table: string, rows: number, order: RowOrder, seed: number): LineTemplate {
-  const line = lineMakers[shape](table, seed)
+  return templateOf(lineMakers[shape](table, seed), rows, order, seed, stepNanosByShape[shape])
+}
+
+/** The same of any lines; `line` makes one up to its timestamp. */
+export function templateOf(
+  line: (row: number) => string,
+  rows: number,
+  order: RowOrder,
+  seed: number,
+  stepNanos: number,
+): LineTemplate {
   const random = randomNumbers(seed + 1)
-  const stepNanos = stepNanosByShape[shape]
   const stamps = new Uint32Array(rows)
   const nanos = new Float64Array(rows)
   const seconds = new Int32Array(rows)

@@ -3,6 +3,7 @@
 //
 //   lines      sustained line protocol      --shape cpu|trades --order sorted|late|shuffled --protocol tcp|http
 //                                           --connections n --rows n --runs n
+//              --shape random: of so many shapes (--runs) from --seed n on, with the ratios to the first peer
 //   scan       scans and group-bys          --rows n --runs n --peer duckdb
 //   sql        analytic queries             --rows n --tsbs n --runs n --rounds n --only pattern
 //                                           --peer questdb --peer duckdb
@@ -48,6 +49,7 @@ import { diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
 import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
 import { pgWire } from './suite-pg.js'
 import { qwp } from './suite-qwp.js'
+import { randomLoads } from './suite-random-lines.js'
 import { scans } from './suite-scan.js'
 import { spills } from './suite-spill.js'
 import { analytics } from './suite-sql.js'
@@ -64,6 +66,7 @@ const { values, positionals } = parseArgs({
     connections: { type: 'string', default: '4' },
     rows: { type: 'string', default: '2000000' },
     runs: { type: 'string', default: '1' },
+    seed: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '1' },
     kafka: { type: 'string', default: '4.3.1' },
     tsbs: { type: 'string', default: '1000000' },
@@ -95,6 +98,7 @@ async function startPeers(): Promise<Peer[]> {
 }
 
 async function lines(peers: readonly Peer[]): Promise<void> {
+  if (values.shape === 'random') return randomShapes(peers)
   const load: LineLoad = {
     shape: values.shape as Shape,
     order: values.order as RowOrder,
@@ -106,6 +110,17 @@ async function lines(peers: readonly Peer[]): Promise<void> {
     for (const peer of peers)
       process.stdout.write(`${lineReport(peer.server.name, load, await measureLines(peer, load))}\n`)
   }
+}
+
+async function randomShapes(peers: readonly Peer[]): Promise<void> {
+  const options = {
+    seed: Number(values.seed),
+    seeds: Number(values.runs),
+    rows: Number(values.rows),
+    protocol: values.protocol as 'tcp' | 'http',
+    connections: Number(values.connections),
+  }
+  await randomLoads(peers, options, (line) => process.stdout.write(`${line}\n`))
 }
 
 function repeats(usual: number): number {

@@ -7,7 +7,8 @@ import type { Peer } from './peers.js'
 import { queryRows, runModule, usageOf } from './processes.js'
 
 export interface LineLoad {
-  readonly shape: Shape
+  /** A number: the seed of a random shape (random-lines.ts). */
+  readonly shape: Shape | number
   readonly order: RowOrder
   readonly protocol: 'tcp' | 'http'
   readonly connections: number
@@ -16,6 +17,10 @@ export interface LineLoad {
   readonly table?: string
   /** Default: 400,000. */
   readonly templateRows?: number
+  /** Default: 10,000. */
+  readonly batchRows?: number
+  /** Rows of each table; default: all in one of that name. */
+  readonly counts?: ReadonlyMap<string, number>
 }
 
 export interface LineMeasurement {
@@ -42,7 +47,7 @@ export async function measureLines(peer: Peer, load: LineLoad): Promise<LineMeas
     connections: load.connections,
     rows: load.rows,
     templateRows: load.templateRows ?? templateRowsDefault,
-    batchRows: 10_000,
+    batchRows: load.batchRows ?? 10_000,
     shape: load.shape,
     order: load.order,
     table,
@@ -58,7 +63,8 @@ export async function measureLines(peer: Peer, load: LineLoad): Promise<LineMeas
     start = performance.now()
     cpu = usageOf(server.pid).cpuSeconds
   })
-  await untilCounted(server.httpPort, table, load.rows)
+  const counts = load.counts ?? new Map([[table, load.rows]])
+  for (const [each, rows] of counts) await untilCounted(server.httpPort, each, rows)
   clearInterval(watch)
   const seconds = (performance.now() - start) / 1000
   const millions = load.rows / 1e6
@@ -97,6 +103,7 @@ async function untilCounted(port: number, table: string, rows: number): Promise<
 export function lineReport(name: string, load: LineLoad, measured: LineMeasurement): string {
   const rate = `${(measured.rowsPerSecond / 1000).toFixed(0)} K rows/s`
   const cpu = `server ${measured.serverCpu.toFixed(2)} CPU-s/M rows, sender ${measured.senderCpu.toFixed(2)}`
-  const what = `${load.shape} ${load.order} ${load.protocol} x${load.connections} ${load.rows / 1e6} M rows`
+  const shape = typeof load.shape === 'number' ? `seed ${load.shape}` : load.shape
+  const what = `${shape} ${load.order} ${load.protocol} x${load.connections} ${load.rows / 1e6} M rows`
   return `${name.padEnd(9)} ${what.padEnd(40)} ${rate.padStart(14)}  ${cpu}, RSS ${measured.rssMebibytes.toFixed(0)} MiB, ${measured.seconds.toFixed(1)} s`
 }
