@@ -1,6 +1,6 @@
-// Implements `penstock bench`: measures this machine in about half a minute: syncs of the disk, rows per second by line
-// protocol, the time of small commits, and queries over the rows. It starts a server of its own, in a folder that is removed
-// afterwards, and is its only client, over HTTP on this machine.
+// Implements `penstock bench`: measures this machine in about half a minute: disk syncs, rows per second by line
+// protocol, the time of small commits, and queries over the rows. It starts a server of its own in a temporary folder
+// and is its only client, over HTTP.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
-// Implements `penstock config`: the settings with which a server would start on a root, each with the place that sets it.
-// Reads the same sources as a start and changes nothing.
+// Implements `penstock config`: lists the settings with which a server would start on a root folder, each with the
+// source that sets it. Reads the same sources as a start and changes nothing.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

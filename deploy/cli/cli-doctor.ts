@@ -1,5 +1,5 @@
-// Implements `penstock doctor`: what is wrong with this machine or a root folder, and what to do about it. Ends with status 1
-// if there is a problem.
+// Implements `penstock doctor`: reports problems of this machine or of a root folder, and how to solve them. Exits with
+// status 1 if there is a problem.
 
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'

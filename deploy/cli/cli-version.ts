@@ -1,5 +1,5 @@
-// Implements `penstock --version`: version and commit, Node.js and platform, and the formats on disk, by which one sees
-// whether this server can open a root.
+// Implements `penstock --version`: prints version and commit, Node.js and platform, and the versions of the formats on
+// disk, which show whether this server can open a root folder.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// What `penstock doctor` looks for in the machine: versions, limits, memory, clock, disk, ports. Each check returns findings
-// and changes nothing but a file below the root's tmp/, with which the disk is timed.
+// Checks of `penstock doctor` on the machine: versions, limits, memory, clock, disk, ports. Each check returns
+// findings. The only file that is written is one below the root's tmp/, to measure the disk.
 
 import { spawnSync } from 'node:child_process'
 import { closeSync, fsyncSync, openSync, readFileSync, rmSync, statfsSync, writeSync } from 'node:fs'

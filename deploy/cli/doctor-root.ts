@@ -1,4 +1,4 @@
-// What `penstock doctor` looks for in a root folder: its file system, permissions, settings, and damage. Nothing is written.
+// Checks of `penstock doctor` on a root folder: its file system, permissions, settings, and damage. Nothing is written.
 
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Progress of a command that takes long: one line on standard error that is rewritten, with amount, rate and remaining time.
-// Only where a person looks: not into files and pipes.
+// Progress display of long commands: one line on standard error that is rewritten, with amount, rate and remaining
+// time. It is shown only if standard error is a terminal.
 
 export interface Progress {
   /** Adds to the amount that is done. */

@@ -1,4 +1,4 @@
-// What settings amount to on this machine: the size of the shared memory, and the space that is kept free.
+// Computes values that depend on settings and machine: the size of the shared memory, and the disk space to keep free.
 
 import { statfsSync } from 'node:fs'
 import { totalmem } from 'node:os'

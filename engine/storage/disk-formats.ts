@@ -1,4 +1,4 @@
-// Numbers of the formats on disk that this server reads and writes. A root with newer ones is refused.
+// Version numbers of the formats on disk that this server reads and writes. It refuses a root folder with newer ones.
 
 import { segmentVersion } from '../wal/segment.js'
 import { formats, newestFormat } from './manifest/manifest-format.js'

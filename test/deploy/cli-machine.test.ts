@@ -1,5 +1,5 @@
-// Goal: `penstock config`, `doctor`, `bench` and `--version` say what is true of a root and of this machine, and change
-// nothing. Method: the tool as a process, on roots with and without damage.
+// Goal: the commands `penstock config`, `doctor`, `bench` and `--version` report the true state of a root folder and of
+// this machine, and change nothing. Method: the tool as a process, on root folders with and without damage.
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
-// Goal: the dashboards over the PostgreSQL data source of Grafana show data at the first look. Method: the statement of
-// each panel and variable runs over the wire protocol, with Grafana's macros replaced as Grafana replaces them, beside
-// the tables of `penstock demo`.
+// Goal: the Grafana dashboards over the PostgreSQL data source show data without configuration. Method: the SQL of each
+// panel and variable runs over the PostgreSQL protocol, on the tables of `penstock demo`, with Grafana's macros
+// replaced as Grafana replaces them.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

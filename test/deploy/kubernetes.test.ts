@@ -1,6 +1,6 @@
-// Goal: a pod of the manifests becomes ready. Method: a real server gets the settings of the manifests, so it wants a
-// password, and each probe of the container asks it. The manifests are those of the chart, and what the monitoring in the
-// chart selects is exposed.
+// Goal: a pod made from the Kubernetes manifests becomes ready. Method: a real server gets the settings of the
+// manifests, which require a password, and each probe of the container is sent to it. Also: the manifests equal those
+// of the Helm chart, and the ports that the chart's monitoring selects are exposed.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: a server that systemd starts reports that it is ready, alive and stopping. Method: a program `systemd-notify` of
-// our own in the path writes down what it is called with; the real one has a step in `.ci/run`.
+// Goal: a server that systemd starts reports that it is ready, alive and stopping. Method: a fake program
+// `systemd-notify` in the path records its arguments; .ci/run tests the real one.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,6 @@
-// Operators: LATEST ON one symbol column of a table, without a filter, and GROUP BY whose groups are the newest rows. They
-// first find where the newest row of each symbol is stored (newest-places.ts), and then read only these rows.
+// Operators: LATEST ON one symbol column (dictionary-encoded strings) of a table without a filter, and GROUP BY that
+// needs only the newest row of each group. They first find where the newest row of each symbol is stored
+// (newest-places.ts), and then read only these rows.
 
 import { nonNull } from '../../base/assert.js'
 import { sortScratchBytes } from '../../kernels/sort.js'

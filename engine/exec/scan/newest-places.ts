@@ -1,7 +1,7 @@
-// Finds where the newest row of each symbol of a column is stored, for LATEST ON (latest-symbols.ts). Parts come with a
-// list of their newest rows (newest-in-part.ts); blocks of memtables, and pages of parts that the query sees partly, are
-// read backwards. Units of rows are read in the order of their last timestamps, newest first, until no unit can have a
-// newer row of any symbol.
+// Finds where the newest row of each symbol of a column is stored, for LATEST ON (latest-symbols.ts). Parts (Parquet
+// files) come with a list of their newest rows (newest-in-part.ts); blocks of memtables, and pages of parts that the
+// query sees partly, are read backwards. Units of rows are read in the order of their last timestamps, newest first,
+// until no unit can have a newer row of any symbol.
 //
 // Invariants:
 //   1. A place is replaced by one with a later timestamp only; of equal timestamps the row committed last counts.

@@ -1,7 +1,7 @@
 // Goal: LATEST ON one symbol column, and max(ts) by it, give the rows that a full scan finds, whatever has happened to
-// the table since the lists of newest rows were made: late rows, deduplication, UPDATE, DELETE, dropped partitions, TTL,
-// TRUNCATE, changed types, compaction, a restart; and for a snapshot taken earlier. Method: random statements; the same
-// query over a text column, which is answered by reading all rows, is the reference.
+// the table since the lists of newest rows were made: late rows, deduplication, UPDATE, DELETE, dropped partitions,
+// TTL, TRUNCATE, changed types, compaction, a restart; and for a snapshot taken earlier. Method: random statements; the
+// same query over a text column, which is answered by reading all rows, is the reference.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
