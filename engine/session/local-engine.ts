@@ -403,10 +403,12 @@ export class LocalEngine implements Engine {
       case 'change': {
         const notes = await lossNotices(planned, sql, options, this.#inserts(sql, options, nowMicros))
         for (const change of planned.changes)
-          await this.#changes.change(change, this.#requested(sql, options), (it) =>
-            this.#changeFor(options.session, it),
-          )
-        return { tag: planned.tag, rows: 0, notes }
+          if (this.#views.drops(change)) await this.#views.dropPartitions(change)
+          else
+            await this.#changes.change(change, this.#requested(sql, options), (it) =>
+              this.#changeFor(options.session, it),
+            )
+        return { tag: planned.tag, rows: 0, notes: [...(planned.notes ?? []), ...notes] }
       }
       case 'insert':
       case 'insertNew':

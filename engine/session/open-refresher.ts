@@ -34,6 +34,7 @@ export function openRefresher(
     tables: () => view.tables(),
     transaction: (version) => view.visibleTransaction(version),
     flush: (tableId) => requests.send((requestId) => ({ kind: 'checkpoint', requestId, tableId })),
+    change: (change) => requests.change(change),
     record: (tableId, stored) => requests.change({ kind: 'alterTable', tableId, changes: { stored } }),
   })
 }

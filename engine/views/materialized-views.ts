@@ -3,8 +3,10 @@
 
 import type { VirtualRelation } from '../api/statements.js'
 import { columnList, rowOf } from '../sql/relations/relation-columns.js'
-import type { MaterializedSchema, RefreshStrategy } from '../storage/schema/materialized.js'
-import type { TableSchema } from '../storage/schema/schema.js'
+import { type MaterializedSchema, type RefreshStrategy, sealedRanges } from '../storage/schema/materialized.js'
+import type { TableSchema, TableVersion } from '../storage/schema/schema.js'
+import { allOfTime } from '../types/interval.js'
+import { formatTimestamp } from '../types/timestamp.js'
 import type { Value } from '../types/value.js'
 
 const columns = columnList(
@@ -12,7 +14,8 @@ const columns = columnList(
   last_refresh_finish_timestamp TIMESTAMP, view_sql STRING, view_table_dir_name STRING, invalidation_reason STRING,
   view_status STRING, refresh_period_hi TIMESTAMP, refresh_base_table_txn LONG, base_table_txn LONG, refresh_limit INT,
   refresh_limit_unit STRING, timer_time_zone STRING, timer_start TIMESTAMP, timer_interval INT,
-  timer_interval_unit STRING, period_length INT, period_length_unit STRING, period_delay INT, period_delay_unit STRING`,
+  timer_interval_unit STRING, period_length INT, period_length_unit STRING, period_delay INT, period_delay_unit STRING,
+  sealed_buckets STRING, omitted_rows LONG`,
 )
 
 export const materializedColumns: VirtualRelation['columns'] = columns.map(({ name, type }) => ({
@@ -28,6 +31,8 @@ export interface ViewStatus {
   /** Transactions of the base: at the last refresh since the start, and now. */
   readonly refreshed: number | null
   readonly current: number | null
+  /** The table below the view; undefined if it is missing. */
+  readonly base: TableVersion | undefined
 }
 
 const unitNames = { s: 'SECOND', m: 'MINUTE', h: 'HOUR', d: 'DAY', w: 'WEEK', M: 'MONTH', y: 'YEAR' } as const
@@ -35,7 +40,7 @@ const unitNames = { s: 'SECOND', m: 'MINUTE', h: 'HOUR', d: 'DAY', w: 'WEEK', M:
 export function materializedRow(
   { id, name, stored }: TableSchema,
   { sql, baseName, refresh, limit }: MaterializedSchema,
-  { failure, refreshing, periodHi, refreshed, current }: ViewStatus,
+  { failure, refreshing, periodHi, refreshed, current, base }: ViewStatus,
 ): Value[] {
   const { kind, every, startMicros, timeZone, period } = refresh
   const micros = (value: number | undefined): Value => (value === undefined ? null : BigInt(Math.floor(value)))
@@ -64,6 +69,26 @@ export function materializedRow(
     period_length_unit: unit(length),
     period_delay: delay?.count ?? 0,
     period_delay_unit: unit(delay),
+    sealed_buckets: base === undefined ? null : sealedText(id, base),
+    omitted_rows: base === undefined ? null : omittedRows(id, base),
   }
   return rowOf(columns, known)
+}
+
+/** `2024-01-01T00:00:00.000000Z..2024-01-07T23:59:59.999999Z, ..`: the buckets that have outlived rows of the base. */
+function sealedText(viewId: number, { schema }: TableVersion): Value {
+  const unit = schema.columns[schema.timestampId]?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+  const text = (ts: bigint): string => (ts <= allOfTime.lo ? '' : formatTimestamp(ts, unit))
+  const ranges = sealedRanges(schema, viewId)
+  return ranges.length === 0 ? null : ranges.map(({ lo, hi }) => `${text(lo)}..${text(hi)}`).join(', ')
+}
+
+/** Rows of the base in sealed buckets that came later. Parts are counted as a whole, rows in memory not yet. */
+function omittedRows(viewId: number, { schema, parts }: TableVersion): bigint {
+  const ranges = schema.sealed?.find((sealed) => sealed.viewId === viewId)?.ranges ?? []
+  const sealed = ranges.map(([lo, hi, transaction]) => ({ lo: BigInt(lo), hi: BigInt(hi), transaction }))
+  const late = parts.filter(({ minTs, maxTs, minTxn }) =>
+    sealed.some(({ lo, hi, transaction }) => minTs <= hi && lo <= maxTs && minTxn > transaction),
+  )
+  return late.reduce((sum, { rows }) => sum + BigInt(rows), 0n)
 }

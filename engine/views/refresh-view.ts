@@ -2,7 +2,7 @@
 // next one begins; storage/schema/materialized.ts explains why a crash between them does no harm.
 //
 //   1. Finds, in a snapshot of the base table and the view, the buckets that are not listed as stored or are no longer
-//      correct. Buckets with rows in memtables of the base table are left out.
+//      correct. Buckets with rows in memtables of the base table are left out, as are sealed and expired ones.
 //   2. Removes these buckets from the list of stored ones, if they are in it.
 //   3. Replaces the view's rows of these buckets by the result of the view's query over the snapshot.
 //   4. Adds the buckets to the list, with the parts (Parquet files) of the snapshot.
@@ -14,14 +14,25 @@ import { SqlError } from '../base/errors.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { viewRelation } from '../sql/bind/from.js'
 import type { Catalog } from '../sql/catalog.js'
-import type { TimeRange } from '../sql/plan/plan.js'
-import { hasColumnsOf, sampleOf } from '../sql/scope/stored-view.js'
+import type { Plan, TimeRange, ViewBuckets } from '../sql/plan/plan.js'
+import { bucketsOf, hasColumnsOf } from '../sql/scope/stored-view.js'
 import { bindContext } from '../sql/statements/new-context.js'
-import type { MaterializedSchema, StoredBuckets } from '../storage/schema/materialized.js'
-import type { TableSnapshot, TableVersion } from '../storage/schema/schema.js'
+import { keptRange, type MaterializedSchema, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
+import type { TableSchema, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime, complement, intersect, normalise, unite } from '../types/interval.js'
 import { formatTimestamp } from '../types/timestamp.js'
-import { type BucketGrid, bucketGrid, cleanRanges, columnsRead, memoryRanges, thisProcess } from './view-sides.js'
+import {
+  type BucketGrid,
+  bucketGrid,
+  cleanRanges,
+  columnsRead,
+  inputsOfView,
+  markedRanges,
+  memtableRanges,
+  notedBetween,
+  thisProcess,
+  type ViewInputs,
+} from './view-ranges.js'
 
 /** Ranges that one refresh stores; the next one takes the others. */
 const rangesMax = 64
@@ -56,66 +67,109 @@ export interface RefreshRequest {
 export async function refreshView(operations: RefreshOperations, request: RefreshRequest): Promise<boolean> {
   const snapshot = operations.holdSnapshot()
   try {
-    const view = snapshot.snapshotOf(request.viewId)
-    if (view === undefined) return false
-    const { materialized } = view.version.schema
-    const base = snapshot.snapshotOf(materialized?.baseId ?? -1)
-    if (materialized === undefined || base === undefined) throw new SqlError('base table does not exist', 0)
-    return await store(operations, request, { snapshot, view, base, materialized })
+    const seen = seenBy(operations, snapshot, request.viewId)
+    if (seen === undefined) return false
+    const { inputs, grid, base } = seen
+    const present = memtableRanges(base, operations.memory).map((range) => grid.whole(range))
+    const clean = cleanRanges(inputs, grid, markedRanges(base.version))
+    const wanted = request.again ? [allOfTime] : complement(clean)
+    const within = intersect(wanted, [wholeWithin(grid, request.within)])
+    const open = intersect(complement(sealedRanges(base.version.schema, request.viewId)), [keptRange(inputs.view)])
+    const marked = markedRanges(base.version).map((range) => grid.whole(range))
+    const ranges = intersect(intersect(within, open), complement(normalise([...present, ...marked])))
+    return await storeRanges(operations, request.signal, seen, ranges.slice(0, rangesMax))
   } finally {
     snapshot.release()
   }
 }
 
-interface Seen {
+/** A view in a snapshot. */
+export interface SeenView {
   readonly snapshot: ReadSnapshot
   readonly view: TableSnapshot
   readonly base: TableSnapshot
-  readonly materialized: MaterializedSchema
+  readonly inputs: ViewInputs
+  readonly levels: readonly ViewBuckets[]
+  readonly grid: BucketGrid
 }
 
-async function store(operations: RefreshOperations, request: RefreshRequest, seen: Seen): Promise<boolean> {
-  const { view, base, materialized } = seen
-  const startMicros = operations.nowMicros()
-  const { schema } = view.version
-  const grid = gridOf(operations, view.version, materialized)
-  const memory = memoryRanges(base, operations.memory).map((range) => grid.whole(range))
-  const clean = cleanRanges(schema, base.version, grid, [])
-  const wanted = request.again ? [allOfTime] : complement(clean)
-  const within = intersect(wanted, [wholeWithin(grid, request.within)])
-  const ranges = intersect(within, complement(normalise(memory))).slice(0, rangesMax)
+/** Undefined if the view was dropped. Throws SqlError if its query does not bind any more. */
+export function seenBy(
+  operations: Pick<RefreshOperations, 'catalog' | 'nowMicros'>,
+  snapshot: ReadSnapshot,
+  viewId: number,
+): SeenView | undefined {
+  const view = snapshot.snapshotOf(viewId)
+  if (view === undefined) return undefined
+  const inputs = inputsOfView(view.version.schema, (id) => snapshot.snapshotOf(id)?.version)
+  const base = snapshot.snapshotOf(inputs?.base.schema.id ?? -1)
+  if (inputs === undefined || base === undefined) throw new SqlError('base table does not exist', 0)
+  const levels = levelsOf(operations, view.version)
+  return { snapshot, view, base, inputs, levels, grid: bucketGrid(levels, base.version.schema) }
+}
+
+/**
+ * Stores these ranges of whole buckets, in which the base has no rows in memtables. Of parts that change without a new
+ * id, buckets are stored but not listed. Returns whether there was anything to store.
+ */
+export async function storeRanges(
+  operations: RefreshOperations,
+  signal: StopSignal | null,
+  seen: SeenView,
+  ranges: readonly TimeRange[],
+): Promise<boolean> {
   if (ranges.length === 0) return false
-  const left = intersect(clean, complement(ranges))
+  const { view, base, inputs, grid, levels } = seen
+  const { schema } = view.version
+  const startMicros = operations.nowMicros()
+  const marked = normalise(markedRanges(base.version).map((range) => grid.whole(range)))
+  const left = intersect(cleanRanges(inputs, grid, markedRanges(base.version)), complement(ranges))
   const listed = schema.stored?.ranges.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) })) ?? []
   let changes = (schema.stored?.changes ?? 0) + 1
+  const { expired } = schema.stored ?? {}
   const record = (stored: readonly TimeRange[]): Promise<unknown> =>
     operations.record(schema.id, {
       ...{ changes: changes++, startMicros, finishMicros: operations.nowMicros() },
       ...(operations.durable ? {} : { process: thisProcess }),
-      columns: columnsRead(materialized, base.version.schema),
+      columns: columnsRead(inputs),
       ranges: longest(stored).map(({ lo, hi }) => [`${lo}`, `${hi}`]),
       parts: base.version.parts.map(({ id, minTs, maxTs }) => [id, `${minTs}`, `${maxTs}`]),
+      grid: levels.map((level) => ({ ...level, offsetMicros: `${level.offsetMicros}` })),
+      ...(expired === undefined ? {} : { expired }),
+      ...(inputs.between.length === 0 ? {} : { between: notedBetween(inputs.between, base.version.schema) }),
     })
   if (intersect(listed, ranges).length > 0) await record(left)
-  await replaceRows(operations, request, seen, ranges)
-  await record(unite(left, ranges))
+  await replaceRows(operations, signal, seen, ranges)
+  await record(unite(left, intersect(ranges, complement(marked))))
   return true
 }
 
 /** Throws SqlError if the view has become invalid. */
-function gridOf(
-  { catalog, nowMicros }: RefreshOperations,
-  view: TableVersion,
+function levelsOf(operations: Pick<RefreshOperations, 'catalog' | 'nowMicros'>, view: TableVersion): ViewBuckets[] {
+  const { materialized } = view.schema
+  const plan = materialized === undefined ? undefined : queryOf(operations, materialized)
+  const levels = plan === undefined ? [] : bucketsOf(plan)
+  if (plan === undefined || !hasColumnsOf(view, plan) || levels.length === 0)
+    throw new SqlError('the columns of the query have changed: create the view again', 0)
+  return levels
+}
+
+/** The plan of a view's query. Throws SqlError if it does not bind any more. */
+export function queryOf(
+  { catalog, nowMicros }: Pick<RefreshOperations, 'catalog' | 'nowMicros'>,
   { sql, baseId }: MaterializedSchema,
-): BucketGrid {
+): Plan {
   const context = bindContext({ sql, catalog, parameters: [], nowMicros: nowMicros(), user: '', describes: true })
   const { plan } = viewRelation(sql, context)
-  const sample = sampleOf(plan)
-  const base = context.tables.find(({ schema }) => schema.id === baseId)
-  if (base === undefined) throw new SqlError('another table has taken the name of the base table', 0)
-  if (!hasColumnsOf(view, plan) || sample === undefined || sample.align.kind !== 'calendar')
-    throw new SqlError('the columns of the query have changed: create the view again', 0)
-  return bucketGrid({ interval: sample.interval, align: sample.align }, base.schema)
+  const isBase = catalog.tables().some(({ schema }) => schema.id === baseId && isNamed(schema, context.tables, catalog))
+  if (!isBase) throw new SqlError('another table has taken the name of the base table', 0)
+  return plan
+}
+
+/** Whether the query reads this table or view, and not another one that has taken its name. */
+function isNamed(schema: TableSchema, read: readonly TableVersion[], catalog: Catalog): boolean {
+  if (schema.materialized !== undefined) return catalog.table(schema.name)?.schema.id === schema.id
+  return read.some((version) => version.schema.id === schema.id)
 }
 
 /** Bounds that lie within the buckets are moved: the first bucket is included, and so is the last one. */
@@ -134,14 +188,15 @@ function longest(ranges: readonly TimeRange[]): readonly TimeRange[] {
 
 async function replaceRows(
   { memory, byId, execute }: RefreshOperations,
-  { viewId, signal }: RefreshRequest,
-  { snapshot, view }: Seen,
+  signal: StopSignal | null,
+  { snapshot, view }: SeenView,
   ranges: readonly TimeRange[],
 ): Promise<void> {
   const { schema, parts } = view.version
+  const { id: viewId } = schema
   const name = `"${schema.name}"`
   const session: Session = { ...internalSession('system'), refreshes: { viewId, ranges } }
-  const present = [...parts.map(({ minTs, maxTs }) => ({ lo: minTs, hi: maxTs })), ...memoryRanges(view, memory)]
+  const present = [...parts.map(({ minTs, maxTs }) => ({ lo: minTs, hi: maxTs })), ...memtableRanges(view, memory)]
   if (intersect(normalise(present), ranges).length > 0)
     await execute(`delete from ${name}${condition(schema, ranges)}`, session, signal)
   if (byId(viewId) === undefined) throw new SqlError('the view was dropped', 0)

@@ -11,13 +11,11 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StopSignal, VirtualRelation } from '../api/statements.js'
-import type { Log } from '../base/log.js'
 import { createBuckets } from '../exec/aggregate/buckets.js'
-import { viewRelation } from '../sql/bind/from.js'
 import type { TimeRange } from '../sql/plan/plan.js'
 import { sampleOf } from '../sql/scope/stored-view.js'
-import { bindContext } from '../sql/statements/new-context.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
+import type { SchemaChange } from '../storage/jobs/messages.js'
 import type { MaterializedSchema, RefreshStrategy } from '../storage/schema/materialized.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import { allOfTime } from '../types/interval.js'
@@ -25,23 +23,28 @@ import { ticksPerMicro } from '../types/timestamp-calendar.js'
 import { addUnits } from '../types/timestamp-floor.js'
 import type { Value } from '../types/value.js'
 import { materializedColumns, materializedRow } from './materialized-views.js'
-import { type RefreshOperations, refreshView } from './refresh-view.js'
+import { queryOf, refreshView } from './refresh-view.js'
+import {
+  dropPartitions,
+  expireTable,
+  expireView,
+  type PartitionChange,
+  type SealOperations,
+  viewsOf,
+} from './seal-views.js'
+import { inputsOfView } from './view-ranges.js'
 
 const lookMs = 250
+const expiryMs = 1000
 const pauseMs = 1000
 /** Of the time that a refresh takes. */
 const pauseFactor = 4
 const failedPauseMs = 10_000
 
-export interface RefresherOptions extends RefreshOperations {
-  readonly log: Log
-  /** All tables and views. */
-  readonly tables: () => readonly TableVersion[]
+export interface RefresherOptions extends SealOperations {
   readonly monotonicMs: () => number
   /** The last visible transaction of a table. */
   readonly transaction: (version: TableVersion) => number
-  /** Flushes the memtables of a table. */
-  readonly flush: (tableId: number) => Promise<unknown>
 }
 
 interface ViewState {
@@ -68,6 +71,7 @@ export class ViewRefresher {
   #last: Promise<unknown> = Promise.resolve()
   #running: number | null = null
   #looking = false
+  readonly #expiry: { nextMs: number; failure: string | null } = { nextMs: 0, failure: null }
 
   constructor(options: RefresherOptions) {
     this.#options = options
@@ -87,17 +91,17 @@ export class ViewRefresher {
     const version = byId(viewId)
     const { materialized } = version?.schema ?? {}
     if (version === undefined || materialized === undefined) return
-    await flush(materialized.baseId)
+    await flush(this.#baseOf(version)?.schema.id ?? materialized.baseId)
     const within = mode === 'incremental' ? this.#bounds(version, materialized) : (range ?? allOfTime)
     await this.#queued(version, { again: mode !== 'incremental', within, signal })
   }
 
   #queued(version: TableVersion, request: Omit<Parameters<typeof refreshView>[1], 'viewId'>): Promise<void> {
-    const { id, materialized } = version.schema
+    const { id } = version.schema
     const state = this.#state(id)
     const work = async (): Promise<void> => {
       this.#running = id
-      const base = this.#options.byId(materialized?.baseId ?? -1)
+      const base = this.#baseOf(version)
       const startMs = this.#options.monotonicMs()
       try {
         let more = await refreshView(this.#options, { ...request, viewId: id })
@@ -116,9 +120,53 @@ export class ViewRefresher {
         if (state.failure !== null) state.pausedUntilMs = endMs + failedPauseMs
       }
     }
+    return this.#next(work)
+  }
+
+  /** After the work that is running or waiting. */
+  #next(work: () => Promise<void>): Promise<void> {
     const done = this.#last.then(work)
     this.#last = done.catch(() => {})
     return done
+  }
+
+  /** The table below the view and the views that it reads. */
+  #baseOf({ schema }: TableVersion): TableVersion | undefined {
+    return inputsOfView(schema, this.#options.byId)?.base
+  }
+
+  // Buckets that outlive their rows -----------------------------------------------------------------------------------
+
+  /** Whether the change is a DROP PARTITION for dropPartitions(), because the table has views. */
+  drops(change: SchemaChange): change is PartitionChange {
+    const isDrop = change.kind === 'partitions' && change.operation === 'drop'
+    return isDrop && viewsOf(this.#options, change.tableId).length > 0
+  }
+
+  dropPartitions(change: PartitionChange): Promise<void> {
+    return this.#next(() => dropPartitions(this.#options, change))
+  }
+
+  async #expire(): Promise<void> {
+    const { monotonicMs, tables, log } = this.#options
+    if (monotonicMs() < this.#expiry.nextMs) return
+    this.#expiry.nextMs = monotonicMs() + expiryMs
+    const all = tables()
+    const bases = new Set(all.map(({ schema }) => schema.materialized?.baseId))
+    try {
+      for (const version of all) {
+        const { id, materialized } = version.schema
+        if (materialized !== undefined) await this.#next(() => expireView(this.#options, version))
+        else if (bases.has(id)) await this.#next(() => expireTable(this.#options, version))
+      }
+      this.#expiry.failure = null
+    } catch (error) {
+      if (!(error instanceof Error)) throw error
+      this.#expiry.nextMs = monotonicMs() + failedPauseMs
+      if (this.#expiry.failure !== error.message && !this.#closed)
+        log('W', 'view', `the TTL of a table with materialized views, or of one, is late: ${error.message}`)
+      this.#expiry.failure = error.message
+    }
   }
 
   #state(id: number): ViewState {
@@ -140,16 +188,17 @@ export class ViewRefresher {
       const views = this.#options.tables().filter(({ schema }) => schema.materialized !== undefined)
       for (const id of this.#states.keys()) if (!views.some(({ schema }) => schema.id === id)) this.#states.delete(id)
       for (const view of views) await this.#refreshDue(view)
+      if (views.length > 0) await this.#expire()
     } finally {
       this.#looking = false
     }
   }
 
   async #refreshDue(version: TableVersion): Promise<void> {
-    const { byId, log } = this.#options
+    const { log } = this.#options
     const { id, name, materialized } = version.schema
     const state = this.#state(id)
-    const base = byId(materialized?.baseId ?? -1)
+    const base = this.#baseOf(version)
     if (materialized === undefined || base === undefined || this.#closed) return
     if (!this.#isDue(version, materialized, base, state)) return
     const before = state.failure
@@ -194,8 +243,9 @@ export class ViewRefresher {
   }
 
   /** The timestamps that automatic and incremental refreshes may store: REFRESH LIMIT and PERIOD. */
-  #bounds(version: TableVersion, { sql, limit, refresh }: MaterializedSchema): TimeRange {
-    const { catalog, nowMicros } = this.#options
+  #bounds(version: TableVersion, materialized: MaterializedSchema): TimeRange {
+    const { nowMicros } = this.#options
+    const { limit, refresh } = materialized
     const { schema } = version
     const unit = schema.columns[schema.timestampId]?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
     const now = BigInt(Math.floor(nowMicros())) * ticksPerMicro(unit)
@@ -210,8 +260,7 @@ export class ViewRefresher {
       const align = { kind: 'calendar', zone: period.timeZone, offsetMicros: 0n } as const
       return { lo, hi: createBuckets({ align, interval: period.length, from: null }, unit).of(ended).start - 1n }
     }
-    const context = bindContext({ sql, catalog, parameters: [], nowMicros: nowMicros(), user: '', describes: true })
-    const sample = sampleOf(viewRelation(sql, context).plan)
+    const sample = sampleOf(queryOf(this.#options, materialized))
     return { lo, hi: sample === undefined ? allOfTime.hi : createBuckets(sample, unit).of(ended).start - 1n }
   }
 
@@ -222,16 +271,16 @@ export class ViewRefresher {
   }
 
   #rows(): Value[][] {
-    const { tables, byId, transaction } = this.#options
+    const { tables, transaction } = this.#options
     return tables().flatMap((version) => {
       const { id, materialized } = version.schema
       if (materialized === undefined) return []
-      const base = byId(materialized.baseId)
+      const base = this.#baseOf(version)
       const state = this.#states.get(id)
-      const failure = this.#invalidReason(materialized, base) ?? state?.failure ?? null
+      const failure = this.#invalidReason(materialized) ?? state?.failure ?? null
       return [
         materializedRow(version.schema, materialized, {
-          ...{ failure, refreshing: this.#running === id },
+          ...{ failure, refreshing: this.#running === id, base },
           periodHi:
             materialized.refresh.period === null || failure !== null
               ? null
@@ -243,13 +292,10 @@ export class ViewRefresher {
     })
   }
 
-  #invalidReason({ sql, baseId }: MaterializedSchema, base: TableVersion | undefined): string | null {
-    const { catalog, nowMicros } = this.#options
+  #invalidReason(view: MaterializedSchema): string | null {
     try {
-      const context = bindContext({ sql, catalog, parameters: [], nowMicros: nowMicros(), user: '', describes: true })
-      viewRelation(sql, context)
-      const isBase = context.tables.some(({ schema }) => schema.id === baseId)
-      return isBase && base !== undefined ? null : 'another table has taken the name of the base table'
+      queryOf(this.#options, view)
+      return null
     } catch (error) {
       if (error instanceof Error) return error.message
       throw error

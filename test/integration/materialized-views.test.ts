@@ -1,6 +1,6 @@
 // Goal: materialized views of a real server: no interface can insert rows into a view; transactions see their own
 // changes and their snapshot in it; after kills at any time, reading it gives the result of its query over the base
-// table.
+// table, and no bucket is lost whose rows were dropped or have expired.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createRandom } from '../support/random.js'
@@ -80,4 +80,70 @@ test('kills while rows are stored and refreshed', async () => {
     await server.rows('refresh materialized view hourly')
     expect(await sorted('select * from hourly'), `round ${round}, refreshed`).toEqual(await sorted(query))
   }
+})
+
+test('kills while partitions are dropped: no bucket loses rows', async () => {
+  const random = createRandom(46)
+  const days = 12
+  await server.rows('create table long (ts timestamp, sym symbol, n long) timestamp(ts) partition by day')
+  await server.rows(
+    'create materialized view daily refresh manual deferred as (select ts, sym, sum(n) n, count() c from long sample by 6h)',
+  )
+  await server.rows(
+    `insert into long select dateadd('h', (x - 1)::int, '2024-01-01'::timestamp), case when x % 2 = 0 then 'a' else 'b' end, x from long_sequence(${24 * days})`,
+  )
+  const last = `'2024-01-${days}'`
+  const expected = await sorted(
+    `select * from (select ts, sym, sum(n) n, count() c from long sample by 6h) where ts < ${last}`,
+  )
+  for (let round = 0; round < 4; round++) {
+    const work = async (): Promise<void> => {
+      for (let day = 1; day < days; day++) {
+        await server.rows(`insert into long values ('2024-01-${days}T20:00:00', 'c', 1)`)
+        await server.rows(`alter table long drop partition where ts < '2024-01-${String(1 + day).padStart(2, '0')}'`)
+      }
+    }
+    const working = work().catch(() => {})
+    await new Promise((resolve) => setTimeout(resolve, 20 + random.below(400)))
+    await server.restart('SIGKILL')
+    await working
+    expect(await sorted(`select * from daily where ts < ${last}`), `round ${round}`).toEqual(expected)
+  }
+  await server.rows(`alter table long drop partition where ts < ${last}`)
+  expect(await server.rows(`select count() from long where ts < ${last}`)).toEqual([[0]])
+  expect(await sorted(`select * from daily where ts < ${last}`)).toEqual(expected)
+})
+
+test('a TTL of the table leaves the buckets; a TTL of the view removes them', async () => {
+  await server.rows('create table short (ts timestamp, n long) timestamp(ts) partition by day ttl 2 days')
+  await server.rows(
+    'create materialized view by_hour as (select ts, sum(n) n from short sample by 1h) partition by day',
+  )
+  await server.rows(
+    'create materialized view by_six refresh manual as (select ts, sum(n) n from short sample by 6h) partition by day ttl 4 days',
+  )
+  await server.rows('create materialized view by_month as (select ts, count() c from short sample by 1M)')
+  await server.rows(
+    "insert into short select dateadd('h', (x - 1)::int, '2024-01-26'::timestamp), x from long_sequence(240)",
+  )
+  // 31 January is in the bucket of a month that is over; those of February wait for its end.
+  await server.untilRows('select min(ts) from short', [['2024-02-01T00:00:00.000000Z']])
+  expect(await server.rows('select count(), sum(n), min(ts) from by_hour')).toEqual([
+    [240, 28920, '2024-01-26T00:00:00.000000Z'],
+  ])
+  await server.untilRows('select min(ts) from by_six', [['2024-01-31T00:00:00.000000Z']])
+  expect(await server.rows('select c from by_month')).toEqual([[144], [96]])
+  // Late rows of times that have expired.
+  await server.rows("insert into short values ('2024-01-26T00:00:00', 1000), ('2024-02-04T23:10:00', 5)")
+  await server.rows('refresh materialized view by_six full')
+  expect(await server.rows('select min(ts), count() from by_six')).toEqual([['2024-01-31T00:00:00.000000Z', 20]])
+  await server.restart('SIGKILL')
+  expect(await server.rows('select min(ts), count() from by_six')).toEqual([['2024-01-31T00:00:00.000000Z', 20]])
+  expect(await server.rows('select count(), sum(n) from by_hour')).toEqual([[240, 28925]])
+  // Later rows let the rest of February go.
+  await server.rows("insert into short values ('2024-03-05T00:00:00', 1)")
+  await server.untilRows('select count() from short', [[1]])
+  expect(await server.rows('select c from by_month')).toEqual([[144], [97], [1]])
+  expect(await server.rows('select count(), sum(n) from by_hour')).toEqual([[241, 28926]])
+  await server.untilRows('select count() from by_six', [[1]])
 })

@@ -21,7 +21,7 @@ import { nameColumns } from '../scope/catalog-names.js'
 import { withStep } from '../scope/interval-shift.js'
 import { bindRowFunction } from '../scope/row-functions.js'
 import { type Relation, scopeOf } from '../scope/scope.js'
-import { bothSides, hasColumnsOf, withinRanges } from '../scope/stored-view.js'
+import { asQueried, bothSides, chainOf, hasNamesOf, withinRanges, withSealed } from '../scope/stored-view.js'
 import { overriddenBy } from '../scope/substitute.js'
 import { scalarCall } from '../typing/make-call.js'
 import { hasForm, noMatch } from '../typing/mismatch.js'
@@ -220,13 +220,16 @@ function materializedView(
     atView({ name }, position, () => boundView(viewQuery(sql), sql, context)),
     alias,
   )
-  const base = context.tables.findIndex(({ schema }) => schema.id === baseId)
+  const chain = chainOf(baseId, context)
   const { refreshes, readsStored, pending, own } = context
-  if (refreshes?.viewId === id) return withinRanges(computed, base, refreshes.ranges)
-  const isPlain = readsStored && pending.length === 0 && own === null && version.schema.stored !== undefined
-  if (!isPlain || base < 0 || !hasColumnsOf(version, computed.plan)) return computed
-  const stored = tableRelation(version, alias, context)
-  return bothSides(stored, computed, tableIndex(context, version), base, alias)
+  const base = context.tables[chain.base]?.schema
+  if (refreshes?.viewId === id) return withinRanges(computed, chain, refreshes.ranges)
+  if (base === undefined || !hasNamesOf(version, computed.plan)) return computed
+  if (version.schema.stored === undefined) return computed
+  const stored = (): Relation => asQueried(tableRelation(version, alias, context), computed.plan)
+  const isPlain = readsStored && pending.length === 0 && own === null
+  if (!isPlain) return withSealed(stored, computed, version.schema, base, chain, alias)
+  return bothSides(stored(), computed, tableIndex(context, version), chain, alias)
 }
 
 function inView(view: StoredView, position: number, context: BindContext): Relation {

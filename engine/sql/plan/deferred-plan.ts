@@ -48,7 +48,7 @@ function constantMaker(constant: Constant): Make<Constant> | null {
 // Frequent nodes are copied member by member, because a generic copy takes microseconds.
 
 function scanMaker(scan: Scan): Make<Scan> | null {
-  const { columns, table, columnIds, ranges, filter, deferredRanges, viewSide, order } = scan
+  const { columns, table, columnIds, ranges, filter, deferredRanges, viewSides, order } = scan
   const makeFilter = maker(filter)
   if (deferredRanges === undefined && makeFilter === null) return null
   return () => ({
@@ -58,7 +58,7 @@ function scanMaker(scan: Scan): Make<Scan> | null {
     columnIds,
     ranges: deferredRanges === undefined ? ranges : rangesWith(ranges, deferredRanges),
     filter: makeFilter?.() ?? filter,
-    ...(viewSide === undefined ? {} : { viewSide }),
+    ...(viewSides === undefined ? {} : { viewSides }),
     order,
   })
 }

@@ -116,11 +116,17 @@ export interface DeferredRanges {
  */
 export interface ViewSide {
   readonly side: 'stored' | 'computed'
-  /** Indexes into Query.tables. */
+  /** Indexes into Query.tables. The base is the table below all views that the view reads. */
   readonly view: number
   readonly base: number
+  /** The view's buckets, then those of the view that it reads, and so on. */
+  readonly buckets: readonly ViewBuckets[]
+}
+
+export interface ViewBuckets {
   readonly interval: SampleInterval
-  readonly align: { readonly zone: string | null; readonly offsetMicros: bigint }
+  readonly zone: string | null
+  readonly offsetMicros: bigint
 }
 
 export interface SortKey {
@@ -159,7 +165,7 @@ export type Plan =
       /** In a cached plan: conditions with deferred constants that restrict `ranges` further. */
       readonly deferredRanges?: DeferredRanges
       /** Further restricted when the snapshot of the query is known (engine/views/view-sides.ts). */
-      readonly viewSide?: ViewSide
+      readonly viewSides?: readonly ViewSide[]
       /** 'any': order does not matter above. Else timestamp order, ties in commit order; 'descending' reverses both. */
       readonly order: 'any' | 'ascending' | 'descending'
     }

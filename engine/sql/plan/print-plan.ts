@@ -77,15 +77,15 @@ function foreignName({ wanted, files }: Extract<Plan, { kind: 'foreign' }>): str
   return isTable ? 'iceberg' : 'read_parquet'
 }
 
-function scanText({ ranges, order, columns, viewSide }: Extract<Plan, { kind: 'scan' }>, table: string): string {
+function scanText({ ranges, order, columns, viewSides }: Extract<Plan, { kind: 'scan' }>, table: string): string {
   const direction =
     order === 'descending' ? 'Frame backward scan' : order === 'ascending' ? 'Frame forward scan' : 'Row scan'
   const intervals = ranges === null ? '' : ` intervals: [${ranges.map(rangeText).join(',')}]`
-  const side = viewSide === undefined ? '' : viewSides[viewSide.side]
+  const side = viewSides === undefined ? '' : viewSides.map((one) => sideTexts[one.side]).join('')
   return `${direction} on: ${table}${side} columns: [${columns.map(({ name }) => name).join(',')}]${intervals}`
 }
 
-const viewSides = { stored: ' (stored buckets)', computed: ' (buckets that are not stored)' } as const
+const sideTexts = { stored: ' (stored buckets)', computed: ' (buckets that are not stored)' } as const
 
 function rangeText({ lo, hi }: { readonly lo: bigint; readonly hi: bigint }): string {
   const bound = (value: bigint): string =>

@@ -13,10 +13,10 @@ export function createTableText(schema: TableSchema): string {
   return `CREATE TABLE '${schema.name}' ( \n\t${columns}\n)${tableTail(schema)};`
 }
 
-export function createMaterializedText({ name, materialized, partitionBy }: TableSchema): string {
+export function createMaterializedText({ name, materialized, partitionBy, ttl }: TableSchema): string {
   if (materialized === undefined) return ''
   const { sql, baseName, refresh } = materialized
-  return `CREATE MATERIALIZED VIEW '${name}' WITH BASE '${baseName}' REFRESH ${refreshText(refresh)} AS (\n${sql}\n) PARTITION BY ${partitionBy};`
+  return `CREATE MATERIALIZED VIEW '${name}' WITH BASE '${baseName}' REFRESH ${refreshText(refresh)} AS (\n${sql}\n) PARTITION BY ${partitionBy}${ttlText(ttl)};`
 }
 
 export function createViewText({ name, sql }: Pick<StoredView, 'name' | 'sql'>): string {
@@ -52,6 +52,10 @@ function policyText({ policy }: TableSchema): string {
   return ` STORAGE POLICY(${stages.join(', ')})`
 }
 
+function ttlText(ttl: PartitionAge | null): string {
+  return ttl === null ? '' : ` TTL ${ageText(ttl)}`
+}
+
 function ageText({ value, unit }: PartitionAge): string {
   return `${value} ${unit}${value === 1 ? '' : 'S'}`
 }
@@ -74,7 +78,7 @@ function tableTail(schema: TableSchema): string {
   const lake = lakeText(schema)
   if (schema.timestampId < 0) return lake
   if (schema.view !== undefined) return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY N/A`
-  const ttl = schema.ttl === null ? '' : ` TTL ${ageText(schema.ttl)}`
+  const ttl = ttlText(schema.ttl)
   const wal = schema.bypassWal || schema.partitionBy === 'NONE' ? ' BYPASS WAL' : ''
   const dedup = schema.dedupKeys.length === 0 ? '' : `\nDEDUP UPSERT KEYS(${schema.dedupKeys.map(nameOf).join(',')})`
   return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY ${schema.partitionBy}${ttl}${policyText(schema)}${lake}${wal}${dedup}`

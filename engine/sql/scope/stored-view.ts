@@ -1,12 +1,22 @@
 // Makes the relation of a materialized view in FROM: a union of the view's stored rows and of the view's query over the
 // base table. When the query has its snapshot of both tables, engine/views/view-sides.ts decides which time buckets
-// come from which side, so the result is never stale.
+// come from which side, so the result is never stale. If the view reads another view, both sides of that one are the
+// source of its query.
 
-import { liveColumns, resultTypeOf, type TableVersion } from '../../storage/schema/schema.js'
+import { keptRange, sealedRanges } from '../../storage/schema/materialized.js'
+import {
+  type ColumnSchema,
+  liveColumns,
+  resultTypeOf,
+  type TableSchema,
+  type TableVersion,
+} from '../../storage/schema/schema.js'
 import { sameType } from '../../types/column-types.js'
-import { allOfTime } from '../../types/interval.js'
-import type { Plan, TimeRange, ViewSide } from '../plan/plan.js'
+import { allOfTime, complement, intersect } from '../../types/interval.js'
+import type { Expression, Plan, TimeRange, ViewBuckets, ViewSide } from '../plan/plan.js'
 import { inputsOf, mapInputs } from '../plan/walk-plan.js'
+import { castTo } from '../typing/types.js'
+import { type BindContext, tableIndex } from './bind-context.js'
 import { type Relation, scopeOf } from './scope.js'
 
 type Sample = Extract<Plan, { kind: 'sample' }>
@@ -22,47 +32,117 @@ export function sampleOf(plan: Plan): Sample | undefined {
   return undefined
 }
 
-/** The relation of the query, whose scans of the base read these ranges only. */
-export function withinRanges(computed: Relation, base: number, ranges: readonly TimeRange[]): Relation {
-  return { ...computed, plan: mapScans(computed.plan, base, (scan) => ({ ...scan, ranges })) }
+/** The buckets of a view's query, and those of the views below it. */
+export function bucketsOf(plan: Plan): ViewBuckets[] {
+  const below = inputsOf(plan).flatMap(bucketsOf)
+  if (plan.kind !== 'sample' || plan.align.kind !== 'calendar') return below
+  const { interval, align } = plan
+  return [{ interval, zone: align.zone, offsetMicros: align.offsetMicros }, ...below]
 }
 
-/** Both sides of the view, in the order of its timestamp. `view` and `base` are indexes of the statement's tables. */
-export function bothSides(stored: Relation, computed: Relation, view: number, base: number, alias: string): Relation {
-  const sample = sampleOf(computed.plan)
-  if (sample === undefined || sample.align.kind !== 'calendar') return computed
-  const { interval, align } = sample
-  const { zone, offsetMicros } = align
-  const sideOf = (side: ViewSide['side']): ViewSide => {
-    return { side, view, base, interval, align: { zone, offsetMicros } }
+/** The tables that a view reads, by way of other views, as indexes of the statement's tables; the base is the last. */
+export interface ViewChain {
+  readonly tables: readonly number[]
+  readonly base: number
+}
+
+/** The table under a view and the views between them. The base is -1 if another table has taken its name. */
+export function chainOf(baseId: number, context: BindContext): ViewChain {
+  const between: number[] = []
+  let id = baseId
+  for (;;) {
+    const version = context.catalog.tables().find(({ schema }) => schema.id === id)
+    if (version?.schema.materialized === undefined) break
+    between.push(tableIndex(context, version))
+    id = version.schema.materialized.baseId
   }
-  const { columns } = stored.plan
-  const left = mapScans(stored.plan, view, (scan) => restricted(scan, sideOf('stored')))
-  const right = mapScans(computed.plan, base, (scan) => restricted(scan, sideOf('computed')))
+  const base = context.tables.findIndex(({ schema }) => schema.id === id)
+  return { tables: [...between, base], base }
+}
+
+/** The relation of the query, whose scans of the base read these ranges only. */
+export function withinRanges(computed: Relation, chain: ViewChain, ranges: readonly TimeRange[]): Relation {
+  const within = (scan: Scan): Scan => ({ ...scan, ranges: intersect(scan.ranges ?? [allOfTime], ranges) })
+  return { ...computed, plan: mapScans(computed.plan, chain.tables, within) }
+}
+
+/** Both sides of the view, in the order of its timestamp. `view` is an index of the statement's tables. */
+export function bothSides(
+  stored: Relation,
+  computed: Relation,
+  view: number,
+  chain: ViewChain,
+  alias: string,
+): Relation {
+  const buckets = bucketsOf(computed.plan)
+  const sideOf = (side: ViewSide['side']): ViewSide => ({ side, view, base: chain.base, buckets })
+  const sided = (side: ViewSide) => (scan: Scan) => restricted(scan, side)
+  const left = mapScans(stored.plan, [view], sided(sideOf('stored')))
+  const right = mapScans(computed.plan, chain.tables, sided(sideOf('computed')))
+  return united({ ...stored, plan: left }, right, alias)
+}
+
+/** The view's query, and the buckets that have outlived the rows of the base. Other stored buckets are not read. */
+export function withSealed(
+  stored: () => Relation,
+  computed: Relation,
+  view: TableSchema,
+  base: TableSchema,
+  chain: ViewChain,
+  alias: string,
+): Relation {
+  const [sealed, kept] = [sealedRanges(base, view.id), keptRange(view)]
+  if (sealed.length === 0 && kept.lo === allOfTime.lo) return computed
+  const right = withinRanges(computed, chain, intersect(complement(sealed), [kept])).plan
+  if (sealed.length === 0) return { ...computed, plan: right }
+  const ranges = intersect(sealed, [kept])
+  const whole = stored()
+  const left = mapScans(whole.plan, allTables, (scan) => ({ ...scan, ranges }))
+  return united({ ...whole, plan: left }, right, alias)
+}
+
+function united(stored: Relation, right: Plan, alias: string): Relation {
+  const { plan: left, timestampIndex } = stored
+  const { columns } = left
   const input: Plan = { kind: 'set', columns, operation: 'union', all: true, left, right }
-  const keys = [{ index: stored.timestampIndex, descending: false, nullsFirst: true }]
+  const keys = [{ index: timestampIndex, descending: false, nullsFirst: true }]
   const plan: Plan = { kind: 'sort', columns, input, keys, limit: null, implied: true }
-  return { plan, columns: scopeOf(plan, alias), timestampIndex: stored.timestampIndex, order: 'ascending' }
+  return { plan, columns: scopeOf(plan, alias), timestampIndex, order: 'ascending' }
 }
 
 /** With ranges, planner rules do not take the scan for one of a whole table. */
 function restricted(scan: Scan, viewSide: ViewSide): Scan {
-  return { ...scan, ranges: scan.ranges ?? [allOfTime], viewSide }
+  return { ...scan, ranges: scan.ranges ?? [allOfTime], viewSides: [...(scan.viewSides ?? []), viewSide] }
 }
 
-function mapScans(plan: Plan, table: number, map: (scan: Scan) => Scan): Plan {
-  if (plan.kind === 'scan') return plan.table === table ? map(plan) : plan
-  return mapInputs(plan, (input) => mapScans(input, table, map))
+const allTables = null
+
+function mapScans(plan: Plan, tables: readonly number[] | null, map: (scan: Scan) => Scan): Plan {
+  if (plan.kind === 'scan') return tables === null || tables.includes(plan.table) ? map(plan) : plan
+  return mapInputs(plan, (input) => mapScans(input, tables, map))
 }
 
 /** Whether the query still returns the columns that the view's table has. */
-export function hasColumnsOf({ schema }: TableVersion, { columns }: Plan): boolean {
+export function hasColumnsOf(version: TableVersion, plan: Plan): boolean {
+  const live = liveColumns(version.schema)
+  const isSame = (column: ColumnSchema, index: number): boolean =>
+    sameType(plan.columns[index]?.type ?? column.type, resultTypeOf(column))
+  return hasNamesOf(version, plan) && live.every(isSame)
+}
+
+/** Whether the columns have the same names, and perhaps other types. */
+export function hasNamesOf({ schema }: TableVersion, { columns }: Plan): boolean {
   const live = liveColumns(schema)
-  return (
-    live.length === columns.length &&
-    live.every((column, index) => {
-      const other = columns[index]
-      return other !== undefined && other.name === column.name && sameType(other.type, resultTypeOf(column))
-    })
-  )
+  return live.length === columns.length && live.every(({ name }, index) => columns[index]?.name === name)
+}
+
+/** The stored rows as the query returns them now: a column of the base table may have got another type. */
+export function asQueried(stored: Relation, { columns }: Plan): Relation {
+  if (columns.every(({ type }, index) => sameType(type, stored.plan.columns[index]?.type ?? type))) return stored
+  const expressions = columns.map(({ type }, index): Expression => {
+    const from = stored.plan.columns[index]?.type ?? type
+    const column: Expression = { kind: 'column', index, type: from, position: 0 }
+    return sameType(from, type) ? column : castTo(column, type)
+  })
+  return { ...stored, plan: { kind: 'project', columns, input: stored.plan, expressions } }
 }

@@ -3,6 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'
+import { lifeOf } from '../../storage/schema/age.js'
 import type { MaterializedSchema, RefreshStrategy } from '../../storage/schema/materialized.js'
 import type { TableSchema } from '../../storage/schema/schema.js'
 import { parseTimestamp } from '../../types/timestamp.js'
@@ -27,7 +28,7 @@ export function viewsOver(tableId: number, { catalog }: Pick<BindContext, 'catal
 }
 
 export function planCreateMaterialized(statement: ast.CreateMaterialized, context: BindContext): PlannedStatement {
-  const { view, ifNotExists, timestamp, ttl } = statement
+  const { view, ifNotExists, timestamp } = statement
   const tag = 'CREATE MATERIALIZED VIEW'
   checkTableName(view.name, view.position, 'Could not create materialized view, ')
   const known = context.catalog.table(view.name)
@@ -37,7 +38,6 @@ export function planCreateMaterialized(statement: ast.CreateMaterialized, contex
   }
   if (known !== undefined || context.catalog.view(view.name) !== undefined)
     throw new SqlError('table or view with the requested name already exists', view.position)
-  if (ttl !== null && ttl.count > 0) throw ttlMissing(ttl.position)
   const { base, sample } = checkedQuery(statement, context)
   const refresh = refreshOf(statement.refresh)
   const made = planCreateAs(asTable(statement, sample.interval), sourceOf(statement), context)
@@ -54,14 +54,25 @@ export function planCreateMaterialized(statement: ast.CreateMaterialized, contex
     limit: null,
   }
   const whole = { ...schema, materialized, dedupKeys: [] }
-  return { kind: 'change', changes: [{ kind: 'createTable', schema: whole, ifNotExists }], tag }
+  const notes = shorterLife(base, sample.interval)
+  return { kind: 'change', changes: [{ kind: 'createTable', schema: whole, ifNotExists }], notes, tag }
 }
 
-function ttlMissing(position: number): SqlError {
-  return new SqlError(
-    'TTL of a materialized view is not supported yet: buckets that it has dropped would be computed again',
-    position,
-  )
+const hoursOf = { HOUR: 1, DAY: 24, WEEK: 168, MONTH: 28 * 24, YEAR: 365 * 24 } as const
+
+/** A note for the client if rows of the table expire before their bucket is over. */
+function shorterLife(base: TableSchema, interval: SampleInterval): string[] {
+  const life = lifeOf(base)
+  if (life === null) return []
+  const lifeMicros = BigInt(life.value * hoursOf[life.unit]) * 60n * microsPerMinute
+  const [bucketMicros, more] = [intervalTicks(interval, 'TIMESTAMP'), { M: 31n * 24n, y: 366n * 24n }]
+  const longest = interval.unit === 'M' || interval.unit === 'y' ? more[interval.unit] * BigInt(interval.count) : null
+  const micros = bucketMicros ?? (longest ?? 0n) * 60n * microsPerMinute
+  if (micros <= lifeMicros) return []
+  const text = `${interval.count}${interval.unit}`
+  return [
+    `rows of the table expire later than its TTL says: when the bucket of the view that has them is over [table=${base.name}, bucket=${text}]`,
+  ]
 }
 
 /** CREATE TABLE .. AS the query, from which the view's table takes its columns. */
@@ -70,7 +81,16 @@ function asTable(statement: ast.CreateMaterialized, interval: SampleInterval): a
   return {
     ...{ kind: 'create table', position, ifNotExists, table: view, source: sourceOf(statement), timestamp: null },
     partitionBy: partitionBy ?? { position, unit: defaultPartition(interval) },
-    ...{ wal: null, ttl: null, policy: null, lake: null, dedupKeys: null, options: [], indexes: [], volume: null },
+    ...{
+      wal: null,
+      ttl: statement.ttl,
+      policy: null,
+      lake: null,
+      dedupKeys: null,
+      options: [],
+      indexes: [],
+      volume: null,
+    },
   }
 }
 
@@ -143,9 +163,11 @@ export function planAlterMaterialized({ view, action }: ast.AlterMaterialized, c
     }
     case 'table action': {
       const { kind, position } = action.action
-      if (kind === 'set ttl') throw ttlMissing(position)
-      if (kind !== 'add index' && kind !== 'drop index' && kind !== 'resume wal')
-        throw new SqlError("'set refresh', 'set refresh limit', 'alter column' or 'resume wal' expected", position)
+      if (kind !== 'add index' && kind !== 'drop index' && kind !== 'resume wal' && kind !== 'set ttl')
+        throw new SqlError(
+          "'set refresh', 'set refresh limit', 'set ttl', 'alter column' or 'resume wal' expected",
+          position,
+        )
       return changed(changesOf(action.action, version, context, view.position))
     }
   }

@@ -109,6 +109,8 @@ export type PlannedStatement =
       readonly changes: readonly SchemaChange[]
       /** Queries that count values lost by changed column types; run before the changes. */
       readonly losses?: readonly LostValues[]
+      /** Sentences for the client, which gets them as notices. */
+      readonly notes?: readonly string[]
       readonly tag: string
     }
   | { readonly kind: 'insert'; readonly rows: RowsInput; readonly tag: 'INSERT' }

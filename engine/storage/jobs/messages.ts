@@ -8,6 +8,7 @@ import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { KafkaPosition } from '../../wal/source-position.js'
 import type { UserRecord } from '../manifest/users.js'
+import type { Sealing } from '../schema/materialized.js'
 import type {
   ColumnSchema,
   DeclaredColumn,
@@ -75,6 +76,8 @@ export type SchemaChange =
       readonly tableId: number
       readonly operation: 'drop' | 'detach' | 'attach'
       readonly partitions: readonly string[]
+      /** Of DROP for a table with materialized views. The receipt says `isStale` if the table has changed since. */
+      readonly sealing?: Sealing
     }
 
 export interface NewType {
@@ -296,7 +299,7 @@ export interface Receipt {
   readonly staged?: StagedReply
   /** Response to 'tableIds'. */
   readonly firstTableId?: number
-  /** Response to 'replace': the table has changed since the snapshot, so the statement must be executed again. */
+  /** Response to 'replace' and to sealing: the table has changed since the snapshot, so try again. */
   readonly isStale?: true
   /** Response to 'rewrite': the rows of RETURNING. */
   readonly returned?: readonly (readonly Value[])[]

@@ -93,10 +93,18 @@ const blockBytes = 4096
  * servers that know only version 2 would take it for a table, show its stored rows alone and accept others. Version 4
  * is written from the first part on that is only in the object store: others would look for its file. Version 5 is
  * written before the first upsert (ON CONFLICT, MERGE): others would show the rows again that it removes from memtables
- * and parts. This server reads all versions.
+ * and parts. Version 6 is written before the first bucket of a materialized view outlives its rows: others would
+ * compute it again. This server reads all versions.
  */
-export const formats = { oldest: 1, plain: 2, materializedViews: 3, remoteParts: 4, removedRows: 5 } as const
-export const newestFormat = formats.removedRows
+export const formats = {
+  oldest: 1,
+  plain: 2,
+  materializedViews: 3,
+  remoteParts: 4,
+  removedRows: 5,
+  sealedBuckets: 6,
+} as const
+export const newestFormat = formats.sealedBuckets
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */

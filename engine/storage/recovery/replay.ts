@@ -20,7 +20,7 @@ import type { SymbolDictionary } from '../memtable/dictionary.js'
 import type { Memtable } from '../memtable/memtable.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import type { PartDescriptor } from '../schema/schema.js'
-import { finishedSchema } from '../schema/schema.js'
+import { emptiedSchema, finishedSchema } from '../schema/schema.js'
 import {
   BatchHeap,
   type ChunkColumn,
@@ -161,7 +161,19 @@ export class Replay {
     } else if (change.kind === 'drop') {
       this.catalog.remove(table)
       table.freeAll()
-    } else this.truncate(table, change.transaction)
+    } else {
+      this.truncate(table, change.transaction)
+      if (change.unseals === true) this.unseal(table, change.transaction, lsn)
+    }
+  }
+
+  /** Buckets that were sealed later remain: the manifest may be ahead of the log. */
+  private unseal(table: WriterTable, transaction: number, lsn: number): void {
+    const schema = emptiedSchema(table.schema, transaction)
+    if (schema === table.schema) return
+    this.catalog.replaceSchema(table, schema)
+    table.settle(schema)
+    noteSchemaChange(table, lsn)
   }
 
   /** Removes rows and parts up to the transaction. Later parts remain: the manifest may be ahead of the log. */

@@ -20,6 +20,18 @@ export function isOlder(
   return (ts) => partitionOf(ts).to <= limit
 }
 
+/** How long rows are kept: the TTL, or DROP REMOTE of a storage policy that is enabled; null: for ever. */
+export function lifeOf({ ttl, policy }: Pick<TableSchema, 'ttl' | 'policy'>): PartitionAge | null {
+  return ttl ?? (policy?.enabled === true ? (policy.dropRemote ?? null) : null)
+}
+
+/** The start of the oldest partition that is not older. */
+export function oldestKept(schema: TableSchema, newest: bigint, nowMicros: bigint, age: PartitionAge): bigint {
+  const perMicro = timestampsPerSecond(schema) / 1_000_000n
+  const now = nowMicros * perMicro
+  return partitionFinder(schema)(before(newest < now ? newest : now, age, perMicro)).from
+}
+
 /** The moment that lies the age before. */
 function before(ts: bigint, { value, unit }: PartitionAge, perMicro: bigint): bigint {
   if (unit === 'HOUR' || unit === 'DAY' || unit === 'WEEK') {

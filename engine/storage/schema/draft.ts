@@ -10,7 +10,14 @@ import { SqlError } from '../../base/errors.js'
 import { tableColumnsMax } from '../../base/limits.js'
 import { sameType } from '../../types/column-types.js'
 import type { SchemaChange } from '../jobs/messages.js'
-import { finishedSchema, isTable, type SequenceSchema, type TableSchema, type TableVersion } from './schema.js'
+import {
+  emptiedSchema,
+  finishedSchema,
+  isTable,
+  type SequenceSchema,
+  type TableSchema,
+  type TableVersion,
+} from './schema.js'
 import { changeColumns, changeSchema, retypedSchema } from './schema-change.js'
 
 export interface DraftTable {
@@ -84,7 +91,7 @@ function changedTable(table: DraftTable, change: Exclude<SchemaChange, { kind: '
     case 'dropTable':
       return { ...table, version: null, emptied: true, rebuilt: false }
     case 'truncateTable':
-      return { ...table, emptied: true, rebuilt: false }
+      return { ...table, version: { ...version, schema: unsealed(version.schema) }, emptied: true, rebuilt: false }
     case 'partitions':
       throw new SqlError('partitions cannot be dropped, detached or attached within a transaction', 0)
     case 'changeTypes':
@@ -96,6 +103,11 @@ function changedTable(table: DraftTable, change: Exclude<SchemaChange, { kind: '
     default:
       return withSchema(table, version, changeSchema(version.schema, change))
   }
+}
+
+function unsealed(schema: TableSchema): TableSchema {
+  const emptied = emptiedSchema(schema)
+  return emptied === schema ? schema : { ...emptied, version: schema.version + 1 }
 }
 
 /** `rewrites`: whether existing rows must be rewritten. */

@@ -20,5 +20,5 @@ export type LoggedChange =
       readonly firstTxn: number
       readonly rows: string
     }
-  /** Removes rows up to the transaction. */
-  | { readonly kind: 'truncate'; readonly tableId: number; readonly transaction: number }
+  /** Removes rows up to the transaction, and of TRUNCATE the buckets of views that were sealed up to then. */
+  | { readonly kind: 'truncate'; readonly tableId: number; readonly transaction: number; readonly unseals?: true }

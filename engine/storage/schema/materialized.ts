@@ -15,6 +15,12 @@
 //      the bucket, and the view's rows for it do not matter.
 //   3. A change of `columns` removes all buckets from the list, because the columns of the base table have another
 //      meaning.
+//   4. A bucket whose rows DROP PARTITION or a TTL removes from the base table is sealed: it is stored before, and the
+//      manifest record that removes the partition notes in the base table's schema that the bucket is read as stored
+//      from then on (SealedBuckets), whatever the parts say. Rows of sealed buckets are never replaced. TRUNCATE of the base
+//      table ends that.
+
+import { allOfTime, normalise } from '../../types/interval.js'
 
 export interface MaterializedSchema {
   /** Text of the view's query. */
@@ -63,7 +69,57 @@ export interface StoredBuckets {
   /** What the view's query reads of the base's schema: see engine/views/view-sides.ts. */
   readonly columns: string
   /** Time ranges [first, last] of whole buckets. */
-  readonly ranges: readonly (readonly [string, string])[]
+  readonly ranges: readonly StoredRange[]
   /** The parts of the base: [id, smallest timestamp, largest timestamp]. */
   readonly parts: readonly (readonly [number, string, string])[]
+  /**
+   * The buckets of the view, and of the views that it reads, for when its query does not bind any more. Absent in
+   * records of earlier versions.
+   */
+  readonly grid?: readonly StoredGrid[]
+  /** By the TTL of the view, buckets that start earlier are no longer in it. */
+  readonly expired?: string
+  /** Of a view over views: their sealed buckets, and what had expired, when the buckets were stored. */
+  readonly between?: readonly (readonly [sealed: readonly StoredRange[], expired: string | null])[]
+}
+
+type StoredRange = readonly [first: string, last: string]
+
+interface StoredGrid {
+  readonly interval: { readonly count: number; readonly unit: 'n' | 'U' | 'T' | TimeLength['unit'] }
+  readonly zone: string | null
+  readonly offsetMicros: string
+}
+
+/** Buckets of one view of the table that outlive the rows from which they were computed. */
+export interface SealedBuckets {
+  readonly viewId: number
+  /** Time ranges of whole buckets, and the table's last transaction whose rows are in them. */
+  readonly ranges: readonly (readonly [first: string, last: string, transaction: number])[]
+}
+
+/** A request to seal buckets together with the removal of partitions. */
+export interface Sealing {
+  readonly views: readonly { readonly viewId: number; readonly ranges: readonly StoredRange[] }[]
+  /** The parts with rows in these ranges when the buckets were stored, and how many rows upserts had removed. */
+  readonly parts: readonly (readonly [id: number, removed: number])[]
+}
+
+export interface BucketRange {
+  readonly lo: bigint
+  readonly hi: bigint
+}
+
+/** The buckets of the view that are read as stored whatever the base table has. */
+export function sealedRanges(
+  { sealed = [] }: { readonly sealed?: readonly SealedBuckets[] },
+  view: number,
+): BucketRange[] {
+  const own = sealed.find(({ viewId }) => viewId === view)
+  return normalise(own?.ranges.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) })) ?? [])
+}
+
+/** What the TTL of the view has left. */
+export function keptRange({ stored }: { readonly stored?: StoredBuckets }): BucketRange {
+  return stored?.expired === undefined ? allOfTime : { lo: BigInt(stored.expired), hi: allOfTime.hi }
 }

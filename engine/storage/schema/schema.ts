@@ -4,7 +4,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, dateKinds, isDay, longKinds, textKinds, timeKinds } from '../../types/column-types.js'
-import type { MaterializedSchema, StoredBuckets } from './materialized.js'
+import type { MaterializedSchema, SealedBuckets, StoredBuckets } from './materialized.js'
 
 const partitionUnits = ['NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const
 export type PartitionUnit = (typeof partitionUnits)[number]
@@ -140,6 +140,8 @@ export interface TableSchema {
   readonly materialized?: MaterializedSchema
   /** Of a materialized view; absent: no bucket is stored. */
   readonly stored?: StoredBuckets
+  /** Of a table with materialized views: their buckets that have outlived rows of the table. */
+  readonly sealed?: readonly SealedBuckets[]
   /** Set for a sequence, which is a catalog entry without rows. */
   readonly sequence?: SequenceSchema
   /** Labels of an enumeration, which is a catalog entry without rows. */
@@ -338,6 +340,17 @@ export interface TableSnapshot {
  */
 export function finishedSchema({ unfinished: _, ...schema }: TableSchema): TableSchema {
   return schema
+}
+
+/** The schema of an emptied table: buckets that were sealed up to the transaction do not outlive a TRUNCATE. */
+export function emptiedSchema(schema: TableSchema, transaction = Number.POSITIVE_INFINITY): TableSchema {
+  if (schema.sealed === undefined) return schema
+  const { sealed: before, ...rest } = schema
+  const sealed = before.flatMap(({ viewId, ranges }) => {
+    const left = ranges.filter(([, , sealedAt]) => sealedAt > transaction)
+    return left.length === 0 ? [] : [{ viewId, ranges: left }]
+  })
+  return sealed.length === 0 ? rest : { ...rest, sealed }
 }
 
 const dictionaryAddresses = new WeakMap<TableVersion, ReadonlyMap<number, number>>()

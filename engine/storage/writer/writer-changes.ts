@@ -10,7 +10,7 @@ import { formats } from '../manifest/manifest-format.js'
 import { losesKeys } from '../schema/draft.js'
 import { isTableName } from '../schema/names.js'
 import type { PartDescriptor, TableSchema } from '../schema/schema.js'
-import { finishedSchema } from '../schema/schema.js'
+import { emptiedSchema, finishedSchema } from '../schema/schema.js'
 import { changeSchema } from '../schema/schema-change.js'
 import { freesSpace } from './free-space.js'
 import { removeTableFiles } from './recovery-orphans.js'
@@ -66,12 +66,14 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
       truncateTable(state, requestId, table)
       return
     case 'partitions':
-      changePartitions(state, requestId, table, change.operation, change.partitions)
+      changePartitions(state, requestId, table, change.operation, change.partitions, change.sealing)
       return
     case 'changeTypes':
       changeTypes(state, requestId, table, change)
       return
     case 'alterTable':
+      if (table.schema.materialized !== undefined && (change.changes.ttl ?? null) !== null)
+        requireFormat(state, formats.sealedBuckets)
       if (losesKeys(table.schema, change.changes)) {
         dropRepeats(state, requestId, table, () => changeSchema(table.schema, change))
         return
@@ -103,7 +105,8 @@ function createTable(
   }
   if (!isTableName(schema.name)) throw new SqlError(`invalid table name [name=${schema.name}]`, 0)
   const whole: TableSchema = { ...schema, id: state.catalog.nextTableId, version: 1 }
-  if (schema.materialized !== undefined) requireFormat(state, formats.materializedViews)
+  if (schema.materialized !== undefined)
+    requireFormat(state, schema.ttl === null ? formats.materializedViews : formats.sealedBuckets)
   const firstLsn = state.wal.headLsn
   const endLsn = logChange(state, { kind: 'schema', schema: whole })
   const table = state.catalog.add(whole)
@@ -149,9 +152,14 @@ function forget(state: WriterState, table: WriterTable): void {
 
 function truncateTable(state: WriterState, requestId: number, table: WriterTable): void {
   const { transaction } = table
-  const endLsn = logChange(state, { kind: 'truncate', tableId: table.id, transaction })
+  const firstLsn = state.wal.headLsn
+  const endLsn = logChange(state, { kind: 'truncate', tableId: table.id, transaction, unseals: true })
   const after = removeRows(state, table, heldRows(table), endLsn)
   table.memtables = []
+  if (table.schema.sealed !== undefined) {
+    state.catalog.replaceSchema(table, emptiedSchema(table.schema))
+    noteSchemaChange(table, firstLsn)
+  }
   enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { lsn: endLsn })], after })
 }
 

@@ -7,6 +7,9 @@
 // DROP and TTL free space, so they may use the reserve on a full disk. Parts are then removed before anything is
 // flushed.
 //
+// A table with materialized views is told with DROP which of their buckets outlive the partitions (writer-seal.ts). Its
+// TTL is enforced by the refresher of the views (engine/views), in the same way.
+//
 // The parts of a detached partition stay where they are. The schema lists them, so they are neither read nor removed.
 
 import { errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
@@ -14,8 +17,10 @@ import { metricOf, writeRefusals } from '../../memory/metrics.js'
 import { isFull } from '../../wal/reserve.js'
 import type { Lsn } from '../../wal/types.js'
 import type { Receipt } from '../jobs/messages.js'
+import { formats } from '../manifest/manifest-format.js'
 import type { Memtable } from '../memtable/memtable.js'
-import { isOlder } from '../schema/age.js'
+import { isOlder, lifeOf } from '../schema/age.js'
+import type { Sealing } from '../schema/materialized.js'
 import { partitionFinder, partitionNamer } from '../schema/partition.js'
 import {
   type DetachedPart,
@@ -26,7 +31,9 @@ import {
 } from '../schema/schema.js'
 import { withReserve } from './free-space.js'
 import { anyTimestamp, dropMemtableRows } from './writer-drop-rows.js'
+import { requireFormat } from './writer-manifest.js'
 import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
+import { isAsStored, sealedSchema } from './writer-seal.js'
 import { enqueue, type Rewriting, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { MemtableEntry, WriterTable } from './writer-table.js'
 
@@ -45,6 +52,7 @@ export function changePartitions(
   table: WriterTable,
   operation: Operation,
   names: readonly string[],
+  sealing?: Sealing,
 ): void {
   const { wal } = state
   if (wal.state === 'poisoned' && wal.failure !== null && isFull(wal.failure) && state.pending.length > 0) {
@@ -59,6 +67,10 @@ export function changePartitions(
       `a partition whose rows are only in object storage cannot be detached [table=${table.schema.name}, partition=${away.partition}]`,
       0,
     )
+  }
+  if (sealing !== undefined) {
+    dropSealed(state, requestId, table, partsOf, sealing)
+    return
   }
   if (operation === 'drop' && partsOf().length === 0 && dropFromMemory(state, requestId, table, wanted)) return
   // Earlier memtables are flushed too, because memtables are flushed in order.
@@ -85,6 +97,28 @@ export function changePartitions(
       removeParts(state, table, gone)
     } else if (gone.length > 0) replaceAll(state, table, gone, [], withDetached(table.schema, described(table, gone)))
     done()
+  })
+}
+
+/** Drops partitions of whose buckets the views have stored all rows; none of these rows is in memory. */
+function dropSealed(
+  state: WriterState,
+  requestId: number,
+  table: WriterTable,
+  partsOf: () => readonly PartDescriptor[],
+  sealing: Sealing,
+): void {
+  requireFormat(state, formats.sealedBuckets)
+  alone(state, table, requestId, [], () => {
+    if (!isAsStored(state, table, sealing)) {
+      sendReceiptNow(state, receiptOf(requestId, { isStale: true }))
+      return
+    }
+    const gone = partsOf()
+    if (gone.length > 0) table.rewrites++
+    const exists = (viewId: number): boolean => state.catalog.byId.has(viewId)
+    replaceAll(state, table, gone, [], sealedSchema(table, sealing, exists))
+    enqueue(state, { receipts: [receiptOf(requestId, {})] })
   })
 }
 
@@ -234,9 +268,11 @@ function partOf({ minTs, maxTs, ...part }: DetachedPart): PartDescriptor {
 export function enforceTtl(state: WriterState): void {
   const { clock } = state.options
   if (clock.monotonicMs() < state.retryAtMs) return
+  const bases = new Set([...state.catalog.byId.values()].map(({ schema }) => schema.materialized?.baseId))
   for (const table of state.catalog.byId.values()) {
     const age = lifeOf(table.schema)
     if (age === null || table.schema.timestampId < 0) continue
+    if (bases.has(table.id) || table.schema.materialized !== undefined) continue
     const isExpired = expiry(table, BigInt(clock.nowMicros()), age)
     const { open } = table
     const oldest = open?.memtable.timeRange()?.min
@@ -252,11 +288,6 @@ export function enforceTtl(state: WriterState): void {
       if (!(thrown instanceof FileError)) throw thrown
     }
   }
-}
-
-/** How long rows are kept: the TTL, or DROP REMOTE of a storage policy that is enabled; null: for ever. */
-function lifeOf({ ttl, policy }: TableSchema): PartitionAge | null {
-  return ttl ?? (policy?.enabled === true ? (policy.dropRemote ?? null) : null)
 }
 
 /** Whether the partition of a timestamp is expired. */

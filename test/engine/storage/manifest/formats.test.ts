@@ -48,6 +48,11 @@ test.each([
     'create materialized view v as (select ts, max(x) y from t sample by 1h)',
     'materializedViews',
   ],
+  [
+    'a TTL of a materialized view',
+    'create materialized view v as (select ts, max(x) y from t sample by 1h) partition by day ttl 1 week',
+    'sealedBuckets',
+  ],
   ['a row that an upsert adds', 'insert into t values (2, 20, 0) on conflict (k) do nothing', 'removedRows'],
   [
     'a row that an upsert replaces',

@@ -1,0 +1,225 @@
+// Which buckets of a materialized view are stored and still right, given snapshots of the view and its base table.
+// storage/schema/materialized.ts describes what is recorded of stored buckets, and why this is enough.
+//
+//   dirty   buckets with rows in memtables of the base table, with rows that were removed, or that overlap a part
+//           (Parquet file) that was added or removed since the bucket was stored; of a view over a view, also those
+//           whose rows there were sealed or expired since
+//   clean   the recorded ranges without the dirty buckets
+//   sealed  buckets that have outlived rows of the base: read as stored in any case
+//   kept    what the TTL of the view has left
+//
+// No bucket extends across the boundary of two ranges. With a time zone, buckets around a change of the UTC offset may
+// have rows on both sides of their start, so there the dirty range is extended until no bucket does.
+
+import { type Buckets, createBuckets } from '../exec/aggregate/buckets.js'
+import { blockAt, blockCount, blockRows, blockTimes } from '../memory/column-layout.js'
+import type { SharedMemory } from '../memory/shared-memory.js'
+import type { TimeRange, ViewBuckets } from '../sql/plan/plan.js'
+import { keptRange, type MaterializedSchema, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
+import type { ColumnSchema, TableSchema, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
+import { allOfTime, complement, intersect, normalise, unite } from '../types/interval.js'
+import { microsPerDay, type TimestampUnit, ticksPerMicro } from '../types/timestamp-calendar.js'
+import { timeZone } from '../types/timestamp-zone.js'
+
+/** Identifies this process in records that only it may trust. */
+export const thisProcess = `${process.pid}-${Date.now()}`
+
+/** A view, the views that it reads by way of each other, and the table below them. */
+export interface ViewInputs {
+  readonly view: TableSchema
+  /** The view that it reads, then the view that this one reads, and so on; empty over a table. */
+  readonly between: readonly TableSchema[]
+  readonly base: TableVersion
+}
+
+/** Undefined if a table of the chain is missing. */
+export function inputsOfView(
+  view: TableSchema,
+  byId: (tableId: number) => TableVersion | undefined,
+): ViewInputs | undefined {
+  const between: TableSchema[] = []
+  for (let { materialized } = view; ; ) {
+    const next = byId(materialized?.baseId ?? -1)
+    if (next === undefined) return undefined
+    if (next.schema.materialized === undefined) return { view, between, base: next }
+    between.push(next.schema)
+    materialized = next.schema.materialized
+  }
+}
+
+/** The stored ranges of the view that are still right, if the base has rows in `memory` besides its parts. */
+export function cleanRanges(inputs: ViewInputs, grid: BucketGrid, memory: readonly TimeRange[]): readonly TimeRange[] {
+  const { stored } = inputs.view
+  if (stored === undefined || stored.columns !== columnsRead(inputs)) return []
+  return trustedRanges(inputs, grid, memory)
+}
+
+/** The same, of the columns that the base had when the buckets were stored. */
+export function trustedRanges(
+  { view: { stored }, between, base }: ViewInputs,
+  grid: BucketGrid,
+  memory: readonly TimeRange[],
+): readonly TimeRange[] {
+  if (stored === undefined || stored.ranges.length === 0) return []
+  if (stored.process !== undefined && stored.process !== thisProcess) return []
+  const listed = stored.ranges.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) }))
+  const changed = [...changedParts(stored, base), ...memory, ...changedBetween(stored, between, base.schema)]
+  return intersect(listed, complement(normalise(changed.map((range) => grid.whole(range)))))
+}
+
+/** The ranges that a query reads from the view, and those that it computes. */
+export function sidesOf(
+  inputs: ViewInputs,
+  grid: BucketGrid,
+  memory: readonly TimeRange[],
+): Readonly<Record<'stored' | 'computed', readonly TimeRange[]>> {
+  const kept = [keptRange(inputs.view)]
+  const stored = unite(cleanRanges(inputs, grid, memory), sealedRanges(inputs.base.schema, inputs.view.id))
+  return { stored: intersect(stored, kept), computed: intersect(complement(stored), kept) }
+}
+
+/**
+ * Identifies the query and those columns of the base that it may read, by id and type. A column whose name occurs in
+ * the text counts as read, which is more than needed and never less.
+ */
+export function columnsRead({ view: { materialized }, between, base }: ViewInputs): string {
+  const texts: string[] = []
+  const queries = [materialized, ...between.map((schema) => schema.materialized)]
+  for (const [index, query] of queries.entries()) {
+    const source = between[index] ?? base.schema
+    texts.push(columnsOf(query, source))
+  }
+  return texts.length === 1 ? (texts[0] ?? '') : JSON.stringify(texts)
+}
+
+function columnsOf(query: MaterializedSchema | undefined, source: TableSchema): string {
+  const sql = query?.sql ?? ''
+  const text = sql.toLowerCase()
+  const isRead = ({ id, name, dropped }: ColumnSchema): boolean =>
+    !dropped && (id === source.timestampId || text.includes(name.toLowerCase()))
+  const read = source.columns.filter(isRead).map(({ id, name, type, declared }) => [id, name, type, declared ?? null])
+  // The DEDUP keys decide which rows of a part are superseded.
+  return JSON.stringify([source.id, source.name.toLowerCase(), sql, read, source.dedupKeys])
+}
+
+/** Ranges of the parts that the base has gained or lost. */
+function changedParts({ parts }: StoredBuckets, base: TableVersion): TimeRange[] {
+  const left = new Map(parts.map(([id, lo, hi]) => [id, { lo, hi }]))
+  const changed: TimeRange[] = []
+  for (const { id, minTs, maxTs } of base.parts) {
+    if (!left.delete(id)) changed.push({ lo: minTs, hi: maxTs })
+  }
+  for (const { lo, hi } of left.values()) changed.push({ lo: BigInt(lo), hi: BigInt(hi) })
+  return changed
+}
+
+/** What a record notes of the views between: their sealed buckets, and where their TTL cuts. */
+export function notedBetween(
+  between: readonly TableSchema[],
+  base: TableSchema,
+): NonNullable<StoredBuckets['between']> {
+  return between.map((view) => [
+    sealedRanges(base, view.id).map(({ lo, hi }) => [`${lo}`, `${hi}`] as const),
+    view.stored?.expired ?? null,
+  ])
+}
+
+function changedBetween(
+  { between: noted = [] }: StoredBuckets,
+  between: readonly TableSchema[],
+  base: TableSchema,
+): TimeRange[] {
+  return notedBetween(between, base).flatMap(([sealed, expired], index) => {
+    const [then = [], expiredThen = null] = noted[index] ?? []
+    const [now, before] = [rangesOf(sealed), rangesOf(then)]
+    const cut = expired === expiredThen ? [] : [{ lo: allOfTime.lo, hi: largest(expired, expiredThen) - 1n }]
+    return [...intersect(now, complement(before)), ...intersect(before, complement(now)), ...cut]
+  })
+}
+
+function rangesOf(ranges: readonly (readonly [string, string])[]): TimeRange[] {
+  return ranges.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) }))
+}
+
+function largest(...bounds: readonly (string | null)[]): bigint {
+  return bounds.reduce((most, bound) => (bound !== null && BigInt(bound) > most ? BigInt(bound) : most), allOfTime.lo)
+}
+
+/**
+ * Ranges of the rows in memtables, visible or not: they may be wider than the visible rows need. So are parts of which
+ * upserts remove rows: they change without a new id until a compaction.
+ */
+export function memoryRanges(snapshot: TableSnapshot, memory: SharedMemory): TimeRange[] {
+  return [...markedRanges(snapshot.version), ...memtableRanges(snapshot, memory)]
+}
+
+export function markedRanges({ removals, parts }: TableVersion): TimeRange[] {
+  const marked = new Set(removals?.map(([partId]) => partId))
+  return parts.flatMap(({ id, minTs, maxTs }) => (marked.has(id) ? [{ lo: minTs, hi: maxTs }] : []))
+}
+
+export function memtableRanges({ version, visibleRows }: TableSnapshot, memory: SharedMemory): TimeRange[] {
+  const ranges: TimeRange[] = []
+  version.memtables.forEach(({ address }, index) => {
+    let left = visibleRows[index] ?? 0
+    for (let block = 0; block < blockCount(memory, address) && left > 0; block++) {
+      const found = blockAt(memory, address, block)
+      const { minTs, maxTs } = blockTimes(memory, found)
+      ranges.push({ lo: minTs, hi: maxTs })
+      left -= blockRows(memory, found)
+    }
+  })
+  return ranges
+}
+
+// Buckets -----------------------------------------------------------------------------------------------------------
+
+export interface BucketGrid {
+  /** The smallest range of whole buckets that contains the range. */
+  whole(range: TimeRange): TimeRange
+}
+
+/** The buckets of a view over this base, which contain those of the views that it reads. */
+export function bucketGrid(levels: readonly ViewBuckets[], base: TableSchema): BucketGrid {
+  const unit: TimestampUnit =
+    base.columns.find(({ id }) => id === base.timestampId)?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+  const grids = levels.map((level) => gridOf(level, unit)).reverse()
+  return { whole: (range) => grids.reduce((wider, grid) => grid.whole(wider), range) }
+}
+
+function gridOf({ interval, zone, offsetMicros }: ViewBuckets, unit: TimestampUnit): BucketGrid {
+  const buckets = createBuckets({ align: { kind: 'calendar', zone, offsetMicros }, interval, from: null }, unit)
+  return zone === null ? plainGrid(buckets) : zonedGrid(buckets, zone, unit)
+}
+
+function plainGrid(buckets: Buckets): BucketGrid {
+  return {
+    whole: ({ lo, hi }) => {
+      const last = buckets.of(hi)
+      return { lo: buckets.of(lo).start, hi: last.end - 1n }
+    },
+  }
+}
+
+/** No UTC offset changes so near to a boundary that a bucket could have rows on both sides of it. */
+const calmDays = [-2, -1, 0, 1, 2]
+const stepDays = 4n
+
+function zonedGrid(buckets: Buckets, zoneName: string, unit: TimestampUnit): BucketGrid {
+  const zone = timeZone(zoneName)
+  const scale = ticksPerMicro(unit)
+  const day = BigInt(microsPerDay) * scale
+  const isCalm = (ts: bigint): boolean => {
+    const offsets = calmDays.map((days) => zone?.offsetAt((ts + BigInt(days) * day) / scale))
+    return new Set(offsets).size === 1
+  }
+  return {
+    whole: ({ lo, hi }) => {
+      let first = buckets.of(lo).start
+      while (!isCalm(first)) first = buckets.of(first - stepDays * day).start
+      let end = buckets.of(hi).end
+      while (!isCalm(end)) end = buckets.of(end + stepDays * day).end
+      return { lo: first, hi: end - 1n }
+    },
+  }
+}
