@@ -38,7 +38,12 @@ wanted='usr/bin/penstock usr/lib/penstock/bin/node usr/lib/penstock/dist/deploy/
   usr/lib/sysusers.d/penstock.conf usr/lib/tmpfiles.d/penstock.conf etc/penstock/penstock.env'
 has_all() {
   local file
-  for file in $wanted; do grep -qx "[./]*$file" || { echo "$1 lacks $file"; return 1; } <"$scratch/list"; done
+  for file in $wanted; do
+    grep -qxE "[./]*$file" "$scratch/list" || {
+      echo "$1 lacks $file"
+      return 1
+    }
+  done
   echo "$1 has everything"
 }
 for package in "$scratch"/out/*.deb; do
