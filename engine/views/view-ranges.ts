@@ -99,7 +99,8 @@ function columnsOf(query: MaterializedSchema | undefined, source: TableSchema): 
     !dropped && (id === source.timestampId || text.includes(name.toLowerCase()))
   const read = source.columns.filter(isRead).map(({ id, name, type, declared }) => [id, name, type, declared ?? null])
   // The DEDUP keys decide which rows of a part are superseded.
-  return JSON.stringify([source.id, source.name.toLowerCase(), sql, read, source.dedupKeys])
+  const skips = source.dedupSkips === true ? [true] : []
+  return JSON.stringify([source.id, source.name.toLowerCase(), sql, read, source.dedupKeys, ...skips])
 }
 
 /** Ranges of the parts that the base has gained or lost. */

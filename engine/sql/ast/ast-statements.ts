@@ -163,6 +163,8 @@ export interface CreateTable extends Persistence {
   readonly lake: boolean | null
   /** null without a DEDUP clause; never empty. */
   readonly dedupKeys: readonly Name[] | null
+  /** DEDUP SKIP. */
+  readonly dedupSkips: boolean
   /** `index(col capacity 128)` after the columns. */
   readonly indexes: readonly { readonly column: Name; readonly index: IndexOption }[]
   /** `with maxUncommittedRows = 1000, o3MaxLag = 1s`. */
@@ -320,7 +322,12 @@ export type AlterAction =
       readonly capacity: number
       readonly capacityPosition: number
     }
-  | { readonly kind: 'dedup enable'; readonly position: number; readonly keys: readonly Name[] }
+  | {
+      readonly kind: 'dedup enable'
+      readonly position: number
+      readonly keys: readonly Name[]
+      readonly skips: boolean
+    }
   | { readonly kind: 'dedup disable'; readonly position: number }
   | RetentionAction
   | { readonly kind: 'set parameter'; readonly position: number; readonly option: TableOption }

@@ -474,7 +474,8 @@ function parseDedupAction(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'disable')) return { kind: 'dedup disable', position }
   if (cursor.kind === 'end') throw new SqlError("'dedup columns' expected", cursor.start)
   if (!at(cursor, 'enable')) throw new SqlError("expected 'upsert'", cursor.start)
-  return { kind: 'dedup enable', position, keys: parseDedup(cursor, 'deduplicate key column list expected') }
+  const skips = peekWord(cursor) === 'skip'
+  return { kind: 'dedup enable', position, keys: parseDedup(cursor, 'deduplicate key column list expected'), skips }
 }
 
 /** `resume wal from txn 5`, `suspend wal with 24, 'disk full'` */

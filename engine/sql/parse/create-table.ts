@@ -296,7 +296,7 @@ function parsePartitionBy(
   return { position, unit }
 }
 
-type TailClause = 'wal' | 'ttl' | 'policy' | 'lake' | 'dedupKeys' | 'options' | 'volume'
+type TailClause = 'wal' | 'ttl' | 'policy' | 'lake' | 'dedupKeys' | 'dedupSkips' | 'options' | 'volume'
 type TableTail = { -readonly [Key in TailClause]: CreateTable[Key] }
 
 /** TTL, STORAGE POLICY, LAKE, WAL, WITH, IN VOLUME and DEDUP. */
@@ -317,8 +317,9 @@ function parseTableTail(cursor: Cursor, partitionBy: CreateTable['partitionBy'])
     advance(cursor)
     throw new SqlError('deduplication is possible only on WAL tables', cursor.start)
   }
+  const dedupSkips = isDedup && peekWord(cursor) === 'skip'
   const dedupKeys = isDedup ? requireOnce(parseDedup(cursor)) : null
-  return { ttl, policy, wal, options, volume, dedupKeys, lake: lake ?? parseLake(cursor) }
+  return { ttl, policy, wal, options, volume, dedupKeys, dedupSkips, lake: lake ?? parseLake(cursor) }
 }
 
 function parseWalType(cursor: Cursor): CreateTable['wal'] {
@@ -350,9 +351,11 @@ function parseStorageOptions(cursor: Cursor): CreateTable['options'] {
   return options
 }
 
+/** `dedup upsert keys (a, b)`, `dedup skip keys (a, b)`: the columns. */
 export function parseDedup(cursor: Cursor, missing = 'column list expected'): Name[] {
   advance(cursor)
-  for (const word of ['upsert', 'keys'])
+  const skips = take(cursor, 'skip')
+  for (const word of skips ? ['keys'] : ['upsert', 'keys'])
     if (!take(cursor, word))
       throw new SqlError(`expected '${word}'`, cursor.kind === 'end' ? lastTokenStart(cursor) : cursor.start)
   if (!at(cursor, '(')) throw new SqlError(missing, atEnd(cursor) ? cursor.start : cursor.end)

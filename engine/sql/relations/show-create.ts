@@ -80,6 +80,7 @@ function tableTail(schema: TableSchema): string {
   if (schema.view !== undefined) return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY N/A`
   const ttl = ttlText(schema.ttl)
   const wal = schema.bypassWal || schema.partitionBy === 'NONE' ? ' BYPASS WAL' : ''
-  const dedup = schema.dedupKeys.length === 0 ? '' : `\nDEDUP UPSERT KEYS(${schema.dedupKeys.map(nameOf).join(',')})`
+  const verb = schema.dedupSkips === true ? 'SKIP' : 'UPSERT'
+  const dedup = schema.dedupKeys.length === 0 ? '' : `\nDEDUP ${verb} KEYS(${schema.dedupKeys.map(nameOf).join(',')})`
   return ` timestamp(${nameOf(schema.timestampId)}) PARTITION BY ${schema.partitionBy}${ttl}${policyText(schema)}${lake}${wal}${dedup}`
 }

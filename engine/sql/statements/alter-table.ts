@@ -100,9 +100,9 @@ export function changesOf(
       return renameTable(version, action.newName, context)
     case 'dedup enable':
       requireDedup(version, position)
-      return alter({ dedupKeys: dedupKeysOf(action.keys, schema.columns, schema.timestampId) })
+      return alter(dedupChanges(dedupKeysOf(action.keys, schema.columns, schema.timestampId), action.skips, schema))
     case 'dedup disable':
-      return alter({ dedupKeys: [] })
+      return alter(dedupChanges([], false, schema))
     case 'set ttl':
     case 'set policy':
     case 'change policy':
@@ -145,6 +145,11 @@ export function changesOf(
     default:
       return symbolChanges(action, version, position)
   }
+}
+
+/** Names `dedupSkips` only where it changes, so that the record of other changes is as older servers write it. */
+function dedupChanges(dedupKeys: readonly number[], skips: boolean, { dedupSkips = false }: TableSchema) {
+  return { dedupKeys, ...(skips === dedupSkips ? {} : { dedupSkips: skips }) }
 }
 
 /** Position of the next occurrence of the word. */

@@ -32,6 +32,8 @@ export function checkConflict({ conflict }: ast.Insert, version: TableVersion, t
       position,
     )
   if (assignments === null || keys.size === 0) return
+  if (version.schema.dedupSkips === true)
+    throw new SqlError('ON CONFLICT DO UPDATE is not supported for DEDUP SKIP KEYS, which keep the first row', position)
   if (conflict.where !== null)
     throw new SqlError('ON CONFLICT .. DO UPDATE .. WHERE is not supported for DEDUP UPSERT KEYS', position)
   requireWhole(assignments, version, targets, keys)

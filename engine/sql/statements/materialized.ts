@@ -87,6 +87,7 @@ function asTable(statement: ast.CreateMaterialized, interval: SampleInterval): a
       policy: null,
       lake: null,
       dedupKeys: null,
+      dedupSkips: false,
       options: [],
       indexes: [],
       volume: null,

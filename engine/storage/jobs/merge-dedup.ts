@@ -1,7 +1,7 @@
 // Deduplication during compaction (DEDUP UPSERT KEYS: a row replaces older rows with equal keys): takes the merge order
 // of merge-rows.ts and marks in it the rows to drop. Of several rows with the same timestamp and keys, the row of the
-// last input, which is the newest, remains. No single input contains duplicates, so only rows of different inputs with
-// equal timestamps are compared.
+// last input, which is the newest, remains; with DEDUP SKIP it is the row of the first input. No single input contains
+// duplicates, so only rows of different inputs with equal timestamps are compared.
 
 import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -32,7 +32,8 @@ export function* dedupChoices(
     return nulls
   }
   const readers = inputs.map(({ handle }) => new KeyReader(memory, parts, handle, schema, fillNull))
-  const walk = { ...choices, u8: memory.u8, readers, consumed: sliceStart(inputs) }
+  const skips = schema.dedupSkips === true
+  const walk = { ...choices, u8: memory.u8, readers, consumed: sliceStart(inputs), skips }
   const ahead = new Uint32Array(inputs.length)
   let rows = choices.rows
   try {
@@ -55,6 +56,7 @@ interface Walk extends Choices {
   readonly readers: readonly KeyReader[]
   /** Rows consumed of each input before the group. */
   readonly consumed: Uint32Array
+  readonly skips: boolean
 }
 
 /** Consumes and returns the input's next row. */
@@ -79,8 +81,13 @@ function groupEnd({ address, count, u8, readers, consumed }: Walk, ahead: Uint32
   return end
 }
 
-/** Marks the rows of a group whose keys occur again in a later input; returns their number. */
-function markGroup({ address, u8, readers, consumed }: Walk, ahead: Uint32Array, at: number, end: number): number {
+/** Marks the rows of a group whose keys occur again in a later (DEDUP SKIP: earlier) input; returns their number. */
+function markGroup(
+  { address, u8, readers, consumed, skips }: Walk,
+  ahead: Uint32Array,
+  at: number,
+  end: number,
+): number {
   ahead.set(consumed)
   const last = new Map<string, number>()
   let count = 0
@@ -88,11 +95,11 @@ function markGroup({ address, u8, readers, consumed }: Walk, ahead: Uint32Array,
     const input = u8[address + i]!
     const key = (readers[input] as KeyReader).key(take(ahead, input))
     const older = last.get(key)
-    if (older !== undefined) {
-      u8[address + older] = u8[address + older]! | dropped
-      count++
-    }
-    last.set(key, i)
+    if (older === undefined || !skips) last.set(key, i)
+    if (older === undefined) continue
+    const gone = skips ? i : older
+    u8[address + gone] = u8[address + gone]! | dropped
+    count++
   }
   return count
 }

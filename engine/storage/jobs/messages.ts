@@ -47,6 +47,7 @@ export type SchemaChange =
         Pick<
           TableSchema,
           | 'dedupKeys'
+          | 'dedupSkips'
           | 'ttl'
           | 'policy'
           | 'lake'

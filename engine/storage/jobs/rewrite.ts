@@ -6,8 +6,8 @@
 // of the row to change within the part (rowNumberId), the following columns have the new values of the assigned
 // columns. A query of DELETE has only the first.
 //
-// In DEDUP tables, rows that a later part supersedes are removed as well: otherwise they would count as changed, or an
-// update of the keys would make them visible again.
+// In DEDUP tables, rows that a later part (DEDUP SKIP: an earlier one) supersedes are removed as well: otherwise they
+// would count as changed, or an update of the keys would make them visible again.
 
 import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'
@@ -163,7 +163,7 @@ function* rewritePart(
   part: PartDescriptor,
   { scratch, changes, partId }: PartWork,
 ): JobSteps<RewrittenPart | null> {
-  const later = laterParts(version, part)
+  const later = otherParts(version, part)
   if (later.length > 0) yield* untilReadable(tools.parts, [part, ...later], version)
   const dead = new Set(deadRows(tools, version, part, later))
   yield
@@ -209,12 +209,13 @@ function retainedRows(
 }
 
 /** Parts that may have rows which supersede rows of the part. */
-function laterParts({ schema, parts }: Rewrite['version'], part: PartDescriptor): readonly PartDescriptor[] {
+function otherParts({ schema, parts }: Rewrite['version'], part: PartDescriptor): readonly PartDescriptor[] {
   if (schema.dedupKeys.length === 0) return []
   const ordered = inCommitOrder(parts)
   const place = ordered.findIndex(({ id }) => id === part.id)
   assert(place >= 0, 'S2: a rewritten part belongs to the table')
-  return ordered.slice(place + 1).filter((other) => other.minTs <= part.maxTs && part.minTs <= other.maxTs)
+  const others = schema.dedupSkips === true ? ordered.slice(0, place) : ordered.slice(place + 1)
+  return others.filter((other) => other.minTs <= part.maxTs && part.minTs <= other.maxTs)
 }
 
 /** Rows of the part that upserts have removed, or that a later part supersedes because it has the same keys. */

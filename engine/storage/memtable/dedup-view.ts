@@ -7,7 +7,7 @@
 // asks which of its rows are superseded.
 //
 // Invariant: the pieces (Run[]) are in commit order, so of several rows with equal keys the row of the last piece is
-// the current one.
+// the current one; with DEDUP SKIP it is the row of the first piece. Names and comments below speak of the former.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { isVariable, widthOf } from '../../types/column-types.js'
@@ -72,7 +72,8 @@ export function withoutDuplicates<Morsel extends DedupMorsel, Run extends DedupR
   const others = again()
   return runs.map((run, index) => {
     if (!meeting.has(index)) return run
-    const later = others.filter((other, at) => at > index && meeting.has(at) && meet(run, other))
+    const skips = tools.schema.dedupSkips === true
+    const later = others.filter((other, at) => (skips ? at < index : at > index) && meeting.has(at) && meet(run, other))
     if (later.length === 0) return run
     const morsels = later.flatMap((other) => other.morsels)
     return { ...run, morsels: run.morsels.map((morsel) => markedMorsel(morsel, morsels, tools)) }

@@ -1,6 +1,7 @@
 // Deduplication of rows within one memtable (DEDUP UPSERT KEYS), by a hash index over timestamp and keys. When a new
 // row has the keys of an older one, the number of the new row is stored at the older one in the block's `superseded`
-// array, by which readers and the flush skip the older row.
+// array, by which readers and the flush skip the older row. With DEDUP SKIP it is the other way round: the number of the
+// older row is stored at the new one.
 //
 // The index uses open addressing over row numbers and compares keys in the blocks. It belongs to the writer and is on
 // the JavaScript heap: 4 bytes a slot, at most half full.
@@ -23,18 +24,21 @@ export class DedupIndex {
   private readonly memory: SharedMemory
   private readonly memtable: Memtable
   private readonly keys: readonly KeyColumn[]
+  private readonly skips: boolean
   /** Row number + 1; 0 is free. */
   private slots = new Uint32Array(slotsFirst)
   private used = 0
 
-  constructor(memory: SharedMemory, memtable: Memtable, keys: readonly KeyColumn[]) {
+  /** `skips`: the first row with equal keys stays. */
+  constructor(memory: SharedMemory, memtable: Memtable, keys: readonly KeyColumn[], skips: boolean) {
     this.memory = memory
+    this.skips = skips
     this.memtable = memtable
     this.keys = keys
   }
 
   /**
-   * Adds rows to the index and marks earlier rows with the same keys. Throws ResourceError if a mark cannot be stored.
+   * Adds rows to the index and marks rows whose keys other rows have. Throws ResourceError if a mark cannot be stored.
    */
   add(from: number, to: number): void {
     assert(to <= this.memtable.rows, 'S1: only appended rows are indexed')
@@ -54,18 +58,22 @@ export class DedupIndex {
         return
       }
       if (!this.sameKeys(other, row)) continue
+      assert(other < row, 'T2: a row is superseded by a later one')
+      if (this.skips) {
+        this.supersede(row, other)
+        return
+      }
       this.supersede(other, row)
       this.slots[at] = row + 1
       return
     }
   }
 
-  private supersede(older: number, newer: number): void {
-    const { address, index } = this.memtable.blockOfRow(older)
-    assert(older < newer, 'T2: a row is superseded by a later one')
+  private supersede(row: number, by: number): void {
+    const { address, index } = this.memtable.blockOfRow(row)
     const superseded = this.memtable.supersededOf(address)
     if (superseded === 0) throw new ResourceError('out of memory for superseded rows')
-    Atomics.store(this.memory.u32, (superseded >>> 2) + index, newer + 1)
+    Atomics.store(this.memory.u32, (superseded >>> 2) + index, by + 1)
   }
 
   private grow(): void {

@@ -117,9 +117,16 @@ function withSchema(table: DraftTable, version: TableVersion, schema: TableSchem
 }
 
 /** Whether rows that the present DEDUP keys have superseded would become visible again. */
-export function losesKeys({ dedupKeys }: TableSchema, changes: { readonly dedupKeys?: readonly number[] }): boolean {
-  const { dedupKeys: keys } = changes
-  return keys !== undefined && dedupKeys.length > 0 && keys.join() !== dedupKeys.join()
+export function losesKeys(schema: TableSchema, changes: Partial<Pick<TableSchema, DedupMember>>): boolean {
+  return schema.dedupKeys.length > 0 && changesDedup(schema, { ...schema, ...changes })
+}
+
+type DedupMember = 'dedupKeys' | 'dedupSkips'
+
+/** Whether other rows are duplicates, or other duplicates stay. */
+export function changesDedup(before: Pick<TableSchema, DedupMember>, after: Pick<TableSchema, DedupMember>): boolean {
+  const skips = (schema: Pick<TableSchema, DedupMember>): boolean => schema.dedupSkips === true
+  return before.dedupKeys.join() !== after.dedupKeys.join() || skips(before) !== skips(after)
 }
 
 function retypedTable(

@@ -121,6 +121,8 @@ export interface TableSchema {
   readonly bypassWalNext?: boolean
   /** Column ids of DEDUP UPSERT KEYS, including the designated timestamp; empty: no deduplication. */
   readonly dedupKeys: readonly number[]
+  /** DEDUP SKIP: of the rows with equal keys the first one stays. Otherwise it is the last one. */
+  readonly dedupSkips?: boolean
   /** Absent if none was declared. */
   readonly keys?: readonly DeclaredKey[]
   readonly ttl: PartitionAge | null

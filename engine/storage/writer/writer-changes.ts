@@ -107,6 +107,7 @@ function createTable(
   const whole: TableSchema = { ...schema, id: state.catalog.nextTableId, version: 1 }
   if (schema.materialized !== undefined)
     requireFormat(state, schema.ttl === null ? formats.materializedViews : formats.sealedBuckets)
+  if (schema.dedupSkips === true) requireFormat(state, formats.dedupSkip)
   const firstLsn = state.wal.headLsn
   const endLsn = logChange(state, { kind: 'schema', schema: whole })
   const table = state.catalog.add(whole)

@@ -171,7 +171,7 @@ export class WriterTable {
     const keys = this.schema.dedupKeys.map((key) => ({ id: key, type: this.columnById(key).type }))
     const entry: MemtableEntry = {
       memtable,
-      dedup: keys.length > 0 ? new DedupIndex(memory, memtable, keys) : undefined,
+      dedup: keys.length > 0 ? new DedupIndex(memory, memtable, keys, this.schema.dedupSkips === true) : undefined,
       state: 'open',
       minTxn: this.transaction + 1,
       maxTxn: this.transaction,

@@ -11,12 +11,14 @@
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import type { DraftedTable, ToWriter } from '../jobs/messages.js'
-import { changedMeanwhile } from '../schema/draft.js'
+import { formats } from '../manifest/manifest-format.js'
+import { changedMeanwhile, changesDedup } from '../schema/draft.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import { isTableName } from '../schema/names.js'
 import { heldRows, removeRows, removeTable } from './writer-changes.js'
 import type { CommitExtra } from './writer-commit.js'
 import { flushTable } from './writer-flush.js'
+import { requireFormat } from './writer-manifest.js'
 import { afterRewrite } from './writer-rewrite.js'
 import type { WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
@@ -37,6 +39,7 @@ export function waitsForRewrite(state: WriterState, { drafts }: TransactionComma
 /** Checks and enters the drafts; returns the commit's additional actions. Throws SqlError, ResourceError: undo then. */
 export function enterDrafts(state: WriterState, drafts: readonly DraftedTable[]): CommitExtra {
   const { catalog } = state
+  if (drafts.some(({ schema }) => schema?.dedupSkips === true)) requireFormat(state, formats.dedupSkip)
   const dropped: WriterTable[] = []
   const emptied: WriterTable[] = []
   const found = drafts.map((draft) => ({ draft, table: checkedTable(state, draft) }))
@@ -73,7 +76,7 @@ function checkedTable({ catalog }: WriterState, { tableId, base, name, read }: D
 function enterSchema(state: WriterState, table: WriterTable, { schema }: DraftedTable): void {
   if (schema === null) return
   // The DEDUP index of a memtable is built for one set of keys.
-  if (schema.dedupKeys.join() !== table.schema.dedupKeys.join()) flushTable(state, table)
+  if (changesDedup(table.schema, schema)) flushTable(state, table)
   state.catalog.replaceDrafted(table, schema)
 }
 

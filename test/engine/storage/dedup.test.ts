@@ -1,9 +1,10 @@
 // Goal: queries of a table with DEDUP, in which a row replaces the one with equal keys, see one row per key, that of
-// the last transaction, wherever the versions of the row are stored: in one memtable, in several, in overlapping
-// Parquet files, compacted or not, after a restart. Method: random upserts, flushes, compactions and restarts of the
-// whole engine, compared with a Map by every form of query.
+// the last transaction (DEDUP SKIP: the first one), wherever the versions of the row are stored: in one memtable, in
+// several, in overlapping Parquet files, compacted or not, after a restart. Method: random inserts, deletions, flushes,
+// compactions and restarts of the whole engine, compared with a Map by every form of query.
 
 import { describe, expect, test } from 'vitest'
+import { formats } from '../../../engine/storage/manifest/manifest-format.js'
 import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine, type InlineOptions } from '../../support/inline-engine.js'
 import { createRandom, type Random } from '../../support/random.js'
@@ -37,11 +38,35 @@ test('tables() counts a repeated row once', async () => {
   expect(await engine.rows('select table_row_count from tables()')).toEqual([[4n]])
 })
 
+test.each(['create table', 'alter table'])('%s with DEDUP SKIP makes earlier versions refuse the root', async (how) => {
+  const disk = newDisk(1)
+  const engine = await open(disk)
+  const formatOf = (): number => {
+    const name = disk.files.list('/db/manifest').findLast((entry) => entry.endsWith('.log'))
+    const file = disk.files.open(`/db/manifest/${name}`, 'read')
+    const header = Buffer.alloc(8)
+    file.read(header, 0)
+    file.close()
+    return header.readUInt32LE(4)
+  }
+  await engine.run(create)
+  expect(formatOf()).toBe(formats.plain)
+  if (how === 'create table') await engine.run(create.replace('table t', 'table u').replace('upsert', 'skip'))
+  else await engine.run('alter table t dedup enable skip keys(ts, k)')
+  expect(formatOf()).toBe(formats.dedupSkip)
+})
+
 /** Key to value. */
 type Model = Map<string, bigint>
 
 /** Several rows of one transaction; few keys, so that they repeat. */
-async function upsert(engine: InlineEngine, random: Random, model: Model, next: () => bigint): Promise<void> {
+async function upsert(
+  engine: InlineEngine,
+  random: Random,
+  model: Model,
+  next: () => bigint,
+  skips: boolean,
+): Promise<void> {
   const rows: string[] = []
   for (let count = random.between(1, random.pick([2, 30, 200])); count > 0; count--) {
     const ts = base + BigInt(random.between(0, random.pick([3, 400]))) * random.pick([1n, 3_600_000_000n])
@@ -50,7 +75,8 @@ async function upsert(engine: InlineEngine, random: Random, model: Model, next: 
     const s = random.pick(['null', `''`, `'text'`, `'a longer text than others'`])
     const v = next()
     rows.push(`(${ts}L, ${k}, ${n}, ${s}, ${v})`)
-    model.set([ts, k, n, s].join(), v)
+    const key = [ts, k, n, s].join()
+    if (!skips || !model.has(key)) model.set(key, v)
   }
   await engine.run(`insert into t values ${rows.join()}`)
 }
@@ -78,23 +104,36 @@ function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown])
   return a < b ? -1 : a > b ? 1 : 0
 }
 
+/** Deletes the rows with the key 'b' that are shown. */
+async function deleteSome(engine: InlineEngine, model: Model): Promise<void> {
+  const gone = [...model.keys()].filter((key) => key.split(',')[1] === `'b'`)
+  for (const key of gone) model.delete(key)
+  await engine.run(`delete from t where k = 'b'`)
+}
+
+const models = Array.from({ length: seeds }, (_, index) => ['upsert', 'skip'].map((kind) => [kind, index + 1] as const))
+
 describe('dedup', () => {
-  test.each(Array.from({ length: seeds }, (_, index) => index + 1))('model, seed %i', async (seed) => {
+  test.each(models.flat())('%s: model, seed %i', async (kind, seed) => {
     const random = createRandom(seed)
     const disk = newDisk(seed)
     const options = { settings: { flushRows: random.pick([150, 2000]) }, noCompactions: random.chance(0.4) }
     let engine = await open(disk, options)
-    await engine.run(create)
+    await engine.run(create.replace('upsert', kind))
     const model: Model = new Map()
     let value = 0n
     for (let step = 0; step < 40; step++) {
       engine.jobsRun = random.chance(0.7)
-      await upsert(engine, random, model, () => ++value)
+      await upsert(engine, random, model, () => ++value, kind === 'skip')
       if (random.chance(0.2)) {
         engine.jobsRun = true
         await engine.run('checkpoint')
       }
       if (random.chance(0.1)) await engine.settle()
+      if (random.chance(0.05)) {
+        engine.jobsRun = true
+        await deleteSome(engine, model)
+      }
       if (random.chance(0.3)) await check(engine, model)
       if (random.chance(0.08)) {
         disk.crash(step + 1)
