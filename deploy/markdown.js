@@ -8,7 +8,8 @@ import { Marked } from 'marked'
  * the target of a link into an address, or into null if there is none.
  */
 export function renderMarkdown(text, source, resolve) {
-  const marked = new Marked({ renderer: rendererFor(resolve) })
+  const anchors = new Set()
+  const marked = new Marked({ renderer: rendererFor(resolve, anchors) })
   const tokens = marked.lexer(text)
   let title = ''
   let line = 1
@@ -25,10 +26,11 @@ export function renderMarkdown(text, source, resolve) {
   return { html, title, sections: sections.map((each) => ({ ...each, text: each.text.trim() })) }
 }
 
-function rendererFor(resolve) {
+function rendererFor(resolve, anchors) {
   return {
     heading(token) {
       const html = this.parser.parseInline(token.tokens)
+      anchors.add(slug(token))
       return `<h${token.depth} id="${slug(token)}">${html}</h${token.depth}>\n`
     },
     code({ text, lang, codeBlockStyle }) {
@@ -41,9 +43,11 @@ function rendererFor(resolve) {
       return target === null ? html : `<a href="${escapeHtml(target)}">${html}</a>`
     },
     table(token) {
-      const row = (cells, tag) =>
-        `<tr>${cells.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join('')}</tr>\n`
-      const body = token.rows.map((cells) => row(cells, 'td')).join('')
+      const row = (cells, tag, id = '') =>
+        `<tr${id === '' ? '' : ` id="${escapeHtml(id)}"`}>${cells
+          .map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`)
+          .join('')}</tr>\n`
+      const body = token.rows.map((cells) => row(cells, 'td', rowAnchor(cells, anchors))).join('')
       const table = `<table>\n<thead>${row(token.header, 'th')}</thead>\n<tbody>${body}</tbody>\n</table>`
       return `<div class="table">${table}</div>\n`
     },
@@ -64,9 +68,22 @@ function searchText(raw) {
     .replace(/\s+/g, ' ')
 }
 
-/** Anchor of a heading, as GitHub makes it. */
+/** Anchor of a row whose first cell is code, such as a setting or an error; empty for others, and for repeated ones. */
+function rowAnchor([first], anchors) {
+  if (first === undefined || first.tokens.length !== 1 || first.tokens[0].type !== 'codespan') return ''
+  const anchor = anchorOf(first.text.replaceAll('`', '').trim())
+  if (anchor === '' || anchors.has(anchor)) return ''
+  anchors.add(anchor)
+  return anchor
+}
+
 function slug(heading) {
-  return plainText(heading)
+  return anchorOf(plainText(heading))
+}
+
+/** As GitHub makes it for headings. */
+function anchorOf(text) {
+  return text
     .toLowerCase()
     .replace(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-')

@@ -5,14 +5,14 @@
 // Unless `--all` is given, some rejected statements are only counted: syntax diagrams, incomplete statements,
 // statements of other products and of the commercial edition of the documented product, those that the document itself
 // shows as errors or writes by mistake, those with parameters, those that need a table, column or file that the
-// document does not create, and those whose rejection docs/compatibility.md explains.
+// document does not create, and those whose rejection docs/compatibility/ explains.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { splitStatements } from '../../deploy/cli/sql-answer.js'
 import { TestServer } from '../support/server.js'
-import { repositoryRoot } from '../support/source-tree.js'
+import { filesBelow, repositoryRoot } from '../support/source-tree.js'
 
 type Kind =
   | 'carried out'
@@ -66,7 +66,7 @@ const mistakes: readonly (readonly [statement: RegExp, mistake: string])[] = [
 const otherTable =
   /already exists|type is already|row value count|multiple of partition size|'yyyy-MM-dd' expected|inconvertible value|volume alias|as a table has a TTL|must appear in GROUP BY|leads out of its directory/
 
-/** Refused statements with the text of their row in docs/compatibility.md. */
+/** Refused statements with the text of their row in docs/compatibility/. */
 const listed: readonly (readonly [statement: RegExp, row: string])[] = [
   [/\bLIVE VIEW\b|\blive_views\(/i, 'CREATE LIVE VIEW'],
   [/^CREATE MATERIALIZED VIEW/i, 'CREATE MATERIALIZED VIEW with GROUP BY'],
@@ -95,9 +95,11 @@ const needed: readonly (readonly [beginning: RegExp, rest: RegExp])[] = [
   [/^ALTER (MATERIALIZED )?(TABLE|VIEW)\b/i, /^ALTER (MATERIALIZED )?(TABLE|VIEW) \S+\s+\w/i],
 ]
 
-const compatibility = readFileSync(join(repositoryRoot, 'docs/compatibility.md'), 'utf8')
+const compatibility = filesBelow('docs/compatibility')
+  .map((path) => readFileSync(join(repositoryRoot, path), 'utf8'))
+  .join('')
 for (const [, row] of listed)
-  if (!compatibility.includes(row)) throw new Error(`docs/compatibility.md has no row of ${row}`)
+  if (!compatibility.includes(row)) throw new Error(`docs/compatibility/ has no row of ${row}`)
 
 const counts = new Map<Kind, number>()
 const server = new TestServer()

@@ -86,7 +86,9 @@ describe('the search', () => {
     ['http.user', 'settings.html'],
     ['rnd_uuid4', 'functions.html'],
     ['svc_disk_free_bytes', 'metrics.html'],
-    ['grafana', 'tour.html'],
+    ['grafana', 'guides/tools.html'],
+    ['out of memory', 'errors.html'],
+    ['influxdb', 'guides/from-influxdb.html'],
   ])('%s', (words, wanted) => {
     const found = ranked(index, words.split(' ')).map(([page]) => page)
     expect(found.slice(0, 10)).toContain(wanted)

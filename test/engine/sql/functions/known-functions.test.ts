@@ -1,5 +1,5 @@
 // Goal: every function name that users of this dialect know (fixtures/known-functions.txt) is listed by functions(), or
-// docs/compatibility.md explains why not.
+// docs/compatibility/functions.md explains why not.
 
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
@@ -8,7 +8,7 @@ import { functionsRelation } from '../../../../engine/sql/relations/word-relatio
 const names = readFileSync(new URL('../fixtures/known-functions.txt', import.meta.url), 'utf8')
   .trim()
   .split('\n')
-const differences = readFileSync(new URL('../../../../docs/compatibility.md', import.meta.url), 'utf8')
+const differences = readFileSync(new URL('../../../../docs/compatibility/functions.md', import.meta.url), 'utf8')
 
 /** Names of PostgreSQL's catalog are listed with or without their schema. */
 function bare(name: string): string {
