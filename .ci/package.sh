@@ -52,6 +52,8 @@ check 'programs alone in dist/' no_sources
 for file in docs/settings.md dist/docs/index.html gateways/docs/page/docs.js README.md LICENSE CHANGELOG.md dist/THIRD-PARTY-LICENSES.txt; do
   check "$file comes along" test -s "node_modules/penstock/$file"
 done
+commit=$(git -C "$repository" rev-parse --short=12 HEAD 2>/dev/null) &&
+  check '--version names the commit' grep -q "(commit $commit)" <(npx penstock --version)
 check 'the licence of each packed package' grep -q '^@dsnp/parquetjs .*: MIT' node_modules/penstock/dist/THIRD-PARTY-LICENSES.txt
 
 port() { sed -n "s/^  $1  *.*:\([0-9]*\)$/\1/p" "$scratch/server"; }

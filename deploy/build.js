@@ -7,6 +7,7 @@
 //   dist/packed/<name>-<hash>.js        code that programs share or load on demand
 //   dist/packed/<name>.cjs              code of npm packages that are not dependencies of the published package
 //   dist/THIRD-PARTY-LICENSES.txt       the licences of these packages
+//   dist/commit.txt                     the commit, if this is a clone, for `penstock --version` of the package
 //   dist/deploy/embedded/*.d.ts         type declarations of `import .. from 'penstock'`
 //   dist/docs/                          the documentation as HTML: deploy/build-docs.js
 //   dist/console/                       the web console: gateways/console/app as one file, and its page and styles
@@ -15,6 +16,7 @@
 // Bundling does not change `import.meta.url`: it refers to the module's own path below dist/. Files of an earlier build
 // that this one does not write are removed.
 
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { builtinModules, createRequire } from 'node:module'
 import { dirname, join, posix, relative, sep } from 'node:path'
@@ -60,6 +62,7 @@ async function build(scope) {
   const packed = await packPackages(await packPrograms())
   const shown = await packConsole()
   write('THIRD-PARTY-LICENSES.txt', licences([...packed, ...shown]))
+  writeCommit()
   if (scope === 'modules') compileModules(files)
   writeDeclarations()
   buildDocs()
@@ -88,6 +91,12 @@ function write(path, text) {
   if (existsSync(file) && readFileSync(file, 'utf8') === text) return
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, text)
+}
+
+function writeCommit() {
+  if (!existsSync(join(home, '.git'))) return
+  const { stdout, status } = spawnSync('git', ['-C', home, 'rev-parse', '--short=12', 'HEAD'], { encoding: 'utf8' })
+  if (status === 0) write('commit.txt', stdout)
 }
 
 /** Bundles the programs; returns the packages to bundle beside them. */
