@@ -45,7 +45,7 @@ function portOf({ listeners }: Server, name: string): number {
 test('all listeners serve one engine', async () => {
   const { server, engine } = await open([])
   expect(engine.relations.map(({ name }) => name)).toEqual([
-    ...['import_files', 'export_files', 'files', 'glob', 'read_parquet'],
+    ...['import_files', 'export_files', 'files', 'glob', 'read_parquet', 'iceberg'],
     ...['sys.connections', 'sys.connection_log', 'memory_metrics', 'object_store'],
     ...['sys.connectors', 'sys.connector_partitions'],
   ])

@@ -353,7 +353,7 @@ test('places and rights are those of COPY FROM', async () => {
     ["read_parquet('a', 'b')", /one literal text/],
     ['read_parquet()', /one literal text/],
     ["read_parquet('mine' || '.parquet')", /one literal text/],
-    ['read_parquet', /takes one text/],
+    ['read_parquet', /table does not exist/],
   ]
   for (const [source, message] of cases) await expect(run(`select * from ${source}`)).rejects.toThrow(message)
   for (const name of ['pipe.parquet', 'pipe.csv', 'parts'])
