@@ -361,8 +361,7 @@ export const settingsTable = {
     initial: '4194304',
     min: 1000,
     max: 8_388_608,
-    description:
-      'Row limit of a part that compaction writes. With little memory it is lower, about 1.7 million rows at 512m.',
+    description: 'Row limit of a part that compaction writes.',
   },
   'memory.bytes': {
     type: 'size',

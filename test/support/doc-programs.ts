@@ -20,7 +20,7 @@ const languages: Readonly<Record<string, Language>> = {
   javascript: { file: 'quickstart.mjs', command: `'${process.execPath}' quickstart.mjs` },
   java: { file: 'Quickstart.java', command: `java -cp "$DOCS_JDBC" Quickstart.java` },
   go: { file: 'main.go', command: 'go run -mod=mod .', manifest: 'go' },
-  rust: { file: 'src/main.rs', command: 'cargo run --quiet --locked', manifest: 'rust' },
+  rust: { file: 'src/main.rs', command: 'cargo run --quiet --locked', manifest: 'rust-quickstart' },
   php: { file: 'quickstart.php', command: 'php quickstart.php' },
   r: { file: 'quickstart.R', command: 'Rscript quickstart.R' },
   csharp: {

@@ -59,11 +59,6 @@ const remotePartsMin = 8
 /** Parts count as not overlapping in time if they overlap by less than this fraction (a third) of the shorter one. */
 const overlapFraction = 3n
 
-/** A job takes at most this part of the memory of queries. With more it would wait until no query runs. */
-const memoryParts = 2
-/** Bytes of a job that do not depend on its rows. */
-const fixedBytes = 5 * 1024 * 1024
-
 /** Selects parts to compact, in transaction order; undefined if there are none. `busy` parts are not selected. */
 export function chooseCompaction(
   version: TableVersion,
@@ -213,16 +208,8 @@ export function createCompactionJob(tools: CompactionTools, job: Compaction): St
   // Slices are cut at page boundaries, so each input may add up to one page.
   const rows = Math.min(all, job.sliceRows + job.parts.length * pageRowsMax)
   // The peak is either the timestamps of all rows or the buffers of the writer, plus one byte a row for the choices.
-  const bytes = rows + Math.max(rows * 8 + 512 * 1024, writerBytes(job.version.schema, rows)) + fixedBytes
-  const bytesMax = tools.allocator.limit(budgets.queries) / memoryParts
-  return new StorageJob(
-    withArena(tools, budgets.queries, Math.min(bytes, bytesMax), (scratch) => merge(tools, job, scratch)),
-  )
-}
-
-/** The most rows of a slice whose timestamps and choices fit into a job's share of the memory of queries. */
-export function compactionRowsFor(limitBytes: number): number {
-  return Math.max(pageRowsMax, Math.floor((limitBytes / memoryParts - fixedBytes) / (8 + 1)))
+  const bytes = rows + Math.max(rows * 8 + 512 * 1024, writerBytes(job.version.schema, rows)) + 4 * 1024 * 1024
+  return new StorageJob(withArena(tools, budgets.queries, bytes, (scratch) => merge(tools, job, scratch)))
 }
 
 /** Upper bound of the number of parts that compacting these parts writes. */

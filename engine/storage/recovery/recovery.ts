@@ -13,7 +13,6 @@ import { HighWater } from '../../wal/high-water.js'
 import { openWal } from '../../wal/open.js'
 import { isFull, Reserve } from '../../wal/reserve.js'
 import { frameKinds, type Lsn, type ReplayReport, type Wal } from '../../wal/types.js'
-import { compactionRowsFor } from '../jobs/compaction.js'
 import { partIdsPerFlush } from '../jobs/messages.js'
 import { Manifest, type ManifestRecord } from '../manifest/manifest.js'
 import { SourcePositions } from '../manifest/source-positions.js'
@@ -42,13 +41,11 @@ const memtableIdsPerStart = 1_000_000_000
 const loadedShare = 0.4
 
 /** Recovers the database directory. Throws CorruptionError if durable data is unreadable. */
-export function recoverWriter(writerOptions: WriterOptions): WriterState {
+export function recoverWriter(given: WriterOptions): WriterState {
   const indexes = new DictionaryIndexes()
-  const options = { ...writerOptions, allocator: indexes.over(writerOptions.allocator) }
+  const options = { ...given, allocator: indexes.over(given.allocator) }
   const { files, directory, log, memory, allocator, kernels } = options
-  const given = { ...writerSettings, ...options.settings }
-  const rowsMax = compactionRowsFor(allocator.limit(budgets.queries))
-  const settings = { ...given, compactionRowsMax: Math.min(given.compactionRowsMax, rowsMax) }
+  const settings = { ...writerSettings, ...options.settings }
   for (const name of ['symbols', 'manifest']) files.makeDirectory(`${directory}/${name}`)
   files.syncDirectory(directory)
   const highWater = HighWater.open({ files, directory, log })

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadKernels } from '../../../../engine/kernels/load.js'
-import { type Budget, budgets } from '../../../../engine/memory/budgets.js'
+import { budgets } from '../../../../engine/memory/budgets.js'
 import { blockHeaderBytes } from '../../../../engine/memory/column-layout.js'
 import {
   type CompactionTools,
@@ -40,8 +40,6 @@ import {
   storeColumn,
   versionOf,
 } from '../part-support.js'
-
-const MIB = 1024 * 1024
 
 let root: string
 beforeEach(() => {
@@ -257,31 +255,6 @@ test.each([1, 2, 3, 4])('merging parts equals flushing all rows at once, ties by
   expect([merged.minTxn, merged.maxTxn, merged.rows]).toEqual([1, 5, all.length])
   expect(rowsOf(bed, version, merged)).toEqual(sorted(all).map((row) => hexRow(schema, row)))
   expect(bed.allocator.used(budgets.queries)).toBe(before)
-})
-
-test('compaction goes on while queries hold half of the memory', () => {
-  const next = random(7)
-  const bed = bench(root)
-  const types = [dataType('TIMESTAMP'), dataType('VARCHAR')]
-  const schema = schemaOf(types, { timestampId: 0, partitionBy: 'NONE' })
-  const version = versionOf(schema)
-  const parts = [1, 2, 3, 4].flatMap((txn) => {
-    const rows = randomRows(types, 2000, next, 300)
-    const superseded = rows.map(() => 0)
-    return runFlush(bed, version, storeMemtable(bed, schema, rows, superseded, next), rows.length, txn, txn * 10)
-  })
-  const [limit, free] = [16 * MIB, 8 * MIB]
-  const allocator = {
-    ...bed.allocator,
-    limit: () => limit,
-    allocate: (bytes: number, budget: Budget) => (bytes > free ? 0 : bed.allocator.allocate(bytes, budget)),
-  }
-  const job = createCompactionJob(
-    { ...toolsOf(bed), allocator },
-    { kind: 'merge', version, parts, firstPartId: 999, sliceRows: 1 << 22 },
-  )
-  for (let steps = 0; job.step() !== 'done'; steps++) expect(steps).toBeLessThan(10_000)
-  expect(job.result?.parts.map(({ rows }) => rows)).toEqual([8000])
 })
 
 test.each([1, 2, 3])('DEDUP: of equal keys in several parts the last transaction stays (seed %i)', (seed) => {
