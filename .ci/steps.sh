@@ -1,8 +1,9 @@
 # Helpers of .ci/run and .ci/full, which source this file from the repository's root: a step is a command with a time
-# limit, counted as passed or failed; `close` prints the counts and ends the script.
+# limit, counted as passed or failed; `close` prints the end of what each failed step printed, then the counts, and
+# ends the script.
 
 passed=0
-failed=0
+failed=()
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -13,12 +14,15 @@ step() {
   [[ $name =~ ${STEPS:-} ]] || return 0
   shift 2
   printf '\n== %s\n' "$name"
-  if timeout --kill-after=20 "$seconds" "$@"; then
+  # Not a pipe, which would wait for every process that a step left behind.
+  if timeout --kill-after=20 "$seconds" "$@" > >(tee "$scratch/step.out") 2>&1; then
     passed=$((passed + 1))
     printf '== %s: passed in %s s\n' "$name" "$((SECONDS - begin))"
   else
-    failed=$((failed + 1))
-    printf '== %s: FAILED after %s s\n' "$name" "$((SECONDS - begin))"
+    failed+=("$name: FAILED after $((SECONDS - begin)) s")
+    sleep 1
+    tail -n 60 "$scratch/step.out" >"$scratch/failed.${#failed[@]}"
+    printf '== %s\n' "${failed[-1]}"
   fi
 }
 
@@ -27,8 +31,13 @@ skip() {
 }
 
 close() {
-  printf '\n%s passed, %s failed\n' "$passed" "$failed"
-  [ "$failed" -eq 0 ]
+  local number
+  for ((number = 1; number <= ${#failed[@]}; number++)); do
+    printf '\n== the end of %s\n' "${failed[number - 1]}"
+    cat "$scratch/failed.$number"
+  done
+  printf '\n%s passed, %s failed\n' "$passed" "${#failed[@]}"
+  [ "${#failed[@]}" -eq 0 ]
   exit
 }
 
