@@ -2,7 +2,7 @@
 // number is its index in the allocator's table of counters.
 
 export const budgets = {
-  /** Staging memory of the writer: decoded batches, log frames. */
+  /** Staging memory of the writer: decoded batches, log frames. Also what is allocated once, at the start. */
   ingest: 0,
   /** Memtable blocks, dictionaries. */
   memtables: 1,

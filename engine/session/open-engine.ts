@@ -137,9 +137,12 @@ interface Prepared {
 
 function prepareMemory(bytes: number, queryThreads: number): Prepared {
   const memory = createSharedMemory(bytes)
-  const rest = bytes - ringBytes - ingestBytes - flushBytes
+  const ledgerCount = queryThreads + spareThreads
+  const permanentBytes = ringBytes + inlineArenaBytes + ledgerCount * ledgerBytes
+  const rest = bytes - permanentBytes - ingestBytes - flushBytes
   const limits: number[] = []
-  limits[budgets.ingest] = ringBytes + ingestBytes
+  // What is never freed is no part of the memory of queries: a job that waits for all of that gets it when they end.
+  limits[budgets.ingest] = permanentBytes + ingestBytes
   const memtables = Math.min(rest * shares.memtables, memtableBytesMax)
   limits[budgets.memtables] = memtables
   limits[budgets.queries] = rest * shares.queries
@@ -154,10 +157,10 @@ function prepareMemory(bytes: number, queryThreads: number): Prepared {
   // Its tables are sized for the cache's own memory, without borrowed memory: they are initialised at the start, and an
   // idle server pays for them.
   const cacheAddress = createChunkCache(memory, allocator, allocator.limit(budgets.cache))
-  const arena = allocator.allocateOrThrow(inlineArenaBytes, budgets.queries)
+  const arena = allocator.allocateOrThrow(inlineArenaBytes, budgets.ingest)
   // Allocated now, without contention for the allocator's lock.
-  const ledgers = Array.from({ length: queryThreads + spareThreads }, () => {
-    const address = allocator.allocateOrThrow(ledgerBytes, budgets.queries)
+  const ledgers = Array.from({ length: ledgerCount }, () => {
+    const address = allocator.allocateOrThrow(ledgerBytes, budgets.ingest)
     memory.u8.fill(0, address, address + ledgerBytes)
     return address
   })

@@ -25,7 +25,7 @@ import { budgets } from '../../memory/budgets.js'
 import type { PartAccess } from '../part/part-access.js'
 import type { Scratch } from '../part/part-scratch.js'
 import { type PartInput, writePart } from '../part/part-writer.js'
-import { isRemoteOnly, type PartDescriptor, type TableVersion } from '../schema/schema.js'
+import { isRemoteOnly, type PartDescriptor, type TableSchema, type TableVersion } from '../schema/schema.js'
 import { dedupChoices } from './merge-dedup.js'
 import { removedChoices } from './merge-removed.js'
 import { mergeChoices, mergeSource } from './merge-rows.js'
@@ -58,6 +58,10 @@ const removedShare = 4
 const remotePartsMin = 8
 /** Parts count as not overlapping in time if they overlap by less than this fraction (a third) of the shorter one. */
 const overlapFraction = 3n
+/** A job takes at most this share of the memory of queries, if slices of sliceRowsMin rows fit into it. */
+const memoryShare = 0.75
+/** Smaller slices would make parts that are too small. */
+const sliceRowsMin = 1 << 19
 
 /** Selects parts to compact, in transaction order; undefined if there are none. `busy` parts are not selected. */
 export function chooseCompaction(
@@ -207,9 +211,24 @@ export function createCompactionJob(tools: CompactionTools, job: Compaction): St
   const all = job.parts.reduce((sum, part) => sum + part.rows, 0)
   // Slices are cut at page boundaries, so each input may add up to one page.
   const rows = Math.min(all, job.sliceRows + job.parts.length * pageRowsMax)
-  // The peak is either the timestamps of all rows or the buffers of the writer, plus one byte a row for the choices.
-  const bytes = rows + Math.max(rows * 8 + 512 * 1024, writerBytes(job.version.schema, rows)) + 4 * 1024 * 1024
+  const bytes = compactionBytes(job.version.schema, rows)
   return new StorageJob(withArena(tools, budgets.queries, bytes, (scratch) => merge(tools, job, scratch)))
+}
+
+/** The peak is either the timestamps of a slice or the buffers of the writer, plus one byte a row for the choices. */
+function compactionBytes(schema: TableSchema, rows: number): number {
+  return rows + Math.max(rows * 8 + 512 * 1024, writerBytes(schema, rows)) + 4 * 1024 * 1024
+}
+
+/**
+ * The rows of a slice: `rowsMax`, or fewer if they take more than a share of the memory of queries, `limitBytes`. A job
+ * that needs all of it would wait until no query runs.
+ */
+export function compactionSliceRows(schema: TableSchema, rowsMax: number, limitBytes: number): number {
+  const bytesMax = limitBytes * memoryShare
+  let rows = rowsMax
+  while (rows > sliceRowsMin && compactionBytes(schema, rows) > bytesMax) rows = Math.ceil(rows / 2)
+  return rows
 }
 
 /** Upper bound of the number of parts that compacting these parts writes. */

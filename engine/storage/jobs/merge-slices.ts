@@ -41,9 +41,9 @@ export function sliceInputs(
   return slices
 }
 
-/** Upper bound of the number of slices. */
+/** Upper bound of the number of slices: a slice and the first page of the next one have more than `rowsMax` rows. */
 export function slicesMax(rows: number, rowsMax: number): number {
-  return Math.ceil(rows / rowsMax) + 1
+  return 2 * Math.ceil(rows / rowsMax) + 1
 }
 
 /** Timestamps at which a new slice begins: first timestamps of pages, spaced by the row limit of a slice. */

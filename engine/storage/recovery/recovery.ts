@@ -120,7 +120,8 @@ function noWorkInProgress() {
       waiters: [],
       waitingHolds: [],
     },
-    ...{ pause: null, pin: null, rewriting: new Map(), nextJobId: 1, usesReserve: false, retryAtMs: 0 },
+    ...{ pause: null, pin: null, rewriting: new Map(), nextJobId: 1, usesReserve: false },
+    ...{ retryAtMs: 0, mergeRetryAtMs: 0 },
     ...{ reportedDelay: { text: '', untilMs: 0 }, whenPaid: [], removals: [], pendingRecords: [] },
   }
 }

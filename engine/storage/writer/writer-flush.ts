@@ -19,7 +19,7 @@ import { budgets } from '../../memory/budgets.js'
 import { addMetric, metricOf, writeRefusals } from '../../memory/metrics.js'
 import { noteStorageWork } from '../../memory/storage-work.js'
 import type { Lsn } from '../../wal/types.js'
-import { chooseCompaction, compactedPartsMax } from '../jobs/compaction.js'
+import { chooseCompaction, compactedPartsMax, compactionSliceRows } from '../jobs/compaction.js'
 import { partIdsPerFlush, smallFlushRows } from '../jobs/messages.js'
 import type { ManifestRecord } from '../manifest/manifest.js'
 import { localFileOf, type PartDescriptor } from '../schema/schema.js'
@@ -391,8 +391,11 @@ function postMerge(state: WriterState, table: WriterTable): void {
   const version = table.describeSettled()
   const parts = (state.options.chooseCompaction ?? chooseCompaction)(version, busy, state.settings)
   if (parts === undefined || parts.length === 0) return
+  const { clock, allocator } = state.options
+  if (clock.monotonicMs() < state.mergeRetryAtMs) return
   try {
-    const sliceRows = state.settings.compactionRowsMax
+    const { compactionRowsMax } = state.settings
+    const sliceRows = compactionSliceRows(version.schema, compactionRowsMax, allocator.limit(budgets.queries))
     const firstPartId = takePartIds(state, compactedPartsMax(parts, sliceRows))
     postJob(state, { job: { kind: 'merge', version, parts, firstPartId, sliceRows }, table })
   } catch (thrown) {

@@ -12,6 +12,7 @@ import type { PostedJob, RunningJob, WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
 const retryMs = 1000
+const mergeRetryMs = 10_000
 
 export function jobDone(state: WriterState, jobId: number, result: JobResult): void {
   const running = state.jobs.get(jobId)
@@ -63,7 +64,10 @@ function failed(state: WriterState, { table, entry, job }: RunningJob, error: Er
   if (entry?.state === 'gone') entry.memtable.free()
   if (entry?.state === 'flushing') entry.state = 'frozen'
   if (isDropped) return
-  state.retryAtMs = state.options.clock.monotonicMs() + retryMs
+  const now = state.options.clock.monotonicMs()
+  // Rows are accepted and flushed without compactions, so one that lacks memory does not hold them up.
+  if (job.kind === 'merge' && error.name !== 'FileError') state.mergeRetryAtMs = now + mergeRetryMs
+  else state.retryAtMs = now + retryMs
   if (error.name === 'FileError') refuseWaiters(state, error)
 }
 

@@ -206,8 +206,10 @@ export interface WriterState {
   lastEndLsn: Lsn
   /** Commits up to here are settled. */
   settledLsn: Lsn
-  /** After a failed write of the manifest or a failed flush: no retry before this time. */
+  /** After a failed write of the manifest, a failed flush, or a file error of any job: no retry before this time. */
   retryAtMs: number
+  /** After a compaction that failed for another reason than its files: none starts before this time. */
+  mergeRetryAtMs: number
   /** The last logged error of that kind, and until when it is not logged again. */
   reportedDelay: { readonly text: string; readonly untilMs: number }
   /** Whether a write of the manifest failed, so that it must be opened again. */

@@ -3,6 +3,7 @@
 // and as a query thread that flushes memtables to files of plain rows.
 
 import type { Clock } from '../../../engine/base/clock.js'
+import type { ErrorRecord } from '../../../engine/base/errors.js'
 import type { Files } from '../../../engine/base/files.js'
 import { loadKernels } from '../../../engine/kernels/load.js'
 import { createAllocator, initializeHeap } from '../../../engine/memory/allocator.js'
@@ -73,6 +74,8 @@ export class WriterHost {
   logRuns = true
   /** While false, jobs wait. */
   jobsRun = true
+  /** Compactions fail with this error, if it is set. */
+  mergeError: ErrorRecord | undefined
   ms = 0
   private readonly clock: Clock = { nowMicros: () => 1_000_000 + this.ms * 1000, monotonicMs: () => this.ms }
   private readonly logLoop: LogLoop
@@ -295,6 +298,10 @@ export class WriterHost {
     if (next === undefined) return false
     const { jobId, job } = next
     if (job.kind === 'rewrite') throw new Error('rewrites need real parts')
+    if (job.kind === 'merge' && this.mergeError !== undefined) {
+      this.writer.receive({ kind: 'jobFailed', jobId, error: this.mergeError })
+      return true
+    }
     const rows =
       job.kind === 'flush'
         ? this.rowsOfMemtable(job.version, job.memtable, job.rows)

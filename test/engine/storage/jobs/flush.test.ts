@@ -15,6 +15,7 @@ import {
   chooseCompaction,
   compactedPartsMax,
   compactionPolicy,
+  compactionSliceRows,
   createCompactionJob,
   inCommitOrder,
 } from '../../../../engine/storage/jobs/compaction.js'
@@ -302,6 +303,17 @@ test.each([1, 2, 3])('DEDUP: of equal keys in several parts the last transaction
     const rows = merged.flatMap((part) => rowsOf(bed, version, part))
     expect(rows.map(keyed).sort()).toEqual([...model.values()].map((row) => hexRow(schema, row).join()).sort())
   }
+})
+
+test('the slices of a compaction fit into the memory of queries', () => {
+  const narrow = schemaOf([dataType('TIMESTAMP'), dataType('DOUBLE')], { timestampId: 0 })
+  const MIB = 1024 * 1024
+  expect(compactionSliceRows(narrow, 1 << 22, 1024 * MIB)).toBe(1 << 22)
+  const rows = compactionSliceRows(narrow, 1 << 22, 40 * MIB)
+  expect(rows).toBeLessThanOrEqual(1 << 20)
+  expect(rows).toBeGreaterThan(100_000)
+  expect(compactionSliceRows(narrow, 1 << 22, MIB)).toBe(1 << 19)
+  expect(compactionSliceRows(narrow, 1000, MIB)).toBe(1000)
 })
 
 test('DEDUP: overlapping parts that are too many for one merge still become fewer', () => {
