@@ -1,7 +1,8 @@
-// General parser of line protocol: parses one line in any form of the protocol into a ParsedLine. It is the reference
-// for the template kernel (WebAssembly) and handles the lines that fit no template.
+// General parser of line protocol: parses one line in any form of the protocol into a ParsedLine. The decoder has a
+// WebAssembly kernel that is faster, but only parses lines with the same names and types as an earlier line (the
+// template); all other lines come here. The kernel must give the same results as this parser.
 //
-// It does not look at tables. The texts of its errors must not change, because clients compare them.
+// The parser does not look at tables. The texts of its errors must not change, because clients compare them.
 
 import { assert } from '../base/assert.js'
 import { lineBytesMax } from '../base/limits.js'

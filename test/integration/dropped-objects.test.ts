@@ -1,6 +1,7 @@
 // Goal: a storage policy with DROP REMOTE removes partitions by their age. Objects in the object store that nothing
-// refers to any more are removed after the grace period, such as those of dropped, replaced and truncated data files
-// and Iceberg tables; all others stay. A copy of the root folder removes nothing.
+// refers to any more are removed after the grace period: data files that were dropped, replaced or truncated, and files
+// of dropped Iceberg tables. All other objects stay. A server that runs on a copy of the root folder removes no objects,
+// since they belong to the original.
 
 import { cpSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'

@@ -1,4 +1,5 @@
-// Starts gateways on free ports, with the fake engine (fake-engine.ts) in the place of the real one.
+// Starts gateways (the servers of HTTP, the PostgreSQL protocol and line protocol) on free ports, with the fake engine
+// (fake-engine.ts) in the place of the real one.
 
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'

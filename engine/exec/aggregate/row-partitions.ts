@@ -1,11 +1,12 @@
-// RowPartitions: the first of two steps of an aggregation with many groups. It distributes the rows of a chunk to 64
-// partitions by a hash of their group keys, so that all rows of a group are in one partition, whichever chunk they come
-// from. Of each row it stores the keys, the arguments of the aggregates, and the row number (rank). Strings are copied.
-// The second step is partition-groups.ts.
+// RowPartitions: the first of two steps of an aggregation with many groups. The input is divided into ranges of rows
+// (chunks), which several threads process. This step distributes the rows of a chunk to 64 partitions by a hash of their
+// group keys, so that all rows of a group are in the same partition in every chunk. Of each row it stores the keys, the
+// arguments of the aggregates, and the row number (rank). Strings are copied. The second step, partition-groups.ts,
+// aggregates one partition of all chunks.
 //
-// Layout of a result, u32 words: the dictionary of each column; for each partition {number of blocks, address of its
-// block list}; and the lists, {address, rows, capacity} for each block. A block stores its columns one after the other,
-// each with room for `capacity` values.
+// Layout of a result, u32 words: for each column the address of its dictionary, or 0; for each partition {number of
+// blocks, address of its block list}; and the lists, {address, rows, capacity} for each block. A block stores its columns
+// one after the other, each with room for `capacity` values.
 
 import { hashKinds } from '../../kernels/aggregate.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

@@ -1,8 +1,11 @@
-// Checks the ON CONFLICT clause of INSERT. With a declared PRIMARY KEY or UNIQUE, all of it is supported (upsert.ts). A
-// table with DEDUP UPSERT KEYS replaces the whole row with equal keys when a row is stored. There DO UPDATE is accepted
-// for these keys if it sets every other column to `excluded`, and for DO NOTHING session/insert-new.ts leaves out rows
-// whose keys exist. The clause has no effect if no conflict is possible: DO NOTHING without columns on a table without
-// keys, or a conflict column that is filled from a counter.
+// Checks the ON CONFLICT clause of INSERT.
+//
+// - A table with a declared PRIMARY KEY or UNIQUE supports all of it (upsert.ts).
+// - A table with DEDUP UPSERT KEYS replaces a stored row with equal keys anyway, as a whole. So DO UPDATE is accepted for
+//   these keys only if it sets every other column to `excluded`. For DO NOTHING, session/insert-new.ts leaves out the
+//   rows whose keys exist.
+// - The clause has no effect where no conflict is possible: DO NOTHING without columns on a table without keys, or a
+//   conflict column whose values are generated (serial, identity).
 
 import { SqlError } from '../../base/errors.js'
 import { findColumn, liveColumns, requireColumn, type TableVersion } from '../../storage/schema/schema.js'

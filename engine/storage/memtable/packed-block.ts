@@ -1,12 +1,13 @@
-// Serialises batches of rows in columnar form into one block of shared memory, in which the main thread passes them to
-// the writer, and reads them there. As a message the batches would be copied by structured clone, which takes longer
-// than the writer's work on the rows.
+// Serialises batches of rows, column by column, into one block of shared memory, and reads such blocks. The main thread
+// fills a block to pass rows to the writer thread. As a message the batches would be copied by structured clone, which
+// takes longer than the writer's work on the rows.
 //
 // Layout, little-endian u32; bytes begin at multiples of 8:
 //
 //   block    batches | batch*
 //   batch    rows | columns | column*
-//   column   column id | type tag u8, a u8, b u8 | kind (0 fixed, 1 strings, 2 symbols) | distinct symbols |
+//   column   column id | type tag u8, type parameters a u8 and b u8 (types/column-types.ts) |
+//            kind (0 fixed width, 1 strings, 2 symbols) | distinct symbols |
 //            first bytes | second bytes | first | second
 //            first and second are   fixed: values, nothing   strings: lengths, bytes   symbols: ids, strings
 //

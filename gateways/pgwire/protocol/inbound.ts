@@ -1,5 +1,5 @@
-// Stage: splits a client's bytes into whole messages. It is the last stage of a connection; the session reads from it
-// at its own pace.
+// Splits the bytes that a client sends into whole messages. Its `stage` is a Writable, the end of the connection's
+// stream pipeline; the session reads messages at its own pace.
 //
 //   in     Buffer chunks of any size, as a socket delivers them
 //   out    next(): the next whole message, or null; wait() resolves when there may be more
@@ -7,8 +7,9 @@
 //   owner  a message's body is a view of the chunk, or of a copy when chunks had to be joined; it stays valid
 //   errors NetworkError when a length is invalid or exceeds the limit
 //
-// Backpressure: the stage acknowledges a chunk when it holds less than `heldBytesMax`, or when the current message
-// needs more. So a disconnect is noticed while a statement runs, and a fast sender is slowed down.
+// Backpressure: the write callback of a chunk is called when less than `heldBytesMax` is unread, or when the current
+// message needs more; until then the socket is not read and TCP slows the client down. Some bytes are always read ahead,
+// so the server notices a disconnect while a statement runs.
 //
 //   Message => type:byte length:int32 body       Startup => length:int32 body, without a type
 

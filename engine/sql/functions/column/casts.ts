@@ -1,4 +1,4 @@
-// Vectorised cast of numbers, timestamps and addresses to strings: a WebAssembly kernel formats a whole vector.
+// Vectorised casts of numbers, timestamps and IPv4 addresses to strings: a WebAssembly kernel formats a whole vector.
 
 import { encodeKindOf } from '../../../kernels/encode.js'
 import { type ColumnType, isSpan } from '../../../types/column-types.js'

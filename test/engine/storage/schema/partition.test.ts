@@ -1,4 +1,4 @@
-// Goal: names and bounds of partitions agree with the runtime's calendar for every unit, also before 1970.
+// Goal: names and bounds of partitions agree with the calendar of JavaScript's Date for every unit, also before 1970.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
