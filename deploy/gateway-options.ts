@@ -45,6 +45,7 @@ export function httpOptions(settings: Settings, version: string, root: string): 
     qwpHoldMs: settings['qwp.hold.ms'],
     qwpDurable: settings['wal.commit.mode'] === 'sync',
     qwpGroupsBytesMax: settings['qwp.groups.bytes.max'],
+    qwpZstdLevel: settings['qwp.egress.compression.force.level'],
     metricsEnabled: settings['metrics.enabled'],
     pessimisticHealth: settings['http.pessimistic.health.check.enabled'],
     logQueries: settings['log.sql.query.progress.exe'],

@@ -20,6 +20,15 @@ export const qwpSettings = {
     description:
       'How long a message waits unread while the server refuses writes, before its connection is closed. Nothing is rejected: clients repeat what was not acknowledged.',
   },
+  'qwp.egress.compression.force.level': {
+    reload: true,
+    type: 'integer',
+    initial: '0',
+    min: 0,
+    max: 9,
+    description:
+      'Compression level of zstd for result batches, whatever level the client asks for: 1 to 9; 0: the level of the client.',
+  },
   'qwp.max.rows.per.table': {
     type: 'integer',
     initial: '1000000',
@@ -31,6 +40,7 @@ export const qwpSettings = {
     type: 'integer',
     initial: '10000',
     min: 1,
+    max: 65_535,
     description: 'Limit of tables that one QWP connection may write to.',
   },
   'qwp.max.uncommitted.rows': {

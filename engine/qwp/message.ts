@@ -30,7 +30,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { NetworkError } from '../base/errors.js'
-import { arrayDimensionsMax, nameCharactersMax, tableColumnsMax } from '../base/limits.js'
+import { arrayDimensionsMax, decimalDigitsMax, nameCharactersMax, tableColumnsMax } from '../base/limits.js'
 import { gorillaBits } from './gorilla.js'
 
 const messageHeaderBytes = 12
@@ -287,6 +287,9 @@ export function readWireValues(reader: WireReader, column: WireColumn, rows: num
     case 'DECIMAL128':
     case 'DECIMAL256':
       column.parameter = reader.byte()
+      if (column.parameter > decimalDigitsMax) {
+        throw reader.error(`the scale of a decimal is 0 to ${decimalDigitsMax} [scale=${column.parameter}]`)
+      }
       break
     default:
   }

@@ -51,15 +51,20 @@ export type WireRequest =
   | { readonly kind: 'cancel'; readonly requestId: bigint }
   | { readonly kind: 'credit'; readonly requestId: bigint; readonly bytes: number }
 
-/** A message of a known request that breaks the format: the connection can go on. */
+/** A message of a known request that breaks the format, or exceeds a limit of it: the connection can go on. */
 export class RequestError extends NetworkError {
   readonly requestId: bigint
+  readonly isLimit: boolean
 
-  constructor(message: string, requestId: bigint) {
+  constructor(message: string, requestId: bigint, isLimit: boolean) {
     super(message)
     this.requestId = requestId
+    this.isLimit = isLimit
   }
 }
+
+/** A statement or its parameters exceed a limit of the protocol. */
+class LimitError extends NetworkError {}
 
 /** Throws NetworkError: the message breaks the format. */
 export function readWireRequest(message: Uint8Array): WireRequest {
@@ -75,7 +80,8 @@ export function readWireRequest(message: Uint8Array): WireRequest {
     if (reader.at !== reader.end) throw reader.error('bytes follow its last field')
     return request
   } catch (error) {
-    throw error instanceof NetworkError ? new RequestError(error.message, requestId) : error
+    if (!(error instanceof NetworkError)) throw error
+    throw new RequestError(error.message, requestId, error instanceof LimitError)
   }
 }
 
@@ -92,11 +98,13 @@ function readBody(reader: WireReader, kind: (typeof kinds)[keyof typeof kinds], 
 
 function readQuery(reader: WireReader, requestId: bigint): QueryRequest {
   const sqlBytes = reader.varint()
-  if (sqlBytes > sqlBytesMax) throw reader.error(`the statement is too long [bytes=${sqlBytes}, limit=${sqlBytesMax}]`)
+  if (sqlBytes > sqlBytesMax) {
+    throw new LimitError(`the statement is too long [bytes=${sqlBytes}, limit=${sqlBytesMax}]`)
+  }
   const sql = reader.text(sqlBytes)
   const credit = readLarge(reader)
   const count = reader.varint()
-  if (count > bindsMax) throw reader.error(`too many parameters [parameters=${count}, limit=${bindsMax}]`)
+  if (count > bindsMax) throw new LimitError(`too many parameters [parameters=${count}, limit=${bindsMax}]`)
   const parameters: WireBind[] = []
   for (let index = 0; index < count; index++) parameters.push(readBind(reader))
   const flags = reader.at < reader.end ? reader.varint() : 0
@@ -174,7 +182,7 @@ const readWords: BindReader['read'] = ({ view }, { at, type }) => {
 
 function decimal(precision: number): BindReader {
   return {
-    typeOf: ({ parameter }) => dataType('DECIMAL', precision, parameter),
+    typeOf: ({ parameter }) => dataType('DECIMAL', Math.max(precision, parameter), parameter),
     read: ({ view }, { at, type }) => {
       const bytes = wireWidths[type] ?? 0
       return orNull(BigInt.asIntN(bytes * 8, wideAt(view, at, bytes)), -(1n << BigInt(bytes * 8 - 1)))

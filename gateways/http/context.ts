@@ -70,6 +70,8 @@ export interface HttpOptions {
   /** Whether an accepted QWP message is durable. */
   readonly qwpDurable: boolean
   readonly qwpGroupsBytesMax: number
+  /** The level of compressed QWP batches; 0: what the client asks for. */
+  readonly qwpZstdLevel: number
   readonly metricsEnabled: boolean
   /** Makes health checks return 500 after an unhandled error. */
   readonly pessimisticHealth: boolean

@@ -124,7 +124,7 @@ class ReadConnection {
       return readWireRequest(message)
     } catch (error) {
       if (!(error instanceof RequestError)) throw error
-      this.#refuse(error.requestId, error)
+      this.#refuse(error.requestId, error.isLimit ? new ResourceError(error.message) : error)
       return null
     }
   }

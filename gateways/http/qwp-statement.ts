@@ -110,7 +110,9 @@ export class QwpStatement {
   async #execute(session: Session): Promise<void> {
     const { engine, counters, clock, options } = this.#context
     const { sql, parameters } = this.#request
-    const { rowsMax, zstdLevel } = this.#reader.options
+    const { rowsMax, zstdLevel: askedLevel } = this.#reader.options
+    // A client that takes no compressed batches gets none.
+    const zstdLevel = askedLevel === 0 ? 0 : options.qwpZstdLevel || askedLevel
     const result = await engine.execute(sql, {
       ...{ session, parameters, encoding: { kind: 'qwp', rowsMax, zstdLevel } },
       ...{ skip: 0, rowsMax: Number.POSITIVE_INFINITY, countAll: false, columns: null, explain: false },

@@ -67,6 +67,7 @@ const httpDefaults: HttpOptions = {
   qwpHoldMs: 1000,
   qwpDurable: true,
   qwpGroupsBytesMax: 4 * 1024 * 1024,
+  qwpZstdLevel: 0,
   metricsEnabled: true,
   pessimisticHealth: false,
   logQueries: true,
@@ -97,7 +98,7 @@ const openAccess: ConfiguredAccess = { configured: [], anonymous: { user: 'admin
 export async function testHttp(
   changes: Partial<HttpOptions> = {},
   { access = openAccess, tls = null as TlsKeys | null, pages = noPages, real = null as Engine | null } = {},
-): Promise<TestGateway> {
+): Promise<TestGateway & { reconfigure(changes: Partial<HttpOptions>): void }> {
   const around = context()
   const engine = real ?? around.engine
   const auth = new Authenticator({ ...access, users: engine.users })
@@ -108,7 +109,8 @@ export async function testHttp(
     { ...around, engine, metrics, auth, tls, pages, openDump: null, warnings: () => [], lakeConfig: {} },
   )
   const { port } = gateway.address
-  return { ...around, port, url: `http://127.0.0.1:${port}`, close: () => gateway.close(100) }
+  const reconfigure = (again: Partial<HttpOptions>): void => gateway.reconfigure({ ...httpDefaults, ...again })
+  return { ...around, reconfigure, port, url: `http://127.0.0.1:${port}`, close: () => gateway.close(100) }
 }
 
 export async function testLineTcp(

@@ -36,6 +36,8 @@ function outcome(message: Uint8Array): 'request' | 'error' {
   }
 }
 
+const hexByte = (byte: number): string => byte.toString(16).padStart(2, '0')
+
 describe('messages to the query endpoint', () => {
   test('are read', () => {
     expect(readWireRequest(cancelRequest(3n))).toEqual({ kind: 'cancel', requestId: 3n })
@@ -68,6 +70,15 @@ describe('messages to the query endpoint', () => {
       outcome(message)
       outcome(random.fill(new Uint8Array(random.below(64))))
     }
+  })
+
+  test('have decimals of up to 76 digits behind the point', () => {
+    const request = (scale: number): Uint8Array =>
+      Buffer.from(`10${'00'.repeat(8)}0000011300${hexByte(scale)}0500000000000000`, 'hex')
+    const query = readWireRequest(request(30))
+    expect(query.kind === 'query' ? query.parameters : []).toMatchObject([{ value: 5n, type: { a: 30, b: 30 } }])
+    expect(outcome(request(76))).toBe('request')
+    expect(() => readWireRequest(request(77))).toThrow('the scale of a decimal is 0 to 76 [scale=77]')
   })
 
   test('do not announce more than they have', () => {
