@@ -85,7 +85,7 @@ function remote(program: Command, usage: string, description: string): Command {
       new Option('--password <password>', 'password; the environment variable is safer').env('PENSTOCK_PASSWORD'),
     )
     .addOption(new Option('--token <token>', 'bearer token instead of user and password').env('PENSTOCK_TOKEN'))
-    .option('--ca <file>', 'file of CA certificates (PEM) to trust for https')
+    .addOption(new Option('--ca <file>', 'file of CA certificates (PEM) to trust for https').env('PENSTOCK_CA'))
     .option('--insecure', 'do not verify the certificate of the server')
 }
 
