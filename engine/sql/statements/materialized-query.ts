@@ -1,21 +1,26 @@
 // Checks the query of a materialized view. Permitted is a SAMPLE BY (aggregation by time buckets) over one table, if
-// the result of each bucket depends only on the table's rows in that bucket. Other queries are rejected with the reason
-// and its position.
+// the result of each bucket depends only on the table's rows in that bucket, or a GROUP BY that can become one
+// (sampled-query.ts). Other queries are rejected with the reason and its position.
 
 import { SqlError } from '../../base/errors.js'
-import type { TableSchema } from '../../storage/schema/schema.js'
+import { liveColumns, type TableSchema } from '../../storage/schema/schema.js'
 import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
 import { scalarsNamed } from '../functions/registry/all.js'
 import type { Plan } from '../plan/plan.js'
 import { isStablePlan } from '../plan/volatile.js'
 import { type BindContext, describing } from '../scope/bind-context.js'
+import { hasAggregate } from '../scope/map-syntax.js'
 import { sampleOf } from '../scope/stored-view.js'
+import { sampledQuery } from './sampled-query.js'
 
 export interface CheckedQuery {
   /** The base table. */
   readonly base: TableSchema
   readonly sample: Extract<Plan, { kind: 'sample' }>
+  /** The query as the view keeps it, which has SAMPLE BY. */
+  readonly query: ast.Query
+  readonly queryText: string
 }
 
 export function checkedQuery(statement: ast.CreateMaterialized, context: BindContext): CheckedQuery {
@@ -24,15 +29,34 @@ export function checkedQuery(statement: ast.CreateMaterialized, context: BindCon
   checkClauses(query, select)
   const base = baseOf(select, statement.base, context)
   checkNodes(query)
-  const trial: BindContext = { ...describing(context), tables: [], subqueries: [], commonTables: [], cacheable: true }
-  const { plan, timestampIndex } = bindQuery(query, trial)
+  const made = select.sampleBy === null ? asSampled(statement, select, base, context) : statement
+  const trial = trialContext(made.queryText, context)
+  const { plan, timestampIndex } = bindQuery(made.query, trial)
   if (!trial.cacheable || !isStablePlan(plan))
     throw new SqlError('the query of a materialized view must depend on nothing but its table', query.position)
   const sample = sampleOf(plan)
   if (sample === undefined) throw samplingMissing(query.position)
   if (timestampIndex < 0)
     throw new SqlError('TIMESTAMP column is not present in select list', select.items[0]?.position ?? query.position)
-  return { base, sample }
+  return { base, sample, query: made.query, queryText: made.queryText }
+}
+
+function trialContext(sql: string, context: BindContext): BindContext {
+  return { ...describing(context), sql, tables: [], subqueries: [], commonTables: [], cacheable: true }
+}
+
+/** The query with SAMPLE BY in place of GROUP BY. */
+function asSampled(
+  statement: ast.CreateMaterialized,
+  select: ast.Select,
+  base: TableSchema,
+  context: BindContext,
+): Pick<CheckedQuery, 'query' | 'queryText'> {
+  if (select.groupingSets !== undefined)
+    throw new SqlError('GROUPING SETS is not supported in materialized views', select.groupBy[0]?.position ?? 0)
+  if (select.groupBy.length === 0 && !hasAggregate(select.items)) throw samplingMissing(select.position)
+  const time = liveColumns(base).findIndex(({ id }) => id === base.timestampId)
+  return sampledQuery(statement, select, time, (sql) => trialContext(sql, context))
 }
 
 function samplingMissing(position: number): SqlError {
@@ -83,10 +107,7 @@ function checkClauses(query: ast.Query, select: ast.Select): void {
   if (select.pivot !== null) refuse('PIVOT', select.position)
   if (select.qualify !== undefined) refuse('QUALIFY', select.position)
   const { sampleBy } = select
-  const [group] = select.groupBy
-  if (sampleBy === null && group !== undefined)
-    throw new SqlError('GROUP BY is not supported in materialized views yet: use SAMPLE BY', group.position)
-  if (sampleBy === null) throw samplingMissing(select.position)
+  if (sampleBy === null) return
   const bound = sampleBy.from ?? sampleBy.to
   if (bound !== null) refuse('FROM-TO', bound.position)
   const [fill] = sampleBy.fill

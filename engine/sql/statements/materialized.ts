@@ -27,8 +27,8 @@ export function viewsOver(tableId: number, { catalog }: Pick<BindContext, 'catal
   return direct.flatMap((schema) => [...viewsOver(schema.id, { catalog }), schema])
 }
 
-export function planCreateMaterialized(statement: ast.CreateMaterialized, context: BindContext): PlannedStatement {
-  const { view, ifNotExists, timestamp } = statement
+export function planCreateMaterialized(written: ast.CreateMaterialized, context: BindContext): PlannedStatement {
+  const { view, ifNotExists, timestamp } = written
   const tag = 'CREATE MATERIALIZED VIEW'
   checkTableName(view.name, view.position, 'Could not create materialized view, ')
   const known = context.catalog.table(view.name)
@@ -38,7 +38,8 @@ export function planCreateMaterialized(statement: ast.CreateMaterialized, contex
   }
   if (known !== undefined || context.catalog.view(view.name) !== undefined)
     throw new SqlError('table or view with the requested name already exists', view.position)
-  const { base, sample } = checkedQuery(statement, context)
+  const { base, sample, query, queryText } = checkedQuery(written, context)
+  const statement = { ...written, query, queryText }
   const refresh = refreshOf(statement.refresh)
   const made = planCreateAs(asTable(statement, sample.interval), sourceOf(statement), context)
   const { schema } = made.change
