@@ -30,13 +30,13 @@ export interface CatalogEntry {
   readonly oid: number
   readonly schema: string
   readonly name: string
-  readonly kind: 'table' | 'view'
+  readonly kind: 'table' | 'view' | 'materialized view'
   readonly columns: readonly EntryColumn[]
   /** Rows in parts: an estimate that is cheap to compute. */
   readonly rows: number
   /** Bytes in parts. */
   readonly bytes: number
-  /** Query text of a stored view. */
+  /** Query text of a view. */
   readonly sql: string | null
   readonly keys: readonly EntryKey[]
 }
@@ -112,11 +112,11 @@ function tableEntry({ schema, parts }: TableVersion, context: Pick<BindContext, 
   return {
     oid: firstOid + schema.id,
     ...placed(schema.name, context),
-    kind: 'table',
+    kind: schema.materialized === undefined ? 'table' : 'materialized view',
     columns: liveColumns(schema).map(ownColumn),
     rows: parts.reduce((sum, { rows }) => sum + rows, 0),
     bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
-    sql: null,
+    sql: schema.materialized?.sql ?? null,
     keys: keysOfTable(schema, context).map(({ columnIds, ...key }) => {
       const attributes = attributesOf(schema)
       return { ...key, attributes: columnIds.map((id) => attributes.get(id)?.number ?? 0) }

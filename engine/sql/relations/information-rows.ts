@@ -22,7 +22,7 @@ const systemColumns = once(() => systemEntries.flatMap(columnRecords))
 const routineRecords = once(() => procedures().map(routineRecord))
 
 const shownViews = perEntry(({ kind, schema, name, sql }: CatalogEntry) =>
-  kind === 'table'
+  kind !== 'view'
     ? []
     : [
         {
@@ -98,7 +98,7 @@ function tableRecord({ schema, name, kind }: CatalogEntry): RowRecord {
   const writable = kind === 'table' && isOwnSchema(schema)
   return {
     ...tableName(schema, name),
-    table_type: kind === 'table' ? 'BASE TABLE' : 'VIEW',
+    table_type: kind === 'table' ? 'BASE TABLE' : kind.toUpperCase(),
     is_insertable_into: writable ? 'YES' : 'NO',
     is_typed: 'NO',
   }

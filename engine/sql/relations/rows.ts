@@ -117,6 +117,15 @@ export const sessionRows: Readonly<Record<string, Rows>> = {
       viewowner: context.evaluation.user,
       definition: sql,
     })),
+  pg_matviews: (context) =>
+    everyEntry(context, 'materialized view').map(({ name, schema, sql }) => ({
+      schemaname: schema,
+      matviewname: name,
+      matviewowner: context.evaluation.user,
+      hasindexes: false,
+      ispopulated: true,
+      definition: sql,
+    })),
   pg_sequence: pgSequence,
   pg_sequences: pgSequences,
   pg_stat_activity: activityRecords,
@@ -130,6 +139,8 @@ function everyEntry(context: BindContext, kind: CatalogEntry['kind']): CatalogEn
   return [...ownEntries(context), ...systemEntries].filter((entry) => entry.kind === kind)
 }
 
+const relationKinds = { table: 'r', view: 'v', 'materialized view': 'm' } as const
+
 function classRecord({ oid, schema, name, kind, columns, rows, bytes, keys }: CatalogEntry): RowRecord {
   return {
     oid,
@@ -137,13 +148,13 @@ function classRecord({ oid, schema, name, kind, columns, rows, bytes, keys }: Ca
     relnamespace: namespaceOid(schema),
     reltype: isOwnSchema(schema) ? rowTypeOid(oid) : 0,
     relowner: ownerOid,
-    relam: kind === 'table' ? heap : 0,
-    relfilenode: kind === 'table' ? oid : 0,
+    relam: kind === 'view' ? 0 : heap,
+    relfilenode: kind === 'view' ? 0 : oid,
     relpages: Math.ceil(bytes / 8192),
     // Unflushed rows are not counted. Without flushed rows the value is -1, as for a table that was never analysed.
     reltuples: rows > 0 ? rows : -1,
     relpersistence: 'p',
-    relkind: kind === 'table' ? 'r' : 'v',
+    relkind: relationKinds[kind],
     relnatts: columns.length,
     relhasindex: keys.length > 0,
     relispopulated: true,

@@ -4,6 +4,7 @@
 import type { RefreshStrategy } from '../../storage/schema/materialized.js'
 import { type ColumnSchema, liveColumns, type PartitionAge, type TableSchema } from '../../storage/schema/schema.js'
 import { typeText } from '../../types/column-types.js'
+import { quoteIdent } from '../../types/identifier.js'
 import { formatTimestamp } from '../../types/timestamp.js'
 import type { StoredView } from '../catalog.js'
 import { defaultIndexCapacity } from './table-relations.js'
@@ -13,10 +14,20 @@ export function createTableText(schema: TableSchema): string {
   return `CREATE TABLE '${schema.name}' ( \n\t${columns}\n)${tableTail(schema)};`
 }
 
-export function createMaterializedText({ name, materialized, partitionBy, ttl }: TableSchema): string {
+/** With further statements for what CREATE has no clause for: the limit of refreshes, and indexes. */
+export function createMaterializedText(schema: TableSchema): string {
+  const { name, materialized, partitionBy, ttl } = schema
   if (materialized === undefined) return ''
-  const { sql, baseName, refresh } = materialized
-  return `CREATE MATERIALIZED VIEW '${name}' WITH BASE '${baseName}' REFRESH ${refreshText(refresh)} AS (\n${sql}\n) PARTITION BY ${partitionBy}${ttlText(ttl)};`
+  const { sql, baseName, refresh, limit } = materialized
+  const created = `CREATE MATERIALIZED VIEW '${name}' WITH BASE '${baseName}' REFRESH ${refreshText(refresh)} AS (\n${sql}\n) PARTITION BY ${partitionBy}${ttlText(ttl)};`
+  const alter = `\nALTER MATERIALIZED VIEW '${name}'`
+  const limited = limit === null ? '' : `${alter} SET REFRESH LIMIT ${ageText(limit)};`
+  const indexes = liveColumns(schema).flatMap(({ name: column, indexed }) => {
+    if (indexed === undefined) return []
+    const capacity = indexed.blockCapacity === 0 ? '' : ` CAPACITY ${indexed.blockCapacity}`
+    return [`${alter} ALTER COLUMN ${quoteIdent(column)} ADD INDEX${capacity};`]
+  })
+  return `${created}${limited}${indexes.join('')}`
 }
 
 export function createViewText({ name, sql }: Pick<StoredView, 'name' | 'sql'>): string {
