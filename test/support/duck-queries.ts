@@ -2,6 +2,7 @@
 // each dialect. The order of rows is compared only if a query orders by all its columns.
 
 import { type ExpressionSource, randomExpression } from './duck-expressions.js'
+import { randomNearest } from './duck-nearest.js'
 import { randomLateral, randomProduct, randomWindowJoin } from './duck-rows.js'
 import { randomSample } from './duck-series.js'
 import { duckColumns } from './duck-tables.js'
@@ -24,6 +25,7 @@ const kinds: readonly (readonly [string, number, (random: Random) => Omit<DuckQu
   ['group', 5, randomGroup],
   ['join', 5, randomJoin],
   ['time join', 2, randomTimeJoin],
+  ['nearest', 2, randomNearest],
   ['window', 5, randomWindow],
   ['set', 2, randomSet],
   ['sub-query', 4, randomSubquery],
@@ -222,7 +224,7 @@ function randomTimeJoin(random: Random): Omit<DuckQuery, 'kind'> {
 }
 
 /** DuckDB's ASOF finds no NULL keys, so they get a value. */
-function timeKey(key: string): Pair {
+export function timeKey(key: string): Pair {
   const none = key === 'i' ? '-999' : "'~'"
   return pair('truth', [], `p.${key} = q.${key}`, `coalesce(p.${key}, ${none}) = coalesce(q.${key}, ${none})`)
 }

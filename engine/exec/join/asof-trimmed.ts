@@ -29,16 +29,37 @@ export function trimmedSide(
   left: Batch,
   all: Operator,
 ): Operator | null {
+  const { right, tolerance } = plan
+  const first = firstTime(context, plan, left)
+  const start = tolerance === null ? first : first - tolerance
+  const shape = shapeBefore(context, plan, scales, start)
+  if (shape === null || right.kind !== 'scan') return null
+  const rest = orderedScanOperator(context, within(shape, start, timeMax), false)
+  return tolerance === null ? joined(latestBefore(context, plan, right, shape, first), rest, all) : rest
+}
+
+/** The right rows that a search (asof-search.ts) can return; null where these are all, or nearly all. */
+export function reachedSide(context: ExecContext, plan: JoinPlan, scales: TimeScales, left: Batch): Operator | null {
+  const { tolerance, direction } = plan
+  if (direction !== 'forward' && tolerance === null) return null
+  const first = firstTime(context, plan, left)
+  const start = direction === 'forward' || tolerance === null ? first : first - tolerance
+  const shape = shapeBefore(context, plan, scales, start)
+  return shape === null ? null : orderedScanOperator(context, within(shape, start, timeMax), false)
+}
+
+function firstTime({ memory }: ExecContext, { leftTimestamp }: JoinPlan, { vectors }: Batch): bigint {
+  return memory.i64[(vectors[leftTimestamp] as Vector).address >>> 3]!
+}
+
+/** The scan of the right side if it is by the designated timestamp and many rows are before `start`. */
+function shapeBefore(context: ExecContext, plan: JoinPlan, scales: TimeScales, start: bigint): ScanShape | null {
   const { right } = plan
-  if (right.kind !== 'scan' || scales.left || scales.right) return null
+  if (right.kind !== 'scan' || scales.left || scales.right || start < 0n) return null
   const shape = scanShape(context, right)
   const { timestampId } = shape.snapshot.version.schema
   if (timestampId < 0 || shape.columnIds[plan.rightTimestamp] !== timestampId) return null
-  const first = context.memory.i64[(left.vectors[plan.leftTimestamp] as Vector).address >>> 3]!
-  const start = plan.tolerance === null ? first : first - plan.tolerance
-  if (first < 0n || start < 0n || rowsBefore(shape, start) < rowsBeforeMin) return null
-  const rest = orderedScanOperator(context, within(shape, start, timeMax), false)
-  return plan.tolerance === null ? joined(latestBefore(context, plan, right, shape, first), rest, all) : rest
+  return rowsBefore(shape, start) < rowsBeforeMin ? null : shape
 }
 
 /** Rows of the parts that end before `time`. */

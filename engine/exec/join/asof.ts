@@ -3,14 +3,15 @@
 // they are; right columns are gathered by row number.
 //
 // Only those right rows are buffered that are in the table or belong to the current batch, so memory depends on the
-// number of keys and not on the number of right rows.
+// number of keys and not on the number of right rows. Joins with further conditions, and those that look into the
+// future, are in asof-search.ts.
 
-import { assert } from '../../base/assert.js'
 import { asofStateBytes } from '../../kernels/join.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { RowBuffer } from '../batch/row-buffer.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Vector } from '../batch/vector.js'
+import { searched } from './asof-search.js'
 import { inTimeOrder, LastRows, type TimeScales, timeReader, timeScales } from './asof-times.js'
 import { trimmedSide } from './asof-trimmed.js'
 import { operatorOf, type Steps } from './join-build.js'
@@ -23,12 +24,12 @@ type JoinPlan = Extract<Plan, { kind: 'join' }>
 const pruneRowsMin = 262_144
 
 export function asofJoin(context: ExecContext, left: Operator, right: Operator, plan: JoinPlan): Operator {
-  assert(plan.residual === null, 'the binder takes equal keys alone')
   const ordered = {
     left: inTimeOrder(context, left, plan.left, plan.leftTimestamp),
     right: inTimeOrder(context, right, plan.right, plan.rightTimestamp),
   }
-  return operatorOf(merged(context, ordered, plan))
+  const searches = plan.residual !== null || plan.direction !== undefined
+  return operatorOf(searches ? searched(context, ordered, plan) : merged(context, ordered, plan))
 }
 
 function* merged(context: ExecContext, { left, right }: { left: Operator; right: Operator }, plan: JoinPlan): Steps {

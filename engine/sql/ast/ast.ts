@@ -209,6 +209,9 @@ export interface VariableSource extends SourceCommon {
 
 export type JoinKind = 'inner' | 'left' | 'right' | 'full' | 'cross' | 'asof' | 'lt' | 'splice' | 'window' | 'horizon'
 
+/** Where ASOF and LT JOIN look for a row: in the past (backward), in the future, or in both. */
+export type Direction = 'backward' | 'forward' | 'nearest'
+
 /** Joins are left-associative, in the order of the text. A comma is a cross join. */
 export interface Join {
   readonly position: number
@@ -222,6 +225,8 @@ export interface Join {
   readonly merges: boolean
   /** ASOF and LT: `tolerance 10s`. */
   readonly tolerance: Interval | null
+  /** ASOF and LT: `direction nearest`. */
+  readonly direction?: { readonly position: number; readonly towards: Direction }
   /** WINDOW JOIN: `range between 1 minute preceding and 1 minute following exclude prevailing`. */
   readonly window: WindowJoinRange | null
   readonly horizon: Horizon | null

@@ -10,6 +10,7 @@ import { expressionText } from '../parse/text.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import type { Relation, ScopeColumn } from '../scope/scope.js'
+import { directed, separated } from '../scope/timed-conditions.js'
 import { isConstant } from '../typing/make-call.js'
 import { commonType, convertTo } from '../typing/types.js'
 import { allOf, columnsOf, conjuncts, remapColumns } from '../typing/walk-expression.js'
@@ -39,8 +40,14 @@ export function bindJoin(before: Relation, join: ast.Join, context: BindContext)
     throw new SqlError('right side of time series join has no timestamp', join.position)
   const width = left.plan.columns.length
   const { pairs, rest } = joinCondition(left, right, join, width, context, known)
-  if (!timed) return assemble(left, right, join, pairs, rest, null)
-  return assemble(left, right, join, keysBesideTime(left, right, join, pairs), rest, toleranceOf(join, left, context))
+  if (!timed) return assemble(left, right, join, { pairs, rest })
+  const tolerance = toleranceOf(join, left, context)
+  const keys = keysBesideTime(left, right, join, pairs)
+  if (join.kind === 'splice') return assemble(left, right, join, { pairs: keys, rest })
+  const { kind, direction, conditions } = directed(join, left, right, rest)
+  const sides = separated(right, width, conditions)
+  const condition = { pairs: [...keys, ...sides.pairs], rest: sides.rest }
+  return assemble(left, sides.right, { ...join, kind }, condition, { tolerance, ...direction })
 }
 
 /** `on a.ts = b.ts` of ASOF and LT JOIN repeats the comparison of the timestamps and is not a key. */
@@ -53,13 +60,10 @@ function keysBesideTime(left: Relation, right: Relation, join: ast.Join, pairs: 
   return []
 }
 
-/** Throws: time-series joins match by equal keys and time, and support no other conditions. */
-function refuseInTimedJoin({ kind }: ast.Join, part: ast.Expression): void {
-  if (kind !== 'asof' && kind !== 'lt' && kind !== 'splice') return
-  throw new SqlError(
-    `unsupported ${kind.toUpperCase()} join expression [expr='${expressionText(part)}']`,
-    part.position,
-  )
+/** Throws: SPLICE JOIN matches by equal keys and time, and supports no other conditions. */
+function refuseInSplice({ kind }: ast.Join, part: ast.Expression): void {
+  if (kind !== 'splice') return
+  throw new SqlError(`unsupported SPLICE join expression [expr='${expressionText(part)}']`, part.position)
 }
 
 export function checkAlias(left: Relation, right: Relation, { source }: ast.Join): void {
@@ -117,7 +121,7 @@ export function joinCondition(
     if (pair !== null) pairs.push(pair)
     else {
       rest.push(...conjuncts(bindCondition(part, scope)))
-      refuseInTimedJoin(join, part)
+      refuseInSplice(join, part)
     }
   }
   return { pairs, rest }
@@ -325,9 +329,8 @@ function assemble(
   left: Relation,
   right: Relation,
   join: ast.Join,
-  pairs: readonly KeyPair[],
-  rest: readonly Expression[],
-  tolerance: bigint | null,
+  { pairs, rest }: { readonly pairs: readonly KeyPair[]; readonly rest: readonly Expression[] },
+  timed: Pick<Join, 'tolerance' | 'direction'> = { tolerance: null },
 ): Relation {
   const leftSide = withKeys(
     left,
@@ -353,7 +356,7 @@ function assemble(
     residual: allOf(residual),
     leftTimestamp: left.timestampIndex,
     rightTimestamp: right.timestampIndex,
-    tolerance,
+    ...timed,
   }
   const keepsTime = join.kind !== 'right' && join.kind !== 'full' && join.kind !== 'splice'
   return {

@@ -3,6 +3,7 @@
 import { SqlError } from '../../base/errors.js'
 import { sqlJoinsMax } from '../../base/limits.js'
 import type {
+  Direction,
   Expression,
   Horizon,
   HorizonOffset,
@@ -201,6 +202,7 @@ export function parseTableAlias(cursor: Cursor): Name | null {
   if (word === 'horizon' && peekWord(cursor) === 'join') return null
   if (isNumberName(cursor)) return parseName(cursor, 'alias expected')
   if (cursor.kind !== 'word' || aliasReserved.has(word) || isInfix(word) || startsLocking(cursor)) return null
+  if (startsDirection(cursor)) return null
   return parseFreeName(cursor, 'alias expected')
 }
 
@@ -298,11 +300,13 @@ function parseJoin(cursor: Cursor, position: number, kind: JoinKind, natural: bo
       on = null
     }
   }
+  const towards = startsDirection(cursor) ? { direction: parseDirection(cursor, kind) } : null
   const tolerance = cursor.word === 'tolerance' ? parseTolerance(cursor, kind) : null
+  const direction = towards ?? (startsDirection(cursor) ? { direction: parseDirection(cursor, kind) } : {})
   const window = kind === 'window' ? parseWindowJoinRange(cursor, source) : null
   const isLast = !(cursor.word === 'horizon' && peekWord(cursor) === 'join')
   const horizon = kind === 'horizon' && isLast ? parseHorizon(cursor) : null
-  return { position, kind, natural, source, on, using, merges, tolerance, window, horizon }
+  return { position, kind, natural, source, on, using, merges, tolerance, ...direction, window, horizon }
 }
 
 /** An error reported after the value, or at the value itself if the statement ends there. */
@@ -342,6 +346,23 @@ function parseTolerance(cursor: Cursor, kind: JoinKind): Interval {
   return parseInterval(cursor)
 }
 
+const directions: readonly Direction[] = ['backward', 'forward', 'nearest']
+
+/** `direction` is a name unless one of its values follows. */
+function startsDirection(cursor: Cursor): boolean {
+  return cursor.word === 'direction' && directions.some((name) => name === peekWord(cursor))
+}
+
+function parseDirection(cursor: Cursor, kind: JoinKind): { position: number; towards: Direction } {
+  const { start: position } = cursor
+  if (kind !== 'asof' && kind !== 'lt')
+    throw new SqlError('DIRECTION is only supported for ASOF and LT joins', position)
+  advance(cursor)
+  const towards = directions.find((name) => name === cursor.word) ?? 'backward'
+  advance(cursor)
+  return { position, towards }
+}
+
 /** `on (a, b)`: names in parentheses without an operator after them. Empty, without moving, for a condition. */
 function parseOnColumns(cursor: Cursor): Name[] {
   const { start, previousEnd } = cursor
@@ -358,7 +379,7 @@ function readOnColumns(cursor: Cursor): Name[] {
   if (!take(cursor, '(')) return []
   const names: Name[] = []
   do {
-    if (cursor.kind !== 'word' && cursor.kind !== 'quoted') return []
+    if ((cursor.kind !== 'word' && cursor.kind !== 'quoted') || constants.has(cursor.word)) return []
     names.push(parseName(cursor, 'column name expected'))
   } while (take(cursor, ','))
   if (!take(cursor, ')')) return []

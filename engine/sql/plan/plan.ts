@@ -336,6 +336,8 @@ export type Plan =
       readonly leftTimestamp: number
       readonly rightTimestamp: number
       readonly tolerance: bigint | null
+      /** ASOF, LT: where the right row lies; absent: in the past. */
+      readonly direction?: 'forward' | 'nearest'
     }
   /** Output: the input's columns, then one column for each call. */
   | {

@@ -111,6 +111,7 @@ function joinText({
   right,
   residual,
   columns,
+  direction,
 }: Extract<Plan, { kind: 'join' }>): string {
   const keys = leftKeys.map(
     (index, at) => `${right.columns[rightKeys[at] ?? 0]?.name ?? ''}=${left.columns[index]?.name ?? ''}`,
@@ -126,7 +127,8 @@ function joinText({
     lt: 'Lt Join',
     splice: 'Splice Join',
   }
-  return `${names[join]}${on}${residual === null ? '' : ` filter: ${expressionShown(residual, columns)}`}`
+  const towards = direction === undefined ? '' : ` direction: ${direction}`
+  return `${names[join]}${towards}${on}${residual === null ? '' : ` filter: ${expressionShown(residual, columns)}`}`
 }
 
 const infix = new Set([
