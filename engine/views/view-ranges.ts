@@ -185,7 +185,21 @@ export function bucketGrid(levels: readonly ViewBuckets[], base: TableSchema): B
   const unit: TimestampUnit =
     base.columns.find(({ id }) => id === base.timestampId)?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
   const grids = levels.map((level) => gridOf(level, unit)).reverse()
-  return { whole: (range) => grids.reduce((wider, grid) => grid.whole(wider), range) }
+  const [only, ...more] = grids
+  return only !== undefined && more.length === 0 ? only : { whole: (range) => wholeOfAll(grids, range) }
+}
+
+const stepsMax = 64
+
+/** Buckets of all grids: around a change of the UTC offset, the end of one may be within another. */
+function wholeOfAll(grids: readonly BucketGrid[], range: TimeRange): TimeRange {
+  let wider = range
+  for (let step = 0; step < stepsMax; step++) {
+    const next = grids.reduce((found, grid) => grid.whole(found), wider)
+    if (next.lo === wider.lo && next.hi === wider.hi) return wider
+    wider = next
+  }
+  return allOfTime
 }
 
 function gridOf({ interval, zone, offsetMicros }: ViewBuckets, unit: TimestampUnit): BucketGrid {

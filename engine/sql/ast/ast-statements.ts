@@ -233,6 +233,7 @@ export interface DropView {
   readonly materialized: boolean
   readonly ifExists: boolean
   readonly view: TableName
+  readonly cascade: boolean
 }
 
 interface DropAllTables {

@@ -67,8 +67,8 @@ export function parseDrop(cursor: Cursor): Statement {
   const ifExists = takeIfExists(cursor)
   if (word !== 'table') {
     const view = parseTableName(cursor, 'view name expected')
-    takeDropBehaviour(cursor)
-    return { kind: 'drop view', position, materialized: word === 'materialized', ifExists, view }
+    const cascade = takeDropBehaviour(cursor)
+    return { kind: 'drop view', position, materialized: word === 'materialized', ifExists, view, cascade }
   }
   const first = parseTableName(cursor)
   const listAt = cursor.word === ',' ? cursor.start : null

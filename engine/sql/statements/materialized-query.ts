@@ -7,15 +7,17 @@ import { liveColumns, type TableSchema } from '../../storage/schema/schema.js'
 import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
 import { scalarsNamed } from '../functions/registry/all.js'
-import type { Plan } from '../plan/plan.js'
+import { bucketsText } from '../plan/bucket-call.js'
+import { isNested, isNestedInZone } from '../plan/nested-buckets.js'
+import type { Plan, ViewBuckets } from '../plan/plan.js'
 import { isStablePlan } from '../plan/volatile.js'
 import { type BindContext, describing } from '../scope/bind-context.js'
 import { hasAggregate } from '../scope/map-syntax.js'
-import { sampleOf } from '../scope/stored-view.js'
+import { bucketsOf, sampleOf } from '../scope/stored-view.js'
 import { sampledQuery } from './sampled-query.js'
 
 export interface CheckedQuery {
-  /** The base table. */
+  /** The table or materialized view that the query reads. */
   readonly base: TableSchema
   readonly sample: Extract<Plan, { kind: 'sample' }>
   /** The query as the view keeps it, which has SAMPLE BY. */
@@ -36,6 +38,7 @@ export function checkedQuery(statement: ast.CreateMaterialized, context: BindCon
     throw new SqlError('the query of a materialized view must depend on nothing but its table', query.position)
   const sample = sampleOf(plan)
   if (sample === undefined) throw samplingMissing(query.position)
+  checkLevels(bucketsOf(plan), base, select.from?.position ?? query.position)
   if (timestampIndex < 0)
     throw new SqlError('TIMESTAMP column is not present in select list', select.items[0]?.position ?? query.position)
   return { base, sample, query: made.query, queryText: made.queryText }
@@ -43,6 +46,16 @@ export function checkedQuery(statement: ast.CreateMaterialized, context: BindCon
 
 function trialContext(sql: string, context: BindContext): BindContext {
   return { ...describing(context), sql, tables: [], subqueries: [], commonTables: [], cacheable: true }
+}
+
+/** Buckets of a view over a view consist of whole buckets of that one, so that each level is stored by itself. */
+function checkLevels([own, below]: readonly ViewBuckets[], base: TableSchema, position: number): void {
+  if (base.materialized === undefined || own === undefined || below === undefined) return
+  if (!isNested(own, below) && !isNestedInZone(own, below))
+    throw new SqlError(
+      `the buckets of the view are not made of whole buckets of the view that it reads [view=${base.name}, buckets=${bucketsText(below)}]`,
+      position,
+    )
 }
 
 /** The query with SAMPLE BY in place of GROUP BY. */
@@ -80,8 +93,6 @@ function baseOf({ from, joins }: ast.Select, written: ast.TableName | null, { ca
       throw new SqlError('a materialized view over a view is not supported: name the table', position)
     throw SqlError.tableMissing(name, position)
   }
-  if (version.schema.materialized !== undefined)
-    throw new SqlError('a materialized view over a materialized view is not supported yet', position)
   if (from.timestamp !== null)
     throw new SqlError('a materialized view needs the designated timestamp of its table', from.timestamp.position)
   if (written !== null && written.name.toLowerCase() !== name.toLowerCase())

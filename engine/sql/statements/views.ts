@@ -11,6 +11,7 @@ import { parseStatement } from '../parse/parse.js'
 import { viewSchema } from '../relations/view-table.js'
 import { type BindContext, ofView } from '../scope/bind-context.js'
 import { checkTableName } from './create-table.js'
+import { viewsOver } from './materialized.js'
 import { bindContext } from './new-context.js'
 import type { PlannedStatement } from './planned.js'
 
@@ -51,12 +52,12 @@ export function planAlterView({ view, query, queryText }: ast.AlterView, context
 }
 
 export function planDropView(statement: ast.DropView, context: BindContext): PlannedStatement {
-  const { view, materialized, ifExists } = statement
+  const { view, materialized, ifExists, cascade } = statement
   const { catalog } = context
   if (materialized) {
     const isMissing = catalog.table(view.name) === undefined && catalog.view(view.name) === undefined
     if (ifExists && isMissing) return changed([], 'DROP MATERIALIZED VIEW')
-    return changed([{ kind: 'dropTable', tableId: materializedOf(view, context).schema.id }], 'DROP MATERIALIZED VIEW')
+    return changed(materializedDrops(view, cascade, context), 'DROP MATERIALIZED VIEW')
   }
   const isNowhere = catalog.view(view.name) === undefined && catalog.table(view.name) === undefined
   if (ifExists && isNowhere) return changed([], 'DROP VIEW')
@@ -69,6 +70,19 @@ export function planDropView(statement: ast.DropView, context: BindContext): Pla
     ],
     'DROP VIEW',
   )
+}
+
+/** Views that read the view are dropped first. */
+function materializedDrops(view: ast.TableName, cascade: boolean, context: BindContext): SchemaChange[] {
+  const { id, name } = materializedOf(view, context).schema
+  const dependents = viewsOver(id, context)
+  const [first] = dependents
+  if (first !== undefined && !cascade)
+    throw new SqlError(
+      `materialized views read the view, CASCADE drops them, too [view=${name}, dependent=${first.name}]`,
+      view.position,
+    )
+  return [...dependents.map((dependent) => dependent.id), id].map((tableId) => ({ kind: 'dropTable', tableId }))
 }
 
 function changed(changes: readonly SchemaChange[], tag: string): PlannedStatement {

@@ -93,8 +93,8 @@ const blockBytes = 4096
  * servers that know only version 2 would take it for a table, show its stored rows alone and accept others. Version 4
  * is written from the first part on that is only in the object store: others would look for its file. Version 5 is
  * written before the first upsert (ON CONFLICT, MERGE): others would show the rows again that it removes from memtables
- * and parts. Version 6 is written before the first bucket of a materialized view outlives its rows: others would
- * compute it again. Version 7 is written before the first table with DEDUP SKIP: others would keep the last of its
+ * and parts. Version 6 is written before the first bucket of a materialized view outlives its rows, since others
+ * would compute it again, and before the first view that reads another one. Version 7 is written before the first table with DEDUP SKIP: others would keep the last of its
  * rows with equal keys. This server reads all versions.
  */
 export const formats = {

@@ -105,8 +105,11 @@ function createTable(
   }
   if (!isTableName(schema.name)) throw new SqlError(`invalid table name [name=${schema.name}]`, 0)
   const whole: TableSchema = { ...schema, id: state.catalog.nextTableId, version: 1 }
-  if (schema.materialized !== undefined)
-    requireFormat(state, schema.ttl === null ? formats.materializedViews : formats.sealedBuckets)
+  if (schema.materialized !== undefined) {
+    const isOverView = state.catalog.byId.get(schema.materialized.baseId)?.schema.materialized !== undefined
+    const isPlain = schema.ttl === null && !isOverView
+    requireFormat(state, isPlain ? formats.materializedViews : formats.sealedBuckets)
+  }
   if (schema.dedupSkips === true) requireFormat(state, formats.dedupSkip)
   const firstLsn = state.wal.headLsn
   const endLsn = logChange(state, { kind: 'schema', schema: whole })

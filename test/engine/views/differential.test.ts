@@ -39,6 +39,10 @@ const queries = [
   "select ts, count() cnt, max(n) mx, count_distinct(s) cd from # where n > 100 sample by 1d align to calendar time zone 'Europe/Berlin'",
   "select ts, s, max(d) md, min(n) mn from # sample by 15m align to calendar with offset '00:05'",
   "select ts, sym, max(d) md, count() c from # sample by 2h align to calendar time zone 'Europe/Berlin'",
+  // Views over views: hours, parts of days, days and weeks.
+  'select ts, sym, min(lo) lo, max(hi) hi, sum(sn) sn, sum(cnt) cnt from #v0 sample by 6h',
+  "select ts, max(hi) hi, sum(cnt) cnt from #v0 sample by 1d align to calendar time zone 'Europe/Berlin'",
+  "select ts, max(hi) hi, sum(cnt) cnt from #v5 sample by 1w align to calendar time zone 'Europe/Berlin'",
 ]
 const strategies = ['', 'refresh manual', 'refresh manual deferred', 'refresh immediate period (sample by interval)']
 
