@@ -1,5 +1,6 @@
-// CRC-32 as zlib computes it, the checksum of all of our file formats. A call has a fixed cost, so one call over
-// joined bytes is cheaper than one per chunk. Views of shared memory are accepted.
+// CRC-32 as zlib computes it, the checksum of all of our file formats, and the CRC of joined bytes from the CRCs of their
+// pieces. A call has a fixed cost, so one call over joined bytes is cheaper than one per chunk. Views of shared memory are
+// accepted.
 
 import { crc32 as zlibCrc32 } from 'node:zlib'
 

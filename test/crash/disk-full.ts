@@ -1,7 +1,8 @@
 // `node dist/test/crash/disk-full.js [--directory d] [--mib n] [--seconds n] [--floor size]`: fills the disk under a
-// server that receives rows by every protocol, then frees it. Without --directory it mounts a tmpfs of --mib MiB, which
-// requires root; a directory must be on a file system of about that size. --floor is the free space below which the
-// server rejects writes (`disk.free.bytes.min`); with 0 it only notices a full disk by failing writes.
+// server that receives rows by line protocol (HTTP and TCP), INSERT (HTTP and PostgreSQL protocol) and CSV import, then
+// frees it. QWP and COPY are not covered. Without --directory it mounts a tmpfs of --mib MiB, which requires root; a
+// directory must be on a file system of about that size. --floor is the free space below which the server rejects
+// writes (`disk.free.bytes.min`); with 0 it only notices a full disk by failing writes.
 //
 // Method: clients write numbered batches over HTTP lines, TCP lines, INSERT, CSV import and the PostgreSQL protocol.
 // Another file fills the disk, first to the server's limit of free space, then to the last byte, and is removed.

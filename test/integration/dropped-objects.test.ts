@@ -1,7 +1,7 @@
 // Goal: a storage policy with DROP REMOTE removes partitions by their age. Objects in the object store that nothing
-// refers to any more are removed after the grace period: data files that were dropped, replaced or truncated, and files
-// of dropped Iceberg tables. All other objects stay. A server that runs on a copy of the root folder removes no objects,
-// since they belong to the original.
+// refers to any more, such as data files of dropped partitions and files of dropped Iceberg tables, are removed after the
+// grace period; all others stay. A server that runs on a copy of the root folder removes no objects, since they belong to
+// the original.
 
 import { cpSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'

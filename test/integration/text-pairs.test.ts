@@ -1,6 +1,6 @@
-// Goal: GROUP BY of two string columns with almost as many groups as rows does not exceed the memory, although each
-// column is dictionary-encoded. Method: a server with too little memory for a hash table of all pairs, a table on disk
-// with distinct pairs, and a query that counts the groups.
+// Goal: GROUP BY of two string columns of which every pair is distinct does not exceed the memory, although each column
+// is dictionary-encoded; and count(distinct ..) of SAMPLE BY equals the counts of a GROUP BY by time. Method: a server
+// with too little memory for a hash table of all pairs, and a table on disk of 2 million rows.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'

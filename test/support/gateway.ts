@@ -1,5 +1,5 @@
-// Starts gateways (the servers of HTTP, the PostgreSQL protocol and line protocol) on free ports, with the fake engine
-// (fake-engine.ts) in the place of the real one.
+// Starts the HTTP server, or that of line protocol over TCP, on a free port, with the fake engine (fake-engine.ts) unless
+// the test passes a real one. Also has helpers to connect and to wait for a condition.
 
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'

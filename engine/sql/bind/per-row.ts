@@ -1,6 +1,7 @@
-// Helpers for LATERAL and WINDOW JOIN, which evaluate a sub-query for each row of another relation. Instead of running
-// it once per row, they number the rows, run the sub-query once over all rows with the number as an additional grouping
-// or join key, and join the results back by number.
+// Helpers for LATERAL, WINDOW JOIN and correlated scalar sub-queries, which evaluate a sub-query for each row of another
+// relation. Instead of running it once per row, the binder numbers the rows, runs the sub-query once over all rows with
+// the number as an additional grouping or join key, and joins the results back by number. This file numbers the rows,
+// joins back, and splits expressions into aggregates and what is computed from them.
 
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'

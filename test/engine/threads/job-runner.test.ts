@@ -1,5 +1,5 @@
-// Goal: flushes on a query thread never wait for a job that waits for memory. Method: a query takes all memory of the
-// query budget; compactions wait for it while flushes continue; then the query releases it.
+// Goal: flushes on a query thread never wait for a job that waits for memory. Method: the test allocates all memory of the
+// query budget; compactions wait for it while flushes continue; then the test frees it.
 
 import { expect, test } from 'vitest'
 import { budgets } from '../../../engine/memory/budgets.js'

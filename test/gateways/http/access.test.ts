@@ -1,6 +1,7 @@
-// Goal: checks of an HTTP request before its handler runs: pages of other sites cannot change anything, CORS follows
-// the settings, missing credentials are rejected before the body is read, exceeded limits are reported with 503, and
-// every response has the security headers.
+// Goal: checks of an HTTP request before its handler runs. Pages of other sites cannot change anything, unknown Host names
+// are rejected, CORS follows the settings, missing credentials are rejected before the body is read, exceeded limits are
+// reported with 503, slow clients are closed, and every response has the security headers. Passwords are never logged, and
+// file names cannot inject headers.
 
 import { createHmac } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'

@@ -1,4 +1,5 @@
-// Vectorised casts of numbers, timestamps and IPv4 addresses to strings: a WebAssembly kernel formats a whole vector.
+// Vectorised casts of integers, timestamps, UUIDs and IPv4 addresses to strings: a WebAssembly kernel formats a whole
+// vector. Casts of other types, such as DOUBLE, are not vectorised here.
 
 import { encodeKindOf } from '../../../kernels/encode.js'
 import { type ColumnType, isSpan } from '../../../types/column-types.js'

@@ -1,6 +1,8 @@
-// SQL functions that modify or combine JSON: PostgreSQL's jsonb_set(), jsonb_insert(), `||`, `-`, jsonb_pretty() and
-// the like. Results are formatted as jsonb: a blank after `:` and `,`, members sorted by the length of their names. The
-// result for a string that is not JSON is NULL.
+// SQL functions that modify or combine JSON (PostgreSQL's jsonb_set(), jsonb_insert(), `||`, `-`, json_strip_nulls(),
+// jsonb_pretty() and the like), or build it from lists (json_object(), array_to_json()). Functions named jsonb_.. format
+// their results as jsonb: a blank after `:` and `,`, members sorted by the length of their names; jsonb_pretty() breaks
+// lines instead. Those named json_.. keep the order of members. For a string that is not JSON, the functions that modify
+// JSON return NULL.
 
 import { SqlError } from '../../../base/errors.js'
 import { type DataType, dataType, textKinds } from '../../../types/column-types.js'

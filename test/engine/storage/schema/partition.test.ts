@@ -1,4 +1,5 @@
-// Goal: names and bounds of partitions agree with the calendar of JavaScript's Date for every unit, also before 1970.
+// Goal: for every unit, also before 1970, names of partitions agree with JavaScript's Date (weeks: with examples of
+// ISO 8601), and bounds agree with the names.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
