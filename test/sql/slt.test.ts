@@ -3,10 +3,11 @@
 // whether its rows are in memtables, in Parquet files, or in both.
 //
 // Environment variables: SLT_COMPLETE=1 writes the results of the first client into the files as expectations, so that
-// reviewers read the diff. SLT_FILE=name runs only files of that name. By default, as in `npm test`, the engine with
-// kernels runs all files with rows in memtables and in both; /exec and the PostgreSQL protocol run half of the files
-// each. SLT_MODES=all runs every client, and the engine's with rows in each of the three places; SLT_MODES=memory one
-// client and one place.
+// reviewers read the diff. SLT_FILE=name runs only files of that name, with all of these clients: the engine with
+// kernels, and rows in memtables and in both places; /exec; the PostgreSQL protocol. By default, as in `npm test`, the
+// engine runs all files, in turn with rows in memtables and in both places, and the others run a quarter of the files
+// each. SLT_MODES=all, as in .ci/run, runs all files with every client, and the engine's with rows in each of the three
+// places; SLT_MODES=memory one client and one place.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,7 +15,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { repositoryRoot } from '../support/source-tree.js'
 import { engineClient, type SltClient, serverClient } from './clients.js'
 import { pgClient } from './pg-client.js'
-import { difference, modes, parseSlt, printSlt, type SltAnswer, type SltRecord } from './slt-file.js'
+import { difference, type Mode, modes, parseSlt, printSlt, type SltAnswer, type SltRecord } from './slt-file.js'
 import { run, withFixtures } from './slt-run.js'
 
 const folder = join(repositoryRoot, 'test/sql')
@@ -25,8 +26,10 @@ const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .sort()
 
 const wantedModes = process.env['SLT_MODES'] ?? ''
+/** Each file is run by some clients only. */
+const isShare = wantedModes === '' && wantedFile === ''
 const clients: SltClient[] = []
-/** Each has half of the files, unless all are wanted. */
+/** Each has a quarter of the files, unless all are wanted. */
 const servers: SltClient[] = []
 
 beforeAll(async () => {
@@ -46,21 +49,28 @@ for (const [index, file] of files.entries()) {
     if (complete) return rewrite(path)
     const records = withFixtures(parseSlt(readFileSync(path, 'utf8')))
     const failures = new Map<SltRecord, string>()
-    // Each door has a database of its own, and mostly waits.
-    const half = servers[index % servers.length]
-    const requested = new Set(half === undefined ? clients : [...clients, half])
-    await Promise.all([...requested].map((client) => allModes(client, records, failures)))
+    // Each client has a database of its own, and mostly waits.
+    const server = servers[index % (2 * servers.length)]
+    const requested = new Set(isShare ? clients : [...clients, ...servers])
+    if (isShare && server !== undefined) requested.add(server)
+    await Promise.all([...requested].map((client) => allModes(client, modesOf(client, index), records, failures)))
     const found = records.flatMap((record) => finding(file, record, failures.get(record)))
     expect(found.length, `\n${found.join('\n\n')}\n`).toBe(0)
   })
 }
 
+function modesOf(client: SltClient, index: number): readonly Mode[] {
+  const all = client.modes ?? modes
+  return isShare ? [all[(index >> 1) % all.length] as Mode] : all
+}
+
 async function allModes(
   client: SltClient,
+  places: readonly Mode[],
   records: readonly SltRecord[],
   failures: Map<SltRecord, string>,
 ): Promise<void> {
-  for (const mode of client.modes ?? modes) {
+  for (const mode of places) {
     await run(client, mode, records, (record, answer) => {
       const text = difference(record, answer)
       if (text !== null && !failures.has(record)) failures.set(record, `[${client.name}, rows ${mode}]\n${text}`)
