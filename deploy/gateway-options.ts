@@ -5,7 +5,16 @@ import { resolve } from 'node:path'
 import type { HttpOptions } from '../gateways/http/context.js'
 import type { LineTcpOptions } from '../gateways/ilp-tcp/server.js'
 import type { PgOptions } from '../gateways/pgwire/server.js'
-import { exposures, isLoopback, isReadOnly, lineAuthCause, lineClosedBy, sideEffects } from './settings/security.js'
+import type { QwpUdpOptions } from '../gateways/qwp-udp/server.js'
+import {
+  datagramsClosedBy,
+  exposures,
+  isLoopback,
+  isReadOnly,
+  lineAuthCause,
+  lineClosedBy,
+  sideEffects,
+} from './settings/security.js'
 import type { Settings } from './settings/settings.js'
 
 export function httpOptions(settings: Settings, version: string, root: string): HttpOptions {
@@ -60,6 +69,20 @@ export function lineTcpOptions(settings: Settings): LineTcpOptions {
     badLine: settings['line.tcp.bad.line'],
     authRequired: lineAuthCause(settings) !== null,
     closed: lineClosedBy(settings) === null ? null : `rows are not accepted [setting=${lineClosedBy(settings)}]`,
+  }
+}
+
+export function qwpUdpOptions(settings: Settings): QwpUdpOptions {
+  const closedBy = datagramsClosedBy(settings)
+  return {
+    group: settings['qwp.udp.unicast'] ? null : settings['qwp.udp.join'],
+    receiveBufferBytes: settings['qwp.udp.receive.buffer.size'],
+    datagramBytesMax: settings['qwp.udp.msg.buffer.size'],
+    waitingMax: settings['qwp.udp.msg.count'],
+    waitingBytesMax: settings['qwp.groups.bytes.max'],
+    uncommittedMax: settings['qwp.udp.max.uncommitted.datagrams'],
+    commitMs: settings['qwp.udp.commit.interval'],
+    closed: closedBy === null ? null : `rows are not accepted [setting=${closedBy}]`,
   }
 }
 

@@ -23,11 +23,12 @@ import { docsPages } from '../gateways/docs/server.js'
 import { openHttpGateway } from '../gateways/http/server.js'
 import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
 import { openPgGateway } from '../gateways/pgwire/server.js'
+import { openQwpUdpGateway } from '../gateways/qwp-udp/server.js'
 import { copyRelations, fileCopier, IcebergTables, RemoteFiles, recoverImports } from '../pipeline/ingest.js'
 import { resumeCounters } from './counters.js'
 import { copyDirectories, engineOptions } from './engine-options.js'
 import { runFirstStatements } from './first-statements.js'
-import { httpOptions, lineTcpOptions, pgOptions } from './gateway-options.js'
+import { httpOptions, lineTcpOptions, pgOptions, qwpUdpOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
 import { openObjectStore, remoteFileOptions, type ServerStore } from './object-store.js'
 import { bindPorts, type Listener, type Port } from './root/ports.js'
@@ -99,6 +100,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   await runFirstStatements(opening.engine)
   if (ports.http !== null) await openHttp(opening, ports.http)
   if (ports.line !== null) await openLines(opening, ports.line)
+  const datagrams = settings['qwp.udp.enabled'] ? [await openDatagrams(opening)] : []
   if (ports.pg !== null) await openPostgres(opening, ports.pg)
   opened = opening
   const telling = setInterval(reportHealth, healthMs).unref()
@@ -107,7 +109,7 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   reportHealth()
   return {
     engine: opening.engine,
-    listeners: ports.listeners,
+    listeners: [...ports.listeners, ...datagrams],
     unhandledError: () => {
       counters.unhandledErrors++
     },
@@ -200,6 +202,15 @@ async function openLines(opening: Opening, { port, tls }: Port): Promise<void> {
   const line = await openLineTcpGateway(port, options, { ...opening, keys, tls })
   live.onChange(({ values }) => line.reconfigure(lineTcpOptions(values)))
   closers.push(() => line.close())
+}
+
+async function openDatagrams(opening: Opening): Promise<Listener> {
+  const { live, closers } = opening
+  const settings = live.current.values
+  const receiver = await openQwpUdpGateway(settings['qwp.udp.bind.to'], qwpUdpOptions(settings), opening)
+  live.onChange(({ values }) => receiver.reconfigure(qwpUdpOptions(values)))
+  closers.push(() => receiver.close())
+  return { name: 'QWP over UDP', address: receiver.address, secure: false }
 }
 
 async function openPostgres(opening: Opening, { port, tls }: Port): Promise<void> {

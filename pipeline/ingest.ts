@@ -30,6 +30,7 @@ export { dropTable, finishStaging, recoverImports, run as runStatement, stagingN
 export { BodyTooLarge } from './line-body.js'
 export { refusalOf } from './line-sink.js'
 export { readMultipart } from './multipart.js'
+export { QwpDatagrams } from './qwp-datagrams.js'
 export { HoldExpired } from './qwp-sink.js'
 export { RemoteFiles, type RemoteFilesOptions } from './remote-files.js'
 

@@ -12,7 +12,7 @@ import { bindPgPort } from '../../gateways/pgwire/server.js'
 import { type TlsPrefix, tlsKeys } from '../settings/security.js'
 import type { Settings } from '../settings/settings.js'
 
-type ListenerName = 'http' | 'health' | 'line protocol' | 'postgres'
+type ListenerName = 'http' | 'health' | 'line protocol' | 'postgres' | 'QWP over UDP'
 
 export interface Listener {
   readonly name: ListenerName

@@ -61,6 +61,12 @@ export function lineClosedBy(settings: Settings): string | null {
   return isAuto && othersAre ? 'http.security.readonly and pg.security.readonly' : null
 }
 
+/** The settings that disable writes by datagrams of QWP; null: none. */
+export function datagramsClosedBy(settings: Settings): string | null {
+  if (settings['security.readonly']) return 'security.readonly'
+  return settings['http.security.readonly'] ? 'http.security.readonly' : null
+}
+
 /** Whether a protocol is read-only. */
 export function isReadOnly(settings: Settings, protocol: 'http' | 'pg'): boolean {
   return settings['security.readonly'] || settings[`${protocol}.security.readonly`]
@@ -112,6 +118,12 @@ export function exposures(settings: Settings): string[] {
   }
   if (isOpen('line.tcp') && lineAuthCause(settings) === null && lineClosedBy(settings) === null) {
     found.push('line protocol over TCP: anybody who reaches the port can write: set line.tcp.auth.required')
+  }
+  const receives = settings['qwp.udp.enabled'] && !isLoopback(settings['qwp.udp.bind.to'].host)
+  if (receives && datagramsClosedBy(settings) === null) {
+    found.push(
+      'QWP over UDP: anybody who reaches the port can write: set qwp.udp.bind.to to an address of this machine',
+    )
   }
   return found
 }

@@ -58,6 +58,8 @@ export class QwpDecoder implements RowDecoder {
   private readonly connections = new Map<number, WireConnection>()
   private readonly targets = new Map<WriterTable, QwpTarget>()
   private used = new Set<QwpTarget>()
+  /** Those that the last message has rows for. */
+  private readonly fresh = new Set<QwpTarget>()
   private request: RowRequest | undefined
   private connection: WireConnection
   private messages = 0
@@ -128,7 +130,8 @@ export class QwpDecoder implements RowDecoder {
   }
 
   own(): void {
-    for (const target of this.used) target.own()
+    for (const target of this.fresh) target.own()
+    this.fresh.clear()
   }
 
   release(): void {
@@ -137,6 +140,7 @@ export class QwpDecoder implements RowDecoder {
       else target.reset()
     }
     this.used = new Set()
+    this.fresh.clear()
     if (this.options.allocator.used(budgets.ingest) < this.trimBytes) return
     for (const target of this.targets.values()) target.free()
     this.targets.clear()
@@ -160,6 +164,7 @@ export class QwpDecoder implements RowDecoder {
     target.free()
     this.targets.delete(target.table)
     this.used.delete(target)
+    this.fresh.delete(target)
   }
 
   private reader(address: number, bytes: number): WireReader {
@@ -227,6 +232,7 @@ export class QwpDecoder implements RowDecoder {
     chunk.rows = rows
     this.storeTimes(decoding, plan, nowMicros, bad)
     if (bad.size > 0) this.dropBad(block, plan.table, chunk, bad)
+    target.join()
   }
 
   private storeTimes(
@@ -271,6 +277,7 @@ export class QwpDecoder implements RowDecoder {
       this.targets.set(table, target)
     }
     this.used.add(target)
+    this.fresh.add(target)
     return target
   }
 }

@@ -195,6 +195,15 @@ export function deferral(message: Uint8Array): 'none' | 'symbols' | 'rows' {
   return message[6] === 0 && message[7] === 0 ? 'symbols' : 'rows'
 }
 
+/** Whether the bytes begin like a message that refers to no other one, and are as many as it says. */
+export function isLoneMessage(message: Uint8Array): boolean {
+  if (message.length < messageHeaderBytes) return false
+  const view = new DataView(message.buffer, message.byteOffset, message.length)
+  if (view.getUint32(0, true) !== magic || view.getUint8(4) !== messageVersion) return false
+  const otherFlags = ~(messageFlags.gorilla | messageFlags.defer)
+  return (view.getUint8(5) & otherFlags) === 0 && view.getUint32(8, true) === message.length - messageHeaderBytes
+}
+
 export function readHeader(reader: WireReader): MessageHeader {
   const { view } = reader
   const at = reader.take(messageHeaderBytes)
@@ -225,6 +234,7 @@ export function readTable(reader: WireReader, flags: number, { rowsMax }: TableL
   }
   const count = reader.varint()
   if (count > tableColumnsMax) throw reader.error(`too many columns [columns=${count}, limit=${tableColumnsMax}]`)
+  if (count === 0 && rows > 0) throw reader.error(`rows have no columns [table=${name}, rows=${rows}]`)
   const columns: WireColumn[] = []
   const names = new Set<string>()
   for (let index = 0; index < count; index++) {

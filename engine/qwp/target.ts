@@ -1,5 +1,6 @@
 // The uncommitted rows of one table in the current request of QWP (columnar protocol over WebSocket): one chunk of
-// columns in shared memory for each table block of the message.
+// columns in shared memory for each table block of the message. The rows of short blocks are moved together, since a group
+// may have thousands of them.
 //
 // It owns the chunks and the memory of strings, and reuses both for the next request until memory is short.
 
@@ -15,6 +16,7 @@ import {
   ownStrings,
   type RowChunk,
   resetChunk,
+  settleColumn,
 } from '../storage/writer/writer-batch.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
 
@@ -24,6 +26,8 @@ const capacityStep = 4096
 const spareChunksMax = 4
 /** A spare chunk is taken for at least this share of its rows. */
 const spareUse = 1 / 4
+/** Blocks of so many rows are moved together. */
+const joinedRowsMax = 1024
 
 export class QwpTarget {
   readonly table: WriterTable
@@ -32,6 +36,8 @@ export class QwpTarget {
   private readonly memory: SharedMemory
   private readonly allocator: Allocator
   private spare: RowChunk[] = []
+  /** Chunks whose strings are copied, apart from rows that were moved to the last of them. */
+  private owned = 0
   private epoch: number
 
   constructor(memory: SharedMemory, allocator: Allocator, table: WriterTable) {
@@ -49,9 +55,12 @@ export class QwpTarget {
   /** A chunk with room for so many rows. */
   addChunk(rows: number): RowChunk {
     if (this.epoch !== this.table.shapeEpoch) this.forgetColumns()
-    const at = this.spare.findIndex(({ capacity }) => capacity >= rows && rows >= capacity * spareUse)
+    // Another block may get its rows.
+    const isJoined = this.chunks.length > 0 && rows <= joinedRowsMax
+    const used = isJoined ? 0 : spareUse
+    const at = this.spare.findIndex(({ capacity }) => capacity >= rows && rows >= capacity * used)
     const [known] = at < 0 ? [] : this.spare.splice(at, 1)
-    const chunk = known ?? newChunk(capacityFor(rows))
+    const chunk = known ?? newChunk(capacityFor(isJoined ? joinedRowsMax : rows))
     assert(chunk.rows === 0, 'R4: rows of an earlier request are gone')
     this.chunks.push(chunk)
     return chunk
@@ -62,6 +71,18 @@ export class QwpTarget {
     return chunkColumn(this.allocator, chunk, id, this.table.columnById(id).type)
   }
 
+  /** Moves the rows of the last chunk to the one before, if they fit there. The chunk is complete. Throws ResourceError. */
+  join(): void {
+    const [into, last] = this.chunks.slice(-2)
+    if (into === undefined || last === undefined || last.rows > joinedRowsMax) return
+    if (into.rows + last.rows > into.capacity) return
+    assert(last.ownedRows === 0, 'R4: rows are moved before their strings are copied')
+    if (last.rows > 0) moveRows(this.memory, this.allocator, last, into)
+    this.chunks.pop()
+    resetChunk(last)
+    this.spare.push(last)
+  }
+
   /** Memory until the request ends, aligned to 8 bytes. Throws ResourceError. */
   scratch(bytes: number): number {
     return this.heap.reserve(bytes)
@@ -69,11 +90,17 @@ export class QwpTarget {
 
   /** Copies what rows refer to out of the ingest ring. */
   own(): void {
-    for (const chunk of this.chunks) ownStrings(this.memory, this.heap, chunk)
+    const from = Math.max(0, this.owned - 1)
+    for (let index = from; index < this.chunks.length; index++) {
+      const chunk = this.chunks[index]
+      if (chunk !== undefined) ownStrings(this.memory, this.heap, chunk)
+    }
+    this.owned = this.chunks.length
   }
 
   /** Empties the batch; some chunks are kept for the next request. */
   reset(): void {
+    this.owned = 0
     this.spare.push(...this.chunks.splice(0))
     for (const chunk of this.spare.splice(0, this.spare.length - spareChunksMax)) freeChunk(this.allocator, chunk)
     for (const chunk of this.spare) resetChunk(chunk)
@@ -91,6 +118,22 @@ export class QwpTarget {
     for (const chunk of this.spare.splice(0)) freeChunk(this.allocator, chunk)
     this.epoch = this.table.shapeEpoch
   }
+}
+
+function moveRows(memory: SharedMemory, allocator: Allocator, from: RowChunk, to: RowChunk): void {
+  for (const { id, type, width, address, filled } of from.columns.values()) {
+    if (filled === 0) continue
+    assert(filled === from.rows, 'R1: every column of a chunk has a value for each row')
+    const column = chunkColumn(allocator, to, id, type)
+    settleColumn(memory, column, to.rows)
+    memory.copy(column.address + to.rows * width, address, address + from.rows * width)
+    column.filled = to.rows + from.rows
+  }
+  to.sorted = to.sorted && from.sorted && from.minTs >= to.lastTs
+  to.lastTs = from.lastTs
+  if (from.minTs < to.minTs) to.minTs = from.minTs
+  if (from.maxTs > to.maxTs) to.maxTs = from.maxTs
+  to.rows += from.rows
 }
 
 function capacityFor(rows: number): number {

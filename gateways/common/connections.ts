@@ -5,8 +5,8 @@
 
 import type { Clock } from '../../engine/base/clock.js'
 
-export type Protocol = 'http' | 'pg' | 'ilp'
-export const protocols: readonly Protocol[] = ['http', 'pg', 'ilp']
+export type Protocol = 'http' | 'pg' | 'ilp' | 'udp'
+export const protocols: readonly Protocol[] = ['http', 'pg', 'ilp', 'udp']
 
 /** One connection; its gateway updates the counters. */
 export interface Connection {
@@ -59,6 +59,7 @@ export class ConnectionRegistry {
     http: { opened: 0, closed: 0, rejected: 0 },
     pg: { opened: 0, closed: 0, rejected: 0 },
     ilp: { opened: 0, closed: 0, rejected: 0 },
+    udp: { opened: 0, closed: 0, rejected: 0 },
   }
   readonly #clock: Clock
   readonly #logEntriesMax: number

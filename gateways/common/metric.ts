@@ -70,6 +70,19 @@ export class Durations {
   }
 }
 
+/** Datagrams of QWP by what became of them. */
+interface DatagramCounts {
+  stored: number
+  /** They are no messages. */
+  malformed: number
+  /** The engine cannot store them. */
+  rejected: number
+  /** They came too fast. */
+  dropped: number
+  /** The server is read-only. */
+  refused: number
+}
+
 /** Counters that all gateways share. */
 export interface GatewayCounters {
   /** Statements by type. */
@@ -82,7 +95,7 @@ export interface GatewayCounters {
   rowsRejected: number
   unhandledErrors: number
   /** Messages of QWP: stored, rejected, and batches of results with their bytes as sent. */
-  readonly qwp: { accepted: number; rejected: number; batches: number; batchBytes: number }
+  readonly qwp: { accepted: number; rejected: number; batches: number; batchBytes: number; udp: DatagramCounts }
   /** HTTP responses by status class. */
   readonly responses: Record<'2xx' | '3xx' | '4xx' | '5xx', number>
   /** HTTP request durations by endpoint. */
@@ -106,7 +119,10 @@ export function gatewayCounters(unhandled: () => void = () => {}): GatewayCounte
       unhandledErrors = count
       unhandled()
     },
-    qwp: { accepted: 0, rejected: 0, batches: 0, batchBytes: 0 },
+    qwp: {
+      ...{ accepted: 0, rejected: 0, batches: 0, batchBytes: 0 },
+      udp: { stored: 0, malformed: 0, rejected: 0, dropped: 0, refused: 0 },
+    },
     responses: { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0 },
     durations: new Durations(),
   }

@@ -109,6 +109,12 @@ function qwpMetrics({ qwp }: GatewayCounters): Metric[] {
       ],
     },
     {
+      name: 'svc_qwp_datagrams_total',
+      type: 'counter',
+      description: 'QWP datagrams, by what became of them.',
+      read: () => Object.entries(qwp.udp).map(([outcome, value]) => ({ labels: { outcome }, value })),
+    },
+    {
       name: 'svc_qwp_batches_total',
       type: 'counter',
       description: 'Result batches sent by QWP.',

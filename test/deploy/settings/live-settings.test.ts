@@ -20,7 +20,7 @@ function otherValue(row: SettingRow): string | null {
     duration: ['5s', '123ms', '2h'],
     address: ['127.0.0.1:12345'],
     choice: row.choices ?? [],
-    text: ['/other', 'other_', 'other', '/tmp/other'],
+    text: ['/other', 'other_', 'other', '/tmp/other', '239.0.0.1'],
     secret: ['other'],
     words: ['other'],
     list: [...(row.choices ?? []), 'other', 'https://a.example'],

@@ -28,6 +28,9 @@ test.each([
   ['users by SQL alone', [...closed.slice(2), 'http.auth.required=true'], []],
   ['the default password of the reader', [...closed, 'pg.readonly.user.enabled=true'], ['PostgreSQL']],
   ['a file of keys', [...closed.slice(0, 3), 'line.tcp.auth.db.path=keys.txt'], []],
+  ['datagrams', [...closed, 'qwp.udp.enabled=true'], ['QWP over UDP']],
+  ['datagrams of this machine', [...closed, 'qwp.udp.enabled=true', 'qwp.udp.bind.to=127.0.0.1:0'], []],
+  ['datagrams that are dropped', [...closed, 'qwp.udp.enabled=true', 'http.security.readonly=true'], []],
   ['nothing is served', ['http.enabled=false', 'pg.enabled=false', 'line.tcp.enabled=false'], []],
 ])('%s', (_name, assignments, wanted) => {
   const exposed = exposures(settings(...assignments))

@@ -307,6 +307,30 @@ describe('requests', () => {
     expect(writer.rows('t').map(({ s }) => String(s)[0])).toEqual(['a', 'b', 'c'])
   })
 
+  test('short messages of a group are the rows of a long one, with other columns in each', () => {
+    const writer = host()
+    const expected: Record<string, unknown>[] = []
+    const messages = Array.from({ length: 3000 }, (_, index) => {
+      const rows = index % 17 === 0 ? 300 : 1 + (index % 3)
+      // The times neither ascend nor descend.
+      const values = Array.from({ length: rows }, (_, row) => BigInt(1 + ((index * 7919 + row) % 100_003)) * second)
+      const texts = values.map((_, row) => (row % 2 === 0 ? `${index}-${row}` : null))
+      const columns: ColumnSpec[] = [{ name: '', type: 'TIMESTAMP', values }]
+      if (index % 2 === 0) columns.push({ name: 's', type: 'VARCHAR', values: texts })
+      if (index % 5 === 0) columns.push({ name: 'k', type: 'SYMBOL', values: values.map(() => `k${index % 7}`) })
+      values.forEach((timestamp, row) =>
+        expected.push({
+          ...(index % 2 === 0 && row % 2 === 0 ? { s: texts[row] } : {}),
+          ...(index % 5 === 0 ? { k: `k${index % 7}` } : {}),
+          timestamp,
+        }),
+      )
+      return qwpMessage([{ name: 't', columns }])
+    })
+    expect(writer.qwp(messages)).toMatchObject({ rows: expected.length, error: null })
+    expect(writer.rows('t')).toEqual(expected)
+  })
+
   test('a group has a limit of rows', () => {
     const writer = host({ settings: { uncommittedRowsMax: 10 } })
     const message = qwpMessage([longs('a', 1n, 2n, 3n, 4n)])
