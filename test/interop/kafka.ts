@@ -1,7 +1,8 @@
 // `node dist/test/interop/kafka.js [--kafka 4.3.1] [--port n]`: tests all features of the Kafka connector, but no
-// large volumes, with a real broker with TLS and SCRAM: a broker that starts late, every compression, keys, Avro with
-// a registry, line protocol, CSV, topics by pattern, dead letters, pause and resume, and offsets of the consumer group
-// that another client has set wrongly, which the connector must ignore.
+// large volumes, with a real broker with TLS and SCRAM: a broker that starts late, every compression, keys, Avro, JSON
+// Schema and Protobuf with a registry, columns of whole numbers that become DOUBLE, line protocol, CSV, topics by pattern,
+// dead letters, pause and resume, and offsets of the consumer group that another client has set wrongly, which the
+// connector must ignore.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -13,6 +14,7 @@ import avsc from 'avsc'
 import kafkajs, { type Kafka as KafkaClient } from 'kafkajs'
 // Brings the codecs along.
 import '../../connectors/kafka/kafkajs-client.js'
+import { varint } from '../../engine/engine.js'
 import { canRunKafka, KafkaBroker } from '../support/kafka-broker.js'
 import { createTopic, kafkaClient } from '../support/kafka-load.js'
 import { TestServer } from '../support/server.js'
@@ -74,13 +76,51 @@ const reading = {
   ],
 }
 
-/** A schema registry with one schema, which refers to another. */
+const typedReading = {
+  type: 'object',
+  properties: {
+    id: { type: 'integer' },
+    value: { type: 'number' },
+    note: { type: 'string' },
+    at: { type: 'string', format: 'date-time' },
+    where: { $ref: 'place.json' },
+  },
+}
+const place = { type: 'object', properties: { hall: { type: 'string' }, row: { type: 'integer' } } }
+
+const protoReading = `syntax = "proto3";
+package plant;
+import "google/protobuf/timestamp.proto";
+import "place.proto";
+message First { int32 unused = 1; }
+message Reading {
+  int64 id = 1;
+  double value = 2;
+  optional string note = 3;
+  google.protobuf.Timestamp at = 4;
+  common.Place where = 5;
+}`
+const protoPlace = `syntax = "proto3";
+package plant.common;
+message Place { string hall = 1; int32 row = 2; }`
+
+/** A schema registry with a schema of each format, which refers to another. */
 async function startRegistry(): Promise<{ url: string; stop: () => void }> {
   const server = createServer((request, response) => {
     const references = [{ name: 'plant.Location', subject: 'location', version: 1 }]
     const answers: Readonly<Record<string, object>> = {
       '/schemas/ids/7': { schema: JSON.stringify(reading), references },
       '/subjects/location/versions/1': { schema: JSON.stringify(location) },
+      '/schemas/ids/8': {
+        ...{ schema: JSON.stringify(typedReading), schemaType: 'JSON' },
+        references: [{ name: 'place.json', subject: 'json-place', version: 1 }],
+      },
+      '/subjects/json-place/versions/1': { schema: JSON.stringify(place), schemaType: 'JSON' },
+      '/schemas/ids/9': {
+        ...{ schema: protoReading, schemaType: 'PROTOBUF' },
+        references: [{ name: 'place.proto', subject: 'proto-place', version: 1 }],
+      },
+      '/subjects/proto-place/versions/1': { schema: protoPlace, schemaType: 'PROTOBUF' },
     }
     const authorized = request.headers.authorization === `Basic ${Buffer.from('me:secret').toString('base64')}`
     const answer = authorized ? answers[request.url ?? ''] : undefined
@@ -100,6 +140,29 @@ function avroRecord(id: number): Buffer {
     ...{ where: { hall: 'north', row: id }, samples: [1, 2.5], price: Buffer.from([0x04, 0xd2]) },
   }
   return Buffer.concat([Buffer.from([0, 0, 0, 0, 7]), type.toBuffer(value)])
+}
+
+function typedRecord(id: number): Buffer {
+  const at = new Date(1_700_000_000_000 + id).toISOString()
+  const note = id % 2 === 0 ? {} : { note: `note ${id}` }
+  const value = { id, value: 5, ...note, at, where: { hall: 'north', row: id } }
+  return Buffer.concat([Buffer.from([0, 0, 0, 0, 8]), Buffer.from(JSON.stringify(value))])
+}
+
+/** The second message of the schema, field by field. */
+function protoRecord(id: number): Buffer {
+  const text = (field: number, bytes: Uint8Array): Buffer =>
+    Buffer.concat([Buffer.of(field * 8 + 2, bytes.length), bytes])
+  const value = Buffer.alloc(9)
+  value.writeUInt8(2 * 8 + 1, 0)
+  value.writeDoubleLE(5, 1)
+  return Buffer.concat([
+    Buffer.from([0, 0, 0, 0, 9, 2, 2]),
+    Buffer.concat([Buffer.of(8), varint(id), value]),
+    id % 2 === 0 ? Buffer.alloc(0) : text(3, Buffer.from(`note ${id}`)),
+    text(4, Buffer.concat([Buffer.of(8), varint(1_700_000_000), Buffer.of(16), varint(id * 1_000_000)])),
+    text(5, Buffer.concat([text(1, Buffer.from('north')), Buffer.of(16, id)])),
+  ])
 }
 
 function settings(broker: KafkaBroker, registry: string): string[] {
@@ -129,6 +192,21 @@ function settings(broker: KafkaBroker, registry: string): string[] {
       'value.converter.basic.auth.user.info': 'me:secret',
       'timestamp.field.name': 'at',
     },
+    typed: {
+      topics: 'typed',
+      'value.converter': 'io.confluent.connect.json.JsonSchemaConverter',
+      'value.converter.schema.registry.url': registry,
+      'value.converter.basic.auth.user.info': 'me:secret',
+      'timestamp.field.name': 'at',
+    },
+    proto: {
+      topics: 'proto',
+      'value.converter': 'io.confluent.connect.protobuf.ProtobufConverter',
+      'value.converter.schema.registry.url': registry,
+      'value.converter.basic.auth.user.info': 'me:secret',
+      'timestamp.field.name': 'at',
+    },
+    wide: { topics: 'wide', 'widen.numbers': 'true' },
     lines: { topics: 'lines', 'value.converter': 'line' },
     csv: {
       topics: 'csv',
@@ -213,6 +291,14 @@ async function formats(client: KafkaClient, server: TestServer): Promise<void> {
   )
   const avro = 'select count(), sum(id), sum(value), count(note), max(where_row), min(price), max(timestamp) from avro'
   await server.untilRows(avro, [[10, 45, 50, 5, 9, 12.34, '2023-11-14T22:13:20.009000Z']], 60_000)
+  for (const [topic, recordOf] of [['typed', typedRecord] as const, ['proto', protoRecord] as const]) {
+    const records = Array.from({ length: 10 }, (_, id) => recordOf(id))
+    await send(client, topic, records)
+    const sql = `select count(), sum(id), sum(value), count(note), max(where_row), max(timestamp) from ${topic}`
+    await server.untilRows(sql, [[10, 45, 50, 5, 9, '2023-11-14T22:13:20.009000Z']], 60_000)
+    const types = `select "type" from table_columns('${topic}') where "column" in ('id', 'value') order by "column"`
+    expectSame(await server.rows(types), [['LONG'], ['DOUBLE']])
+  }
   await send(client, 'lines', [
     'weather,city=Oslo t=3.5\nweather,city=Rome t=20.5 1700000000000000000\n',
     'weather t=1',
@@ -220,7 +306,17 @@ async function formats(client: KafkaClient, server: TestServer): Promise<void> {
   await server.untilRows('select count(), sum(t), count(city) from weather', [[3, 25, 2]])
   await send(client, 'csv', ['1700000000000,d1,5\n1700000001000,"d 2",6.5\n', '1700000002000,d1,'])
   await server.untilRows('select count(), sum(t), count_distinct(device) from csv', [[3, 11.5, 2]])
-  say('Avro with a registry, line protocol, CSV')
+  say('Avro, JSON Schema and Protobuf with a registry, line protocol, CSV')
+}
+
+async function widened(client: KafkaClient, server: TestServer): Promise<void> {
+  await send(client, 'wide', ['{"v":1}', '{"v":2}'])
+  await server.untilRows('select count(), sum(v) from wide', [[2, 3]], 60_000)
+  await send(client, 'wide', ['{"v":3}', '{"v":0.5}', '{"v":4}'])
+  await server.untilRows('select count(), sum(v) from wide', [[5, 10.5]], 60_000)
+  const types = `select "type" from table_columns('wide') where "column" = 'v'`
+  expectSame(await server.rows(types), [['DOUBLE']])
+  say('a column of whole numbers becomes DOUBLE')
 }
 
 async function pattern(client: KafkaClient, server: TestServer): Promise<void> {
@@ -265,12 +361,13 @@ async function run(): Promise<void> {
     const ca = [readFileSync(join(broker.folder, 'ca.pem'), 'utf8')]
     const sasl = { mechanism: 'scram-sha-512', username: user, password } as const
     const client = kafkaClient(broker.address, { ssl: { ca }, sasl })
-    for (const topic of ['avro', 'lines', 'csv', 'dead']) await createTopic(client, topic, 1)
+    for (const topic of ['avro', 'typed', 'proto', 'wide', 'lines', 'csv', 'dead']) await createTopic(client, topic, 1)
     await compressions(client, server)
-    await server.untilRows("select count() from sys.connectors where state = 'running'", [[4]], 90_000)
+    await server.untilRows("select count() from sys.connectors where state = 'running'", [[7]], 90_000)
     say('a broker that comes late, TLS and SCRAM')
     await deadLetters(client, server)
     await formats(client, server)
+    await widened(client, server)
     await pattern(client, server)
     await pauses(client, server)
   } finally {
