@@ -16,7 +16,7 @@
 //   first      first request of each kind in fresh processes   --rows n --repeats processes
 //   disk       bytes a row                  --rows n --peer questdb
 //   pg         PostgreSQL wire protocol      --rows n --runs n --repeats n --work name --peer questdb --peer postgresql
-//   qwp        rows in and out by QWP       --rows n
+//   qwp        rows in and out by QWP, beside lines, PG wire and Arrow   --rows n
 //   kafka      JSON records of a topic       --rows n --runs n --kafka version (needs Java and Maven)
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
 //   --peer folder                           runs the build of Penstock in that clone as well, to compare a change with

@@ -1,107 +1,152 @@
-// Benchmark of QWP (columnar protocol over WebSocket): rows in, as messages that were encoded before the clock starts,
-// and rows out, beside the same rows by line protocol over TCP and as an Arrow stream of /exp. Reports rows per second
-// and the server's processor time per row. The client counts bytes and does not decode them, so it is no bottleneck.
+// Benchmark of QWP (columnar protocol over WebSocket). Rows in: frames as the official clients send them, replayed by a
+// process of its own, beside the same rows by line protocol over TCP; rate until the rows can be queried, and processor
+// time of the server a row, until they are in parts. Then the time until a frame of 100 rows is acknowledged, beside that of
+// fdatasync. Rows out: beside binary rows of the PostgreSQL wire protocol and an Arrow stream of /exp; the clients count
+// bytes and do not decode them.
 
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { WebSocket } from 'ws'
-import { type ColumnSpec, queryRequest, qwpMessage } from '../support/qwp-messages.js'
+import { queryRequest } from '../support/qwp-messages.js'
 import type { Peer } from './peers.js'
-import { queryRows, usageOf } from './processes.js'
+import { signIn } from './pg-client.js'
+import { execution, preparation } from './pg-messages.js'
+import { queryRows, runModule, untilQuiet, usageOf } from './processes.js'
+import type { QwpSenderOptions, SenderReport } from './qwp-sender.js'
 
 const frameRows = 1000
 /** Frames that are sent before the first of them is acknowledged. */
 const framesInFlight = 64
-const firstMicros = 1_704_067_200_000_000
+const shortFrames = 300
+const shortFrameRows = 100
+const resultColumns = 10
+
+interface Cost {
+  readonly rowsPerSecond: number
+  readonly micros: number
+}
 
 export async function qwp(peer: Peer, rows: number, print: (line: string) => void): Promise<void> {
+  const frames = Math.max(1, Math.floor(rows / frameRows))
   for (const columns of [5, 20]) {
-    const frames = Math.max(1, Math.floor(rows / frameRows))
+    const lines = await rowsIn(peer, 'lines', columns, frames, print)
+    const wire = await rowsIn(peer, 'qwp', columns, frames, print)
+    const [micros, rate] = [wire.micros / lines.micros, wire.rowsPerSecond / lines.rowsPerSecond]
     print(
-      await measured(peer, `in, QWP, ${columns} columns`, frames * frameRows, () => sendFrames(peer, columns, frames)),
-    )
-    print(
-      await measured(peer, `in, lines, ${columns} columns`, frames * frameRows, () => sendLines(peer, columns, frames)),
+      `in, ${columns} columns: QWP takes ${micros.toFixed(2)} of the processor time of lines, at ${rate.toFixed(2)} of the rate`,
     )
   }
-  const table = 'q20'
-  const [[stored] = []] = await queryRows(peer.server.httpPort, `select count() from ${table}`)
-  const count = Number(stored)
-  print(await measured(peer, 'out, QWP', count, () => readBatches(peer, `select * from ${table}`)))
-  print(await measured(peer, 'out, /exp as Arrow', count, () => readArrow(peer, `select * from ${table}`)))
+  await acknowledgements(peer, print)
+  await rowsOut(peer, rows, print)
 }
 
-async function measured(peer: Peer, label: string, rows: number, work: () => Promise<void>): Promise<string> {
-  const before = usageOf(peer.server.pid)
-  const begunMs = performance.now()
-  await work()
-  const seconds = (performance.now() - begunMs) / 1000
-  const micros = ((usageOf(peer.server.pid).cpuSeconds - before.cpuSeconds) / rows) * 1e6
-  return `${label.padEnd(24)} ${Math.round(rows / seconds)} rows/s, ${micros.toFixed(2)} us of processor time a row`
-}
-
-function frameOf(columns: number, index: number): Uint8Array {
-  const row = (position: number): number => index * frameRows + position
-  const values = Array.from({ length: frameRows }, (_, position) => position)
-  const numbers: ColumnSpec[] = Array.from({ length: columns - 1 }, (_, column) => ({
-    ...{ name: `v${column}`, type: 'DOUBLE' as const },
-    values: values.map((position) => row(position) * 0.5 + column),
-  }))
-  const symbol: ColumnSpec = { name: 'k', type: 'SYMBOL', values: values.map((position) => `k${row(position) % 100}`) }
-  const times = values.map((position) => BigInt(firstMicros + row(position)))
-  return qwpMessage([
-    { name: `q${columns}`, columns: [symbol, ...numbers, { name: '', type: 'TIMESTAMP', values: times }] },
-  ])
-}
-
-async function sendFrames(peer: Peer, columns: number, count: number): Promise<void> {
-  const frames = Array.from({ length: count }, (_, index) => frameOf(columns, index))
-  const client = new WebSocket(`ws://127.0.0.1:${peer.server.httpPort}/write/v4`, { perMessageDeflate: false })
-  await once(client, 'open')
-  let sent = 0
-  let answered = 0
-  await new Promise<void>((resolve, reject) => {
-    const send = (): void => {
-      while (sent < count && sent - answered < framesInFlight) client.send(frames[sent++] as Uint8Array)
-    }
-    client.on('message', (data: Buffer) => {
-      if (data[0] !== 0) return reject(new Error(`a frame was refused [status=${data[0]}]`))
-      answered++
-      if (answered === count) resolve()
-      else send()
-    })
-    client.on('close', () => reject(new Error('the server closed the connection')))
-    send()
+async function rowsIn(
+  peer: Peer,
+  protocol: QwpSenderOptions['protocol'],
+  columns: number,
+  frames: number,
+  print: (line: string) => void,
+): Promise<Cost> {
+  const { pid, httpPort, linePort } = peer.server
+  const table = `${protocol}_${columns}`
+  const rows = frames * frameRows
+  const port = protocol === 'qwp' ? httpPort : linePort
+  const options: QwpSenderOptions = { protocol, port, table, columns, frames, frameRows, inFlight: framesInFlight }
+  let before = 0
+  let begunMs = 0
+  const text = await runModule('qwp-sender.js', options, () => {
+    before = usageOf(pid).cpuSeconds
+    begunMs = performance.now()
   })
-  client.removeAllListeners('close')
-  client.close()
+  const sender = JSON.parse(text) as SenderReport
+  await untilThere(httpPort, table, rows)
+  const seconds = protocol === 'qwp' ? sender.seconds : (performance.now() - begunMs) / 1000
+  await queryRows(httpPort, 'checkpoint')
+  await untilQuiet([peer.server], print)
+  const micros = ((usageOf(pid).cpuSeconds - before) / rows) * 1e6
+  const rowsPerSecond = rows / seconds
+  const cost = `${Math.round(rowsPerSecond)} rows/s, ${micros.toFixed(2)} us of processor time a row`
+  const sent = `${((sender.cpuSeconds / rows) * 1e6).toFixed(2)} us of the sender, ${(sender.bytes / rows).toFixed(0)} bytes`
+  print(`in, ${protocol.padEnd(5)}, ${columns} columns   ${cost} (${sent})`)
+  return { rowsPerSecond, micros }
 }
 
-async function sendLines(peer: Peer, columns: number, frames: number): Promise<void> {
-  const socket = connect(peer.server.linePort, '127.0.0.1')
-  await once(socket, 'connect')
-  for (let frame = 0; frame < frames; frame++) {
-    let lines = ''
-    for (let row = frame * frameRows; row < (frame + 1) * frameRows; row++) {
-      const fields = Array.from({ length: columns - 1 }, (_, column) => `v${column}=${row * 0.5 + column}`)
-      lines += `l${columns},k=k${row % 100} ${fields.join(',')} ${firstMicros + row}000\n`
-    }
-    if (!socket.write(lines)) await once(socket, 'drain')
-  }
-  socket.end()
-  const wanted = frames * frameRows
+async function untilThere(httpPort: number, table: string, wanted: number): Promise<void> {
   for (;;) {
-    const [[found] = []] = await queryRows(peer.server.httpPort, `select count() from l${columns}`).catch(() => [[0]])
+    const [[found] = []] = await queryRows(httpPort, `select count() from ${table}`).catch(() => [[0]])
     if (Number(found) >= wanted) return
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }
 
-async function readBatches(peer: Peer, sql: string): Promise<void> {
-  const client = new WebSocket(`ws://127.0.0.1:${peer.server.httpPort}/read/v1`, { perMessageDeflate: false })
+async function acknowledgements(peer: Peer, print: (line: string) => void): Promise<void> {
+  const options: QwpSenderOptions = {
+    ...{ protocol: 'qwp', port: peer.server.httpPort, table: 'short', columns: 5, inFlight: 1 },
+    ...{ frames: shortFrames, frameRows: shortFrameRows },
+  }
+  const { waitsMs } = JSON.parse(await runModule('qwp-sender.js', options, () => {})) as SenderReport
+  const syncs = syncTimes()
+  const at = (sorted: readonly number[], part: number): string =>
+    (sorted[Math.floor(sorted.length * part)] ?? 0).toFixed(2)
+  print(
+    `${shortFrameRows} rows acknowledged in ${at(waitsMs, 0.5)} ms (p99 ${at(waitsMs, 0.99)}); fdatasync ${at(syncs, 0.5)} ms (p99 ${at(syncs, 0.99)})`,
+  )
+}
+
+/** Milliseconds of appending a page to a file and syncing it, sorted. */
+function syncTimes(): number[] {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-sync-'))
+  const file = openSync(join(folder, 'file'), 'w')
+  const page = Buffer.alloc(4096, 1)
+  const times = Array.from({ length: shortFrames }, () => {
+    const begunMs = performance.now()
+    writeSync(file, page)
+    fdatasyncSync(file)
+    return performance.now() - begunMs
+  })
+  closeSync(file)
+  rmSync(folder, { recursive: true })
+  return times.sort((left, right) => left - right)
+}
+
+async function rowsOut(peer: Peer, rows: number, print: (line: string) => void): Promise<void> {
+  const { httpPort, pid } = peer.server
+  const numbers = Array.from({ length: resultColumns - 2 }, (_, column) => `x * ${column + 0.5} v${column}`)
+  const columns = `(firsts + x * 1000000)::timestamp ts, 's' || (x % 100) k, ${numbers.join(', ')}`
+  const from = `(select x, 1704067200000000 firsts from long_sequence(${rows}))`
+  await queryRows(
+    httpPort,
+    `create table if not exists wide as (select ${columns} from ${from}), cast(k as symbol) timestamp(ts) partition by year`,
+  )
+  await queryRows(httpPort, 'checkpoint')
+  await untilQuiet([peer.server], print)
+  const sql = 'select * from wide'
+  const ways: readonly (readonly [string, () => Promise<number>])[] = [
+    ['QWP', () => readBatches(httpPort, sql)],
+    ['PG wire, binary', () => readWire(peer.server.pgPort, sql)],
+    ['/exp, Arrow', () => readArrow(httpPort, sql)],
+  ]
+  for (const [name, read] of ways) {
+    const before = usageOf(pid).cpuSeconds
+    const begunMs = performance.now()
+    const bytes = await read()
+    const seconds = (performance.now() - begunMs) / 1000
+    const micros = ((usageOf(pid).cpuSeconds - before) / rows) * 1e6
+    print(
+      `out, ${name.padEnd(15)} ${Math.round(rows / seconds)} rows/s, ${micros.toFixed(3)} us of processor time a row, ${(bytes / rows).toFixed(0)} bytes`,
+    )
+  }
+}
+
+async function readBatches(port: number, sql: string): Promise<number> {
+  const client = new WebSocket(`ws://127.0.0.1:${port}/read/v1`, { perMessageDeflate: false })
   await once(client, 'open')
+  let bytes = 0
   const ended = new Promise<void>((resolve, reject) => {
     client.on('message', (data: Buffer) => {
+      bytes += data.length
       if (data[12] === 0x12) resolve()
       else if (data[12] === 0x13) reject(new Error(data.toString('utf8', 24)))
     })
@@ -111,13 +156,26 @@ async function readBatches(peer: Peer, sql: string): Promise<void> {
   await ended
   client.removeAllListeners('close')
   client.close()
+  return bytes
 }
 
-async function readArrow(peer: Peer, sql: string): Promise<void> {
-  const url = `http://127.0.0.1:${peer.server.httpPort}/exp?fmt=arrow&query=${encodeURIComponent(sql)}`
+async function readWire(port: number, sql: string): Promise<number> {
+  const { socket, answers } = await signIn(port)
+  socket.write(preparation(sql))
+  await answers.until('Z', 2)
+  const before = answers.bytes
+  socket.write(execution([]))
+  await answers.until('Z', 3)
+  socket.destroy()
+  return answers.bytes - before
+}
+
+async function readArrow(port: number, sql: string): Promise<number> {
+  const url = `http://127.0.0.1:${port}/exp?fmt=arrow&query=${encodeURIComponent(sql)}`
   const response = await fetch(url)
   if (!response.ok || response.body === null) throw new Error(await response.text())
   let bytes = 0
   for await (const chunk of response.body) bytes += chunk.length
   if (bytes === 0) throw new Error('there is no result')
+  return bytes
 }
