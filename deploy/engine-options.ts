@@ -49,6 +49,7 @@ export function engineOptions({ root, loaded, current, hooks, log, clock, fatal 
     walBytesMax: settings['wal.bytes.max'],
     writer: writerOptions(settings),
     jit: settings['query.jit.mode'] === 'on',
+    viewRewrite: settings['query.view.rewrite'],
     log,
     clock,
     configuredUsers: configuredNames(settings),

@@ -395,6 +395,13 @@ export const settingsTable = {
     choices: ['on', 'off'],
     description: 'Compile hot parts of queries at run time. Results do not change.',
   },
+  'query.view.rewrite': {
+    type: 'choice',
+    initial: 'on',
+    choices: ['on', 'off', 'exact'],
+    description:
+      'Answer SAMPLE BY and GROUP BY over a table from the stored buckets of its materialized views where these give the same result. exact: no results that differ in the last digits, such as sums of floating-point numbers.',
+  },
   'connection.log.entries': {
     type: 'integer',
     initial: '10000',

@@ -37,6 +37,8 @@ export interface LocalEngineOptions extends EngineHooks {
   readonly cacheAddress: number
   readonly configuredUsers: readonly ConfiguredName[]
   readonly jit: boolean
+  /** Whether queries of tables are answered from stored buckets of materialized views; absent: on. */
+  readonly viewRewrite?: 'on' | 'off' | 'exact'
   readonly clock: Clock
   readonly log: Log
   /** Whether the log syncs commits before they are acknowledged. */

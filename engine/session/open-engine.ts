@@ -65,6 +65,7 @@ export interface EngineOptions {
   /** Writer settings that differ from the defaults. */
   readonly writer: Partial<WriterSettings>
   readonly jit: boolean
+  readonly viewRewrite?: 'on' | 'off' | 'exact'
   readonly log: Log
   readonly clock: SharedClock
   /** The list of SHOW PARAMETERS. */
@@ -271,6 +272,7 @@ class EngineThreads {
       parameters: options.parameters,
       configuredUsers: options.configuredUsers,
       jit: options.jit,
+      viewRewrite: options.viewRewrite ?? 'on',
       clock: options.clock,
       log: options.log,
       cacheAddress,

@@ -31,13 +31,13 @@ interface PlannedWith {
 }
 
 export class Planner {
-  readonly #options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload'>
+  readonly #options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload' | 'viewRewrite'>
   readonly #catalogOf: CatalogOf
   readonly #statements = new StatementCache()
   readonly #values: PlannedValues
 
   constructor(
-    options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload'>,
+    options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload' | 'viewRewrite'>,
     catalogOf: CatalogOf,
     values: PlannedValues,
   ) {
@@ -101,7 +101,15 @@ export class Planner {
     const planned = sql === null ? null : activityOf(queries.nextQueryId, sql, session, clock)
     const catalog = this.#catalogOf({ session, planned })
     const rowsNow = this.#values.rowsFor(asking, session, parameters)
-    return { catalog, parameters, nowMicros, ...session, rowsNow, reload: () => this.#reload(session) }
+    return {
+      catalog,
+      parameters,
+      nowMicros,
+      ...session,
+      rowsNow,
+      viewRewrite: this.#options.viewRewrite ?? 'on',
+      reload: () => this.#reload(session),
+    }
   }
 
   #reload(session: Session): boolean {

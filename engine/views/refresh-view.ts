@@ -32,6 +32,7 @@ import {
   notedBetween,
   thisProcess,
   type ViewInputs,
+  wholeWithin,
 } from './view-ranges.js'
 
 /** Ranges that one refresh stores; the next one takes the others. */
@@ -170,14 +171,6 @@ export function queryOf(
 function isNamed(schema: TableSchema, read: readonly TableVersion[], catalog: Catalog): boolean {
   if (schema.materialized !== undefined) return catalog.table(schema.name)?.schema.id === schema.id
   return read.some((version) => version.schema.id === schema.id)
-}
-
-/** Bounds that lie within the buckets are moved: the first bucket is included, and so is the last one. */
-function wholeWithin(grid: BucketGrid, { lo, hi }: TimeRange): TimeRange {
-  return {
-    lo: lo <= allOfTime.lo ? allOfTime.lo : grid.whole({ lo, hi: lo }).lo,
-    hi: hi >= allOfTime.hi ? allOfTime.hi : grid.whole({ lo: hi, hi }).hi,
-  }
 }
 
 function longest(ranges: readonly TimeRange[]): readonly TimeRange[] {

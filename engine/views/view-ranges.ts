@@ -78,6 +78,32 @@ export function sidesOf(
   return { stored: intersect(stored, kept), computed: intersect(complement(stored), kept) }
 }
 
+/** The same for a query of the base that reads these ranges of its rows. */
+export function sidesOfRows(
+  inputs: ViewInputs,
+  grid: BucketGrid,
+  memory: readonly TimeRange[],
+  rows: readonly TimeRange[],
+): ReturnType<typeof sidesOf> {
+  const left = [
+    ...complement(rows).map((range) => wholeWithin(grid, range)),
+    ...sealedRanges(inputs.base.schema, inputs.view.id),
+  ]
+  const stored = intersect(
+    cleanRanges(inputs, grid, memory),
+    intersect([keptRange(inputs.view)], complement(normalise(left))),
+  )
+  return { stored, computed: complement(stored) }
+}
+
+/** Bounds that lie within the buckets are moved: the first bucket is included, and so is the last one. */
+export function wholeWithin(grid: BucketGrid, { lo, hi }: TimeRange): TimeRange {
+  return {
+    lo: lo <= allOfTime.lo ? allOfTime.lo : grid.whole({ lo, hi: lo }).lo,
+    hi: hi >= allOfTime.hi ? allOfTime.hi : grid.whole({ lo: hi, hi }).hi,
+  }
+}
+
 /**
  * Identifies the query and those columns of the base that it may read, by id and type. A column whose name occurs in
  * the text counts as read, which is more than needed and never less.

@@ -6,7 +6,7 @@ import type { Plan, Query, TimeRange, ViewSide } from '../sql/plan/plan.js'
 import { inputsOf, mapInputs } from '../sql/plan/walk-plan.js'
 import type { TableSnapshot } from '../storage/schema/schema.js'
 import { allOfTime, intersect } from '../types/interval.js'
-import { bucketGrid, inputsOfView, memoryRanges, sidesOf } from './view-ranges.js'
+import { bucketGrid, inputsOfView, memoryRanges, sidesOf, sidesOfRows } from './view-ranges.js'
 
 type Sides = ReturnType<typeof sidesOf>
 
@@ -16,7 +16,8 @@ export function withViewSides(query: Query, snapshots: readonly TableSnapshot[],
   // All sides of a view must see the same memtables.
   const known = new Map<string, Sides>()
   const rangesOf = (side: ViewSide): readonly TimeRange[] => {
-    const key = JSON.stringify([side.view, side.base])
+    const rows = side.rows?.map(({ lo, hi }) => `${lo}-${hi}`) ?? null
+    const key = JSON.stringify([side.view, side.base, rows])
     const sides = known.get(key) ?? bothSides(side, snapshots, memory)
     known.set(key, sides)
     return sides[side.side]
@@ -48,7 +49,7 @@ function hasSide(plan: Plan): boolean {
 }
 
 function bothSides(
-  { view, base, buckets }: ViewSide,
+  { view, base, buckets, rows }: ViewSide,
   snapshots: readonly TableSnapshot[],
   memory: SharedMemory,
 ): Sides {
@@ -56,5 +57,7 @@ function bothSides(
   const byId = (tableId: number) => snapshots.find(({ version }) => version.schema.id === tableId)?.version
   const inputs = of === undefined ? undefined : inputsOfView(of.version.schema, byId)
   if (over === undefined || inputs === undefined) return { stored: [], computed: [allOfTime] }
-  return sidesOf(inputs, bucketGrid(buckets, over.version.schema), memoryRanges(over, memory))
+  const grid = bucketGrid(buckets, over.version.schema)
+  if (rows !== undefined) return sidesOfRows(inputs, grid, memoryRanges(over, memory), rows)
+  return sidesOf(inputs, grid, memoryRanges(over, memory))
 }

@@ -50,13 +50,14 @@ export interface EngineClient extends SltClient {
   rows(sql: string): Promise<string>
 }
 
-export async function engineClient(jit: boolean): Promise<EngineClient> {
+export async function engineClient(jit: boolean, viewRewrite: 'on' | 'off' | 'exact' = 'on'): Promise<EngineClient> {
   const directory = mkdtempSync(join(tmpdir(), 'penstock-slt-'))
   let failure: Error | null = null
   const open = async (): Promise<Engine> => {
     const opened = await openTestEngine(join(directory, 'db'), {
       queryThreads: 2,
       jit,
+      viewRewrite,
       fatal: (error) => {
         failure = error
       },

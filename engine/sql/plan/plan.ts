@@ -121,6 +121,11 @@ export interface ViewSide {
   readonly base: number
   /** The view's buckets, then those of the view that it reads, and so on. */
   readonly buckets: readonly ViewBuckets[]
+  /**
+   * Set if both sides together stand for the rows that the base has in these ranges: then sealed buckets, and those that
+   * a range cuts, are computed, too.
+   */
+  readonly rows?: readonly TimeRange[]
 }
 
 export interface ViewBuckets {

@@ -77,6 +77,8 @@ export interface BindContext {
   ) => Relation
   /** Whether stored buckets of materialized views may be read: the statement's snapshot is taken when it starts. */
   readsStored: boolean
+  /** Whether queries of tables may be answered from stored buckets of views: setting query.view.rewrite. */
+  readonly viewRewrite: 'on' | 'off' | 'exact'
   /** Set while a refresh of a materialized view is bound: the view then is its query over these ranges of the base. */
   readonly refreshes: ViewRefresh | null
   /** Set in INSERT .. RETURNING: the inserted rows, which its table name refers to. */

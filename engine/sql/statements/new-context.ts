@@ -44,6 +44,8 @@ export interface BindOptions {
   readonly readOnly?: boolean | undefined
   readonly readOnlyReason?: string | undefined
   readonly rowsNow?: BindContext['rowsNow'] | undefined
+  /** Absent: off. */
+  readonly viewRewrite?: BindContext['viewRewrite'] | undefined
 }
 
 export function bindContext({
@@ -85,6 +87,7 @@ export function bindContext({
     pending,
     asChanged: withPending,
     readsStored: false,
+    viewRewrite: rest.viewRewrite ?? 'off',
     refreshes: rest.refreshes ?? null,
     returned: null,
     rowsNow: rest.rowsNow ?? null,

@@ -38,6 +38,7 @@ import { planNewRows, planReturned } from './returning.js'
 import { planDelete, planUpdate } from './rewrite.js'
 import { planAlterSequence, planCreateSequence, planDropSequence } from './sequences.js'
 import { planSideEffects } from './side-effects.js'
+import { fromStoredBuckets } from './stored-buckets.js'
 import { targetOf, targetProjection } from './target.js'
 import { planConflicts, planMerge } from './upsert.js'
 import { planAlterView, planCreateView, planDropView } from './views.js'
@@ -157,7 +158,8 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
     throw new SqlError('empty query', 0)
   },
   query: (statement, context) =>
-    planSideEffects(statement, context) ?? planRelation(bindQuery(statement, context), context),
+    planSideEffects(statement, context) ??
+    planRelation(fromStoredBuckets(bindQuery(statement, context), context), context),
   explain: (statement, context) => planExplain(statement, context, plan),
   copy: planCopy,
 

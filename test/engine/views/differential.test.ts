@@ -20,7 +20,7 @@ const steps = Number(process.env['VIEW_STEPS'] ?? 25)
 let client: EngineClient
 
 beforeAll(async () => {
-  client = await engineClient(true)
+  client = await engineClient(true, 'off')
 })
 
 afterAll(() => client.close())

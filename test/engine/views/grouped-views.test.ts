@@ -24,7 +24,7 @@ const calls = [
 let client: EngineClient
 
 beforeAll(async () => {
-  client = await engineClient(true)
+  client = await engineClient(true, 'off')
 })
 
 afterAll(() => client.close())
