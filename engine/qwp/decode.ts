@@ -10,7 +10,7 @@ import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { LineReject } from '../storage/jobs/messages.js'
 import type { RowDecoder, RowRequest } from '../storage/writer/row-decoder.js'
-import type { RowChunk } from '../storage/writer/writer-batch.js'
+import { type RowChunk, resetChunk } from '../storage/writer/writer-batch.js'
 import type { WriterCatalog } from '../storage/writer/writer-catalog.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
 import { type ColumnDecoding, decodeColumn } from './columns.js'
@@ -266,6 +266,7 @@ export class QwpDecoder implements RowDecoder {
       this.rejects.push({ line: this.rowsSeen + row + 1, message: `table: ${block.name}, ${why}`, table: block.name })
     }
     dropRows(memory, chunk, new Set(bad.keys()))
+    if (chunk.rows === 0) resetChunk(chunk)
     const column = chunk.columns.get(table.schema.timestampId)
     if (column !== undefined && chunk.rows > 0) noteTimes(memory, column, chunk, () => {})
   }

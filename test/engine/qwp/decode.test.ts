@@ -362,6 +362,30 @@ describe('requests', () => {
     ])
   })
 
+  test('the times of dropped rows are not those of the request', () => {
+    const writer = host()
+    writer.qwp([qwpMessage([{ name: 't', columns: [{ name: 'b', type: 'BYTE', values: [1] }, times(1)] }])])
+    const message = (value: bigint, time: bigint) =>
+      qwpMessage([
+        {
+          name: 't',
+          columns: [
+            { name: 'b', type: 'LONG', values: [value] },
+            { name: '', type: 'TIMESTAMP', values: [time] },
+          ],
+        },
+      ])
+    const receipt = writer.qwp([message(200n, 9n * second), message(2n, 2n * second), message(3n, 3n * second)], {
+      partial: true,
+    })
+    expect(receipt).toMatchObject({ rows: 2, rejected: 1, error: null })
+    expect(writer.rows('t').map(({ b, timestamp }) => [b, timestamp])).toEqual([
+      [1, second],
+      [2, 2n * second],
+      [3, 3n * second],
+    ])
+  })
+
   test('a message of symbols alone is acknowledged', () => {
     expect(host().qwp([qwpMessage([], { delta: { first: 0, strings: ['a'] }, defer: true })])).toMatchObject({
       rows: 0,
