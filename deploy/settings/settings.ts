@@ -13,7 +13,7 @@
 // variables.
 
 import { readFileSync } from 'node:fs'
-import { nearest } from './nearest.js'
+import { nearest } from '../../engine/base/nearest.js'
 import type { SettingRow, SettingsTable } from './setting-row.js'
 import { kafkaSettings } from './settings-kafka.js'
 import { settingsTable } from './settings-table.js'

@@ -16,6 +16,8 @@
 //
 // Errors cross threads as `ErrorRecord` (structured clone keeps no class).
 
+import { suggestion } from './nearest.js'
+
 export class SqlError extends Error {
   /** Character offset in the statement; 0 or -1, as clients expect, when there is no specific position. */
   readonly position: number
@@ -29,12 +31,15 @@ export class SqlError extends Error {
     this.hint = hint
   }
 
-  static tableMissing(table: string, position: number): SqlError {
-    return new SqlError(`table does not exist [table=${table}]`, position)
+  /** `known`: names of which one may have been meant. */
+  static tableMissing(table: string, position: number, known: readonly string[] = []): SqlError {
+    return new SqlError(`table does not exist [table=${table}]`, position, suggestion(table, known))
   }
 
-  static columnMissing(column: string, position: number): SqlError {
-    return new SqlError(`Invalid column: ${column}`, position)
+  /** `known`: names of which one may have been meant, without qualifiers. */
+  static columnMissing(column: string, position: number, known: readonly string[] = []): SqlError {
+    const name = column.slice(column.lastIndexOf('.') + 1)
+    return new SqlError(`Invalid column: ${column}`, position, suggestion(name, known))
   }
 
   static tableExists(position: number): SqlError {

@@ -144,6 +144,11 @@ export interface Catalog {
   users(): readonly UserEntry[]
 }
 
+/** Names of all tables and views, for suggestions. */
+export function relationNames(catalog: Catalog): string[] {
+  return [...catalog.tables().map(({ schema }) => schema.name), ...catalog.views().map(({ name }) => name)]
+}
+
 /** Value of a bind parameter. */
 export interface Parameter {
   readonly value: Value

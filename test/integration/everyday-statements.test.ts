@@ -60,6 +60,20 @@ test.each([
   await expect(client.query(sql)).rejects.toMatchObject({ hint: `did you mean ${word}?` })
 })
 
+test.each([
+  ['select vv, ts from peple', 'people', 'table does not exist [table=peple]'],
+  ['select "form" from people', 'from', 'Invalid column: form'],
+  ['select p.tss from people p, describe d', 'ts', 'Invalid column: p.tss'],
+  ['with young as (select * from people) select * from yuong', 'young', 'table does not exist [table=yuong]'],
+  ['select agv(v) from people', 'avg', 'unknown function name: agv(LONG)'],
+  ['insert into peoples (v) values (1)', 'people', 'table does not exist [table=peoples]'],
+  ['alter table people drop column fromm', 'from', 'Invalid column: fromm'],
+  ['drop table poeple', 'people', 'table does not exist [table=poeple]'],
+])('%j: did you mean the name %s?', async (sql, name, error) => {
+  expect(await errorReportOf(sql)).toMatchObject({ error, hint: `did you mean ${name}?` })
+  await expect(client.query(sql)).rejects.toMatchObject({ message: error, hint: `did you mean ${name}?` })
+})
+
 test.each(['nope', 'select * from selec', 'people limit x', 'trades where v = 1', '"selec" limit 1', 'form'])(
   '%j is no misspelt statement',
   async (sql) => {

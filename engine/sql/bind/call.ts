@@ -4,11 +4,19 @@
 // functions of PostgreSQL, such as age(), are first rewritten to others.
 
 import { SqlError } from '../../base/errors.js'
+import { suggestion } from '../../base/nearest.js'
 import { arrayTypeOf, type ColumnType, type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
 import { typeName } from '../../types/compare.js'
 import { integerDigits, isNumber, isText } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
-import { aggregatesNamed, conditionalVariant, scalarsNamed, windowFunctionNames } from '../functions/registry/all.js'
+import {
+  aggregateFunctions,
+  aggregatesNamed,
+  conditionalVariant,
+  scalarFunctions,
+  scalarsNamed,
+  windowFunctionNames,
+} from '../functions/registry/all.js'
 import { aggregateOf } from '../functions/registry/evaluate.js'
 import { bestOverload } from '../functions/registry/resolve.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
@@ -172,7 +180,13 @@ export function unknownFunction(call: ast.Call, args: readonly Expression[]): Sq
       call.position,
     )
   const types = args.map((argument) => (isUntypedNull(argument) ? 'NULL' : typeName(argument.type)))
-  return new SqlError(`unknown function name: ${call.name}(${types.join(',')})`, call.position)
+  return new SqlError(`unknown function name: ${call.name}(${types.join(',')})`, call.position, functionLike(call.name))
+}
+
+/** Empty for the name of a function, whose arguments are wrong then. */
+function functionLike(name: string): string {
+  const known = [...[...aggregateFunctions, ...scalarFunctions].map((row) => row.name), ...windowFunctionNames]
+  return known.includes(name.toLowerCase()) ? '' : suggestion(name, known)
 }
 
 function bindUnifying(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {

@@ -148,7 +148,7 @@ function bindColumn(column: ast.ColumnName, scope: ExpressionScope): Expression 
   if (call !== undefined) return scalarCall(call, [], column.position, scope.context)
   const clock = column.quoted || column.path.length > 1 ? undefined : clockWord(column.path[0] ?? '')
   if (clock !== undefined) return bindClock(clock, column, scope)
-  throw columnMissing(column)
+  throw columnMissing(column, scope.columns)
 }
 
 /** current_date and the like, as a whole day for clients of PostgreSQL. */

@@ -9,7 +9,7 @@ import { type ColumnSchema, liveColumns, resultTypeOf, type TableVersion } from 
 import { type DataType, dataType, isDay } from '../../types/column-types.js'
 import { isText, isTime } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
-import type { StoredView } from '../catalog.js'
+import { relationNames, type StoredView } from '../catalog.js'
 import { scalarsNamed } from '../functions/registry/all.js'
 import { ownName } from '../parse/expect.js'
 import { parseStatement } from '../parse/parse.js'
@@ -122,9 +122,15 @@ function bindTable(table: ast.TableName, alias: string, context: BindContext): R
     if (counter !== undefined) return named(counter, alias)
   }
   const relation = systemSource({ ...table, args: [], called: false, alias }, context)
-  if (relation === undefined)
-    throw SqlError.tableMissing(table.schema === null ? table.name : `${table.schema}.${table.name}`, table.position)
+  if (relation === undefined) throw tableMissing(table, context)
   return relation
+}
+
+/** The error suggests a table, a view or a query of WITH. */
+function tableMissing({ schema, name, position }: ast.TableName, context: BindContext): SqlError {
+  if (schema !== null) return SqlError.tableMissing(`${schema}.${name}`, position)
+  const common = context.commonTables.map(({ key }) => key)
+  return SqlError.tableMissing(name, position, [...common, ...relationNames(context.catalog)])
 }
 
 /** In the native dialect a column declared as a day is a DATE like any other, in milliseconds. */

@@ -5,6 +5,7 @@ import { SqlError } from '../../base/errors.js'
 import { requireTable, type TableVersion } from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Name, Show, TableName } from '../ast/ast.js'
+import { relationNames } from '../catalog.js'
 import { allOptions, sessionOption } from '../pg-catalog/session-options.js'
 import type { Plan } from '../plan/plan.js'
 import type { SystemRelation } from '../relations/relation-columns.js'
@@ -57,7 +58,7 @@ export function tableOf(table: TableName, { catalog }: Pick<BindContext, 'catalo
   const version = table.schema === null ? catalog.table(table.name) : undefined
   if (version === undefined && table.schema === null && catalog.view(table.name) !== undefined)
     throw new SqlError(`cannot modify view [view=${table.name}]`, table.position)
-  if (version === undefined) throw SqlError.tableMissing(table.name, table.position)
+  if (version === undefined) throw SqlError.tableMissing(table.name, table.position, relationNames(catalog))
   return version
 }
 

@@ -6,7 +6,7 @@ import { SqlError } from '../../base/errors.js'
 import type { RowTransaction } from '../../memory/transactions.js'
 import { schemaStatements, type TableVersion } from '../../storage/schema/schema.js'
 import type { Value } from '../../types/value.js'
-import type { SchemaChange, TableStatistics } from '../catalog.js'
+import { relationNames, type SchemaChange, type TableStatistics } from '../catalog.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { columnList, type SystemRelation } from './relation-columns.js'
 import { catalogRelation } from './relations.js'
@@ -77,7 +77,7 @@ function tableRelations(name: string, { args, position, context }: RelationReque
   const table = args[0] ?? ''
   const view = make === columnsRelation ? context.catalog.view(table) : undefined
   const version = view === undefined ? context.catalog.table(table) : viewAsTable(view, context)
-  if (version === undefined) throw SqlError.tableMissing(table, position)
+  if (version === undefined) throw SqlError.tableMissing(table, position, relationNames(context.catalog))
   if (make === walTransactionsRelation && !isWalTable(version))
     throw new SqlError(`table is not a WAL table: ${version.schema.name}`, position)
   return make(version, context)

@@ -131,8 +131,15 @@ function unique(found: readonly ScopeColumn[], name: string, position: number): 
   return found[0]
 }
 
-export function columnMissing({ path, position }: ColumnName): SqlError {
-  return SqlError.columnMissing(path.join('.'), position)
+/** The error suggests a column of the scope, of the same source if the name has one. */
+export function columnMissing({ path, position }: ColumnName, scope: Scope): SqlError {
+  const source = path[path.length - 2]
+  const candidates = scope.filter((column) => {
+    if (column.hidden === true) return false
+    return source === undefined || (column.source !== null && same(column.source, source))
+  })
+  const names = candidates.map(({ name }) => name)
+  return SqlError.columnMissing(path.join('.'), position, names)
 }
 
 /** The columns of a plan under one source name. */

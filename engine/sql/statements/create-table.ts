@@ -30,6 +30,7 @@ import { typeName } from '../../types/compare.js'
 import { isTime } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
+import { relationNames } from '../catalog.js'
 import { nativeDialect } from '../dialect.js'
 import { pgTypeOf } from '../pg-catalog/types.js'
 import { isOwnCounter } from '../relations/counters.js'
@@ -293,7 +294,7 @@ function likeSchema(
   context: BindContext,
 ): NewSchema {
   const version = context.catalog.table(like.name)
-  if (version === undefined) throw SqlError.tableMissing(like.name, like.position)
+  if (version === undefined) throw SqlError.tableMissing(like.name, like.position, relationNames(context.catalog))
   const { schema } = version
   const live = liveColumns(schema)
   const renumbered = new Map(live.map(({ id }, index) => [id, index]))

@@ -6,6 +6,7 @@ import { SqlError } from '../../base/errors.js'
 import { liveColumns, type TableSchema } from '../../storage/schema/schema.js'
 import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
+import { relationNames } from '../catalog.js'
 import { scalarsNamed } from '../functions/registry/all.js'
 import { bucketsText } from '../plan/bucket-call.js'
 import { isNested, isNestedInZone } from '../plan/nested-buckets.js'
@@ -91,7 +92,7 @@ function baseOf({ from, joins }: ast.Select, written: ast.TableName | null, { ca
   if (version === undefined) {
     if (schema === null && catalog.view(name) !== undefined)
       throw new SqlError('a materialized view over a view is not supported: name the table', position)
-    throw SqlError.tableMissing(name, position)
+    throw SqlError.tableMissing(name, position, relationNames(catalog))
   }
   if (from.timestamp !== null)
     throw new SqlError('a materialized view needs the designated timestamp of its table', from.timestamp.position)

@@ -12,6 +12,7 @@ import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { ownTable } from '../bind/from.js'
 import { bindQuery, plainRelation } from '../bind/query.js'
 import { tableOf, writableTable } from '../bind/show.js'
+import { relationNames } from '../catalog.js'
 import { postgresDialect } from '../dialect.js'
 import { suggestStatement } from '../parse/misspelt.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
@@ -313,7 +314,7 @@ function planDrop({ tables, ifExists, cascade, listAt }: ast.DropTable, context:
 /** Throws unless the name is a table, a view, or a relation of PostgreSQL's catalog. */
 function requireRelation(table: ast.TableName, { catalog }: BindContext): void {
   const isOwn = table.schema === null && (catalog.table(table.name) ?? catalog.view(table.name)) !== undefined
-  if (!isOwn && !isOfCatalog(table)) throw SqlError.tableMissing(table.name, table.position)
+  if (!isOwn && !isOfCatalog(table)) throw SqlError.tableMissing(table.name, table.position, relationNames(catalog))
 }
 
 /** Clean-up scripts also name relations of the catalog. */
@@ -363,7 +364,7 @@ function planComment({ table, column, text }: ast.Comment, { catalog }: BindCont
   const schema = catalog.table(table.name)?.schema
   if (schema !== undefined) return { kind: 'change', changes: changesOf(schema, column, text), tag }
   if (table.schema === null && catalog.view(table.name) === undefined)
-    throw SqlError.tableMissing(table.name, table.position)
+    throw SqlError.tableMissing(table.name, table.position, relationNames(catalog))
   return { kind: 'none', tag }
 }
 

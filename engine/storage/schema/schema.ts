@@ -231,8 +231,9 @@ export function requireColumn(
   { name, position }: { name: string; position: number },
 ): ColumnSchema {
   const column = findColumn(schema, name)
-  if (column === undefined) throw SqlError.columnMissing(name, position)
-  return column
+  if (column !== undefined) return column
+  const known = schema.columns.filter(({ dropped }) => !dropped).map((other) => other.name)
+  throw SqlError.columnMissing(name, position, known)
 }
 
 /** A part: an immutable Parquet file with rows of one partition, sorted by the designated timestamp. */

@@ -1,7 +1,20 @@
-// Suggests the known name nearest to a misspelt one, by edit distance.
+// Suggests the known name nearest to a misspelt one, by edit distance: for settings, tables, columns and keywords.
 
 /** One mistake is allowed per this many characters, and at least one. */
 const charactersPerMistake = 5
+
+/** For a shorter name, anything would be near. */
+const suggestionCharactersMin = 3
+/** More names would delay the error. */
+const suggestionNamesMax = 10_000
+
+/** The hint of an error about an unknown name: the nearest known one, or the only one that begins with it; else empty. */
+export function suggestion(name: string, known: readonly string[]): string {
+  if (name.length < suggestionCharactersMin || known.length > suggestionNamesMax) return ''
+  const begun = new Set(known.filter((other) => other.toLowerCase().startsWith(name.toLowerCase())))
+  const meant = nearest(name, known) ?? (begun.size === 1 ? [...begun][0] : undefined)
+  return meant === undefined ? '' : `did you mean ${meant}?`
+}
 
 /** Counts missing, extra, different and swapped characters, ignoring case. Null: no name is near. */
 export function nearest(name: string, known: readonly string[]): string | null {
@@ -17,8 +30,8 @@ export function nearest(name: string, known: readonly string[]): string | null {
   return found
 }
 
-/** Optimal string alignment: each row needs the two before it. */
-function distance(x: string, y: string): number {
+/** Damerau-Levenshtein distance by optimal string alignment: each row needs the two before it. */
+export function distance(x: string, y: string): number {
   let [before, last] = [[] as number[], Array.from({ length: y.length + 1 }, (_, index) => index)]
   for (let i = 1; i <= x.length; i++) {
     const row = [i]

@@ -1,7 +1,7 @@
-// Goal: the function that suggests a setting for a misspelt name finds names with few differences, and no others.
+// Goal: what is suggested for a misspelt name has few differences from it, or is its only continuation.
 
 import { expect, test } from 'vitest'
-import { nearest } from '../../../deploy/settings/nearest.js'
+import { nearest, suggestion } from '../../../engine/base/nearest.js'
 
 const known = [
   'PENSTOCK_HTTP_USER',
@@ -24,4 +24,17 @@ test.each([
   ['', 'x'],
 ])('%s means %s', (name, wanted) => {
   expect(nearest(name, known)).toBe(wanted)
+})
+
+const columns = ['ts', 'sensor', 'room', 'temperature', 'humidity', 'battery', 'battery_type']
+
+test.each([
+  ['temprature', 'did you mean temperature?'],
+  ['SENSOR_', 'did you mean sensor?'],
+  ['temp', 'did you mean temperature?'],
+  ['t', ''],
+  ['bat', ''],
+  ['colour', ''],
+])('the suggestion for %s is: %s', (name, wanted) => {
+  expect(suggestion(name, columns)).toBe(wanted)
 })
