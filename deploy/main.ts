@@ -2,6 +2,7 @@
 // (ports.ts), then the engine starts, then the gateways open. They are closed in reverse order, so everything that was
 // accepted is stored.
 
+import { resolve } from 'node:path'
 import type { KafkaOptions } from '../connectors/kafka/options.js'
 import type { KafkaConnectorHandle, KafkaServices } from '../connectors/kafka/server.js'
 import { DumpImport } from '../connectors/sqlite/import.js'
@@ -25,6 +26,7 @@ import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
 import { openPgGateway } from '../gateways/pgwire/server.js'
 import { openQwpUdpGateway } from '../gateways/qwp-udp/server.js'
 import { copyRelations, fileCopier, IcebergTables, RemoteFiles, recoverImports } from '../pipeline/ingest.js'
+import { ServerAlerts } from './alerts.js'
 import { resumeCounters } from './counters.js'
 import { copyDirectories, engineOptions } from './engine-options.js'
 import { runFirstStatements } from './first-statements.js'
@@ -80,6 +82,7 @@ interface Opening extends ServerOptions {
   readonly counters: GatewayCounters
   readonly metrics: MetricsSource
   readonly store: ServerStore
+  readonly alerts: ServerAlerts
 }
 
 async function openAll(options: ServerOptions, closers: Closer[]): Promise<Server> {
@@ -151,7 +154,8 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const remoteFiles = new RemoteFiles(remoteFileOptions(loaded.values, root, { client: store.client, clock }))
   const icebergTables = new IcebergTables({ directories, remote: remoteFiles, clock })
   for (const relation of copyRelations(directories, remoteFiles, icebergTables)) engine.relation(relation)
-  const relations = [...connectionRelations(registry), memoryRelation(engine), store.relation]
+  const alerts = new ServerAlerts(engine, { path: resolve(root, 'conf/alerts.json'), clock, log })
+  const relations = [...connectionRelations(registry), memoryRelation(engine), store.relation, alerts.relation]
   for (const relation of relations) engine.relation(relation)
   const connectors = await openConnectors(kafkaOptions(loaded), { engine, log, clock }, live)
   const metrics = metricsSource(
@@ -161,6 +165,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
       ...engineMetrics(engine, () => clock.monotonicMs()),
       ...telemetry.metrics,
       ...store.metrics,
+      ...alerts.metrics,
     ],
     loaded.values['metrics.prefix'],
   )
@@ -168,7 +173,8 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   isOpen = true
   closers.push(() => telemetry.close())
   closers.push(connectors.close)
-  return { ...options, closers, clock, engine, registry, counters, metrics, store }
+  closers.push(async () => alerts.close())
+  return { ...options, closers, clock, engine, registry, counters, metrics, store, alerts }
 }
 
 async function openHttp(opening: Opening, { port, tls }: Port): Promise<void> {

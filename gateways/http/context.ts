@@ -6,6 +6,7 @@ import type { Log } from '../../engine/base/log.js'
 import type { Engine, Session } from '../../engine/engine.js'
 import type { ByteBudget } from '../../pipeline/ingest.js'
 import type { Admission } from '../common/admission.js'
+import type { Alerts } from '../common/alerts.js'
 import type { Authenticator } from '../common/auth.js'
 import type { ConnectionSlots } from '../common/connection-slots.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
@@ -94,6 +95,7 @@ export interface HttpServices {
   readonly openDump: OpenDump | null
   /** How readers of Iceberg tables reach the object store: properties of Iceberg's file access. */
   readonly lakeConfig: Readonly<Record<string, string>>
+  readonly alerts: Alerts
   /** Problems beside those of the engine and the settings, for /warnings. */
   readonly warnings: () => readonly { readonly tag: string; readonly warning: string }[]
 }

@@ -4,6 +4,7 @@ import { whenReady } from '../../engine/base/errors.js'
 import { requireRight } from '../../engine/base/rights.js'
 import { errorReportOf } from '../common/error-reports.js'
 import { type Pages, redirectsOf } from '../common/pages.js'
+import { handleAlert, handleAlertRemoval } from './alerts.js'
 import type { Exchange, Handler, HttpContext, HttpOptions } from './context.js'
 import { handleExec } from './exec.js'
 import { columnJson, errorBody } from './exec-json.js'
@@ -40,6 +41,7 @@ export function routes(options: HttpOptions, pages: Pages): Routes {
     ['/ready', { GET: handleReady, HEAD: handleReady }],
     ['/settings', { GET: handleSettings, PUT: handleSettingsChange, POST: handleSettingsChange }],
     ['/warnings', { GET: handleWarnings }],
+    ['/api/v1/alerts', { PUT: handleAlert, DELETE: handleAlertRemoval }],
     ['/api/v1/sql/execute', exec],
     ['/api/v1/sql/validate', { GET: handleValidate }],
   ])

@@ -106,7 +106,18 @@ export async function testHttp(
   const gateway = await openHttpGateway(
     here,
     { ...httpDefaults, ...changes },
-    { ...around, engine, metrics, auth, tls, pages, openDump: null, warnings: () => [], lakeConfig: {} },
+    {
+      ...around,
+      engine,
+      metrics,
+      auth,
+      tls,
+      pages,
+      openDump: null,
+      alerts: { define: async () => {}, remove: async () => false },
+      warnings: () => [],
+      lakeConfig: {},
+    },
   )
   const { port } = gateway.address
   const reconfigure = (again: Partial<HttpOptions>): void => gateway.reconfigure({ ...httpDefaults, ...again })

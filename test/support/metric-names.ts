@@ -1,5 +1,6 @@
 // Lists the names of all metrics that a running server exposes, read from the tables of metrics.
 
+import { ServerAlerts } from '../../deploy/alerts.js'
 import { systemClock } from '../../engine/base/clock.js'
 import { ConnectionRegistry } from '../../gateways/common/connections.js'
 import { engineMetrics } from '../../gateways/common/engine-metrics.js'
@@ -9,7 +10,10 @@ import { fakeEngine } from './fake-engine.js'
 
 export function allMetrics(): Metric[] {
   const registry = new ConnectionRegistry(systemClock, 1)
-  return [...gatewayMetrics(gatewayCounters(), registry), ...engineMetrics(fakeEngine(), () => 0)]
+  const engine = fakeEngine()
+  const alerts = new ServerAlerts(engine, { path: '/dev/null/none', clock: systemClock, log: () => {} })
+  alerts.close()
+  return [...gatewayMetrics(gatewayCounters(), registry), ...engineMetrics(engine, () => 0), ...alerts.metrics]
 }
 
 export function metricNames(): string[] {

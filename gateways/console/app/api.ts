@@ -227,8 +227,22 @@ export async function storePreferences(
   values: JsonObject,
 ): Promise<{ readonly status: number; readonly problem: string }> {
   const response = await request(`../settings?version=${version}`, { method: 'POST', body: JSON.stringify(values) })
+  return { status: response.status, problem: await problemOf(response) }
+}
+
+/** What is wrong; empty: the alert is defined. */
+export async function storeAlert(definition: JsonObject): Promise<string> {
+  return problemOf(await request('../api/v1/alerts', { method: 'PUT', body: JSON.stringify(definition) }))
+}
+
+/** What is wrong; empty: the alert is removed. */
+export async function removeAlert(name: string): Promise<string> {
+  return problemOf(await request(`../api/v1/alerts?name=${encodeURIComponent(name)}`, { method: 'DELETE' }))
+}
+
+async function problemOf(response: Response): Promise<string> {
   const text = await response.text()
-  return { status: response.status, problem: response.ok ? '' : asText(objectIn(text)['error'], text) }
+  return response.ok ? '' : asText(objectIn(text)['error'], text)
 }
 
 export interface Warning {

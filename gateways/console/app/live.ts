@@ -1,6 +1,7 @@
 // The live view of the console: rates, warnings, running queries, memory, connections and rejected rows of the server,
 // read every two seconds from /metrics and system tables while the view is visible.
 
+import { AlertsPanel, alertsQuery } from './alerts.js'
 import { execute, metricsText, rowsOf, type Warning, warnings } from './api.js'
 import { button, byId, element, errorText, notify } from './dom.js'
 import { byLabel, parseMetrics, quantile, type Reading, rate, total } from './metrics-text.js'
@@ -20,6 +21,7 @@ export class LivePage {
   readonly #host = byId('live', HTMLElement)
   readonly #tiles = new Map<string, Tile>()
   readonly #parts = new Map<string, HTMLElement>()
+  readonly #alerts = new AlertsPanel()
   #timer: ReturnType<typeof setInterval> | undefined
   #abort = new AbortController()
   #before: Reading | undefined
@@ -47,7 +49,7 @@ export class LivePage {
       this.#tiles.set(id ?? '', tile)
       tiles.append(tile.host)
     }
-    this.#host.append(this.#part('warnings'), tiles)
+    this.#host.append(this.#part('warnings'), tiles, this.#alerts.host)
     for (const id of ['running', 'ingest', 'memory', 'connections', 'connectors', 'rejects'])
       this.#host.append(this.#part(id))
     document.addEventListener('visibilitychange', () => this.#tick())
@@ -85,7 +87,7 @@ export class LivePage {
     const { signal } = this.#abort
     const ask = (sql: string): Promise<readonly Row[]> => rowsOf(`${sql} ${mark}`, signal)
     const optional = (sql: string): Promise<readonly Row[]> => ask(sql).catch(() => [])
-    const [text, told, connections, running, rejects, connectors] = await Promise.all([
+    const [text, told, connections, running, rejects, connectors, alerts] = await Promise.all([
       metricsText(signal),
       warnings(signal),
       ask(
@@ -94,11 +96,13 @@ export class LivePage {
       ask('SELECT query_id, username, query_start, query FROM query_activity() ORDER BY query_start'),
       ask(`SELECT ts, table_name, line, reason FROM sys.rejects ORDER BY ts DESC LIMIT ${listedMax}`),
       optional('SELECT * FROM sys.connectors'),
+      ask(alertsQuery),
     ])
     const now: Reading = { atMs: performance.now(), samples: parseMetrics(text) }
     this.#paintTiles(now, connections.length)
     this.#paintWarnings(now, told)
     this.#paintRunning(running)
+    this.#alerts.paint(alerts)
     this.#paintIngest(connections)
     this.#paintMemory(now)
     this.#paintConnections(connections)
