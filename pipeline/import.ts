@@ -183,7 +183,7 @@ export class ImportSession {
     const { engine, name, overwrite, skipRows } = this.#options
     const existing = overwrite ? undefined : engine.table(name)
     this.#retained = null
-    if (existing?.dedup === true || plan.columns.some(({ type }) => type.name === 'ARRAY')) {
+    if (existing?.comparesRows === true || plan.columns.some(({ type }) => type.name === 'ARRAY')) {
       await this.#openTarget(plan, !skipRows)
       return
     }

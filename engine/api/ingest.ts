@@ -82,6 +82,8 @@ export interface TableShape {
   readonly partitionBy: PartitionUnit
   /** Rows with the same keys replace each other. */
   readonly dedup: boolean
+  /** New rows are compared with stored ones (DEDUP, PRIMARY KEY .. ENFORCED): they all pass through the writer. */
+  readonly comparesRows: boolean
   /** Names of the declared keys. */
   readonly keys: readonly string[]
 }

@@ -21,12 +21,13 @@ import * as layout from '../kernels/ilp-layout.js'
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { LineReject } from '../storage/jobs/messages.js'
-import type { RowDecoder } from '../storage/writer/row-decoder.js'
+import type { RefusedRow, RowDecoder } from '../storage/writer/row-decoder.js'
 import type { WriterCatalog } from '../storage/writer/writer-catalog.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
 import { type LinePlan, type LineSettings, type LineTimes, newLinePlan, planLine, storeRow } from './general.js'
 import { newParsedLine } from './line.js'
 import { parseLine } from './parse-line.js'
+import { type DecodedLines, refusedLines } from './refused-rows.js'
 import { replaceNames } from './replace-names.js'
 import { learnShape } from './shape.js'
 import { LineTarget } from './target.js'
@@ -96,6 +97,8 @@ export class LineDecoder implements RowDecoder {
   private stopped = false
   /** Where to continue in a paused block; undefined when the block is decoded. */
   private rest: { readonly cursor: number; readonly end: number } | undefined
+  /** The lines of all staged rows; undefined if some are of an earlier block. */
+  private lines: (DecodedLines & { readonly bad: Set<number> }) | undefined
   rejects: LineReject[] = []
   /** Includes bad lines beyond the limit of the list. */
   rejected = 0
@@ -151,6 +154,9 @@ export class LineDecoder implements RowDecoder {
   private decodeSome(start: number, end: number): void {
     this.rest = undefined
     if (this.stopped) return
+    const firstLine = this.earlierRows + this.otherLines + 1
+    const lines = { bytes: this.options.memory.u8, start, end, firstLine, bad: new Set<number>() }
+    this.lines = this.rows === 0 ? lines : undefined
     try {
       this.decodeBlock(start, end)
     } catch (thrown) {
@@ -363,18 +369,45 @@ export class LineDecoder implements RowDecoder {
 
   private reject(message: string, lineStart: number): void {
     const line = this.lineNumber()
+    this.lines?.bad.add(line)
     this.otherLines++
     this.rejected++
     if (this.rejects.length < (this.request.atomic ? atomicRejectsMax : rejectsMax))
-      this.rejects.push({ line, message, table: this.line.table, ...this.shownLine(lineStart) })
+      this.rejects.push({ line, message, table: this.line.table, ...this.shownLine(lineStart, this.line.next) })
     if (this.request.atomic && !this.request.partial) this.error ??= errorRecord(new RowError(message, line))
     this.stopped = !this.request.skipBadLines
   }
 
-  private shownLine(lineStart: number): Pick<LineReject, 'text'> {
+  refuse(refused: readonly RefusedRow[]): boolean {
+    const { lines, request } = this
+    if (lines === undefined) return false
+    const { catalog, memory, settings } = this.options
+    const found = refusedLines(lines, refused, this.line, (line) => {
+      if (settings.nameReplacement !== '') replaceNames(line, settings.nameReplacement)
+      return catalog.find(line.table)
+    })
+    assert(found.length === refused.length, 'R4: a staged row comes from a line of its request')
+    for (const { line, start, end, refused: row } of found) {
+      this.rejected++
+      if (this.rejects.length >= (request.atomic ? atomicRejectsMax : rejectsMax)) continue
+      this.rejects.push({ line, message: row.message, table: row.table.schema.name, ...this.shownLine(start, end) })
+    }
+    const [first] = found
+    if (request.atomic && !request.partial) {
+      this.error ??= errorRecord(new RowError(first?.refused.message ?? '', first?.line ?? 0))
+      return true
+    }
+    for (const target of this.used)
+      target.drop(memory, new Set(refused.flatMap(({ table, row }) => (table === target.table ? [row] : []))))
+    this.otherLines += found.length
+    this.stopped = !request.skipBadLines
+    return true
+  }
+
+  private shownLine(lineStart: number, lineEnd: number): Pick<LineReject, 'text'> {
     if (!this.request.partial) return {}
     const { u8 } = this.options.memory
-    const end = Math.min(this.line.next, lineStart + shownLineBytesMax)
+    const end = Math.min(lineEnd, lineStart + shownLineBytesMax)
     return { text: textOf(u8, lineStart, end).replace(/\r?\n$/, '') }
   }
 

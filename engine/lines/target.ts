@@ -23,6 +23,7 @@ import {
   BatchHeap,
   type ChunkColumn,
   chunkColumn,
+  dropChunkRows,
   freeChunk,
   newChunk,
   noteTimestamp,
@@ -78,6 +79,11 @@ export class LineTarget {
   /** Rows of the request so far. Call sync() first. */
   get rows(): number {
     return this.chunks.reduce((sum, chunk) => sum + chunk.rows, 0)
+  }
+
+  /** Removes rows, by their numbers among all rows; every column has its values. */
+  drop(memory: SharedMemory, rows: ReadonlySet<number>): void {
+    if (rows.size > 0) dropChunkRows(memory, this.chunks, rows)
   }
 
   /** Updates the chunk with the rows that the kernel added. */

@@ -10,7 +10,7 @@ import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { LineReject } from '../storage/jobs/messages.js'
 import type { RowDecoder, RowRequest } from '../storage/writer/row-decoder.js'
-import { type RowChunk, resetChunk } from '../storage/writer/writer-batch.js'
+import { dropRows, type RowChunk, resetChunk } from '../storage/writer/writer-batch.js'
 import type { WriterCatalog } from '../storage/writer/writer-catalog.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
 import { type ColumnDecoding, decodeColumn } from './columns.js'
@@ -127,6 +127,11 @@ export class QwpDecoder implements RowDecoder {
     let rows = 0
     for (const target of this.used) rows += target.rows
     return rows
+  }
+
+  /** Rows of a message are stored together. */
+  refuse(): boolean {
+    return false
   }
 
   own(): void {
@@ -286,23 +291,4 @@ export class QwpDecoder implements RowDecoder {
 function isRefusal(thrown: unknown): boolean {
   const refusals = [RowError, NetworkError, GapError, ResourceError]
   return refusals.some((kind) => thrown instanceof kind)
-}
-
-/**
- * Removes rows from a chunk by moving the remaining values of every column together. All columns must have a value for
- * each row.
- */
-function dropRows({ u8 }: SharedMemory, chunk: RowChunk, dropped: ReadonlySet<number>): void {
-  const kept: number[] = []
-  for (let row = 0; row < chunk.rows; row++) if (!dropped.has(row)) kept.push(row)
-  for (const column of chunk.columns.values()) {
-    const { address, width, filled } = column
-    if (filled === 0) continue
-    assert(filled === chunk.rows, 'R1: every column of a chunk has a value for each row')
-    kept.forEach((row, to) => {
-      if (row !== to) u8.copyWithin(address + to * width, address + row * width, address + (row + 1) * width)
-    })
-    column.filled = kept.length
-  }
-  chunk.rows = kept.length
 }

@@ -6,7 +6,7 @@ import type { Engine } from '../api/engine.js'
 import type { CsvLoad } from '../api/ingest.js'
 import type { CsvShape } from '../csv/shape.js'
 import type { PackedRows } from '../storage/jobs/messages.js'
-import { isTable, liveColumns, type TableVersion } from '../storage/schema/schema.js'
+import { comparesRows, isTable, liveColumns, type TableVersion } from '../storage/schema/schema.js'
 
 /** Nominal size: the rows are already packed, and blocks only pace the load. */
 const blockBytes = 4096
@@ -16,10 +16,10 @@ export interface SpilledLoad {
   rows: number
 }
 
-/** Spilled rows cannot replace others (DEDUP), and the load does not support arrays and BINARY. */
+/** Spilled rows are not compared with others (DEDUP, enforced keys), and the load does not support arrays and BINARY. */
 export function maySpill({ schema }: TableVersion): boolean {
   const isText = liveColumns(schema).every(({ type }) => type.name !== 'ARRAY' && type.name !== 'BINARY')
-  return isText && schema.dedupKeys.length === 0 && isTable(schema)
+  return isText && !comparesRows(schema) && isTable(schema)
 }
 
 export class SpilledRows {

@@ -46,14 +46,14 @@ export async function upsertRows(
 ): Promise<StatementResult> {
   const { tableId, tag } = planned
   if (options.into !== undefined)
-    throw new SqlError(`${tag === 'MERGE' ? tag : 'ON CONFLICT'} is not supported within a transaction block`, 0)
+    throw new SqlError(`${tag === 'INSERT' ? 'ON CONFLICT' : tag} is not supported within a transaction block`, 0)
   const source = await sourceRows(sql, planned, options, operations)
   const changes = await inTurn(operations.turns, tableId, () => attempts(sql, planned, source, options, operations))
   const { rows } = changes
   const version = operations.byId(tableId)
   if (planned.returning === null || version === undefined) return { kind: 'done', tag, rows, compilerMs }
   const result = operations.lister(planned.returning, version, ownRows(version, changes.packed))
-  return Object.assign(result, tag === 'MERGE' ? { changed: tag } : { inserted: rows })
+  return Object.assign(result, tag === 'INSERT' ? { inserted: rows } : { changed: tag })
 }
 
 /** The rows of INSERT; null for MERGE, whose query reads them. */
@@ -263,7 +263,7 @@ function distinctRows(rows: readonly number[], tag: Upsert['tag']): Uint32Array 
 }
 
 function changedTwice(tag: Upsert['tag']): SqlError {
-  const what = tag === 'MERGE' ? 'MERGE' : 'ON CONFLICT DO UPDATE'
+  const what = tag === 'INSERT' ? 'ON CONFLICT DO UPDATE' : tag
   return new SqlError(`${what} command cannot affect row a second time`, 0)
 }
 

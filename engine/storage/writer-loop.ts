@@ -159,6 +159,7 @@ export class WriterLoop {
       trimLog(this.state)
       watchReserve(this.state)
       releaseExpired(this.state)
+      this.state.keyChecks.goIdle()
     }
   }
 
@@ -340,7 +341,7 @@ export class WriterLoop {
         throw new ResourceError('out of memory for rows')
       }
     } catch (thrown) {
-      if (!(thrown instanceof ResourceError)) throw thrown
+      if (!(thrown instanceof SqlError || thrown instanceof ResourceError)) throw thrown
       state.catalog.undo()
       sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
     }

@@ -8,7 +8,7 @@ import { type Deferred, deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord } from '../base/errors.js'
 import type { CsvBatch, CsvShape } from '../csv/shape.js'
 import { counterOf } from '../sql/relations/counters.js'
-import { isTable, liveColumns, resultTypeOf, type TableVersion } from '../storage/schema/schema.js'
+import { comparesRows, isTable, liveColumns, resultTypeOf, type TableVersion } from '../storage/schema/schema.js'
 import { Load, type LoadMessage, type LoadServices } from './load-client.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { Thread } from './thread.js'
@@ -112,6 +112,7 @@ export function shapeOf(version: TableVersion | undefined): TableShape | undefin
     timestamp,
     partitionBy: schema.partitionBy,
     dedup: schema.dedupKeys.length > 0,
+    comparesRows: comparesRows(schema),
     keys: (schema.keys ?? []).map((key) => key.name),
   }
 }

@@ -14,6 +14,7 @@ import { ChunkCache } from '../storage/cache/chunk-cache.js'
 import { chooseCompaction } from '../storage/jobs/compaction.js'
 import type { FromWriter, ToWriter } from '../storage/jobs/messages.js'
 import { reclaiming } from '../storage/memtable/reclaimed-memory.js'
+import { createPartAccess } from '../storage/part/part-reader.js'
 import { WriterLoop } from '../storage/writer-loop.js'
 import { createLogLoop } from '../wal/log-loop.js'
 import type { LogReport, LogRequest } from '../wal/types.js'
@@ -45,13 +46,17 @@ const loop = openLoop()
 runWorker<ToWriter>(context, (message) => loop.receive(message), step, idleMs)
 
 function openLoop(): WriterLoop {
+  const cache = new ChunkCache(memory, allocator, options.cacheAddress, threadId)
+  const kernels = loadKernels(memory)
+  const [files, { directory }] = [nodeFiles(), options]
   try {
     return new WriterLoop({
       memory,
-      allocator: reclaiming(allocator, new ChunkCache(memory, allocator, options.cacheAddress, threadId)),
-      kernels: loadKernels(memory),
-      files: nodeFiles(),
-      directory: options.directory,
+      allocator: reclaiming(allocator, cache),
+      kernels,
+      files,
+      directory,
+      partAccess: createPartAccess({ files, directory, memory, allocator, kernels, cache }),
       clock: new AnchoredClock(systemTime, options.clockAnchor),
       log: context.log,
       post: context.post,

@@ -141,6 +141,7 @@ export class InlineEngine {
       walBytesMax: options.walBytesMax ?? 8 * MIB,
       walSegmentBytes: options.walSegmentBytes ?? 256 * 1024,
       settings: options.settings ?? {},
+      partAccess: parts,
       chooseCompaction: options.noCompactions === true ? () => undefined : chooseCompaction,
     })
     this.turn()

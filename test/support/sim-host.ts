@@ -119,7 +119,7 @@ export class SimHost {
       report: (report) => this.reports.push(report),
     })
     this.runners = [2, 3].map((threadId) => this.createRunner(kernels, reader(threadId), threadId))
-    this.writer = this.createWriter(kernels)
+    this.writer = this.createWriter(kernels, reader(1))
     this.endIfStopped()
     if (metricOf(memory, 'logLosses') > 0) throw new Error('false alarm: the start found a piece of the log lost')
     this.deliverAll()
@@ -149,7 +149,7 @@ export class SimHost {
     })
   }
 
-  private createWriter(kernels: Kernels): WriterLoop {
+  private createWriter(kernels: Kernels, partAccess: PartAccess): WriterLoop {
     const { files, commitMode, settings, walBytesMax, walSegmentBytes, trace } = this.options
     return new WriterLoop({
       ...{ memory: this.memory, allocator: this.allocator, kernels, files, directory: '/db', commitMode, settings },
@@ -159,6 +159,7 @@ export class SimHost {
       log: (level, logger, message) => trace(`  ${level} ${logger} ${message}`),
       post: (message) => this.fromWriter.push(message),
       sendLog: (request) => this.toLog.push(request),
+      partAccess,
     })
   }
 

@@ -11,6 +11,8 @@ export interface KeyOption {
   readonly primary: boolean
   /** Written as NULLS NOT DISTINCT. */
   readonly nullsEqual: boolean
+  /** Written as ENFORCED. */
+  readonly enforced: boolean
 }
 
 export interface KeyDefinition extends KeyOption {

@@ -13,7 +13,7 @@ import type {
   SymbolOptions,
   TypeName,
 } from '../ast/ast.js'
-import { parseColumnConstraint, takeColumnConstraintName, takeKey } from './constraint.js'
+import { parseColumnConstraint, takeColumnConstraintName, takeColumnKey } from './constraint.js'
 import { advance, type Cursor, shownTokenError } from './cursor.js'
 import { atEnd, expect, parseNameOrString, parseNamesInParentheses, parseWholeNumber, take } from './expect.js'
 import { parseExpression } from './expression.js'
@@ -85,7 +85,7 @@ export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnT
   for (;;) {
     const { start } = cursor
     const name = takeColumnConstraintName(cursor)
-    const key = takeKey(cursor, name)
+    const key = takeColumnKey(cursor, name)
     if (key !== null) tail.keys.push(key)
     else if (cursor.word === 'index' && isSymbol(type)) {
       advance(cursor)

@@ -1,5 +1,5 @@
-// Parses constraints of tables and columns. None is enforced. Keys are recorded in the syntax tree for the catalog;
-// foreign keys and checks are skipped, and only their kind is returned, so that the client gets a notice.
+// Parses constraints of tables and columns. Keys are recorded in the syntax tree, and enforced if they say ENFORCED.
+// Foreign keys and checks are skipped, and only their kind is returned, so that the client gets a notice.
 
 import { SqlError } from '../../base/errors.js'
 import type { ConstraintKind, KeyDefinition, KeyOption, Name } from '../ast/ast.js'
@@ -29,7 +29,9 @@ function parseKind(cursor: Cursor, name: Name | null): TableConstraint | null {
   const next = peekWord(cursor)
   if (word === 'unique' ? next === '(' || next === 'nulls' : word === 'primary' && next === 'key') {
     const key = takeKey(cursor, name)
-    return key === null ? null : { kind: 'key', key: { ...key, columns: parseNamesInParentheses(cursor) } }
+    if (key === null) return null
+    const columns = parseNamesInParentheses(cursor)
+    return { kind: 'key', key: { ...key, columns, enforced: takeEnforced(cursor, key) } }
   }
   if (word === 'foreign' && next === 'key') {
     advance(cursor)
@@ -41,14 +43,28 @@ function parseKind(cursor: Cursor, name: Name | null): TableConstraint | null {
   return word === 'check' && next === '(' ? parseCheck(cursor) : null
 }
 
+/** A key after a column's type; null if there is none at the cursor. */
+export function takeColumnKey(cursor: Cursor, name: Name | null): KeyOption | null {
+  const key = takeKey(cursor, name)
+  return key === null ? null : { ...key, enforced: takeEnforced(cursor, key) }
+}
+
 /** `primary key`, `unique nulls not distinct`; null if there is no key at the cursor. */
-export function takeKey(cursor: Cursor, name: Name | null): KeyOption | null {
+function takeKey(cursor: Cursor, name: Name | null): Omit<KeyOption, 'enforced'> | null {
   const { start: position } = cursor
   if (take(cursor, 'primary')) {
     expect(cursor, 'key')
     return { position, name, primary: true, nullsEqual: false }
   }
   return take(cursor, 'unique') ? { position, name, primary: false, nullsEqual: takeNulls(cursor) } : null
+}
+
+/** `enforced`; `not enforced` is what keys are without it. */
+function takeEnforced(cursor: Cursor, { primary }: Pick<KeyOption, 'primary'>): boolean {
+  const { start } = cursor
+  if (takeTwo(cursor, 'not', 'enforced') || !take(cursor, 'enforced')) return false
+  if (!primary) throw new SqlError('UNIQUE cannot be ENFORCED, a PRIMARY KEY can', start)
+  return true
 }
 
 function takeNulls(cursor: Cursor): boolean {

@@ -1,6 +1,6 @@
 // PRIMARY KEY and UNIQUE constraints of CREATE TABLE and ALTER TABLE: checks them and derives their names. They are
-// stored as metadata for upserts, and for clients of PostgreSQL, which read keys from the catalog. They are not
-// enforced; only DEDUP UPSERT KEYS are, by which a row replaces the stored row with equal keys.
+// stored as metadata for upserts, and for clients of PostgreSQL, which read keys from the catalog. Those with ENFORCED
+// are enforced by the writer; they contain the designated timestamp, by which it finds the rows to compare.
 
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax } from '../../base/limits.js'
@@ -19,19 +19,21 @@ export function keysOfColumns(columns: readonly Definition[]): ast.KeyDefinition
   return columns.flatMap(({ keys, ...column }) => keys.map((key) => ({ ...key, columns: [column] })))
 }
 
-/** The keys to store. `columns` are those of the table after the statement. Throws SqlError. */
+/** The keys to store. `columns` are those of the table after the statement; `isAdded`: it exists. Throws SqlError. */
 export function newKeys(
   definitions: readonly ast.KeyDefinition[],
   { name: table, keys: before = [] }: Pick<TableSchema, 'name' | 'keys'>,
   columns: readonly { readonly name: string }[],
   context: BindContext,
+  isAdded = false,
 ): NewKey[] {
+  if (isAdded) requireNotEnforced(definitions)
   const known = new Map(columns.map(({ name }) => [name.toLowerCase(), name]))
   const [, second] = [...before, ...definitions].filter(({ primary }) => primary)
   if (second !== undefined) throw severalPrimary(table, definitions.findLast(({ primary }) => primary)?.position)
   const place = placedInSchema(table)
   const taken = takenNames(place.schema, { name: table, keys: before }, context)
-  return withoutRepeats(definitions).map(({ name, primary, nullsEqual, columns: written }) => {
+  return withoutRepeats(definitions).map(({ name, primary, nullsEqual, enforced, columns: written }) => {
     const names = written.map((column, index) => {
       const found = known.get(column.name.toLowerCase())
       if (found === undefined)
@@ -43,17 +45,51 @@ export function newKeys(
     if (name !== null) checkKeyName(name, taken)
     const chosen = name?.name ?? freeName(usualName(place.name, primary, names), taken)
     taken.add(chosen.toLowerCase())
-    return { name: chosen, primary, columns: names, ...(nullsEqual ? { nullsEqual } : {}) }
+    return {
+      ...{ name: chosen, primary, columns: names },
+      ...(nullsEqual ? { nullsEqual } : {}),
+      ...(enforced ? { enforced } : {}),
+    }
   })
 }
 
 /** Keys for CREATE TABLE .. LIKE: the same columns, with newly derived names. */
 export function copiedKeys({ keys = [], columns }: TableSchema, name: string, context: BindContext): NewKey[] {
   const columnOf = (id: number): ast.Name => ({ name: columns[id]?.name ?? '', quoted: true, position: 0 })
-  const definitions = keys.map(({ primary, nullsEqual = false, columnIds }) => {
-    return { position: 0, name: null, primary, nullsEqual, columns: columnIds.map(columnOf) }
+  const definitions = keys.map(({ primary, nullsEqual = false, enforced = false, columnIds }) => {
+    return { position: 0, name: null, primary, nullsEqual, enforced, columns: columnIds.map(columnOf) }
   })
   return newKeys(definitions, { name }, columns, context)
+}
+
+type Keyed = Pick<TableSchema, 'columns' | 'timestampId' | 'dedupKeys'>
+
+/** Throws SqlError if the key cannot be enforced. */
+export function requireEnforceable(
+  definitions: readonly ast.KeyDefinition[],
+  { columns, timestampId, dedupKeys }: Keyed,
+): void {
+  const key = definitions.find(({ enforced }) => enforced)
+  if (key === undefined) return
+  const found = key.columns.flatMap(
+    ({ name }) => columns.find((one) => one.name.toLowerCase() === name.toLowerCase()) ?? [],
+  )
+  if (timestampId < 0 || !found.some(({ id }) => id === timestampId))
+    throw new SqlError(
+      'PRIMARY KEY .. ENFORCED must contain the designated timestamp, by which stored rows with the key are found',
+      key.position,
+    )
+  const array = found.find(({ type }) => type.name === 'ARRAY')
+  if (array !== undefined)
+    throw new SqlError(`an enforced key cannot contain an ARRAY [column=${array.name}]`, key.position)
+  if (dedupKeys.length > 0)
+    throw new SqlError('a table has either PRIMARY KEY .. ENFORCED, which refuses rows, or DEDUP keys', key.position)
+}
+
+/** Throws SqlError: the rows of an existing table may have keys in common. */
+function requireNotEnforced(keys: readonly ast.KeyDefinition[]): void {
+  const key = keys.find(({ enforced }) => enforced)
+  if (key !== undefined) throw new SqlError('PRIMARY KEY .. ENFORCED is possible only in CREATE TABLE', key.position)
 }
 
 function keyWords(primary: boolean): string {

@@ -2,7 +2,13 @@
 // names are not quoted, because existing clients compare the text with an expected one.
 
 import type { RefreshStrategy } from '../../storage/schema/materialized.js'
-import { type ColumnSchema, liveColumns, type PartitionAge, type TableSchema } from '../../storage/schema/schema.js'
+import {
+  type ColumnSchema,
+  enforcedKey,
+  liveColumns,
+  type PartitionAge,
+  type TableSchema,
+} from '../../storage/schema/schema.js'
 import { typeText } from '../../types/column-types.js'
 import { quoteIdent } from '../../types/identifier.js'
 import { formatTimestamp } from '../../types/timestamp.js'
@@ -10,8 +16,16 @@ import type { StoredView } from '../catalog.js'
 import { defaultIndexCapacity } from './table-relations.js'
 
 export function createTableText(schema: TableSchema): string {
-  const columns = liveColumns(schema).map(columnText).join(',\n\t')
+  const columns = [...liveColumns(schema).map(columnText), ...keyText(schema)].join(',\n\t')
   return `CREATE TABLE '${schema.name}' ( \n\t${columns}\n)${tableTail(schema)};`
+}
+
+/** Only an enforced key, which makes a difference to the rows of the table. */
+function keyText(schema: TableSchema): string[] {
+  const key = enforcedKey(schema)
+  if (key === undefined) return []
+  const names = key.columnIds.map((id) => schema.columns[id]?.name ?? '')
+  return [`CONSTRAINT ${quoteIdent(key.name)} PRIMARY KEY (${names.join(', ')}) ENFORCED`]
 }
 
 /** With further statements for what CREATE has no clause for: the limit of refreshes, and indexes. */

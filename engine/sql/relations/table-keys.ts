@@ -38,12 +38,12 @@ export function allKeysOfTable(schema: TableSchema): readonly TableKey[] {
 }
 
 function shownKeys({ id: tableId, name: table, columns, keys = [], dedupKeys }: TableSchema): TableKey[] {
-  const shown = ({ id, nullsEqual, ...key }: DeclaredKey, enforced: boolean): TableKey => {
+  const shown = ({ id, nullsEqual, enforced, ...key }: DeclaredKey): TableKey => {
     const oid = firstKeyOid + ((tableId * tableKeysMax + id) % firstKeyOid)
-    return { ...key, oid, nullsEqual: nullsEqual === true, enforced }
+    return { ...key, oid, nullsEqual: nullsEqual === true, enforced: enforced === true }
   }
-  if (keys.length > 0 || dedupKeys.length === 0) return keys.map((key) => shown(key, false))
+  if (keys.length > 0 || dedupKeys.length === 0) return keys.map(shown)
   const names = dedupKeys.map((id) => columns[id]?.name ?? '')
   const name = usualName(placedInSchema(table).name, false, names)
-  return [shown({ id: 0, name, primary: false, columnIds: dedupKeys, nullsEqual: true }, true)]
+  return [shown({ id: 0, name, primary: false, columnIds: dedupKeys, nullsEqual: true, enforced: true })]
 }

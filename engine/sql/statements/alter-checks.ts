@@ -2,7 +2,7 @@
 // tables that must have a WAL, partitions or DEDUP.
 
 import { SqlError } from '../../base/errors.js'
-import type { ColumnSchema, TableSchema, TableVersion } from '../../storage/schema/schema.js'
+import { type ColumnSchema, enforcedKey, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
 import type * as ast from '../ast/ast.js'
 import { isWalTable } from '../relations/tables-relations.js'
 
@@ -31,6 +31,8 @@ export function requirePartitions({ partitionBy }: TableSchema, position: number
 
 export function requireDedup(version: TableVersion, position: number): void {
   if (!isWalTable(version)) throw new SqlError('deduplication is only supported for WAL tables', position)
+  if (enforcedKey(version.schema) !== undefined)
+    throw new SqlError('a table with PRIMARY KEY .. ENFORCED cannot have DEDUP keys', position)
 }
 
 /** The columns of INCLUDE must be columns of the table. */

@@ -125,7 +125,7 @@ export function changesOf(
       if (action.kind === 'resume wal') return []
       throw new SqlError('Cannot suspend table, database is not in dev mode', 0)
     case 'add key':
-      return newKeys([action.key], schema, liveColumns(schema), context).map((key) => addedKey(schema, key))
+      return newKeys([action.key], schema, liveColumns(schema), context, true).map((key) => addedKey(schema, key))
     case 'rename constraint': {
       const { id: keyId, name } = renamedKey(action, schema, context)
       return [{ kind: 'renameKey', tableId: schema.id, keyId, name }]
@@ -258,7 +258,7 @@ function addColumns(
     taken.add(column.name.toLowerCase())
     return [{ kind: 'addColumn', tableId: schema.id, column: { ...column, place }, ifNotExists }]
   })
-  const keys = newKeys(keysOfColumns(added), schema, [...liveColumns(schema), ...added], context)
+  const keys = newKeys(keysOfColumns(added), schema, [...liveColumns(schema), ...added], context, true)
   if (keys.length === 0) return changes
   const ofKeys = keys.map((key) => addedKey(schema, key))
   return [{ kind: 'changeColumns', tableId: schema.id, changes: [...changes, ...ofKeys] }]

@@ -34,7 +34,7 @@ import { relationNames } from '../catalog.js'
 import { nativeDialect } from '../dialect.js'
 import { pgTypeOf } from '../pg-catalog/types.js'
 import { isOwnCounter } from '../relations/counters.js'
-import { copiedKeys, keysOfColumns, newKeys } from '../relations/keys.js'
+import { copiedKeys, keysOfColumns, newKeys, requireEnforceable } from '../relations/keys.js'
 import { applyOptions, defaultMaxUncommittedRows, defaultO3MaxLagMicros } from '../relations/table-options.js'
 import { defaultIndexCapacity, defaultSymbolCapacity } from '../relations/table-relations.js'
 import type { BindContext } from '../scope/bind-context.js'
@@ -199,7 +199,9 @@ function columnsSchema(
   const columns = numbered(definitions.map((definition) => columnOf(definition, name, context)))
   for (const { index } of definitions) requireIncluded(index, columns)
   const schema = schemaOf(statement, withIndexes(columns, statement), context)
-  return withKeys(schema, newKeys([...keysOfColumns(definitions), ...keys], { name }, columns, context))
+  const declared = [...keysOfColumns(definitions), ...keys]
+  requireEnforceable(declared, schema)
+  return withKeys(schema, newKeys(declared, { name }, columns, context))
 }
 
 function withKeys(schema: NewSchema, keys: readonly NewKey[]): NewSchema {

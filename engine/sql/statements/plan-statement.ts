@@ -41,7 +41,7 @@ import { planAlterSequence, planCreateSequence, planDropSequence } from './seque
 import { planSideEffects } from './side-effects.js'
 import { fromStoredBuckets } from './stored-buckets.js'
 import { targetOf, targetProjection } from './target.js'
-import { planConflicts, planMerge } from './upsert.js'
+import { planConflicts, planKeyUpdate, planMerge } from './upsert.js'
 import { planAlterView, planCreateView, planDropView } from './views.js'
 
 export type PlanOptions = Omit<BindOptions, 'sql'>
@@ -167,7 +167,7 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
   // Rows.
   insert: planInsert,
   merge: planMerge,
-  update: planUpdate,
+  update: (statement, context) => planKeyUpdate(statement, context) ?? planUpdate(statement, context),
   delete: planDelete,
   truncate: planTruncate,
 

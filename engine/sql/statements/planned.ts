@@ -144,14 +144,17 @@ export type PlannedStatement =
       readonly returning: Returning
       readonly tag: 'INSERT'
     }
-  /** MERGE, and INSERT .. ON CONFLICT for a table with declared keys (upsert.ts). */
+  /**
+   * MERGE, INSERT .. ON CONFLICT for a table with declared keys, and UPDATE of an enforced key (upsert.ts). The writer
+   * checks the new rows.
+   */
   | {
       readonly kind: 'upsert'
       readonly tableId: number
       readonly source: UpsertSource
       /** The list is planned over the added and changed rows, and the old values of deleted ones. */
       readonly returning: Returning | null
-      readonly tag: 'INSERT' | 'MERGE'
+      readonly tag: 'INSERT' | 'MERGE' | 'UPDATE'
     }
   /** The table is created first; ids of `columns` count from 0, as in the new schema. Nothing is done if it exists. */
   | {

@@ -9,7 +9,7 @@
 // ON CONFLICT is planned as a MERGE whose source is the table of the inserted rows, under the name `excluded`.
 
 import { SqlError } from '../../base/errors.js'
-import { liveColumns, requireColumn, type TableVersion } from '../../storage/schema/schema.js'
+import { enforcedKey, liveColumns, requireColumn, type TableVersion } from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import { nullOf } from '../../types/convert.js'
 import { quoteIdent } from '../../types/identifier.js'
@@ -18,11 +18,11 @@ import type * as ast from '../ast/ast.js'
 import { bindCondition, type ExpressionScope } from '../bind/expression.js'
 import { tableRelation } from '../bind/from.js'
 import { bindJoin } from '../bind/join.js'
-import { tableOf } from '../bind/show.js'
+import { tableOf, writableTable } from '../bind/show.js'
 import { ownName } from '../parse/expect.js'
 import { parseStatement } from '../parse/parse.js'
 import { type Expression, type Plan, rowIdColumn } from '../plan/plan.js'
-import { nameAt } from '../rewrite/make-query.js'
+import { columnAt, nameAt, querySource, queryOf as queryTree, selectBody } from '../rewrite/make-query.js'
 import type { BindContext } from '../scope/bind-context.js'
 import type { Relation } from '../scope/scope.js'
 import { declaredValues, declaredWithin, replaceVariables } from '../scope/substitute.js'
@@ -73,6 +73,53 @@ export function planMerge(written: ast.Merge, context: BindContext): PlannedStat
   const found = changesOf(joined, clauses)
   const list = returning === null ? null : returningOf(table, returning, version, context)
   return { kind: 'upsert', tableId: schema.id, source: { kind: 'query', found }, returning: list, tag: 'MERGE' }
+}
+
+/**
+ * UPDATE of columns of an enforced key, as a MERGE of the table with the keys of the rows to change. Returns null if the
+ * statement is another one.
+ */
+export function planKeyUpdate(written: ast.Update, context: BindContext): PlannedStatement | null {
+  const { table, position, assignments } = written
+  const key = enforcedKey(context.catalog.table(table.name)?.schema ?? {})
+  const version = key === undefined ? undefined : writableTable(table, context)
+  if (key === undefined || version === undefined) return null
+  const { columns } = version.schema
+  const names = key.columnIds.map((id) => columns[id]?.name ?? '')
+  if (!assignments.some(({ column }) => names.some((name) => name.toLowerCase() === column.name.toLowerCase())))
+    return null
+  if (written.from !== null)
+    throw new SqlError(`UPDATE with FROM cannot change an enforced key, MERGE can [key=${key.name}]`, position)
+  const own = written.alias ?? nameAt(ownName(table), table.position)
+  const others = names.map((_, index) => nameAt(`\u0000key ${index}`, position))
+  const from: ast.TableSource = {
+    ...{ kind: 'table', position, columnAliases: [], timestamp: null, table, alias: own },
+  }
+  const items = names.map((name, index) => ({
+    position,
+    expression: columnAt(name, position),
+    alias: others[index] ?? null,
+  }))
+  const changed = nameAt('\u0000changed', position)
+  const equal = names.map((name, index): ast.Expression => {
+    const left: ast.Expression = { kind: 'column', position, path: [own.name, name], quoted: true }
+    const right: ast.Expression = {
+      kind: 'column',
+      position,
+      path: [changed.name, others[index]?.name ?? ''],
+      quoted: true,
+    }
+    return { kind: 'binary', position, operator: '=', left, right }
+  })
+  const on = equal.reduce((left, right) => ({ kind: 'binary', position, operator: 'and', left, right }))
+  const merge: ast.Merge = {
+    ...{ kind: 'merge', position, declarations: written.declarations, commonTables: written.commonTables },
+    ...{ table, alias: written.alias, returning: written.returning, on },
+    source: querySource(queryTree(selectBody(from, items, written.where, position)), changed),
+    clauses: [{ position, matched: true, condition: null, action: { kind: 'update', assignments } }],
+  }
+  const planned = planMerge(merge, context)
+  return planned.kind === 'upsert' ? { ...planned, tag: 'UPDATE' } : planned
 }
 
 /** The changes of INSERT .. ON CONFLICT DO UPDATE. `rows` have the values of all columns. */

@@ -87,7 +87,7 @@ export interface NewType {
 }
 
 /** A key over columns that are named, because columns added by the same statement have no ids yet. */
-export interface NewKey extends Pick<DeclaredKey, 'name' | 'primary' | 'nullsEqual'> {
+export interface NewKey extends Pick<DeclaredKey, 'name' | 'primary' | 'nullsEqual' | 'enforced'> {
   readonly columns: readonly string[]
 }
 

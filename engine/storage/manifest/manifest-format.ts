@@ -94,8 +94,9 @@ const blockBytes = 4096
  * is written from the first part on that is only in the object store: others would look for its file. Version 5 is
  * written before the first upsert (ON CONFLICT, MERGE): others would show the rows again that it removes from memtables
  * and parts. Version 6 is written before the first bucket of a materialized view outlives its rows, since others
- * would compute it again, and before the first view that reads another one. Version 7 is written before the first table with DEDUP SKIP: others would keep the last of its
- * rows with equal keys. This server reads all versions.
+ * would compute it again, and before the first view that reads another one. Version 7 is written before the first table
+ * with DEDUP SKIP: others would keep the last of its rows with equal keys. Version 8 is written before the first table
+ * with PRIMARY KEY .. ENFORCED: others would accept rows with the key of a stored row. This server reads all versions.
  */
 export const formats = {
   oldest: 1,
@@ -105,8 +106,9 @@ export const formats = {
   removedRows: 5,
   sealedBuckets: 6,
   dedupSkip: 7,
+  enforcedKeys: 8,
 } as const
-export const newestFormat = formats.dedupSkip
+export const newestFormat = formats.enforcedKeys
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */

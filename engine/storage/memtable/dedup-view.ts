@@ -10,9 +10,8 @@
 // the current one; with DEDUP SKIP it is the row of the first piece. Names and comments below speak of the former.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import { isVariable, widthOf } from '../../types/column-types.js'
 import type { TableSchema, TableSnapshot } from '../schema/schema.js'
-import { fillNull } from './memtable-values.js'
+import { hashRow, type KeyColumn, keyColumnsAt, nullBytes, sameRow } from './key-columns.js'
 
 /** A block or page of rows, as in exec/scan/morsels.ts. */
 export interface DedupMorsel {
@@ -167,28 +166,10 @@ export function duplicateRows(morsel: DedupMorsel, later: readonly DedupMorsel[]
   }
 }
 
-const nullBytes = 64 * 32
-
-/** Location of the values of a key column. Stride 0: one NULL for all rows. */
-interface KeyColumn {
-  readonly address: number
-  readonly stride: number
-  readonly width: number
-  readonly variable: boolean
-}
-
 /** The key columns, with the designated timestamp first. */
 function keyColumns(morsel: DedupMorsel, { memory, schema }: DedupTools, nulls: number): KeyColumn[] {
   const ids = [schema.timestampId, ...schema.dedupKeys.filter((id) => id !== schema.timestampId)]
-  return ids.map((id, index) => {
-    const type = schema.columns[id]?.type
-    if (type === undefined) throw new RangeError('a key column exists')
-    const [address, width, variable] = [morsel.column(id), widthOf(type), isVariable(type)]
-    if (address !== 0) return { address, stride: width, width, variable }
-    const none = nulls + (index % 64) * 32
-    fillNull(memory, type, none, 0, 1)
-    return { address: none, stride: 0, width, variable }
-  })
+  return keyColumnsAt(memory, schema, ids, nulls, (id) => morsel.column(id))
 }
 
 /** A hash table from the keys of a morsel to its rows. */
@@ -227,52 +208,8 @@ class KeyTable {
       const hash = hashRow(memory, others, other)
       for (let at = hash & mask; slots[at] !== 0; at = (at + 1) & mask) {
         const row = slots[at]! - 1
-        if (hashes[row] === hash && this.same(row, others, other)) into.push(row)
+        if (hashes[row] === hash && sameRow(memory, this.columns, row, others, other)) into.push(row)
       }
     }
   }
-
-  private same(row: number, others: readonly KeyColumn[], other: number): boolean {
-    for (let column = 0; column < others.length; column++) {
-      if (!sameValue(this.memory, this.columns[column] as KeyColumn, row, others[column] as KeyColumn, other))
-        return false
-    }
-    return true
-  }
-}
-
-function hashRow({ u8, u32, i32 }: SharedMemory, columns: readonly KeyColumn[], row: number): number {
-  let hash = 0x2545f491
-  for (let column = 0; column < columns.length; column++) {
-    const { address, stride, width, variable } = columns[column] as KeyColumn
-    const at = address + row * stride
-    const bytes = variable ? i32[(at + 4) >>> 2]! : width
-    if (variable || width < 4) {
-      const first = variable ? u32[at >>> 2]! : at
-      hash = Math.imul(hash ^ bytes, 0x01000193)
-      for (let byte = 0; byte < bytes; byte++) hash = Math.imul(hash ^ u8[first + byte]!, 0x01000193)
-    } else {
-      for (let word = at >>> 2; word < (at + width) >>> 2; word++) {
-        hash = Math.imul(hash ^ i32[word]!, 0x85ebca6b)
-        hash ^= hash >>> 15
-      }
-    }
-  }
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-  return hash ^ (hash >>> 16)
-}
-
-function sameValue(memory: SharedMemory, x: KeyColumn, xRow: number, y: KeyColumn, yRow: number): boolean {
-  const { u8, u32, i32 } = memory
-  let left = x.address + xRow * x.stride
-  let right = y.address + yRow * y.stride
-  let bytes = x.width
-  if (x.variable) {
-    bytes = i32[(left + 4) >>> 2]!
-    if (bytes !== i32[(right + 4) >>> 2]) return false
-    left = u32[left >>> 2]!
-    right = u32[right >>> 2]!
-  }
-  for (let byte = 0; byte < bytes; byte++) if (u8[left + byte] !== u8[right + byte]) return false
-  return true
 }

@@ -388,6 +388,17 @@ export class Memtable {
     Atomics.store(this.memory.u32, (marks >>> 2) + index, rows)
   }
 
+  /** Number of rows in a block, visible or not. */
+  rowsOf(block: number): number {
+    return this.memory.u32[(block + 8) >>> 2]!
+  }
+
+  /** Whether a row of a block, by its index there, is marked. */
+  isSuperseded(block: number, index: number): boolean {
+    const marks = this.memory.u32[(block + 36) >>> 2]!
+    return marks !== 0 && this.memory.u32[(marks >>> 2) + index] !== 0
+  }
+
   /** Address of one NULL of a fixed-width type. */
   nullValue(type: DataType): number {
     const known = this.nulls.get(typeText(type))

@@ -26,6 +26,7 @@ import { DictionaryIndexes } from '../memtable/dictionary-indexes.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import { OrphanSweep } from '../writer/recovery-orphans.js'
 import { newTableDefaults, WriterCatalog } from '../writer/writer-catalog.js'
+import { KeyChecks } from '../writer/writer-keys.js'
 import { symbolsNamed, writeSymbols } from '../writer/writer-records.js'
 import { manifestOptions, type WriterOptions, type WriterState, writerSettings } from '../writer/writer-state.js'
 import { symbolReader } from '../writer/writer-symbols.js'
@@ -93,6 +94,7 @@ export function recoverWriter(given: WriterOptions): WriterState {
       lines: new LineDecoder({ memory, allocator, kernel: kernels.ilp, catalog, settings: newTables }),
       qwp: new QwpDecoder({ memory, allocator, catalog, settings: newTables }),
     },
+    keyChecks: new KeyChecks(options),
     sourcePositions,
     ...noWorkInProgress(),
     nextPartId,

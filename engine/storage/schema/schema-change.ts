@@ -5,7 +5,7 @@ import { RowError, SqlError } from '../../base/errors.js'
 import { tableColumnsMax, tableKeysMax } from '../../base/limits.js'
 import type { ColumnChange, NewKey, NewType, SchemaChange } from '../jobs/messages.js'
 import { isColumnName, isTableName } from './names.js'
-import { type ColumnSchema, type DeclaredKey, findColumn, type TableSchema } from './schema.js'
+import { type ColumnSchema, type DeclaredKey, enforcedKey, findColumn, type TableSchema } from './schema.js'
 
 type AnyChange =
   | ColumnChange
@@ -95,6 +95,9 @@ function droppable(schema: TableSchema, columnId: number): TableSchema {
     throw new SqlError(`cannot drop the designated timestamp [column=${column.name}]`, 0)
   }
   if (schema.dedupKeys.includes(columnId)) throw new SqlError(`cannot drop a dedup key [column=${column.name}]`, 0)
+  const key = enforcedKey(schema)
+  if (key?.columnIds.includes(columnId) === true)
+    throw new SqlError(`cannot drop a column of an enforced key [column=${column.name}, key=${key.name}]`, 0)
   return schema
 }
 

@@ -60,6 +60,18 @@ export interface DeclaredKey {
   readonly columnIds: readonly number[]
   /** NULLS NOT DISTINCT was declared. */
   readonly nullsEqual?: true
+  /** ENFORCED: the writer refuses rows with the key of a stored row (storage/writer/writer-keys.ts). */
+  readonly enforced?: true
+}
+
+/** The key that the writer enforces; undefined if there is none. */
+export function enforcedKey({ keys = [] }: Pick<TableSchema, 'keys'>): DeclaredKey | undefined {
+  return keys.find(({ enforced }) => enforced === true)
+}
+
+/** Whether the writer compares new rows with others, so that all of them must pass through it. */
+export function comparesRows(schema: Pick<TableSchema, 'keys' | 'dedupKeys'>): boolean {
+  return schema.dedupKeys.length > 0 || enforcedKey(schema) !== undefined
 }
 
 /** An enumeration created by CREATE TYPE .. AS ENUM. Its id is a table id. */

@@ -24,6 +24,14 @@ export interface RowRequest {
   readonly nowMicros: number
 }
 
+/** A staged row that an enforced key refuses. */
+export interface RefusedRow {
+  readonly table: WriterTable
+  /** Number of the row among the staged rows of its table. */
+  readonly row: number
+  readonly message: string
+}
+
 export interface RowDecoder {
   readonly atomic: boolean
   /** The block is not decoded to its end. */
@@ -44,6 +52,11 @@ export interface RowDecoder {
   goOn(): void
   /** Tables with rows, in the order in which the request names them. */
   result(): readonly { readonly table: WriterTable; readonly chunks: readonly RowChunk[] }[]
+  /**
+   * Reports the rows as bad ones. A request that is stored as a whole then has an error; otherwise the rows are
+   * removed. False if their places in the request are not known any more; nothing has happened then.
+   */
+  refuse(refused: readonly RefusedRow[]): boolean
   own(): void
   release(): void
   /** Drops the state of a dropped table. */

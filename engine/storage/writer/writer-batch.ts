@@ -155,6 +155,34 @@ export function freeChunk(allocator: Allocator, chunk: RowChunk): void {
   chunk.columns.clear()
 }
 
+/** Removes rows, by their numbers among all rows of the chunks, which must be settled. Bounds of times stay as they are. */
+export function dropChunkRows(memory: SharedMemory, chunks: readonly RowChunk[], dropped: ReadonlySet<number>): void {
+  let first = 0
+  for (const chunk of chunks) {
+    const { rows } = chunk
+    const own = new Set([...dropped].flatMap((row) => (row >= first && row < first + rows ? [row - first] : [])))
+    if (own.size > 0) dropRows(memory, chunk, own)
+    first += rows
+  }
+}
+
+/** Moves the remaining values of every column together. All columns must have a value for each row. */
+export function dropRows({ u8 }: SharedMemory, chunk: RowChunk, dropped: ReadonlySet<number>): void {
+  const kept: number[] = []
+  for (let row = 0; row < chunk.rows; row++) if (!dropped.has(row)) kept.push(row)
+  for (const column of chunk.columns.values()) {
+    const { address, width, filled } = column
+    if (filled === 0) continue
+    assert(filled === chunk.rows, 'R1: every column of a chunk has a value for each row')
+    kept.forEach((row, to) => {
+      if (row !== to) u8.copyWithin(address + to * width, address + row * width, address + (row + 1) * width)
+    })
+    column.filled = kept.length
+  }
+  chunk.rows = kept.length
+  chunk.ownedRows = Math.min(chunk.ownedRows, chunk.rows)
+}
+
 /** Copies strings from the ingest ring to the heap, because the ring's message is about to be released. */
 export function ownStrings(memory: SharedMemory, heap: BatchHeap, chunk: RowChunk): void {
   const from = chunk.ownedRows

@@ -17,7 +17,7 @@ import { removeTableFiles } from './recovery-orphans.js'
 import { noteSchemaChange } from './writer-commit.js'
 import { discardParts, flushed, freeMemtable } from './writer-flush.js'
 import { whenIdle } from './writer-jobs.js'
-import { afterPendingRecords, requireFormat } from './writer-manifest.js'
+import { afterPendingRecords, requireFormat, requireFormatOf } from './writer-manifest.js'
 import { changePartitions } from './writer-partitions.js'
 import { whenUnpinned } from './writer-pin.js'
 import { afterRewrite, rewriteParts } from './writer-rewrite.js'
@@ -110,7 +110,7 @@ function createTable(
     const isPlain = schema.ttl === null && !isOverView
     requireFormat(state, isPlain ? formats.materializedViews : formats.sealedBuckets)
   }
-  if (schema.dedupSkips === true) requireFormat(state, formats.dedupSkip)
+  requireFormatOf(state, schema)
   const firstLsn = state.wal.headLsn
   const endLsn = logChange(state, { kind: 'schema', schema: whole })
   const table = state.catalog.add(whole)

@@ -6,7 +6,7 @@
 // the memtables again.
 
 import { assert } from '../../base/assert.js'
-import { ResourceError } from '../../base/errors.js'
+import { ResourceError, SqlError } from '../../base/errors.js'
 import { addMetric } from '../../memory/metrics.js'
 import { noteTransaction } from '../../memory/transactions.js'
 import { encodeRows, type NewSymbols, type TableRows } from '../../wal/frame-rows.js'
@@ -16,6 +16,7 @@ import type { Receipt } from '../jobs/messages.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import { dayColumns, type TableVersion } from '../schema/schema.js'
 import { frameColumns, type RowChunk, settleChunk } from './writer-batch.js'
+import type { LeavingRows } from './writer-keys.js'
 import type { WriterState } from './writer-state.js'
 import type { MemtableEntry, WriterTable } from './writer-table.js'
 
@@ -34,6 +35,10 @@ export interface CommitExtra {
   readonly undone: () => void
   /** Called when the frame, which ends there, is in the log. */
   readonly logged: (endLsn: Lsn) => void
+  /** Enforced keys were checked. */
+  readonly isChecked?: true
+  /** Rows that the transaction removes, so that others may have their keys. */
+  readonly leaving?: ReadonlyMap<WriterTable, LeavingRows>
   /** Tables that need a new version besides those with changes in the catalog or new memtables. */
   readonly changed: readonly WriterTable[]
   readonly dropped: readonly number[]
@@ -50,6 +55,9 @@ const noExtra: CommitExtra = {
   after: () => {},
 }
 
+/** For rows whose enforced keys were checked. */
+export const keysChecked: CommitExtra = { ...noExtra, isChecked: true }
+
 interface Appended {
   readonly staged: StagedTable
   readonly entry: MemtableEntry
@@ -59,8 +67,8 @@ interface Appended {
 
 /**
  * Commits the rows, their source position and the request's additions to the catalog; without rows only the position.
- * Returns false if the memtables have no memory, and nothing has happened then. Throws ResourceError if the log accepts
- * nothing now; the caller then undoes the catalog.
+ * Returns false if the memtables have no memory, and nothing has happened then. Throws SqlError if an enforced key
+ * refuses a row, ResourceError if the log accepts nothing now; the caller then undoes the catalog.
  */
 export function commitRows(
   state: WriterState,
@@ -69,9 +77,9 @@ export function commitRows(
   sourcePosition: SourcePosition = noSourcePosition,
   extra: CommitExtra = noExtra,
 ): boolean {
-  for (const { table, chunks } of tables) {
-    const dayIds = dayColumns(table.schema)
-    for (const chunk of chunks) settleChunk(state.options.memory, chunk, dayIds)
+  for (const staged of tables) {
+    settleRows(state, staged)
+    requireNewKeys(state, staged, extra)
   }
   extra.before()
   const appended = appendAll(state, tables)
@@ -117,6 +125,23 @@ export function commitRows(
     after: extra.after,
   })
   return true
+}
+
+/** Fills the missing values of the rows. */
+export function settleRows({ options }: WriterState, { table, chunks }: StagedTable): void {
+  const dayIds = dayColumns(table.schema)
+  for (const chunk of chunks) settleChunk(options.memory, chunk, dayIds)
+}
+
+/** Throws SqlError if an enforced key refuses a row. */
+function requireNewKeys(
+  { keyChecks }: WriterState,
+  { table, chunks }: StagedTable,
+  { leaving, isChecked }: CommitExtra,
+): void {
+  if (isChecked === true) return
+  const [refused] = keyChecks.refused(table, chunks, leaving?.get(table), 1)
+  if (refused !== undefined) throw new SqlError(refused.message, 0)
 }
 
 function remember({ options }: WriterState, { staged, entry }: Appended, micros: number): void {

@@ -7,14 +7,15 @@
 // its space in the ring becomes free.
 
 import { assert } from '../../base/assert.js'
-import { type ErrorRecord, errorRecord, ResourceError } from '../../base/errors.js'
+import { type ErrorRecord, errorRecord, ResourceError, RowError } from '../../base/errors.js'
 import { lineFlags, precisionCodes, type RingMessage, ringKinds, ringPeek, ringRelease } from '../../memory/ring.js'
 import { noSourcePosition, type SourcePosition, sourcePositionKinds } from '../../wal/source-position.js'
 import type { Lsn } from '../../wal/types.js'
 import type { Receipt } from '../jobs/messages.js'
 import { unpackSourcePosition } from '../manifest/source-positions.js'
+import { enforcedKey } from '../schema/schema.js'
 import type { RowDecoder } from './row-decoder.js'
-import { commitRows, type StagedTable } from './writer-commit.js'
+import { commitRows, keysChecked, type StagedTable, settleRows } from './writer-commit.js'
 import { enqueue, receiptOf, sendReceiptNow, type WriterState } from './writer-state.js'
 
 const nanosByPrecision: Record<number, bigint> = {
@@ -147,10 +148,31 @@ function commitOrFail(
   last: boolean,
   giveUp: boolean,
 ): boolean {
+  refuseKeys(state, progress)
   if (!commits(progress, last) || commitDecoded(state, progress, requestId, last)) return true
   if (!giveUp || logFailed(state)) return false
   fail(state, progress, new ResourceError('out of memory for rows'))
   return true
+}
+
+/** Reports the rows that an enforced key refuses, or fails the request. */
+function refuseKeys(state: WriterState, progress: LineProgress): void {
+  const { decoder } = progress
+  if (decoder.rows === 0) return
+  try {
+    const refused = decoder.result().flatMap((staged) => {
+      if (enforcedKey(staged.table.schema) === undefined) return []
+      settleRows(state, staged)
+      return state.keyChecks.refused(staged.table, staged.chunks).map((row) => ({ ...row, table: staged.table }))
+    })
+    const [first] = refused
+    if (first === undefined) return
+    if (!decoder.refuse(refused)) fail(state, progress, new RowError(first.message, 0))
+    else if (decoder.error !== null) discard(state, progress)
+  } catch (thrown) {
+    if (!(thrown instanceof ResourceError)) throw thrown
+    fail(state, progress, thrown)
+  }
 }
 
 function logFailed({ wal }: WriterState): boolean {
@@ -176,7 +198,8 @@ function commitDecoded(state: WriterState, progress: LineProgress, requestId: nu
       progress.lsn = lsn
       return last ? [receipt(progress, requestId, rows, tables)] : []
     }
-    if (!commitRows(state, tables, receipts, last ? progress.sourcePosition : noSourcePosition)) return false
+    if (!commitRows(state, tables, receipts, last ? progress.sourcePosition : noSourcePosition, keysChecked))
+      return false
     decoder.release()
     progress.rows += rows
     if (last) progress.open = false

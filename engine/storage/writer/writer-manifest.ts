@@ -9,7 +9,8 @@
 import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../../base/errors.js'
 import { Manifest, type ManifestRecord } from '../manifest/manifest.js'
-import type { PartDescriptor } from '../schema/schema.js'
+import { formats } from '../manifest/manifest-format.js'
+import { enforcedKey, type PartDescriptor, type TableSchema } from '../schema/schema.js'
 import { withReserve } from './free-space.js'
 import { manifestOptions, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
@@ -41,6 +42,12 @@ export function requireFormat(state: WriterState, format: number): void {
     if (!(thrown instanceof FileError)) throw thrown
     throw new ResourceError(`the manifest cannot be written [error=${thrown.message}]`)
   }
+}
+
+/** The same for the format that the rows of such a table need. */
+export function requireFormatOf(state: WriterState, schema: Pick<TableSchema, 'dedupSkips' | 'keys'>): void {
+  if (schema.dedupSkips === true) requireFormat(state, formats.dedupSkip)
+  if (enforcedKey(schema) !== undefined) requireFormat(state, formats.enforcedKeys)
 }
 
 /** Durably reserved part ids; returns the first. Throws FileError. */

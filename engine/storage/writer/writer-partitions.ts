@@ -24,6 +24,7 @@ import type { Sealing } from '../schema/materialized.js'
 import { partitionFinder, partitionNamer } from '../schema/partition.js'
 import {
   type DetachedPart,
+  enforcedKey,
   isRemoteOnly,
   type PartDescriptor,
   type PartitionAge,
@@ -232,7 +233,11 @@ function attach(state: WriterState, table: WriterTable, wanted: ReadonlySet<stri
     if (!detached.some(({ partition }) => partition === name)) {
       throw new SqlError(`could not attach partition, it is not detached [table=${schema.name}, partition=${name}]`, 0)
     }
-    if (parts.some(({ partition }) => partition === name)) {
+    // Rows that arrived during the flush may have keys of the partition's rows.
+    const arrived =
+      enforcedKey(schema) !== undefined &&
+      table.memtables.some(({ memtable }) => mayHold(state, table, memtable, new Set([name])))
+    if (arrived || parts.some(({ partition }) => partition === name)) {
       throw new SqlError(`could not attach partition, it exists [table=${schema.name}, partition=${name}]`, 0)
     }
   }

@@ -15,7 +15,7 @@ import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } fro
 import { int64Max, int64Min } from '../../base/int64.js'
 import { noteTransaction } from '../../memory/transactions.js'
 import { partIdsPerFlush, type ToWriter } from '../jobs/messages.js'
-import type { PartDescriptor } from '../schema/schema.js'
+import { comparesRows, type PartDescriptor } from '../schema/schema.js'
 import { BatchHeap } from './writer-batch.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
 import { takePartIds } from './writer-manifest.js'
@@ -92,7 +92,7 @@ export function registerParts(state: WriterState, { requestId, tableId, columnId
       return
     }
     const gone = columnIds.some((id) => table.schema.columns[id]?.dropped !== false)
-    if (table.dropped || gone || table.schema.dedupKeys.length > 0) {
+    if (table.dropped || gone || comparesRows(table.schema)) {
       refuse(errorRecord(changed()))
       return
     }

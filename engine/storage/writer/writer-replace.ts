@@ -25,6 +25,7 @@ import { formats } from '../manifest/manifest-format.js'
 import { encodeRowNumbers, type PartMarks } from '../memtable/removed-rows.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import { type CommitExtra, commitRows } from './writer-commit.js'
+import type { LeavingRows } from './writer-keys.js'
 import { requireFormat } from './writer-manifest.js'
 import { type StagedRows, stageRows } from './writer-rows.js'
 import { enqueue, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
@@ -147,6 +148,15 @@ function extraOf(table: WriterTable, { parts, rows }: FoundRows, addedRows: numb
       table.removal = { transaction, endLsn }
     },
     ...{ before: none, undone: none, changed: [], dropped: [], after: none },
+    leaving: new Map([[table, leavingRows({ parts, rows }, hidden)]]),
+  }
+}
+
+function leavingRows({ parts, rows }: FoundRows, hidden: Uint32Array): LeavingRows {
+  return {
+    parts: new Map(parts.map((part) => [part.marks.partId, new Set(part.rows)])),
+    rows: new Set(rows),
+    hidden: new Set(hidden),
   }
 }
 

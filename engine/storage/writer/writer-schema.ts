@@ -3,13 +3,12 @@
 
 import { SqlError } from '../../base/errors.js'
 import { frameKinds, type Lsn } from '../../wal/types.js'
-import { formats } from '../manifest/manifest-format.js'
 import { changesDedup } from '../schema/draft.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import type { TableSchema } from '../schema/schema.js'
 import { noteSchemaChange } from './writer-commit.js'
 import { flushTable } from './writer-flush.js'
-import { requireFormat } from './writer-manifest.js'
+import { requireFormatOf } from './writer-manifest.js'
 import { enqueue, receiptOf, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
@@ -34,7 +33,7 @@ export function replaceSchema(
   const holder = state.catalog.find(schema.name)
   if (holder !== undefined && holder !== table) throw SqlError.tableExists(0)
   const keysChanged = changesDedup(table.schema, schema)
-  if (schema.dedupSkips === true) requireFormat(state, formats.dedupSkip)
+  requireFormatOf(state, schema)
   const firstLsn = state.wal.headLsn
   const endLsn = logChange(state, { kind: 'schema', schema })
   state.catalog.replaceSchema(table, schema)

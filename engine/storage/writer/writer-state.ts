@@ -23,10 +23,12 @@ import type { FromWriter, Job, JobResult, LineReject, Receipt, RewriteProgram, T
 import type { Manifest, ManifestOptions, ManifestRecord } from '../manifest/manifest.js'
 import type { SourcePositions } from '../manifest/source-positions.js'
 import type { Memtable } from '../memtable/memtable.js'
+import type { PartAccess } from '../part/part-access.js'
 import type { PartDescriptor, TableSchema, TableVersion } from '../schema/schema.js'
 import type { OrphanSweep } from './recovery-orphans.js'
 import type { RowDecoder } from './row-decoder.js'
 import type { WriterCatalog } from './writer-catalog.js'
+import type { KeyChecks } from './writer-keys.js'
 import type { MemtableEntry, WriterTable } from './writer-table.js'
 
 export interface WriterSettings extends CompactionPolicy {
@@ -92,6 +94,8 @@ export interface WriterOptions {
   /** Size of a file of the space reserve: see wal/reserve.ts. */
   readonly reserveFileBytes?: number
   readonly settings?: Partial<WriterSettings>
+  /** Reads parts, to compare rows with stored ones (PRIMARY KEY .. ENFORCED). */
+  readonly partAccess?: PartAccess
   /** Chooses parts to compact; default: jobs/merge.ts. */
   readonly chooseCompaction?: typeof chooseCompaction
 }
@@ -177,6 +181,7 @@ export interface WriterState {
   /** Whether current writes free space, so that the manifest may use a file of the reserve. */
   usesReserve: boolean
   readonly decoders: RowDecoders
+  readonly keyChecks: KeyChecks
   /** Stored source positions of streams. */
   readonly sourcePositions: SourcePositions
   readonly pending: PendingCommit[]

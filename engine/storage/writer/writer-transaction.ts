@@ -11,14 +11,14 @@
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import type { DraftedTable, ToWriter } from '../jobs/messages.js'
-import { formats } from '../manifest/manifest-format.js'
 import { changedMeanwhile, changesDedup } from '../schema/draft.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import { isTableName } from '../schema/names.js'
 import { heldRows, removeRows, removeTable } from './writer-changes.js'
 import type { CommitExtra } from './writer-commit.js'
 import { flushTable } from './writer-flush.js'
-import { requireFormat } from './writer-manifest.js'
+import { noneLeaving } from './writer-keys.js'
+import { requireFormatOf } from './writer-manifest.js'
 import { afterRewrite } from './writer-rewrite.js'
 import type { WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
@@ -39,7 +39,7 @@ export function waitsForRewrite(state: WriterState, { drafts }: TransactionComma
 /** Checks and enters the drafts; returns the commit's additional actions. Throws SqlError, ResourceError: undo then. */
 export function enterDrafts(state: WriterState, drafts: readonly DraftedTable[]): CommitExtra {
   const { catalog } = state
-  if (drafts.some(({ schema }) => schema?.dedupSkips === true)) requireFormat(state, formats.dedupSkip)
+  for (const { schema } of drafts) if (schema !== null) requireFormatOf(state, schema)
   const dropped: WriterTable[] = []
   const emptied: WriterTable[] = []
   const found = drafts.map((draft) => ({ draft, table: checkedTable(state, draft) }))
@@ -102,6 +102,7 @@ function extraOf(state: WriterState, dropped: readonly WriterTable[], emptied: r
       for (const table of dropped) afters.push(removeTable(state, table, endLsn))
       for (const [table, rows] of held) afters.push(removeRows(state, table, rows, endLsn))
     },
+    leaving: new Map(emptied.map((table) => [table, { ...noneLeaving, all: true }])),
     changed: emptied,
     dropped: dropped.map(({ id }) => id),
     after: () => {

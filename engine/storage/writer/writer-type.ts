@@ -17,7 +17,7 @@ import { type ErrorRecord, errorRecord, FileError, SqlError } from '../../base/e
 import { tableColumnsMax } from '../../base/limits.js'
 import { sameType } from '../../types/column-types.js'
 import type { JobResult, SchemaChange } from '../jobs/messages.js'
-import type { PartDescriptor, TableSchema } from '../schema/schema.js'
+import { enforcedKey, type PartDescriptor, type TableSchema } from '../schema/schema.js'
 import { changeColumns, retypedSchema } from '../schema/schema-change.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
 import { beginRewrite, endRewrite, postRewrite, replaceParts } from './writer-rewrite.js'
@@ -49,6 +49,9 @@ interface Changing {
 export function changeTypes(state: WriterState, requestId: number, table: WriterTable, change: TypeChange): void {
   const { schema } = table
   const { types } = change
+  const key = enforcedKey(schema)
+  if (key !== undefined && types.some(({ columnId }) => key.columnIds.includes(columnId)))
+    throw new SqlError(`the type of a column of an enforced key cannot be changed [key=${key.name}]`, 0)
   const isDone = types.every(({ columnId, type }) => {
     const column = schema.columns[columnId]
     if (column === undefined || column.dropped) throw new SqlError('column does not exist', 0)

@@ -172,7 +172,7 @@ function formOf(options: CopyOptions, columns: readonly Column[]): CsvForm | nul
 function rowSink(pg: PgSession, table: TableShape, columns: readonly Column[], shape: CsvShape): Sink {
   // Parts cannot replace rows (DEDUP), arrays are not decoded into them, and the input lacks columns with defaults.
   const isFilled = table.columns.some(({ id, filled }) => filled && !columns.some((column) => column.id === id))
-  if (isFilled || hasDraft(pg) || table.dedup || columns.some(({ type }) => type.name === 'ARRAY'))
+  if (isFilled || hasDraft(pg) || table.comparesRows || columns.some(({ type }) => type.name === 'ARRAY'))
     return blockSink(pg, table, columns, shape)
   return new GrowingSink(
     () => blockSink(pg, table, columns, shape),

@@ -42,7 +42,7 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
   }
   if (statement.kind !== 'create table' || statement.source.kind !== 'columns') return parsed
   const { source } = statement
-  noticeConstraints(pg, source.columns, [...source.keys.map(() => 'key' as const), ...source.constraints])
+  noticeConstraints(pg, source.columns, [...ignoredKeys(source.keys), ...source.constraints])
   const columns = knownDefaults(pg, source.columns, statement.table.name)
   const adapted = { ...statement, source: { ...source, columns }, options: knownOptions(pg, statement.options) }
   return { ...parsed, statement: pg.options.firstTimestamp ? withTimestamp(pg, adapted, columns) : adapted }
@@ -75,13 +75,17 @@ function hasKey(pg: PgSession, table: string, name: string): boolean {
   return keys.some((key) => key.toLowerCase() === name.toLowerCase())
 }
 
+function ignoredKeys(keys: readonly { readonly enforced: boolean }[]): 'key'[] {
+  return keys.flatMap(({ enforced }) => (enforced ? [] : ['key']))
+}
+
 /** Sends one notice per kind of constraint. */
 function noticeConstraints(
   pg: PgSession,
   columns: readonly Column[],
   ofTable: readonly (keyof typeof ignored)[],
 ): void {
-  const ofColumns = columns.flatMap(({ keys, constraints }) => [...keys.map(() => 'key' as const), ...constraints])
+  const ofColumns = columns.flatMap(({ keys, constraints }) => [...ignoredKeys(keys), ...constraints])
   for (const kind of new Set([...ofTable, ...ofColumns])) notice(pg, ignored[kind])
 }
 

@@ -59,6 +59,11 @@ test.each([
     'insert into t values (1, 20, 0) on conflict (k) do update set x = 7',
     'removedRows',
   ],
+  [
+    'a table with an enforced key',
+    'create table e (ts timestamp primary key enforced) timestamp(ts) partition by day',
+    'enforcedKeys',
+  ],
   ['a merge', 'merge into t using (select 1 k) s on t.k = s.k when matched then delete', 'removedRows'],
 ] as const)('%s', async (_, statement, format) => {
   const root = mkdtempSync(join(tmpdir(), 'penstock-formats-'))
