@@ -45,7 +45,9 @@ async function queryLines(
   const estimates = new Estimates((table) => statistics(query.tables[table] ?? -1))
   const details = (plan: Plan): string => nodeDetails(plan, estimates, profiles.get(numbers.get(plan) ?? -1), analyze)
   const words = printQuery(query, (table) => tableNames[table] ?? '', details)
-  const lines = [...heading, ...words.map((line) => (heading.length > 0 ? `    ${line}` : line))]
+  // Columns of the server's own begin with a character that users cannot write.
+  const shown = words.map((line) => line.replaceAll('\0', ''))
+  const lines = [...heading, ...shown.map((line) => (heading.length > 0 ? `    ${line}` : line))]
   if (analyze) lines.push(`Execution time: ${executeMs.toFixed(3)} ms`)
   return lines
 }

@@ -74,7 +74,7 @@ export interface Explain {
   readonly analyze: boolean
   /** `(format json)`: lower case; null without FORMAT. */
   readonly format: string | null
-  readonly statement: Query | Insert | Update | Delete | CreateTable
+  readonly statement: Query | Insert | Merge | Update | Delete | CreateTable
 }
 
 // Rows --------------------------------------------------------------------------------------------------------------

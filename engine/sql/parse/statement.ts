@@ -144,6 +144,7 @@ function parseExplain(cursor: Cursor): Explain {
   switch (statement.kind) {
     case 'query':
     case 'insert':
+    case 'merge':
     case 'update':
     case 'delete':
     case 'create table':

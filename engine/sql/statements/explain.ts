@@ -12,6 +12,7 @@ import type { Query } from '../plan/plan.js'
 import { type BindContext, describing, isDescribed, trialOf } from '../scope/bind-context.js'
 import type { Explained, PlannedStatement } from './planned.js'
 import { planRelation } from './query-statement.js'
+import { planConflicts } from './upsert.js'
 
 export const explainColumns = [{ name: 'QUERY PLAN', type: dataType('STRING') }]
 
@@ -41,6 +42,7 @@ export function explanationOf(statement: ast.Statement): ast.Statement {
   switch (statement.kind) {
     case 'query':
     case 'insert':
+    case 'merge':
     case 'update':
     case 'delete':
     case 'create table':
@@ -48,7 +50,7 @@ export function explanationOf(statement: ast.Statement): ast.Statement {
     case 'explain':
       return statement
     default:
-      throw new SqlError('only queries, INSERT, UPDATE, DELETE and CREATE TABLE have a plan', position)
+      throw new SqlError('only queries, INSERT, MERGE, UPDATE, DELETE and CREATE TABLE have a plan', position)
   }
 }
 
@@ -73,6 +75,8 @@ function partsOf(
       return { lines: ['Insert into table'], query: planned.query }
     case 'createTableAs':
       return { lines: [`Create table: ${planned.change.schema.name}`], query: planned.query }
+    case 'upsert':
+      return upsertParts(statement, planned, context)
     case 'insert':
       return { lines: [`Insert into table rows: ${planned.rows.rows}`], query: null }
     default:
@@ -81,4 +85,25 @@ function partsOf(
         query: null,
       }
   }
+}
+
+/** The heading, and the query that joins the rows of the statement with those of the table. */
+function upsertParts(
+  statement: ast.Explain['statement'],
+  { source }: Extract<PlannedStatement, { kind: 'upsert' }>,
+  context: BindContext,
+): ReturnType<typeof partsOf> {
+  if (source.kind === 'query') {
+    const table = statement.kind === 'merge' ? tableOf(statement.table, context).schema.name : ''
+    return { lines: [`Merge into table: ${table}`], query: source.found.query }
+  }
+  const { keys, insert } = source
+  const version = tableOf(source.statement.table, context)
+  const { name, columns } = version.schema
+  const shown = keys.map((key) => `(${key.map((id) => columns[id]?.name).join(', ')})`).join(', ')
+  const updates = (source.statement.conflict?.assignments ?? null) !== null
+  const lines = [`Insert into table: ${name} on conflict: ${shown} do ${updates ? 'update' : 'nothing'}`]
+  if (!updates) return { lines, query: insert.kind === 'insertSelect' ? insert.query : null }
+  // The plan does not depend on the rows, which are gathered first.
+  return { lines, query: planConflicts(source.statement, keys[0] ?? [], version, [], context).query }
 }
