@@ -3,7 +3,7 @@
 //
 // Method: every session has keys of its own, for which it knows the value after each statement: INSERT .. ON CONFLICT
 // with DO UPDATE, WHERE and DO NOTHING, and MERGE that updates, deletes and inserts. Each answered row count must be
-// that of the model. All sessions also increment one common row. After a kill, the rows of a session are those of its
+// that of the model. One table has an enforced key, so that a plain INSERT with a stored key is refused. All sessions also increment one common row. After a kill, the rows of a session are those of its
 // last answered statement, or those of the statement that was under way, and the common row has at least the answered
 // increments and at most the sent ones. Small memtables and checkpoints make rows move to Parquet files and through
 // compactions meanwhile. Half of the sessions use the PostgreSQL protocol.
@@ -24,7 +24,9 @@ const { values } = parseArgs({
 const random = randomNumbers(Number(values.seed))
 const sessions = Number(values.sessions)
 const keysMax = 40
-const tables = ['upsert_days', 'upsert_plain']
+const tables = ['upsert_days', 'upsert_plain', 'upsert_enforced']
+/** What `Run` returns for a statement that an enforced key refuses. */
+const refused = -1
 
 type Rows = Map<number, number>
 type Run = (sql: string) => Promise<number>
@@ -59,7 +61,13 @@ function randomRows(session: number): [number, number][] {
   return [...keys].map((key) => [key, below(1000)])
 }
 
+/** Of the enforced table, where a key is always at the same time. */
+function timeOf(key: number): string {
+  return `'2024-01-0${1 + (key % 4)}T00:00:${10 + (key % 50)}Z'`
+}
+
 function tuple(table: string, [key, value]: readonly [number, number]): string {
+  if (table === 'upsert_enforced') return `(${key}, ${value}, ${timeOf(key)})`
   return table === 'upsert_plain'
     ? `(${key}, ${value})`
     : `(${key}, ${value}, '2024-01-0${1 + (key % 4)}T00:00:${10 + below(50)}Z')`
@@ -88,25 +96,32 @@ function randomStatement(table: string, session: number, before: Rows): Statemen
   const source = randomRows(session)
   const insert = `insert into ${table} values ${source.map((row) => tuple(table, row)).join(', ')}`
   const limit = below(2000)
+  const isEnforced = table === 'upsert_enforced'
+  const target = isEnforced ? 'k, ts' : 'k'
+  if (isEnforced && below(3) === 0) {
+    const isNew = source.every(([key]) => !before.has(key))
+    if (!isNew) return { sql: insert, after: before, count: refused }
+    return { sql: insert, ...applied(before, source, () => null) }
+  }
   switch (below(4)) {
     case 0:
       return {
-        sql: `${insert} on conflict (k) do update set v = ${table}.v + excluded.v`,
+        sql: `${insert} on conflict (${target}) do update set v = ${table}.v + excluded.v`,
         ...applied(before, source, (old, value) => old + value),
       }
     case 1:
       return {
-        sql: `${insert} on conflict (k) do update set v = excluded.v where ${table}.v < ${limit}`,
+        sql: `${insert} on conflict (${target}) do update set v = excluded.v where ${table}.v < ${limit}`,
         ...applied(before, source, (old, value) => (old < limit ? value : null)),
       }
     case 2:
       return { sql: `${insert} on conflict do nothing`, ...applied(before, source, () => null) }
     default: {
-      const rows = source.map(([key, value], index) =>
-        index === 0 ? `select ${key}l k, ${value}l v` : `select ${key}l, ${value}l`,
-      )
-      const columns =
-        table === 'upsert_plain' ? '(k, v) values (s.k, s.v)' : "(k, v, ts) values (s.k, s.v, '2024-01-05')"
+      const rows = source.map(([key, value], index) => {
+        const time = isEnforced ? `${timeOf(key)}::timestamp` : "'2024-01-05'::timestamp"
+        return index === 0 ? `select ${key}l k, ${value}l v, ${time} ts` : `select ${key}l, ${value}l, ${time}`
+      })
+      const columns = table === 'upsert_plain' ? '(k, v) values (s.k, s.v)' : '(k, v, ts) values (s.k, s.v, s.ts)'
       const sql = `merge into ${table} t using (${rows.join(' union all ')}) s on t.k = s.k
         when matched and t.v % 3 = 0 then delete when matched and t.v % 3 = 1 then do nothing
         when matched then update set v = t.v + s.v when not matched then insert ${columns}`
@@ -150,6 +165,7 @@ function httpRun(server: TestServer): Run {
     const answer = await server.exec(sql).catch(() => null)
     if (answer === null) throw new Unanswered()
     const body = answer.body as { readonly error?: string; readonly inserted?: number; readonly merged?: number }
+    if (body.error?.startsWith('duplicate key value') === true) return refused
     check(body.error === undefined, `${body.error}: ${sql}`)
     return body.inserted ?? body.merged ?? 0
   }
@@ -162,6 +178,7 @@ async function pgRun(server: TestServer): Promise<Run> {
     try {
       return (await client.query(sql)).rowCount ?? 0
     } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === '23505') return refused
       if (
         error instanceof Error &&
         'code' in error &&
@@ -262,6 +279,9 @@ async function main(): Promise<void> {
       'create table upsert_days (k long primary key, v long, ts timestamp) timestamp(ts) partition by day',
     )
     await server.exec('create table upsert_plain (k long, v long, unique (k))')
+    await server.exec(
+      'create table upsert_enforced (k long, v long, ts timestamp, primary key (k, ts) enforced) timestamp(ts) partition by day',
+    )
     await server.exec('create table upsert_common (k int primary key, v long)')
     for (let index = 0; index < Number(values.rounds); index++) {
       const kills = index + 1 < Number(values.rounds)
