@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'
 import { runs } from '../../../support/runs.js'
 
-const partRows = runs(100_000, 30_000)
+const partRows = runs(100_000, 10_000)
 const parts = 12
 const base = 1_704_067_200_000_000
 
