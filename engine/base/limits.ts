@@ -9,6 +9,8 @@ export const pivotColumnsMax = 5_000
 
 /** Rows of one page of a part: the unit of caching, zone maps and work (a morsel). */
 export const pageRowsMax = 65_536
+/** Buckets of histogram(). */
+export const histogramBucketsMax = 10_000
 /** Bytes of one value (string, binary, array). */
 export const valueBytesMax = 8 * MIB
 /** Columns of one table, dropped ones included. */

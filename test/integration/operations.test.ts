@@ -86,6 +86,7 @@ test('events are kept, without texts, and can be hidden', async () => {
   writeFileSync(conf, 'log.sql.query.progress.exe = true\n')
   expect(await scalar('select reload_config()')).toBe(true)
   expect(Number(await scalar('select count() from telemetry'))).toBeGreaterThan(0)
+  expect((await server.rows('show create database')).join()).not.toContain('telemetry')
 })
 
 test('one connection is traced, another is not', async () => {

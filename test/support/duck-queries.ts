@@ -136,7 +136,8 @@ function randomGroup(random: Random): Omit<DuckQuery, 'kind'> {
   const keys = Array.from({ length: random.below(3) }, () => randomExpression(source, random.pick(keyTypes), 2))
   const values = Array.from({ length: random.between(1, 4) }, () => randomAggregate(source))
   const condition = where(source)
-  const group = keys.length === 0 ? '' : ` group by ${keys.map((_, index) => index + 1).join(', ')}`
+  const listedKeys = random.chance(0.3) ? 'all' : keys.map((_, index) => index + 1).join(', ')
+  const group = keys.length === 0 ? '' : ` group by ${listedKeys}`
   const having =
     keys.length > 0 && random.chance(0.3)
       ? pair('truth', [compared('>', same('long', 'count(*)'), same('long', '3'))], ' having $1')

@@ -45,12 +45,19 @@ export function randomWindow(random: Random): Omit<DuckQuery, 'kind'> {
   const condition = where(source)
   const { text, ordered } = tail(random, shown)
   const list = named(shown)
+  const qualify = random.chance(0.3) ? random.pick(qualifying) : ''
   return {
-    ours: `select ${list.ours} from ${table}${condition.ours}${text}`,
-    duck: `select ${list.duck} from ${table}${condition.duck}${text}`,
+    ours: `select ${list.ours} from ${table}${condition.ours}${qualify}${text}`,
+    duck: `select ${list.duck} from ${table}${condition.duck}${qualify}${text}`,
     ordered,
   }
 }
+
+const qualifying = [
+  ' qualify row_number() over (partition by sym order by ts desc) <= 2',
+  ' qualify count(*) over (partition by host) > 3',
+  ' qualify coalesce(max(d) over (partition by sym order by ts rows 3 preceding), -999) = coalesce(d, -998)',
+]
 
 function randomCall(random: Random): Pair {
   const partition = random.pick(['', 'partition by sym ', 'partition by host ', 'partition by sym, i % 2 '])
@@ -86,7 +93,8 @@ function randomFrame(random: Random): Pair {
       `range between ${duck} preceding and ${end(duck)}${exclude}`,
     )
   }
+  const unit = random.chance(0.3) ? 'groups' : 'rows'
   const low = random.pick(['unbounded preceding', '3 preceding', '1 preceding', 'current row'])
   const high = random.pick(['current row', '1 following', '4 following', 'unbounded following'])
-  return same('truth', `rows between ${low} and ${high}${exclude}`)
+  return same('truth', `${unit} between ${low} and ${high}${exclude}`)
 }

@@ -10,7 +10,6 @@ import {
   daysInMonth,
   floorDivide,
   floorModulo,
-  isLeapYear,
   isoDayOfWeek,
   isoWeek,
   partsOf,
@@ -31,23 +30,13 @@ import {
 } from '../../types/timestamp-floor.js'
 import { fromZone, parseOffset, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { Value } from '../../types/value.js'
+import { dayTests } from './day-tests.js'
 import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
 
 const sample = "'2024-03-31T13:45:30.123456Z'::timestamp"
 
 function unitOf(site: CallSite, index: number): TimestampUnit {
   return site.argTypes[index]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
-}
-
-function partTest(name: string, description: string, test: (parts: TimestampParts) => boolean): ScalarFunction {
-  return {
-    name,
-    takes: ['TIME'],
-    gives: 'BOOLEAN',
-    description,
-    example: [`${name}(${sample})`, 'true'],
-    eval: ([ts]: readonly [bigint], site) => test(partsOf(ts, unitOf(site, 0))),
-  }
 }
 
 /** A function that returns a field of a timestamp. The result is constant within one `unit`. */
@@ -84,10 +73,7 @@ const parts: ScalarFunction[] = [
   partRow('day_of_week_sunday_first', 'Day of the week, Sunday is 1.', '1', (p) => (isoDayOfWeek(p.days) % 7) + 1, 'd'),
   partRow('days_in_month', 'Number of days in the month.', '31', (p) => daysInMonth(p.year, p.month), 'M'),
   partRow('week_of_year', 'ISO week.', '13', (p) => isoWeek(p.days).week, 'd'),
-  partTest('is_leap_year', 'Whether the year has 366 days.', ({ year }) => isLeapYear(year)),
-  partTest('is_end_of_month', 'Whether the day is the last one of its month.', ({ year, month, day }) => {
-    return day === daysInMonth(year, month)
-  }),
+  ...dayTests,
 ]
 
 // extract(part from ts) ---------------------------------------------------------------------------------------------

@@ -17,7 +17,9 @@ interface Entry {
 }
 
 export function databaseRelation(wanted: ReadonlySet<DatabaseObject>, { catalog }: BindContext): SystemRelation {
-  const tables = catalog.tables().map(({ schema }): Entry => {
+  // The server makes its own tables (telemetry) by itself.
+  const made = catalog.tables().filter(({ schema }) => catalog.droppable?.(schema.name) ?? true)
+  const tables = made.map(({ schema }): Entry => {
     const { name, materialized } = schema
     return materialized === undefined
       ? { kind: 'tables', name, text: createTableText(schema), reads: new Set() }

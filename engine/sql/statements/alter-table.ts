@@ -234,7 +234,6 @@ function existingAltered(name: ast.Name, schema: TableSchema): ColumnSchema {
 
 // Columns -----------------------------------------------------------------------------------------------------------
 
-/** A WAL table takes one column per action, as clients of this dialect expect; several are separate actions. */
 function addColumns(
   { columns }: Extract<ast.AlterAction, { kind: 'add columns' }>,
   version: TableVersion,
@@ -242,7 +241,6 @@ function addColumns(
 ): SchemaChange[] {
   const { schema } = version
   const added = columns.filter(({ name, ifNotExists }) => !ifNotExists || findColumn(schema, name) === undefined)
-  requireOneChange(version, added.length, added[1]?.position ?? 0)
   const taken = new Set<string>()
   const changes = columns.flatMap(({ ifNotExists, ...definition }): ColumnChange[] => {
     const known = findColumn(schema, definition.name)
@@ -259,22 +257,16 @@ function addColumns(
     return [{ kind: 'addColumn', tableId: schema.id, column: { ...column, place }, ifNotExists }]
   })
   const keys = newKeys(keysOfColumns(added), schema, [...liveColumns(schema), ...added], context, true)
-  if (keys.length === 0) return changes
-  const ofKeys = keys.map((key) => addedKey(schema, key))
-  return [{ kind: 'changeColumns', tableId: schema.id, changes: [...changes, ...ofKeys] }]
+  return atOnce(schema, [...changes, ...keys.map((key) => addedKey(schema, key))])
 }
 
 function addedKey({ id: tableId }: TableSchema, key: NewKey): ColumnChange {
   return { kind: 'addKey', tableId, key }
 }
 
-function requireOneChange(version: TableVersion, changes: number, position: number): void {
-  if (changes < 2 || !isWalTable(version)) return
-  const { name, version: structure } = version.schema
-  throw new SqlError(
-    `statement is either no-op, or contains multiple transactions, such as 'alter table add column col1, col2', and currently not supported for WAL tables [table=${name}, oldStructureVersion=${structure - 1}, newStructureVersion=${structure - 1 + changes}]`,
-    position,
-  )
+/** All of the changes or none of them. */
+function atOnce({ id: tableId }: TableSchema, changes: readonly ColumnChange[]): SchemaChange[] {
+  return changes.length < 2 ? [...changes] : [{ kind: 'changeColumns', tableId, changes }]
 }
 
 function dropColumns(
@@ -283,7 +275,7 @@ function dropColumns(
 ): SchemaChange[] {
   const { schema } = version
   const dropped = new Set<number>()
-  const changes = columns.flatMap(({ name, position, ifExists }): SchemaChange[] => {
+  const changes = columns.flatMap(({ name, position, ifExists }): ColumnChange[] => {
     if (ifExists && findColumn(schema, name) === undefined) return []
     const { id } = requireColumn(schema, { name, position })
     if (dropped.has(id)) throw SqlError.columnMissing(name, position)
@@ -298,8 +290,7 @@ function dropColumns(
     }
     return [{ kind: 'dropColumn', tableId: schema.id, columnId: id }]
   })
-  requireOneChange(version, changes.length, 0)
-  return changes
+  return atOnce(schema, changes)
 }
 
 function renameColumns(

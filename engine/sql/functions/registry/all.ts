@@ -8,6 +8,7 @@ import { basicAggregates } from '../aggregates/aggregates.js'
 import { seriesAggregates } from '../aggregates/aggregates-series.js'
 import { statisticAggregates } from '../aggregates/aggregates-statistics.js'
 import { collectingAggregates, filtered } from '../aggregates/aggregates-strings.js'
+import { histogramAggregates } from '../aggregates/histogram.js'
 import { sliceFunctions } from '../array-slice.js'
 import { arrayFunctions } from '../arrays.js'
 import { pgArrays } from '../arrays-pg.js'
@@ -90,6 +91,7 @@ export const aggregateFunctions: readonly AggregateFunction[] = [
   ...basicAggregates,
   ...statisticAggregates,
   ...collectingAggregates,
+  ...histogramAggregates,
   ...chartAggregates,
   ...seriesAggregates,
   ...jsonAggregates,

@@ -5,6 +5,7 @@ import { basicAggregates } from '../aggregates/aggregates.js'
 import { seriesAggregates } from '../aggregates/aggregates-series.js'
 import { statisticAggregates } from '../aggregates/aggregates-statistics.js'
 import { collectingAggregates, filtered } from '../aggregates/aggregates-strings.js'
+import { histogramAggregates } from '../aggregates/histogram.js'
 import { sliceFunctions } from '../array-slice.js'
 import { arrayFunctions } from '../arrays.js'
 import { pgArrays } from '../arrays-pg.js'
@@ -75,7 +76,7 @@ const families: readonly (readonly [title: string, note: string, rows: readonly 
     'Examples read `long_sequence(5)`, whose column x counts from 1 to 5. With OVER they are window functions.',
     basicAggregates,
   ],
-  ['Statistics', '', [...statisticAggregates, ...collectingAggregates]],
+  ['Statistics', '', [...statisticAggregates, ...histogramAggregates, ...collectingAggregates]],
   ['Series', '', seriesAggregates],
   ['Session', '', sessionFunctions],
   ['Lists', 'Lists are arrays of other types than DOUBLE, in the form `{a,b}` of PostgreSQL.', textListFunctions],
