@@ -63,21 +63,35 @@ function randomCall(random: Random): Pair {
   const partition = random.pick(['', 'partition by sym ', 'partition by host ', 'partition by sym, i % 2 '])
   const [type, ours, duck] = random.pick(random.chance(0.6) ? framed : unframed)
   const withFrame = framed.some(([, name]) => name === ours)
-  const frame = withFrame ? randomFrame(random) : same('truth', '')
-  const order = withFrame && frame.ours.startsWith('range') ? 'order by ts ' : random.pick(orders)
+  const frame = withFrame ? randomFrame(random, !ours.includes('_value')) : same('truth', '')
+  const order = !withFrame || !frame.ours.startsWith('range') ? random.pick(orders) : orderOfRange(frame.ours)
   return pair(
     type,
     [frame],
     `${ours} over (${partition}${order}$1)`,
-    `${duck ?? ours} over (${partition}${order.replaceAll(/(sym|i)( desc)?,/g, '$1$2 nulls first,').replace('desc nulls first', 'desc nulls last')}$1)`,
+    `${duck ?? ours} over (${partition}${order
+      .replaceAll(/(sym|i)( desc)?,/g, '$1$2 nulls first,')
+      
+      .replace('desc nulls first', 'desc nulls last')}$1)`,
   )
+}
+
+/** Distances without a unit are those of numbers. */
+function orderOfRange(frame: string): string {
+  return /hour|minute|day/.test(frame) ? 'order by ts ' : 'order by d '
 }
 
 const orders = ['order by ts ', 'order by ts desc ', 'order by i, ts ', 'order by i desc, ts ', 'order by sym, ts ']
 
-function randomFrame(random: Random): Pair {
+/** `byNumber`: rows of equal numbers may come in any order. */
+function randomFrame(random: Random, byNumber: boolean): Pair {
   const exclude = random.pick(['', '', '', ' exclude current row'])
   if (random.chance(0.2)) return same('truth', '')
+  if (byNumber && random.chance(0.15)) {
+    const low = random.pick(['unbounded preceding', '2.5 preceding', '10 preceding', 'current row'])
+    const high = random.pick(['current row', '0.25 following', '3 following', 'unbounded following'])
+    return same('truth', `range between ${low} and ${high}`)
+  }
   if (random.chance(0.3)) {
     const [ours, duck] = random.pick([
       ['2 hour', "interval '2 hours'"],

@@ -210,7 +210,7 @@ function rangeBound(
   keys: Partition['keys'],
   own: number,
   row: number,
-  bound: bigint | null,
+  bound: bigint | number | null,
   sign: 1 | -1,
 ): boolean {
   if (bound === null) return true

@@ -109,7 +109,7 @@ function listGroups(u32: Uint32Array, peers: Peers, groups: number, start: numbe
   return count
 }
 
-/** RANGE frames with offsets: distances in the ORDER BY value. Rows whose value is NULL form a frame of their own. */
+/** RANGE frames with offsets: distances in the ORDER BY value. Rows whose value is NULL are at no distance from others. */
 function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Working {
   const { memory, arena } = order.rows.context
   const { u32, f64 } = memory
@@ -128,15 +128,14 @@ function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Workin
     if (from === start) bounds = valueBounds(at, start, end)
     for (let p = from; p < to; p++) {
       const own = at(p)
-      let low = u32[(peers.starts >>> 2) + p]!
-      let high = u32[(peers.ends >>> 2) + p]!
+      let low = lo === null ? start : u32[(peers.starts >>> 2) + p]!
+      let high = hi === null ? end : u32[(peers.ends >>> 2) + p]!
       if (!Number.isNaN(own)) {
-        if (lo !== 0n) {
-          while (lo !== null && bounds.low < bounds.end && at(bounds.low) - own < first) bounds.low++
+        if (lo !== null && lo !== 0n) {
+          while (bounds.low < bounds.end && at(bounds.low) - own < first) bounds.low++
           low = bounds.low
         }
-        if (hi !== 0n) {
-          if (hi === null) bounds.high = bounds.end
+        if (hi !== null && hi !== 0n) {
           while (bounds.high < bounds.end && at(bounds.high) - own <= last) bounds.high++
           high = bounds.high
         }

@@ -156,10 +156,26 @@ function bindFrame(
   }
   return {
     unit: frame.mode,
-    lo: frameBound(frame.start, order, scope),
-    hi: frameBound(frame.end, order, scope),
+    lo: fraction(frame, frame.start, order, scope) ?? frameBound(frame.start, order, scope),
+    hi: fraction(frame, frame.end, order, scope) ?? frameBound(frame.end, order, scope),
     exclude: frame.exclude === null ? 'none' : (excludes[frame.exclude] ?? 'none'),
   }
+}
+
+/** `range 1.5 preceding`: a distance with a fraction, of numbers. Null for any other bound. */
+function fraction(
+  { mode }: ast.WindowFrame,
+  { kind, value, unit }: ast.FrameBound,
+  order: Expression | undefined,
+  scope: ExpressionScope,
+): number | null {
+  if (mode !== 'range' || value === null || unit !== null || order === undefined || !isNumber(order.type)) return null
+  const bound = bindExpression(value, scope)
+  if (!isConstant(bound) || !isNumber(bound.type)) return null
+  const distance = convertTo(bound, dataType('DOUBLE'))
+  const number = isConstant(distance) ? Number(distance.value) : 0
+  if (Number.isInteger(number) || !(number > 0)) return null
+  return kind === 'preceding' ? -number : number
 }
 
 export function frameBound(

@@ -207,11 +207,12 @@ export function continueQuery(
     }
     const orderBy = cursor.word === 'order' ? parseOrderBy(cursor) : []
     // The text of the query excludes FOR UPDATE at its end.
-    const unlimitedEnd = cursor.previousEnd
+    let unlimitedEnd = cursor.previousEnd
     skipLocking(cursor)
     let limit = parseLimit(cursor)
     while (limit !== null && take(cursor, 'by')) {
       body = limitedByKeys(body, limit, parseList(cursor, parseExpression0), orderBy)
+      unlimitedEnd = cursor.previousEnd
       limit = parseLimit(cursor)
     }
     const end = limit === null ? unlimitedEnd : cursor.previousEnd

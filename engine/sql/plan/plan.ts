@@ -372,8 +372,8 @@ export interface WindowCall {
 /** Window frame. Bounds are offsets: negative for preceding, 0 for the current row, null for unbounded. */
 export interface WindowFrame {
   readonly unit: 'rows' | 'range' | 'groups'
-  readonly lo: bigint | null
-  readonly hi: bigint | null
+  readonly lo: bigint | number | null
+  readonly hi: bigint | number | null
   readonly exclude: 'none' | 'current' | 'group' | 'ties'
 }
 

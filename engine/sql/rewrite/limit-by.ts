@@ -32,6 +32,7 @@ export function limitedByKeys(
 
 /** Negative numbers would count from the end of each key's rows. */
 function requireCount(bound: Expression | null): void {
+  if (bound?.kind === 'null') throw new SqlError('invalid type: NULL', bound.position)
   if (bound?.kind === 'unary' && bound.operator === '-')
     throw new SqlError('LIMIT .. BY takes no negative numbers', bound.position)
 }
