@@ -214,9 +214,9 @@ function rangeBound(
   sign: 1 | -1,
 ): boolean {
   if (bound === null) return true
-  if (bound === 0n) return compareKeys(call, keys, row, own) * sign >= 0
   const direction = call.orderBy[0]?.descending === true ? -1 : 1
   const [a, b] = [keys.get(row)?.[0] ?? null, keys.get(own)?.[0] ?? null]
-  if (a === null || b === null) return a === b
+  // NULL is at no distance from other values, but before or after them.
+  if (bound === 0n || a === null || b === null) return compareKeys(call, keys, row, own) * sign >= 0
   return (Number(a) - Number(b)) * direction * sign >= Number(bound) * sign
 }
