@@ -71,7 +71,7 @@ function randomCall(random: Random): Pair {
     `${ours} over (${partition}${order}$1)`,
     `${duck ?? ours} over (${partition}${order
       .replaceAll(/(sym|i)( desc)?,/g, '$1$2 nulls first,')
-      
+
       .replace('desc nulls first', 'desc nulls last')}$1)`,
   )
 }
