@@ -142,7 +142,8 @@ export function planConflicts(
   }
   const names = keyColumns.map((id) => quoteIdent(version.schema.columns[id]?.name ?? ''))
   const equal = names.map((name) => `${quoteIdent(target)}.${name} = excluded.${name} and excluded.${name} is not null`)
-  const joined = joinedRows(version, target, { source, on: conditionOf(equal.join(' and ')), position }, context)
+  const from = { source, on: conditionOf(equal.join(' and ')), position, having: { keyColumns, rows } }
+  const joined = joinedRows(version, target, from, context)
   const live = liveColumns(version.schema)
   const values = live.map(
     ({ name }): ast.Expression => ({ kind: 'column', position, path: ['excluded', name], quoted: true }),
@@ -162,16 +163,23 @@ function conditionOf(text: string): ast.Expression {
   return where
 }
 
-type Source = Pick<ast.Merge, 'source' | 'on' | 'position'>
+interface Source extends Pick<ast.Merge, 'source' | 'on' | 'position'> {
+  /** Set if only rows of the target with one of these keys can match: rows with the values of all columns. */
+  readonly having?: { readonly keyColumns: readonly number[]; readonly rows: readonly (readonly Value[])[] }
+}
+
+/** With more source rows, a join with the whole target is cheaper than a condition for each. */
+const conditionsMax = 32
 
 /** Every row of the source, with the target's rows that match it. */
 function joinedRows(
   version: TableVersion,
   alias: string,
-  { source, on, position }: Source,
+  { source, on, position, having }: Source,
   context: BindContext,
 ): Joined {
-  const target = placedRelation(version, alias, context)
+  const whole = placedRelation(version, alias, context)
+  const target = having === undefined ? whole : { ...whole, plan: withKeys(whole.plan, version, having, context) }
   const plain = { natural: false, using: [], merges: false, tolerance: null, window: null, horizon: null }
   const relation = bindJoin(target, { ...plain, position, kind: 'right', source, on }, context)
   return { version, rows: { relation }, width: target.plan.columns.length, context }
@@ -190,6 +198,43 @@ function placedRelation(version: TableVersion, alias: string, context: BindConte
   const columns = relation.columns.map((column) => ({ ...column, index: column.index + 1 }))
   const timestampIndex = relation.timestampIndex < 0 ? -1 : relation.timestampIndex + 1
   return { ...relation, plan, columns, timestampIndex }
+}
+
+/** The target's rows with one of the keys, so that parts without them need not be read. A key with a NULL has no match. */
+function withKeys(
+  input: Plan,
+  { schema }: TableVersion,
+  { keyColumns, rows }: Required<Source>['having'],
+  context: BindContext,
+): Plan {
+  if (rows.length > conditionsMax) return input
+  const keys = liveColumns(schema).flatMap((column, place) =>
+    keyColumns.includes(column.id) ? [{ column, place }] : [],
+  )
+  const keyed = rows.filter((row) => keys.every(({ place }) => row[place] !== null))
+  const compared = (operator: string, { column, place }: (typeof keys)[number], value: Value): Expression => {
+    const { type } = column
+    // The row id is the first column.
+    const own: Expression = { kind: 'column', index: place + 1, type, position: 0 }
+    const constant = constantOf(value, type.name === 'SYMBOL' ? dataType('STRING') : type, 0)
+    return scalarCall(operator, [own, constant], 0, context)
+  }
+  const joined = (operator: string, conditions: readonly Expression[], none: boolean): Expression =>
+    conditions.length === 0
+      ? constantOf(none, dataType('BOOLEAN'), 0)
+      : conditions.reduce((left, right) => scalarCall(operator, [left, right], 0, context))
+  const equal = (row: readonly Value[]): Expression => {
+    const all = keys.map((key) => compared('=', key, row[key.place] ?? null))
+    return joined('and', all, true)
+  }
+  const conditions = [joined('or', keyed.map(equal), false)]
+  const time = keys.find(({ column }) => column.id === schema.timestampId)
+  if (time !== undefined && keyed.length > 1) {
+    const times = keyed.map((row) => row[time.place] ?? null).filter((value) => typeof value === 'bigint')
+    times.sort((x, y) => (x < y ? -1 : 1))
+    conditions.push(compared('>=', time, times[0] ?? null), compared('<=', time, times.at(-1) ?? null))
+  }
+  return { kind: 'filter', columns: input.columns, input, predicate: joined('and', conditions, true) }
 }
 
 // WHEN --------------------------------------------------------------------------------------------------------------
