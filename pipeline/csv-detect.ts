@@ -247,6 +247,7 @@ export function columnName(text: string): string {
 export function widerType(type: ColumnType, cause: CsvReject['cause']): ColumnType | null {
   if (cause === 'beyond') return null
   if (cause === 'cut') return 'TIMESTAMP_NS'
+  if (cause === 'digits') return 'VARCHAR'
   if (type === 'INT') return 'LONG'
   if (type === 'LONG') return cause === 'large' ? 'VARCHAR' : 'DOUBLE'
   return type === 'VARCHAR' ? null : 'VARCHAR'

@@ -137,7 +137,21 @@ export class CsvFields {
       if (u8[status + row] === 1) this.parseOne(column, index, from, row, values, bad)
     }
     if (column.guessed === true && type.name === 'DOUBLE') this.checkWholes(index, from, rows, values, bad)
+    if (column.guessed === true && isPlainNumber(type)) this.checkLeadingZeros(index, from, rows, bad)
     return values
+  }
+
+  /** In a column whose type was detected, digits with leading zeros are codes, which a number would shorten. */
+  private checkLeadingZeros(index: number, from: number, rows: number, bad: Map<number, CsvReject>): void {
+    const { u8, u32, i32 } = this.scratch.memory
+    const first = this.entriesOf(index, from) >>> 2
+    for (let row = 0; row < rows; row++) {
+      const bytes = i32[first + row * 2 + 1]!
+      if (bytes < 2) continue
+      const start = u32[first + row * 2]!
+      if (u8[start]! > digitZero || !startsWithZeros(u8, start, start + bytes)) continue
+      this.rejectText(bad, from, row, index, this.textAt(index, from + row) ?? '')
+    }
   }
 
   /** A column whose type DOUBLE was detected must not round integers. */
@@ -315,6 +329,21 @@ function isTime({ name }: DataType): boolean {
   return name === 'DATE' || name === 'TIMESTAMP' || name === 'TIMESTAMP_NS'
 }
 
+/** The numeric types that are detected. */
+function isPlainNumber({ name }: DataType): boolean {
+  return name === 'INT' || name === 'LONG' || name === 'DOUBLE'
+}
+
+const digitZero = 0x30
+
+/** Whether a zero before another digit follows the blanks and the sign. */
+function startsWithZeros(u8: Uint8Array, start: number, end: number): boolean {
+  let at = start
+  while (at < end && u8[at]! <= 0x20) at++
+  if (u8[at] === 0x2b || u8[at] === 0x2d) at++
+  return at + 1 < end && u8[at] === digitZero && u8[at + 1]! >= digitZero && u8[at + 1]! <= 0x39
+}
+
 function isWhole(text: string): boolean {
   return /^\s*[+-]?[0-9][0-9_]*\s*$/.test(text)
 }
@@ -331,6 +360,7 @@ function isMinimum({ type, guessed }: CsvColumn, text: string): boolean {
 }
 
 function causeOf(column: CsvColumn, text: string): CsvReject['cause'] {
+  if (column.guessed === true && isPlainNumber(column.type) && /^\s*[+-]?0[0-9]/.test(text)) return 'digits'
   switch (column.type.name) {
     case 'LONG':
       return isWhole(text) ? 'large' : undefined

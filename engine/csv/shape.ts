@@ -48,9 +48,10 @@ export interface CsvReject {
   readonly extra: boolean
   /**
    * `large`: an integer that the column cannot hold exactly. `cut`: a timestamp more precise than the column.
-   * `beyond`: a number that no numeric type can hold.
+   * `beyond`: a number that no numeric type can hold. `digits`: digits with leading zeros in a column that was detected
+   * as one of numbers.
    */
-  readonly cause?: 'large' | 'cut' | 'beyond'
+  readonly cause?: 'large' | 'cut' | 'beyond' | 'digits'
   /** The row is stored, but the value became NULL because it equals the number that represents NULL. */
   readonly retained?: boolean
 }

@@ -5,7 +5,8 @@
 // In memory a column is an array of values of fixed width. NULL is a reserved value of the type, so no NULL bitmap is
 // needed:
 //
-//   BOOLEAN BYTE SHORT CHAR        no NULL (a missing column reads false / 0)
+//   BOOLEAN BYTE SHORT             no NULL (a missing column reads false / 0)
+//   CHAR                           0, read as the empty string
 //   INT IPv4(0) LONG TIMESTAMP*    minimum integer (IPv4: 0)
 //   DATE DECIMAL                   minimum integer of the width
 //   FLOAT DOUBLE                   NaN

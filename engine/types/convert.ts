@@ -352,12 +352,13 @@ export function requireSmall(value: number, name: 'BYTE' | 'SHORT' | 'INT'): num
   throw new SqlError(inconvertibleText(value, dataType('INT'), dataType(name)), 0)
 }
 
-/** Implicit narrowing checks the bounds of integers. */
+/** Implicit narrowing checks the bounds of integers and of codes of characters. */
 const integerBounds: Partial<Record<ColumnType, readonly [bigint, bigint]>> = {
   BYTE: [-128n, 127n],
   SHORT: [-32_768n, 32_767n],
   INT: [BigInt(intMin) + 1n, BigInt(-intMin) - 1n],
   LONG: [longMin + 1n, longMax],
+  CHAR: [0n, 0xffffn],
 }
 
 /** Implicit conversion; undefined when the value does not convert. */

@@ -219,6 +219,33 @@ describe('times', () => {
 describe('numbers', () => {
   const most = ['18446744073709551615', '18446744073709551614']
 
+  test.each([
+    ['1', '007'],
+    ['1', '-007'],
+    ['3000000000', '+007'],
+    ['1.5', '007.5'],
+    ['1.5', '00'],
+  ])('numbers with leading zeros are text below %s: %s', async (most, code) => {
+    const first = await imported(`v,w\n${most},x\n${code},y\n`, { forceHeader: 'true' })
+    const later = await imported(`v,w\n${`${most},x\n`.repeat(1500)}${code},y\n`)
+    const large = await imported(bulk('v', () => most, `${code},y\n`))
+    for (const { table, types, columns } of [first, later, large]) {
+      expect([types[0], columns[0]?.errors]).toEqual(['v VARCHAR', 0])
+      expect(await rowsOf(`select v from ${table} where v != '${most}'`)).toEqual([[code]])
+    }
+  })
+
+  test('a zero alone or before a point is a number, and declared types are kept', async () => {
+    const plain = await imported(`v,d\n${'1,1.5\n'.repeat(1500)}0,0.5\n-0,-0\n0,0\n`)
+    expect(plain.types).toEqual(['v INT', 'd DOUBLE'])
+    const declared = await imported(`v\n${'1\n'.repeat(1500)}007\n`, {}, [{ name: 'v', type: 'INT' }])
+    expect(declared.types).toEqual(['v INT'])
+    expect(await rowsOf(`select sum(v) from ${declared.table}`)).toEqual([[1507]])
+    const existing = await imported(`v\n${'1\n'.repeat(1500)}008\n`, { name: declared.table })
+    expect(existing.types).toEqual(['v INT'])
+    expect(await rowsOf(`select sum(v) from ${declared.table}`)).toEqual([[3015]])
+  })
+
   test('whole numbers that no number type holds are text, wherever they stand', async () => {
     const first = await imported(`v\n${most.join('\n')}\n`)
     const later = await imported(`v\n${'1\n'.repeat(3000)}${most.join('\n')}\n`)

@@ -86,7 +86,8 @@ function ascendingWords(
     case 'i16':
       return [smallWords(context, rows, (row) => memory.i16[(address >>> 1) + row]!, nullOf(type), nullsLow)]
     case 'u16':
-      return [smallWords(context, rows, (row) => memory.u16[(address >>> 1) + row]!, null, nullsLow)]
+      // CHAR, whose NULL is 0.
+      return [smallWords(context, rows, (row) => memory.u16[(address >>> 1) + row]!, 0, nullsLow)]
     case 'i32':
       return [intWords(context, vector, rows, nullsLow)]
     case 'entry':

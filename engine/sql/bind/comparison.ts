@@ -163,7 +163,7 @@ function withGeohash(
     : [geohashLiteral(left, right.type, position), right]
 }
 
-/** CHAR has no NULL: beside a string it is converted to a string, which has one. */
+/** Beside a string, CHAR is converted to a string, so that its empty character is NULL. */
 function asText(side: Expression, other: DataType): Expression {
   const isCharacter = side.type.name === 'CHAR' && other.name !== 'CHAR' && !isConstant(side)
   return isCharacter ? castTo(side, dataType('STRING')) : side

@@ -97,7 +97,7 @@ function typeOf(left: Plan, right: Plan, index: number): PlanColumn['type'] {
   return unionType(a.type, b.type)
 }
 
-/** CHAR has no NULL. */
+/** A NULL of CHAR would read as the empty character. */
 function besideNull(type: DataType): DataType {
   return type.name === 'CHAR' ? dataType('STRING') : type
 }

@@ -203,7 +203,7 @@ function inAnyOrder(plan: Plan): Plan {
 /** Casts a column to a new type. `ts::symbol` would be a number, so timestamps are cast to strings first. */
 export function castColumn(column: Expression, type: DataType): Expression {
   if (isDay(type)) return storedDay(castColumn(column, dataType('TIMESTAMP')))
-  // BOOLEAN and CHAR have no NULL for a string that does not parse.
+  // In BOOLEAN and CHAR a string that does not parse would read as false and as the empty character.
   if (isText(column.type) && (type.name === 'BOOLEAN' || type.name === 'CHAR') && column.type.name !== type.name)
     return convertTo(column, type, nativeDialect)
   return checkedCastTo(type.name === 'SYMBOL' ? castTo(column, dataType('STRING')) : column, type)

@@ -114,7 +114,7 @@ export function targetProjection(
 export function convertTo(value: Expression, type: DataType, dialect: Dialect): Expression {
   const from = value.type
   const isParsed = isText(from) && (!isText(type) || (type.name === 'CHAR' && from.name !== 'CHAR'))
-  const isNarrowed = (isNumber(from) || isTime(from) || from.name === 'DATE') && isNumber(type)
+  const isNarrowed = (isNumber(from) || isTimestamp(from)) && (isNumber(type) || type.name === 'CHAR')
   const cast = castTo(roundedExpression(value, type, dialect), type)
   return isParsed || isNarrowed ? ({ ...cast, name: 'convert' } as Expression) : cast
 }

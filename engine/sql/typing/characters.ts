@@ -2,7 +2,7 @@
 //
 // Alone, such a literal is a CHAR. In `coalesce($1, 'x')`, however, the parameter is unknown while the statement is
 // prepared. If the result were described as CHAR, the client's string would not fit it, and NULL values would become
-// the empty character, because CHAR has no NULL.
+// the empty character, which is the NULL of CHAR.
 
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'

@@ -99,7 +99,7 @@ export function convertArguments(row: Takes, args: readonly Expression[]): Expre
   const signature = row.more === undefined ? { takes: row.takes } : { takes: row.takes, more: row.more }
   return args.map((argument, index) => {
     const pattern = patternAt(signature, index)
-    // CHAR has no NULL: an empty CHAR becomes NULL as a string.
+    // The NULL of CHAR is the empty character, which becomes NULL as a string.
     if (pattern === 'TEXT' && argument.type.name === 'CHAR') {
       if (!isConstant(argument)) return convertTo(argument, dataType('STRING'))
       if (argument.value === '') return constantOf(null, dataType('STRING'), argument.position)
