@@ -10,11 +10,12 @@
 //   intervalValues        ts - ts is a number                      ts - ts is an interval, text casts to interval
 //   exactTimeParts        extract() truncates                      extract(epoch ..) keeps fractions; to_timestamp($1)
 //                                                                  takes seconds
-//   unboundedNumeric      DECIMAL has fixed digits, x / 0 is NULL  NUMERIC keeps all digits; quotients have 18 places;
-//                                                                  a divisor of zero is an error
+//   unboundedNumeric      DECIMAL has fixed digits, x / 0 is NULL  NUMERIC keeps all digits; quotients and means have 18
+//                                                                  places; a divisor of zero is an error
 //   strictCasts           BYTE and SHORT wrap, infinity is NULL    an error
 //   roundsFractions       integer columns truncate fractions       integer columns round them
 //   storesNumbersAsText   an error                                 a text column accepts numbers, timestamps, ..
+//   countsCharacters      length() counts UTF-16 units             it counts characters
 //   typedArrays           elements are doubles                     elements keep the type that they were made of
 //   rowValues             an error                                 `select t from t`, `select row(a, b)`
 //   anyFunctionInFrom     a few functions                          every scalar function is a row source
@@ -36,8 +37,8 @@ export interface Dialect {
   /** extract() and date_part() keep fractions; `to_timestamp($1)` takes seconds unless the type of $1 is declared. */
   readonly exactTimeParts: boolean
   /**
-   * NUMERIC and DECIMAL without declared digits hold any number, casts round to the declared scale, quotients keep 18
-   * places, and their divisor must not be zero.
+   * NUMERIC and DECIMAL without declared digits hold any number, casts round to the declared scale, quotients and means
+   * keep 18 places, and divisors must not be zero.
    */
   readonly unboundedNumeric: boolean
   /** A cast of a number beyond BYTE or SHORT, or of 'infinity' to a timestamp, is an error. */
@@ -45,6 +46,8 @@ export interface Dialect {
   /** Fractions are rounded when they are stored in integer columns. */
   readonly roundsFractions: boolean
   readonly storesNumbersAsText: boolean
+  /** length() of a string counts characters, not UTF-16 units. */
+  readonly countsCharacters: boolean
   /**
    * Arrays of integers and the like are reported with their element type, although their elements are stored as
    * doubles.
@@ -71,6 +74,7 @@ export const nativeDialect: Dialect = {
   strictCasts: false,
   roundsFractions: false,
   storesNumbersAsText: false,
+  countsCharacters: false,
   typedArrays: false,
   rowValues: false,
   anyFunctionInFrom: false,
@@ -89,6 +93,7 @@ export const postgresDialect: Dialect = {
   strictCasts: true,
   roundsFractions: true,
   storesNumbersAsText: true,
+  countsCharacters: true,
   typedArrays: true,
   rowValues: true,
   anyFunctionInFrom: true,

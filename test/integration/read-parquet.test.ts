@@ -52,6 +52,8 @@ test('a damaged file ends its statement alone, whatever reads it', async () => {
   expect(text).toMatch(words)
   const wire = await server.connect()
   await expect(wire.query("copy broken from 'damaged.parquet'")).rejects.toThrow(words)
+  await expect(wire.query("select * from read_parquet('damaged.parquet')")).rejects.toMatchObject({ code: '22P04' })
+  await expect(wire.query("copy broken from 'none.parquet'")).rejects.toMatchObject({ code: '58P01' })
   await expect(wire.query("create table broken as (select * from read_parquet('damaged.parquet'))")).rejects.toThrow(
     words,
   )
@@ -63,7 +65,10 @@ test('what is no regular file is refused at once', async () => {
   execFileSync('mkfifo', [join(server.root, 'import/pipe.csv'), join(server.root, 'import/pipe.parquet')])
   const wire = await server.connect()
   for (const name of ['pipe.csv', 'pipe.parquet'])
-    await expect(wire.query(`copy x from '${name}'`)).rejects.toThrow(`not a regular file [file=${name}]`)
+    await expect(wire.query(`copy x from '${name}'`)).rejects.toMatchObject({
+      message: `not a regular file [file=${name}]`,
+      code: '42809',
+    })
   const { status, body } = await server.exec("select * from read_parquet('pipe.parquet')")
   expect(status).toBe(400)
   expect(body.error).toBe('not a regular file [file=pipe.parquet]')

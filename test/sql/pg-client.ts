@@ -31,6 +31,7 @@ export async function pgClient(): Promise<SltClient> {
       timesApart.test(sql) ||
       exactHere.test(sql) ||
       quotientHere.test(sql) ||
+      meanHere.test(sql) ||
       narrowedHere.test(sql) ||
       isTextHere(sql, expected) ||
       isFinerHere(sql, expected),
@@ -70,6 +71,9 @@ const dayOfTime = /\b(timestamp|ts)::date\b|::date::/i
 
 /** Quotients of DECIMALs: with eighteen places here; constants of more places than their type are rounded. */
 const quotientHere = /\b(d|1m) \/ [34]\b|\b[\d.]+m \/ [\d.]+m\b|\b1\.\d+m?::decimal\([45], ?1\)/
+
+/** Means of DECIMALs have eighteen places here, and lengths count characters. */
+const meanHere = /\bavg\((d\) d, avg\(e|1\.25m)\)|\blength\('a😀'\)/u
 
 /** Nanoseconds that six digits do not show; differences of such times are intervals here. */
 function isFinerHere(sql: string, expected: readonly string[]): boolean {

@@ -4,6 +4,7 @@
 // functions of PostgreSQL, such as age(), are first rewritten to others.
 
 import { SqlError } from '../../base/errors.js'
+import { decimalDigitsMax } from '../../base/limits.js'
 import { suggestion } from '../../base/nearest.js'
 import { arrayTypeOf, type ColumnType, type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
 import { typeName } from '../../types/compare.js'
@@ -24,7 +25,14 @@ import type { BindContext } from '../scope/bind-context.js'
 import { withoutSpans } from '../scope/interval-shift.js'
 import { charactersAsStrings } from '../typing/characters.js'
 import { argumentsAsLists } from '../typing/lists.js'
-import { boundArgument, convertArguments, resolvedArgument, resultType, scalarCall } from '../typing/make-call.js'
+import {
+  boundArgument,
+  convertArguments,
+  quotientPlaces,
+  resolvedArgument,
+  resultType,
+  scalarCall,
+} from '../typing/make-call.js'
 import { noMatch } from '../typing/mismatch.js'
 import { spanCall, spanOfParts, sumType, totalOfSpans } from '../typing/span.js'
 import { timestampOfTimeOfDay } from '../typing/times-of-day.js'
@@ -118,7 +126,13 @@ function bindScalar(call: ast.Call, name: string, args: readonly Expression[], s
   const taken = takesStrings.has(name)
     ? shownArguments(args, scope.context)
     : argumentsAsLists(name, args, scope.context)
-  return scalarCall(name, taken, call.position, scope.context, call.name)
+  return scalarCall(nameInDialect(name, taken, scope.context), taken, call.position, scope.context, call.name)
+}
+
+/** PostgreSQL's length() of a string counts characters. */
+function nameInDialect(name: string, [first]: readonly Expression[], { dialect }: BindContext): string {
+  const isOfText = name === 'length' && first !== undefined && isText(first.type)
+  return isOfText && dialect.countsCharacters ? 'char_length' : name
 }
 
 /** `extract(year from age(a, b))`: age() returns a string, so its fields are computed from its arguments. */
@@ -317,7 +331,7 @@ export function aggregateCall(call: ast.Call, scope: ExpressionScope): Aggregate
   const isStar = call.args.length === 1 && call.args[0]?.kind === 'star'
   const values = isStar ? [] : call.args.map((argument) => bindExpression(argument, scope))
   const plain = written.toLowerCase().startsWith('array_') ? values.map((value) => listedNumber(value)) : values
-  const { name, args } = withFilter(written, plain, call, scope)
+  const { name, args } = withPlaces(withFilter(written, plain, call, scope), scope.context)
   const row = bestOverload(aggregatesNamed(name), args.map(resolvedArgument))
   if (row === undefined) throw noMatch(call.name, args, call.position)
   const converted = convertArguments(row, args)
@@ -344,6 +358,23 @@ function collectedType(type: DataType, value: Expression | undefined, { dialect 
 function listedNumber(value: Expression): Expression {
   const isNumber = value.type.name === 'INT' && value.type.a > 0
   return isNumber ? castTo({ ...value, type: dataType('INT') }, dataType('STRING')) : value
+}
+
+/** Clients of PostgreSQL expect that a mean of DECIMALs has more places than its values, like other quotients. */
+function withPlaces(
+  { name, args }: { readonly name: string; readonly args: readonly Expression[] },
+  { dialect }: BindContext,
+): { readonly name: string; readonly args: readonly Expression[] } {
+  const [value] = args
+  const isMean = /^avg(_distinct)?$/i.test(name) && args.length === 1
+  if (!dialect.unboundedNumeric || !isMean || value?.type.name !== 'DECIMAL') return { name, args }
+  const whole = value.type.a - value.type.b
+  const places = Math.min(quotientPlaces, decimalDigitsMax - whole)
+  if (places <= value.type.b) return { name, args }
+  const isPlain = name.toLowerCase() === 'avg'
+  return isPlain
+    ? { name, args: [value, constantOf(places, dataType('INT'), value.position)] }
+    : { name, args: [convertTo(value, dataType('DECIMAL', whole + places, places))] }
 }
 
 /**

@@ -74,8 +74,8 @@ function inOneUnit(args: readonly Expression[]): readonly Expression[] {
 /** The forms of operators that report a divisor of zero: PostgreSQL's clients expect it of NUMERIC. */
 const zeroRefusing: Readonly<Record<string, string>> = { '/': 'divide', '%': 'remainder' }
 
-/** Minimum scale of a quotient for clients of PostgreSQL, so that 1m / 3m is not 0. */
-const quotientPlaces = 18
+/** Minimum scale of a quotient or a mean for clients of PostgreSQL, so that 1m / 3m is not 0. */
+export const quotientPlaces = 18
 
 /**
  * Gives quotients of DECIMALs and integers the scale of PostgreSQL. In the native dialect a quotient has the digits of

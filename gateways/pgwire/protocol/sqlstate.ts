@@ -111,6 +111,11 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(collation|domain|extension|policy|publication|rule|trigger|type) does not exist/, '42704'],
   [/^query to cancel not found|^unrecognized configuration parameter|^expected 'TABLES'/, '42704'],
   [/^the table (was dropped|has changed)/, '40001'],
+  [/^file does not exist|^Parquet file cannot be read: it does not exist/, '58P01'],
+  [/^not a regular file|^Parquet file cannot be read: it is not a regular file/, '42809'],
+  [/^Parquet file cannot be read: it cannot be opened/, '58030'],
+  [/^Parquet file cannot be read: its column/, '42804'],
+  [/^Parquet file cannot be read/, '22P04'],
 ]
 
 /** Errors of rows in COPY. */

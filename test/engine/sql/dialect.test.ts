@@ -22,6 +22,7 @@ const statements: Readonly<Record<Exclude<Behaviour, 'copyStatements'>, readonly
   strictCasts: ['select 300::byte'],
   roundsFractions: ['update t set i = 2.5', 'select i from t'],
   storesNumbersAsText: ['update t set s = 5', 'select s from t'],
+  countsCharacters: ["select length('a😀')"],
   typedArrays: ['select array[1, 2]'],
   rowValues: ['select row(1, 2)'],
   anyFunctionInFrom: ["select * from upper('a') as x"],

@@ -210,7 +210,7 @@ const sums: AggregateFunction[] = [
     name: 'avg',
     takes: ['DECIMAL'],
     gives: 'FIRST',
-    description: 'Mean of DECIMALs, at their scale.',
+    description: 'Mean of DECIMALs, at their scale; over the PostgreSQL protocol with at least 18 decimal places.',
     example: null,
     accumulator: decimalAverage,
   },

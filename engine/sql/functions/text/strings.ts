@@ -173,7 +173,7 @@ const lengths: ScalarFunction[] = [
       'length',
       ['TEXT'],
       'INT',
-      'Length in UTF-16 units: an emoji counts as two. -1 for NULL.',
+      'Length in UTF-16 units: an emoji counts as two, and over the PostgreSQL protocol as one. -1 for NULL.',
       ["length('abc')", '3'],
       ([a]) => (a === null ? -1 : text(a).length),
       lengthColumn,
