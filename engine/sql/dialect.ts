@@ -12,6 +12,7 @@
 //                                                                  takes seconds
 //   unboundedNumeric      DECIMAL has fixed digits, x / 0 is NULL  NUMERIC keeps all digits; quotients and means have 18
 //                                                                  places; a divisor of zero is an error
+//   exactNumbers          1.1 is a DOUBLE, 1.1m a DECIMAL          1.1 that becomes a DECIMAL keeps the digits written
 //   strictCasts           BYTE and SHORT wrap, infinity is NULL    an error
 //   roundsFractions       integer columns truncate fractions       integer columns round them
 //   storesNumbersAsText   an error                                 a text column accepts numbers, timestamps, ..
@@ -41,6 +42,8 @@ export interface Dialect {
    * keep 18 places, and divisors must not be zero.
    */
   readonly unboundedNumeric: boolean
+  /** A literal such as 1.1 keeps its digits when it becomes a DECIMAL, and becomes one beside a DECIMAL. */
+  readonly exactNumbers: boolean
   /** A cast of a number beyond BYTE or SHORT, or of 'infinity' to a timestamp, is an error. */
   readonly strictCasts: boolean
   /** Fractions are rounded when they are stored in integer columns. */
@@ -71,6 +74,7 @@ export const nativeDialect: Dialect = {
   intervalValues: false,
   exactTimeParts: false,
   unboundedNumeric: false,
+  exactNumbers: false,
   strictCasts: false,
   roundsFractions: false,
   storesNumbersAsText: false,
@@ -90,6 +94,7 @@ export const postgresDialect: Dialect = {
   intervalValues: true,
   exactTimeParts: true,
   unboundedNumeric: true,
+  exactNumbers: true,
   strictCasts: true,
   roundsFractions: true,
   storesNumbersAsText: true,

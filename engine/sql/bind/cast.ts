@@ -34,6 +34,7 @@ import type { Expression } from '../plan/plan.js'
 import { namedTime } from '../scope/interval-shift.js'
 import { dayOf, dayType, isDayTypeName, truncateToDay } from '../typing/days.js'
 import { deferredOf, isDeferred } from '../typing/deferred-values.js'
+import { exactNumber } from '../typing/exact-numbers.js'
 import { castOfJson, wholeTypes } from '../typing/json-cast.js'
 import { type Constant, isConstant, scalarCall, textOf } from '../typing/make-call.js'
 import { isNumeral, roundedForCast, roundedOperand } from '../typing/rounded.js'
@@ -89,7 +90,9 @@ function boundCast(expression: ast.CastExpression, scope: ExpressionScope): Expr
   const kind = namedKind(expression.type.name)
   const elements = writtenList(expression, scope)
   if (elements !== null) return elements
-  const operand = bindExpression(operandOf(expression), scope)
+  const bound = bindExpression(operandOf(expression), scope)
+  const isExact = expression.type.dimensions === 0 && /^(decimal|numeric)$/.test(expression.type.name)
+  const operand = isExact ? exactNumber(bound, scope.context.dialect) : bound
   if (kind !== null && expression.type.dimensions === 0) return castToNamed(operand, kind, scope.context)
   const label = castToLabel(expression, operand, scope)
   if (label !== null) return label

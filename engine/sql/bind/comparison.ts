@@ -16,6 +16,7 @@ import { comparableAsIs } from '../functions/comparisons.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { deferredOf, isDeferredParameter } from '../typing/deferred-values.js'
+import { besideDecimals } from '../typing/exact-numbers.js'
 import { argumentsAsLists } from '../typing/lists.js'
 import { isConstant, scalarCall, textOf } from '../typing/make-call.js'
 import { stringsAsTimesOfDay } from '../typing/times-of-day.js'
@@ -39,7 +40,8 @@ export function bindComparison(
   position: number,
   context: BindContext,
 ): Expression {
-  const [one = left, other = right] = stringsAsTimesOfDay(argumentsAsLists(operator, [left, right], context))
+  const given = besideDecimals([left, right], context.dialect)
+  const [one = left, other = right] = stringsAsTimesOfDay(argumentsAsLists(operator, given, context))
   const [known, sides] = bindSides(operator, one, other, position)
   return (
     known ??
@@ -323,7 +325,10 @@ function timeProblem(text: string, { kind, type: { name } }: Expression, operato
 
 export function bindBetween(expression: ast.BetweenExpression, scope: ExpressionScope): Expression {
   const { context } = scope
-  const parts = [expression.operand, expression.low, expression.high].map((part) => bindExpression(part, scope))
+  const parts = besideDecimals(
+    [expression.operand, expression.low, expression.high].map((part) => bindExpression(part, scope)),
+    context.dialect,
+  )
   const [written, ...bounds] = stringsAsTimesOfDay(parts) as readonly [Expression, Expression, Expression]
   const value = timeBetween(written, bounds)
   // Characters are not timestamps. For a time column the error comes from range extraction.

@@ -206,7 +206,7 @@ function bindUnary({ operator, operand, position }: ast.UnaryExpression, scope: 
     case '+':
       return value
     case '-':
-      return scalarCall('negate', [value], position, scope.context, '-')
+      return withSign(scalarCall('negate', [value], position, scope.context, '-'), value)
     case '~':
       return scalarCall('~', [value], position, scope.context)
     case 'not': {
@@ -222,6 +222,12 @@ function bindUnary({ operator, operand, position }: ast.UnaryExpression, scope: 
       return scalarCall('not', [value], position, scope.context)
     }
   }
+}
+
+/** The negative of a literal keeps the digits that were written. */
+function withSign(negative: Expression, value: Expression): Expression {
+  const isWritten = negative.kind === 'constant' && value.kind === 'constant' && value.digits !== undefined
+  return isWritten ? { ...negative, digits: `-${value.digits}` } : negative
 }
 
 function bindMembership(expression: ast.InExpression, scope: ExpressionScope): Expression {

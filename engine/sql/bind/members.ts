@@ -16,6 +16,7 @@ import type * as ast from '../ast/ast.js'
 import { comparableAsIs } from '../functions/comparisons.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
+import { besideDecimals } from '../typing/exact-numbers.js'
 import { isConstant, scalarCall, textOf } from '../typing/make-call.js'
 import { stringsAsTimesOfDay } from '../typing/times-of-day.js'
 import { compareWithTolerance } from '../typing/tolerance.js'
@@ -67,7 +68,8 @@ function bindInList(
   expression: ast.InExpression,
   scope: ExpressionScope,
 ): Expression {
-  const [, ...all] = stringsAsTimesOfDay([given, ...set.map((member) => bindExpression(member, scope))])
+  const bound = [given, ...set.map((member) => bindExpression(member, scope))]
+  const [, ...all] = stringsAsTimesOfDay(besideDecimals(bound, scope.context.dialect))
   const operand = typedOperand(given, all)
   // A string that is no address equals none.
   const members = operand.type.name === 'IPv4' ? all.filter((member) => !isForeignText(member, operand.type)) : all

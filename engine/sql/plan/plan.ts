@@ -28,6 +28,8 @@ export type Expression =
        * values (sql/typing/late-values.ts).
        */
       readonly deferred?: 'given' | 'computed'
+      /** Only while planning: the digits of a number literal whose type is DOUBLE, as written. */
+      readonly digits?: string
       /** Only while planning: a NULL that was cast to a string type, unlike the untyped literal. */
       readonly isText?: true
       /**

@@ -30,7 +30,16 @@ import { defaultOf, isByDefault } from './defaults.js'
 import type { PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
-import { columnValue, convertedTo, convertTo, inconvertibleTypes, isStoredAsIs, isTaken, targetOf } from './target.js'
+import {
+  columnValue,
+  convertedTo,
+  convertTo,
+  exactFor,
+  inconvertibleTypes,
+  isStoredAsIs,
+  isTaken,
+  targetOf,
+} from './target.js'
 
 type Planned = Extract<PlannedStatement, { kind: 'rewrite' }>
 
@@ -289,7 +298,7 @@ export function assigned(
   scope: ExpressionScope,
 ): Expression {
   const written = (isByDefault(value) ? defaultOf(version, target.columnId) : null) ?? value
-  const bound = bindExpression(written, scope)
+  const bound = exactFor(target, bindExpression(written, scope), scope.context.dialect)
   const { position } = written
   const { type } = target
   learnType(bound, target.wanted ?? type)

@@ -42,6 +42,7 @@ import { evaluateConstant } from '../functions/registry/evaluate.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import type { Relation } from '../scope/scope.js'
 import { storedDay, truncateToDay } from '../typing/days.js'
+import { exactNumber } from '../typing/exact-numbers.js'
 import { isConstant } from '../typing/make-call.js'
 import { isNumeral, roundedExpression, roundedValue } from '../typing/rounded.js'
 import { timeOfDayOfTimestamp, timeOfDayValue } from '../typing/times-of-day.js'
@@ -173,6 +174,7 @@ function bytesWritten(plan: Plan, index: number, { type }: TargetColumn): Expres
 function numeralWritten(plan: Plan, index: number, { type }: TargetColumn, dialect: Dialect): Expression | null {
   const made = plan.kind === 'project' ? plan.expressions[index] : undefined
   if (made === undefined || !isConstant(made)) return null
+  if (type.name === 'DECIMAL') return exactNumber(made, dialect)
   const value = roundedValue(made.value, made.type, type, { dialect, isNumeral: true })
   return constantOf(value, made.type, made.position)
 }
@@ -312,6 +314,11 @@ function checkElements(elements: readonly (string | null)[], type: DataType, pos
   if (wrong !== undefined) throw new SqlError(inconvertibleText(wrong, text, type), position)
 }
 
+/** A number literal for a DECIMAL column, with the digits that were written if the dialect keeps them. */
+export function exactFor({ type }: TargetColumn, value: Expression, dialect: Dialect): Expression {
+  return type.name === 'DECIMAL' ? exactNumber(value, dialect) : value
+}
+
 /** The value of a constant expression, in the type of its column. */
 export function insertValue(
   written: ast.Expression,
@@ -319,7 +326,7 @@ export function insertValue(
   tuple: number,
   scope: ExpressionScope,
 ): Value {
-  const bound = bindExpression(written, scope)
+  const bound = exactFor(target, bindExpression(written, scope), scope.context.dialect)
   learnType(bound, target.wanted ?? target.type)
   if (bound.kind === 'subquery') throw new SqlError('query is not allowed here', bound.position)
   const { sql, evaluation, dialect } = scope.context

@@ -2,11 +2,12 @@
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'
-import { formatDecimal, longMax, parseDecimal } from '../../types/number.js'
+import { longMax } from '../../types/number.js'
 import { parseGeohash, parseGeohashBits } from '../../types/text.js'
 import type { IntegerLiteral, Literal, Parameter } from '../ast/ast.js'
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
+import { decimalOfDigits } from './exact-numbers.js'
 import { constantOf } from './types.js'
 
 export function bindLiteral(literal: Literal): Expression {
@@ -21,8 +22,8 @@ export function bindLiteral(literal: Literal): Expression {
     case 'float': {
       if (isOutside(literal)) throw new SqlError(`invalid constant: ${literal.text}`, position)
       if (Number.isNaN(literal.value)) return constantOf(null, dataType('STRING'), position)
-      const value = literal.single ? Math.fround(literal.value) : literal.value
-      return constantOf(value, dataType(literal.single ? 'FLOAT' : 'DOUBLE'), position)
+      if (literal.single) return constantOf(Math.fround(literal.value), dataType('FLOAT'), position)
+      return { kind: 'constant', value: literal.value, type: dataType('DOUBLE'), position, digits: literal.digits }
     }
     case 'decimal':
       return bindDecimal(literal.digits, position)
@@ -55,19 +56,13 @@ function bindInteger({ digits, long, text, position }: IntegerLiteral): Expressi
   if (!long && value <= 2_147_483_647n) return constantOf(Number(value), dataType('INT'), position)
   if (value <= longMax) return constantOf(value, dataType('LONG'), position)
   if (long) throw new SqlError(`invalid constant: ${text}`, position)
-  return constantOf(Number(digits), dataType('DOUBLE'), position)
+  return { kind: 'constant', value: Number(digits), type: dataType('DOUBLE'), position, digits }
 }
 
-/** Precision and scale follow the spelling: `.5m` has scale 1, `1e-3m` has scale 3. */
 function bindDecimal(text: string, position: number): Expression {
-  const [mantissa = '', exponent = '0'] = text.split(/e/i)
-  const [, fraction = ''] = mantissa.split('.')
-  const scale = Math.max(0, fraction.length - Number(exponent))
-  const value = scale > 76 ? null : parseDecimal(text, 76, scale)
+  const value = decimalOfDigits(text, position)
   if (value === null) throw new SqlError(`invalid constant: ${text}m`, position)
-  const precision = formatDecimal(value, scale).replace('.', '').length
-  if (precision > 76) throw new SqlError(`invalid constant: ${text}m`, position)
-  return constantOf(value, dataType('DECIMAL', precision, scale), position)
+  return value
 }
 
 function bindGeohash(literal: Extract<Literal, { kind: 'geohash' }>): Expression {

@@ -22,6 +22,7 @@ import { bestOverload, patternAt, type ResolvedArgument, targetType } from '../f
 import type { Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { deferredOf, isDeferred } from './deferred-values.js'
+import { besideDecimals } from './exact-numbers.js'
 import { noMatch } from './mismatch.js'
 import { constantOf, convertTo, isUntypedNull } from './types.js'
 
@@ -62,6 +63,8 @@ interface Takes {
 
 /** Operators that combine two timestamps, which must have the same unit. */
 const ofOneUnit: ReadonlySet<string> = new Set(['+', '-'])
+
+const arithmetic: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%', 'mod'])
 
 /** Converts timestamps to nanoseconds if one of them has that unit. */
 function inOneUnit(args: readonly Expression[]): readonly Expression[] {
@@ -153,7 +156,8 @@ export function scalarCall(
   shown = name,
 ): Expression {
   if (name === 'exists') return { kind: 'call', name, args: given, type: dataType('BOOLEAN'), position }
-  const args = ofOneUnit.has(name) ? inOneUnit(given) : name === '/' ? asDividends(given, context) : given
+  const exact = arithmetic.has(name) ? besideDecimals(given, context.dialect) : given
+  const args = ofOneUnit.has(name) ? inOneUnit(exact) : name === '/' ? asDividends(exact, context) : exact
   const isNumeric = context.dialect.unboundedNumeric && args.every(isExact)
   // mod() has no overload for DECIMALs.
   const row = bestOverload(scalarsNamed(isNumeric && name === 'mod' ? '%' : name), args.map(resolvedArgument))

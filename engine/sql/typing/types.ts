@@ -348,7 +348,7 @@ export function expressionKeys(): (expression: Expression) => string {
 
 function plainKey(value: object): string {
   return JSON.stringify(value, (name, part: unknown) => {
-    if (name === 'position') return undefined
+    if (name === 'position' || name === 'digits') return undefined
     if (typeof part === 'bigint') return `${part}n`
     return ArrayBuffer.isView(part) ? Array.from(part as Uint8Array) : part
   })

@@ -19,6 +19,7 @@ const statements: Readonly<Record<Exclude<Behaviour, 'copyStatements'>, readonly
   intervalValues: ["select ts - '2023-12-31'::timestamp from t"],
   exactTimeParts: ["select extract(second from '2024-01-01T00:00:01.5'::timestamp)"],
   unboundedNumeric: ['select 1m / 3m'],
+  exactNumbers: ['select 1m + 0.5'],
   strictCasts: ['select 300::byte'],
   roundsFractions: ['update t set i = 2.5', 'select i from t'],
   storesNumbersAsText: ['update t set s = 5', 'select s from t'],
