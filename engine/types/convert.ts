@@ -361,6 +361,12 @@ const integerBounds: Partial<Record<ColumnType, readonly [bigint, bigint]>> = {
   CHAR: [0n, 0xffffn],
 }
 
+/** A timestamp in another unit, for comparisons: beyond the range of the unit, the end of the range. */
+export function nearestTime(value: Value, from: DataType, to: DataType): Value {
+  if (typeof value !== 'bigint') return null
+  return castValue(value, from, to) ?? (value < 0n ? longMin + 1n : longMax)
+}
+
 /** Implicit conversion; undefined when the value does not convert. */
 export function convertValue(value: Value, from: DataType, to: DataType): Value | undefined {
   if (value === null) return nullOf(to)

@@ -4,6 +4,7 @@
 import { formOf } from '../../sql/functions/registry/evaluate.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
+import { equivalent } from './fragments.js'
 
 /** Number of calls, columns and constants of an expression. Counting stops soon after `max`. */
 export function partsOf(expression: Expression, max: number): number {
@@ -51,7 +52,7 @@ export function isPure(expression: Expression): boolean {
 /** Whether the expression has a value for any input, and so can never fail. */
 export function isTotal(expression: Expression): boolean {
   if (expression.kind !== 'call') return true
-  return expression.args.every(isTotal) && formOf(expression)?.total === true
+  return expression.args.every(isTotal) && (formOf(expression)?.total === true || equivalent(expression) !== undefined)
 }
 
 /** Whether vectors of the type consist of string entries. */

@@ -153,15 +153,23 @@ export class FragmentInputs {
 
 // Calls that are rewritten to arithmetic, so that generated kernels can compute them:
 //
-//   dateadd   with a constant unit of fixed length: the timestamp plus a number of ticks
+//   dateadd   with a constant unit of fixed length: the timestamp plus a number of ticks. Kernels report no errors, so
+//             the sum must be within 64 bits: the number of ticks is small, and the unit is microseconds
 //   datediff  the same: the absolute difference in ticks, divided
 
 type Call = Extract<Expression, { kind: 'call' }>
 
 const long = dataType('LONG')
 
+/**
+ * Maximum number of microseconds that a kernel adds, some 9,000 years. A sum beyond 64 bits, which is an error, would
+ * need a timestamp beyond the year 285,000. Nanoseconds of 64 bits end in 2262, so they are always checked.
+ */
+const addedMax = 1n << 58n
+const intMax = 1n << 31n
+
 /** undefined when there is no equivalent. */
-function equivalent(call: Call): Expression | undefined {
+export function equivalent(call: Call): Expression | undefined {
   const [first, second, third] = call.args
   if (call.args.length !== 3 || first === undefined || second === undefined || third === undefined) return undefined
   if (call.name === 'dateadd') return moved(call, first, second, third)
@@ -170,7 +178,10 @@ function equivalent(call: Call): Expression | undefined {
 
 function moved(call: Call, unit: Expression, count: Expression, time: Expression): Expression | undefined {
   const ticks = fixedTicks(unit, time)
-  if (ticks === undefined || time.type.name !== call.type.name) return undefined
+  if (ticks === undefined || time.type.name !== call.type.name || time.type.name !== 'TIMESTAMP') return undefined
+  const isNumber = count.kind === 'constant' && typeof count.value === 'number'
+  const most = isNumber ? BigInt(Math.abs(Number(count.value))) : intMax
+  if (most * ticks > addedMax) return undefined
   return { ...call, name: '+', args: [time, times(count, ticks)] }
 }
 

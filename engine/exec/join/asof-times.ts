@@ -4,7 +4,7 @@
 import { noRow } from '../../kernels/join.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
-import { longMin } from '../../types/number.js'
+import { longMax, longMin, longOrNull } from '../../types/number.js'
 import type { ExecContext } from '../batch/context.js'
 import { batchRowsMax, type Operator, type Vector } from '../batch/vector.js'
 import { sortOperator } from '../sort/sort.js'
@@ -44,10 +44,16 @@ export function timeReader({ memory, arena }: ExecContext, scaled: boolean): (ve
   return ({ address }, rows) => {
     for (let row = 0; row < rows; row++) {
       const value = memory.i64[(address >>> 3) + row]!
-      memory.i64[(area >>> 3) + row] = value === longMin ? value : value * nanosPerMicro
+      memory.i64[(area >>> 3) + row] = value === longMin ? value : nanosOf(value)
     }
     return area
   }
+}
+
+/** Microseconds beyond the range of nanoseconds become the end of the range, so that they keep their order. */
+function nanosOf(micros: bigint): bigint {
+  const nanos = micros * nanosPerMicro
+  return longOrNull(nanos) ?? (micros < 0n ? longMin + 1n : longMax)
 }
 
 /** The latest row number (u32) by key code; noRow if there is none. */

@@ -25,7 +25,7 @@ import {
   castTo,
   commonType,
   constantOf,
-  convertTo,
+  convertCompared,
   isNullText,
   isUntypedNull,
   learnType,
@@ -133,7 +133,7 @@ export function alignSides(
   const type = comparisonType(left, right)
   if (type === null || isNoLiteral(left, type) || isNoLiteral(right, type))
     throw refused(operator, left, right, position)
-  return [convertTo(left, type), convertTo(right, type)]
+  return [convertCompared(left, type), convertCompared(right, type)]
 }
 
 /** Whether the string does not parse as the type, for types where the comparison as a whole is then refused. */
@@ -343,7 +343,7 @@ export function bindBetween(expression: ast.BetweenExpression, scope: Expression
   const isOfTime = isTime(type) || type.name === 'DATE'
   if (!isOfTime && bounds.some((bound) => isNoBound(bound, type))) throw noBetween([value, ...bounds])
   const aligned = bounds.map((bound) => boundOf(bound, type, value))
-  const compared = sameType(value.type, type) || isText(type) ? value : convertTo(value, type)
+  const compared = sameType(value.type, type) || isText(type) ? value : convertCompared(value, type)
   const between = (...range: Expression[]): Expression =>
     scalarCall('between', [compared, ...range], expression.position, context)
   // Timestamp bounds are accepted in either order, even without SYMMETRIC.
@@ -394,5 +394,5 @@ function boundOf(bound: Expression, type: DataType, value: Expression): Expressi
   if (isUntypedNull(bound)) return nullAs(bound, type)
   if ((isTime(type) || type.name === 'DATE') && isText(bound.type))
     return timeLiteral(bound, { ...value, type }, 'between')
-  return isText(type) && isText(bound.type) ? bound : convertTo(bound, type)
+  return isText(type) && isText(bound.type) ? bound : convertCompared(bound, type)
 }

@@ -12,7 +12,7 @@ import type { BindContext } from '../scope/bind-context.js'
 import type { Relation, ScopeColumn } from '../scope/scope.js'
 import { directed, separated } from '../scope/timed-conditions.js'
 import { isConstant } from '../typing/make-call.js'
-import { commonType, convertTo } from '../typing/types.js'
+import { commonType, convertCompared, convertTo } from '../typing/types.js'
 import { allOf, columnsOf, conjuncts, remapColumns } from '../typing/walk-expression.js'
 import { isForeign } from './correlated-conditions.js'
 import { bindCondition, bindExpression, comparedRows, type ExpressionScope, rowlessScope } from './expression.js'
@@ -203,7 +203,7 @@ function alignPair(left: Expression, right: Expression): KeyPair {
   if (comparableAsIs(left.type, right.type)) return { left, right }
   const type = commonType(left.type, right.type)
   if (type === null) throw new SqlError('join column type mismatch', right.position)
-  return { left: convertTo(left, type), right: convertTo(right, type) }
+  return { left: convertCompared(left, type), right: convertCompared(right, type) }
 }
 
 function toleranceOf({ tolerance, position }: ast.Join, left: Relation, context: BindContext): bigint | null {

@@ -20,7 +20,7 @@ import { besideDecimals } from '../typing/exact-numbers.js'
 import { isConstant, scalarCall, textOf } from '../typing/make-call.js'
 import { stringsAsTimesOfDay } from '../typing/times-of-day.js'
 import { compareWithTolerance } from '../typing/tolerance.js'
-import { castTo, commonType, constantOf, convertTo, isUntypedNull } from '../typing/types.js'
+import { castTo, commonType, constantOf, convertCompared, convertTo, isUntypedNull } from '../typing/types.js'
 import { namedKind } from './catalog-calls.js'
 import {
   alignSides,
@@ -58,7 +58,7 @@ function bindInQuery(
   const list = bindSubquery(query, 'list', scope.context)
   if (operand.type.name === 'SYMBOL' && !isText(list.type) && !isUntypedNull(list))
     throw new SqlError(`supported column types are VARCHAR, SYMBOL and STRING, found: ${typeName(list.type)}`, position)
-  const aligned = comparableAsIs(operand.type, list.type) ? operand : convertTo(operand, list.type)
+  const aligned = comparableAsIs(operand.type, list.type) ? operand : convertCompared(operand, list.type)
   return { kind: 'call', name: 'in_list', args: [aligned, list], type: dataType('BOOLEAN'), position }
 }
 
@@ -93,8 +93,8 @@ function bindInList(
     (sum, { type: other }) => (sum && commonType(sum, other)) ?? sum ?? other,
     undefined,
   )
-  const subject = type === undefined ? operand : convertTo(operand, type)
-  const same = type === undefined ? aligned : aligned.map((member) => convertTo(member, type))
+  const subject = type === undefined ? operand : convertCompared(operand, type)
+  const same = type === undefined ? aligned : aligned.map((member) => convertCompared(member, type))
   const near = nearMembers(subject, same, position, scope.context)
   if (near !== undefined) return near
   const list = listOf(subject, same)

@@ -30,6 +30,7 @@ import {
 } from '../../types/timestamp-floor.js'
 import { fromZone, parseOffset, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { Value } from '../../types/value.js'
+import { dateaddColumn } from './column/times.js'
 import { dayTests } from './day-tests.js'
 import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
 
@@ -356,7 +357,7 @@ const arithmetic: ScalarFunction[] = [
       const unit = unitOfCode(String(code))
       return isTimeUnit(unit) ? addUnits(ts, unit, count, unitOf(site, 2)) : null
     },
-    total: true,
+    column: dateaddColumn,
   },
   {
     name: 'dateadd',

@@ -172,6 +172,8 @@ function expressionShown(expression: Expression, columns: readonly PlanColumn[])
   }
 }
 
+const castNames: ReadonlySet<string> = new Set(['cast', 'convert', 'nearest', 'narrow'])
+
 /** How the operators are written whose forms report a divisor of zero. */
 const written: Readonly<Record<string, string>> = { divide: '/', remainder: '%' }
 
@@ -181,8 +183,7 @@ function callShown(
 ): string {
   const name = written[form] ?? form
   const shown = args.map((argument) => expressionShown(argument, columns))
-  if (name === 'cast' || name === 'convert' || name === 'narrow')
-    return `${shown[0] ?? ''}::${typeText(type).toLowerCase()}`
+  if (castNames.has(name)) return `${shown[0] ?? ''}::${typeText(type).toLowerCase()}`
   if (name === 'not') return `not (${shown[0] ?? ''})`
   if (infix.has(name) && shown.length === 2)
     return name === 'and' || name === 'or' ? `(${shown.join(` ${name} `)})` : shown.join(name)

@@ -22,6 +22,7 @@ import {
   isNumber,
   isText,
   isTime,
+  nearestTime,
   nullOf,
 } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
@@ -213,10 +214,24 @@ export function convertTo(expression: Expression, type: DataType): Expression {
     return { kind: 'constant', value: converted(expression, type), type, position, ...(ofStatement && { ofStatement }) }
   }
   if (isText(expression.type) && isText(type)) return castTo(expression, type)
-  const widens = isNumber(expression.type) && isNumber(type)
-  return widens || !isText(expression.type)
-    ? castTo(expression, type)
-    : ({ ...castTo(expression, type), name: 'convert' } as Expression)
+  const isChecked = isText(expression.type) || isFiner(type, expression.type)
+  return !isChecked ? castTo(expression, type) : ({ ...castTo(expression, type), name: 'convert' } as Expression)
+}
+
+/** Whether timestamps of one type have a finer unit, and so a smaller range, than those of another. */
+function isFiner(type: DataType, than: DataType): boolean {
+  const rank = timeRank.indexOf(than.name)
+  return rank >= 0 && timeRank.indexOf(type.name) > rank
+}
+
+/** Converts a side of a comparison. A timestamp beyond the range of a finer unit keeps its place in the order. */
+export function convertCompared(expression: Expression, type: DataType): Expression {
+  if (!isFiner(type, expression.type)) return convertTo(expression, type)
+  const { position, type: from } = expression
+  if (expression.kind !== 'constant') return { kind: 'call', name: 'nearest', args: [expression], type, position }
+  if (isDeferred(expression)) return deferredOf(() => nearestTime(expression.value, from, type), type, position)
+  const nearest = nearestTime(expression.value, from, type)
+  return nearest === null ? convertTo(expression, type) : { ...expression, value: nearest, type }
 }
 
 /**

@@ -4,6 +4,7 @@
 // Call names that are not in the function tables:
 //   cast     explicit cast of the argument to the call's type; a value that cannot be converted is NULL
 //   convert  the same, but a value that cannot be converted is an error
+//   nearest  conversion of a timestamp to a finer unit for a comparison; beyond its range, the end of the range
 //   narrow   explicit cast to BYTE or SHORT; a number out of range is an error
 //   divide, remainder  `/` and `%` of DECIMALs; a divisor of zero is an error
 //   in_list  [value, constants or a sub-query with the mode 'list']: whether they contain the value
@@ -15,7 +16,7 @@ import { SqlError } from '../../../base/errors.js'
 import { foldedCharactersMax } from '../../../base/limits.js'
 import type { DataType } from '../../../types/column-types.js'
 import { keyText } from '../../../types/compare.js'
-import { castValue, convertValue, inconvertibleText, narrowValue, nullOf } from '../../../types/convert.js'
+import { castValue, convertValue, inconvertibleText, narrowValue, nearestTime, nullOf } from '../../../types/convert.js'
 import { intMin, longMin, longOrNull } from '../../../types/number.js'
 import type { Value } from '../../../types/value.js'
 import type { Expression } from '../../plan/plan.js'
@@ -96,6 +97,7 @@ type Form = Pick<ScalarFunction, 'column' | 'total' | 'lazy' | 'volatility'>
 const specialForms: Readonly<Record<string, Form>> = {
   cast: { total: true, column: castColumn },
   convert: {},
+  nearest: { total: true },
   narrow: {},
   divide: {},
   remainder: {},
@@ -139,6 +141,7 @@ function compileCall(call: Call, evaluation: Evaluation): Evaluator {
   switch (call.name) {
     case 'cast':
     case 'convert':
+    case 'nearest':
     case 'narrow':
       return compileCast(call, evaluation)
     case 'divide':
@@ -176,6 +179,7 @@ function compileCast(call: Call, evaluation: Evaluation): Evaluator {
   const from = call.args[0]?.type ?? call.type
   const { type, position } = call
   if (call.name === 'cast') return (row) => castValue(source(row), from, type)
+  if (call.name === 'nearest') return (row) => nearestTime(source(row), from, type)
   const convert = call.name === 'narrow' ? narrowValue : convertValue
   return (row) => {
     const value = source(row)
