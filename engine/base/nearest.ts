@@ -1,4 +1,5 @@
-// Suggests the known name nearest to a misspelt one, by edit distance: for settings, tables, columns and keywords.
+// Suggests the known name that was probably meant by a misspelt one, by edit distance or as the only one that begins with
+// it: for settings, tables, columns, functions and keywords.
 
 /** One mistake is allowed per this many characters, and at least one. */
 const charactersPerMistake = 5

@@ -9,8 +9,8 @@
 //   FIXED_LEN_BYTE_ARRAY           UUID, FLOAT16 as FLOAT, DECIMAL, else BINARY
 //   lists of numbers               DOUBLE[], lists of lists DOUBLE[][] ..
 //
-// Times of day are integers in their unit. Other nested columns are rejected by name. With `exact`, INT and LONG are
-// DECIMALs, which keep the smallest integers; in INT and LONG these represent NULL.
+// Times of day become integers in the unit of the file. Other nested columns are rejected by name. With `exact` (a
+// caller's option), INT and LONG are DECIMALs, which keep the smallest integers; in INT and LONG these represent NULL.
 
 import { SqlError } from '../base/errors.js'
 import { arrayDimensionsMax, decimalDigitsMax } from '../base/limits.js'

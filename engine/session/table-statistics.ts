@@ -1,7 +1,8 @@
 // Computes the statistics of a table for SHOW PARTITIONS and similar statements: rows, time bounds and partitions,
 // including rows that are still in the memtable. They are computed on request from the descriptions of parts (Parquet
-// files) and the headers of memtable blocks. The rows of a memtable block are read only if the snapshot sees just some
-// of them, if rows in it have been replaced, or if it has rows of several partitions.
+// files) and the headers of memtable blocks. For rows and time bounds, the rows of a memtable block are read only if
+// the snapshot sees just some of them, if rows in it have been replaced, or if it has rows of several partitions.
+// Whether a symbol column has NULLs is searched in its codes.
 
 import {
   blockAt,

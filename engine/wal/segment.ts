@@ -5,7 +5,7 @@
 //
 //   header   magic "PSWL" u32 | format version u32 | segment number u32 | 0 u32 | log id 8 bytes |
 //            start lsn u64 | header crc u32                                        (36 bytes, at 0 and at 4096)
-//   frames   from 8192 on; the frame with position p is at 8192 + p - start lsn
+//   frames   from 8192 on; the frame with lsn p (its byte position in the log) is at 8192 + p - start lsn
 //
 // The start lsn is the end of the previous segment. Contents of the previous file at or after that position are ignored
 // (the rest of a segment whose sync failed, or a torn tail). So no file is ever truncated or overwritten.
@@ -17,10 +17,10 @@
 //   3. Segments are removed oldest first, each durably, so the remaining ones have no gaps.
 //
 // A segment is zero-filled before use, because a sync of a growing file also commits file-system metadata, and because
-// the kernel then already has the pages. This pays if groups are small or rare. It doubles the bytes written, so it is
-// skipped if the last segment was used up faster than `fillAboveMs` (wal.ts). A segment that was not filled in advance,
-// as the first one after a start, is filled gradually: a small group that extends the file also writes 256 KiB of
-// zeros.
+// the kernel then already has the pages. This pays if the groups of frames that are written together are small or rare.
+// It doubles the bytes written, so it is skipped if the last segment was used up faster than `fillAboveMs` (wal.ts). A
+// segment that was not filled in advance, as the first one after a start, is filled gradually: a small group that
+// extends the file also writes 256 KiB of zeros.
 
 import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'

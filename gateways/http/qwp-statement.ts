@@ -2,8 +2,8 @@
 // of rows and an end message, a done message, or an error.
 //
 // A batch is sent when the client has granted credit, and the next block is requested from the engine when the socket
-// has taken the last one. So for a client that grants no credit or does not read, the server holds at most one
-// backpressure window, until the statement's deadline or the limit for idle connections.
+// has taken the last one. So for a client that grants no credit or does not read, the server holds at most one window
+// of blocks (the bytes that may wait for a socket), until the statement's deadline or the limit for idle connections.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { assert } from '../../engine/base/assert.js'

@@ -2,13 +2,14 @@
 // all these rows are in Parquet files (parts), and one record of the manifest (the list of all files) performs the
 // change. For DROP, the flush does not write the rows of the dropped partitions (MemtableEntry.leaving), and its
 // manifest record also removes their parts. If there are no such parts and memory contains little, nothing is flushed:
-// a relocation frame (log record) stores the remaining rows (writer-drop-rows.ts).
+// a log record that repeats the remaining rows (a relocation frame) replaces them (writer-drop-rows.ts).
 //
-// DROP and TTL free space, so they may use the reserve on a full disk. Parts are then removed before anything is
-// flushed.
+// DROP and TTL free space, so on a full disk they may use the reserve, files that were written in advance for this case.
+// Parts are then removed before anything is flushed.
 //
-// A table with materialized views is told with DROP which of their buckets outlive the partitions (writer-seal.ts). Its
-// TTL is enforced by the refresher of the views (engine/views), in the same way.
+// Buckets of materialized views can outlive the partitions. DROP names them, and the manifest record that removes the
+// partitions also marks these buckets (writer-seal.ts). The TTL of a table with views is enforced by the refresher of
+// the views (engine/views), in the same way.
 //
 // The parts of a detached partition stay where they are. The schema lists them, so they are neither read nor removed.
 

@@ -1,5 +1,6 @@
-// Goal: a statement text that clients prepare repeatedly is parsed once, and the types of its parameters and columns
-// are determined once; after a change of the tables they are determined again.
+// Goal: a statement text with parameters that clients prepare repeatedly is parsed once, and the types of its parameters
+// and columns are determined once; after a change of the tables they are determined again. Texts without parameters, or
+// with secrets, are not kept.
 
 import { expect, test } from 'vitest'
 import { allRights, noRights } from '../../../engine/base/rights.js'

@@ -1,5 +1,6 @@
-// Goal: idle connections that have not signed in never lock out other clients: if there are too many, the oldest is
-// closed, and connections that work stay.
+// Goal: idle connections that have not signed in never lock out other clients: if there are too many, the oldest waiting
+// one is closed. Connections that work stay unless they have been idle for half a minute. Limits in total and per address
+// hold.
 
 import { expect, test } from 'vitest'
 import { type ConnectionSlot, ConnectionSlots, type Limit } from '../../../gateways/common/connection-slots.js'

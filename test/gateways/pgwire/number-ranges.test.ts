@@ -1,5 +1,6 @@
-// Goal: a number outside the range of a column's or cast's type is rejected with PostgreSQL's error code, however it is
-// inserted, and never stored as NULL or another number. Fractions are rounded as in PostgreSQL, and truncated over
+// Goal: a number outside the range of its column is rejected with PostgreSQL's error code, however it is inserted or
+// assigned, and so are parameters and casts to SMALLINT or NUMERIC, invalid dates, and a DECIMAL divided by zero. Other
+// casts, and INT and LONG arithmetic that overflows, give NULL. Fractions are rounded as in PostgreSQL, and truncated over
 // HTTP; fields extracted from timestamps include their fraction.
 
 import { Readable } from 'node:stream'
