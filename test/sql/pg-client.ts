@@ -73,7 +73,7 @@ const dayOfTime = /\b(timestamp|ts)::date\b|::date::/i
 const quotientHere = /\b(d|1m) \/ [34]\b|\b[\d.]+m \/ [\d.]+m\b|\b1\.\d+m?::decimal\([45], ?1\)/
 
 /** Means of DECIMALs have eighteen places here, and lengths count characters. */
-const meanHere = /\bavg\((d\) d, avg\(e|1\.25m)\)|\blength\('a😀'\)/u
+const meanHere = /\bavg\((d\) d, avg\(e|1\.25m)\)|\blength\('a😀'\)|\blength\(x\), left\(x/u
 
 /** Nanoseconds that six digits do not show; differences of such times are intervals here. */
 function isFinerHere(sql: string, expected: readonly string[]): boolean {

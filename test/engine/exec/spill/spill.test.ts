@@ -141,7 +141,7 @@ let database: Database
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'penstock-spill-'))
   const random = createRandom(11)
-  const bench = createBench(64)
+  const bench = createBench(128)
   const table = (name: string, count: number) => {
     const rows = rowsOf(random, count)
     const half = count >> 1
