@@ -211,6 +211,8 @@ async function packPackages(required) {
     format: 'cjs',
     entryFileNames: '[name]',
     chunkFileNames: 'packed/[name]-[hash].cjs',
+    // Whitespace alone: names stay, so that stack traces can be read.
+    minify: { compress: false, mangle: false, codegen: { removeWhitespace: true } },
     banner,
   })
   await build.close()
