@@ -84,6 +84,8 @@ function someValue(random: Random, { name }: DataType): Value {
       const second = name === 'TIMESTAMP' ? 1_000_000n : 1_000_000_000n
       return random.chance(0.1) ? null : random.pick(times) + BigInt(random.below(300_000)) * second
     }
+    case 'CHAR':
+      return random.chance(0.1) ? null : random.pick(['h', 'd', 'm', 'M', 's', 'x'])
     case 'LONG':
     case 'UUID':
       return random.chance(0.1) ? null : BigInt(random.below(4))
