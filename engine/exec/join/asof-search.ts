@@ -8,7 +8,7 @@ import { assert } from '../../base/assert.js'
 import { noRow } from '../../kernels/join.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
-import { longMin } from '../../types/number.js'
+import { longMax, longMin } from '../../types/number.js'
 import type { ExecContext } from '../batch/context.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Vector } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
@@ -24,7 +24,6 @@ type JoinPlan = Extract<Plan, { kind: 'join' }>
 type Toward = 'backward' | 'forward'
 
 const timeVector: Vector = { type: { name: 'TIMESTAMP', a: 0, b: 0 }, address: 0, dictionary: 0 }
-const longMax = 0x7fff_ffff_ffff_ffffn
 
 export function* searched(
   context: ExecContext,
