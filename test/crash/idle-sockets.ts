@@ -1,6 +1,6 @@
-// `node dist/test/crash/idle-sockets.js [--sockets n]`: occupies every port with idle connections, of each kind that an
-// unauthenticated client can open, and probes the port. Then it opens as many working connections from one address as
-// the limit allows.
+// `node dist/test/crash/idle-sockets.js [--sockets n] [--tls]`: occupies every port with idle connections, of each kind
+// that an unauthenticated client can open, and probes the port. Then it opens as many working connections from one
+// address as the limit allows. `--tls`: the kinds of TLS alone.
 //
 // Method: a kind opens its sockets, sends its bytes, and keeps them open; the kinds run one after the other. A probe of
 // the same port must be answered within two seconds (more on a busy machine), at once and again after the grace period
@@ -14,11 +14,12 @@ import { request as requestTls } from 'node:https'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { TestServer } from '../support/server.js'
 
-const { values } = parseArgs({ options: { sockets: { type: 'string', default: '300' } } })
+const { values } = parseArgs({ options: { sockets: { type: 'string', default: '300' }, tls: { type: 'boolean' } } })
 const socketCount = Number(values.sockets)
 const limit = 256
 const graceMs = 4000
@@ -82,11 +83,12 @@ function portOf(server: TestServer, port: Port): number {
   return Number(server.address(port).split(':')[1])
 }
 
-function open(port: number, sends: string | Buffer): Promise<Socket> {
+function open(port: number, sends: string | Buffer, secure = false): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true })
+    const options = { host: '127.0.0.1', port, allowHalfOpen: true }
+    const socket = secure ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options)
     socket.once('error', reject)
-    socket.once('connect', () => {
+    socket.once(secure ? 'secureConnect' : 'connect', () => {
       socket.off('error', reject).on('error', () => {})
       socket.resume()
       if (sends.length > 0) socket.write(sends)
@@ -103,8 +105,9 @@ function isKept(socket: Socket): boolean {
 type Probe = () => Promise<void>
 
 function probes(server: TestServer, secure: boolean): Record<Port, Probe> {
+  const statusOf = secure ? askSecurely : askPlainly
   const ask = async (port: Port, path: string): Promise<void> => {
-    const status = await (secure ? askSecurely : askPlainly)(portOf(server, port), path)
+    const status = await statusOf(portOf(server, port), path)
     if (status !== 200) throw new Error(`status ${status}`)
   }
   let lines = 0
@@ -119,13 +122,13 @@ function probes(server: TestServer, secure: boolean): Record<Port, Probe> {
     },
     'line protocol': async () => {
       lines++
-      const socket = await open(portOf(server, 'line protocol'), `probe${lines} a=1i\n`)
+      const socket = await open(portOf(server, 'line protocol'), `probe${lines} a=1i\n`, secure)
       const closed = new Promise((resolve) => socket.once('close', resolve))
       socket.end()
       await closed
       // The first words of the table of the probe.
       const path = `/exec?query=select+count()+from+probe${lines}`
-      const status = await askPlainly(portOf(server, 'http'), path)
+      const status = await statusOf(portOf(server, 'http'), path)
       if (status !== 200) throw new Error('the row is missing')
     },
   }
@@ -160,27 +163,26 @@ async function usualMs(probe: Probe): Promise<number> {
   return times.toSorted((x, y) => x - y)[2] ?? 0
 }
 
-async function withinTime(probe: Probe, usual: number): Promise<string> {
+/** Checks that the probe is answered in time, and reports how long it took. */
+async function checkProbe(what: string, probe: Probe, usual: number): Promise<void> {
   const limitMs = probeMs + usual * slowerMax
+  const begin = performance.now()
   const late = new Promise<string>((resolve) => setTimeout(() => resolve('no answer'), limitMs).unref())
-  return Promise.race([
-    probe().then(
-      () => '',
-      (error: Error) => error.message,
-    ),
-    late,
-  ])
+  const answered = probe().then(
+    () => '',
+    (error: Error) => error.message,
+  )
+  const failure = await Promise.race([answered, late])
+  check(`${what} ${failure === '' ? `after ${Math.round(performance.now() - begin)} ms` : failure}`, failure === '')
 }
 
 async function hold(server: TestServer, { name, port, sends }: Kind, probe: Probe): Promise<void> {
   const usual = await usualMs(probe)
   const sockets: Socket[] = []
   for (let index = 0; index < socketCount; index++) sockets.push(await open(portOf(server, port), sends))
-  const first = await withinTime(probe, usual)
-  check(`${port}, ${name}: a probe beside ${socketCount} of them ${first}`, first === '')
+  await checkProbe(`${port}, ${name}: a probe beside ${socketCount} of them`, probe, usual)
   await new Promise((resolve) => setTimeout(resolve, graceMs))
-  const second = await withinTime(probe, usual)
-  check(`${port}, ${name}: a probe ${graceMs} ms later ${second}`, second === '')
+  await checkProbe(`${port}, ${name}: a probe ${graceMs} ms later`, probe, usual)
   let kept = sockets.filter(isKept).length
   for (let ms = 0; kept > limit / 2 && ms < evictionMsMax; ms += graceMs / 4) {
     await new Promise((resolve) => setTimeout(resolve, graceMs / 4))
@@ -268,7 +270,8 @@ async function encrypted(): Promise<void> {
     `${prefix}.security.enabled=true`,
     `${prefix}.security.keystore.path=${path}`,
   ])
-  const server = new TestServer([...tls, 'http.user=root', 'http.password=pw', 'memory.bytes=600m'])
+  const settings = ['http.user=root', 'http.password=pw', 'line.tcp.auth.required=false', 'memory.bytes=600m']
+  const server = new TestServer([...tls, ...settings])
   const hello = Buffer.from([22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3])
   try {
     await server.start()
@@ -278,6 +281,7 @@ async function encrypted(): Promise<void> {
       ['health', hello],
       ['postgres', withLength(Buffer.from([4, 210, 22, 47]))],
       ['postgres', hello],
+      ['line protocol', hello],
     ] as const
     for (const [port, sends] of half)
       await hold(server, { name: 'half a handshake of TLS', port, sends }, requested[port])
@@ -287,7 +291,7 @@ async function encrypted(): Promise<void> {
   }
 }
 
-await plain()
+if (!values.tls) await plain()
 await encrypted()
 process.stdout.write(`${failures} failures\n`)
 process.exitCode = failures === 0 ? 0 : 1

@@ -42,9 +42,10 @@ export function endPointOf(socket: Socket): Buffer | null {
   return Buffer.isBuffer(bytes) ? serverEndPoint(bytes) : null
 }
 
-function upgrade(socket: Socket, { options }: TlsKeys): Promise<Socket | null> {
+/** Shares the secure context: to make one for each connection would block the event loop for milliseconds. */
+function upgrade(socket: Socket, { context }: TlsKeys): Promise<Socket | null> {
   return new Promise((resolve) => {
-    const secure = new TLSSocket(socket, { ...options, isServer: true, ALPNProtocols: ['postgresql'] })
+    const secure = new TLSSocket(socket, { secureContext: context, isServer: true, ALPNProtocols: ['postgresql'] })
     const failed = (): void => {
       secure.destroy()
       resolve(null)

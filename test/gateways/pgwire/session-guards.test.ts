@@ -1,10 +1,11 @@
-// Goal: PostgreSQL sessions can be bound to their TLS channel (SCRAM channel binding), are reported as encrypted, end
-// after their idle time-out, and show their settings as PostgreSQL does.
+// Goal: PostgreSQL sessions can be bound to their TLS channel (SCRAM channel binding), share the context of TLS, are
+// reported as encrypted, end after their idle time-out, and show their settings as PostgreSQL does.
 
 import { createHash, X509Certificate } from 'node:crypto'
 import { type EventEmitter, once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { connect, type TLSSocket } from 'node:tls'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { serverEndPoint } from '../../../gateways/common/channel-binding.js'
@@ -46,6 +47,24 @@ test.each([true, false])('encrypted, bound to the channel: %s', async (enableCha
   await client.end()
   const wrong = connected({ ...encrypted, enableChannelBinding, password: 'wrong' } as pg.ClientConfig)
   await expect(wrong).rejects.toMatchObject({ code: '28P01' })
+})
+
+// A context for each connection would take milliseconds of the event loop, and its tickets would be worthless.
+test('connections share the secure context, so that a client can resume its TLS session', async () => {
+  const { host, port } = server.login
+  const options = { host, port, rejectUnauthorized: false, ALPNProtocols: ['postgresql'] }
+  const first = connect(options)
+  const [session] = (await once(first, 'session')) as [Buffer]
+  first.destroy()
+  const second = connect({ ...options, session })
+  await once(second, 'secureConnect')
+  expect(second.isSessionReused()).toBe(true)
+  second.destroy()
+  const client = await connected({ ssl: { rejectUnauthorized: false, session } })
+  expect(offered).toEqual(['SCRAM-SHA-256-PLUS', 'SCRAM-SHA-256'])
+  const { connection } = client as unknown as { readonly connection: { readonly stream: TLSSocket } }
+  expect(connection.stream.isSessionReused()).toBe(true)
+  await client.end()
 })
 
 test('without encryption there is nothing to bind to', async () => {
