@@ -1,10 +1,13 @@
-# Goal: rows that the official Python client sends by QWP survive kill -9 of the server: each row that was acknowledged is
-# there once, and each row in flight once or twice, exactly once where the table has DEDUP keys. The client stores and
-# forwards: it keeps what is not acknowledged, connects again and repeats it.
+# Goal: rows that an official client sends by QWP survive kill -9 of the server: each row that was acknowledged is there
+# once, and each row in flight once or twice, exactly once where the table has DEDUP keys. The client stores and forwards: it
+# keeps what is not acknowledged, connects again and repeats it. The client is that of Python, or PROGRAM, which is built
+# from rust/src/bin/qwp-kills.rs.
 #
-# Then a producer sends faster than the server stores: memory stays within its budget, and nothing acknowledged is lost.
+# Then, with the client of Python, a producer sends faster than the server stores: memory stays within its budget, and
+# nothing acknowledged is lost.
 #
-#   qwp_kills.py KILLS ROWS SECONDS      needs a build in dist/
+#   qwp_kills.py KILLS ROWS SECONDS             needs a build in dist/
+#   qwp_kills.py KILLS ROWS --program PROGRAM
 
 import atexit
 import json
@@ -21,12 +24,13 @@ import time
 import urllib.parse
 import urllib.request
 
-import numpy as np
-import pandas as pd
-import questdb
-from questdb import TimestampNanos
-
-KILLS, ROWS, SECONDS = (int(argument) for argument in sys.argv[1:4])
+KILLS, ROWS = int(sys.argv[1]), int(sys.argv[2])
+PROGRAM = sys.argv[4] if sys.argv[3] == '--program' else None
+if PROGRAM is None:
+    import numpy as np
+    import pandas as pd
+    import questdb
+    from questdb import TimestampNanos
 FIRST = 1704067200_000000
 BUDGET = 512 * 1024**2
 BEYOND_BUDGET = 400 * 1024**2
@@ -97,43 +101,74 @@ def send(sender, waits):
     raise AssertionError('the server does not acknowledge any more')
 
 
+class Progress:
+    """Rows of each table: handed over to the client, and those of which it knows that they are acknowledged."""
+
+    def __init__(self):
+        self.sent = 0
+        self.acknowledged = []
+
+
+def send_from_python(port, folder, progress, is_over):
+    config = f'ws::addr=127.0.0.1:{port};sf_dir={folder};sender_id=kills;lazy_connect=true;reconnect_max_duration_millis=300000;'
+    with questdb.connect(config) as client, client.sender() as sender:
+        while not is_over():
+            sent = progress.sent
+            for n in range(sent, sent + FRAME_ROWS):
+                for table in ('plain', 'keyed'):
+                    sender.row(table, symbols={'k': f'k{n % 97}'}, columns={'n': n}, at=TimestampNanos((FIRST + n) * 1000))
+            waits = random.random() < 0.2
+            send(sender, waits)
+            progress.sent += FRAME_ROWS
+            if waits:
+                # Whatever was sent before is acknowledged, and no kill can make the client repeat it.
+                progress.acknowledged.append(progress.sent)
+            elif random.random() < 0.3:
+                time.sleep(0.01)
+        send(sender, True)
+
+
+def send_from_program(port, folder, progress, is_over):
+    command = [PROGRAM, f'127.0.0.1:{port}', folder, str(SEED)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            what, rows = line.split()
+            if what == 'sent':
+                progress.sent = int(rows)
+            else:
+                progress.acknowledged.append(int(rows))
+            if is_over() and not process.stdin.closed:
+                process.stdin.close()
+    assert process.returncode == 0, f'the client ended with status {process.returncode}'
+    assert progress.acknowledged[-1] == progress.sent, 'the client ended before all was acknowledged'
+
+
 def survive_kills():
     server = Server()
     server.rows('create table plain (n long, k symbol, timestamp timestamp) timestamp(timestamp) partition by day wal')
     server.rows('create table keyed (n long, k symbol, timestamp timestamp) timestamp(timestamp) partition by day wal '
                 'dedup upsert keys(timestamp, n)')
     folder = tempfile.mkdtemp(prefix='penstock-qwp-client-')
-    config = f'ws::addr=127.0.0.1:{server.port};sf_dir={folder};sender_id=kills;lazy_connect=true;reconnect_max_duration_millis=300000;'
     done = threading.Event()
 
     def kill_sometimes():
         for _ in range(KILLS):
             if done.wait(random.uniform(1.0, 4.0)):
                 return
-            least = acknowledged[-1] if acknowledged else 0
+            least = progress.acknowledged[-1] if progress.acknowledged else 0
             server.kill()
-            in_flight.append((least, sent + FRAME_ROWS))
-            time.sleep(random.uniform(0, 0.5))
+            time.sleep(random.uniform(0.05, 0.5))
+            # By now it is known what a program had handed over.
+            in_flight.append((least, progress.sent + FRAME_ROWS))
             server.start()
 
     # Rows that were not acknowledged when the server was killed: from, to.
-    in_flight, acknowledged, sent = [], [], 0
-    killer = threading.Thread(target=kill_sometimes)
-    with questdb.connect(config) as client, client.sender() as sender:
-        killer.start()
-        while sent < ROWS or killer.is_alive():
-            for n in range(sent, sent + FRAME_ROWS):
-                for table in ('plain', 'keyed'):
-                    sender.row(table, symbols={'k': f'k{n % 97}'}, columns={'n': n}, at=TimestampNanos((FIRST + n) * 1000))
-            waits = random.random() < 0.2
-            send(sender, waits)
-            sent += FRAME_ROWS
-            if waits:
-                # Whatever was sent before is acknowledged, and no kill can make the client repeat it.
-                acknowledged.append(sent)
-            elif random.random() < 0.3:
-                time.sleep(0.01)
-        send(sender, True)
+    in_flight, progress = [], Progress()
+    killer = threading.Thread(target=kill_sometimes, daemon=True)
+    killer.start()
+    produce = send_from_python if PROGRAM is None else send_from_program
+    produce(server.port, folder, progress, lambda: progress.sent >= ROWS and not killer.is_alive())
+    sent, acknowledged = progress.sent, progress.acknowledged
     done.set()
     killer.join()
     assert len(in_flight) == KILLS, f'{len(in_flight)} of {KILLS} kills'
@@ -156,7 +191,7 @@ def survive_kills():
     shutil.rmtree(folder)
 
 
-def stand_overload():
+def stand_overload(seconds):
     """The producer is held back by TCP alone."""
     server = Server()
     rows = 20_000
@@ -164,7 +199,7 @@ def stand_overload():
     frame['k'] = pd.Categorical([f'k{number % 1000}' for number in range(rows)])
     config = f'ws::addr=127.0.0.1:{server.port};'
     largest, sent = 0, 0
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     with questdb.connect(config) as client:
         while time.monotonic() < end:
             frame['ts'] = pd.to_datetime((FIRST + sent + np.arange(rows)) * 1000)
@@ -175,9 +210,10 @@ def stand_overload():
     assert count == sent, f'{count} rows of {sent}'
     limit = BUDGET + BEYOND_BUDGET
     assert largest <= limit, f'{largest} bytes of memory, allowed are {limit}'
-    print(f'ok {sent} rows in {SECONDS} s, {largest // 1024**2} MiB of memory at most')
+    print(f'ok {sent} rows in {seconds} s, {largest // 1024**2} MiB of memory at most')
     server.stop()
 
 
 survive_kills()
-stand_overload()
+if PROGRAM is None:
+    stand_overload(int(sys.argv[3]))
