@@ -35,6 +35,7 @@ const suites: readonly (readonly string[])[] = [
   ['latency', '--repeats', '20'],
   ['clients', '--rows', '15000', '--repeats', '20'],
   ['views', '--rows', '15000'],
+  ['upserts', '--rows', '15000', '--repeats', '20'],
   ['disk', '--rows', '15000'],
   ['pg', '--rows', '2000', '--repeats', '20'],
   ['qwp', '--rows', '3000'],

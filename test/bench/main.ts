@@ -10,6 +10,7 @@
 //   http       exports, answers, imports     --rows n --runs n --only pattern --peer questdb --peer duckdb
 //   clients    small queries from many clients   --rows n --runs n --repeats n --only pattern --peer questdb
 //   views      costs and gains of materialized views   --rows n --runs n --peer questdb
+//   upserts    ON CONFLICT from eight sessions, MERGE   --rows n --runs n --repeats n --set memory.bytes=2g
 //   spill      states that outgrow the memory, with --set memory.bytes=512m    --rows n --runs n
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first response, idle memory
@@ -53,6 +54,7 @@ import { randomLoads } from './suite-random-lines.js'
 import { scans } from './suite-scan.js'
 import { spills } from './suite-spill.js'
 import { analytics } from './suite-sql.js'
+import { upserts } from './suite-upserts.js'
 import { viewCosts } from './suite-views.js'
 
 const { values, positionals } = parseArgs({
@@ -203,6 +205,11 @@ async function views(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers) for (const line of await viewCosts(peer, options)) print(peer, line)
 }
 
+async function upserted(peers: readonly Peer[]): Promise<void> {
+  const options = { rows: Number(values.rows), requests: repeats(10_000), runs: Number(values.runs) }
+  for (const peer of peers) await upserts(peer, options, (line) => print(peer, line))
+}
+
 async function start(): Promise<void> {
   process.stdout.write(`${await starts(repeats(10))}\n`)
 }
@@ -252,6 +259,7 @@ const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   latency,
   clients: clientLoads,
   views,
+  upserts: upserted,
   start,
   first,
   disk,

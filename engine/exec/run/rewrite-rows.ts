@@ -122,6 +122,7 @@ function numberedAccess(parts: PartAccess, arena: QueryArena): PartAccess {
     decode: () => false,
     statistics: (part, columnId, page) => parts.statistics(part, columnId, page),
     nulls: (part, columnId) => parts.nulls(part, columnId),
+    keys: (part, page) => parts.keys(part, page),
     mayHold: (part, columnId, ids) => parts.mayHold(part, columnId, ids),
     symbols: (part, columnId) => parts.symbols(part, columnId),
     pinNewest: () => 0,

@@ -18,7 +18,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { TimeRange } from '../../sql/plan/plan.js'
 import { type MarkArena, withoutDuplicates } from '../../storage/memtable/dedup-view.js'
 import { marksOf } from '../../storage/memtable/removed-rows.js'
-import type { DictionaryPage, PartAccess, PartHandle } from '../../storage/part/part-access.js'
+import type { DictionaryPage, KeysOfPage, PartAccess, PartHandle } from '../../storage/part/part-access.js'
 import type { StoredPage } from '../../storage/part/part-stored.js'
 import type { PartDescriptor, TableSnapshot, TableVersion } from '../../storage/schema/schema.js'
 import type { DictionaryStrings } from '../batch/dictionary-strings.js'
@@ -77,6 +77,8 @@ export interface ScanMorsel {
   symbols(columnId: number): Int32Array | undefined
   /** Sum of the column's values, if the statistics have it. */
   sum(columnId: number): number | bigint | undefined
+  /** The index of the rows' keys, in parts. */
+  keys(): KeysOfPage | undefined
   /**
    * Address of a u32 for each row: index + 1 of the row that replaced it, 0 = none; or 0 when no row was replaced. In
    * parts the number of the transaction that removed the row.
@@ -339,11 +341,14 @@ class PageMorsel implements ScanMorsel {
     return this.#access.statistics(this.#handle, columnId, this.index)?.sum
   }
 
+  keys(): KeysOfPage {
+    return this.#access.keys(this.#handle, this.index)
+  }
+
   release(): void {
     if (this.#pinned !== null) for (const address of this.#pinned.values()) this.#access.unpin(address)
     if (this.#packed !== null) for (const address of this.#packed.values()) this.#access.unpin(address)
-    if (this.#dictionaryStrings !== null)
-      for (const { data } of this.#dictionaryStrings.values()) this.#access.unpin(data)
+    for (const { data } of this.#dictionaryStrings?.values() ?? []) this.#access.unpin(data)
     this.#dictionaryStrings = null
     this.#pinned = null
     this.#packed = null
@@ -361,6 +366,7 @@ export function changedMorsel(morsel: ScanMorsel, changes: Partial<ScanMorsel>):
     maxTs: morsel.maxTs,
     sorted: morsel.sorted,
     visibleRows: morsel.visibleRows,
+    keys: () => morsel.keys(),
     // Evaluated only when the morsel is read, because finding rows that later runs replace is expensive.
     get superseded(): number {
       return morsel.superseded
@@ -470,6 +476,7 @@ class BlockMorsel implements ScanMorsel {
     return true
   }
 
+  keys(): undefined {}
   strings(): undefined {}
   stored(): undefined {}
   nulls(): undefined {}
@@ -482,8 +489,7 @@ class BlockMorsel implements ScanMorsel {
 export function runOf(morsels: readonly ScanMorsel[], timed: boolean, memtable: number): Run {
   let rows = 0
   let sorted = timed
-  let minTs = timeMax
-  let maxTs = timeMin
+  let [minTs, maxTs] = [timeMax, timeMin]
   for (const morsel of morsels) {
     if (!morsel.sorted || (rows > 0 && morsel.minTs < maxTs)) sorted = false
     rows += morsel.rows

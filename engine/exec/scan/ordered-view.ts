@@ -81,6 +81,7 @@ function gatheredMorsel(
     column,
     pick: () => false,
     symbolRows: () => -1,
+    keys: () => undefined,
     unpack: () => false,
     decode: () => false,
     strings: () => undefined,

@@ -16,6 +16,7 @@ import { compileFilter, type RowFilter } from '../expression/row-filter.js'
 import { type IndexedRows, indexedRows, sparseShare } from './indexed-rows.js'
 import { covers, type ScanMorsel } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
+import { type SearchedKeys, wantedKeys } from './wanted-keys.js'
 
 /**
  * Rows that the operator above can still use, for example below the bound of a top-N sort. The bound may tighten during
@@ -60,6 +61,7 @@ export class SliceReader {
   readonly #dictionaries: readonly number[]
   readonly #filter: RowFilter | null
   readonly #indexed: IndexedRows | null
+  readonly #keys: SearchedKeys | null
   readonly #gathered: GatheredBatch
   readonly #wanted: WantedRows | null
   readonly #own: PageColumns | null
@@ -82,6 +84,7 @@ export class SliceReader {
             dictionaryOf: (column) => this.#dictionaries[column] as number,
           })
     this.#indexed = indexedRows(context, shape)
+    this.#keys = wantedKeys(context, shape)
     this.#gathered = new GatheredBatch(context, shape.types)
     this.#wanted = wanted
     this.#once = reads === 'once'
@@ -164,9 +167,11 @@ export class SliceReader {
   /** The rows of [from, to), at most a batch, that pass; null when there are none. */
   read(morsel: ScanMorsel, from: number, to: number): Batch | null {
     const rows = to - from
+    const passed = this.#filter === null ? rows : this.#filtered(this.#filter, morsel, from, rows)
+    if (passed === 0) return null
     const mask = this.#rowMask(morsel, from, rows)
     const whole = this.#filter === null && mask === 0
-    const found = whole ? rows : this.#select(morsel, from, rows, mask)
+    const found = whole ? rows : this.#masked(passed, rows, mask)
     const count = this.#wanted === null || found === 0 ? found : this.#narrow(this.#wanted, morsel, from, rows, found)
     if (count === 0) return null
     if (count === rows) return { rows, vectors: this.vectors(morsel, from, null) }
@@ -205,23 +210,44 @@ export class SliceReader {
     return this.#gathered.column(this.#vector(morsel, from, column, false), column, this.#index, count)
   }
 
-  #select(morsel: ScanMorsel, from: number, rows: number, mask: number): number {
-    const { memory } = this.#context
-    if (this.#filter === null) return selectRows(memory, mask, rows, this.#index)
+  /** Selects the rows that pass the filter; returns how many. */
+  #filtered(filter: RowFilter, morsel: ScanMorsel, from: number, rows: number): number {
     const values = (column: number, found: number): Vector => this.#sparse(morsel, from, column, found)
     const indexed = this.#indexed?.select(morsel, from, rows, this.#index, values) ?? -1
-    const count =
-      indexed < 0 ? this.#filter.select(this.vectors(morsel, from, this.#filter.columns), rows, this.#index) : indexed
-    if (mask === 0) return count
+    if (indexed >= 0) return indexed
+    const listed = this.#keys?.select(morsel, from, rows, this.#index) ?? -1
+    if (listed >= 0) return this.#ofListed(filter, morsel, from, listed)
+    const count = filter.select(this.vectors(morsel, from, filter.columns), rows, this.#index)
+    if (from === 0) this.#keys?.keep(morsel)
+    return count
+  }
+
+  /** Selects the rows that pass the filter among those in the index; returns how many. */
+  #ofListed(filter: RowFilter, morsel: ScanMorsel, from: number, listed: number): number {
+    if (listed === 0) return 0
+    const vectors: Vector[] = []
+    for (const column of filter.columns) vectors[column] = this.#sparse(morsel, from, column, listed)
+    if (this.#cached === 0) this.#cached = this.#context.arena.take(batchRowsMax * 4)
+    const count = filter.select(vectors, listed, this.#cached)
+    // Safe in place: no row moves to a higher position.
+    this.#context.kernels.sort.gather(4, this.#index, this.#cached, count, this.#index)
+    return count
+  }
+
+  /** Reduces the rows that have passed the filter, of all without one, by the mask; returns how many are left. */
+  #masked(passed: number, rows: number, mask: number): number {
+    const { memory } = this.#context
+    if (this.#filter === null) return selectRows(memory, mask, rows, this.#index)
+    if (mask === 0) return passed
     const { u8, u32 } = memory
     const first = this.#index >>> 2
-    let cached = 0
-    for (let at = first; at < first + count; at++) {
+    let left = 0
+    for (let at = first; at < first + passed; at++) {
       const row = u32[at]!
-      u32[first + cached] = row
-      cached += u8[mask + row]!
+      u32[first + left] = row
+      left += u8[mask + row]!
     }
-    return cached
+    return left
   }
 
   /** A mask of bytes 0 and 1: the row is in the time ranges and not replaced by a visible row. 0 when all rows are. */

@@ -1,6 +1,7 @@
 // Decides which pages and parts a scan can skip (zone maps): pages whose minimum and maximum show that no row satisfies
 // the filter, and parts (Parquet files) that do not contain the symbols (dictionary-encoded strings) that the filter
-// requires. The filter is still applied to the rows of all other pages.
+// requires. Pages are skipped by the indexes of keys (storage/part/page-keys.ts), too. The filter is still applied to
+// the rows of all other pages.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type ConstantComparison, constantComparison, orderedBounds } from '../../sql/plan/column-conditions.js'
@@ -13,6 +14,7 @@ import { wantedSymbols } from '../batch/symbol-matches.js'
 import { type Run, runOf, runsOf, type ScanMorsel } from './morsels.js'
 import { withRowIds } from './row-ids.js'
 import type { ScanShape } from './scan-shape.js'
+import { wantedKeys } from './wanted-keys.js'
 
 /** Whether a row of the morsel may pass. NULL passes none of the supported comparisons. */
 type ZoneTest = (morsel: ScanMorsel) => boolean
@@ -28,6 +30,8 @@ export function scanRuns(context: ExecContext, shape: ScanShape): Run[] {
   const tests: ZoneTest[] = []
   if (shape.filter !== null) for (const part of conjuncts(shape.filter)) tests.push(...testOf(context, part, shape))
   if (tests.includes(never)) return []
+  const keys = wantedKeys(context, shape)
+  if (keys !== null) tests.push(keys.mayHave)
   const { version } = shape.snapshot
   const stored = runsOf(memory, partAccess, shape.snapshot, shape.ranges, arena)
   const runs = shape.columnIds.includes(rowIdColumn)

@@ -4,7 +4,7 @@
 
 import type { TableVersion } from '../../storage/schema/schema.js'
 import { aggregateOf } from '../functions/registry/evaluate.js'
-import type { AggregateCall, Plan } from './plan.js'
+import { type AggregateCall, type Plan, rowIdColumn } from './plan.js'
 import type { TablesOf } from './time-ranges.js'
 import { mapInputs } from './walk-plan.js'
 
@@ -18,7 +18,8 @@ export function orderRows(plan: Plan, tables: TablesOf): Plan {
 function visit(plan: Plan, order: Order, tables: TablesOf): Plan {
   switch (plan.kind) {
     case 'scan':
-      return { ...plan, order: isTimed(tables(plan.table)) ? order : 'any' }
+      // The rows with ids are those that an upsert may change, in no order.
+      return { ...plan, order: isTimed(tables(plan.table)) && !plan.columnIds.includes(rowIdColumn) ? order : 'any' }
     case 'sort':
       return plan.implied && plan.limit === null && order === 'any'
         ? visit(plan.input, 'any', tables)

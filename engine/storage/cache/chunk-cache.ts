@@ -50,6 +50,9 @@ export const dictionaryPage = 0x7fff_ffff
 /** Page number under which the list of the newest row of each symbol is cached. */
 export const newestPage = 0x7fff_fffe
 
+/** Added to the page number of a page's index of keys (part/page-keys.ts). */
+export const keyPages = 0x1000_0000
+
 /** Added to the page number of a page that is cached in its encoded form, as stored in the file. */
 export const packedPages = 0x2000_0000
 

@@ -5,6 +5,7 @@
 //
 // A page is the unit of caching and of work. The pages of all columns of a part cover the same rows.
 
+import type { KeyColumn } from '../memtable/key-columns.js'
 import type { PartDescriptor, TableVersion } from '../schema/schema.js'
 import type { StoredPage } from './part-stored.js'
 
@@ -38,6 +39,26 @@ export interface DictionaryPage {
   readonly entries: number
   /** Number of entries. */
   readonly count: number
+}
+
+/** The keys that a search looks for. */
+export interface WantedKeys {
+  readonly columnIds: readonly number[]
+  /** Hashes of their values (memtable/key-columns.ts). */
+  readonly hashes: Int32Array
+}
+
+/** The index of a page's keys. */
+export interface KeysOfPage {
+  /** False only if the page has none of the keys. Never waits. */
+  mayHave(wanted: WantedKeys): boolean
+  /**
+   * Writes the rows (u32) of [from, from + rows) that may have one of the keys, ascending and relative to `from`.
+   * Returns how many; -1 if the page has no index.
+   */
+  select(wanted: WantedKeys, from: number, rows: number, out: number): number
+  /** Offers the values of the page's rows, to make the index. */
+  keep(wanted: WantedKeys, columns: readonly KeyColumn[]): void
 }
 
 /** There is one per thread. Throws CorruptionError with file and offset if a file is damaged. */
@@ -103,6 +124,8 @@ export interface PartAccess {
   statistics(part: PartHandle, columnId: number, page: number): PageStatistics | undefined
   /** Number of NULLs of a column in all pages; undefined if the part does not have the column. */
   nulls(part: PartHandle, columnId: number): number | undefined
+  /** The index of the page's keys (page-keys.ts). */
+  keys(part: PartHandle, page: number): KeysOfPage
   /** Whether the part's SYMBOL column may contain one of these ids of the table's dictionary. */
   mayHold(part: PartHandle, columnId: number, ids: readonly number[]): boolean
   /** A copy of the ids in the part's SYMBOL column, without NULL; undefined for columns that were not SYMBOL. */

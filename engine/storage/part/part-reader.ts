@@ -6,8 +6,7 @@ import { CorruptionError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
 import type { Kernels } from '../../kernels/load.js'
 import { nullKinds } from '../../kernels/parquet.js'
-import type { Allocator } from '../../memory/budgets.js'
-import { budgets } from '../../memory/budgets.js'
+import { type Allocator, budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import {
   type ChunkCost,
@@ -22,6 +21,7 @@ import { InvertedIndex } from '../cache/inverted-index.js'
 import { keepList, listKey, pinList } from '../cache/newest-lists.js'
 import { PageWindows, windowHeaderBytes } from '../cache/page-windows.js'
 import { isRemoteOnly, type PartDescriptor, type TableVersion } from '../schema/schema.js'
+import { PageKeys } from './page-keys.js'
 import { pageCodecs } from './parquet-codec.js'
 import { type ColumnMapping, encodings, mappingOf } from './parquet-types.js'
 import type { DictionaryPage, PageStatistics, PartAccess, PartHandle } from './part-access.js'
@@ -69,6 +69,7 @@ export function createPartAccess(options: PartAccessOptions): PartAccess {
 }
 
 class PartReader implements PartAccess {
+  readonly keys: PartAccess['keys']
   private readonly files: Files
   private readonly directory: string
   private readonly memory: SharedMemory
@@ -88,6 +89,8 @@ class PartReader implements PartAccess {
     this.directory = directory
     this.memory = memory
     this.cache = cache
+    const pageKeys = new PageKeys(memory, cache)
+    this.keys = (part, page) => pageKeys.of(part, page)
     this.lists = { memory, allocator, cache }
     // Work buffers are allocated from the cache's budget, so allocating them evicts chunks.
     const evicting: Allocator = { ...allocator, allocateOrThrow: (bytes) => cache.reserve(bytes) }

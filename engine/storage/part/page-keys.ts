@@ -1,0 +1,156 @@
+// Indexes of keys, one per page of a part: by the hash of the values of a declared key (PRIMARY KEY, UNIQUE) the rows
+// that have it. A search for few keys skips the pages that have none of them and reads single rows of the others, so its
+// cost does not depend on the order in which keys were stored. A scan that reads the columns of a page for such a search
+// for the second time keeps the index in the chunk cache. Parts are immutable, so an index is right as long as its part
+// exists, and one that is evicted is made again.
+//
+// Chunk: {columns u32, buckets u32, padded to 64 bytes}, starts u32[buckets + 2], entries u32[rows]. The entries of a
+// bucket are those from starts[bucket] to before starts[bucket + 1]; an entry is a tag in the upper half and the row's
+// number in the lower half. Bucket and tag are bits of the hash. `columns` is a hash of the key's column ids: keys that
+// begin with the same column have one index between them. So a row that is found must still be compared.
+
+import { assert } from '../../base/assert.js'
+import { ResourceError } from '../../base/errors.js'
+import { pageRowsMax } from '../../base/limits.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { keyPages, type PageCache } from '../cache/chunk-cache.js'
+import { type ChunkKey, chunkKey } from '../cache/chunk-key.js'
+import { hashRow, type KeyColumn } from '../memtable/key-columns.js'
+import type { KeysOfPage, PartHandle, WantedKeys } from './part-access.js'
+
+const headerBytes = 64
+/** The index is kept at this request for the page: making it for a single search does not pay. */
+const keptAt = 2
+const rowBits = 16
+
+/** Indexes of a thread's parts. */
+export class PageKeys {
+  private readonly memory: SharedMemory
+  private readonly cache: PageCache
+  /** By page: how often its index was missing, up to a limit. */
+  private readonly missed = new WeakMap<PartHandle, Uint8Array>()
+  private hashes = new Int32Array(0)
+
+  constructor(memory: SharedMemory, cache: PageCache) {
+    this.memory = memory
+    this.cache = cache
+  }
+
+  of(part: PartHandle, page: number): KeysOfPage {
+    return {
+      mayHave: (wanted) => this.mayHave(part, wanted, page),
+      select: (wanted, from, rows, out) => this.select(part, wanted, page, from, rows, out),
+      keep: (wanted, columns) => this.keep(part, wanted, page, columns),
+    }
+  }
+
+  private mayHave(part: PartHandle, wanted: WantedKeys, page: number): boolean {
+    const data = this.pin(part, wanted, page)
+    if (data === 0) return true
+    const found = this.find(data, wanted.hashes, () => true)
+    this.cache.unpin(data)
+    return found
+  }
+
+  private select(part: PartHandle, wanted: WantedKeys, page: number, from: number, rows: number, out: number): number {
+    const data = this.pin(part, wanted, page)
+    if (data === 0) return -1
+    const found: number[] = []
+    this.find(data, wanted.hashes, (row) => {
+      if (row >= from && row < from + rows) found.push(row - from)
+      return false
+    })
+    this.cache.unpin(data)
+    const distinct = [...new Set(found)].sort((left, right) => left - right)
+    this.memory.u32.set(distinct, out >>> 2)
+    return distinct.length
+  }
+
+  private keep(part: PartHandle, { columnIds }: WantedKeys, page: number, columns: readonly KeyColumn[]): void {
+    const missed = this.missed.get(part) ?? new Uint8Array(part.pageCount)
+    this.missed.set(part, missed)
+    missed[page] = Math.min(keptAt, missed[page]! + 1)
+    if (missed[page]! < keptAt) return
+    const rows = part.firstRows[page + 1]! - part.firstRows[page]!
+    const load = (room: (bytes: number) => number): { needs: number; cost: 'decompress' } => {
+      this.fill(room, columnsHash(columnIds), rows, columns)
+      return { needs: 0, cost: 'decompress' }
+    }
+    try {
+      this.cache.unpin(this.cache.pin(keyOf(part, columnIds, page), { load }))
+    } catch (thrown) {
+      // The cache is full of pinned pages.
+      if (!(thrown instanceof ResourceError)) throw thrown
+    }
+  }
+
+  /** Address of the pinned index, or 0. */
+  private pin(part: PartHandle, { columnIds }: WantedKeys, page: number): number {
+    const data = this.cache.pinReady(keyOf(part, columnIds, page))
+    if (data === 0 || this.memory.u32[data >>> 2] === columnsHash(columnIds)) return data
+    this.cache.unpin(data)
+    return 0
+  }
+
+  /** Calls `use` with each row that may have one of the hashes, until it returns true; returns whether it has. */
+  private find(data: number, hashes: Int32Array, use: (row: number) => boolean): boolean {
+    const { u32 } = this.memory
+    const buckets = u32[(data >>> 2) + 1]!
+    const starts = (data + headerBytes) >>> 2
+    const entries = starts + buckets + 2
+    for (let at = 0; at < hashes.length; at++) {
+      const hash = hashes[at]!
+      const bucket = starts + bucketOf(hash, buckets)
+      const end = entries + u32[bucket + 1]!
+      for (let next = entries + u32[bucket]!; next < end; next++) {
+        const entry = u32[next]!
+        if (entry >>> rowBits === (hash & 0xffff) && use(entry & 0xffff)) return true
+      }
+    }
+    return false
+  }
+
+  private fill(room: (bytes: number) => number, columnsId: number, rows: number, columns: readonly KeyColumn[]): void {
+    assert(rows <= pageRowsMax, 'F2: the number of a row in its page has 16 bits')
+    const { memory } = this
+    if (this.hashes.length < rows) this.hashes = new Int32Array(rows)
+    const { hashes } = this
+    let buckets = 16
+    while (buckets * 4 < rows) buckets *= 2
+    const data = room(headerBytes + (buckets + 2 + rows) * 4)
+    const { u32 } = memory
+    u32[data >>> 2] = columnsId
+    u32[(data >>> 2) + 1] = buckets
+    const starts = (data + headerBytes) >>> 2
+    const entries = starts + buckets + 2
+    u32.fill(0, starts, entries)
+    // starts[b + 2] counts bucket b; then starts[b + 1] is where its next entry goes.
+    for (let row = 0; row < rows; row++) {
+      const hash = hashRow(memory, columns, row)
+      hashes[row] = hash
+      const counted = starts + bucketOf(hash, buckets) + 2
+      u32[counted] = u32[counted]! + 1
+    }
+    for (let next = starts + 2; next < entries; next++) u32[next] = u32[next]! + u32[next - 1]!
+    for (let row = 0; row < rows; row++) {
+      const next = starts + bucketOf(hashes[row]!, buckets) + 1
+      const place = u32[next]!
+      u32[entries + place] = ((hashes[row]! & 0xffff) << rowBits) | row
+      u32[next] = place + 1
+    }
+    assert(u32[starts + buckets] === rows, 'F2: every row of a page is in its index')
+  }
+}
+
+/** `buckets` is a power of two, at most 2 ** 16. */
+function bucketOf(hash: number, buckets: number): number {
+  return (hash >>> 16) & (buckets - 1)
+}
+
+function keyOf({ descriptor }: PartHandle, columnIds: readonly number[], page: number): ChunkKey {
+  return chunkKey(descriptor.id, columnIds[0] ?? 0, page + keyPages)
+}
+
+function columnsHash(columnIds: readonly number[]): number {
+  return columnIds.reduce((hash, id) => Math.imul(hash ^ (id + 1), 0x0100_0193) >>> 0, 0x811c_9dc5)
+}

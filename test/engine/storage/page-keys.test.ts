@@ -1,0 +1,93 @@
+// Goal: the index of a page's keys lists every row that has one of the wanted keys, in any range of the page, hardly any
+// other, and is made at the second request; keys over other columns do not use it. Method: a part with a column of
+// numbers and one of texts, with NULLs and repeated values.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { pageRowsMax } from '../../../engine/base/limits.js'
+import { budgets } from '../../../engine/memory/budgets.js'
+import { hashRow, type KeyColumn, keyColumnsAt, nullBytes } from '../../../engine/storage/memtable/key-columns.js'
+import { writePart } from '../../../engine/storage/part/part-writer.js'
+import { dataType } from '../../../engine/types/column-types.js'
+import { bench, type Cell, drain, random, schemaOf, sourceOf, versionOf } from './part-support.js'
+
+const next = random(20261129)
+const schema = schemaOf([dataType('LONG'), dataType('VARCHAR')])
+const rows = pageRowsMax + 5000
+let root: string
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'keys-'))
+})
+afterEach(() => rmSync(root, { recursive: true }))
+
+function longCell(value: number): Cell {
+  return new Uint8Array(BigInt64Array.of(BigInt(value)).buffer)
+}
+
+test.each([
+  { ids: [0], what: 'numbers' },
+  { ids: [1], what: 'texts' },
+  { ids: [0, 1], what: 'both' },
+])('rows of keys of $what', ({ ids }) => {
+  const bed = bench(root)
+  const numbers = Array.from({ length: rows }, () => (next() < 0.01 ? null : Math.floor(next() * rows)))
+  const texts = numbers.map((value) => (value === null || next() < 0.01 ? null : `t${value % 20_000}`))
+  const cells = [
+    numbers.map((value) => (value === null ? null : longCell(value))),
+    texts.map((text): Cell => (text === null ? null : Buffer.from(text))),
+  ]
+  const place = { partId: 1, partition: 'default', minTxn: 1, maxTxn: 2 }
+  const part = drain(writePart(bed.tools, { schema, source: sourceOf(bed, schema, cells), ...place }))
+  const handle = bed.access.open(part, versionOf(schema))
+  const out = bed.allocator.allocateOrThrow(pageRowsMax * 4, budgets.queries)
+  const nulls = bed.allocator.allocateOrThrow(nullBytes, budgets.queries)
+  const pageRows = (page: number): number => handle.firstRows[page + 1]! - handle.firstRows[page]!
+  const keyOf = (row: number): string => ids.map((id) => (id === 0 ? numbers : texts)[row] ?? 'NULL').join()
+  const withColumns = <Result>(page: number, use: (columns: readonly KeyColumn[]) => Result): Result => {
+    const pinned: number[] = []
+    const columns = keyColumnsAt(bed.memory, schema, ids, nulls, (id) => {
+      pinned.push(bed.access.pin(handle, id, page))
+      return pinned.at(-1) ?? 0
+    })
+    const result = use(columns)
+    for (const address of pinned) bed.access.unpin(address)
+    return result
+  }
+  const wantedOf = (page: number, sought: readonly number[]) => ({
+    columnIds: ids,
+    hashes: withColumns(page, (columns) => Int32Array.from(sought, (row) => hashRow(bed.memory, columns, row))),
+  })
+  const keys = (page: number) => bed.access.keys(handle, page)
+  for (let page = 0; page < handle.pageCount; page++) {
+    const [own, first] = [pageRows(page), handle.firstRows[page]!]
+    const sought = Array.from({ length: 20 }, () => Math.floor(next() * own))
+    const wanted = wantedOf(page, sought)
+    expect(keys(page).select(wanted, 0, own, out)).toBe(-1)
+    expect(keys(page).mayHave(wanted)).toBe(true)
+    withColumns(page, (columns) => keys(page).keep(wanted, columns))
+    expect(keys(page).select(wanted, 0, own, out)).toBe(-1)
+    withColumns(page, (columns) => keys(page).keep(wanted, columns))
+    const values = new Set(sought.map((row) => keyOf(first + row)))
+    for (const [from, count] of [
+      [0, own],
+      [0, 1],
+      [100, 3000],
+      [own - 9, 9],
+    ] as const) {
+      const listed = keys(page).select(wanted, from, count, out)
+      const found = [...bed.memory.u32.subarray(out >>> 2, (out >>> 2) + listed)]
+      const expected = Array.from({ length: count }, (_, row) => row).filter((row) =>
+        values.has(keyOf(first + from + row)),
+      )
+      expect(found).toEqual([...new Set([...found, ...expected])].sort((left, right) => left - right))
+      expect(found.length - expected.length).toBeLessThan(5)
+    }
+    expect(keys(page).mayHave(wanted)).toBe(true)
+    const others = { columnIds: ids, hashes: Int32Array.from({ length: 20 }, () => Math.floor(next() * 2 ** 32) | 0) }
+    expect(keys(page).select(others, 0, own, out)).toBeLessThan(5)
+    expect(keys(page).select({ ...wanted, columnIds: [...ids, 7] }, 0, own, out)).toBe(-1)
+  }
+})
