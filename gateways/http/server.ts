@@ -90,7 +90,7 @@ export async function openHttpGateway(
     requestTimeout: 0,
   }
   const server = createHttpServer(plain, services.tls)
-  const connections = admitConnections(server, context)
+  const { connections, endHandshakes } = admitConnections(server, context)
   serveRequests(server, context, connections)
   closeStalled(server, context, connections)
   const upgrades = serveUpgrades(server, context, connections)
@@ -102,7 +102,9 @@ export async function openHttpGateway(
       upgrades.recheck()
     },
     close: async (timeoutMs) => {
-      await Promise.all([close(server, timeoutMs), upgrades.close()])
+      const closed = close(server, timeoutMs)
+      endHandshakes()
+      await Promise.all([closed, upgrades.close()])
     },
   }
 }

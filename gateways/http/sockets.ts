@@ -73,8 +73,14 @@ interface Accepted {
   held: HttpConnection | null
 }
 
-/** Admits connections and returns those that are open. */
-export function admitConnections(server: Server, context: HttpContext): WeakMap<Socket, HttpConnection> {
+interface Admitted {
+  readonly connections: WeakMap<Socket, HttpConnection>
+  /** Ends connections amid their TLS handshake, of which node:http does not know. */
+  readonly endHandshakes: () => void
+}
+
+/** Admits connections. */
+export function admitConnections(server: Server, context: HttpContext): Admitted {
   const { registry, tls, clock } = context
   const connections = new WeakMap<Socket, HttpConnection>()
   /** Pending TLS handshakes by client address. */
@@ -103,11 +109,16 @@ export function admitConnections(server: Server, context: HttpContext): WeakMap<
     else handshakes.set(address, accepted)
   })
   server.on('secureConnection', (socket: Socket) => {
-    const accepted = handshakes.get(remoteAddress(socket))
+    const address = remoteAddress(socket)
+    const accepted = handshakes.get(address)
+    handshakes.delete(address)
     if (accepted === undefined) socket.destroy()
     else serveConnection(accepted, socket, context, connections)
   })
-  return connections
+  const endHandshakes = (): void => {
+    for (const { talking } of handshakes.values()) talking.destroy()
+  }
+  return { connections, endHandshakes }
 }
 
 function serveConnection(

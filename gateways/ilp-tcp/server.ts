@@ -123,13 +123,20 @@ function openServer(gateway: Gateway, serveSocket: (socket: Socket, held: Held) 
   /** Pending TLS handshakes by client address. */
   const handshakes = new Map<string, Held>()
   const server = createTlsServer({ ...options, ...tls.options, handshakeTimeout: handshakeMs }, (socket) => {
-    const held = handshakes.get(remoteAddress(socket))
+    const address = remoteAddress(socket)
+    const held = handshakes.get(address)
     if (held === undefined) {
       socket.destroy()
       return
     }
+    handshakes.delete(address)
     held.socket = socket
     serveSocket(socket, held)
+  })
+  // Half-open sockets stay when the handshake fails or takes too long.
+  server.on('tlsClientError', (_error, socket) => socket.destroy())
+  gateway.closing.addEventListener('abort', () => {
+    for (const { socket } of handshakes.values()) socket.destroy()
   })
   server.on('connection', (socket: Socket) => {
     const held = admit(gateway, socket)
