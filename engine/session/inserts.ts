@@ -2,7 +2,7 @@
 // and CREATE TABLE AS, which creates the table first. INSERT .. VALUES alone is not handled here.
 
 import type { RowTransaction } from '../api/engine.js'
-import type { ExecuteOptions, RowsResult } from '../api/statements.js'
+import type { ExecuteOptions, ResultColumn, RowsResult } from '../api/statements.js'
 import { assert } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'
 import { insertWindowBytes } from '../base/limits.js'
@@ -12,9 +12,10 @@ import type { Query } from '../sql/plan/plan.js'
 import { bindContext } from '../sql/statements/new-context.js'
 import { type PlanOptions, planInsertNew } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
-import type { PackedRows, Receipt, Removal, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
+import type { PackedRows, Receipt, RowsInput, SchemaChange, TableReplacement } from '../storage/jobs/messages.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { RunningQuery } from '../threads/query-pool.js'
+import type { Value } from '../types/value.js'
 import type { PinnedSnapshots } from './catalog-view.js'
 import { gathered, type InsertPacked, insertNew, packedValues } from './insert-new.js'
 import { type InsertTarget, insertSelect, undoOnFailure } from './insert-select.js'
@@ -34,7 +35,9 @@ export interface InsertOperations {
   /** Plans the statement again. */
   readonly again: () => PlannedStatement
   readonly hold: (tableIds: readonly number[]) => Pick<PinnedSnapshots, 'snapshots' | 'release'>
-  readonly replace: (input: RowsInput, removal: Removal) => Promise<Receipt>
+  readonly replace: (tables: readonly TableReplacement[]) => Promise<Receipt>
+  /** A result whose rows are known. */
+  readonly list: (columns: readonly ResultColumn[], rows: readonly (readonly Value[])[]) => RowsResult
   /** The last upsert of each table that has some. */
   readonly turns: Map<number, Promise<unknown>>
 }

@@ -26,7 +26,7 @@ import { certainRows } from '../sql/plan/estimate.js'
 import { explainColumns } from '../sql/statements/explain.js'
 import { planPreview, planReturning, planRows } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement, SideEffects } from '../sql/statements/planned.js'
-import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
+import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput } from '../storage/jobs/messages.js'
 import { shapeOf } from '../threads/csv-client.js'
 import { LineClient } from '../threads/line-client.js'
 import { openLoad } from '../threads/load-client.js'
@@ -37,6 +37,7 @@ import { dataType } from '../types/column-types.js'
 import type { ViewRefresher } from '../views/view-refresher.js'
 import type { KafkaPosition } from '../wal/source-position.js'
 import type { PinnedSnapshots } from './catalog-view.js'
+import { changeRows } from './changes-in-with.js'
 import { Checkpoints } from './checkpoints.js'
 import { Connectors, Positions } from './connectors.js'
 import { DraftStatements } from './draft-statements.js'
@@ -65,13 +66,12 @@ import {
 } from './plan-helpers.js'
 import { PlannedValues } from './planned-values.js'
 import { Planner } from './planner.js'
-import { QueryRuns } from './query-runs.js'
+import { QueryRuns, sleepBefore } from './query-runs.js'
 import { Rejects } from './rejects.js'
 import { type BeginList, previewChange, rewriteRows } from './rewrite-returning.js'
 import { openTransaction } from './row-transaction.js'
 import { entryExists, seenById, seenTable } from './seen-tables.js'
 import { sideEffectRows } from './side-effects.js'
-import { sleepBefore } from './sleep.js'
 import { type Requested, Stoppable } from './stoppable.js'
 import { tableRelations } from './table-relations.js'
 import { upsertRows } from './upserts.js'
@@ -89,6 +89,7 @@ interface Begun {
   readonly nowMicros?: number
 }
 
+type WithRows = 'query' | 'user' | 'insertReturning' | 'rewrite' | 'upsert' | 'withChanges'
 type WithoutRows = 'checkpoint' | 'refresh' | 'connector' | 'set' | 'cancelQuery' | 'none'
 
 export class LocalEngine implements Engine {
@@ -250,6 +251,7 @@ export class LocalEngine implements Engine {
       if (planned.kind === 'user') return await this.#changeUsers(planned, begun)
       if (planned.kind === 'insertReturning') return await returningRows(sql, planned, options, inserts)
       if (planned.kind === 'upsert') return await upsertRows(sql, planned, options, inserts, compilerMs)
+      if (planned.kind === 'withChanges') return await changeRows(sql, planned, options, inserts, compilerMs)
       if (planned.kind === 'rewrite') {
         const changing = this.#changes.rewrite(planned, this.#requested(sql, options))
         const version = this.#options.view.byId(planned.tableId)
@@ -395,7 +397,7 @@ export class LocalEngine implements Engine {
 
   async #execute(
     sql: string,
-    planned: Exclude<PlannedStatement, { kind: 'query' | 'user' | 'insertReturning' | 'rewrite' | 'upsert' }>,
+    planned: Exclude<PlannedStatement, { kind: WithRows }>,
     options: ExecuteOptions,
     nowMicros: number,
   ): Promise<Pick<DoneResult, 'tag' | 'rows' | 'notes'>> {
@@ -406,7 +408,7 @@ export class LocalEngine implements Engine {
           if (this.#views.drops(change)) await this.#views.dropPartitions(change)
           else
             await this.#changes.change(change, this.#requested(sql, options), (it) =>
-              this.#changeFor(options.session, it),
+              changeFor(options.session, it, this.#requests, this.#making),
             )
         return { tag: planned.tag, rows: 0, notes: [...(planned.notes ?? []), ...notes] }
       }
@@ -444,10 +446,6 @@ export class LocalEngine implements Engine {
     return this.#list(columns, [secret.row], begun)
   }
 
-  #changeFor(session: Session, change: SchemaChange): Promise<Receipt> {
-    return changeFor(session, change, this.#requests, this.#making)
-  }
-
   async #insert(...tables: readonly RowsInput[]): Promise<number> {
     await this.#catalog.counters?.settled()
     return (await this.#requests.sendRows(tables)).rows
@@ -471,11 +469,12 @@ export class LocalEngine implements Engine {
       run: (text, query, requested) => this.#runs.run(text, query, requested, () => {}, nowMicros),
       begin: () => this.begin(),
       store: (rows) => this.#insert(options.session.refreshes === undefined ? rows : { ...rows, refreshes: true }),
-      change: (change) => this.#changeFor(options.session, change),
+      change: (change) => changeFor(options.session, change, this.#requests, this.#making),
       lister: this.#lister(sql, options, compilerMs),
       again: () => this.#planner.plan(sql, options, nowMicros).planned,
       hold: (tableIds) => view.hold(tableIds),
-      replace: (input, removal) => this.#requests.replace(input, removal),
+      replace: (tables) => this.#requests.replace(tables),
+      list: (columns, rows) => this.#list(columns, rows, { sql, options, compilerMs }),
       turns: this.#upserts,
     }
   }

@@ -1,12 +1,15 @@
 // Starts queries: inline if they are small, otherwise on a query thread. The versions of the tables that such a query
-// reads are held (not freed) until it ends. Lists the running ones for sys.query_activity.
+// reads are held (not freed) until it ends. Lists the running ones for sys.query_activity. Executes pg_sleep(), which
+// delays the start of a query without blocking a thread.
 
+import type { ExecuteOptions } from '../api/statements.js'
+import { CancelledError, TimeoutError } from '../base/errors.js'
 import type { QueryActivity } from '../sql/catalog.js'
 import type { Query } from '../sql/plan/plan.js'
 import type { RunningQuery } from '../threads/query-pool.js'
 import type { WriterRequests } from '../threads/writer-requests.js'
 import type { LocalEngineOptions } from './local-options.js'
-import { activityOf, type RunOptions, requestOf } from './plan-helpers.js'
+import { activityOf, cancelReason, type RunOptions, requestOf } from './plan-helpers.js'
 
 type QueryRunsOptions = Pick<LocalEngineOptions, 'view' | 'queries' | 'inline' | 'jit' | 'clock'>
 
@@ -47,4 +50,28 @@ export class QueryRuns {
     this.activity.set(running.queryId, activityOf(running.queryId, sql, session, clock))
     return running
   }
+}
+
+/** The delay ends early when the deadline passes or the client cancels. Throws TimeoutError and CancelledError. */
+export function sleepBefore(
+  sleepMs: number,
+  { signal, timeoutMs }: Pick<ExecuteOptions, 'signal' | 'timeoutMs'>,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timesOut = timeoutMs > 0 && timeoutMs < sleepMs
+    const timer = setTimeout(
+      () => {
+        signal?.removeEventListener('abort', cancel)
+        if (timesOut) reject(new TimeoutError(timeoutMs))
+        else resolve()
+      },
+      timesOut ? timeoutMs : sleepMs,
+    )
+    const cancel = (): void => {
+      clearTimeout(timer)
+      reject(new CancelledError(cancelReason(signal)))
+    }
+    if (signal?.aborted === true) cancel()
+    else signal?.addEventListener('abort', cancel, { once: true })
+  })
 }

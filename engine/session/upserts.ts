@@ -22,7 +22,7 @@ import { fillTable, type InsertOperations } from './inserts.js'
 import { allRows, cancelAtAbort, cancelReason, type Planned, rowsOf } from './plan-helpers.js'
 
 /** Rows of an upsert fit into one frame of the log. */
-const upsertBytesMax = (walFrameBytesMax * 3) / 4
+export const upsertBytesMax = (walFrameBytesMax * 3) / 4
 /** How long a statement waits for flushes and compactions that read its rows. */
 const patienceMs = 120_000
 const [pauseMsFirst, pauseMsMax] = [5, 250]
@@ -30,10 +30,19 @@ const [pauseMsFirst, pauseMsMax] = [5, 250]
 type Upsert = Planned<'upsert'>
 type Rows = readonly (readonly Value[])[]
 
+/** Options of a statement that reads a snapshot. */
+export type Held = ExecuteOptions & { readonly session: { readonly snapshot: ReadSnapshot } }
+
+interface FoundQuery {
+  readonly found: UpsertQuery
+  readonly keys: readonly (readonly number[])[]
+}
+
 /** The changes that a query has found, and its snapshot of the table. */
-interface Changes {
+export interface Changes {
   readonly packed: readonly PackedRows[]
   readonly rows: number
+  readonly bytes: number
   readonly removal: Removal
 }
 
@@ -76,7 +85,7 @@ async function sourceRows(
 }
 
 /** Runs `work` after the earlier upserts of the table. */
-async function inTurn<Result>(
+export async function inTurn<Result>(
   turns: Map<number, Promise<unknown>>,
   tableId: number,
   work: () => Promise<Result>,
@@ -92,27 +101,35 @@ async function inTurn<Result>(
   }
 }
 
-async function attempts(
+/** Repeats an attempt, which returns null if the writer has refused its changes as stale. */
+export async function untilAccepted<Accepted>(
+  options: ExecuteOptions,
+  attempt: (isFirst: boolean) => Promise<Accepted | null>,
+): Promise<Accepted> {
+  const untilMs = performance.now() + (options.timeoutMs > 0 ? options.timeoutMs : patienceMs)
+  for (let pauseMs = 0; ; pauseMs = Math.min(Math.max(pauseMs * 2, pauseMsFirst), pauseMsMax)) {
+    if (pauseMs > 0) await sleep(pauseMs)
+    const accepted = await attempt(pauseMs === 0)
+    if (accepted !== null) return accepted
+    if (options.signal?.aborted === true) throw new CancelledError(cancelReason(options.signal))
+    if (performance.now() <= untilMs) continue
+    if (options.timeoutMs > 0) throw new TimeoutError(options.timeoutMs)
+    throw new ResourceError('the rows of the statement are being flushed or compacted, try again')
+  }
+}
+
+function attempts(
   sql: string,
   planned: Upsert,
   source: Rows | null,
   options: ExecuteOptions,
   operations: InsertOperations,
 ): Promise<Changes> {
-  const untilMs = performance.now() + (options.timeoutMs > 0 ? options.timeoutMs : patienceMs)
-  let current: PlannedStatement = planned
-  for (let pauseMs = pauseMsFirst; ; pauseMs = Math.min(pauseMs * 2, pauseMsMax)) {
+  return untilAccepted(options, (isFirst) => {
+    const current: PlannedStatement = isFirst || source !== null ? planned : operations.again()
     assert(current.kind === 'upsert', 'a statement that is planned again is still an upsert')
-    const changes = await attempt(sql, current, source, options, operations)
-    if (changes !== null) return changes
-    if (options.signal?.aborted === true) throw new CancelledError(cancelReason(options.signal))
-    if (performance.now() > untilMs) {
-      if (options.timeoutMs > 0) throw new TimeoutError(options.timeoutMs)
-      throw new ResourceError('the rows of the statement are being flushed or compacted, try again')
-    }
-    await sleep(pauseMs)
-    if (source === null) current = operations.again()
-  }
+    return attempt(sql, current, source, options, operations)
+  })
 }
 
 /** Returns null if the statement must be executed again. */
@@ -125,28 +142,52 @@ async function attempt(
 ): Promise<Changes | null> {
   const version = operations.byId(planned.tableId)
   if (version === undefined) throw new SqlError('table does not exist any more', 0)
-  const { found, keys } = queryOf(sql, planned, version, source, options, operations)
-  const { snapshots, release } = operations.hold([...new Set([planned.tableId, ...found.query.tables])])
+  const query = queryOf(sql, planned, version, source, options, operations)
+  const { snapshots, release } = operations.hold([...new Set([planned.tableId, ...query.found.query.tables])])
   try {
-    const [target] = snapshots
-    assert(target !== undefined, 'the target is held')
-    if (target.version.schema.version !== found.schemaVersion) return null
-    const snapshot = snapshotOf(snapshots)
-    const changes = await changesOf(
-      sql,
-      planned,
-      found,
-      target,
-      { ...options, session: { ...options.session, snapshot } },
-      operations,
-    )
-    if (planned.tag === 'INSERT') requireDistinct(version, changes, keys)
-    if (changes.rows === 0 || options.isPreview === true) return changes
-    const { isStale } = await operations.replace(rowsOf(planned.tableId, changes.packed), changes.removal)
+    const changes = await changesWithin(sql, planned, query, heldBy(options, snapshots), operations)
+    if (changes === null || changes.rows === 0 || options.isPreview === true) return changes
+    const input = rowsOf(planned.tableId, changes.packed)
+    const { isStale } = await operations.replace([{ input, removal: changes.removal }])
     return isStale === true ? null : changes
   } finally {
     release()
   }
+}
+
+/** The options of statements that read these snapshots. */
+export function heldBy(options: ExecuteOptions, snapshots: readonly TableSnapshot[]): Held {
+  const byId = new Map(snapshots.map((held) => [held.version.schema.id, held]))
+  const snapshot: ReadSnapshot = { snapshotOf: (tableId) => byId.get(tableId), release: () => {} }
+  return { ...options, session: { ...options.session, snapshot } }
+}
+
+/** The changes of an upsert within a snapshot; null if the table has changed since the statement was planned. */
+export async function upsertWithin(
+  sql: string,
+  planned: Upsert,
+  options: Held,
+  operations: InsertOperations,
+): Promise<Changes | null> {
+  const source = await sourceRows(sql, planned, options, operations)
+  const version = options.session.snapshot.snapshotOf(planned.tableId)?.version
+  if (version === undefined) throw new SqlError('table does not exist any more', 0)
+  return changesWithin(sql, planned, queryOf(sql, planned, version, source, options, operations), options, operations)
+}
+
+async function changesWithin(
+  sql: string,
+  planned: Upsert,
+  { found, keys }: FoundQuery,
+  options: Held,
+  operations: InsertOperations,
+): Promise<Changes | null> {
+  const target = options.session.snapshot.snapshotOf(planned.tableId)
+  assert(target !== undefined, 'the target is held')
+  if (target.version.schema.version !== found.schemaVersion) return null
+  const changes = await changesOf(sql, planned, found, target, options, operations)
+  if (planned.tag === 'INSERT') requireDistinct(target.version, changes, keys)
+  return changes
 }
 
 /** The query of the changes, and the keys of which two changed rows must not have the same value. */
@@ -157,7 +198,7 @@ function queryOf(
   rows: Rows | null,
   options: ExecuteOptions,
   operations: InsertOperations,
-): { readonly found: UpsertQuery; readonly keys: readonly (readonly number[])[] } {
+): FoundQuery {
   if (source.kind === 'query') return { found: source.found, keys: [] }
   const { statement, keys } = source
   const own = rows ?? []
@@ -169,11 +210,6 @@ function queryOf(
     }
   const { query, columns } = planInsertNew(version, firsts, operations.planOptions(options), keys)
   return { found: { query, columns, schemaVersion: version.schema.version }, keys: [] }
-}
-
-function snapshotOf(snapshots: readonly TableSnapshot[]): ReadSnapshot {
-  const byId = new Map(snapshots.map((snapshot) => [snapshot.version.schema.id, snapshot]))
-  return { snapshotOf: (tableId) => byId.get(tableId), release: () => {} }
 }
 
 async function changesOf(
@@ -199,7 +235,7 @@ async function changesOf(
     rows += batch.packed.rows
     packed.push({ ...batch.packed, columns: batch.packed.columns.filter(({ columnId }) => columnId >= 0) })
   }
-  return { packed, rows, removal: places.removal(tag) }
+  return { packed, rows, bytes, removal: places.removal(tag) }
 }
 
 /** Collects which rows the changes remove, from the first two columns of their query. */
@@ -256,13 +292,13 @@ function fixedColumn(columns: PackedRows['columns'], wanted: number): DataView |
   return new DataView(values.bytes.buffer, values.bytes.byteOffset, values.bytes.byteLength)
 }
 
-function distinctRows(rows: readonly number[], tag: Upsert['tag']): Uint32Array {
+export function distinctRows(rows: readonly number[], tag: Upsert['tag'] | 'WITH'): Uint32Array {
   const sorted = Uint32Array.from(rows).sort()
   for (let index = 1; index < sorted.length; index++) if (sorted[index] === sorted[index - 1]) throw changedTwice(tag)
   return sorted
 }
 
-function changedTwice(tag: Upsert['tag']): SqlError {
+function changedTwice(tag: Upsert['tag'] | 'WITH'): SqlError {
   const what = tag === 'INSERT' ? 'ON CONFLICT DO UPDATE' : tag
   return new SqlError(`${what} command cannot affect row a second time`, 0)
 }

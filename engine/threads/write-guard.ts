@@ -46,6 +46,7 @@ function needsRoom(planned: PlannedStatement): boolean {
     case 'insertSelect':
     case 'insertNew':
     case 'upsert':
+    case 'withChanges':
     case 'insertReturning':
     case 'createTableAs':
     case 'rewrite':

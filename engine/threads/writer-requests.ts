@@ -3,7 +3,7 @@
 import { type Deferred, deferred } from '../base/deferred.js'
 import { errorFromRecord, ResourceError } from '../base/errors.js'
 import type { PinnedSnapshots } from '../session/catalog-view.js'
-import type { Receipt, Removal, RowsInput, SchemaChange, ToWriter } from '../storage/jobs/messages.js'
+import type { Receipt, RowsInput, SchemaChange, TableReplacement, ToWriter } from '../storage/jobs/messages.js'
 import { BlockPool, blockBytes, writeBlock } from '../storage/memtable/packed-block.js'
 
 export class WriterRequests {
@@ -70,8 +70,12 @@ export class WriterRequests {
     }
   }
 
-  replace(input: RowsInput, removal: Removal): Promise<Receipt> {
-    return this.sendWith([input], (requestId, [sent = input]) => ({ kind: 'replace', requestId, input: sent, removal }))
+  replace(tables: readonly TableReplacement[]): Promise<Receipt> {
+    const inputs = tables.map(({ input }) => input)
+    return this.sendWith(inputs, (requestId, sent) => ({
+      ...{ kind: 'replace', requestId },
+      tables: tables.map(({ input, removal }, index) => ({ input: sent[index] ?? input, removal })),
+    }))
   }
 
   #packedInput({ packed, ...input }: RowsInput): RowsInput {

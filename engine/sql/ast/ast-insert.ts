@@ -1,4 +1,4 @@
-// Syntax tree of INSERT. Import these types from ast.ts.
+// Syntax tree of INSERT and MERGE, and of WITH that changes data. Import these types from ast.ts.
 
 import type {
   Assignment,
@@ -12,6 +12,7 @@ import type {
   TableSource,
   ValueRow,
 } from './ast.js'
+import type { Delete, Update } from './ast-statements.js'
 
 export interface Insert {
   readonly kind: 'insert'
@@ -85,3 +86,23 @@ export type MergeAction =
   | { readonly kind: 'update'; readonly assignments: readonly Assignment[] }
   /** Without columns: all in their order. `row` null: DEFAULT VALUES. */
   | { readonly kind: 'insert'; readonly columns: readonly Name[]; readonly row: ValueRow | null }
+
+/** `with moved as (delete from a returning *) insert into b select * from moved`. */
+export interface ChangesInWith {
+  readonly kind: 'with changes'
+  readonly position: number
+  /** In their order: each can refer to the ones before it. */
+  readonly tables: readonly (CommonTable | CommonChange)[]
+  /** The statement after WITH. It has the declarations; the names of WITH are not among its own. */
+  readonly statement: Query | CommonChange['statement']
+}
+
+/** A data change in WITH. Its name stands for the rows of its RETURNING. */
+export interface CommonChange {
+  readonly position: number
+  readonly name: string
+  /** The name in lower case. */
+  readonly key: string
+  readonly columns: readonly Name[]
+  readonly statement: Insert | Merge | Update | Delete
+}

@@ -14,7 +14,7 @@ import type {
 import type { ChannelStatement } from './ast-channel.js'
 import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption, Persistence } from './ast-constraints.js'
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
-import type { Insert, Merge } from './ast-insert.js'
+import type { ChangesInWith, Insert, Merge } from './ast-insert.js'
 import type { AlterIndex, Checkpoint, CreateIndex, Empty, Reindex, Remark, Vacuum } from './ast-maintenance.js'
 import type { MaterializedStatement } from './ast-mat-view.js'
 import type { RetentionAction, StoragePolicyClause, TimeToLive } from './ast-policy.js'
@@ -28,6 +28,7 @@ export type Statement =
   | Merge
   | Update
   | Delete
+  | ChangesInWith
   | CreateTable
   | CreateView
   | MaterializedStatement

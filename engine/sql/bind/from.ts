@@ -16,7 +16,7 @@ import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { inputsOf } from '../plan/walk-plan.js'
 import { systemRelation } from '../relations/system-relations.js'
-import { type BindContext, nested, type ReturnedRows, tableIndex } from '../scope/bind-context.js'
+import { type BindContext, isReturned, nested, type ReturnedRows, tableIndex } from '../scope/bind-context.js'
 import { nameColumns } from '../scope/catalog-names.js'
 import { withStep } from '../scope/interval-shift.js'
 import { bindRowFunction } from '../scope/row-functions.js'
@@ -107,8 +107,8 @@ function named({ plan, timestampIndex, order }: Relation, name: string | null): 
 // Tables ------------------------------------------------------------------------------------------------------------
 
 function bindTable(table: ast.TableName, alias: string, context: BindContext): Relation {
-  if (context.returned?.name === table) return returnedRelation(context.returned, alias)
-  const common = table.schema === null ? commonTable(table.name, context) : undefined
+  if (isReturned(table, context.returned)) return returnedRelation(context.returned, alias)
+  const common = table.schema === null ? commonTable(table, context) : undefined
   if (common !== undefined) return named(common, alias)
   if (table.schema === null) {
     const version = context.catalog.table(table.name)
@@ -190,7 +190,7 @@ function returnedRelation({ version, rows }: ReturnedRows, alias: string): Relat
  * Binds a WITH name. Only earlier WITH names are visible in its query, so it may have the name of a table that it
  * reads.
  */
-function commonTable(name: string, context: BindContext): Relation | undefined {
+function commonTable({ name, position }: ast.TableName, context: BindContext): Relation | undefined {
   const wanted = name.toLowerCase()
   const index = context.commonTables.findLastIndex(({ key }) => key === wanted)
   const table = context.commonTables[index]
@@ -199,6 +199,11 @@ function commonTable(name: string, context: BindContext): Relation | undefined {
     table.used = true
     const { columns, id } = table
     return plainRelation({ kind: 'working', columns, id })
+  }
+  if ('rows' in table) {
+    const { columns, rows } = table
+    if (columns === null) throw new SqlError(`WITH query "${name}" does not have a RETURNING clause`, position)
+    return plainRelation({ kind: 'values', columns, rows })
   }
   const hidden = context.commonTables.splice(index)
   try {
@@ -269,7 +274,7 @@ function viewQuery(sql: string): ast.Query {
  * statement's.
  */
 function boundView(query: ast.Query, sql: string, context: BindContext): Relation {
-  const inner: BindContext = { ...context, sql, commonTables: [], rowsNow: null }
+  const inner: BindContext = { ...context, sql, commonTables: [], returned: null, rowsNow: null }
   const relation = bindQuery(query, inner)
   context.cacheable = inner.cacheable
   return relation

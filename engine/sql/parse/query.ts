@@ -6,6 +6,7 @@
 import { SqlError } from '../../base/errors.js'
 import { sqlCommonTablesMax, sqlListMax, sqlSetOperationsMax } from '../../base/limits.js'
 import type {
+  CommonChange,
   CommonTable,
   Declaration,
   Limit,
@@ -52,24 +53,53 @@ export function parseQuery(cursor: Cursor, missing = queryExpected): Query {
   const commonTables: CommonTable[] = []
   parsePrologue(cursor, declarations, commonTables)
   const begun = declarations.length > 0 || commonTables.length > 0
-  const message = begun ? missingQueryMessage(commonTables) : missing
+  const message = begun ? missingQueryMessage(commonTables.length) : missing
   const query = parseQueryBody(cursor, position, declarations, commonTables, message)
   cursor.depth--
   return query
 }
 
-/** The error message if no query follows DECLARE or WITH. */
-export function missingQueryMessage({ length }: readonly CommonTable[]): string {
-  return length > 0
+/** The error message if no query follows DECLARE or WITH. `named`: number of names in WITH. */
+export function missingQueryMessage(named: number): string {
+  return named > 0
     ? "'select', 'update' or name expected expected"
     : "'select', 'with', or table name expected expected"
 }
 
+/** Parses a data change in WITH; the cursor is on its first word. `position`: that of its own WITH, if any. */
+export type ChangeParser = (
+  cursor: Cursor,
+  position: number,
+  declarations: readonly Declaration[],
+  commonTables: readonly CommonTable[],
+) => Query | CommonChange['statement']
+
 /** DECLARE and WITH; also before INSERT and UPDATE. */
-export function parsePrologue(cursor: Cursor, declarations: Declaration[], commonTables: CommonTable[]): void {
+function parsePrologue(cursor: Cursor, declarations: Declaration[], commonTables: CommonTable[]): void {
+  parseNames(cursor, declarations, (table) => commonTables.push(table), null)
+}
+
+/** The same at the start of a statement, where WITH may change data. */
+export function parsePrologueOfStatement(
+  cursor: Cursor,
+  declarations: Declaration[],
+  tables: (CommonTable | CommonChange)[],
+  parseChange: ChangeParser,
+): void {
+  parseNames(cursor, declarations, (table) => tables.push(table), {
+    parse: parseChange,
+    add: (change) => tables.push(change),
+  })
+}
+
+type AddTable = (table: CommonTable) => unknown
+type Changes = { readonly parse: ChangeParser; readonly add: (change: CommonChange) => unknown } | null
+
+function parseNames(cursor: Cursor, declarations: Declaration[], add: AddTable, changes: Changes): void {
+  const known = new Set<string>()
   for (;;) {
     if (cursor.word === 'declare') parseDeclarations(cursor, declarations)
-    else if (cursor.word === 'with') parseCommonTables(cursor, commonTables)
+    else if (cursor.word === 'with') parseCommonTables(cursor, known, add, changes)
     else return
   }
 }
@@ -111,17 +141,18 @@ function noAssignment(cursor: Cursor, variable: number): SqlError {
   return new SqlError(`${shown} - expected variable assignment operator \`:=\``, position)
 }
 
-function parseCommonTables(cursor: Cursor, commonTables: CommonTable[]): void {
+function parseCommonTables(cursor: Cursor, known: Set<string>, add: AddTable, changes: Changes): void {
   advance(cursor)
   const recursive = take(cursor, 'recursive')
-  const known = new Set(commonTables.map(({ key }) => key))
   do {
-    const table = parseCommonTable(cursor, recursive)
+    const table = parseCommonHead(cursor)
+    const named = parseNamed(cursor, changes)
     if (known.has(table.key)) throw new SqlError('duplicate name', table.position)
     if (known.size === sqlCommonTablesMax)
       throw new SqlError(`too many queries in WITH [max=${sqlCommonTablesMax}]`, table.position)
     known.add(table.key)
-    commonTables.push(table)
+    if (named.kind === 'query') add({ ...table, query: named, recursive })
+    else changes?.add({ ...table, statement: named })
   } while (take(cursor, ','))
   requireQuery(cursor)
 }
@@ -132,7 +163,8 @@ function requireQuery(cursor: Cursor): void {
     throw new SqlError("'select' | 'update' | 'insert' expected", cursor.start)
 }
 
-function parseCommonTable(cursor: Cursor, recursive: boolean): CommonTable {
+/** The name, its columns, and AS. */
+function parseCommonHead(cursor: Cursor): Omit<CommonChange, 'statement'> {
   refuseReserved(cursor)
   const { position, name } = parseName(cursor, 'literal expected')
   if (cursor.word === '(' && peekWord(cursor) === 'select') throw new SqlError("'as' expected", cursor.start)
@@ -140,24 +172,43 @@ function parseCommonTable(cursor: Cursor, recursive: boolean): CommonTable {
   expect(cursor, 'as', "'as' expected")
   if (take(cursor, 'not')) expect(cursor, 'materialized')
   else take(cursor, 'materialized')
-  if (peekWord(cursor) === 'insert' || peekWord(cursor) === 'update' || peekWord(cursor) === 'delete')
-    refuseChange(cursor)
-  return { position, name, key: name.toLowerCase(), columns, query: parseQueryInParentheses(cursor), recursive }
+  return { position, name, key: name.toLowerCase(), columns }
 }
 
-/** Refuses data changes in WITH, `(delete from t ..)`. The cursor is on the parenthesis; `(delete)` is a table. */
-function refuseChange(cursor: Cursor): void {
+export const changeWords: ReadonlySet<string> = new Set(['insert', 'update', 'delete', 'merge'])
+
+/** Whether a data change begins: `(delete from t ..)`. `(delete)` is a table. */
+function startsChange(cursor: Cursor): boolean {
+  const word = peekWord(cursor)
+  if (cursor.word !== '(' || !changeWords.has(word)) return false
   const { start, previousEnd } = cursor
   advance(cursor)
-  const { start: position, word } = cursor
-  const isTable = peekWord(cursor) === ')'
+  const next = peekWord(cursor)
   moveTo(cursor, start)
   cursor.previousEnd = previousEnd
-  if (!isTable)
-    throw new SqlError(
-      `${word.toUpperCase()} in WITH is not supported: use RETURNING of the statement itself`,
-      position,
-    )
+  return word === 'merge' ? next === 'into' : next !== ')'
+}
+
+/** `(select ..)`, `(delete from t ..)`, `(with .. delete from t ..)`. */
+function parseNamed(cursor: Cursor, changes: Changes): Query | CommonChange['statement'] {
+  const isChange = startsChange(cursor)
+  if (!isChange && !(changes !== null && cursor.word === '(' && peekWord(cursor) === 'with'))
+    return parseQueryInParentheses(cursor)
+  const open = cursor.start
+  expect(cursor, '(')
+  if (changes === null)
+    throw new SqlError('WITH clause containing a data-modifying statement must be at the top level', cursor.start)
+  descend(cursor)
+  const { start: position } = cursor
+  const declarations: Declaration[] = []
+  const commonTables: CommonTable[] = []
+  parsePrologue(cursor, declarations, commonTables)
+  const statement = changeWords.has(cursor.word)
+    ? changes.parse(cursor, position, declarations, commonTables)
+    : parseQueryBody(cursor, position, declarations, commonTables, missingQueryMessage(commonTables.length))
+  cursor.depth--
+  if (!take(cursor, ')')) throw queryClosingError(cursor, open)
+  return statement
 }
 
 export function parseQueryInParentheses(cursor: Cursor): Query {

@@ -246,7 +246,8 @@ export function parseUpdate(
   const { from, joins } = parseFrom(cursor, 'from')
   const where = parseWhere(cursor)
   const returning = parseReturning(cursor, table, alias, { declarations, commonTables })
-  if (where === null && returning === null && cursor.kind !== 'end' && cursor.word !== ';' && joins.length === 0)
+  const isEnd = cursor.kind === 'end' || cursor.word === ';' || (cursor.word === ')' && cursor.depth > 0)
+  if (where === null && returning === null && !isEnd && joins.length === 0)
     throw new SqlError('FROM, WHERE or EOF expected', cursor.start)
   return {
     kind: 'update',

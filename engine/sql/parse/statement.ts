@@ -2,7 +2,7 @@
 // limit 2`. EXPLAIN, PREPARE, EXECUTE and BACKUP are parsed here, all others in files of their own.
 
 import { SqlError } from '../../base/errors.js'
-import type { CommonTable, Declaration, Explain, Statement } from '../ast/ast.js'
+import type { ChangesInWith, CommonChange, CommonTable, Declaration, Explain, Statement } from '../ast/ast.js'
 import { parseAlter } from './alter-table.js'
 import { parseCopy } from './copy.js'
 import { parseCreate } from './create-table.js'
@@ -10,7 +10,7 @@ import { advance, type Cursor, descend, moveTo, peekWord } from './cursor.js'
 import { atEnd, expect, parseList, parseName, take } from './expect.js'
 import { parseExpression0 } from './expression.js'
 import { isOtherDropped, parseDo, parseDropOther } from './other-objects.js'
-import { missingQueryMessage, parsePrologue, parseQuery, parseQueryBody } from './query.js'
+import { changeWords, missingQueryMessage, parsePrologueOfStatement, parseQuery, parseQueryBody } from './query.js'
 import { keywordError } from './reserved.js'
 import { parseDelete, parseInsert, parseMerge, parseUpdate } from './rows.js'
 import { parseSession, parseTransaction, sessionWords } from './session.js'
@@ -97,16 +97,41 @@ function parseDropOfAny(cursor: Cursor): Statement {
 function parseWithPrologue(cursor: Cursor): Statement {
   const position = cursor.start
   const declarations: Declaration[] = []
-  const commonTables: CommonTable[] = []
-  parsePrologue(cursor, declarations, commonTables)
+  const tables: (CommonTable | CommonChange)[] = []
+  parsePrologueOfStatement(cursor, declarations, tables, (inner, start, own, commonTables) =>
+    parseChange(inner, start, [...declarations, ...own], commonTables),
+  )
+  const queries = tables.filter((table) => 'query' in table)
+  if (queries.length === tables.length) return parseAfterWith(cursor, position, declarations, queries, queries.length)
+  const statement = parseAfterWith(cursor, position, declarations, [], tables.length)
+  return { kind: 'with changes', position, tables, statement }
+}
+
+/** `named`: number of names in WITH. */
+function parseAfterWith(
+  cursor: Cursor,
+  position: number,
+  declarations: readonly Declaration[],
+  commonTables: readonly CommonTable[],
+  named: number,
+): ChangesInWith['statement'] {
+  const isTable = cursor.word === 'merge' && peekWord(cursor) !== 'into'
+  if (changeWords.has(cursor.word) && !isTable) return parseChange(cursor, position, declarations, commonTables)
+  if (named > 0 && parsers.has(cursor.word) && cursor.word !== 'table' && !isTable)
+    throw new SqlError("'select' | 'update' | 'insert' expected", cursor.start)
+  return parseQueryBody(cursor, position, declarations, commonTables, missingQueryMessage(named))
+}
+
+function parseChange(
+  cursor: Cursor,
+  position: number,
+  declarations: readonly Declaration[],
+  commonTables: readonly CommonTable[],
+): ChangesInWith['statement'] {
   if (cursor.word === 'insert') return parseInsert(cursor, position, declarations, commonTables)
   if (cursor.word === 'update') return parseUpdate(cursor, position, declarations, commonTables)
   if (cursor.word === 'delete') return parseDelete(cursor, position, declarations, commonTables)
-  if (cursor.word === 'merge') return parseMerge(cursor, position, declarations, commonTables)
-  if (commonTables.length > 0 && parsers.has(cursor.word) && cursor.word !== 'table')
-    throw new SqlError("'select' | 'update' | 'insert' expected", cursor.start)
-  const missing = missingQueryMessage(commonTables)
-  return parseQueryBody(cursor, position, declarations, commonTables, missing)
+  return parseMerge(cursor, position, declarations, commonTables)
 }
 
 /** `declare @x := 1 select ..` or `declare c cursor for ..`. */
@@ -149,6 +174,8 @@ function parseExplain(cursor: Cursor): Explain {
     case 'delete':
     case 'create table':
       return { kind: 'explain', position, ...options, statement }
+    case 'with changes':
+      throw new SqlError('EXPLAIN of data changes in WITH is not supported: explain each statement alone', start)
     default:
       throw new SqlError(explainExpected, start)
   }

@@ -37,7 +37,7 @@ export interface BindContext {
   readonly subqueries: Subquery[]
   readonly wideScopes: WideScopes
   /** WITH names in scope, innermost last. */
-  readonly commonTables: (CommonTable | WorkingTable)[]
+  readonly commonTables: (CommonTable | WorkingTable | ChangedRows)[]
   /** DECLARE variables of the enclosing queries, which may override those of views (substitute.ts). */
   declared: Declared
   readonly dialect: Dialect
@@ -109,6 +109,11 @@ export interface ReturnedRows {
   readonly rows: readonly (readonly Value[])[]
 }
 
+/** Whether the reference is that of the rows. Where variables were substituted, it is another object. */
+export function isReturned({ name, position }: TableName, returned: ReturnedRows | null): returned is ReturnedRows {
+  return returned !== null && returned.name.position === position && returned.name.name === name
+}
+
 /** A WITH RECURSIVE name within its own query: it refers to the rows of the previous iteration. */
 export interface WorkingTable {
   readonly name: string
@@ -117,6 +122,15 @@ export interface WorkingTable {
   readonly columns: readonly PlanColumn[]
   /** Set when the query refers to the name. */
   used: boolean
+}
+
+/** The name of a data change in WITH: the rows that its RETURNING has returned. */
+export interface ChangedRows {
+  readonly key: string
+  readonly name: string
+  /** Null: it has no RETURNING. */
+  readonly columns: readonly PlanColumn[] | null
+  readonly rows: readonly (readonly Value[])[]
 }
 
 /** Counts sources against the limit of a statement. A source that the plan reads twice counts twice. */

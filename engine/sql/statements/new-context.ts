@@ -44,6 +44,8 @@ export interface BindOptions {
   readonly readOnly?: boolean | undefined
   readonly readOnlyReason?: string | undefined
   readonly rowsNow?: BindContext['rowsNow'] | undefined
+  /** The names of an enclosing WITH. */
+  readonly commonTables?: readonly BindContext['commonTables'][number][] | undefined
   /** Absent: off. */
   readonly viewRewrite?: BindContext['viewRewrite'] | undefined
 }
@@ -94,7 +96,7 @@ export function bindContext({
     tables: [],
     wideScopes: new Map(),
     subqueries: [],
-    commonTables: [],
+    commonTables: [...(rest.commonTables ?? [])],
     declared: new Map(),
     timedQuery: null,
     depth: 0,

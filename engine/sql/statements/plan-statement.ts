@@ -25,6 +25,7 @@ import { isConstant } from '../typing/make-call.js'
 import { convertTo } from '../typing/types.js'
 import { type AffectedRows, planAffected } from './affected-rows.js'
 import { planAlterTable, renameTable } from './alter-table.js'
+import { planChanges, planWithin } from './changes-in-with.js'
 import { planCopy } from './copy.js'
 import { planCreateTable } from './create-table.js'
 import { planAlterType, planCreateType, planDropType } from './enumerations.js'
@@ -128,6 +129,15 @@ export function planConflicting(
   return planConflicts(statement, key, version, rows, bindContext({ sql, ...options }))
 }
 
+/** Plans a statement of a WITH that changes data; `options` have the names before it. */
+export function planOfWith(
+  statement: ast.ChangesInWith['statement'],
+  sql: string,
+  options: PlanOptions,
+): PlannedStatement {
+  return planWithin(statement, bindContext({ sql, ...options }), plan)
+}
+
 /** A query for the rows that an UPDATE or DELETE of one table will change. */
 export function planPreview({ statement, text }: ParsedStatement, options: PlanOptions): AffectedRows {
   assert(statement.kind === 'update' || statement.kind === 'delete', 'a change of rows')
@@ -169,6 +179,7 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
   merge: planMerge,
   update: (statement, context) => planKeyUpdate(statement, context) ?? planUpdate(statement, context),
   delete: planDelete,
+  'with changes': (statement, context) => planChanges(statement, context, plan),
   truncate: planTruncate,
 
   // Entries of the catalog.

@@ -4,7 +4,7 @@ import type { CopyRequest, ResultColumn } from '../../api/statements.js'
 import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/jobs/messages.js'
 import type { Enumeration } from '../../storage/schema/schema.js'
 import type { DataType } from '../../types/column-types.js'
-import type { Query as AstQuery, Expression, Insert, Name, TableName, UserChange } from '../ast/ast.js'
+import type { Query as AstQuery, ChangesInWith, Expression, Insert, Name, TableName, UserChange } from '../ast/ast.js'
 import type { Query } from '../plan/plan.js'
 
 /** A column that INSERT .. SELECT fills. The query's output columns have this order and these types. */
@@ -154,7 +154,22 @@ export type PlannedStatement =
       readonly source: UpsertSource
       /** The list is planned over the added and changed rows, and the old values of deleted ones. */
       readonly returning: Returning | null
-      readonly tag: 'INSERT' | 'MERGE' | 'UPDATE'
+      readonly tag: 'INSERT' | 'MERGE' | 'UPDATE' | 'DELETE'
+    }
+  /**
+   * Data changes in WITH (changes-in-with.ts). The statements are planned again when they run, since each can read the
+   * rows of those before it.
+   */
+  | {
+      readonly kind: 'withChanges'
+      readonly statement: ChangesInWith
+      /** Ids of all tables that the statements read or change. */
+      readonly tables: readonly number[]
+      /** Ids of the changed tables. */
+      readonly targets: readonly number[]
+      /** Of the result; null: only a number of rows. */
+      readonly columns: readonly ResultColumn[] | null
+      readonly tag: 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE' | 'MERGE'
     }
   /** The table is created first; ids of `columns` count from 0, as in the new schema. Nothing is done if it exists. */
   | {

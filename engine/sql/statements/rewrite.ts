@@ -65,9 +65,10 @@ export function planDelete(written: ast.Delete, context: BindContext): Planned {
 }
 
 /** Binds the target with the sources of FROM or USING; returns the conditions that must be applied after the join. */
-function begun<Change extends ast.Update | ast.Delete>(
+export function begun<Change extends ast.Update | ast.Delete>(
   written: Change,
   context: BindContext,
+  bindTarget = targetRelation,
 ): { statement: Change; version: TableVersion; rows: CorrelatedRows; where: ast.Expression | null } {
   const values = declaredValues(written.declarations)
   const statement = values.size === 0 ? written : replaceVariables(written, values)
@@ -75,7 +76,7 @@ function begun<Change extends ast.Update | ast.Delete>(
   context.declared = declaredWithin(written, context.declared)
   context.commonTables.push(...statement.commonTables)
   const version = writableTable(table, context)
-  const target = targetRelation(version, alias?.name ?? ownName(table), context)
+  const target = bindTarget(version, alias?.name ?? ownName(table), context)
   if (from === null) return { statement, version, rows: { relation: target }, where }
   // With several joins, WHERE may refer to all of them, so it is applied after them, as are conditions with
   // sub-queries.
@@ -95,7 +96,7 @@ export function keepRows(rows: CorrelatedRows, where: ast.Expression | null, sco
 }
 
 /** Binds the new values and the condition first, because their errors precede those about the assigned columns. */
-function assignmentsOf(
+export function assignmentsOf(
   statement: ast.Update,
   version: TableVersion,
   where: ast.Expression | null,

@@ -23,6 +23,7 @@ const rightsOfKind = {
   merge: ['write', 'read'],
   update: ['write', 'read'],
   delete: ['write', 'read'],
+  'with changes': ['write', 'read'],
   'create table': null,
   'create view': ['write', 'read'],
   'alter view': ['write', 'read'],

@@ -186,7 +186,7 @@ function joinedRows(
 }
 
 /** The table with the places of its rows as the first column, which has no name in SQL. */
-function placedRelation(version: TableVersion, alias: string, context: BindContext): Relation {
+export function placedRelation(version: TableVersion, alias: string, context: BindContext): Relation {
   const relation = tableRelation(version, alias, context)
   if (relation.plan.kind !== 'scan') throw new RangeError('a table is scanned')
   const plan: Plan = {

@@ -194,6 +194,12 @@ export interface Removal {
   readonly hidden: Uint32Array
 }
 
+/** The new rows of a table, and those that they replace; null: none. */
+export interface TableReplacement {
+  readonly input: RowsInput
+  readonly removal: Removal | null
+}
+
 export type ToWriter =
   | { readonly kind: 'change'; readonly requestId: number; readonly change: SchemaChange }
   /** Rows of one transaction, for all its tables. */
@@ -207,8 +213,8 @@ export type ToWriter =
       readonly drafts: readonly DraftedTable[]
       readonly tables: readonly RowsInput[]
     }
-  /** An upsert: replaces and deletes rows, and adds others, as one transaction. */
-  | { readonly kind: 'replace'; readonly requestId: number; readonly input: RowsInput; readonly removal: Removal }
+  /** Upserts and data changes of WITH: rows of the tables are replaced, deleted and added, as one transaction. */
+  | { readonly kind: 'replace'; readonly requestId: number; readonly tables: readonly TableReplacement[] }
   /** UPDATE or DELETE: a serial change of the table. The receipt's row count is the number of changed rows. */
   | { readonly kind: 'rewrite'; readonly requestId: number; readonly tableId: number; readonly program: RewriteProgram }
   /**

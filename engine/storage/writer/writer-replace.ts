@@ -1,6 +1,6 @@
-// Commits upserts (INSERT .. ON CONFLICT, MERGE): one transaction that removes rows and adds others. The statement has
-// found the rows by a query of a snapshot, and identifies each by its part (Parquet file) or memtable and its row
-// number. The removals and the new rows are one frame (log record) of the log.
+// Commits upserts (INSERT .. ON CONFLICT, MERGE) and the data changes of a WITH: one transaction that removes rows of
+// some tables and adds others. The statement has found the rows by a query of a snapshot, and identifies each by its part
+// (Parquet file) or memtable and its row number. The removals and the new rows are one frame (log record) of the log.
 //
 //   rows of the open memtable   marked as superseded, like rows of DEDUP tables with equal keys
 //   rows of parts               marked in an array beside the part (memtable/removed-rows.ts), which a flush stores in
@@ -20,10 +20,12 @@
 
 import { assert } from '../../base/assert.js'
 import { errorRecord, ResourceError, SqlError } from '../../base/errors.js'
-import type { Removal, ToWriter } from '../jobs/messages.js'
+import type { Lsn } from '../../wal/types.js'
+import type { Removal, RowsInput, ToWriter } from '../jobs/messages.js'
 import { formats } from '../manifest/manifest-format.js'
 import { encodeRowNumbers, type PartMarks } from '../memtable/removed-rows.js'
 import type { LoggedChange } from '../schema/logged-change.js'
+import { requireTable } from '../schema/schema.js'
 import { type CommitExtra, commitRows } from './writer-commit.js'
 import type { LeavingRows } from './writer-keys.js'
 import { requireFormat } from './writer-manifest.js'
@@ -33,27 +35,36 @@ import type { MemtableEntry, WriterTable } from './writer-table.js'
 
 type Replace = Extract<ToWriter, { kind: 'replace' }>
 
-/** The removed rows, found in the writer's state. */
+/** The removed rows of a table, found in the writer's state. */
 interface FoundRows {
   readonly parts: readonly { readonly marks: PartMarks; readonly rows: Uint32Array }[]
   /** Rows of the open memtable. */
   readonly rows: Uint32Array
 }
 
+interface Replaced {
+  readonly table: WriterTable
+  readonly input: RowsInput
+  readonly removal: Removal | null
+}
+
+/** A table some of whose rows are removed. */
+interface Removing extends FoundRows {
+  readonly table: WriterTable
+  readonly addedRows: number
+  readonly hidden: Uint32Array
+}
+
 /** Every outcome ends in a receipt. */
 export function applyReplace(state: WriterState, command: Replace): void {
-  const { requestId, input, removal } = command
+  const { requestId } = command
   try {
-    const table = state.catalog.byId.get(input.tableId)
-    if (table === undefined || table.dropped)
-      throw new SqlError(`table does not exist any more [id=${input.tableId}]`, 0)
-    const { hasRemovals, marks } = table
-    const marked = marks.size
-    const found = findRows(state, table, removal)
-    if (found !== null && commit(state, command, table, found)) return
-    const isNew = !hasRemovals || marks.size > marked
+    const replaced = command.tables.map(({ input, removal }) => ({ table: tableOf(state, input), input, removal }))
+    const unknown = new Set<WriterTable>()
+    const removing = findAll(state, replaced, unknown)
+    if (removing !== null && commit(state, requestId, replaced, removing)) return
     enqueue(state, {
-      versions: isNew ? [table.nextVersion()] : [],
+      versions: [...unknown].map((table) => table.nextVersion()),
       receipts: [receiptOf(requestId, { isStale: true })],
     })
   } catch (thrown) {
@@ -61,6 +72,32 @@ export function applyReplace(state: WriterState, command: Replace): void {
     state.catalog.undo()
     sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
   }
+}
+
+function tableOf(state: WriterState, { tableId }: RowsInput): WriterTable {
+  const table = state.catalog.byId.get(tableId)
+  if (table === undefined || table.dropped) throw new SqlError(`table does not exist any more [id=${tableId}]`, 0)
+  requireTable(table.schema)
+  return table
+}
+
+/**
+ * Returns null if the statement must be executed again. Adds the tables whose newest version does not tell readers of
+ * the removals to `unknown`. Throws ResourceError.
+ */
+function findAll(state: WriterState, replaced: readonly Replaced[], unknown: Set<WriterTable>): Removing[] | null {
+  const removing: Removing[] = []
+  let isComplete = true
+  for (const { table, input, removal } of replaced) {
+    if (removal === null) continue
+    const { hasRemovals, marks } = table
+    const marked = marks.size
+    const found = findRows(state, table, removal)
+    if (!hasRemovals || marks.size > marked) unknown.add(table)
+    if (found === null) isComplete = false
+    else removing.push({ table, addedRows: input.rows, hidden: removal.hidden, ...found })
+  }
+  return isComplete ? removing : null
 }
 
 /** Returns null if the statement must be executed again. Throws ResourceError. */
@@ -98,15 +135,14 @@ function busyParts({ jobs }: WriterState, table: WriterTable): Set<number> {
 /** Returns false if the memory is exhausted; nothing has happened then, and a flush will free some. */
 function commit(
   state: WriterState,
-  { requestId, input, removal }: Replace,
-  table: WriterTable,
-  found: FoundRows,
+  requestId: number,
+  replaced: readonly Replaced[],
+  removing: readonly Removing[],
 ): boolean {
-  requireFormat(state, formats.removedRows)
-  const staged = stageRows(state.options, [{ table, input }])
+  if (removing.length > 0) requireFormat(state, formats.removedRows)
+  const staged = stageRows(state.options, replaced)
   try {
-    const extra = extraOf(table, found, input.rows, removal.hidden)
-    return commitStaged(state, requestId, staged, extra)
+    return commitStaged(state, requestId, staged, extraOf(removing))
   } finally {
     staged.free()
   }
@@ -114,42 +150,54 @@ function commit(
 
 function commitStaged(state: WriterState, requestId: number, staged: StagedRows, extra: CommitExtra): boolean {
   const rows = staged.tables.reduce((sum, { chunks }) => chunks.reduce((all, chunk) => all + chunk.rows, sum), 0)
-  assert(rows > 0, 'S1: a transaction becomes visible with its rows')
+  assert(
+    staged.tables.every(({ chunks }) => chunks.some((chunk) => chunk.rows > 0)),
+    'S1: a transaction becomes visible with its rows',
+  )
   return commitRows(state, staged.tables, (lsn) => [receiptOf(requestId, { rows, lsn })], undefined, extra)
 }
 
-function extraOf(table: WriterTable, { parts, rows }: FoundRows, addedRows: number, hidden: Uint32Array): CommitExtra {
-  let removed = new Uint32Array()
+function extraOf(removing: readonly Removing[]): CommitExtra {
+  /** Rows of the open memtables. */
+  const removed = new Map<WriterTable, Uint32Array>()
   const none = (): void => {}
   return {
-    ddl: (): LoggedChange[] => {
-      const entry = openOf(table)
-      const firstAdded = entry.memtable.rows - addedRows
-      removed = Uint32Array.from([...rows, ...hidden.map((row) => firstAdded + row)])
-      if (!removed.every((row) => entry.memtable.reserveMark(row)))
-        throw new ResourceError('out of memory for removed rows')
-      return [
-        {
-          kind: 'remove',
-          tableId: table.id,
-          parts: parts.map((part) => [part.marks.partId, encodeRowNumbers(part.rows)] as const),
-          firstTxn: entry.minTxn,
-          rows: encodeRowNumbers(removed),
-        },
-      ]
-    },
+    ddl: () => removing.map((table) => loggedRemoval(table, removed)),
     logged: (endLsn) => {
-      const transaction = table.transaction + 1
-      const entry = openOf(table)
-      for (const { marks, rows: numbers } of parts) for (const row of numbers) marks.mark(row, transaction)
-      const { memtable } = entry
-      for (const row of removed) memtable.markSuperseded(row, memtable.rows)
-      if (removed.length > 0) entry.hasRemovals = true
-      table.removal = { transaction, endLsn }
+      for (const one of removing) markRows(one, removed.get(one.table) ?? new Uint32Array(), endLsn)
     },
     ...{ before: none, undone: none, changed: [], dropped: [], after: none },
-    leaving: new Map([[table, leavingRows({ parts, rows }, hidden)]]),
+    leaving: new Map(removing.map(({ table, hidden, ...found }) => [table, leavingRows(found, hidden)])),
   }
+}
+
+/** The log's record of the removals. Adds the rows of the memtable to `removed`. */
+function loggedRemoval(
+  { table, parts, rows, addedRows, hidden }: Removing,
+  removed: Map<WriterTable, Uint32Array>,
+): LoggedChange {
+  const entry = openOf(table)
+  const firstAdded = entry.memtable.rows - addedRows
+  const own = Uint32Array.from([...rows, ...hidden.map((row) => firstAdded + row)])
+  if (!own.every((row) => entry.memtable.reserveMark(row))) throw new ResourceError('out of memory for removed rows')
+  removed.set(table, own)
+  return {
+    kind: 'remove',
+    tableId: table.id,
+    parts: parts.map((part) => [part.marks.partId, encodeRowNumbers(part.rows)] as const),
+    firstTxn: entry.minTxn,
+    rows: encodeRowNumbers(own),
+  }
+}
+
+function markRows({ table, parts }: Removing, removed: Uint32Array, endLsn: Lsn): void {
+  const transaction = table.transaction + 1
+  const entry = openOf(table)
+  for (const { marks, rows } of parts) for (const row of rows) marks.mark(row, transaction)
+  const { memtable } = entry
+  for (const row of removed) memtable.markSuperseded(row, memtable.rows)
+  if (removed.length > 0) entry.hasRemovals = true
+  table.removal = { transaction, endLsn }
 }
 
 function leavingRows({ parts, rows }: FoundRows, hidden: Uint32Array): LeavingRows {

@@ -81,6 +81,7 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(interval|timestamp) out of range/, '22008'],
   [/^the sum is out of range/, '22003'],
   [/^duplicate key value violates/, '23505'],
+  [/^WITH (clause containing a data-modifying|query ".*" does not have)/, '0A000'],
   [/violates not-null constraint/, '23502'],
   [/^the key cannot be checked/, '55000'],
   [/^more than one row returned|cannot affect row a second time$/, '21000'],

@@ -1,5 +1,5 @@
-// Defers MERGE and INSERT .. ON CONFLICT within BEGIN until COMMIT, so that ROLLBACK can discard them. Each is also
-// executed at once without effect, to report its errors and the row count of its command tag.
+// Defers MERGE, INSERT .. ON CONFLICT and data changes in WITH within BEGIN until COMMIT, so that ROLLBACK can discard them.
+// Each is also executed at once without effect, to report its errors and the row count of its command tag.
 //
 // The count must equal that of the deferred execution. DO UPDATE without a condition changes as many rows as there are
 // values, whatever the transaction has done before. Other statements are counted against the stored rows: if the
@@ -19,15 +19,11 @@ import { applyDeferred, storeRows } from './transaction.js'
 /** Returns the tag. Throws PgError for what cannot be deferred. */
 export async function deferUpsert(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<string> {
   const { statement } = parsed
-  if (statement.kind !== 'insert' && statement.kind !== 'merge')
+  if (statement.kind !== 'insert' && statement.kind !== 'merge' && statement.kind !== 'with changes')
     throw new PgError('XX000', 'the statement is not an upsert')
   requireNoDraft(pg)
   requireRight(pg.session, 'write', statement.position)
-  // Generated values of the rows would be others at COMMIT.
-  if (statement.returning !== null) {
-    const what = statement.kind === 'merge' ? 'MERGE' : 'ON CONFLICT'
-    throw new PgError('0A000', `RETURNING of ${what} is not supported within a transaction block: run it without BEGIN`)
-  }
+  requireNoResult(statement)
   const names = new Set<string>()
   gatherNames(statement, names)
   const isNamed = (tables: Iterable<string>): boolean => [...tables].some((table) => names.has(table))
@@ -42,7 +38,7 @@ export async function deferUpsert(pg: PgSession, parsed: ParsedStatement, option
   pg.held.push({
     rows: own,
     change: { sql: parsed.text, parameters: parametersOf(options), statement: null },
-    tables: new Set([statement.table.name.toLowerCase(), ...(own?.tables ?? [])]),
+    tables: new Set([...targetsOf(statement), ...(own?.tables ?? [])]),
     names,
     deferred: false,
     check: () => void pg.engine.describe(parsed, pg.session, oids),
@@ -51,6 +47,31 @@ export async function deferUpsert(pg: PgSession, parsed: ParsedStatement, option
   if (own !== null) pg.transaction = pg.engine.begin()
   showDeferred(pg)
   return tag
+}
+
+type Upsert = Extract<ParsedStatement['statement'], { kind: 'insert' | 'merge' | 'with changes' }>
+
+/** Throws PgError for statements with a result: generated values of the rows would be others at COMMIT. */
+function requireNoResult(statement: Upsert): void {
+  const outer = statement.kind === 'with changes' ? statement.statement : statement
+  if (outer.kind !== 'query' && outer.returning === null) return
+  if (statement.kind === 'with changes')
+    throw new PgError(
+      '0A000',
+      'the result of data changes in WITH is not supported within a transaction block: run it without BEGIN',
+    )
+  const what = statement.kind === 'merge' ? 'MERGE' : 'ON CONFLICT'
+  throw new PgError('0A000', `RETURNING of ${what} is not supported within a transaction block: run it without BEGIN`)
+}
+
+/** The names of the changed tables. */
+function targetsOf(statement: Upsert): string[] {
+  if (statement.kind !== 'with changes') return [statement.table.name.toLowerCase()]
+  const changes = [
+    ...statement.tables.map((table) => ('query' in table ? table.query : table.statement)),
+    statement.statement,
+  ]
+  return changes.flatMap((change) => (change.kind === 'query' ? [] : [change.table.name.toLowerCase()]))
 }
 
 /** Whether the count does not depend on the rows of the table. */

@@ -146,9 +146,9 @@ export function isPlainInsert({ statement }: ParsedStatement): boolean {
   return statement.returning === null && !skipsRows(statement)
 }
 
-/** MERGE, or INSERT .. ON CONFLICT for a table with declared keys. */
+/** MERGE, INSERT .. ON CONFLICT for a table with declared keys, or data changes in WITH. */
 export function isUpsert({ engine, session }: PgSession, { statement }: ParsedStatement): boolean {
-  if (statement.kind === 'merge') return true
+  if (statement.kind === 'merge' || statement.kind === 'with changes') return true
   if (statement.kind !== 'insert' || statement.conflict === null) return false
   const table = engine.table(statement.table.name, session)
   return table !== undefined && !table.dedup && table.keys.length > 0
