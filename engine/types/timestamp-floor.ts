@@ -139,6 +139,25 @@ export function parseSampleInterval(text: string): SampleInterval | null {
   return { count, unit }
 }
 
+const truncUnits: Readonly<Record<string, SampleInterval>> = {
+  nanosecond: { count: 1, unit: 'n' },
+  microsecond: { count: 1, unit: 'U' },
+  millisecond: { count: 1, unit: 'T' },
+  second: { count: 1, unit: 's' },
+  minute: { count: 1, unit: 'm' },
+  hour: { count: 1, unit: 'h' },
+  day: { count: 1, unit: 'd' },
+  week: { count: 1, unit: 'w' },
+  month: { count: 1, unit: 'M' },
+  quarter: { count: 3, unit: 'M' },
+  year: { count: 1, unit: 'y' },
+}
+
+/** The interval of a unit of date_trunc(), singular or plural; null for units of several years and unknown ones. */
+export function truncInterval(name: string): SampleInterval | null {
+  return truncUnits[name.toLowerCase().replace(/s$/, '')] ?? null
+}
+
 export function isTimeUnit(unit: string | undefined): unit is TimeUnit {
   return unit !== undefined && unit.length === 1 && 'nUTsmhdwMy'.includes(unit)
 }

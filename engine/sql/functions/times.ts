@@ -27,6 +27,7 @@ import {
   parseSampleInterval,
   type TimeUnit,
   unitsBetween,
+  truncInterval,
 } from '../../types/timestamp-floor.js'
 import { fromZone, parseOffset, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { Value } from '../../types/value.js'
@@ -161,22 +162,6 @@ function extractName(name: string): ScalarFunction {
 
 // Rounding ----------------------------------------------------------------------------------------------------------
 
-const truncUnits: Record<string, Parameters<typeof floorTimestamp>[1]> = {
-  nanosecond: { count: 1, unit: 'n' },
-  nanoseconds: { count: 1, unit: 'n' },
-  microsecond: { count: 1, unit: 'U' },
-  microseconds: { count: 1, unit: 'U' },
-  millisecond: { count: 1, unit: 'T' },
-  milliseconds: { count: 1, unit: 'T' },
-  second: { count: 1, unit: 's' },
-  minute: { count: 1, unit: 'm' },
-  hour: { count: 1, unit: 'h' },
-  day: { count: 1, unit: 'd' },
-  week: { count: 1, unit: 'w' },
-  month: { count: 1, unit: 'M' },
-  year: { count: 1, unit: 'y' },
-}
-
 /** Units of several years: length, and the year at which counting starts. Centuries and millennia start with year 1. */
 const truncYears: Record<string, readonly [number, number]> = {
   decade: [10, 0],
@@ -186,19 +171,17 @@ const truncYears: Record<string, readonly [number, number]> = {
 
 /** Whether date_trunc() truncates to a unit of the clock, that is, hours or less. */
 export function truncatesClock(name: string): boolean {
-  const interval = truncUnits[name.replace(/s$/, '')]
-  return interval !== undefined && isClockUnit(interval.unit)
+  const interval = truncInterval(name)
+  return interval !== null && isClockUnit(interval.unit)
 }
 
 /** The truncated timestamp; null for an unknown unit. */
 export function dateTrunc(name: string, ticks: bigint, unit: TimestampUnit): bigint | null {
-  const part = name === 'centuries' ? 'century' : name.replace(/s$/, '')
-  const interval = truncUnits[part]
-  if (interval !== undefined) return floorTimestamp(ticks, interval, unit)
-  const { year, month } = partsOf(ticks, unit)
-  if (part === 'quarter') return ticksOfDays(daysFromCivil(year, month - ((month - 1) % 3), 1), unit)
-  const years = truncYears[part]
+  const interval = truncInterval(name)
+  if (interval !== null) return floorTimestamp(ticks, interval, unit)
+  const years = truncYears[name === 'centuries' ? 'century' : name.replace(/s$/, '')]
   if (years === undefined) return null
+  const { year } = partsOf(ticks, unit)
   const [length, first] = years
   return ticksOfDays(daysFromCivil(Math.floor((year - first) / length) * length + first, 1, 1), unit)
 }
@@ -244,8 +227,7 @@ const rounding: ScalarFunction[] = [
       }
     },
     eval: ([part, ts]: readonly [Value, bigint], site) => dateTrunc(String(part).toLowerCase(), ts, unitOf(site, 1)),
-    constantWithin: ([part]) =>
-      typeof part === 'string' ? (truncUnits[part.toLowerCase().replace(/s$/, '')] ?? null) : null,
+    constantWithin: ([part]) => (typeof part === 'string' ? truncInterval(part) : null),
   },
   {
     ...floorRow(['TEXT', 'TIME'], (text, ts, _rest, unit) => floorBy(text, ts, unit, null)),

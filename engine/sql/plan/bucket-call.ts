@@ -1,10 +1,10 @@
 // Recognises calls that round the designated timestamp down to the buckets of SAMPLE BY: `timestamp_floor('1h', ts)`,
 // `date_trunc('day', ts, 'Europe/Berlin')`, `time_bucket('15 minutes', ts)`. GROUP BY such a call is a SAMPLE BY.
 
-import { parseSampleInterval } from '../../types/timestamp-floor.js'
+import { parseSampleInterval, truncInterval } from '../../types/timestamp-floor.js'
 import { parseOffset, timeZone } from '../../types/timestamp-zone.js'
 import type { Value } from '../../types/value.js'
-import type { Expression, SampleInterval, ViewBuckets } from './plan.js'
+import type { Expression, ViewBuckets } from './plan.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
 
@@ -35,27 +35,16 @@ function constantOf(argument: Expression): Value | undefined {
 
 const plain = { zone: null, offsetMicros: 0n } as const
 
-const units: Readonly<Record<string, SampleInterval>> = {
-  second: { count: 1, unit: 's' },
-  minute: { count: 1, unit: 'm' },
-  hour: { count: 1, unit: 'h' },
-  day: { count: 1, unit: 'd' },
-  week: { count: 1, unit: 'w' },
-  month: { count: 1, unit: 'M' },
-  quarter: { count: 3, unit: 'M' },
-  year: { count: 1, unit: 'y' },
-}
-
 function truncated(text: string, zone: Value): ViewBuckets | string {
-  const interval = units[text.toLowerCase().replace(/s$/, '')]
-  if (interval === undefined) return `date_trunc('${text}', ..) has no buckets of SAMPLE BY`
+  const interval = truncInterval(text)
+  if (interval === null || 'nUT'.includes(interval.unit)) return `date_trunc('${text}', ..) has no buckets of SAMPLE BY`
   if (zone !== null && timeZone(String(zone)) === null) return `invalid timezone: ${String(zone)}`
   return { interval, zone: zone === null ? null : String(zone), offsetMicros: 0n }
 }
 
 function floored(text: string, [origin = null, offset = null, zone = null]: readonly (Value | undefined)[]) {
   const interval = parseSampleInterval(text)
-  if (interval === null) return `invalid unit '${text}'`
+  if (interval === null || 'nUT'.includes(interval.unit)) return `invalid unit '${text}'`
   if (origin !== null) return 'timestamp_floor() with an origin has one bucket for all earlier timestamps'
   if (zone !== null && zone !== 'UTC') return 'timestamp_floor() with a time zone returns local time'
   const offsetMicros = offset === null ? 0n : parseOffset(String(offset))
