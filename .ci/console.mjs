@@ -20,7 +20,7 @@ const desk = [1360, 860]
 const phone = [390, 844]
 
 /** Wrong statements and refused sign-ins are part of the walk. */
-const page = await openBrowser(screenshots, /\/(exec|session|settings)$/)
+const page = await openBrowser(screenshots, /\/(exec|session|settings|alerts)$/)
 /** What axe calls serious or critical. */
 const findings = []
 const views = ['query', 'import', 'live', 'start']
@@ -49,6 +49,7 @@ async function walk() {
   await details()
   await forms()
   await livePage()
+  await alerts()
   await keyboardAlone()
   await everywhere()
   check(findings.length === 0, `axe has nothing serious: ${findings.join('\n')}`)
@@ -310,6 +311,35 @@ async function livePage() {
   await page.screenshot('live-light')
   await page.evaluate(`document.querySelector('.live-running button').click()`)
   check((await running).status === 400, 'a statement is cancelled')
+}
+
+/** An alert by form: refused, defined, firing, changed, removed. */
+async function alerts() {
+  const rows = `[...document.querySelectorAll('.live-alerts tbody tr')].map((row) => row.textContent).join()`
+  const set = (index, value) =>
+    page.evaluate(
+      `document.querySelectorAll('.live-alerts input, .live-alerts textarea')[${index}].value = ${JSON.stringify(value)}`,
+    )
+  const press = (text) =>
+    page.evaluate(
+      `[...document.querySelectorAll('.live-alerts button')].find((one) => one.textContent === ${JSON.stringify(text)}).click()`,
+    )
+  await page.click('.live-alerts summary')
+  await set(0, 'dry air')
+  await set(1, '1s')
+  await set(3, 'select nope from readings')
+  await press('Save the alert')
+  await page.until(`document.querySelector('.live-alerts [role=alert]').textContent.includes('nope')`)
+  await set(3, 'select sensor from readings where humidity < 1000 limit 1')
+  await press('Save the alert')
+  await page.until(`/dry air.*firing/.test(${rows})`)
+  await page.screenshot('alerts-light')
+  await serious('alerts')
+  await set(3, 'select sensor from readings where humidity < -1000')
+  await press('Save the alert')
+  await page.until(`/dry air.*inactive/.test(${rows})`)
+  await press('Remove')
+  await page.until(`!${rows}.includes('dry air')`)
 }
 
 /** From the tree to the editor to the rows, without a mouse. */

@@ -1,16 +1,19 @@
 // `node .ci/prometheus.mjs HTTP_PORT HEALTH_PORT`: promtool accepts the metrics but for names that the specification
-// fixes, and a real Prometheus scrapes both servers and finds them up.
+// fixes, and a real Prometheus scrapes both servers and finds them up. With the rules of deploy/prometheus it fires for an
+// alert that is defined in the server.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 const [http, health] = process.argv.slice(2)
 /** What the linter says of names that are given, by the specification or by the client library. */
 const given =
   /^svc_(memory_(free|malloc)_count|query_cache_(hits|misses)|query_error_counter|reader_leak_counter|unhandled_errors|nodejs_active_\w+_total) /
+const rules = fileURLToPath(new URL('../deploy/prometheus/rules.yml', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'penstock-prometheus-'))
 
 try {
@@ -31,7 +34,9 @@ async function lint(port) {
 async function scrape() {
   const port = await freePort()
   const targets = JSON.stringify([`127.0.0.1:${http}`, `127.0.0.1:${health}`])
-  const config = `global: {scrape_interval: 1s}\nscrape_configs: [{job_name: penstock, static_configs: [{targets: ${targets}}]}]\n`
+  const config = `global: {scrape_interval: 1s, evaluation_interval: 1s}
+rule_files: [${JSON.stringify(rules)}]
+scrape_configs: [{job_name: penstock, static_configs: [{targets: ${targets}}]}]\n`
   writeFileSync(join(scratch, 'prometheus.yml'), config)
   const args = ['--config.file', join(scratch, 'prometheus.yml'), '--storage.tsdb.path', join(scratch, 'data')]
   const prometheus = spawn('prometheus', [...args, `--web.listen-address=127.0.0.1:${port}`], { stdio: 'ignore' })
@@ -41,12 +46,21 @@ async function scrape() {
       async () => (await query(port, 'count(svc_commit_duration_seconds_bucket{le="+Inf"})')) === '2',
       'a histogram',
     )
+    await defineAlert()
+    const firing = 'ALERTS{alertname="PenstockAlertFiring",alert="always",alertstate="firing"}'
+    await until(async () => (await query(port, firing)) === '1', 'the alert of the server fires')
     const failed = await query(port, 'sum(scrape_samples_scraped == 0)')
     if (failed !== undefined) fail('a scrape brought nothing')
     console.log(`Prometheus scrapes ${await query(port, 'sum(scrape_samples_scraped)')} samples`)
   } finally {
     prometheus.kill('SIGTERM')
   }
+}
+
+async function defineAlert() {
+  const body = JSON.stringify({ name: 'always', query: 'SELECT 1', every: '1s' })
+  const answer = await fetch(`http://127.0.0.1:${http}/api/v1/alerts`, { method: 'PUT', body })
+  if (answer.status !== 200) fail(`the alert is refused: ${await answer.text()}`)
 }
 
 async function query(port, expression) {
