@@ -26,8 +26,8 @@ import {
   nextBucket,
   parseSampleInterval,
   type TimeUnit,
-  unitsBetween,
   truncInterval,
+  unitsBetween,
 } from '../../types/timestamp-floor.js'
 import { fromZone, parseOffset, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { Value } from '../../types/value.js'
