@@ -75,10 +75,10 @@ export function isKnown(error: Error): boolean {
 }
 
 /** The UTF-8 of a message, cut to what clients accept. */
-export function cutText(text: string): Buffer {
+export function cutText(text: string, bytesMax = messageBytesMax): Buffer {
   const bytes = Buffer.from(text)
-  if (bytes.length <= messageBytesMax) return bytes
-  let end = messageBytesMax - Buffer.byteLength(cutSign)
+  if (bytes.length <= bytesMax) return bytes
+  let end = bytesMax - Buffer.byteLength(cutSign)
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--
   return Buffer.concat([bytes.subarray(0, end), Buffer.from(cutSign)])
 }

@@ -62,7 +62,7 @@ const responseBytesMax = 4 * 1024 * 1024
 export async function serveReader(context: HttpContext, reader: QwpReader, leaving: AbortSignal): Promise<void> {
   const { socket, held } = reader
   const served = new ReadConnection(context, reader)
-  const leave = (): void => void socket.messages.push(null)
+  const leave = (): void => socket.end()
   leaving.addEventListener('abort', leave)
   let reason: string | null = null
   try {

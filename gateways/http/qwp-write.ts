@@ -40,7 +40,7 @@ export async function serveWriter(context: HttpContext, writer: QwpWriter, leavi
   const { held, socket } = writer
   const { connection } = held
   connection.state = 'writing'
-  const leave = (): void => void socket.messages.push(null)
+  const leave = (): void => socket.end()
   leaving.addEventListener('abort', leave)
   let reason: string | null = null
   try {

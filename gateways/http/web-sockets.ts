@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import { type Duplex, Readable } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 import { HttpRequest } from './messages.js'
+import { cutText } from './qwp-frames.js'
 
 export const closeCodes = {
   ...{ normal: 1000, goingAway: 1001, protocol: 1002, unsupported: 1003, policy: 1008, internal: 1011 },
@@ -14,6 +15,8 @@ export const closeCodes = {
 const pingMs = 30_000
 /** How long a closing client may take to close its side. */
 const closeMs = 5000
+/** What a close frame has room for. */
+const reasonBytesMax = 123
 
 /** Requests for these paths may change the protocol. */
 export type UpgradePaths = ReadonlySet<string>
@@ -42,12 +45,14 @@ export function pathOf({ url = '' }: IncomingMessage): string {
 
 /** An open connection. */
 export interface MessageSocket {
-  /** The messages that the client sends; it ends when the client closes. */
+  /** The messages that the client sends; it ends when the client closes, or behind what had come at `end`. */
   readonly messages: Readable
   /** Bytes that the client has not taken yet. */
   readonly waitingBytes: number
   /** Calls back when the bytes are on their way, or the connection is closed. */
   send(bytes: Uint8Array, sent?: () => void): void
+  /** Takes no more messages. */
+  end(): void
   close(code: number, reason: string): void
   /** Resolves when the connection is closed. */
   readonly closed: Promise<void>
@@ -79,15 +84,21 @@ export function acceptWebSocket(handshake: Handshake, opened: (socket: MessageSo
 
 function messageSocket(socket: WebSocket, answersPings: boolean): MessageSocket {
   const messages = new Readable({ objectMode: true, highWaterMark: 2, read: () => socket.resume() })
+  let isOver = false
+  const end = (): void => {
+    if (!isOver) messages.push(null)
+    isOver = true
+  }
   socket.on('message', (data, isBinary) => {
+    if (isOver || messages.destroyed) return
     if (!isBinary) socket.close(closeCodes.unsupported, 'messages are binary')
-    else if (!messages.readableEnded && !messages.destroyed && !messages.push(data)) socket.pause()
+    else if (!messages.push(data)) socket.pause()
   })
   // The library closes the connection; the error only says why.
   socket.on('error', () => {})
   const closed = new Promise<void>((resolve) => {
     socket.on('close', () => {
-      messages.push(null)
+      end()
       resolve()
     })
   })
@@ -95,6 +106,7 @@ function messageSocket(socket: WebSocket, answersPings: boolean): MessageSocket 
   return {
     messages,
     closed,
+    end,
     get waitingBytes() {
       return socket.bufferedAmount
     },
@@ -104,7 +116,7 @@ function messageSocket(socket: WebSocket, answersPings: boolean): MessageSocket 
     },
     close: (code, reason) => {
       socket.resume()
-      socket.close(code, reason.slice(0, 120))
+      socket.close(code, cutText(reason, reasonBytesMax))
       setTimeout(() => socket.terminate(), closeMs).unref()
     },
   }

@@ -293,3 +293,34 @@ test('a shutdown answers what came and closes in order', async () => {
   expect(frames).toHaveLength(1)
   await open()
 })
+
+test('a shutdown takes no message that comes later, and answers those before', async () => {
+  await open()
+  const { frames, send, closed } = await connect()
+  let makeRoom = (): void => {}
+  gateway.engine.room = new Promise((resolve) => {
+    makeRoom = resolve
+  })
+  const [connection] = gateway.registry.connections()
+  const handshake = connection?.bytesIn() ?? 0
+  send(row())
+  await until(() => (connection?.bytesIn() ?? 0) > handshake)
+  const closing = gateway.close()
+  send(row())
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  makeRoom()
+  expect((await closed)[0]).toBe(1001)
+  await closing
+  expect(frames.map(({ sequence }) => sequence)).toEqual([0])
+  await open()
+})
+
+test('the reason of a close fits its frame, in whole characters', async () => {
+  await open({ qwpHoldMs: 10 })
+  const { send, closed } = await connect()
+  gateway.engine.refusal = new ResourceError('ä'.repeat(100))
+  send(row())
+  const [code, reason] = await closed
+  expect([code, String(reason)]).toEqual([1001, `writes are refused: ${'ä'.repeat(50)}…`])
+  gateway.engine.refusal = null
+})
