@@ -148,7 +148,7 @@ async function attempt(
     const changes = await changesWithin(sql, planned, query, heldBy(options, snapshots), operations)
     if (changes === null || changes.rows === 0 || options.isPreview === true) return changes
     const input = rowsOf(planned.tableId, changes.packed)
-    const { isStale } = await operations.replace([{ input, removal: changes.removal }])
+    const { isStale } = await operations.replace([{ input, removal: changes.removal, memtableId: null }])
     return isStale === true ? null : changes
   } finally {
     release()

@@ -74,7 +74,7 @@ export class WriterRequests {
     const inputs = tables.map(({ input }) => input)
     return this.sendWith(inputs, (requestId, sent) => ({
       ...{ kind: 'replace', requestId },
-      tables: tables.map(({ input, removal }, index) => ({ input: sent[index] ?? input, removal })),
+      tables: tables.map((table, index) => ({ ...table, input: sent[index] ?? table.input })),
     }))
   }
 

@@ -236,7 +236,7 @@ function removeMemtable(table: WriterTable, entry: MemtableEntry): void {
 }
 
 /** Creates an open memtable; undefined if the memory is exhausted. */
-function startMemtable(state: WriterState, table: WriterTable): MemtableEntry | undefined {
+export function startMemtable(state: WriterState, table: WriterTable): MemtableEntry | undefined {
   try {
     const entry = table.addMemtable(state.nextMemtableId, state.options.clock)
     state.nextMemtableId++

@@ -11,7 +11,9 @@
 //   - a row has moved: its part was replaced, or its memtable is being flushed or was flushed,
 //   - a compaction or rewrite reads a part with such rows, because it would not see the removal,
 //   - the newest version of the table does not tell readers that rows may be removed. A version that does is published
-//     together with the refusal.
+//     together with the refusal,
+//   - there are several tables, and readers may not know the open memtable of one. Such readers would see the removals
+//     in one table without the new rows of the other.
 //
 // Invariants:
 //   1. Marks are set when the log has accepted the frame, and are visible with the rows of the frame.
@@ -21,12 +23,12 @@
 import { assert } from '../../base/assert.js'
 import { errorRecord, ResourceError, SqlError } from '../../base/errors.js'
 import type { Lsn } from '../../wal/types.js'
-import type { Removal, RowsInput, ToWriter } from '../jobs/messages.js'
+import type { Removal, RowsInput, TableReplacement, ToWriter } from '../jobs/messages.js'
 import { formats } from '../manifest/manifest-format.js'
 import { encodeRowNumbers, type PartMarks } from '../memtable/removed-rows.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import { requireTable } from '../schema/schema.js'
-import { type CommitExtra, commitRows } from './writer-commit.js'
+import { type CommitExtra, commitRows, startMemtable } from './writer-commit.js'
 import type { LeavingRows } from './writer-keys.js'
 import { requireFormat } from './writer-manifest.js'
 import { type StagedRows, stageRows } from './writer-rows.js'
@@ -42,10 +44,8 @@ interface FoundRows {
   readonly rows: Uint32Array
 }
 
-interface Replaced {
+interface Replaced extends TableReplacement {
   readonly table: WriterTable
-  readonly input: RowsInput
-  readonly removal: Removal | null
 }
 
 /** A table some of whose rows are removed. */
@@ -59,10 +59,13 @@ interface Removing extends FoundRows {
 export function applyReplace(state: WriterState, command: Replace): void {
   const { requestId } = command
   try {
-    const replaced = command.tables.map(({ input, removal }) => ({ table: tableOf(state, input), input, removal }))
-    const unknown = new Set<WriterTable>()
+    const replaced = command.tables.map((one) => ({ ...one, table: tableOf(state, one.input) }))
+    const unknown = new Set<WriterTable>(
+      replaced.length > 1 ? replaced.flatMap((one) => withoutMemtable(state, one)) : [],
+    )
+    const areKnown = unknown.size === 0
     const removing = findAll(state, replaced, unknown)
-    if (removing !== null && commit(state, requestId, replaced, removing)) return
+    if (areKnown && removing !== null && commit(state, requestId, replaced, removing)) return
     enqueue(state, {
       versions: [...unknown].map((table) => table.nextVersion()),
       receipts: [receiptOf(requestId, { isStale: true })],
@@ -79,6 +82,12 @@ function tableOf(state: WriterState, { tableId }: RowsInput): WriterTable {
   if (table === undefined || table.dropped) throw new SqlError(`table does not exist any more [id=${tableId}]`, 0)
   requireTable(table.schema)
   return table
+}
+
+/** The table if the snapshot of the statement does not have its open memtable, which is created if it is missing. */
+function withoutMemtable(state: WriterState, { table, memtableId }: Replaced): WriterTable[] {
+  const open = table.open ?? startMemtable(state, table)
+  return open !== undefined && open.memtable.id === memtableId ? [] : [table]
 }
 
 /**
