@@ -18,7 +18,7 @@ import { packedValues } from './insert-new.js'
 import { type InsertOperations, insertRows } from './inserts.js'
 import { allRows, cancelAtAbort, type Planned, rowsOf } from './plan-helpers.js'
 import { sleepBefore } from './query-runs.js'
-import { distinctRows, type Held, heldBy, inTurn, untilAccepted, upsertBytesMax, upsertWithin } from './upserts.js'
+import { distinctRows, type Held, heldBy, untilAccepted, upsertBytesMax, upsertWithin } from './upserts.js'
 
 type Rows = readonly (readonly Value[])[]
 
@@ -58,7 +58,7 @@ export async function changeRows(
     })
   // In the order of the ids, so that two statements do not wait for each other.
   const inOrder = [...targets].sort((x, y) => y - x)
-  const run = inOrder.reduce((inner, id) => () => inTurn(operations.turns, id, inner), work)
+  const run = inOrder.reduce((inner, id) => () => operations.turns.inTurn(id, inner), work)
   const { result, rows } = await run()
   if (result === null) return { kind: 'done', tag, rows, compilerMs }
   const list = operations.list(result.columns, result.rows)

@@ -15,6 +15,7 @@ import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { PackedRows, Receipt, RowsInput, SchemaChange, TableReplacement } from '../storage/jobs/messages.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { RunningQuery } from '../threads/query-pool.js'
+import type { UpsertTurns } from '../threads/upsert-turns.js'
 import type { Value } from '../types/value.js'
 import type { PinnedSnapshots } from './catalog-view.js'
 import { gathered, type InsertPacked, insertNew, packedValues } from './insert-new.js'
@@ -38,8 +39,7 @@ export interface InsertOperations {
   readonly replace: (tables: readonly TableReplacement[]) => Promise<Receipt>
   /** A result whose rows are known. */
   readonly list: (columns: readonly ResultColumn[], rows: readonly (readonly Value[])[]) => RowsResult
-  /** The last upsert of each table that has some. */
-  readonly turns: Map<number, Promise<unknown>>
+  readonly turns: UpsertTurns
 }
 
 type Rows = Planned<'insert' | 'insertSelect' | 'insertNew' | 'createTableAs'>

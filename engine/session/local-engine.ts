@@ -31,6 +31,7 @@ import { shapeOf } from '../threads/csv-client.js'
 import { LineClient } from '../threads/line-client.js'
 import { openLoad } from '../threads/load-client.js'
 import { QueryRows } from '../threads/query-rows.js'
+import { UpsertTurns } from '../threads/upsert-turns.js'
 import { guardWrite, requireRoom } from '../threads/write-guard.js'
 import { WriterRequests } from '../threads/writer-requests.js'
 import { dataType } from '../types/column-types.js'
@@ -113,7 +114,7 @@ export class LocalEngine implements Engine {
   readonly #catalog: Catalog
   /** Names of tables that running statements create, with their sessions. */
   readonly #making = new Map<string, Session>()
-  readonly #upserts = new Map<number, Promise<unknown>>()
+  readonly #upserts = new UpsertTurns()
   #closing: Promise<void> | null = null
 
   constructor(options: LocalEngineOptions) {

@@ -1,8 +1,8 @@
 // Executes upserts: MERGE, and INSERT .. ON CONFLICT for tables with declared keys. A query finds the changes
 // (sql/statements/upsert.ts), and the writer commits them as one transaction (storage/writer/writer-replace.ts).
 //
-// The upserts of a table take turns, so that each sees the rows of the one before it. If the writer refuses a request
-// as stale, because rows have moved or schemas changed meanwhile, the statement is planned and executed again.
+// The upserts of a table take turns (upsert-turns.ts). If the writer refuses a request as stale, because rows have moved
+// or schemas changed meanwhile, the statement is planned and executed again.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReadSnapshot } from '../api/session.js'
@@ -11,11 +11,13 @@ import { assert } from '../base/assert.js'
 import { CancelledError, ResourceError, SqlError, TimeoutError } from '../base/errors.js'
 import { walFrameBytesMax } from '../base/limits.js'
 import { ownRows } from '../pg/own-rows.js'
+import type { Insert } from '../sql/ast/ast.js'
 import { rowIdColumn } from '../sql/plan/plan.js'
 import { planConflicting, planInsertNew } from '../sql/statements/plan-statement.js'
 import { actionColumnId, type PlannedStatement, type UpsertQuery, upsertActions } from '../sql/statements/planned.js'
 import type { PackedRows, Removal } from '../storage/jobs/messages.js'
-import { liveColumns, type TableSnapshot, type TableVersion } from '../storage/schema/schema.js'
+import { liveColumns, requireColumn, type TableSnapshot, type TableVersion } from '../storage/schema/schema.js'
+import type { SharedUpsert, UpsertResult } from '../threads/upsert-turns.js'
 import type { Value } from '../types/value.js'
 import { gathered } from './insert-new.js'
 import { fillTable, type InsertOperations } from './inserts.js'
@@ -26,6 +28,8 @@ export const upsertBytesMax = (walFrameBytesMax * 3) / 4
 /** How long a statement waits for flushes and compactions that read its rows. */
 const patienceMs = 120_000
 const [pauseMsFirst, pauseMsMax] = [5, 250]
+/** So many times a statement is executed again at once: a version of the table that it needs is there by then. */
+const hastyAttempts = 2
 
 type Upsert = Planned<'upsert'>
 type Rows = readonly (readonly Value[])[]
@@ -38,10 +42,8 @@ interface FoundQuery {
   readonly keys: readonly (readonly number[])[]
 }
 
-/** The changes that a query has found, and its snapshot of the table. */
-export interface Changes {
-  readonly packed: readonly PackedRows[]
-  readonly rows: number
+/** The changes that a query has found, and the rows that they remove from its snapshot of the table. */
+export interface Changes extends UpsertResult {
   readonly bytes: number
   readonly removal: Removal
 }
@@ -57,7 +59,10 @@ export async function upsertRows(
   if (options.into !== undefined)
     throw new SqlError(`${tag === 'INSERT' ? 'ON CONFLICT' : tag} is not supported within a transaction block`, 0)
   const source = await sourceRows(sql, planned, options, operations)
-  const changes = await inTurn(operations.turns, tableId, () => attempts(sql, planned, source, options, operations))
+  const changes = await operations.turns.run(tableId, {
+    alone: () => attempts(sql, planned, source, options, operations),
+    shared: sharedUpsert(sql, planned, source, options, operations),
+  })
   const { rows } = changes
   const version = operations.byId(tableId)
   if (planned.returning === null || version === undefined) return { kind: 'done', tag, rows, compilerMs }
@@ -84,32 +89,19 @@ async function sourceRows(
   )
 }
 
-/** Runs `work` after the earlier upserts of the table. */
-export async function inTurn<Result>(
-  turns: Map<number, Promise<unknown>>,
-  tableId: number,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const before = turns.get(tableId) ?? Promise.resolve()
-  const own = before.then(work, work)
-  const ended = own.catch(() => {})
-  turns.set(tableId, ended)
-  try {
-    return await own
-  } finally {
-    if (turns.get(tableId) === ended) turns.delete(tableId)
-  }
-}
-
 /** Repeats an attempt, which returns null if the writer has refused its changes as stale. */
 export async function untilAccepted<Accepted>(
   options: ExecuteOptions,
   attempt: (isFirst: boolean) => Promise<Accepted | null>,
 ): Promise<Accepted> {
   const untilMs = performance.now() + (options.timeoutMs > 0 ? options.timeoutMs : patienceMs)
-  for (let pauseMs = 0; ; pauseMs = Math.min(Math.max(pauseMs * 2, pauseMsFirst), pauseMsMax)) {
-    if (pauseMs > 0) await sleep(pauseMs)
-    const accepted = await attempt(pauseMs === 0)
+  let pauseMs = pauseMsFirst
+  for (let attempted = 0; ; attempted++) {
+    if (attempted > hastyAttempts) {
+      await sleep(pauseMs)
+      pauseMs = Math.min(pauseMs * 2, pauseMsMax)
+    }
+    const accepted = await attempt(attempted === 0)
     if (accepted !== null) return accepted
     if (options.signal?.aborted === true) throw new CancelledError(cancelReason(options.signal))
     if (performance.now() <= untilMs) continue
@@ -130,6 +122,84 @@ function attempts(
     assert(current.kind === 'upsert', 'a statement that is planned again is still an upsert')
     return attempt(sql, current, source, options, operations)
   })
+}
+
+/** The expressions whose values depend only on the row and the new row. */
+const plainKinds: ReadonlySet<unknown> = new Set([
+  ...(['column', 'null', 'boolean', 'integer', 'float', 'decimal', 'hex', 'string', 'unary', 'binary'] as const),
+  ...(['in', 'list', 'between', 'is null', 'case'] as const),
+])
+
+/** INSERT .. ON CONFLICT DO UPDATE that may run together with others; null: it may not. */
+function sharedUpsert(
+  sql: string,
+  planned: Upsert,
+  source: Rows | null,
+  options: ExecuteOptions,
+  operations: InsertOperations,
+): SharedUpsert | null {
+  const version = operations.byId(planned.tableId)
+  if (source === null || version === undefined || planned.source.kind !== 'rows') return null
+  const [key = []] = planned.source.keys
+  const kind = kindOf(planned, planned.source.statement, key, version, options)
+  const keys = source.flatMap((row) => keyText(version, key, row) ?? [])
+  if (kind === null || keys.length < source.length || new Set(keys).size < keys.length) return null
+  const together = async (group: readonly SharedUpsert[]): Promise<UpsertResult[] | null> => {
+    const rows = group.flatMap((one) => one.rows)
+    const patient: ExecuteOptions = { ...options, signal: null, timeoutMs: 0 }
+    for (let attempted = 0; attempted <= hastyAttempts; attempted++) {
+      // The rows have the columns of that schema.
+      if (operations.byId(planned.tableId)?.schema.version !== version.schema.version) return null
+      const changes = await attempt(sql, planned, rows, patient, operations)
+      if (changes !== null) return resultsOf(group, changes, version, key)
+    }
+    return null
+  }
+  return { kind, rows: source, keys, isCancelled: () => options.signal?.aborted === true, together }
+}
+
+/** What upserts that may run together have in common; null: it must run alone. */
+function kindOf(
+  { returning }: Upsert,
+  { table, alias, conflict, declarations, commonTables }: Insert,
+  key: readonly number[],
+  { schema }: TableVersion,
+  { session, isPreview }: ExecuteOptions,
+): string | null {
+  const { assignments = null, where = null } = conflict ?? {}
+  if (isPreview === true || returning !== null || assignments === null) return null
+  if (declarations.length + commonTables.length > 0) return null
+  // Another statement might have the new key.
+  if (assignments.some(({ column }) => key.includes(requireColumn(schema, column).id))) return null
+  let isPlain = true
+  const parts = { assignments, where, table: table.name, alias: alias?.name, key, version: schema.version }
+  const text = JSON.stringify({ ...parts, zone: session.settings?.get('timezone') }, (name, value: unknown) => {
+    if (name === 'kind' && !plainKinds.has(value)) isPlain = false
+    return name === 'position' ? undefined : typeof value === 'bigint' ? `${value}n` : value
+  })
+  return isPlain ? `${session.dialect.name} ${text}` : null
+}
+
+/** The values of the key as text; null if one is NULL. */
+function keyText({ schema }: TableVersion, key: readonly number[], row: readonly Value[]): string | null {
+  const live = liveColumns(schema)
+  const values = key.map((id) => row[live.findIndex((column) => column.id === id)] ?? null)
+  return values.includes(null) ? null : JSON.stringify(values.map(String))
+}
+
+/** How many of the changed rows each statement has, by their keys, which the statements do not change. */
+function resultsOf(
+  group: readonly SharedUpsert[],
+  { packed }: Changes,
+  version: TableVersion,
+  key: readonly number[],
+): UpsertResult[] {
+  const counts = new Map<string, number>()
+  for (const row of ownRows(version, packed)) {
+    const text = keyText(version, key, row) ?? ''
+    counts.set(text, (counts.get(text) ?? 0) + 1)
+  }
+  return group.map(({ keys }) => ({ packed: [], rows: keys.reduce((sum, text) => sum + (counts.get(text) ?? 0), 0) }))
 }
 
 /** Returns null if the statement must be executed again. */

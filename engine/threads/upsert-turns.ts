@@ -1,0 +1,125 @@
+// The turns of upserts: those of a table run one after the other, so that each sees the rows of the one before it.
+//
+// Statements that wait, set the same columns to the same expressions, and have different keys, run as one: a query finds
+// the changes of all of them, which become one transaction with one sync of the log. The result is that of running them
+// in any order, because none reads or changes a row of another. If that fails, or rows have moved, each runs alone.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { assert } from '../base/assert.js'
+import type { PackedRows } from '../storage/jobs/messages.js'
+import type { Value } from '../types/value.js'
+
+/** With more rows, the query of the changes reads all of the table. */
+const sharedRowsMax = 32
+
+/** The changes of a statement. */
+export interface UpsertResult {
+  readonly packed: readonly PackedRows[]
+  readonly rows: number
+}
+
+export interface WaitingUpsert {
+  readonly alone: () => Promise<UpsertResult>
+  /** null: it must run alone. */
+  readonly shared: SharedUpsert | null
+}
+
+export interface SharedUpsert {
+  /** Statements of the same kind may run together. */
+  readonly kind: string
+  readonly rows: readonly (readonly Value[])[]
+  /** The keys of its rows, of which each occurs once. */
+  readonly keys: readonly string[]
+  readonly isCancelled: () => boolean
+  /** Runs these statements, of which it is the first, as one; returns the result of each. null: each must run alone. */
+  readonly together: (group: readonly SharedUpsert[]) => Promise<UpsertResult[] | null>
+}
+
+interface Entry {
+  /** Settles the statement's promise. */
+  readonly alone: () => Promise<void>
+  readonly shared: SharedUpsert | null
+  readonly resolve: (result: UpsertResult) => void
+}
+
+export class UpsertTurns {
+  /** The upserts that wait, by table; a table without an entry has none and runs none. */
+  readonly #waiting = new Map<number, Entry[]>()
+
+  /** Runs it after the earlier upserts of the table. */
+  run(tableId: number, upsert: WaitingUpsert): Promise<UpsertResult> {
+    return new Promise((resolve, reject) => {
+      const { shared } = upsert
+      this.#enter(tableId, { alone: () => upsert.alone().then(resolve, reject), shared, resolve })
+    })
+  }
+
+  /** Runs other work after the earlier upserts of the table. */
+  inTurn<Result>(tableId: number, work: () => Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#enter(tableId, { alone: () => work().then(resolve, reject), shared: null, resolve: () => {} })
+    })
+  }
+
+  #enter(tableId: number, entry: Entry): void {
+    const queue = this.#waiting.get(tableId)
+    if (queue !== undefined) {
+      queue.push(entry)
+      return
+    }
+    const begun = [entry]
+    this.#waiting.set(tableId, begun)
+    void this.#drain(tableId, begun)
+  }
+
+  async #drain(tableId: number, queue: Entry[]): Promise<void> {
+    while (queue.length > 0) {
+      // Other sessions, whose statements have come at the same time, join it.
+      if (queue[0]?.shared !== null) await nextTurn()
+      const first = queue.shift()
+      assert(first !== undefined, 'an upsert waits for its turn')
+      const group = [first, ...takeAlike(queue, first)]
+      if (group.length > 1 && (await runTogether(group))) continue
+      for (const { alone } of group) await alone()
+    }
+    this.#waiting.delete(tableId)
+  }
+}
+
+/** Takes the waiting upserts that may run together with the first one. */
+function takeAlike(queue: Entry[], { shared: first }: Entry): Entry[] {
+  if (first === null || first.isCancelled()) return []
+  const taken: Entry[] = []
+  const keys = new Set(first.keys)
+  for (let at = 0; at < queue.length; ) {
+    const entry = queue[at]
+    const own = entry?.shared ?? null
+    const fits =
+      own !== null &&
+      own.kind === first.kind &&
+      keys.size + own.keys.length <= sharedRowsMax &&
+      !own.keys.some((key) => keys.has(key)) &&
+      !own.isCancelled()
+    if (!fits || entry === undefined) {
+      at++
+      continue
+    }
+    for (const key of own.keys) keys.add(key)
+    taken.push(entry)
+    queue.splice(at, 1)
+  }
+  return taken
+}
+
+/** Returns whether they have run; nothing has happened otherwise. */
+async function runTogether(group: readonly Entry[]): Promise<boolean> {
+  const shared = group.flatMap((entry) => entry.shared ?? [])
+  const [first] = shared
+  assert(first !== undefined, 'upserts run together if all of them may')
+  // An error may be about one of them: then each runs alone, and has its own.
+  const results = await first.together(shared).catch(() => null)
+  if (results === null) return false
+  assert(results.length === group.length, 'each upsert has its result')
+  for (const [index, result] of results.entries()) group[index]?.resolve(result)
+  return true
+}
