@@ -48,7 +48,8 @@ export async function serveWriter(context: HttpContext, writer: QwpWriter, leavi
       engine,
       connectionId: connection.id,
       badValue: options.qwpBadValue,
-      holdMs: () => options.qwpHoldMs,
+      // A shutdown does not wait for writes to be accepted again: the client repeats what has no answer.
+      holdMs: () => (leaving.aborted ? 0 : options.qwpHoldMs),
       groups: context.qwpGroups,
       nowMs: () => clock.monotonicMs(),
       accepted: (sequence, receipt) => {

@@ -280,6 +280,22 @@ describe('a server that refuses writes', () => {
     expect(frames).toEqual([])
     gateway.engine.refusal = null
   })
+
+  test('does not hold messages when it shuts down', async () => {
+    await open({ qwpHoldMs: 60_000 })
+    const { frames, send, closed } = await connect()
+    gateway.engine.refusal = new ResourceError('the disk is full')
+    const [connection] = gateway.registry.connections()
+    const handshake = connection?.bytesIn() ?? 0
+    send(row())
+    await until(() => (connection?.bytesIn() ?? 0) > handshake)
+    const closing = gateway.close()
+    expect((await closed)[0]).toBe(1001)
+    await closing
+    expect(frames).toEqual([])
+    gateway.engine.refusal = null
+    await open()
+  })
 })
 
 test('a shutdown answers what came and closes in order', async () => {
