@@ -16,7 +16,7 @@
 //   strictCasts           BYTE and SHORT wrap, infinity is NULL    an error
 //   roundsFractions       integer columns truncate fractions       integer columns round them
 //   storesNumbersAsText   an error                                 a text column accepts numbers, timestamps, ..
-//   countsCharacters      length() counts UTF-16 units             it counts characters
+//   countsCharacters      length() counts UTF-16 units, -1 of NULL it counts characters, NULL of NULL
 //   typedArrays           elements are doubles                     elements keep the type that they were made of
 //   rowValues             an error                                 `select t from t`, `select row(a, b)`
 //   anyFunctionInFrom     a few functions                          every scalar function is a row source
@@ -49,7 +49,7 @@ export interface Dialect {
   /** Fractions are rounded when they are stored in integer columns. */
   readonly roundsFractions: boolean
   readonly storesNumbersAsText: boolean
-  /** length() of a string counts characters, not UTF-16 units. */
+  /** length() of a string counts characters, not UTF-16 units; of NULL it is NULL, not -1. */
   readonly countsCharacters: boolean
   /**
    * Arrays of integers and the like are reported with their element type, although their elements are stored as

@@ -34,7 +34,8 @@ export async function pgClient(): Promise<SltClient> {
       meanHere.test(sql) ||
       narrowedHere.test(sql) ||
       isTextHere(sql, expected) ||
-      isFinerHere(sql, expected),
+      isFinerHere(sql, expected) ||
+      isLengthHere(sql, expected),
     run: (sql, header) =>
       makesDates.test(sql) || cutsFractions.test(sql)
         ? overHttp(server, sql)
@@ -74,6 +75,11 @@ const quotientHere = /\b(d|1m) \/ [34]\b|\b[\d.]+m \/ [\d.]+m\b|\b1\.\d+m?::deci
 
 /** Means of DECIMALs have eighteen places here, and lengths count characters. */
 const meanHere = /\bavg\((d\) d, avg\(e|1\.25m)\)|\blength\('a😀'\)|\blength\(x\), left\(x/u
+
+/** The length of NULL is NULL here. */
+function isLengthHere(sql: string, expected: readonly string[]): boolean {
+  return /\b(char_)?length\(/i.test(sql) && expected.some((line) => /(^| )-1( |$)/.test(line))
+}
 
 /** Nanoseconds that six digits do not show; differences of such times are intervals here. */
 function isFinerHere(sql: string, expected: readonly string[]): boolean {

@@ -24,6 +24,7 @@ import type { AggregateCall, Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { withoutSpans } from '../scope/interval-shift.js'
 import { charactersAsStrings } from '../typing/characters.js'
+import { besideDecimals } from '../typing/exact-numbers.js'
 import { argumentsAsLists } from '../typing/lists.js'
 import {
   boundArgument,
@@ -126,13 +127,19 @@ function bindScalar(call: ast.Call, name: string, args: readonly Expression[], s
   const taken = takesStrings.has(name)
     ? shownArguments(args, scope.context)
     : argumentsAsLists(name, args, scope.context)
-  return scalarCall(nameInDialect(name, taken, scope.context), taken, call.position, scope.context, call.name)
+  if (lengths.has(name) && scope.context.dialect.countsCharacters) return lengthOf(name, taken, call, scope.context)
+  return scalarCall(name, taken, call.position, scope.context, call.name)
 }
 
-/** PostgreSQL's length() of a string counts characters. */
-function nameInDialect(name: string, [first]: readonly Expression[], { dialect }: BindContext): string {
-  const isOfText = name === 'length' && first !== undefined && isText(first.type)
-  return isOfText && dialect.countsCharacters ? 'char_length' : name
+const lengths: ReadonlySet<string> = new Set(['length', 'char_length', 'character_length'])
+
+/** PostgreSQL's length() of a string counts characters, and has no value for NULL. */
+function lengthOf(name: string, args: readonly Expression[], call: ast.Call, context: BindContext): Expression {
+  const [first] = args
+  const counting = first !== undefined && isText(first.type) ? 'char_length' : name
+  const length = scalarCall(counting, args, call.position, context, call.name)
+  const none = constantOf(length.type.name === 'LONG' ? -1n : -1, length.type, call.position)
+  return scalarCall('nullif', [length, none], call.position, context)
 }
 
 /** `extract(year from age(a, b))`: age() returns a string, so its fields are computed from its arguments. */
@@ -203,7 +210,8 @@ function functionLike(name: string): string {
   return known.includes(name.toLowerCase()) ? '' : suggestion(name, known)
 }
 
-function bindUnifying(call: ast.Call, name: string, args: readonly Expression[], scope: ExpressionScope): Expression {
+function bindUnifying(call: ast.Call, name: string, given: readonly Expression[], scope: ExpressionScope): Expression {
+  const args = besideDecimals(given, scope.context.dialect)
   checkUnifying(name, args, call)
   const type = unifiedType(name, args)
   // A type without NULL has a value in its place, which could be the least or greatest.

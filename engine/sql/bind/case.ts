@@ -9,6 +9,7 @@ import type * as ast from '../ast/ast.js'
 import { switchText } from '../parse/text.js'
 import type { Expression } from '../plan/plan.js'
 import { charactersAsStrings } from '../typing/characters.js'
+import { besideDecimals } from '../typing/exact-numbers.js'
 import { scalarCall } from '../typing/make-call.js'
 import { castAlternative, isUntypedNull, unify } from '../typing/types.js'
 import { visitExpression } from '../typing/walk-expression.js'
@@ -37,10 +38,8 @@ export function bindCase(expression: ast.CaseExpression, scope: ExpressionScope)
     return booleanOperand(condition)
   })
   const written = [...branches.map(({ result }) => result), ...(otherwise === null ? [] : [otherwise])]
-  const bound = charactersAsStrings(
-    written,
-    written.map((result) => bindExpression(result, scope)),
-  )
+  const given = written.map((result) => bindExpression(result, scope))
+  const bound = besideDecimals(charactersAsStrings(written, given), scope.context.dialect)
   const values = bound.slice(0, branches.length)
   const rest = bound[branches.length] ?? null
   // With an operand, ELSE comes first: its type determines which mixtures are refused.

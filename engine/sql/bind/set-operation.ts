@@ -1,16 +1,19 @@
 // Binds UNION, EXCEPT, INTERSECT and VALUES. Columns of the branches are cast to common types.
 
+import { nonNull } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
 import { isIntOrLong, isTime, nullOf } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
+import type { Dialect } from '../dialect.js'
 import type { Expression, Plan, PlanColumn } from '../plan/plan.js'
 import { type BindContext, nested } from '../scope/bind-context.js'
 import type { Relation } from '../scope/scope.js'
 import { unionOf } from '../scope/union-tree.js'
 import { charactersAsStrings } from '../typing/characters.js'
+import { besideDecimals, exactNumber } from '../typing/exact-numbers.js'
 import { isConstant } from '../typing/make-call.js'
-import { castTo, constantOf, convertTo, unify, unionType } from '../typing/types.js'
+import { castTo, constantOf, convertTo, isFiner, unify, unionType } from '../typing/types.js'
 import { bindExpression, rowlessScope } from './expression.js'
 import { bindBody, plainRelation } from './query.js'
 
@@ -19,7 +22,8 @@ export function bindSetOperation(written: ast.SetOperation, context: BindContext
   if (chain !== null) return bindUnions(written, chain.first, chain.more, context)
   const { operation, all, left, right } = written
   const retained = bindBody(left, context)
-  const [a, b] = [retained.plan, bindBody(right, context).plan]
+  const bound = exactBranches([retained.plan, bindBody(right, context).plan], context.dialect)
+  const [a, b] = [nonNull(bound[0]), nonNull(bound[1])]
   checkBranches(a, b, left.position, right.position)
   const columns = unitedColumns(a, b, operation === 'union')
   const [first, second] = [castColumns(a, columns), castColumns(b, columns)]
@@ -59,10 +63,15 @@ function unionChain(written: ast.SetOperation): { readonly first: ast.QueryBody;
 
 /** Types are determined from left to right, as if each union stood alone. The plan is a balanced tree. */
 function bindUnions({ all }: ast.SetOperation, first: ast.QueryBody, more: Branch[], context: BindContext): Relation {
-  const plans = [bindBody(first, context).plan]
+  const written = [
+    bindBody(first, context).plan,
+    ...more.map(({ right, position }) => nested(context, position, () => bindBody(right, context).plan)),
+  ]
+  const bound = exactBranches(written, context.dialect)
+  const plans = bound.slice(0, 1)
   let united: Plan = plans[0] as Plan
-  for (const { right, position } of more) {
-    const plan = nested(context, position, () => bindBody(right, context).plan)
+  for (const [index, { right }] of more.entries()) {
+    const plan = nonNull(bound[index + 1])
     checkBranches(united, plan, first.position, right.position)
     const columns = unitedColumns(united, plan, true)
     const isKnown = united.columns.every(({ type }, index) => sameType(type, columns[index]?.type ?? type))
@@ -72,6 +81,21 @@ function bindUnions({ all }: ast.SetOperation, first: ast.QueryBody, more: Branc
   }
   const tree = unionOf(plans, united.columns)
   return plainRelation(tree.kind === 'set' ? { ...tree, all } : tree)
+}
+
+/** Number literals become DECIMALs where another branch has a DECIMAL, if the dialect has exact literals. */
+function exactBranches(plans: readonly Plan[], dialect: Dialect): readonly Plan[] {
+  const isDecimal = (index: number): boolean => plans.some(({ columns }) => columns[index]?.type.name === 'DECIMAL')
+  if (!dialect.exactNumbers) return plans
+  return plans.map((plan) => {
+    if (plan.kind !== 'project') return plan
+    const expressions = plan.expressions.map((made, index) => (isDecimal(index) ? exactNumber(made, dialect) : made))
+    const isSame = (index: number): boolean => expressions[index] === plan.expressions[index]
+    const columns = plan.columns.map((column, index) =>
+      isSame(index) ? column : { ...column, type: expressions[index]?.type ?? column.type },
+    )
+    return { ...plan, expressions, columns }
+  })
 }
 
 /**
@@ -114,7 +138,8 @@ export function castColumns(plan: Plan, columns: readonly PlanColumn[]): Plan {
     const column: Expression = { kind: 'column', index, type, position: 0 }
     const target = columns[index]?.type ?? type
     if (isNullColumn(plan, index)) return constantOf(nullOf(target), target, 0)
-    return sameType(type, target) ? column : castTo(column, target)
+    if (sameType(type, target)) return column
+    return isFiner(target, type) ? convertTo(column, target) : castTo(column, target)
   })
   return { kind: 'project', columns, input: plan, expressions }
 }
@@ -125,14 +150,20 @@ export function bindValues({ rows, position }: ast.Values, context: BindContext)
   const width = bound[0]?.length ?? 0
   if (bound.some((row) => row.length !== width))
     throw new SqlError('VALUES lists must all be the same length', position)
-  const columns = Array.from({ length: width }, (_, index): PlanColumn => {
+  const listed = Array.from({ length: width }, (_, index) =>
+    besideDecimals(
+      bound.map((row) => row[index] as Expression),
+      context.dialect,
+    ),
+  )
+  const columns = listed.map((values, index): PlanColumn => {
     const written = rows.map(({ values }) => values[index])
-    const values = bound.map((row) => row[index] as Expression)
     const type = unify(charactersAsStrings(written, values), '')
     return { name: `column${index + 1}`, type }
   })
-  const values = bound.map((row) =>
-    row.map((value, index) => {
+  const values = bound.map((row, place) =>
+    row.map((given, index) => {
+      const value = listed[index]?.[place] ?? given
       const converted = convertTo(value, columns[index]?.type ?? value.type)
       if (!isConstant(converted)) throw new SqlError('VALUES takes constants', value.position)
       return converted.value

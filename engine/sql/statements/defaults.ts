@@ -4,7 +4,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type ColumnSchema, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
-import { isDay } from '../../types/column-types.js'
+import { type DataType, isDay } from '../../types/column-types.js'
 import { isFraction } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
 import { bindExpression, rowlessScope } from '../bind/expression.js'
@@ -13,6 +13,7 @@ import { parseStatement } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { counterName, nextText } from '../relations/counters.js'
 import type { BindContext } from '../scope/bind-context.js'
+import { decimalOfDigits } from '../typing/exact-numbers.js'
 import { castTo } from '../typing/types.js'
 import { checkConflict } from './conflict.js'
 import type { ColumnDefault, TargetColumn } from './planned.js'
@@ -69,9 +70,18 @@ const parsed = new WeakMap<ColumnSchema, ast.Expression>()
 export function defaultOf({ schema }: TableVersion, columnId: number): ast.Expression | null {
   const column = schema.columns[columnId]
   if (column?.default === undefined) return null
-  const known = parsed.get(column) ?? parsedDefault(column.default)
+  const known = parsed.get(column) ?? defaultFor(column.type, parsedDefault(column.default))
   parsed.set(column, known)
   return known
+}
+
+/** A literal for a DECIMAL column keeps the digits that were written, in either dialect. */
+function defaultFor(type: DataType, written: ast.Expression): ast.Expression {
+  if (type.name !== 'DECIMAL') return written
+  if (written.kind === 'unary') return { ...written, operand: defaultFor(type, written.operand) }
+  if (written.kind !== 'float' && written.kind !== 'integer') return written
+  const { digits, text, position } = written
+  return decimalOfDigits(digits, position) === null ? written : { kind: 'decimal', digits, text, position }
 }
 
 function parsedDefault(text: string): ast.Expression {

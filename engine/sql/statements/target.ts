@@ -46,7 +46,7 @@ import { exactNumber } from '../typing/exact-numbers.js'
 import { isConstant } from '../typing/make-call.js'
 import { isNumeral, roundedExpression, roundedValue } from '../typing/rounded.js'
 import { timeOfDayOfTimestamp, timeOfDayValue } from '../typing/times-of-day.js'
-import { castTo, constantOf, isUntypedNull, learnType } from '../typing/types.js'
+import { castTo, constantOf, isFiner, isUntypedNull, learnType } from '../typing/types.js'
 import type { TargetColumn } from './planned.js'
 
 /** The columns that an INSERT names, or all. */
@@ -117,7 +117,7 @@ export function convertTo(value: Expression, type: DataType, dialect: Dialect): 
   const isParsed = isText(from) && (!isText(type) || (type.name === 'CHAR' && from.name !== 'CHAR'))
   const isNarrowed = (isNumber(from) || isTimestamp(from)) && (isNumber(type) || type.name === 'CHAR')
   const cast = castTo(roundedExpression(value, type, dialect), type)
-  return isParsed || isNarrowed ? ({ ...cast, name: 'convert' } as Expression) : cast
+  return isParsed || isNarrowed || isFiner(type, from) ? ({ ...cast, name: 'convert' } as Expression) : cast
 }
 
 /** Whether the column stores values of the type unchanged. */

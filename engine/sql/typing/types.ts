@@ -219,7 +219,7 @@ export function convertTo(expression: Expression, type: DataType): Expression {
 }
 
 /** Whether timestamps of one type have a finer unit, and so a smaller range, than those of another. */
-function isFiner(type: DataType, than: DataType): boolean {
+export function isFiner(type: DataType, than: DataType): boolean {
   const rank = timeRank.indexOf(than.name)
   return rank >= 0 && timeRank.indexOf(type.name) > rank
 }

@@ -173,7 +173,7 @@ const lengths: ScalarFunction[] = [
       'length',
       ['TEXT'],
       'INT',
-      'Length in UTF-16 units: an emoji counts as two, and over the PostgreSQL protocol as one. -1 for NULL.',
+      'Length in UTF-16 units, -1 for NULL; over the PostgreSQL protocol in characters, NULL for NULL.',
       ["length('abc')", '3'],
       ([a]) => (a === null ? -1 : text(a).length),
       lengthColumn,

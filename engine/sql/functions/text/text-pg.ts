@@ -191,7 +191,7 @@ const characters: readonly ScalarFunction[] = [
       name,
       takes: ['TEXT'],
       gives: 'INT',
-      description: 'Number of characters; -1 for NULL.',
+      description: 'Number of characters; -1 for NULL, over the PostgreSQL protocol NULL.',
       example: [`${name}('a😀')`, '2'],
       seesNull: true,
       total: true,

@@ -1,6 +1,6 @@
 // Goal: for clients of the PostgreSQL protocol the mean of DECIMALs has 18 places, in groups, over windows, of distinct
-// values and with a filter; length() counts characters. For clients of HTTP a mean has the places of its values, and
-// length() counts UTF-16 units.
+// values and with a filter; length() counts characters and is NULL of NULL. For clients of HTTP a mean has the places of
+// its values, and length() counts UTF-16 units and is -1 of NULL.
 
 import { expect, test } from 'vitest'
 import { nonNull } from '../../../../engine/base/assert.js'
@@ -14,7 +14,9 @@ function rows(protocol: 'pg' | 'http', sql: string): unknown[][] {
   database.run("insert into t values (1, 1m, 1m, 'a😀b'), (2, 1.01m, 2m, 'aé'), (2, 1.01m, 2m, null)")
   database.dialect = protocol === 'pg' ? postgresDialect : nativeDialect
   const { columns, rows } = database.run(sql)
-  return rows.map((row) => row.map((value, index) => displayText(nonNull(value), nonNull(columns[index]).type)))
+  return rows.map((row) =>
+    row.map((value, index) => (value === null ? 'NULL' : displayText(value, nonNull(columns[index]).type))),
+  )
 }
 
 test.each([
@@ -39,13 +41,18 @@ test.each([
     [
       ['3', '3'],
       ['2', '2'],
-      ['-1', '-1'],
+      ['NULL', 'NULL'],
     ],
     [
       ['4', '3'],
       ['2', '2'],
       ['-1', '-1'],
     ],
+  ],
+  [
+    'select length(null) is null, character_length(s) = -1, count(length(s)) from t where s is null',
+    [['true', 'false', '0']],
+    [['false', 'true', '1']],
   ],
 ])('%s', (sql, overWire, overHttp) => {
   expect(rows('pg', sql)).toEqual(overWire)
