@@ -124,13 +124,20 @@ function clauseAt(tokens: readonly Token[], start: number): { text: string; last
   if (before === '.' || next === '.') return null
   if (isCall && best !== null && !['fill', 'values', 'timestamp'].includes(best.text) && next === '(') return null
   // Behind the columns of CREATE TABLE; elsewhere it is a type or a name.
-  if (best?.text === 'timestamp' && (next !== '(' || significantBefore(tokens, start) !== ')')) return null
+  if (best?.text === 'timestamp') {
+    const isOfTable = significantAfter(tokens, best.last) === '(' && significantBefore(tokens, start) === ')'
+    if (!isOfTable) return null
+  }
   if (best?.text === 'range' || best?.text === 'partition by') return insideParentheses(tokens, start) ? null : best
   return best
 }
 
 function significantBefore(tokens: readonly Token[], index: number): string | undefined {
   return tokens.slice(0, index).findLast(({ kind }) => kind !== 'space' && kind !== 'comment')?.text
+}
+
+function significantAfter(tokens: readonly Token[], index: number): string | undefined {
+  return tokens.slice(index + 1).find(({ kind }) => kind !== 'space' && kind !== 'comment')?.text
 }
 
 function insideParentheses(tokens: readonly Token[], index: number): boolean {

@@ -158,6 +158,8 @@ describe('the formatter', () => {
       'SELECT *\nFROM (\n  SELECT a\n  FROM b\n  WHERE c = 1\n)\nWHERE a > -1\nORDER BY a DESC\nLIMIT 10',
     ],
     ['select a.ts from a asof join b on (a.x=b.x)', 'SELECT a.ts\nFROM a\nASOF JOIN b ON (a.x = b.x)'],
+    ['fill(null) timestamp(ts) -- note\n1', 'FILL (NULL)\nTIMESTAMP\n  (ts) -- note\n  1'],
+    ['fill(null)\ntimestamp\n(ts)', 'FILL (NULL)\nTIMESTAMP (ts)'],
     ["select 1; -- keep\nselect 'a  b'", "SELECT 1; -- keep\nSELECT 'a  b'"],
   ])('%s', (sql, expected) => {
     expect(formatSql(sql).replace('FILL(NULL)', 'FILL (NULL)')).toBe(expected)
