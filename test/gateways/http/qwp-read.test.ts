@@ -320,11 +320,13 @@ describe('credit', () => {
     await open({ queryTimeoutMs: 300 })
     const { send, messages } = await connect()
     send(queryRequest(1n, 'select x from long_sequence(100000000)', { credit: 1 }))
-    await until(() => messages.length === 2)
+    await until(() => messages.length >= 2)
     const other = await connect()
-    expect(rowsOf(await other.query('select count() from long_sequence(1000000)'))).toEqual([[1_000_000n]])
-    await until(() => messages.length === 3)
-    expect(messages[2]).toMatchObject({ kind: 'error', status: 11, text: 'timeout, query aborted' })
+    expect(rowsOf(await other.query('select count() from long_sequence(1000)'))).toEqual([[1_000n]])
+    // On a busy machine the deadline may pass before the first batch.
+    await until(() => messages.at(-1)?.kind === 'error')
+    expect(messages.length).toBeLessThanOrEqual(3)
+    expect(messages.at(-1)).toMatchObject({ kind: 'error', status: 11, text: 'timeout, query aborted' })
   })
 })
 
