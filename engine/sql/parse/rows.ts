@@ -190,7 +190,8 @@ function parseInsertRows(cursor: Cursor, width: number): InsertRows {
   advance(cursor)
   let tuple = 0
   const rows = parseList(cursor, (inner) => parseInsertRow(inner, width, tuple++), sqlListMax)
-  if (cursor.kind !== 'end' && cursor.word !== ';' && cursor.word !== 'returning' && cursor.word !== 'on')
+  const isWithin = cursor.word === ')' && cursor.depth > 0
+  if (!isWithin && cursor.kind !== 'end' && ![';', 'returning', 'on'].includes(cursor.word))
     throw new SqlError("',' expected", cursor.start)
   return { kind: 'rows', position, rows }
 }
