@@ -197,7 +197,9 @@ export class CatalogView {
     const { id, name } = version.schema
     const state = this.#byId.get(id)
     if (state === undefined) {
-      this.#byId.set(id, { current: version, schemaChanges: [], holders: new Map(), dropped: false })
+      const created: TableState = { current: version, schemaChanges: [], holders: new Map(), dropped: false }
+      this.#byId.set(id, created)
+      this.#reportReleased(created)
     } else {
       // Another table may have taken over the name.
       const before = state.current.schema.name.toLowerCase()

@@ -94,7 +94,7 @@ async function attempt(
     }
     const last = await whenReady(() => planOfWith(statement.statement, sql, planOptions(held)))
     const outcome = await executed(last, within)
-    const replaced = within.changes.byTable(held)
+    const replaced = within.changes.byTable()
     if (outcome === null || options.isPreview === true || replaced.length === 0) return outcome
     const { isStale } = await operations.replace(replaced)
     return isStale === true ? null : outcome
@@ -212,7 +212,7 @@ class Changes {
   }
 
   /** Throws SqlError if two statements change the same row. */
-  byTable({ session }: Held): TableReplacement[] {
+  byTable(): TableReplacement[] {
     const tableIds = [...new Set(this.#changes.flatMap(({ rows, tableId }) => (rows > 0 ? [tableId] : [])))]
     return tableIds.map((tableId) => {
       const own = this.#changes.filter((change) => change.tableId === tableId && change.rows > 0)
@@ -222,7 +222,6 @@ class Changes {
           own.flatMap(({ packed }) => packed),
         ),
         removal: joined(own),
-        memtableId: session.snapshot.snapshotOf(tableId)?.version.memtables.at(-1)?.id ?? null,
       }
     })
   }

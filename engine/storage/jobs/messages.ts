@@ -198,8 +198,6 @@ export interface Removal {
 export interface TableReplacement {
   readonly input: RowsInput
   readonly removal: Removal | null
-  /** The newest memtable of the statement's snapshot; null if there is none. */
-  readonly memtableId: number | null
 }
 
 export type ToWriter =

@@ -114,6 +114,7 @@ function noWorkInProgress() {
   return {
     ...{
       pending: [],
+      announced: null,
       jobs: new Map(),
       flushed: [],
       dropped: new Map(),

@@ -17,7 +17,7 @@ import type { LoggedChange } from '../schema/logged-change.js'
 import { dayColumns, type TableVersion } from '../schema/schema.js'
 import { frameColumns, type RowChunk, settleChunk } from './writer-batch.js'
 import type { LeavingRows } from './writer-keys.js'
-import type { WriterState } from './writer-state.js'
+import type { PendingCommit, WriterState } from './writer-state.js'
 import type { MemtableEntry, WriterTable } from './writer-table.js'
 
 /** The staged rows of one table. */
@@ -115,16 +115,27 @@ export function commitRows(
     ...extra.changed,
     ...appended.filter(({ fresh }) => fresh).map(({ staged }) => staged.table),
   ])
+  const versions = [...renewed].map((table): TableVersion => table.nextVersion())
+  const changesSchemas = changed.length + extra.changed.length + extra.dropped.length > 0
   state.pending.push({
     endLsn,
     taken: { ms: state.options.clock.monotonicMs(), rows: rowsOf(tables) },
     visible: appended.map(({ entry: { memtable } }) => ({ memtable, rows: memtable.rows })),
-    versions: [...renewed].map((table): TableVersion => table.nextVersion()),
+    versions,
+    awaits: changesSchemas ? [] : awaitedVersions(appended),
     dropped: extra.dropped,
     receipts: receipts(endLsn),
     after: extra.after,
   })
   return true
+}
+
+/** The versions that readers need so that the rows of all tables become visible together. */
+function awaitedVersions(appended: readonly Appended[]): PendingCommit['awaits'] {
+  // New memtables come with their versions, in one message.
+  if (appended.length < 2 || appended.every(({ fresh }) => fresh)) return []
+  const needed = appended.map(({ staged: { table }, entry }) => ({ table, version: table.firstVersionOf(entry) }))
+  return needed.filter(({ table, version }) => table.knownVersion < version)
 }
 
 /** Fills the missing values of the rows. */
@@ -236,7 +247,7 @@ function removeMemtable(table: WriterTable, entry: MemtableEntry): void {
 }
 
 /** Creates an open memtable; undefined if the memory is exhausted. */
-export function startMemtable(state: WriterState, table: WriterTable): MemtableEntry | undefined {
+function startMemtable(state: WriterState, table: WriterTable): MemtableEntry | undefined {
   try {
     const entry = table.addMemtable(state.nextMemtableId, state.options.clock)
     state.nextMemtableId++

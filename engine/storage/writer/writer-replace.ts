@@ -11,9 +11,7 @@
 //   - a row has moved: its part was replaced, or its memtable is being flushed or was flushed,
 //   - a compaction or rewrite reads a part with such rows, because it would not see the removal,
 //   - the newest version of the table does not tell readers that rows may be removed. A version that does is published
-//     together with the refusal,
-//   - there are several tables, and readers may not know the open memtable of one. Such readers would see the removals
-//     in one table without the new rows of the other.
+//     together with the refusal.
 //
 // Invariants:
 //   1. Marks are set when the log has accepted the frame, and are visible with the rows of the frame.
@@ -28,7 +26,7 @@ import { formats } from '../manifest/manifest-format.js'
 import { encodeRowNumbers, type PartMarks } from '../memtable/removed-rows.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import { requireTable } from '../schema/schema.js'
-import { type CommitExtra, commitRows, startMemtable } from './writer-commit.js'
+import { type CommitExtra, commitRows } from './writer-commit.js'
 import type { LeavingRows } from './writer-keys.js'
 import { requireFormat } from './writer-manifest.js'
 import { type StagedRows, stageRows } from './writer-rows.js'
@@ -60,12 +58,9 @@ export function applyReplace(state: WriterState, command: Replace): void {
   const { requestId } = command
   try {
     const replaced = command.tables.map((one) => ({ ...one, table: tableOf(state, one.input) }))
-    const unknown = new Set<WriterTable>(
-      replaced.length > 1 ? replaced.flatMap((one) => withoutMemtable(state, one)) : [],
-    )
-    const areKnown = unknown.size === 0
+    const unknown = new Set<WriterTable>()
     const removing = findAll(state, replaced, unknown)
-    if (areKnown && removing !== null && commit(state, requestId, replaced, removing)) return
+    if (removing !== null && commit(state, requestId, replaced, removing)) return
     enqueue(state, {
       versions: [...unknown].map((table) => table.nextVersion()),
       receipts: [receiptOf(requestId, { isStale: true })],
@@ -82,12 +77,6 @@ function tableOf(state: WriterState, { tableId }: RowsInput): WriterTable {
   if (table === undefined || table.dropped) throw new SqlError(`table does not exist any more [id=${tableId}]`, 0)
   requireTable(table.schema)
   return table
-}
-
-/** The table if the snapshot of the statement does not have its open memtable, which is created if it is missing. */
-function withoutMemtable(state: WriterState, { table, memtableId }: Replaced): WriterTable[] {
-  const open = table.open ?? startMemtable(state, table)
-  return open !== undefined && open.memtable.id === memtableId ? [] : [table]
 }
 
 /**

@@ -4,6 +4,11 @@
 // the publish sequence lock, so all tables of a transaction appear together), table versions (immutable lists of files
 // and memtables) are published, receipts (outcomes of requests) are sent, and follow-up work runs. Commits are settled
 // in order, including those without a frame.
+//
+// Rows in a memtable that readers know are visible at once, and rows in a new memtable only with its version, which the
+// main thread receives later. A transaction with both is settled in two steps, so that readers see all of it or nothing:
+// its versions are published first, and its rows become visible when the main thread has reported that it has them. One
+// that also changes schemas is not: its new tables and columns would be seen without its rows.
 
 import { assert } from '../../base/assert.js'
 import type { Clock } from '../../base/clock.js'
@@ -107,6 +112,8 @@ export interface PendingCommit {
   readonly taken?: { readonly ms: number; readonly rows: number }
   readonly visible: readonly { readonly memtable: Memtable; readonly rows: number }[]
   readonly versions: readonly TableVersion[]
+  /** The rows become visible when the main thread has these versions. */
+  readonly awaits: readonly { readonly table: WriterTable; readonly version: number }[]
   readonly dropped: readonly number[]
   readonly receipts: readonly Receipt[]
   readonly after?: () => void
@@ -185,6 +192,8 @@ export interface WriterState {
   /** Stored source positions of streams. */
   readonly sourcePositions: SourcePositions
   readonly pending: PendingCommit[]
+  /** The last commit whose versions were published before its rows became visible. */
+  announced: PendingCommit | null
   readonly jobs: Map<number, PostedJob>
   /** Flushes whose parts are durable but not yet in the manifest. */
   readonly flushed: Flushed[]
@@ -264,7 +273,8 @@ export function refusal(requestId: number, error: ErrorRecord): Receipt {
 /** Adds a commit without a frame: it is settled after everything that was appended before. */
 export function enqueue(state: WriterState, commit: Partial<Omit<PendingCommit, 'endLsn'>>): void {
   assert((state.pending.at(-1)?.endLsn ?? 0) <= state.lastEndLsn, 'L1: commits are settled in their order')
-  state.pending.push({ endLsn: state.lastEndLsn, visible: [], versions: [], dropped: [], receipts: [], ...commit })
+  const none = { visible: [], versions: [], awaits: [], dropped: [], receipts: [] }
+  state.pending.push({ endLsn: state.lastEndLsn, ...none, ...commit })
 }
 
 /** Responds at once to a request that has written nothing. */
@@ -274,15 +284,14 @@ export function sendReceiptNow(state: WriterState, receipt: Receipt): void {
 
 /** Settles the commits that the log has acknowledged. Returns whether there were any. */
 export function settleCommits(state: WriterState): boolean {
-  const { pending, wal, options } = state
-  let due = 0
-  while (due < pending.length && (pending[due] as PendingCommit).endLsn <= wal.acknowledgedLsn) due++
-  if (due === 0) return false
+  const { pending, options } = state
+  const due = dueCommits(state)
+  if (due === 0) return announce(state)
   const commits = pending.splice(0, due)
   state.settledLsn = Math.max(state.settledLsn, (commits.at(-1) as PendingCommit).endLsn)
   showRows(options.memory, commits)
   countCommits(options, commits)
-  const versions = commits.flatMap((commit) => commit.versions)
+  const versions = commits.flatMap((commit) => (commit === state.announced ? [] : commit.versions))
   for (const { schema } of versions) state.catalog.byId.get(schema.id)?.settle(schema)
   const dropped = commits.flatMap((commit) => commit.dropped)
   const receipts = commits.flatMap((commit) => commit.receipts)
@@ -290,6 +299,26 @@ export function settleCommits(state: WriterState): boolean {
     options.post({ kind: 'published', versions: newestOnly(versions), dropped, receipts })
   }
   for (const { after } of commits) after?.()
+  return true
+}
+
+/** Number of commits that can be settled now. */
+function dueCommits({ pending, wal }: WriterState): number {
+  let due = 0
+  for (const { endLsn, awaits } of pending) {
+    if (endLsn > wal.acknowledgedLsn || awaits.some(({ table, version }) => table.knownVersion < version)) break
+    due++
+  }
+  return due
+}
+
+/** Publishes the versions that the rows of the next commit wait for. Returns whether it did. */
+function announce(state: WriterState): boolean {
+  const [next] = state.pending
+  if (next === undefined || next === state.announced || next.endLsn > state.wal.acknowledgedLsn) return false
+  state.announced = next
+  if (next.versions.length === 0) return false
+  state.options.post({ kind: 'published', versions: next.versions, dropped: [], receipts: [] })
   return true
 }
 

@@ -82,6 +82,8 @@ export class WriterTable {
   lake: LakePointer | undefined
   /** Number of the last version. */
   version = 0
+  /** Number of the newest version that the main thread has. */
+  knownVersion = 0
   dropped = false
   /** Number of jobs in progress for the table, which read its symbols. */
   jobs = 0
@@ -243,6 +245,13 @@ export class WriterTable {
     return this.describe()
   }
 
+  /** The first version with the memtable. */
+  firstVersionOf(entry: MemtableEntry): number {
+    const version = this.namedSince.get(entry)
+    assert(version !== undefined, 'S1: readers reach the rows of a memtable by a version')
+    return version
+  }
+
   /** Records that changes up to this schema are acknowledged. */
   settle(schema: TableSchema): void {
     if (schema.version >= this.settledSchema.version) this.settledSchema = schema
@@ -344,6 +353,7 @@ export class WriterTable {
 
   /** Frees what is no longer used: of the versions below `below`, readers hold only those in `held`. */
   released(below: number, held: readonly number[]): void {
+    this.knownVersion = Math.max(this.knownVersion, below)
     const isDue = ({ since, version }: Retired): boolean =>
       version <= below && !held.some((other) => since <= other && other < version)
     const due = this.retired.filter(isDue)

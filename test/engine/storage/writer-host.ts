@@ -74,6 +74,8 @@ export class WriterHost {
   logRuns = true
   /** While false, jobs wait. */
   jobsRun = true
+  /** While false, the main thread receives nothing. */
+  hears = true
   /** Compactions fail with this error, if it is set. */
   mergeError: ErrorRecord | undefined
   ms = 0
@@ -106,6 +108,7 @@ export class WriterHost {
 
   private readonly reports: LogReport[]
   private readonly unsent: ToWriter[] = []
+  private readonly unheard: FromWriter[] = []
 
   private start(options: HostOptions): WriterLoop {
     const writerOptions: WriterOptions = {
@@ -129,7 +132,17 @@ export class WriterHost {
     return new WriterLoop(writerOptions)
   }
 
+  /** The main thread receives what has been sent to it. */
+  hear(): void {
+    for (const message of this.unheard.splice(0)) this.take(message)
+  }
+
   private fromWriter(message: FromWriter): void {
+    if (this.hears) this.take(message)
+    else this.unheard.push(message)
+  }
+
+  private take(message: FromWriter): void {
     if (message.kind === 'ready') {
       this.catalog.publish(message.versions, [])
       this.positions = message.positions

@@ -381,3 +381,50 @@ describe('a disk that refuses', () => {
     expect(made.restart().rows('a')).toEqual(expected(0, 10))
   })
 })
+
+describe('readers see a transaction in all its tables or in none, whenever they hear of it', () => {
+  const seenDuring = (host: WriterHost, send: () => void, turns = 60): [number, number][] => {
+    const seen: [number, number][] = []
+    host.hears = false
+    send()
+    for (let turn = 0; turn < turns; turn++) {
+      host.turn()
+      if (turn % 10 === 9) host.hear()
+      const now: [number, number] = [host.rows('a').length, host.rows('b').length]
+      if (seen.at(-1)?.join() !== now.join()) seen.push(now)
+    }
+    host.hears = true
+    return seen
+  }
+  const prepared = (): WriterHost => {
+    const { host } = world()
+    host.write(lines('a', 0, 10) + lines('b', 0, 10))
+    host.checkpoint()
+    host.settle()
+    // Only this table has a memtable.
+    host.write(lines('a', 10, 11))
+    return host
+  }
+
+  test('one of which has no memtable', () => {
+    const host = prepared()
+    const seen = seenDuring(host, () => host.lines(lines('a', 11, 13) + lines('b', 10, 12)))
+    expect(seen).toEqual([
+      [11, 10],
+      [13, 12],
+    ])
+  })
+
+  test('one of which has a memtable that they do not know yet', () => {
+    const host = prepared()
+    const seen = seenDuring(host, () => {
+      host.lines(lines('b', 10, 11))
+      host.lines(lines('a', 11, 13) + lines('b', 11, 13))
+    })
+    expect(seen).toEqual([
+      [11, 10],
+      [11, 11],
+      [13, 13],
+    ])
+  })
+})
