@@ -37,6 +37,12 @@ type Rows = readonly (readonly Value[])[]
 /** Options of a statement that reads a snapshot. */
 export type Held = ExecuteOptions & { readonly session: { readonly snapshot: ReadSnapshot } }
 
+/** The rows of INSERT, and the schema whose columns they have. */
+interface Source {
+  readonly rows: Rows
+  readonly schemaVersion: number
+}
+
 interface FoundQuery {
   readonly found: UpsertQuery
   readonly keys: readonly (readonly number[])[]
@@ -76,17 +82,22 @@ async function sourceRows(
   { source, tableId }: Upsert,
   options: ExecuteOptions,
   operations: InsertOperations,
-): Promise<Rows | null> {
+): Promise<Source | null> {
   if (source.kind === 'query') return null
+  const version = operations.byId(tableId)
+  if (version === undefined) throw gone()
   const batches = await gathered(source.insert, 'ON CONFLICT', (insert, into) =>
     fillTable(sql, insert, operations.byId(insert.tableId), { ...options, into }, operations),
   )
-  const version = operations.byId(tableId)
-  if (version === undefined) throw new SqlError('table does not exist any more', 0)
-  return ownRows(
-    version,
-    batches.map(({ packed }) => packed),
-  )
+  const packed = batches.map((batch) => batch.packed)
+  const { version: schemaVersion } = version.schema
+  // Columns may have changed meanwhile: attempts() then collects the rows again.
+  const isCurrent = operations.byId(tableId)?.schema.version === schemaVersion
+  return { rows: isCurrent ? ownRows(version, packed) : [], schemaVersion }
+}
+
+function gone(): SqlError {
+  return new SqlError('table does not exist any more', 0)
 }
 
 /** Repeats an attempt, which returns null if the writer has refused its changes as stale. */
@@ -113,14 +124,22 @@ export async function untilAccepted<Accepted>(
 function attempts(
   sql: string,
   planned: Upsert,
-  source: Rows | null,
+  source: Source | null,
   options: ExecuteOptions,
   operations: InsertOperations,
 ): Promise<Changes> {
-  return untilAccepted(options, (isFirst) => {
-    const current: PlannedStatement = isFirst || source !== null ? planned : operations.again()
-    assert(current.kind === 'upsert', 'a statement that is planned again is still an upsert')
-    return attempt(sql, current, source, options, operations)
+  let [current, from]: [PlannedStatement, Source | null] = [planned, source]
+  return untilAccepted(options, async (isFirst) => {
+    const isStale = (): boolean =>
+      from !== null && operations.byId(planned.tableId)?.schema.version !== from.schemaVersion
+    if (isStale() || (from === null && !isFirst)) {
+      current = operations.again()
+      assert(current.kind === 'upsert', 'a statement that is planned again is still an upsert')
+      if (from !== null) from = await sourceRows(sql, current, options, operations)
+      if (isStale()) return null
+    }
+    assert(current.kind === 'upsert', 'the statement is an upsert')
+    return attempt(sql, current, from?.rows ?? null, options, operations)
   })
 }
 
@@ -134,16 +153,17 @@ const plainKinds: ReadonlySet<unknown> = new Set([
 function sharedUpsert(
   sql: string,
   planned: Upsert,
-  source: Rows | null,
+  source: Source | null,
   options: ExecuteOptions,
   operations: InsertOperations,
 ): SharedUpsert | null {
   const version = operations.byId(planned.tableId)
   if (source === null || version === undefined || planned.source.kind !== 'rows') return null
+  if (version.schema.version !== source.schemaVersion) return null
   const [key = []] = planned.source.keys
   const kind = kindOf(planned, planned.source.statement, key, version, options)
-  const keys = source.flatMap((row) => keyText(version, key, row) ?? [])
-  if (kind === null || keys.length < source.length || new Set(keys).size < keys.length) return null
+  const keys = source.rows.flatMap((row) => keyText(version, key, row) ?? [])
+  if (kind === null || keys.length < source.rows.length || new Set(keys).size < keys.length) return null
   const together = async (group: readonly SharedUpsert[]): Promise<UpsertResult[] | null> => {
     const rows = group.flatMap((one) => one.rows)
     const patient: ExecuteOptions = { ...options, signal: null, timeoutMs: 0 }
@@ -155,7 +175,7 @@ function sharedUpsert(
     }
     return null
   }
-  return { kind, rows: source, keys, isCancelled: () => options.signal?.aborted === true, together }
+  return { kind, rows: source.rows, keys, isCancelled: () => options.signal?.aborted === true, together }
 }
 
 /** What upserts that may run together have in common; null: it must run alone. */
@@ -211,14 +231,14 @@ async function attempt(
   operations: InsertOperations,
 ): Promise<Changes | null> {
   const version = operations.byId(planned.tableId)
-  if (version === undefined) throw new SqlError('table does not exist any more', 0)
+  if (version === undefined) throw gone()
   const query = queryOf(sql, planned, version, source, options, operations)
   const { snapshots, release } = operations.hold([...new Set([planned.tableId, ...query.found.query.tables])])
   try {
     const changes = await changesWithin(sql, planned, query, heldBy(options, snapshots), operations)
     if (changes === null || changes.rows === 0 || options.isPreview === true) return changes
     const input = rowsOf(planned.tableId, changes.packed)
-    const { isStale } = await operations.replace([{ input, removal: changes.removal, memtableId: null }])
+    const { isStale } = await operations.replace([{ input, removal: changes.removal }])
     return isStale === true ? null : changes
   } finally {
     release()
@@ -241,8 +261,10 @@ export async function upsertWithin(
 ): Promise<Changes | null> {
   const source = await sourceRows(sql, planned, options, operations)
   const version = options.session.snapshot.snapshotOf(planned.tableId)?.version
-  if (version === undefined) throw new SqlError('table does not exist any more', 0)
-  return changesWithin(sql, planned, queryOf(sql, planned, version, source, options, operations), options, operations)
+  if (version === undefined) throw gone()
+  if (source !== null && source.schemaVersion !== version.schema.version) return null
+  const query = queryOf(sql, planned, version, source?.rows ?? null, options, operations)
+  return changesWithin(sql, planned, query, options, operations)
 }
 
 async function changesWithin(

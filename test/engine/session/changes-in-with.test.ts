@@ -41,6 +41,21 @@ function randomMove(): string {
   }
 }
 
+test('an upsert that waits for its turn stores its values in the columns that the table has then', async () => {
+  await run('create table stock (ts timestamp, id int primary key, old int, amount int) timestamp(ts) partition by day')
+  const first = run("with a as (insert into stock values ('2024-01-01', 1, 1, 1)) select pg_sleep(1)")
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  const waiting = run(
+    "insert into stock (ts, id, amount) values ('2024-01-01', 2, 4) on conflict (id) do update set amount = excluded.amount",
+  )
+  await run('alter table stock drop column old')
+  await Promise.all([first, waiting])
+  expect(await run('select id, amount from stock order by id')).toEqual([
+    [1, 1],
+    [2, 4],
+  ])
+})
+
 test(`tokens are in one of two tables, also after kills [seed=${seed}]`, async () => {
   for (const table of ['here', 'there'])
     await run(`create table ${table} (ts timestamp, id int, moves int) timestamp(ts) partition by day`)
