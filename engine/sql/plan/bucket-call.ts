@@ -44,7 +44,7 @@ function truncated(text: string, zone: Value): ViewBuckets | string {
 
 function floored(text: string, [origin = null, offset = null, zone = null]: readonly (Value | undefined)[]) {
   const interval = parseSampleInterval(text)
-  if (interval === null || 'nUT'.includes(interval.unit)) return `invalid unit '${text}'`
+  if (interval === null) return `invalid unit '${text}'`
   if (origin !== null) return 'timestamp_floor() with an origin has one bucket for all earlier timestamps'
   if (zone !== null && zone !== 'UTC') return 'timestamp_floor() with a time zone returns local time'
   const offsetMicros = offset === null ? 0n : parseOffset(String(offset))
