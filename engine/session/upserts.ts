@@ -128,17 +128,17 @@ function attempts(
   options: ExecuteOptions,
   operations: InsertOperations,
 ): Promise<Changes> {
-  let [current, from]: [PlannedStatement, Source | null] = [planned, source]
+  let [current, from]: [Upsert, Source | null] = [planned, source]
   return untilAccepted(options, async (isFirst) => {
     const isStale = (): boolean =>
       from !== null && operations.byId(planned.tableId)?.schema.version !== from.schemaVersion
     if (isStale() || (from === null && !isFirst)) {
-      current = operations.again()
-      assert(current.kind === 'upsert', 'a statement that is planned again is still an upsert')
+      const again: PlannedStatement = operations.again()
+      assert(again.kind === 'upsert', 'a statement that is planned again is still an upsert')
+      current = again
       if (from !== null) from = await sourceRows(sql, current, options, operations)
       if (isStale()) return null
     }
-    assert(current.kind === 'upsert', 'the statement is an upsert')
     return attempt(sql, current, from?.rows ?? null, options, operations)
   })
 }
@@ -162,7 +162,8 @@ function sharedUpsert(
   if (version.schema.version !== source.schemaVersion) return null
   const [key = []] = planned.source.keys
   const kind = kindOf(planned, planned.source.statement, key, version, options)
-  const keys = source.rows.flatMap((row) => keyText(version, key, row) ?? [])
+  const places = placesOf(version, key)
+  const keys = source.rows.flatMap((row) => keyText(places, row) ?? [])
   if (kind === null || keys.length < source.rows.length || new Set(keys).size < keys.length) return null
   const together = async (group: readonly SharedUpsert[]): Promise<UpsertResult[] | null> => {
     const rows = group.flatMap((one) => one.rows)
@@ -200,10 +201,15 @@ function kindOf(
   return isPlain ? `${session.dialect.name} ${text}` : null
 }
 
-/** The values of the key as text; null if one is NULL. */
-function keyText({ schema }: TableVersion, key: readonly number[], row: readonly Value[]): string | null {
+/** The indexes of the key's columns in rows of the table. */
+function placesOf({ schema }: TableVersion, key: readonly number[]): number[] {
   const live = liveColumns(schema)
-  const values = key.map((id) => row[live.findIndex((column) => column.id === id)] ?? null)
+  return key.map((id) => live.findIndex((column) => column.id === id))
+}
+
+/** The values of the key as text; null if one is NULL: such a key equals no other. */
+function keyText(places: readonly number[], row: readonly Value[]): string | null {
+  const values = places.map((place) => row[place] ?? null)
   return values.includes(null) ? null : JSON.stringify(values.map(String))
 }
 
@@ -215,8 +221,9 @@ function resultsOf(
   key: readonly number[],
 ): UpsertResult[] {
   const counts = new Map<string, number>()
+  const places = placesOf(version, key)
   for (const row of ownRows(version, packed)) {
-    const text = keyText(version, key, row) ?? ''
+    const text = keyText(places, row) ?? ''
     counts.set(text, (counts.get(text) ?? 0) + 1)
   }
   return group.map(({ keys }) => ({ packed: [], rows: keys.reduce((sum, text) => sum + (counts.get(text) ?? 0), 0) }))
@@ -401,15 +408,12 @@ function requireDistinct(version: TableVersion, { packed }: Changes, keys: reado
   if (rows.length > 1 && firstOfKeys(version, keys, rows).length < rows.length) throw changedTwice('INSERT')
 }
 
-/** Keeps the first of several rows with equal keys. A key with a NULL equals no other. */
-function firstOfKeys({ schema }: TableVersion, keys: readonly (readonly number[])[], rows: Rows): Rows {
-  const live = liveColumns(schema)
-  const places = keys.map((key) => key.map((id) => live.findIndex((column) => column.id === id)))
+/** Keeps the first of several rows with equal keys. */
+function firstOfKeys(version: TableVersion, keys: readonly (readonly number[])[], rows: Rows): Rows {
+  const places = keys.map((key) => placesOf(version, key))
   const seen = places.map(() => new Set<string>())
   return rows.filter((row) => {
-    const texts = places.map((key) =>
-      key.some((place) => row[place] === null) ? null : JSON.stringify(key.map((place) => String(row[place]))),
-    )
+    const texts = places.map((key) => keyText(key, row))
     if (texts.some((text, index) => text !== null && seen[index]?.has(text) === true)) return false
     for (const [index, text] of texts.entries()) if (text !== null) seen[index]?.add(text)
     return true
