@@ -1,21 +1,26 @@
 // Load generator for QWP and line protocol, run as a separate process: replays rows that were encoded before the clock
 // starts, with new timestamps, so that it costs little itself. Prints `ready`, `sent`, and a line of JSON (SenderReport).
 // Its argument is QwpSenderOptions as JSON.
-//
-// Frames are those of the official clients: symbols of the connection's dictionary, timestamps as differences of
-// differences. The mask of WebSocket frames is 0.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { type ColumnSpec, qwpMessage } from '../support/qwp-messages.js'
+import {
+  type FrameShape,
+  firstMicros,
+  frameTemplate,
+  numberAt,
+  readResponses,
+  shakeHands,
+  symbolMessage,
+  symbolOf,
+  type Template,
+  writeFrame,
+} from './qwp-frames.js'
 
-export interface QwpSenderOptions {
+export interface QwpSenderOptions extends FrameShape {
   readonly protocol: 'qwp' | 'lines'
   readonly port: number
-  readonly table: string
-  readonly columns: number
   readonly frames: number
-  readonly frameRows: number
   /** Frames that are sent before the first of them is acknowledged; of lines, their copies. */
   readonly inFlight: number
 }
@@ -28,46 +33,9 @@ export interface SenderReport {
   readonly waitsMs: readonly number[]
 }
 
-const firstMicros = 1_704_067_200_000_000
-const symbolCount = 100
 const stampDigits = 19
 
 const options: QwpSenderOptions = JSON.parse(process.argv[2] ?? '{}')
-
-function symbolOf(row: number): number {
-  return (row * 31) % symbolCount
-}
-
-function numberAt(row: number, column: number): number {
-  return ((row * 7919 + column * 104_729) % 100_000) / 100
-}
-
-/** The rows of one block, and how they get the times of the block of that number. */
-interface Template {
-  readonly bytes: Buffer
-  readonly stamp: (block: number) => void
-}
-
-function frameTemplate(index: number): Template {
-  const { table, columns, frameRows } = options
-  const rows = Array.from({ length: frameRows }, (_, row) => index * frameRows + row)
-  const ids = rows.map(symbolOf)
-  const numbers: ColumnSpec[] = Array.from({ length: columns - 2 }, (_, column) => ({
-    ...{ name: `v${column}`, type: 'DOUBLE' as const, values: rows.map((row) => numberAt(row, column)) },
-  }))
-  const symbol: ColumnSpec = { name: 'k', type: 'SYMBOL', values: ids.map(String), ids }
-  const time: ColumnSpec = { name: '', type: 'TIMESTAMP', values: rows.map((row) => BigInt(firstMicros + row)) }
-  const flags = { gorilla: true, delta: { first: symbolCount, strings: [] } }
-  const bytes = Buffer.from(qwpMessage([{ name: table, columns: [symbol, ...numbers, time] }], flags))
-  // Equal distances are one bit each, behind the first two times.
-  const at = bytes.length - Math.ceil((frameRows - 2) / 8) - 16
-  const stamp = (block: number): void => {
-    const first = BigInt(firstMicros + block * frameRows)
-    bytes.writeBigInt64LE(first, at)
-    bytes.writeBigInt64LE(first + 1n, at + 8)
-  }
-  return { bytes, stamp }
-}
 
 function lineTemplate(index: number): Template {
   const { table, columns, frameRows } = options
@@ -89,64 +57,13 @@ function lineTemplate(index: number): Template {
   return { bytes, stamp }
 }
 
-function frameHead(bytes: number): Buffer {
-  const large = bytes > 0xffff
-  const head = Buffer.alloc((large ? 10 : 4) + 4)
-  head.writeUInt8(0x82, 0)
-  head.writeUInt8(0x80 | (large ? 127 : 126), 1)
-  if (large) head.writeBigUInt64BE(BigInt(bytes), 2)
-  else head.writeUInt16BE(bytes, 2)
-  return head
-}
-
-/** Calls back for each acknowledgement. Fails on any other response. */
-function readResponses(socket: Socket, head: Buffer, acknowledged: () => void): void {
-  let rest = head
-  const take = (): void => {
-    for (;;) {
-      const short = rest[1] ?? 0
-      const start = short === 126 ? 4 : 2
-      if (rest.length < start) return
-      const end = start + (short === 126 ? rest.readUInt16BE(2) : short)
-      if (rest.length < end) return
-      const status = rest[start]
-      if (rest[0] === 0x82 && status !== 0)
-        throw new Error(`a frame was refused: ${rest.toString('latin1', start + 11, end)}`)
-      if (rest[0] === 0x88) throw new Error('the server closed the connection')
-      rest = rest.subarray(end)
-      if (status === 0) acknowledged()
-    }
-  }
-  socket.on('data', (chunk: Buffer) => {
-    rest = Buffer.concat([rest, chunk])
-    take()
-  })
-  take()
-}
-
-async function shakeHands(socket: Socket): Promise<Buffer> {
-  const lines = [
-    'GET /write/v4 HTTP/1.1',
-    ...['Host: 127.0.0.1', 'Connection: Upgrade', 'Upgrade: websocket'],
-    ...['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=='],
-  ]
-  socket.write(`${lines.join('\r\n')}\r\n\r\n`)
-  let answer = Buffer.alloc(0)
-  while (!answer.includes('\r\n\r\n')) answer = Buffer.concat([answer, ((await once(socket, 'data')) as [Buffer])[0]])
-  if (!answer.toString('latin1').startsWith('HTTP/1.1 101')) throw new Error(answer.toString())
-  return answer.subarray(answer.indexOf('\r\n\r\n') + 4)
-}
-
 async function sendFrames(socket: Socket, templates: readonly Template[]): Promise<number[]> {
   const { frames, inFlight } = options
   const head = await shakeHands(socket)
   const sentMs: number[] = []
   const waitsMs: number[] = []
   const send = (bytes: Buffer): void => {
-    socket.cork()
-    socket.write(frameHead(bytes.length))
-    socket.write(bytes)
-    socket.uncork()
+    writeFrame(socket, bytes)
     sentMs.push(performance.now())
   }
   await new Promise<void>((resolve, reject) => {
@@ -160,8 +77,7 @@ async function sendFrames(socket: Socket, templates: readonly Template[]): Promi
       }
     }
     socket.on('error', reject)
-    const strings = Array.from({ length: symbolCount }, (_, index) => `s${index}`)
-    send(Buffer.from(qwpMessage([], { delta: { first: 0, strings } })))
+    send(symbolMessage())
     readResponses(socket, head, () => {
       // The first one is that of the symbols.
       if (answered > 0) waitsMs.push(performance.now() - (sentMs[answered] ?? 0))
@@ -183,7 +99,8 @@ async function sendLines(socket: Socket, templates: readonly Template[]): Promis
 }
 
 const count = Math.min(options.inFlight, options.frames)
-const make = options.protocol === 'qwp' ? frameTemplate : lineTemplate
+const make = (index: number): Template =>
+  options.protocol === 'qwp' ? frameTemplate(options, index) : lineTemplate(index)
 const templates = Array.from({ length: count }, (_, index) => make(index))
 const socket = connect({ port: options.port, host: '127.0.0.1', noDelay: true })
 await once(socket, 'connect')

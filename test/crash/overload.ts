@@ -1,26 +1,81 @@
-// `node dist/test/crash/overload.js [--rows n] [--memory 1g]`: a producer sends much faster than the server stores
-// rows, while queries run. Prints the largest RSS and the slowest query, and checks that every accepted row is stored.
+// `node dist/test/crash/overload.js [--protocol lines|qwp] [--rows n] [--seconds n] [--memory 1g]`: a producer sends much
+// faster than the server stores rows, while queries run. Prints the largest RSS and the slowest query, and fails if
+// the server takes more memory than its budget and a margin.
+//
+//   lines   eight connections over TCP send so many rows; every accepted row is stored.
+//   qwp     connections write frames and never wait for an acknowledgement. First they write to a socket that stores
+//           nothing, which shows how many rows a processor can send; then to the server for so many seconds, until it is
+//           killed (-9). The producer must be ten times too fast, TCP must hold it back, and after the next start every
+//           acknowledged frame is there once, and no frame in part.
 
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type { SenderOptions } from '../bench/line-sender.js'
 import { startPenstock } from '../bench/peers.js'
 import { queryRows, runModule, usageOf } from '../bench/processes.js'
+import type { FloodOptions, FloodReport } from '../bench/qwp-flood.js'
+import { connectionMicros, firstMicros } from '../bench/qwp-frames.js'
 import { percentile } from '../bench/suite-latency.js'
 
 const { values } = parseArgs({
   options: {
+    protocol: { type: 'string', default: 'lines' },
     rows: { type: 'string', default: '40000000' },
+    seconds: { type: 'string', default: '60' },
     memory: { type: 'string', default: '1g' },
   },
 })
+const mebibyte = 1024 * 1024
 const rssMarginMebibytes = 400
+/** How often the producer could send what the server takes. */
+const tooFast = 10
+const senderCpuMax = 0.1
+const heldMin = 0.9
+/** Sent and not acknowledged, beside what the sockets of this system hold. */
+const unacknowledgedInServerMax = 64 * mebibyte
+const sinkMs = 1500
+const flood: Omit<FloodOptions, 'port'> = { table: 'flood', columns: 5, frameRows: 10_000, connections: 2 }
 
 function mebibytes(size: string): number {
   const unit = size.at(-1)
   return unit === 'g' ? Number.parseFloat(size) * 1024 : Number.parseFloat(size)
 }
 
-async function main(): Promise<void> {
+function fail(why: string): void {
+  process.stdout.write(`FAILED: ${why}\n`)
+  process.exitCode = 1
+}
+
+/** Asks the server small queries until it is told to stop, and watches its memory. */
+function watched(httpPort: number, pid: number): () => Promise<void> {
+  const latencies: number[] = []
+  let rss = 0
+  let over = false
+  const watch = (async () => {
+    while (!over) {
+      const start = performance.now()
+      const answered = await queryRows(httpPort, 'select 1').catch(() => null)
+      if (answered !== null) latencies.push(performance.now() - start)
+      if (!over) rss = Math.max(rss, usageOf(pid).rssBytes / mebibyte)
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  })()
+  return async () => {
+    over = true
+    await watch
+    const allowed = mebibytes(values.memory) + rssMarginMebibytes
+    const [p99, slowest] = [0.99, 1].map((part) => percentile(latencies, part))
+    process.stdout.write(
+      `RSS ${rss.toFixed(0)} of ${allowed} MiB, queries p99 ${p99?.toFixed(1)} ms, slowest ${slowest?.toFixed(0)} ms\n`,
+    )
+    if (rss > allowed) fail(`the server takes ${rss.toFixed(0)} MiB`)
+  }
+}
+
+async function floodLines(): Promise<void> {
   const peer = await startPenstock([`memory.bytes=${values.memory}`])
   const options: SenderOptions = {
     protocol: 'tcp',
@@ -34,29 +89,13 @@ async function main(): Promise<void> {
     table: 'flood',
     startSeconds: 1_704_067_200,
   }
-  const latencies: number[] = []
-  let rss = 0
-  let over = false
-  const watch = (async () => {
-    while (!over) {
-      const start = performance.now()
-      await queryRows(peer.server.httpPort, 'select 1').catch(() => [])
-      latencies.push(performance.now() - start)
-      rss = Math.max(rss, usageOf(peer.server.pid).rssBytes / 1024 / 1024)
-      await new Promise((resolve) => setTimeout(resolve, 50))
-    }
-  })()
+  const stopWatching = watched(peer.server.httpPort, peer.server.pid)
   await runModule('./line-sender.js', options, () => {})
   const counted = await settledCount(peer.server.httpPort, options.rows)
-  over = true
-  await watch
+  await stopWatching()
   await peer.end()
-  const allowed = mebibytes(values.memory) + rssMarginMebibytes
-  const slowest = percentile(latencies, 1)
-  process.stdout.write(
-    `${counted} of ${options.rows} rows, RSS ${rss.toFixed(0)} of ${allowed} MiB, queries p99 ${percentile(latencies, 0.99).toFixed(1)} ms, slowest ${slowest.toFixed(0)} ms\n`,
-  )
-  if (counted !== options.rows || rss > allowed) process.exitCode = 1
+  process.stdout.write(`${counted} of ${options.rows} rows\n`)
+  if (counted !== options.rows) fail('rows are missing')
 }
 
 /** The count when it has stopped growing or is complete. */
@@ -71,4 +110,88 @@ async function settledCount(port: number, wanted: number): Promise<number> {
   }
 }
 
-await main()
+async function floodQwp(): Promise<void> {
+  const fastest = await producerRate()
+  const keep = mkdtempSync(join(tmpdir(), 'penstock-overload-'))
+  const settings = [`memory.bytes=${values.memory}`]
+  const { server } = await startPenstock(settings, keep)
+  const stopWatching = watched(server.httpPort, server.pid)
+  const report: FloodReport = JSON.parse(
+    await runModule('./qwp-flood.js', { ...flood, port: server.httpPort }, () => {
+      setTimeout(() => {
+        stopWatching().finally(() => process.kill(server.pid, 'SIGKILL'))
+      }, Number(values.seconds) * 1000)
+    }),
+  )
+  checkProducer(report, fastest)
+  const restarted = await startPenstock(settings, keep)
+  for (let index = 0; index < flood.connections; index++) await checkRows(restarted.server.httpPort, report, index)
+  await restarted.end()
+  rmSync(keep, { recursive: true })
+}
+
+/** Rows that the producer sends, to a socket that takes everything, in a second of processor time. */
+async function producerRate(): Promise<number> {
+  let bytes = 0
+  const sink = createServer({ noDelay: true }, (socket: Socket) => {
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n')
+      socket.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+      })
+    })
+    setTimeout(() => socket.destroy(), sinkMs)
+  })
+  await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve))
+  const address = sink.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const report: FloodReport = JSON.parse(await runModule('./qwp-flood.js', { ...flood, port }, () => {}))
+  sink.close()
+  return ((bytes / report.frameBytes) * flood.frameRows) / report.cpuSeconds
+}
+
+/** What the buffers of a connection of this system grow to, on both sides. */
+function socketBytes(): number {
+  const largest = ['wmem', 'rmem'].map((name) =>
+    Number(readFileSync(`/proc/sys/net/ipv4/tcp_${name}`, 'utf8').trim().split(/\s+/)[2]),
+  )
+  return sum(largest)
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
+
+function checkProducer(report: FloodReport, fastest: number): void {
+  const { seconds, cpuSeconds, heldSeconds, bufferedBytesMax, unacknowledgedBytesMax, frameBytes } = report
+  const taken = (sum(report.acknowledged) * flood.frameRows) / seconds
+  const [cpu, held] = [cpuSeconds / seconds, heldSeconds / seconds]
+  const percent = (part: number): string => `${(part * 100).toFixed(1)} %`
+  process.stdout.write(
+    `${Math.round(taken)} rows/s acknowledged of ${Math.round(fastest)} that a processor can send, held back ${percent(held)} of ` +
+      `the time, its processor time ${percent(cpu)}, at most ${(unacknowledgedBytesMax / mebibyte).toFixed(1)} MiB not acknowledged\n`,
+  )
+  if (fastest < tooFast * taken) fail(`the producer is ${(fastest / taken).toFixed(1)} times too fast, not ${tooFast}`)
+  if (held < heldMin) fail('TCP does not hold the producer back')
+  if (cpu > senderCpuMax) fail(`the producer takes ${percent(cpu)} of a processor`)
+  if (bufferedBytesMax > 2 * frameBytes) fail(`the producer holds ${bufferedBytesMax} bytes of a connection itself`)
+  const waiting = flood.connections * socketBytes() + unacknowledgedInServerMax
+  if (unacknowledgedBytesMax > waiting) fail(`${unacknowledgedBytesMax} bytes are not acknowledged`)
+}
+
+/** Frames are there in the order of their connection: all that were acknowledged, whole, once. */
+async function checkRows(httpPort: number, { sent, acknowledged }: FloodReport, connection: number): Promise<void> {
+  const first = firstMicros + connection * connectionMicros
+  const [from, to] = [first, first + connectionMicros].map((micros) => new Date(micros / 1000).toISOString())
+  const frames = `select (timestamp::long - ${first}) / ${flood.frameRows} frame, count() n, count_distinct(timestamp) d from flood
+    where timestamp >= '${from}' and timestamp < '${to}' group by frame`
+  const sql = `select count(), min(frame), max(frame), min(n), max(n), min(d) from (${frames})`
+  const [[stored, least, most, ...rows] = []] = await queryRows(httpPort, sql)
+  const [wanted = 0, begun = 0] = [acknowledged[connection], sent[connection]]
+  process.stdout.write(`connection ${connection}: ${wanted} frames acknowledged, ${stored} stored, ${begun} begun\n`)
+  if (Number(stored) < wanted || Number(stored) > begun) fail('acknowledged frames are missing')
+  if (least !== 0 || most !== Number(stored) - 1) fail(`frames ${least} to ${most} are ${stored}`)
+  if (rows.some((count) => count !== flood.frameRows)) fail(`frames are there in part: ${rows}`)
+}
+
+await (values.protocol === 'qwp' ? floodQwp() : floodLines())
