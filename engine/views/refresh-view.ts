@@ -15,7 +15,7 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import { viewRelation } from '../sql/bind/from.js'
 import type { Catalog } from '../sql/catalog.js'
 import type { Plan, TimeRange, ViewBuckets } from '../sql/plan/plan.js'
-import { bucketsOf, hasColumnsOf } from '../sql/scope/stored-view.js'
+import { baseTableOf, bucketsOf, hasColumnsOf } from '../sql/scope/stored-view.js'
 import { bindContext } from '../sql/statements/new-context.js'
 import { keptRange, type MaterializedSchema, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
 import type { TableSchema, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
@@ -162,15 +162,16 @@ export function queryOf(
 ): Plan {
   const context = bindContext({ sql, catalog, parameters: [], nowMicros: nowMicros(), user: '', describes: true })
   const { plan } = viewRelation(sql, context)
-  const isBase = catalog.tables().some(({ schema }) => schema.id === baseId && isNamed(schema, context.tables, catalog))
+  const first = context.tables[baseTableOf(plan)]
+  const isBase = catalog.tables().some(({ schema }) => schema.id === baseId && isNamed(schema, first, catalog))
   if (!isBase) throw new SqlError('another table has taken the name of the base table', 0)
   return plan
 }
 
-/** Whether the query reads this table or view, and not another one that has taken its name. */
-function isNamed(schema: TableSchema, read: readonly TableVersion[], catalog: Catalog): boolean {
+/** Whether the query reads this table or view, and not another one that has taken its name. `first`: of its scans. */
+function isNamed(schema: TableSchema, first: TableVersion | undefined, catalog: Catalog): boolean {
   if (schema.materialized !== undefined) return catalog.table(schema.name)?.schema.id === schema.id
-  return read.some((version) => version.schema.id === schema.id)
+  return first?.schema.id === schema.id
 }
 
 function longest(ranges: readonly TimeRange[]): readonly TimeRange[] {

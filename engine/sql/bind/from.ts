@@ -231,7 +231,7 @@ function materializedView(
     atView({ name }, position, () => boundView(viewQuery(sql), sql, context)),
     alias,
   )
-  const chain = chainOf(baseId, context)
+  const chain = chainOf(baseId, computed.plan, context)
   const { refreshes, readsStored, pending, own } = context
   const base = context.tables[chain.base]?.schema
   if (refreshes?.viewId === id) return withinRanges(computed, chain, refreshes.ranges)

@@ -1,7 +1,7 @@
 // Makes the relation of a materialized view in FROM: a union of the view's stored rows and of the view's query over the
 // base table. When the query has its snapshot of both tables, engine/views/view-sides.ts decides which time buckets
 // come from which side, so the result is never stale. If the view reads another view, both sides of that one are the
-// source of its query.
+// source of its query. If it joins tables, only rows of the first one, the base, are restricted to buckets.
 
 import { keptRange, sealedRanges } from '../../storage/schema/materialized.js'
 import {
@@ -34,7 +34,7 @@ export function sampleOf(plan: Plan): Sample | undefined {
 
 /** The buckets of a view's query, and those of the views below it. */
 export function bucketsOf(plan: Plan): ViewBuckets[] {
-  const below = inputsOf(plan).flatMap(bucketsOf)
+  const below = inputsOfBase(plan).flatMap(bucketsOf)
   if (plan.kind !== 'sample' || plan.align.kind !== 'calendar') return below
   const { interval, align } = plan
   return [{ interval, zone: align.zone, offsetMicros: align.offsetMicros }, ...below]
@@ -46,8 +46,23 @@ export interface ViewChain {
   readonly base: number
 }
 
-/** The table under a view and the views between them. The base is -1 if another table has taken its name. */
-export function chainOf(baseId: number, context: BindContext): ViewChain {
+/** The inputs with rows of the base; the other side of a join has rows that are joined with them. */
+function inputsOfBase(plan: Plan): readonly Plan[] {
+  return plan.kind === 'join' ? [plan.left] : inputsOf(plan)
+}
+
+/** The table that the scan of a view's base reads; -1 for none. */
+export function baseTableOf(plan: Plan): number {
+  if (plan.kind === 'scan') return plan.table
+  const [first] = inputsOf(plan)
+  return first === undefined ? -1 : baseTableOf(first)
+}
+
+/**
+ * The table under a view with this query and the views between them. The base is -1 if another table has taken its
+ * name.
+ */
+export function chainOf(baseId: number, query: Plan, context: BindContext): ViewChain {
   const between: number[] = []
   let id = baseId
   for (;;) {
@@ -57,7 +72,8 @@ export function chainOf(baseId: number, context: BindContext): ViewChain {
     id = version.schema.materialized.baseId
   }
   const base = context.tables.findIndex(({ schema }) => schema.id === id)
-  return { tables: [...between, base], base }
+  const tables = [...between, base]
+  return { tables, base: tables.includes(baseTableOf(query)) ? base : -1 }
 }
 
 /** The relation of the query, whose scans of the base read these ranges only. */
@@ -119,6 +135,7 @@ const allTables = null
 
 function mapScans(plan: Plan, tables: readonly number[] | null, map: (scan: Scan) => Scan): Plan {
   if (plan.kind === 'scan') return tables === null || tables.includes(plan.table) ? map(plan) : plan
+  if (plan.kind === 'join') return { ...plan, left: mapScans(plan.left, tables, map) }
   return mapInputs(plan, (input) => mapScans(input, tables, map))
 }
 

@@ -1,12 +1,12 @@
 // Checks the query of a materialized view. Permitted is a SAMPLE BY (aggregation by time buckets) over one table, if
 // the result of each bucket depends only on the table's rows in that bucket, or a GROUP BY that can become one
-// (sampled-query.ts). Other queries are rejected with the reason and its position.
+// (sampled-query.ts). The table may be joined with others (materialized-sources.ts). Other queries are rejected with
+// the reason and its position.
 
 import { SqlError } from '../../base/errors.js'
 import { liveColumns, type TableSchema } from '../../storage/schema/schema.js'
 import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
-import { relationNames } from '../catalog.js'
 import { scalarsNamed } from '../functions/registry/all.js'
 import { bucketsText } from '../plan/bucket-call.js'
 import { isNested, isNestedInZone } from '../plan/nested-buckets.js'
@@ -15,6 +15,7 @@ import { isStablePlan } from '../plan/volatile.js'
 import { type BindContext, describing } from '../scope/bind-context.js'
 import { hasAggregate } from '../scope/map-syntax.js'
 import { bucketsOf, sampleOf } from '../scope/stored-view.js'
+import { baseOf, isOfFirst } from './materialized-sources.js'
 import { sampledQuery } from './sampled-query.js'
 
 export interface CheckedQuery {
@@ -39,6 +40,8 @@ export function checkedQuery(statement: ast.CreateMaterialized, context: BindCon
     throw new SqlError('the query of a materialized view must depend on nothing but its table', query.position)
   const sample = sampleOf(plan)
   if (sample === undefined) throw samplingMissing(query.position)
+  if (!isOfFirst(sample.input, sample.timestampIndex))
+    throw new SqlError('the buckets must be of the designated timestamp of the base table', query.position)
   checkLevels(bucketsOf(plan), base, select.from?.position ?? query.position)
   if (timestampIndex < 0)
     throw new SqlError('TIMESTAMP column is not present in select list', select.items[0]?.position ?? query.position)
@@ -80,25 +83,6 @@ function samplingMissing(position: number): SqlError {
 function selectOf({ body }: ast.Query): ast.Select {
   if (body.kind === 'select') return body
   throw new SqlError('the query of a materialized view must be a single SELECT', body.position)
-}
-
-function baseOf({ from, joins }: ast.Select, written: ast.TableName | null, { catalog }: BindContext): TableSchema {
-  const [join] = joins
-  if (join !== undefined) throw new SqlError('JOIN is not supported in materialized views yet', join.source.position)
-  if (from === null || from.kind !== 'table')
-    throw new SqlError('a materialized view reads a table, which FROM must name', from?.position ?? 0)
-  const { name, position, schema } = from.table
-  const version = schema === null ? catalog.table(name) : undefined
-  if (version === undefined) {
-    if (schema === null && catalog.view(name) !== undefined)
-      throw new SqlError('a materialized view over a view is not supported: name the table', position)
-    throw SqlError.tableMissing(name, position, relationNames(catalog))
-  }
-  if (from.timestamp !== null)
-    throw new SqlError('a materialized view needs the designated timestamp of its table', from.timestamp.position)
-  if (written !== null && written.name.toLowerCase() !== name.toLowerCase())
-    throw new SqlError(`base table is not referenced in materialized view query: ${written.name}`, written.position)
-  return version.schema
 }
 
 /** Clauses whose result in a bucket depends on other buckets, or on which bucket is the first or last one. */

@@ -42,7 +42,8 @@ export function sampledQuery(
     throw refuse('the bucket must be an item of the select list')
   const time = groups.input.columns[timestampIndex]?.name ?? ''
   const name = written.alias?.name ?? time
-  const text = replaced(queryText, query.position, select, written, `"${time}" AS "${name}"`, bucketsText(found))
+  const column = `${sourceOf(select)}"${time}"`
+  const text = replaced(queryText, query.position, select, written, `${column} AS "${name}"`, bucketsText(found))
   try {
     const statement = parseStatement(text)
     if (statement.kind === 'query' && isSame(plan, bindQuery(statement, trial(text)).plan))
@@ -56,6 +57,12 @@ export function sampledQuery(
 
 function isStar({ expression }: ast.SelectItem): boolean {
   return expression.kind === 'star'
+}
+
+/** The qualifier of columns of the first table, if there are others. */
+function sourceOf({ from, joins }: ast.Select): string {
+  if (joins.length === 0 || from?.kind !== 'table') return ''
+  return `"${from.alias?.name ?? from.table.name}".`
 }
 
 /** The grouping under projections, HAVING and the order. */

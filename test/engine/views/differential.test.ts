@@ -15,7 +15,7 @@ import { type RandomChanges, randomChanges } from './random-changes.js'
 const only = process.env['VIEW_SEED']
 const seeds = only === undefined ? Number(process.env['VIEW_SEEDS'] ?? 2) : 1
 const first = Number(only ?? 1)
-const steps = Number(process.env['VIEW_STEPS'] ?? 25)
+const steps = Number(process.env['VIEW_STEPS'] ?? 18)
 
 let client: EngineClient
 
@@ -39,10 +39,13 @@ const queries = [
   "select ts, count() cnt, max(n) mx, count_distinct(s) cd from # where n > 100 sample by 1d align to calendar time zone 'Europe/Berlin'",
   "select ts, s, max(d) md, min(n) mn from # sample by 15m align to calendar with offset '00:05'",
   "select ts, sym, max(d) md, count() c from # sample by 2h align to calendar time zone 'Europe/Berlin'",
+  // Joins with tables that do not change.
+  'select b.ts, l.label, count() cnt, max(b.n) mx from # b join #labels l on b.sym = l.sym sample by 30m',
+  'select b.ts, b.sym, sum(b.n * r.rate) worth, max(r.ts) newest from # b asof join #rates r on sym sample by 2h',
   // Views over views: hours, parts of days, days and weeks.
   'select ts, sym, min(lo) lo, max(hi) hi, sum(sn) sn, sum(cnt) cnt from #v0 sample by 6h',
   "select ts, max(hi) hi, sum(cnt) cnt from #v0 sample by 1d align to calendar time zone 'Europe/Berlin'",
-  "select ts, max(hi) hi, sum(cnt) cnt from #v5 sample by 1w align to calendar time zone 'Europe/Berlin'",
+  "select ts, max(hi) hi, sum(cnt) cnt from #v7 sample by 1w align to calendar time zone 'Europe/Berlin'",
 ]
 const strategies = ['', 'refresh manual', 'refresh manual deferred', 'refresh immediate period (sample by interval)']
 
@@ -55,9 +58,13 @@ for (let seed = first; seed < first + seeds; seed++) {
     await client.rows(
       `create table ${table} (ts timestamp, sym symbol, d double, n long, s varchar) timestamp(ts) partition by ${unit}`,
     )
+    await client.rows(`create table ${table}labels as (select cast('A' as symbol) sym, 'first' label)`)
+    await client.rows(
+      `create table ${table}rates as (select timestamp_sequence('2024-03-30', 3600000000L) ts, cast(case when x % 3 = 0 then 'A' else 'B' end as symbol) sym, x rate from long_sequence(90)) timestamp(ts) partition by day`,
+    )
     const views = queries.map(
       (text, index): View => ({
-        ...{ name: `${table}v${index}`, query: text.replace('#', table), zoned: text.includes('zone') },
+        ...{ name: `${table}v${index}`, query: text.replaceAll('#', table), zoned: text.includes('zone') },
         ...{ sealed: [], frozen: [] },
       }),
     )
