@@ -95,6 +95,23 @@ export function blockAt(memory: SharedMemory, memtable: number, index: number): 
   return memory.u32[(directory >>> 2) + index]!
 }
 
+/** What readers may see of a memtable: its first `rows` rows, the last of which completes `transaction`. */
+export interface VisibleRows {
+  /** Address of the memtable. */
+  readonly address: number
+  readonly rows: number
+  readonly transaction: number
+  /** Wall clock of the writer when it took the transaction. */
+  readonly micros: number
+}
+
+/** Lets readers see the rows. Call it within the publish sequence lock or on the readers' thread. */
+export function showRows({ u32, f64 }: SharedMemory, { address, rows, transaction, micros }: VisibleRows): void {
+  Atomics.store(u32, address >>> 2, rows)
+  f64[(address + 32) >>> 3] = transaction
+  f64[(address + 40) >>> 3] = micros
+}
+
 /** The last table transaction visible in the memtable; 0 before the first. */
 export function visibleTransaction(memory: SharedMemory, memtable: number): number {
   return memory.f64[(memtable + 32) >>> 3]!

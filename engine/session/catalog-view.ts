@@ -9,10 +9,11 @@ import type { ReadSnapshot } from '../api/session.js'
 import { assert } from '../base/assert.js'
 import type { Clock } from '../base/clock.js'
 import { SqlError } from '../base/errors.js'
-import { visibleRows, visibleTransaction } from '../memory/column-layout.js'
+import { showRows, type VisibleRows, visibleRows, visibleTransaction } from '../memory/column-layout.js'
 import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { SchemaChange } from '../sql/catalog.js'
+import type { ToWriter } from '../storage/jobs/messages.js'
 import { schemaStatements, type TableSnapshot, type TableVersion } from '../storage/schema/schema.js'
 import { type EvictedSymbols, PinnedSymbols } from '../threads/pinned-symbols.js'
 
@@ -26,8 +27,8 @@ export interface PinnedSnapshots {
   release(): void
 }
 
-/** Reports which versions below `below` are held. */
-type ReleasedVersions = (tableId: number, below: number, held: readonly number[]) => void
+/** Tells the writer which versions are held, and that rows are visible. */
+type Report = (message: Extract<ToWriter, { readonly kind: 'released' | 'shown' }>) => void
 
 /** Maximal schema changes of a table that wal_transactions() shows. */
 const changesMax = 1000
@@ -43,7 +44,7 @@ interface TableState {
 
 export class CatalogView {
   readonly #memory: SharedMemory
-  readonly #released: ReleasedVersions
+  readonly #report: Report
   readonly #clock: Pick<Clock, 'nowMicros'>
   readonly #byId = new Map<number, TableState>()
   readonly #byName = new Map<string, TableVersion>()
@@ -60,10 +61,10 @@ export class CatalogView {
     release()
   })
 
-  constructor(memory: SharedMemory, released: ReleasedVersions, clock: Pick<Clock, 'nowMicros'>) {
+  constructor(memory: SharedMemory, report: Report, clock: Pick<Clock, 'nowMicros'>) {
     this.#clock = clock
     this.#memory = memory
-    this.#released = released
+    this.#report = report
   }
 
   /** Snapshots that nobody has released stay as they are from now on: their memory may serve another engine. */
@@ -71,7 +72,10 @@ export class CatalogView {
     this.#closed = true
   }
 
-  publish(versions: readonly TableVersion[], dropped: readonly number[]): void {
+  /** Snapshots see the versions and rows together, since none is taken meanwhile. */
+  publish(versions: readonly TableVersion[], dropped: readonly number[], visible: readonly VisibleRows[] = []): void {
+    for (const rows of visible) showRows(this.#memory, rows)
+    if (visible.length > 0) this.#report({ kind: 'shown' })
     for (const version of versions) this.#replace(version)
     for (const tableId of dropped) this.#drop(tableId)
     if (versions.length + dropped.length > 0) this.epoch += 1
@@ -236,7 +240,7 @@ export class CatalogView {
     if (dropped && holders.size === 0) this.#byId.delete(tableId)
     const below = dropped ? current.version + 1 : current.version
     const held = [...holders.keys()].filter((version) => version < below)
-    this.#released(tableId, below, held)
+    this.#report({ kind: 'released', tableId, below, held })
   }
 
   #read(versions: readonly TableVersion[]): TableSnapshot[] {

@@ -304,7 +304,7 @@ export class LocalEngine implements Engine {
     switch (message.kind) {
       case 'published':
         reportNewTables(message.versions, this.#options, this.#making)
-        this.#options.view.publish(message.versions, message.dropped)
+        this.#options.view.publish(message.versions, message.dropped, message.visible)
         for (const receipt of message.receipts) this.#requests.answer(receipt)
         return
       case 'job':

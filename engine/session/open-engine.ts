@@ -225,11 +225,7 @@ class EngineThreads {
     this.#freeLedgers = prepared.ledgers
     this.#options = options
     this.ready = this.#ready.promise
-    this.#view = new CatalogView(
-      memory,
-      (tableId, below, held) => this.#writer.post({ kind: 'released', tableId, below, held }),
-      options.clock,
-    )
+    this.#view = new CatalogView(memory, (message) => this.#writer.post(message), options.clock)
     this.#queries = new QueryPool({
       memory,
       used: () => this.#startAll(),

@@ -34,6 +34,7 @@ import { applyReplace } from './writer/writer-replace.js'
 import { applyRewrite } from './writer/writer-rewrite.js'
 import { type StagedRows, stageRows } from './writer/writer-rows.js'
 import {
+  commitsShown,
   enqueue,
   receiptOf,
   refusal,
@@ -48,7 +49,7 @@ import { watch, watchLosses, watchReserve } from './writer/writer-watch.js'
 
 type Command = Exclude<
   ToWriter,
-  { kind: 'released' | 'jobDone' | 'jobFailed' | 'discard' | 'holdSymbols' | 'forgetConnection' }
+  { kind: 'released' | 'shown' | 'jobDone' | 'jobFailed' | 'discard' | 'holdSymbols' | 'forgetConnection' }
 >
 
 type RowsCommand = Extract<Command, { kind: 'rows' }>
@@ -104,6 +105,9 @@ export class WriterLoop {
     switch (message.kind) {
       case 'released':
         this.released(message)
+        return
+      case 'shown':
+        commitsShown(this.state)
         return
       case 'jobDone':
         jobDone(this.state, message.jobId, message.result)
@@ -405,7 +409,7 @@ export class WriterLoop {
     }
     this.ended = true
     const receipts = [receiptOf(closing, {})]
-    state.options.post({ kind: 'published', versions: [], dropped: [], receipts })
+    state.options.post({ kind: 'published', versions: [], dropped: [], visible: [], receipts })
     return true
   }
 

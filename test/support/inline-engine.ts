@@ -91,9 +91,7 @@ export class InlineEngine {
     const log = (level: string, _logger: string, message: string): void => {
       if (level !== 'I') this.logged.push(message)
     }
-    const released = (tableId: number, below: number, held: readonly number[]): void =>
-      void this.#toWriter.push({ kind: 'released', tableId, below, held })
-    this.view = new CatalogView(memory, released, clock)
+    this.view = new CatalogView(memory, (message) => void this.#toWriter.push(message), clock)
     this.#logLoop = createLogLoop({
       files,
       take: () => this.#toLog.shift(),

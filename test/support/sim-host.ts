@@ -104,11 +104,7 @@ export class SimHost {
     initializeRing(memory, this.allocator.allocateOrThrow(ringBytes, budgets.ingest), ringBytes)
     const cacheAddress = createChunkCache(memory, this.allocator, cacheBytes)
     const reader = (threadId: number) => this.createReader(cacheAddress, threadId)
-    this.catalog = new CatalogView(
-      memory,
-      (tableId, below, held) => this.toWriter.push({ kind: 'released', tableId, below, held }),
-      this.clock,
-    )
+    this.catalog = new CatalogView(memory, (message) => this.toWriter.push(message), this.clock)
     // Snapshots that the life before lost in its crash must not be released into the memory of this one.
     options.sim.catalog?.close()
     options.sim.catalog = this.catalog
@@ -226,7 +222,7 @@ export class SimHost {
   private take(message: FromWriter): void {
     if (message.kind === 'ready') this.catalog.publish(message.versions, [])
     else if (message.kind === 'published') {
-      this.catalog.publish(message.versions, message.dropped)
+      this.catalog.publish(message.versions, message.dropped, message.visible)
       this.receipts.push(...message.receipts)
     } else if (message.kind === 'job') {
       this.jobsDone[message.job.kind]++

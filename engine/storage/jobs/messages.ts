@@ -3,6 +3,7 @@
 // buffer in shared memory (memory/ring.ts).
 
 import type { ErrorRecord } from '../../base/errors.js'
+import type { VisibleRows } from '../../memory/column-layout.js'
 import type { Query } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
@@ -259,6 +260,8 @@ export type ToWriter =
       readonly below: number
       readonly held: readonly number[]
     }
+  /** Readers see the rows of the last 'published' with such rows. */
+  | { readonly kind: 'shown' }
   | { readonly kind: 'jobDone'; readonly jobId: number; readonly result: JobResult }
   | { readonly kind: 'jobFailed'; readonly jobId: number; readonly error: ErrorRecord }
   /** A part is in the object store, too. Not answered: the next version of the table shows it. */
@@ -327,11 +330,15 @@ export type FromWriter =
       readonly positions: readonly KafkaPosition[]
       readonly users: readonly UserRecord[]
     }
-  /** Versions are sent before the receipts that depend on them. `dropped` lists ids of tables. */
+  /**
+   * Versions are sent before the receipts that depend on them. `dropped` lists ids of tables. The rows of `visible`
+   * become visible together with the versions; if there are any, 'shown' is the response.
+   */
   | {
       readonly kind: 'published'
       readonly versions: readonly TableVersion[]
       readonly dropped: readonly number[]
+      readonly visible: readonly VisibleRows[]
       readonly receipts: readonly Receipt[]
     }
   | { readonly kind: 'job'; readonly jobId: number; readonly job: Job }

@@ -17,7 +17,14 @@ import { int64Max, int64Min } from '../../base/int64.js'
 import { pageRowsMax } from '../../base/limits.js'
 import type { RowsKernel } from '../../kernels/rows.js'
 import { type Allocator, budgets } from '../../memory/budgets.js'
-import { blockHeaderBytes, memtableHeaderBytes, visibleRows } from '../../memory/column-layout.js'
+import {
+  blockHeaderBytes,
+  lastWriteMicros,
+  memtableHeaderBytes,
+  showRows,
+  type VisibleRows,
+  visibleTransaction,
+} from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, isVariable, typeText, widthOf } from '../../types/column-types.js'
 import type { ChunkColumn, RowChunk } from '../writer/writer-batch.js'
@@ -57,6 +64,8 @@ export class Memtable {
   /** Bytes allocated by the memtable. */
   bytes = 0
   private readonly memory: SharedMemory
+  /** Rows that are published. Readers may see more for a moment: the main thread shows rows before it says so. */
+  publishedRows = 0
   private readonly allocator: Allocator
   private readonly blocks: Block[] = []
   /** Blocks whose rows were removed before they became visible. */
@@ -84,11 +93,6 @@ export class Memtable {
     this.allocations.push(this.address)
   }
 
-  /** Rows that readers may use. */
-  get visibleRows(): number {
-    return visibleRows(this.memory, this.address)
-  }
-
   /**
    * Appends the rows of staged batches, not yet visible. Returns false and appends nothing if the memory is exhausted.
    */
@@ -104,7 +108,7 @@ export class Memtable {
 
   /** Removes the rows from `rows` on, which must not be visible. */
   cut(rows: number): void {
-    assert(rows >= this.visibleRows, 'S1: visible rows stay')
+    assert(rows >= this.publishedRows, 'S1: visible rows stay')
     assert(rows <= this.rows, 'S1: only appended rows are taken back')
     this.rows = rows
     this.memory.u32[(this.address + 16) >>> 2] = rows
@@ -137,14 +141,24 @@ export class Memtable {
 
   /** Makes the rows up to this count visible to readers. Call it within the publish sequence lock. */
   publish(rows: number): void {
+    assert(rows >= this.publishedRows, 'S1: visible rows only grow')
+    this.publishedRows = rows
+    showRows(this.memory, this.visibility(rows))
+    while (this.marks[0] !== undefined && this.marks[0].rows <= rows) this.marks.shift()
+  }
+
+  /** What readers see once the rows up to this count are visible. */
+  visibility(rows: number): VisibleRows {
     assert(rows <= this.rows, 'S1: only appended rows are published')
-    assert(rows >= this.visibleRows, 'S1: visible rows only grow')
-    Atomics.store(this.memory.u32, this.address >>> 2, rows)
-    for (let mark = this.marks[0]; mark !== undefined && mark.rows <= rows; mark = this.marks[0]) {
-      this.memory.f64[(this.address + 32) >>> 3] = mark.transaction
-      this.memory.f64[(this.address + 40) >>> 3] = mark.nowMicros
-      this.marks.shift()
+    const { memory, address } = this
+    let transaction = visibleTransaction(memory, address)
+    let micros = lastWriteMicros(memory, address)
+    for (const mark of this.marks) {
+      if (mark.rows > rows) break
+      transaction = mark.transaction
+      micros = mark.nowMicros
     }
+    return { address, rows, transaction, micros }
   }
 
   /** Records that the rows so far complete this transaction. Readers see its number when they see the rows. */

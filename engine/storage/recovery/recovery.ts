@@ -114,7 +114,7 @@ function noWorkInProgress() {
   return {
     ...{
       pending: [],
-      announced: null,
+      handedOver: 0,
       jobs: new Map(),
       flushed: [],
       dropped: new Map(),

@@ -17,7 +17,7 @@ import type { LoggedChange } from '../schema/logged-change.js'
 import { dayColumns, type TableVersion } from '../schema/schema.js'
 import { frameColumns, type RowChunk, settleChunk } from './writer-batch.js'
 import type { LeavingRows } from './writer-keys.js'
-import type { PendingCommit, WriterState } from './writer-state.js'
+import type { WriterState } from './writer-state.js'
 import type { MemtableEntry, WriterTable } from './writer-table.js'
 
 /** The staged rows of one table. */
@@ -122,7 +122,7 @@ export function commitRows(
     taken: { ms: state.options.clock.monotonicMs(), rows: rowsOf(tables) },
     visible: appended.map(({ entry: { memtable } }) => ({ memtable, rows: memtable.rows })),
     versions,
-    awaits: changesSchemas ? [] : awaitedVersions(appended),
+    isShownWhole: appended.length > 0 && (changesSchemas || areKnownInPart(appended)),
     dropped: extra.dropped,
     receipts: receipts(endLsn),
     after: extra.after,
@@ -130,12 +130,11 @@ export function commitRows(
   return true
 }
 
-/** The versions that readers need so that the rows of all tables become visible together. */
-function awaitedVersions(appended: readonly Appended[]): PendingCommit['awaits'] {
+/** Whether there are several tables, and the main thread may not have the memtable of one. */
+function areKnownInPart(appended: readonly Appended[]): boolean {
   // New memtables come with their versions, in one message.
-  if (appended.length < 2 || appended.every(({ fresh }) => fresh)) return []
-  const needed = appended.map(({ staged: { table }, entry }) => ({ table, version: table.firstVersionOf(entry) }))
-  return needed.filter(({ table, version }) => table.knownVersion < version)
+  if (appended.length < 2 || appended.every(({ fresh }) => fresh)) return false
+  return appended.some(({ staged: { table }, entry }) => table.knownVersion < table.firstVersionOf(entry))
 }
 
 /** Fills the missing values of the rows. */

@@ -96,7 +96,7 @@ function flushJobs(state: WriterState): number {
 
 /** Whether rows of the memtable are acknowledged but not yet visible. */
 function pendingNames(state: WriterState, { memtable }: MemtableEntry): boolean {
-  return memtable.visibleRows < memtable.rows && state.pending.length > 0
+  return memtable.publishedRows < memtable.rows && state.pending.length > 0
 }
 
 /** Freezes memtables by size and age, and the largest one when memory is short. */
@@ -141,7 +141,7 @@ function postFlush(state: WriterState, table: WriterTable, entry: MemtableEntry)
   try {
     const take = () => takePartIds(state, partIdsPerFlush)
     const firstPartId = entry.leaving === undefined ? take() : withReserve(state, take)
-    assert(entry.memtable.visibleRows === entry.memtable.rows, 'S1: only visible rows are flushed')
+    assert(entry.memtable.publishedRows === entry.memtable.rows, 'S1: only visible rows are flushed')
     entry.state = 'flushing'
     const version = {
       ...table.describeSettled(),

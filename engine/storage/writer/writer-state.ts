@@ -5,10 +5,10 @@
 // and memtables) are published, receipts (outcomes of requests) are sent, and follow-up work runs. Commits are settled
 // in order, including those without a frame.
 //
-// Rows in a memtable that readers know are visible at once, and rows in a new memtable only with its version, which the
-// main thread receives later. A transaction with both is settled in two steps, so that readers see all of it or nothing:
-// its versions are published first, and its rows become visible when the main thread has reported that it has them. One
-// that also changes schemas is not: its new tables and columns would be seen without its rows.
+// The rows are visible at once, and versions when the main thread receives them. A transaction that needs both at one
+// moment (rows of several tables, of which one has a new memtable, or rows beside changes of schemas) is shown by the
+// main thread: it receives the numbers of visible rows with the versions, and sets them in one step, which no snapshot
+// falls into. Until it has reported that, nothing else is settled.
 
 import { assert } from '../../base/assert.js'
 import type { Clock } from '../../base/clock.js'
@@ -112,8 +112,8 @@ export interface PendingCommit {
   readonly taken?: { readonly ms: number; readonly rows: number }
   readonly visible: readonly { readonly memtable: Memtable; readonly rows: number }[]
   readonly versions: readonly TableVersion[]
-  /** The rows become visible when the main thread has these versions. */
-  readonly awaits: readonly { readonly table: WriterTable; readonly version: number }[]
+  /** Its rows and versions must become visible at one moment: the main thread shows them. */
+  readonly isShownWhole: boolean
   readonly dropped: readonly number[]
   readonly receipts: readonly Receipt[]
   readonly after?: () => void
@@ -192,8 +192,8 @@ export interface WriterState {
   /** Stored source positions of streams. */
   readonly sourcePositions: SourcePositions
   readonly pending: PendingCommit[]
-  /** The last commit whose versions were published before its rows became visible. */
-  announced: PendingCommit | null
+  /** Number of the first pending commits that the main thread has been asked to show. */
+  handedOver: number
   readonly jobs: Map<number, PostedJob>
   /** Flushes whose parts are durable but not yet in the manifest. */
   readonly flushed: Flushed[]
@@ -273,61 +273,70 @@ export function refusal(requestId: number, error: ErrorRecord): Receipt {
 /** Adds a commit without a frame: it is settled after everything that was appended before. */
 export function enqueue(state: WriterState, commit: Partial<Omit<PendingCommit, 'endLsn'>>): void {
   assert((state.pending.at(-1)?.endLsn ?? 0) <= state.lastEndLsn, 'L1: commits are settled in their order')
-  const none = { visible: [], versions: [], awaits: [], dropped: [], receipts: [] }
+  const none = { visible: [], versions: [], isShownWhole: false, dropped: [], receipts: [] }
   state.pending.push({ endLsn: state.lastEndLsn, ...none, ...commit })
 }
 
 /** Responds at once to a request that has written nothing. */
 export function sendReceiptNow(state: WriterState, receipt: Receipt): void {
-  state.options.post({ kind: 'published', versions: [], dropped: [], receipts: [receipt] })
+  state.options.post({ kind: 'published', versions: [], dropped: [], visible: [], receipts: [receipt] })
 }
 
 /** Settles the commits that the log has acknowledged. Returns whether there were any. */
 export function settleCommits(state: WriterState): boolean {
-  const { pending, options } = state
-  const due = dueCommits(state)
-  if (due === 0) return announce(state)
-  const commits = pending.splice(0, due)
-  state.settledLsn = Math.max(state.settledLsn, (commits.at(-1) as PendingCommit).endLsn)
-  showRows(options.memory, commits)
-  countCommits(options, commits)
-  const versions = commits.flatMap((commit) => (commit === state.announced ? [] : commit.versions))
-  for (const { schema } of versions) state.catalog.byId.get(schema.id)?.settle(schema)
+  const { pending, wal, options, handedOver } = state
+  if (handedOver > 0) return false
+  const later = pending.findIndex(({ endLsn }) => endLsn > wal.acknowledgedLsn)
+  const due = later < 0 ? pending.length : later
+  if (due === 0) return false
+  const commits = pending.slice(0, due)
+  const isHandedOver = commits.some(({ isShownWhole }) => isShownWhole)
+  if (!isHandedOver) showRows(options.memory, commits)
+  const versions = newestOnly(commits.flatMap((commit) => commit.versions))
   const dropped = commits.flatMap((commit) => commit.dropped)
   const receipts = commits.flatMap((commit) => commit.receipts)
-  if (versions.length + dropped.length + receipts.length > 0) {
-    options.post({ kind: 'published', versions: newestOnly(versions), dropped, receipts })
+  const visible = isHandedOver ? [...lastRows(commits)].map(([memtable, rows]) => memtable.visibility(rows)) : []
+  if (versions.length + dropped.length + receipts.length + visible.length > 0) {
+    options.post({ kind: 'published', versions, dropped, visible, receipts })
   }
+  if (isHandedOver) state.handedOver = due
+  else settled(state, due)
+  return true
+}
+
+/** The main thread shows the commits that were handed over. */
+export function commitsShown(state: WriterState): void {
+  const { handedOver } = state
+  assert(handedOver > 0, 'S1: the main thread shows what it has been handed')
+  state.handedOver = 0
+  showRows(state.options.memory, state.pending.slice(0, handedOver))
+  settled(state, handedOver)
+}
+
+/** Readers see the first `count` pending commits. */
+function settled(state: WriterState, count: number): void {
+  const commits = state.pending.splice(0, count)
+  state.settledLsn = Math.max(state.settledLsn, (commits.at(-1) as PendingCommit).endLsn)
+  countCommits(state.options, commits)
+  for (const { versions } of commits)
+    for (const { schema } of versions) state.catalog.byId.get(schema.id)?.settle(schema)
   for (const { after } of commits) after?.()
-  return true
 }
 
-/** Number of commits that can be settled now. */
-function dueCommits({ pending, wal }: WriterState): number {
-  let due = 0
-  for (const { endLsn, awaits } of pending) {
-    if (endLsn > wal.acknowledgedLsn || awaits.some(({ table, version }) => table.knownVersion < version)) break
-    due++
-  }
-  return due
-}
-
-/** Publishes the versions that the rows of the next commit wait for. Returns whether it did. */
-function announce(state: WriterState): boolean {
-  const [next] = state.pending
-  if (next === undefined || next === state.announced || next.endLsn > state.wal.acknowledgedLsn) return false
-  state.announced = next
-  if (next.versions.length === 0) return false
-  state.options.post({ kind: 'published', versions: next.versions, dropped: [], receipts: [] })
-  return true
-}
-
+/** Makes rows visible that readers may see at once. */
 function showRows({ u32 }: SharedMemory, commits: readonly PendingCommit[]): void {
   if (commits.every(({ visible }) => visible.length === 0)) return
   const sequence = Atomics.add(u32, publishSequenceAddress >>> 2, 1)
   assert(sequence % 2 === 0, 'S1: one thread publishes rows')
-  for (const { visible } of commits) for (const { memtable, rows } of visible) memtable.publish(rows)
+  for (const [memtable, rows] of lastRows(commits)) memtable.publish(rows)
   Atomics.add(u32, publishSequenceAddress >>> 2, 1)
+}
+
+/** The number of visible rows of each memtable after the commits. */
+function lastRows(commits: readonly PendingCommit[]): Map<Memtable, number> {
+  const last = new Map<Memtable, number>()
+  for (const { visible } of commits) for (const { memtable, rows } of visible) last.set(memtable, rows)
+  return last
 }
 
 function countCommits({ memory, clock }: WriterOptions, commits: readonly PendingCommit[]): void {

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { publishSequenceAddress } from '../../../engine/memory/layout.js'
 import { createSharedMemory } from '../../../engine/memory/shared-memory.js'
 import { CatalogView } from '../../../engine/session/catalog-view.js'
+import type { ToWriter } from '../../../engine/storage/jobs/messages.js'
 import type { TableSchema, TableVersion } from '../../../engine/storage/schema/schema.js'
 
 const memtable = 5 * 1024 * 1024
@@ -39,7 +40,10 @@ function version(id: number, number: number, name = `t${id}`): TableVersion {
 function newView() {
   const memory = createSharedMemory(8 * 1024 * 1024)
   const released: [number, number, readonly number[]][] = []
-  const view = new CatalogView(memory, (...report) => released.push(report), { nowMicros: () => 0 })
+  const report = (message: Extract<ToWriter, { kind: 'released' | 'shown' }>): void => {
+    if (message.kind === 'released') released.push([message.tableId, message.below, message.held])
+  }
+  const view = new CatalogView(memory, report, { nowMicros: () => 0 })
   return { memory, released, view }
 }
 

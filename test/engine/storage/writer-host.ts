@@ -93,9 +93,7 @@ export class WriterHost {
     initializeHeap(this.memory, { limits: [16 * MIB, options.memtableBytes ?? 24 * MIB, MIB, MIB, 4 * MIB] })
     this.allocator = createAllocator(this.memory, 1)
     initializeRing(this.memory, this.allocator.allocateOrThrow(MIB, 0), MIB)
-    const released = (tableId: number, below: number, held: readonly number[]): void =>
-      this.send({ kind: 'released', tableId, below, held })
-    this.catalog = new CatalogView(this.memory, released, this.clock)
+    this.catalog = new CatalogView(this.memory, (message) => this.send(message), this.clock)
     const reports: LogReport[] = []
     this.logLoop = createLogLoop({
       files: options.files,
@@ -147,7 +145,7 @@ export class WriterHost {
       this.catalog.publish(message.versions, [])
       this.positions = message.positions
     } else if (message.kind === 'published') {
-      this.catalog.publish(message.versions, message.dropped)
+      this.catalog.publish(message.versions, message.dropped, message.visible)
       for (const receipt of message.receipts) this.receipts.set(receipt.requestId, receipt)
     } else if (message.kind === 'job') this.jobs.push(message)
   }

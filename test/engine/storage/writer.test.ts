@@ -415,6 +415,52 @@ describe('readers see a transaction in all its tables or in none, whenever they 
     ])
   })
 
+  test('one of which has a new column, with all of its rows', () => {
+    const { host } = world()
+    host.write(lines('a', 0, 2) + lines('b', 0, 2))
+    const columns = (): number => host.catalog.table('b')?.schema.columns.length ?? 0
+    const before = columns()
+    const seen: string[] = []
+    host.hears = false
+    host.lines(`${lines('a', 2, 4)}b,s=s1 fresh=1i 3000000000000\n`)
+    for (let turn = 0; turn < 60; turn++) {
+      host.turn()
+      if (turn % 10 === 9) host.hear()
+      const now = `${host.rows('a').length} ${host.rows('b').length} ${columns() - before}`
+      if (seen.at(-1) !== now) seen.push(now)
+    }
+    expect(seen).toEqual(['2 2 0', '4 3 1'])
+  })
+
+  test('one of which is new', () => {
+    const { host } = world()
+    host.write(lines('a', 0, 2))
+    const seen: string[] = []
+    host.hears = false
+    host.lines(lines('a', 2, 4) + lines('b', 0, 3))
+    for (let turn = 0; turn < 60; turn++) {
+      host.turn()
+      if (turn % 10 === 9) host.hear()
+      const now = `${host.rows('a').length} ${host.catalog.table('b') === undefined ? 'none' : host.rows('b').length}`
+      if (seen.at(-1) !== now) seen.push(now)
+    }
+    expect(seen).toEqual(['2 none', '4 3'])
+  })
+
+  test('and later rows of its memtables wait until then', () => {
+    const host = prepared()
+    const seen = seenDuring(host, () => {
+      host.lines(lines('a', 11, 12) + lines('b', 10, 11))
+      for (let turn = 0; turn < 9; turn++) host.turn()
+      host.lines(lines('a', 12, 14) + lines('b', 11, 12))
+    })
+    expect(seen).toEqual([
+      [11, 10],
+      [12, 11],
+      [14, 12],
+    ])
+  })
+
   test('one of which has a memtable that they do not know yet', () => {
     const host = prepared()
     const seen = seenDuring(host, () => {
@@ -423,7 +469,6 @@ describe('readers see a transaction in all its tables or in none, whenever they 
     })
     expect(seen).toEqual([
       [11, 10],
-      [11, 11],
       [13, 13],
     ])
   })
