@@ -27,6 +27,8 @@ const sameLayout: Partial<Record<WireType, ColumnType>> = {
 /** What columns of one block are decoded with. */
 export interface ColumnDecoding {
   readonly memory: SharedMemory
+  /** The message, in which the positions of wire columns are. */
+  readonly u8: Uint8Array
   readonly view: DataView
   readonly target: QwpTarget
   readonly chunk: RowChunk
@@ -44,7 +46,6 @@ export function decodeColumn(decoding: ColumnDecoding, planned: PlannedColumn): 
   // A column without a value is NULL in every row, as if it were not there.
   if (wire.values === 0) return
   const column = target.column(chunk, schema.id)
-  if (wire.gorilla) expandTimestamps(decoding, wire)
   if (sameLayout[wire.type] === schema.type.name) storeFixed(decoding, wire, column)
   else if (wire.type === 'BOOLEAN' && schema.type.name === 'BOOLEAN') storeBooleans(decoding, wire, column)
   else if (isText(wire.type, schema.type.name)) storeStrings(decoding, wire, column)
@@ -58,31 +59,30 @@ function isText(wire: WireType, type: ColumnType): boolean {
   return wire === 'VARCHAR' && (type === 'VARCHAR' || type === 'STRING')
 }
 
-function expandTimestamps({ memory, view, target }: ColumnDecoding, wire: WireColumn): void {
-  const at = target.scratch(wire.values * 8)
-  decodeGorilla(memory.u8, view, wire.at, wire.values, memory.u32, at >>> 2)
-  wire.at = at
-  wire.gorilla = false
-}
-
 function storeFixed(decoding: ColumnDecoding, wire: WireColumn, column: ChunkColumn): void {
-  const { memory, target, rows } = decoding
+  const { memory, target, rows, u8 } = decoding
   const bytes = wire.values * column.width
   assert(column.width === wireWidths[wire.type], 'R1: values are as wide as their column')
-  if (wire.nulls < 0) {
-    memory.copy(column.address, wire.at, wire.at + bytes)
-    return
+  const to = wire.nulls < 0 ? column.address : target.scratch(bytes)
+  if (wire.gorilla) expandTimestamps(decoding, wire, to)
+  else {
+    const from = u8.byteOffset + wire.at
+    memory.copy(to, from, from + bytes)
   }
+  if (wire.nulls < 0) return
   fillNull(memory, column.type, column.address, 0, rows)
-  const from = target.scratch(bytes)
-  memory.copy(from, wire.at, wire.at + bytes)
-  scatter(memory, wire.nulls, rows, from, column.address, column.width)
+  scatter(decoding, wire.nulls, to, column.address, column.width)
+}
+
+function expandTimestamps({ memory, u8, view }: ColumnDecoding, wire: WireColumn, to: number): void {
+  assert(to % 8 === 0, 'A1: timestamps are aligned to 8 bytes')
+  decodeGorilla(u8, view, wire.at, wire.values, memory.u32, to >>> 2)
 }
 
 /** Moves values to the rows that have one. */
-function scatter(memory: SharedMemory, nulls: number, rows: number, from: number, to: number, width: number): void {
-  const { u8, u16, u32 } = memory
-  const [words, size] = width === 1 ? [u8, 1] : width === 2 ? [u16, 2] : [u32, 4]
+function scatter({ memory, u8, rows }: ColumnDecoding, nulls: number, from: number, to: number, width: number): void {
+  const { u16, u32 } = memory
+  const [words, size] = width === 1 ? [memory.u8, 1] : width === 2 ? [u16, 2] : [u32, 4]
   const count = width / size
   let source = from / size
   const first = to / size
@@ -94,14 +94,14 @@ function scatter(memory: SharedMemory, nulls: number, rows: number, from: number
   }
 }
 
-function storeBooleans({ memory, rows }: ColumnDecoding, wire: WireColumn, column: ChunkColumn): void {
-  const { u8 } = memory
+function storeBooleans({ memory, u8, rows }: ColumnDecoding, wire: WireColumn, column: ChunkColumn): void {
   const { nulls, at } = wire
+  const out = memory.u8.subarray(column.address, column.address + rows)
   let value = 0
   for (let row = 0; row < rows; row++) {
-    if (isNull(u8, nulls, row)) u8[column.address + row] = 0
+    if (isNull(u8, nulls, row)) out[row] = 0
     else {
-      u8[column.address + row] = (u8[at + (value >>> 3)]! >>> (value & 7)) & 1
+      out[row] = (u8[at + (value >>> 3)]! >>> (value & 7)) & 1
       value++
     }
   }
@@ -111,9 +111,10 @@ function isNull(u8: Uint8Array, nulls: number, row: number): boolean {
   return nulls >= 0 && ((u8[nulls + (row >>> 3)]! >>> (row & 7)) & 1) === 1
 }
 
-function storeStrings({ memory, view, rows }: ColumnDecoding, wire: WireColumn, column: ChunkColumn): void {
-  const { u8, u32, i32 } = memory
-  const { nulls, at, data } = wire
+function storeStrings({ memory, u8, view, rows }: ColumnDecoding, wire: WireColumn, column: ChunkColumn): void {
+  const { u32, i32 } = memory
+  const { nulls, at } = wire
+  const data = u8.byteOffset + wire.data
   let word = column.address >>> 2
   let start = 0
   let next = at + 4
@@ -135,9 +136,8 @@ const noSymbols = (): Uint8Array => new Uint8Array(0)
 
 function storeSymbols(decoding: ColumnDecoding, planned: PlannedColumn, column: ChunkColumn): void {
   const { wire, schema } = planned
-  const ids = readIds(decoding, wire)
   const own = wire.entriesAt < 0 ? null : readEntries(decoding, wire)
-  checkIds(ids, own === null ? decoding.symbols.count : own.length, wire)
+  const ids = readIds(decoding, wire, own === null ? decoding.symbols.count : own.length)
   if (schema.type.name !== 'SYMBOL') {
     const textOf = (index: number) => own?.[ids[index]!] ?? decoding.symbols.text(ids[index]!)
     storeConverted(decoding, planned, column, textOf)
@@ -157,10 +157,15 @@ function storeSymbols(decoding: ColumnDecoding, planned: PlannedColumn, column: 
   })
 }
 
-function readIds({ memory }: ColumnDecoding, { at, values }: WireColumn): Uint32Array {
-  const { u8 } = memory
-  const ids = new Uint32Array(values)
+/** Ids of the column that is stored now. */
+let idScratch = new Uint32Array(0)
+
+/** The ids, each below `count`: valid until the next column. */
+function readIds({ u8 }: ColumnDecoding, { name, at, values }: WireColumn, count: number): Uint32Array {
+  if (idScratch.length < values) idScratch = new Uint32Array(Math.max(values, idScratch.length * 2))
+  const ids = idScratch
   let from = at
+  let largest = 0
   for (let index = 0; index < values; index++) {
     let byte = u8[from++]!
     let id = byte & 0x7f
@@ -169,36 +174,31 @@ function readIds({ memory }: ColumnDecoding, { at, values }: WireColumn): Uint32
       // An id beyond 32 bits is none of a dictionary.
       id = shift < 28 ? id | ((byte & 0x7f) << shift) : 0xffff_ffff
     }
+    if (id > largest) largest = id
     ids[index] = id
   }
-  return ids
-}
-
-function checkIds(ids: Uint32Array, count: number, { name }: WireColumn): void {
-  let largest = 0
-  for (let index = 0; index < ids.length; index++) if (ids[index]! > largest) largest = ids[index]!
-  if (largest < count) return
+  if (values === 0 || largest < count) return ids
   throw new NetworkError(`the dictionary has no such symbol [column=${name}, id=${largest}, entries=${count}]`)
 }
 
-function readEntries({ memory, view }: ColumnDecoding, { entriesAt, entries }: WireColumn): Uint8Array[] {
-  const reader = new WireReader(memory.u8, view, entriesAt, memory.u8.length)
+function readEntries({ u8, view }: ColumnDecoding, { entriesAt, entries }: WireColumn): Uint8Array[] {
+  const reader = new WireReader(u8, view, entriesAt, u8.length)
   return Array.from({ length: entries }, () => {
     const bytes = reader.varint()
     const at = reader.take(bytes)
-    return memory.u8.subarray(at, at + bytes)
+    return u8.subarray(at, at + bytes)
   })
 }
 
 function storeCodes(
-  { memory, rows }: ColumnDecoding,
+  { memory, u8, rows }: ColumnDecoding,
   { nulls }: WireColumn,
   column: ChunkColumn,
   ids: Uint32Array,
   codes: Int32Array,
   intern: (id: number) => number,
 ): void {
-  const { u8, i32 } = memory
+  const { i32 } = memory
   const first = column.address >>> 2
   let index = 0
   for (let row = 0; row < rows; row++) {
@@ -222,13 +222,13 @@ function storeConverted(
   column: ChunkColumn,
   symbolAt: ValueSource['symbolAt'],
 ): void {
-  const { memory, view, target, rows } = decoding
+  const { memory, u8, target, rows } = decoding
   const { wire, schema } = planned
-  const source: ValueSource = { u8: memory.u8, view, column: wire, at: wire.at, symbolAt }
+  const source = sourceOf(decoding, wire, symbolAt)
   fillNull(memory, column.type, column.address, 0, rows)
   let index = 0
   for (let row = 0; row < rows; row++) {
-    if (isNull(memory.u8, wire.nulls, row)) continue
+    if (isNull(u8, wire.nulls, row)) continue
     const error = convertWireValue(source, index++, schema, slot)
     if (error !== '') {
       decoding.misfit(row, planned, error)
@@ -241,4 +241,14 @@ function storeConverted(
     }
     storeSlot(memory, target.heap, column, row, slot)
   }
+}
+
+function sourceOf(decoding: ColumnDecoding, wire: WireColumn, symbolAt: ValueSource['symbolAt']): ValueSource {
+  const { memory, u8, view, target } = decoding
+  if (!wire.gorilla) return { u8, view, column: wire, at: wire.at, symbolAt }
+  const bytes = wire.values * 8
+  const to = target.scratch(bytes)
+  expandTimestamps(decoding, wire, to)
+  const expanded = memory.u8.subarray(to, to + bytes)
+  return { u8: expanded, view: new DataView(expanded.buffer, to, bytes), column: wire, at: 0, symbolAt }
 }

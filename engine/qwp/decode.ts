@@ -21,6 +21,8 @@ import { QwpTarget } from './target.js'
 import { fillTimes, noteTimes } from './times.js'
 
 const rejectsMax = 1000
+/** Bytes behind a message that loops may read, and ignore. */
+const readAhead = 4
 /** Of the ingest budget: idle tables release their memory when more is in use. */
 const trimShare = 0.5
 
@@ -53,7 +55,6 @@ export class QwpDecoder implements RowDecoder {
   rejected = 0
   error: ErrorRecord | null = null
   private readonly options: QwpDecoderOptions
-  private readonly view: DataView
   private readonly budget: SymbolBudget
   private readonly connections = new Map<number, WireConnection>()
   private readonly targets = new Map<WriterTable, QwpTarget>()
@@ -68,9 +69,8 @@ export class QwpDecoder implements RowDecoder {
   private readonly trimBytes: number
 
   constructor(options: QwpDecoderOptions) {
-    const { memory, allocator, settings } = options
+    const { allocator, settings } = options
     this.options = options
-    this.view = new DataView(memory.memory.buffer)
     this.budget = new SymbolBudget(settings.symbolBytesMax)
     this.connection = { symbols: new ConnectionSymbols(this.budget), tables: new Set() }
     const used = allocator.used(budgets.ingest)
@@ -173,7 +173,13 @@ export class QwpDecoder implements RowDecoder {
   }
 
   private reader(address: number, bytes: number): WireReader {
-    return new WireReader(this.options.memory.u8, this.view, address, address + bytes)
+    const { u8 } = this.options.memory
+    return new WireReader(
+      u8.subarray(address, address + bytes + readAhead),
+      new DataView(u8.buffer, address, bytes),
+      0,
+      bytes,
+    )
   }
 
   private decodeMessage(reader: WireReader): void {
@@ -183,7 +189,7 @@ export class QwpDecoder implements RowDecoder {
     this.messages++
     for (let index = 0; index < tables; index++) {
       const block = readTable(reader, flags, { rowsMax: settings.rowsPerTableMax })
-      if (block.rows > 0) this.decodeTable(block)
+      if (block.rows > 0) this.decodeTable(block, reader)
       this.rowsSeen += block.rows
     }
     if (reader.at !== reader.end) throw reader.error('bytes follow the last table')
@@ -199,13 +205,13 @@ export class QwpDecoder implements RowDecoder {
     if ((flags & messageFlags.deltaSymbols) !== 0) this.connection.symbols.readDelta(reader)
   }
 
-  private decodeTable(block: TableBlock): void {
+  private decodeTable(block: TableBlock, reader: WireReader): void {
     this.countTable(block.name)
     const { catalog, settings } = this.options
     const nowMicros = this.request?.nowMicros ?? 0
     try {
       const plan = planTable(block, catalog, settings, nowMicros)
-      this.storeBlock(block, plan, nowMicros)
+      this.storeBlock(block, reader, plan, nowMicros)
     } catch (thrown) {
       if (!(thrown instanceof RowError)) throw thrown
       throw new RowError(`table: ${block.name}; ${thrown.message}`, thrown.line)
@@ -223,14 +229,14 @@ export class QwpDecoder implements RowDecoder {
     )
   }
 
-  private storeBlock(block: TableBlock, plan: TablePlan, nowMicros: number): void {
+  private storeBlock(block: TableBlock, { u8, view }: WireReader, plan: TablePlan, nowMicros: number): void {
     const { memory } = this.options
     const { rows } = block
     const target = this.targetOf(plan.table)
     const chunk = target.addChunk(rows)
     const bad = new Map<number, string>()
     const decoding: ColumnDecoding = {
-      ...{ memory, view: this.view, target, chunk, rows, symbols: this.connection.symbols },
+      ...{ memory, u8, view, target, chunk, rows, symbols: this.connection.symbols },
       misfit: (row, { wire }, why) => this.misfit(bad, row, `column: ${wire.name}; ${why}`),
     }
     for (const column of plan.columns) decodeColumn(decoding, column)
@@ -249,11 +255,11 @@ export class QwpDecoder implements RowDecoder {
     const { timestampId } = table.schema
     if (timestampId < 0) return
     const { memory } = this.options
-    const { target, chunk, rows } = decoding
+    const { target, chunk } = decoding
     const schema = table.columnById(timestampId)
     if (timestamp !== undefined) decodeColumn(decoding, { wire: timestamp, schema })
     const column = target.column(chunk, timestampId)
-    fillTimes(memory, column, schema, timestamp, rows, nowMicros)
+    fillTimes(decoding, column, schema, timestamp, nowMicros)
     noteTimes(memory, column, chunk, (row, why) => this.misfit(bad, row, why))
   }
 

@@ -12,8 +12,9 @@
 
 const exactMax = 2 ** 53
 const word = 2 ** 32
+const peekedBits = 25
 
-/** Writes `count` values to `words` from index `to` on. The bytes are checked, and four may be read after them. */
+/** Writes `count` values to `words` from index `to` on. The bytes are checked; four after them may be read, and are ignored. */
 export function decodeGorilla(
   u8: Uint8Array,
   view: DataView,
@@ -44,24 +45,43 @@ function decodeExact(u8: Uint8Array, from: number, count: number, delta: number,
   let step = delta
   let stepHigh = Math.floor(step / word)
   let stepLow = step - stepHigh * word
-  for (let out = to + 4; out < to + count * 2; out += 2) {
+  const end = to + count * 2
+  for (let out = to + 4; out < end; ) {
     const code = peek(u8, from, bit)
-    if ((code & 1) === 0) bit++
+    let same = equalSteps(code)
+    if (same > 0) bit += same
     else {
       step += changeOf(u8, from, bit, code)
       bit += gorillaBits(code)
       stepHigh = Math.floor(step / word)
       stepLow = step - stepHigh * word
+      same = 1
     }
-    low += stepLow
-    high += stepHigh
-    if (low >= word) {
-      low -= word
-      high++
+    for (; same > 0 && out < end; same--, out += 2) {
+      low += stepLow
+      high += stepHigh
+      if (low >= word) {
+        low -= word
+        high++
+      }
+      words[out] = low
+      words[out + 1] = high
     }
-    words[out] = low
-    words[out + 1] = high
   }
+}
+
+/** Where the codes of `count` values end that begin at `at`, or -1: beyond `end`. */
+export function gorillaEnd(u8: Uint8Array, at: number, end: number, count: number): number {
+  const last = (end - at) * 8
+  let bit = 0
+  for (let index = 0; index < count; ) {
+    if (bit >= last) return -1
+    const code = peek(u8, at, bit)
+    const same = Math.min(equalSteps(code), count - index)
+    bit += same > 0 ? same : gorillaBits(code)
+    index += same > 0 ? same : 1
+  }
+  return bit > last ? -1 : at + Math.ceil(bit / 8)
 }
 
 function decodeLarge(
@@ -86,14 +106,19 @@ function decodeLarge(
   }
 }
 
-/** At least 25 bits from the position on. */
+/** How many codes of equal steps the bits begin with; at most `peekedBits`. */
+function equalSteps(code: number): number {
+  return code === 0 ? peekedBits : Math.min(peekedBits, 31 - Math.clz32(code & -code))
+}
+
+/** At least `peekedBits` bits from the position on. */
 function peek(u8: Uint8Array, from: number, bit: number): number {
   const at = from + (bit >>> 3)
   return (u8[at]! | (u8[at + 1]! << 8) | (u8[at + 2]! << 16) | (u8[at + 3]! << 24)) >>> (bit & 7)
 }
 
 /** Length of the code that begins with the lowest bit. */
-export function gorillaBits(code: number): number {
+function gorillaBits(code: number): number {
   if ((code & 1) === 0) return 1
   if ((code & 2) === 0) return 9
   if ((code & 4) === 0) return 12

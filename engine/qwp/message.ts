@@ -31,7 +31,7 @@
 import { isUtf8 } from 'node:buffer'
 import { NetworkError } from '../base/errors.js'
 import { arrayDimensionsMax, decimalDigitsMax, nameCharactersMax, tableColumnsMax } from '../base/limits.js'
-import { gorillaBits } from './gorilla.js'
+import { gorillaEnd } from './gorilla.js'
 
 const messageHeaderBytes = 12
 const messageVersion = 1
@@ -130,7 +130,10 @@ export function varint(value: number): Buffer {
   return Buffer.from([...bytes, rest])
 }
 
-/** A cursor over the bytes of one message. */
+/**
+ * A cursor over the bytes of one message, with positions below 2^31: V8 reads typed arrays slowly beyond, and allocates a
+ * number for each position.
+ */
 export class WireReader {
   readonly u8: Uint8Array
   readonly view: DataView
@@ -325,8 +328,11 @@ function readTimestamps(reader: WireReader, column: WireColumn, flags: number): 
   if (encoding > 1) throw reader.error(`unknown encoding of timestamps [encoding=${encoding}]`)
   column.gorilla = encoding === 1
   column.at = reader.at
-  if (column.gorilla) reader.at = gorillaEnd(reader, column.values)
-  else reader.take(column.values * 8)
+  reader.take(column.gorilla ? Math.min(column.values, 2) * 8 : column.values * 8)
+  if (!column.gorilla || column.values < 3) return
+  const end = gorillaEnd(reader.u8, reader.at, reader.end, column.values - 2)
+  if (end < 0) throw reader.error('the message ends within its timestamps')
+  reader.at = end
 }
 
 function readStrings(reader: WireReader, column: WireColumn): void {
@@ -401,21 +407,4 @@ function readArrays(reader: WireReader, column: WireColumn): void {
     }
     reader.take(elements * 8)
   }
-}
-
-/** Where the bits of compressed timestamps end: gorilla.ts reads them. */
-function gorillaEnd(reader: WireReader, values: number): number {
-  reader.take(Math.min(values, 2) * 8)
-  if (values < 3) return reader.at
-  const { u8, at, end } = reader
-  const last = (end - at) * 8
-  let bit = 0
-  for (let index = 2; index < values && bit < last; index++) {
-    const byte = at + (bit >>> 3)
-    const bits = (u8[byte]! | (byte + 1 < end ? u8[byte + 1]! << 8 : 0)) >>> (bit & 7)
-    bit += gorillaBits(bits)
-    if (bit > last) break
-    if (index === values - 1) return at + Math.ceil(bit / 8)
-  }
-  throw reader.error('the message ends within its timestamps')
 }

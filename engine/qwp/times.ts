@@ -6,6 +6,7 @@ import { assert } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { ColumnSchema } from '../storage/schema/schema.js'
 import type { ChunkColumn, RowChunk } from '../storage/writer/writer-batch.js'
+import type { ColumnDecoding } from './columns.js'
 import type { WireColumn } from './message.js'
 
 /** The high word of NULL, whose low word is 0. */
@@ -13,11 +14,10 @@ const nullHigh = -0x8000_0000
 
 /** Gives the server's time to rows without one. */
 export function fillTimes(
-  { u8, i64 }: SharedMemory,
+  { memory: { i64 }, u8, rows }: Pick<ColumnDecoding, 'memory' | 'u8' | 'rows'>,
   column: ChunkColumn,
   { type }: ColumnSchema,
   wire: WireColumn | undefined,
-  rows: number,
   nowMicros: number,
 ): void {
   const now = BigInt(nowMicros) * (type.name === 'TIMESTAMP_NS' ? 1000n : 1n)
