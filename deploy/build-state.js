@@ -50,7 +50,7 @@ const consolePage = 'gateways/console/page'
 export function sourcesState(scope) {
   const page = existsSync(join(home, consolePage)) ? readdirSync(join(home, consolePage)) : []
   const copied = page.map((name) => `${consolePage}/${name}`)
-  const tools = ['deploy/build.js', 'package.json', 'package-lock.json']
+  const tools = ['deploy/build.js', 'deploy/load-program.js', 'package.json', 'package-lock.json']
   return stateOf([...sourceFiles(scope), ...copied, ...tools])
 }
 

@@ -2,9 +2,11 @@
 // programs; or only renders the documentation. Types are removed but not checked, which `npm run check` does. Plain JavaScript, because it runs before
 // anything is compiled. The adapter of the package rolldown.
 //
-//   dist/deploy/cli.js                  a program (the command line tool, each thread), bundled into one file:
-//                                       hundreds of modules take twice the time and more memory in each thread
-//   dist/packed/<name>-<hash>.js        code that programs share or load on demand
+//   dist/deploy/cli.js                  a program (the command line tool, each thread): loads its script
+//   dist/packed/<name>-<hash>.cjs       scripts: a program's hundreds of modules in one, which take half the time and
+//                                       memory in each thread; and code that programs share or load on demand. They are
+//                                       CommonJS, because Node 20 cannot keep the compiled code of other modules
+//   dist/packed/load-program.js         loads scripts: deploy/load-program.js
 //   dist/packed/<name>.cjs              code of npm packages that are not dependencies of the published package
 //   dist/THIRD-PARTY-LICENSES.txt       the licences of these packages
 //   dist/commit.txt                     the commit, if this is a clone, for `penstock --version` of the package
@@ -14,7 +16,7 @@
 //   dist/<path>.js                      every other module, for tests and the programs among them
 //
 // Bundling does not change `import.meta.url`: it refers to the module's own path below dist/. Files of an earlier build
-// that this one does not write are removed.
+// that this one does not write are removed, and so is the compiled code of its scripts.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -67,6 +69,7 @@ async function build(scope) {
   writeDeclarations()
   buildDocs()
   removeStale()
+  rmSync(join(dist, '.code'), { recursive: true, force: true })
   markBuilt('programs', states.programs)
   if (scope === 'modules') markBuilt('modules', states.modules)
   process.stderr.write(`penstock: built in ${((performance.now() - begin) / 1000).toFixed(1)} s\n`)
@@ -108,19 +111,67 @@ async function packPrograms() {
     resolve: { extensionAlias: { '.js': ['.ts', '.js'] } },
     external: (id) => !/^[./]/.test(id) && !/^[A-Z]:/i.test(id),
     plugins: [placesPlugin(required)],
+    preserveEntrySignatures: 'strict',
   })
   const { output } = await build.generate({
-    format: 'esm',
-    entryFileNames: '[name].js',
-    chunkFileNames: 'packed/[name]-[hash].js',
+    format: 'cjs',
+    entryFileNames: ({ name }) => `packed/${name.replaceAll('/', '-')}-[hash].cjs`,
+    chunkFileNames: 'packed/[name]-[hash].cjs',
     banner,
   })
   await build.close()
+  checkOrder(output)
   for (const chunk of output) {
     checkInstalled(chunk)
-    write(chunk.fileName, escapeCharacters(setPlaces(chunk)))
+    write(chunk.fileName, escapeCharacters(setPlaces(plainExports(chunk))))
+    if (chunk.isEntry) write(`${chunk.name}.js`, programLoader(chunk))
   }
+  write('packed/load-program.js', readFileSync(join(home, 'deploy', 'load-program.js'), 'utf8'))
   return required
+}
+
+/** Throws if scripts require each other in a circle: exports are assigned when a script ends. */
+function checkOrder(chunks) {
+  const required = new Map(chunks.map(({ fileName, imports }) => [fileName, imports]))
+  const ended = new Set()
+  const visit = (name, path) => {
+    if (path.includes(name)) throw new Error(`scripts require each other: ${[...path, name].join(', ')}`)
+    if (ended.has(name)) return
+    for (const next of required.get(name) ?? []) visit(next, [...path, name])
+    ended.add(name)
+  }
+  for (const { fileName } of chunks) visit(fileName, [])
+}
+
+/** Exports values instead of a function for each of them, which every use in another script would call. */
+function plainExports({ code, fileName, exports, ...chunk }) {
+  const names = []
+  const getter =
+    /^Object\.defineProperty\(exports, "([\w$]+)", \{\s+enumerable: true,\s+get: function ?\(\) \{\s+return ([\w$]+);\s+\}\s+\}\);\n?/gm
+  const left = code.replace(getter, (_, name, local) => {
+    names.push(name === local ? name : `${name}: ${local}`)
+    return ''
+  })
+  return {
+    ...chunk,
+    fileName,
+    code: names.length === 0 ? code : `${left}\nmodule.exports = { ${names.join(', ')} };\n`,
+  }
+}
+
+/** The module by which Node runs or imports a program. */
+function programLoader({ name, fileName, exports }) {
+  const loader = posix.relative(posix.dirname(name), 'packed/load-program.js')
+  // Commands of the tool run different functions.
+  const code =
+    name === 'deploy/cli'
+      ? "`deploy-cli-${/^[a-z]+$/.exec(process.argv[2] ?? '') ?? 'other'}`"
+      : `'${name.replaceAll('/', '-')}'`
+  const load = `loadProgram('${fileName}', ${code})`
+  const lines = [banner, `import { loadProgram } from '${loader}'`]
+  if (exports.length === 0) lines.push(load)
+  else lines.push(`const { ${exports.join(', ')} } = ${load}`, `export { ${exports.join(', ')} }`)
+  return `${lines.join('\n')}\n`
 }
 
 /**
@@ -138,17 +189,18 @@ function placesPlugin(required) {
       required.set(path, specifier)
       return `${callee}('${posix.relative(posix.dirname(own), path)}')`
     })
-    return packed.replaceAll('import.meta.url', `new URL('${placeMark}${own}', import.meta.url).href`)
+    return packed.replaceAll('import.meta.url', `new URL('${placeMark}${own}', scriptUrl).href`)
   }
   return { name: 'places', transform }
 }
 
 /** Throws if a bundle needs a package that the published package would not have. */
-function checkInstalled({ fileName, imports, dynamicImports, code }) {
+function checkInstalled({ isEntry, name, fileName, imports, dynamicImports, code }) {
   const calls = [...code.matchAll(requireCall)].map(([, , specifier]) => specifier)
   for (const specifier of [...imports, ...dynamicImports, ...calls]) {
     if (specifier.startsWith('packed/') || isInstalled(specifier)) continue
-    throw new Error(`dist/${fileName} needs ${specifier}, which is neither among the dependencies nor packed`)
+    const file = isEntry ? `${name}.js` : fileName
+    throw new Error(`dist/${file} needs ${specifier}, which is neither among the dependencies nor packed`)
   }
 }
 
@@ -277,12 +329,13 @@ function compileModules(files) {
   }
 }
 
-/** Keeps hidden files, which are state of tools. */
+/** Keeps hidden files and folders, which are state of tools. */
 function removeStale(folder = '') {
   for (const entry of readdirSync(join(dist, folder), { withFileTypes: true })) {
     const path = posix.join(folder, entry.name)
+    if (entry.name.startsWith('.')) continue
     if (entry.isDirectory()) removeStale(path)
-    else if (!written.has(path) && !entry.name.startsWith('.')) rmSync(join(dist, path))
+    else if (!written.has(path)) rmSync(join(dist, path))
   }
   if (folder !== '' && readdirSync(join(dist, folder)).length === 0) rmdirSync(join(dist, folder))
 }

@@ -9,8 +9,8 @@ import type { BenchFlags } from './cli/cli-bench.js'
 import type { ConfigFlags } from './cli/cli-config.js'
 import type { DemoFlags } from './cli/cli-demo.js'
 import type { DoctorFlags } from './cli/cli-doctor.js'
-import { type ExportFlags, exportFormats } from './cli/cli-export.js'
-import { type ImportFlags, importFormats } from './cli/cli-import.js'
+import { type ExportFlags, exportFormats, runExport } from './cli/cli-export.js'
+import { type ImportFlags, importFormats, runImport } from './cli/cli-import.js'
 import type { RepairFlags } from './cli/cli-repair.js'
 import { exitCodes, ToolError } from './cli/http-client.js'
 import { completionScript, shells } from './cli/shell-completions.js'
@@ -121,7 +121,6 @@ A file whose name ends with .gz is decompressed. Examples:
 ${exitHelp}`,
     )
     .action(async (file: string | undefined, flags: ImportFlags) => {
-      const { runImport } = await import('./cli/cli-import.js')
       await runImport(file, flags)
     })
 }
@@ -148,7 +147,6 @@ Row count and checksum are verified; a file gets its name only when it is comple
 ${exitHelp}`,
     )
     .action(async (query: string, flags: ExportFlags) => {
-      const { runExport } = await import('./cli/cli-export.js')
       await runExport(query, flags)
     })
 }
@@ -384,8 +382,4 @@ for (const stream of process.argv[2] === 'start' ? [] : [process.stdout, process
   })
 }
 
-try {
-  await main()
-} catch (error) {
-  process.exit(statusOf(error))
-}
+main().catch((error: unknown) => process.exit(statusOf(error)))

@@ -143,6 +143,8 @@ function whenOrphaned(report: () => void): void {
 
 async function shutDown(server: Server, { log, flush }: ServerLog, unlock: () => void): Promise<void> {
   let status = 0
+  // The compiled code that the threads save at their end is for the flags of a start: see load-program.js.
+  setGrowth(0)
   try {
     await server.close()
     log('I', 'server', 'ended')
@@ -171,5 +173,10 @@ function endAtOnce({ log, flush }: ServerLog, error: Error): void {
  * cache of its own modules if flags differ from those with which it was created.
  */
 function relaxCollector(): void {
-  setFlagsFromString(`--heap-growing-percent=${growthPercent}`)
+  setGrowth(growthPercent)
+}
+
+/** 0: as V8 decides. */
+function setGrowth(percent: number): void {
+  setFlagsFromString(`--heap-growing-percent=${percent}`)
 }

@@ -3,8 +3,9 @@
 // of the query endpoint need not answer, because some read from the socket only while they wait for a result.
 
 import type { IncomingMessage } from 'node:http'
+import { createRequire } from 'node:module'
 import { type Duplex, Readable } from 'node:stream'
-import { WebSocket, WebSocketServer } from 'ws'
+import type { WebSocket } from 'ws'
 import { HttpRequest } from './messages.js'
 import { cutText } from './qwp-frames.js'
 
@@ -71,6 +72,7 @@ export interface Handshake {
 /** Completes the handshake. A request that is no valid handshake is answered with a 400. */
 export function acceptWebSocket(handshake: Handshake, opened: (socket: MessageSocket) => void): void {
   const { request, socket, head, headers, messageBytesMax, answersPings } = handshake
+  const { WebSocketServer }: typeof import('ws') = createRequire(import.meta.url)('ws')
   const server = new WebSocketServer({
     noServer: true,
     clientTracking: false,
@@ -111,7 +113,7 @@ function messageSocket(socket: WebSocket, answersPings: boolean): MessageSocket 
       return socket.bufferedAmount
     },
     send: (bytes, sent) => {
-      if (socket.readyState === WebSocket.OPEN) socket.send(bytes, { binary: true }, () => sent?.())
+      if (socket.readyState === socket.OPEN) socket.send(bytes, { binary: true }, () => sent?.())
       else sent?.()
     },
     close: (code, reason) => {

@@ -34,7 +34,7 @@ function node(...args: string[]): { status: number | null; stdout: string; stder
 const build = (scope: string): ReturnType<typeof node> => node('deploy/build.js', scope)
 
 beforeAll(() => {
-  for (const file of ['build.js', 'build-state.js', 'build-docs.js', 'markdown.js']) {
+  for (const file of ['build.js', 'build-state.js', 'build-docs.js', 'markdown.js', 'load-program.js']) {
     cpSync(join(repositoryRoot, 'deploy', file), join(home, 'deploy', file), { recursive: true })
   }
   for (const file of ['package.json', 'package-lock.json']) cpSync(join(repositoryRoot, file), join(home, file))
@@ -111,4 +111,44 @@ test('an import that a published Penstock would not find fails the build', () =>
   const { status, stderr } = build('programs')
   expect(status).toBe(1)
   expect(stderr).toContain('dist/deploy/cli.js needs csv-parse, which is neither among the dependencies nor packed')
+})
+
+test('a program that ends well saves its compiled code, and runs with it', () => {
+  const codes = (): string[] =>
+    existsSync(join(home, 'dist/.code'))
+      ? readdirSync(join(home, 'dist/.code'), { recursive: true, encoding: 'utf8' }).filter((path) =>
+          path.endsWith('.bin'),
+        )
+      : []
+  source('engine/two.ts', 'export function two(): number { return 2 }\nexport const three = 3')
+  const later = "import('../engine/two.js').then(({ two, three }) => console.log(one() + two() + three))"
+  source(
+    'deploy/cli.ts',
+    `function one(): number { return 1 }\nif (process.argv[2] === 'fail') process.exit(3)\n${later}`,
+  )
+  expect(build('programs').status).toBe(0)
+  expect(codes()).toEqual([])
+  expect(node('dist/deploy/cli.js', 'fail').status).toBe(3)
+  expect(node('dist/deploy/cli.js').stdout).toBe('6\n')
+  const saved = codes()
+  // The command, and what it loads on demand; nothing of the one that failed.
+  expect(saved.filter((path) => path.includes('deploy-cli-other'))).toHaveLength(saved.length)
+  expect(saved.length).toBeGreaterThanOrEqual(2)
+  // What is not the code of this script and this V8 is compiled.
+  for (const path of saved) writeFileSync(join(home, 'dist/.code', path), 'not code')
+  expect(node('dist/deploy/cli.js').stdout).toBe('6\n')
+  expect(node('--heap-growing-percent=50', 'dist/deploy/cli.js').stdout).toBe('6\n')
+  // V8 takes the code of another script of the same length for this one's, so one can see whose code runs.
+  const run = (text: string): { output: string; code: string } => {
+    source('deploy/cli.ts', text)
+    expect(build('programs').status).toBe(0)
+    expect(codes()).toEqual([])
+    const { stdout } = node('dist/deploy/cli.js')
+    return { output: stdout, code: join(home, 'dist/.code', codes()[0] ?? '') }
+  }
+  const first = run('console.log(1)')
+  const code = readFileSync(first.code)
+  const second = run('console.log(2)')
+  writeFileSync(second.code, code)
+  expect([first.output, second.output, node('dist/deploy/cli.js').stdout]).toEqual(['1\n', '2\n', '1\n'])
 })

@@ -1,7 +1,8 @@
 // Adapter of the regular expression library RE2JS, and translation of LIKE patterns. RE2 matches in linear time, so a
 // client's pattern cannot block a thread.
 
-import { RE2JS, RE2JSException } from 're2js'
+import { createRequire } from 'node:module'
+import type { RE2JS } from 're2js'
 import { patternCharactersMax } from '../../../base/limits.js'
 
 export interface Matcher {
@@ -22,6 +23,18 @@ export interface Match {
   readonly groups: readonly (string | null)[]
 }
 
+let loaded: typeof import('re2js') | undefined
+
+/** The library, which is loaded with the first pattern: most threads never need it. */
+function library(): typeof import('re2js') {
+  loaded ??= loadLibrary()
+  return loaded
+}
+
+function loadLibrary(): typeof import('re2js') {
+  return createRequire(import.meta.url)('re2js')
+}
+
 const compiled = new Map<string, Matcher>()
 const compiledMax = 500
 /** Total length of cached patterns. A compiled pattern takes about a hundred bytes per character. */
@@ -30,6 +43,7 @@ let compiledCharacters = 0
 
 /** Throws RegexError with the position of the error in the pattern. */
 export function compileRegex(pattern: string, options: RegexOptions = {}): Matcher {
+  const { RE2JS } = library()
   const flags =
     (options.ignoreCase ? RE2JS.CASE_INSENSITIVE : 0) |
     (options.lines ? RE2JS.MULTILINE : 0) |
@@ -134,12 +148,14 @@ function problemText({ what, index }: Problem, pattern: string): string {
 /** LIKE: % matches any string, _ any character, and a backslash escapes the next character. */
 export function compileLike(pattern: string, ignoreCase: boolean): Matcher {
   return cached(ignoreCase ? 'i' : 'l', pattern, () => {
+    const { RE2JS } = library()
     const flags = RE2JS.DOTALL | (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
     return RE2JS.compile(`^${likeToRegex(pattern)}$`, flags)
   })
 }
 
 function likeToRegex(pattern: string): string {
+  const { RE2JS } = library()
   let regex = ''
   const characters = [...pattern]
   for (let index = 0; index < characters.length; index++) {
@@ -187,7 +203,7 @@ function matcherOf(pattern: string, make: () => RE2JS): Matcher {
       matches: (text, from) => matchesOf(regex, text, from),
     }
   } catch (error) {
-    if (!(error instanceof RE2JSException)) throw error
+    if (!(error instanceof library().RE2JSException)) throw error
     const problem = problemOf(error.message, pattern)
     throw new RegexError(problemText(problem, pattern), problem.index, { cause: error })
   }
@@ -206,7 +222,7 @@ function replacedBy(regex: RE2JS, text: string, replacement: string): string {
   try {
     return regex.matcher(text).replaceAll(replacement, true)
   } catch (error) {
-    if (!(error instanceof RE2JSException)) throw error
+    if (!(error instanceof library().RE2JSException)) throw error
     const missing = /number of groups: (\d+)/.exec(error.message)?.[1]
     throw new RegexError(missing === undefined ? error.message : `No group ${missing}`, 0, { cause: error })
   }
