@@ -20,7 +20,7 @@ const desk = [1360, 860]
 const phone = [390, 844]
 
 /** Wrong statements and refused sign-ins are part of the walk. */
-const page = await openBrowser(screenshots, /\/(exec|session|settings|alerts)$/)
+const page = await openBrowser(screenshots, /\/(exec|session|settings|alerts|saved)$/)
 /** What axe calls serious or critical. */
 const findings = []
 const views = ['query', 'import', 'live', 'start']
@@ -218,7 +218,11 @@ async function editing() {
   await page.click('#saved-list input')
   await page.type('dry sensors')
   await page.press('Enter')
-  await page.until(`document.querySelector('#saved-list .saved-query')?.textContent.includes('dry sensors')`)
+  await page.until(`/dry sensors.*private/.test(document.querySelector('#saved-list .saved-query')?.textContent)`)
+  await page.evaluate(
+    `[...document.querySelectorAll('#saved-list button')].find((one) => one.textContent === 'Share').click()`,
+  )
+  await page.until(`/dry sensors.*shared/.test(document.querySelector('#saved-list .saved-query')?.textContent)`)
   await page.press('Escape')
   await page.evaluate(`${shadow}.querySelector('.cm-content').focus()`)
   await page.press('Alt+t')

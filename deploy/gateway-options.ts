@@ -38,6 +38,7 @@ export function httpOptions(settings: Settings, version: string, root: string): 
     exportPath: settings['http.context.export'],
     importPath: settings['http.context.import'],
     preferencesPath: resolve(root, 'conf/preferences.json'),
+    savedPath: resolve(root, 'conf/saved.json'),
     rowsMax: secondBound < 0 ? rowsMax : Math.min(rowsMax, secondBound),
     queryTimeoutMs: settings['query.timeout'],
     queriesMax: settings['http.json.query.connection.limit'],

@@ -3,7 +3,7 @@
 //
 //   { "name": "silent", "query": "select ..", "every": "1m", "for": "5m" }
 
-import { mentionsSecret } from './sql-text.js'
+import { givesSecret } from './sql-text.js'
 
 export interface AlertDefinition {
   readonly name: string
@@ -47,7 +47,7 @@ export function alertFrom(value: unknown, user: string): AlertDefinition {
     if (!members.has(key)) throw new AlertError(`unknown member of an alert [name=${key}]`)
   const name = textOf(given, 'name', nameLengthMax)
   const query = textOf(given, 'query', queryLengthMax)
-  if (mentionsSecret(query)) throw new AlertError('the query may contain a secret, which everybody would see')
+  if (givesSecret(query)) throw new AlertError('the query may contain a secret, which everybody would see')
   const everyMs = durationOf('every', given.get('every') ?? '1m', everyMsMin, everyMsMax)
   const forMs = durationOf('for', given.get('for') ?? '0s', 0, forMsMax)
   return { name, query, everyMs, forMs, user }

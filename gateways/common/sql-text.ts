@@ -83,6 +83,16 @@ export function literal(text: string): string {
 
 const secret = /pass(word|wd)|secret|token/i
 
+/** Whether a statement gives a value beside a word such as `password`: it is not stored where others may read it. */
+export function givesSecret(sql: string): boolean {
+  const tokens = tokensOf(sql).filter(({ kind }) => kind !== 'space')
+  return tokens.some(({ kind, text }, index) => {
+    if (!secret.test(text)) return false
+    if (kind === 'string' || kind === 'comment') return true
+    return tokens.slice(index + 1, index + 4).some((next) => next.kind === 'string' || next.kind === 'number')
+  })
+}
+
 /** Whether a statement may contain a secret: such text is not kept in the browser. */
 export function mentionsSecret(sql: string): boolean {
   return secret.test(sql)

@@ -17,6 +17,7 @@ import type { Pages } from '../common/pages.js'
 import type { Refusals } from '../common/refusals.js'
 import type { Sessions } from '../common/sessions.js'
 import type { TlsKeys } from '../common/tls.js'
+import type { SavedItems } from './saved-items.js'
 import type { SettingsStore } from './settings-store.js'
 
 export interface HttpOptions {
@@ -58,6 +59,8 @@ export interface HttpOptions {
   readonly exportDirectory: string
   /** File that stores the preferences. */
   readonly preferencesPath: string
+  /** File that stores the queries and dashboards that users save. */
+  readonly savedPath: string
   readonly linesEnabled: boolean
   readonly lineRequestsMax: number
   readonly lineBodyBytesMax: number
@@ -110,6 +113,7 @@ export interface HttpContext extends HttpServices {
   readonly exports: Admission
   readonly imports: Admission
   readonly settings: SettingsStore
+  readonly saved: SavedItems
   readonly lineRequests: Admission
   readonly lineBudget: ByteBudget
   /** For QWP messages that wait for their commit. */

@@ -19,6 +19,8 @@ export interface ExecRequest extends CommonRequest {
   readonly metadata: boolean
   readonly timings: boolean
   readonly explain: boolean
+  /** Whether a statement that changes anything is rejected, whatever the user's rights. */
+  readonly readOnly: boolean
   readonly quoteLargeNumbers: boolean
   readonly columns: readonly string[] | null
 }
@@ -52,6 +54,7 @@ export function parseExecRequest(
     metadata: !flag(parameters, 'nm'),
     timings: flag(parameters, 'timings'),
     explain: flag(parameters, 'explain'),
+    readOnly: flag(parameters, 'readonly'),
     quoteLargeNumbers: flag(parameters, 'quoteLargeNum'),
     columns: parseColumns(parameters.get('cols') ?? '', sql),
   }

@@ -26,6 +26,7 @@ import { errorReport, logStatement, withErrorResponse } from './statement.js'
 
 /** Trailer with the URL-encoded message of a query that failed after rows were sent. */
 const errorTrailer = 'X-Error'
+const readOnlyRequest = 'the request asks for a read-only statement [parameter=readonly]'
 
 export function handleExec(context: HttpContext, exchange: Exchange): void | Promise<void> {
   // Matches what clients expect: a statement in the URL is sent with GET.
@@ -93,7 +94,7 @@ function executeOptions(
     ? { kind: 'count' }
     : { kind: 'json', quoteLargeNumbers: exec.quoteLargeNumbers, geohashAsText: true }
   return {
-    session,
+    session: exec.readOnly ? { ...session, readOnly: true, readOnlyReason: readOnlyRequest } : session,
     encoding,
     parameters,
     skip: exec.countOnly ? 0 : exec.skip,

@@ -16,6 +16,7 @@ import { handleInfluxHealth, handleInfluxQuery, handleReady } from './influx.js'
 import { handlePage } from './page.js'
 import { parseQueryString } from './query-string.js'
 import { contentTypes, reply, replyEmpty, replyJson, replyText, statusOf } from './replies.js'
+import { handleSaved, handleSavedChange, handleSavedRemoval } from './saved.js'
 import { handleSession, handleSignIn, handleSignOut } from './session.js'
 import { sessionPath } from './session-cookie.js'
 import {
@@ -42,6 +43,7 @@ export function routes(options: HttpOptions, pages: Pages): Routes {
     ['/settings', { GET: handleSettings, PUT: handleSettingsChange, POST: handleSettingsChange }],
     ['/warnings', { GET: handleWarnings }],
     ['/api/v1/alerts', { PUT: handleAlert, DELETE: handleAlertRemoval }],
+    ['/api/v1/saved', { GET: handleSaved, PUT: handleSavedChange, DELETE: handleSavedRemoval }],
     ['/api/v1/sql/execute', exec],
     ['/api/v1/sql/validate', { GET: handleValidate }],
   ])

@@ -26,6 +26,7 @@ import {
 } from './guard.js'
 import { abortResponse, replyBusy, replyJson, replyText, statusOf } from './replies.js'
 import { type Routes, route, routes } from './routes.js'
+import { SavedItems } from './saved-items.js'
 import { SettingsStore } from './settings-store.js'
 import {
   admitConnections,
@@ -66,6 +67,8 @@ export async function openHttpGateway(
   options: HttpOptions,
   services: HttpServices,
 ): Promise<HttpGateway> {
+  const settings = new SettingsStore(options.preferencesPath, services.log)
+  const preferences = async (): Promise<Readonly<Record<string, unknown>>> => (await settings.read()).values
   const context: HttpContext = {
     ...services,
     options: { ...options },
@@ -76,7 +79,8 @@ export async function openHttpGateway(
     queries: new Admission(options.queriesMax),
     exports: new Admission(options.exportsMax),
     imports: new Admission(options.importsMax),
-    settings: new SettingsStore(options.preferencesPath, services.log),
+    settings,
+    saved: new SavedItems(options.savedPath, services.log, preferences),
     lineRequests: new Admission(options.lineRequestsMax),
     qwpGroups: new ByteBudget(options.qwpGroupsBytesMax),
     lineBudget: new ByteBudget(Math.max(options.lineBodiesBytesMax, options.lineBodyBytesMax)),

@@ -53,6 +53,7 @@ const httpDefaults: HttpOptions = {
   exportsMax: -1,
   importsMax: -1,
   preferencesPath: join(tmpdir(), `penstock-test-preferences-${process.pid}.json`),
+  savedPath: join(tmpdir(), `penstock-test-saved-${process.pid}.json`),
   exportTimeoutMs: 60_000,
   exportDirectory: join(tmpdir(), 'penstock-test-exports'),
   rowsMax: 10_000,

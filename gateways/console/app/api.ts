@@ -213,21 +213,45 @@ export async function metricsText(signal: AbortSignal): Promise<string> {
   return response.ok ? response.text() : ''
 }
 
-/** Values that the console keeps in the server, with the version that a change must name. */
-export async function preferences(): Promise<{ readonly version: number; readonly values: JsonObject }> {
-  const response = await request('../settings')
-  const answer = objectIn(await response.text())
-  const values = answer['preferences']
-  return { version: asNumber(answer['preferences.version']), values: isObject(values) ? values : {} }
+export interface SavedItem {
+  readonly name: string
+  /** Whose it is. */
+  readonly user: string
+  readonly shared: boolean
+  readonly version: number
+  readonly content: unknown
 }
 
-/** Merges values into the preferences; `problem` is empty if they are stored. */
-export async function storePreferences(
-  version: number,
-  values: JsonObject,
-): Promise<{ readonly status: number; readonly problem: string }> {
-  const response = await request(`../settings?version=${version}`, { method: 'POST', body: JSON.stringify(values) })
-  return { status: response.status, problem: await problemOf(response) }
+const savedPath = '../api/v1/saved'
+
+/** What the user, and others who share it, have saved in the server; `user`: who asks. */
+export async function savedItems(
+  kind: 'query' | 'dashboard',
+): Promise<{ readonly user: string; readonly items: readonly SavedItem[] }> {
+  const response = await request(`${savedPath}?kind=${kind}`)
+  const text = await response.text()
+  const answer = objectIn(text)
+  if (!response.ok) throw errorOf(answer, text, response.status)
+  const items = asList(answer['saved']).map((entry) => {
+    const { name, user, shared, version, content } = isObject(entry) ? entry : {}
+    return { name: asText(name), user: asText(user), shared: shared === true, version: asNumber(version), content }
+  })
+  return { user: asText(answer['user']), items }
+}
+
+/** Saves an item, and resolves with its new version. `version` in the item: what the user has seen. */
+export async function storeItem(item: JsonObject): Promise<number> {
+  const response = await request(savedPath, { method: 'PUT', body: JSON.stringify(item) })
+  const text = await response.text()
+  const answer = objectIn(text)
+  if (!response.ok) throw errorOf(answer, text, response.status)
+  return asNumber(answer['version'])
+}
+
+export async function removeItem(kind: 'query' | 'dashboard', name: string, user: string): Promise<void> {
+  const response = await request(`${savedPath}?${new URLSearchParams({ kind, name, user })}`, { method: 'DELETE' })
+  const problem = await problemOf(response)
+  if (problem !== '') throw new QueryError(problem)
 }
 
 /** What is wrong; empty: the alert is defined. */

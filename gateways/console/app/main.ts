@@ -44,7 +44,6 @@ async function open(): Promise<void> {
     details: (table) => void openDetails(table, schema, forms),
   })
   openSavedQueries({
-    user: () => byId('who-name', HTMLElement).textContent ?? '',
     current: () => workspace.statement,
     open: (sql) => workspace.open(sql),
   })
