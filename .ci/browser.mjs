@@ -14,6 +14,7 @@ const attempts = 600
 const keys = {
   Enter: { code: 'Enter', windowsVirtualKeyCode: 13, text: '\r' },
   Escape: { code: 'Escape', windowsVirtualKeyCode: 27 },
+  Delete: { code: 'Delete', windowsVirtualKeyCode: 46 },
   Tab: { code: 'Tab', windowsVirtualKeyCode: 9 },
   F6: { code: 'F6', windowsVirtualKeyCode: 117 },
   ArrowUp: { code: 'ArrowUp', windowsVirtualKeyCode: 38 },

@@ -23,7 +23,9 @@ const phone = [390, 844]
 const page = await openBrowser(screenshots, /\/(exec|session|settings|alerts|saved)$/)
 /** What axe calls serious or critical. */
 const findings = []
-const views = ['query', 'import', 'live', 'start']
+const views = ['query', 'dashboards', 'import', 'live', 'start']
+/** The address of the dashboard that the walk makes. */
+const board = '#dashboards?name=Cold+rooms&user=admin'
 const shadow = `document.querySelector('#editor').shadowRoot`
 const cell = (row, column) => `document.querySelector('[data-row="${row}"] [data-column="${column}"]')?.textContent`
 const status = `document.querySelector('#result .status')?.textContent ?? ''`
@@ -50,6 +52,7 @@ async function walk() {
   await forms()
   await livePage()
   await alerts()
+  await dashboards()
   await keyboardAlone()
   await everywhere()
   check(findings.length === 0, `axe has nothing serious: ${findings.join('\n')}`)
@@ -346,6 +349,64 @@ async function alerts() {
   await page.until(`!${rows}.includes('dry air')`)
 }
 
+/** A dashboard over the sample data: variables, range, errors, a panel by keyboard; what is saved survives a reload. */
+async function dashboards() {
+  const panel = (index) => `document.querySelectorAll('.panels > .panel')[${index}]`
+  const number = (index) => `(${panel(index)}?.querySelector('.panel-number')?.textContent ?? '')`
+  const press = (text) =>
+    page.evaluate(
+      `[...document.querySelectorAll('#dashboards button, #details button')].find((one) => one.textContent === ${JSON.stringify(text)}).click()`,
+    )
+  await page.click('a[href="#dashboards"]')
+  await page.until(`document.querySelector('#dashboards button.main') !== null`)
+  await press('Example over the sample data')
+  await press('Save the dashboard')
+  await page.until(`${number(1)} === '15,968' && ${panel(3)}.querySelector('.plot canvas') !== null`)
+  await page.until(`${panel(5)}.querySelectorAll('.grid-row').length === 4`)
+  await page.screenshot('dashboard-light')
+  await serious('a dashboard')
+  // A variable, and a range that is dragged over, are in the address; the browser goes back.
+  await page.click('.variables summary')
+  await page.evaluate(`document.querySelector('.variables input').click()`)
+  await page.click('.variables summary')
+  await page.until(
+    `location.hash.includes('var.room=chiller-1') && /room: chiller-1/.test(document.querySelector('.variables').textContent) && ${number(1)} === '3,872'`,
+  )
+  await page.until(`document.querySelector('.panel[aria-busy=true]') === null`)
+  await page.drag('.panels .u-over', [0.3, 0.5], [0.6, 0.5])
+  await page.until(`location.hash.includes('range=') && ${number(1)} !== '3,872' && ${number(1)} !== ''`)
+  await page.evaluate('history.go(-2)')
+  await page.until(`${number(1)} === '15,968' && !location.hash.includes('var.')`)
+  // By keyboard: a panel is moved, another one is added with an error, which stays in it.
+  await page.evaluate(`${panel(2)}.focus()`)
+  await page.press('Alt+ArrowLeft')
+  await page.until(`document.activeElement === ${panel(1)} && ${panel(1)}.textContent.includes('Silent')`)
+  await press('Add a panel')
+  await page.until(`document.querySelector('#details').open`)
+  await page.type('Broken')
+  await page.evaluate(`document.querySelector('.panel-editor').shadowRoot.querySelector('.cm-content').focus()`)
+  await page.type('drop table readings')
+  await page.press('Control+Enter')
+  await page.until(`document.querySelector('.panel-preview .panel-problem')?.textContent.includes('read-only')`)
+  await page.screenshot('dashboard-form-light')
+  await serious('the form of a panel')
+  await press('Done')
+  await page.until(`${panel(6)}?.querySelector('.panel-problem')?.textContent.includes('read-only')`)
+  check(
+    await page.evaluate(`document.querySelectorAll('.panels .panel-problem').length === 1`),
+    'an error stays in its panel',
+  )
+  await press('Save')
+  await page.until(`document.querySelector('.dashboard-head').textContent.includes('private')`)
+  await page.goTo(`${base}/console/?saved${await page.evaluate('location.hash')}`)
+  await page.until(`document.querySelectorAll('.panels > .panel').length === 7 && ${number(2)} === '15,968'`)
+  await page.evaluate(`${panel(6)}.focus()`)
+  await page.press('Delete')
+  await page.until(`document.querySelectorAll('.panels > .panel').length === 6`)
+  await press('Save')
+  await page.until(`document.querySelector('.dashboard-head').textContent.includes('private')`)
+}
+
 /** From the tree to the editor to the rows, without a mouse. */
 async function keyboardAlone() {
   await page.goTo(`${base}/console/?keyboard#query`)
@@ -392,8 +453,10 @@ async function everywhere() {
     ]) {
       await page.size(width, height, size === 'phone')
       for (const view of views) {
-        await page.evaluate(`location.hash = '#${view}'`)
+        const hash = view === 'dashboards' ? board : `#${view}`
+        await page.evaluate(`location.hash = ${JSON.stringify(hash)}`)
         await page.until(`!document.querySelector('#view-${view}').hidden`)
+        if (view === 'dashboards') await page.until(`document.querySelector('.panels .grid-row') !== null`)
         if (view === 'live') await page.until(`document.querySelector('.live-memory meter') !== null`)
         await new Promise((resolve) => setTimeout(resolve, 300))
         await page.screenshot(`${view}-${size}-${colour}`)

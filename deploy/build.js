@@ -12,7 +12,7 @@
 //   dist/commit.txt                     the commit, if this is a clone, for `penstock --version` of the package
 //   dist/deploy/embedded/*.d.ts         type declarations of `import .. from 'penstock'`
 //   dist/docs/                          the documentation as HTML: deploy/build-docs.js
-//   dist/console/                       the web console: gateways/console/app as one file, and its page and styles
+//   dist/console/                       the web console: gateways/console/main.ts as one file, and its page and styles
 //   dist/<path>.js                      every other module, for tests and the programs among them
 //
 // Bundling does not change `import.meta.url`: it refers to the module's own path below dist/. Files of an earlier build
@@ -274,12 +274,12 @@ async function packPackages(required) {
 
 /** Bundles the web console for browsers; returns the paths of its modules. */
 async function packConsole() {
-  const [app, page] = ['app', 'page'].map((name) => join(home, 'gateways/console', name))
-  if (!existsSync(app)) return []
+  const [main, page] = ['main.ts', 'page'].map((name) => join(home, 'gateways/console', name))
+  if (!existsSync(main)) return []
   const build = await rolldown({
     ...options,
     platform: 'browser',
-    input: join(app, 'main.ts'),
+    input: main,
     resolve: { extensionAlias: { '.js': ['.ts', '.js'] } },
   })
   const { output } = await build.generate({ format: 'esm', minify: true, codeSplitting: false })

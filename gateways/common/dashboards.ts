@@ -58,7 +58,7 @@ const titleLengthMax = 200
 const sqlLengthMax = 20_000
 const valueLengthMax = 1000
 /** They stand for the time range. */
-export const reservedNames: readonly string[] = ['from', 'to', 'interval']
+const reservedNames: readonly string[] = ['from', 'to', 'interval']
 
 /** Reads a definition. Throws DashboardError. */
 export function dashboardFrom(value: unknown): Dashboard {
@@ -113,12 +113,12 @@ export function isNumber(text: string): boolean {
   return /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)
 }
 
-export interface RelativeRange {
+interface RelativeRange {
   readonly kind: 'relative'
   readonly ms: number
 }
 
-export interface FixedRange {
+interface FixedRange {
   readonly kind: 'fixed'
   readonly fromMs: number
   readonly toMs: number

@@ -16,7 +16,7 @@ import type { Log } from '../../engine/base/log.js'
 import { DashboardError, dashboardFrom } from '../common/dashboards.js'
 import { givesSecret } from '../common/sql-text.js'
 
-export const savedKinds = ['query', 'dashboard'] as const
+const savedKinds = ['query', 'dashboard'] as const
 export type SavedKind = (typeof savedKinds)[number]
 
 export interface SavedItem {

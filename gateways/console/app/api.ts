@@ -93,14 +93,16 @@ export interface ExecuteOptions {
   /** Without it: as many rows as the server sends. */
   readonly limit?: number
   readonly explain?: boolean
+  /** Rejects a statement that changes anything, whatever the user's rights. */
+  readonly readOnly?: boolean
   readonly signal?: AbortSignal
 }
 
 export async function execute(sql: string, options: ExecuteOptions = {}): Promise<RowsAnswer | DoneAnswer> {
-  const { skip = 0, limit, explain = false } = options
+  const { skip = 0, limit, explain = false, readOnly = false } = options
   // One row more tells whether there are more.
   const range = limit === undefined ? {} : { limit: `${skip},${limit + 1}` }
-  const body = { query: sql, timings: true, quoteLargeNum: true, explain, ...range }
+  const body = { query: sql, timings: true, quoteLargeNum: true, explain, readonly: readOnly, ...range }
   const answer = await post(body, options.signal)
   if (isObject(answer['explain'])) {
     const rows = asList(answer['explain']['plan']).map((line) => [line])

@@ -46,10 +46,19 @@ interface Rows {
   readonly more: boolean
 }
 
+/** A chart within a panel: its controls are elsewhere. */
+interface Embedding {
+  readonly style: ChartStyle
+  /** A range was dragged over, or null: it was double clicked. Without it, the chart asks for the range itself. */
+  readonly zoomed: (range: TimeRange | null) => void
+}
+
 export class ChartView {
   readonly host = element('div', { className: 'chart' })
-  readonly #sql: string
-  readonly #whole: Rows
+  readonly #embedding: Embedding | null
+  readonly #closing = new AbortController()
+  #sql: string
+  #whole: Rows
   readonly #tools = element('div', { className: 'bar chart-tools' })
   readonly #plotHost = element('div', { className: 'plot' })
   readonly #legend = element('div', { className: 'legend' })
@@ -58,23 +67,68 @@ export class ChartView {
   #style: ChartStyle = 'lines'
   #right: Set<number> | null = null
   #visible: Set<string> | null = null
+  /** Whether the user has chosen what is visible. */
+  #isChosen = false
+  /** While a range is dragged over, rows that arrive wait. */
+  #isDragging = false
+  #waiting: (() => void) | null = null
   #range: TimeRange | null = null
   #interval: string | null
   #plot: Plot | null = null
   #data: ChartData | null = null
   #filter = ''
 
-  constructor(sql: string, rows: Rows) {
+  constructor(sql: string, rows: Rows, embedding: Embedding | null = null) {
+    this.#embedding = embedding
+    if (embedding !== null) this.#style = embedding.style
     this.#sql = sql
     this.#whole = rows
     this.#shown = rows
     this.#choice = firstChoice(rows.columns)
     this.#interval = sampleInterval(sql)
-    this.host.append(this.#tools, element('div', { className: 'chart-body' }, this.#plotHost, this.#legend))
-    this.#plotHost.addEventListener('dblclick', () => this.#reset())
-    new ResizeObserver(() => this.#plot?.resize()).observe(this.#plotHost)
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.draw())
-    document.addEventListener('theme', () => this.draw())
+    if (embedding === null) this.host.append(this.#tools)
+    this.host.append(element('div', { className: 'chart-body' }, this.#plotHost, this.#legend))
+    this.#plotHost.addEventListener('dblclick', () => (embedding === null ? this.#reset() : embedding.zoomed(null)))
+    const { signal } = this.#closing
+    this.#plotHost.addEventListener('pointerdown', () => {
+      this.#isDragging = true
+    })
+    for (const end of ['pointerup', 'pointercancel']) document.addEventListener(end, () => this.#endDrag(), { signal })
+    const resizing = new ResizeObserver(() => this.#plot?.resize())
+    resizing.observe(this.#plotHost)
+    signal.addEventListener('abort', () => resizing.disconnect())
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.draw(), { signal })
+    document.addEventListener('theme', () => this.draw(), { signal })
+  }
+
+  #endDrag(): void {
+    const waiting = this.#waiting
+    this.#isDragging = false
+    this.#waiting = null
+    if (waiting !== null) setTimeout(waiting)
+  }
+
+  /** Draws other rows; what is shown of them stays, if they have the same columns. */
+  update(sql: string, rows: Rows): void {
+    if (this.#isDragging) {
+      this.#waiting = () => this.update(sql, rows)
+      return
+    }
+    const names = (of: Rows): string => JSON.stringify(of.columns)
+    const isSame = names(rows) === names(this.#whole)
+    this.#sql = sql
+    this.#whole = rows
+    this.#shown = rows
+    if (!isSame) this.#choice = firstChoice(rows.columns)
+    if (!isSame || !this.#isChosen) this.#visible = null
+    this.#right = null
+    this.draw()
+  }
+
+  close(): void {
+    this.#closing.abort()
+    this.#plot?.close()
+    this.#plot = null
   }
 
   /** Draws, once the host is in the page. */
@@ -266,6 +320,7 @@ export class ChartView {
   #legendItem({ label }: Series, series: readonly Series[]): HTMLElement {
     const box = element('input', { type: 'checkbox', checked: this.#visible?.has(label) === true })
     box.addEventListener('change', () => {
+      this.#isChosen = true
       if (box.checked) this.#visible?.add(label)
       else this.#visible?.delete(label)
       this.draw()
@@ -294,6 +349,7 @@ export class ChartView {
   async #zoom(from: number, to: number): Promise<void> {
     if (this.#choice === null || this.#data === null || !this.#data.isTime) return
     const range = { fromMs: from * 1000, toMs: to * 1000 }
+    if (this.#embedding !== null) return this.#embedding.zoomed(range)
     const time = this.#shown.columns[this.#choice.x]?.name ?? ''
     const points = Math.max(100, this.#plotHost.clientWidth * pointsPerPixel)
     const sql = refine(this.#sql, time, range, points) ?? narrowed(this.#sql, time, range)

@@ -24,6 +24,7 @@ export class PagedRows {
   #pages = new Map<number, readonly Row[]>()
   readonly #pending = new Map<number, Promise<void>>()
   readonly #abort = new AbortController()
+  readonly #readOnly: boolean
   #pageRows: number
   #rowCount: number
   #isComplete: boolean
@@ -31,8 +32,10 @@ export class PagedRows {
   /** The rows as they came, before a sort in the browser. */
   readonly #original: readonly Row[]
 
-  constructor(sql: string, { columns, rows, more }: RowsAnswer) {
+  /** `readOnly`: the server rejects a statement that changes anything. */
+  constructor(sql: string, { columns, rows, more }: RowsAnswer, readOnly = false) {
     this.sql = sql
+    this.#readOnly = readOnly
     this.columns = columns
     this.#original = rows
     this.#pages.set(0, rows)
@@ -104,7 +107,7 @@ export class PagedRows {
       this.onChange()
       return
     }
-    const answer = await execute(this.#ordered(), { limit: this.#pageRows, signal: this.#abort.signal })
+    const answer = await this.#ask({ limit: this.#pageRows })
     // Another order may have been chosen meanwhile.
     if (answer.kind !== 'rows' || sorting !== this.#sorting) return
     this.#pages = new Map([[0, answer.rows]])
@@ -119,6 +122,10 @@ export class PagedRows {
     if (this.#sorting === null) return this.sql
     const { column, descending } = this.#sorting
     return `SELECT * FROM (${this.sql}\n) ORDER BY ${quoted(this.columns[column]?.name ?? '')}${descending ? ' DESC' : ''}`
+  }
+
+  #ask(range: { readonly skip?: number; readonly limit: number }): ReturnType<typeof execute> {
+    return execute(this.#ordered(), { ...range, readOnly: this.#readOnly, signal: this.#abort.signal })
   }
 
   #fetch(page: number): Promise<void> {
@@ -136,7 +143,7 @@ export class PagedRows {
   async #load(page: number): Promise<void> {
     const skip = page * this.#pageRows
     const sorting = this.#sorting
-    const answer = await execute(this.#ordered(), { skip, limit: this.#pageRows, signal: this.#abort.signal })
+    const answer = await this.#ask({ skip, limit: this.#pageRows })
     if (answer.kind !== 'rows' || sorting !== this.#sorting) return
     this.#pages.set(page, answer.rows)
     this.#evict()

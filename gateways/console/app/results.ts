@@ -29,6 +29,7 @@ export class Result {
   summary = ''
   onChange: () => void = () => {}
   #rows: PagedRows | null = null
+  #chart: ChartView | null = null
   readonly #abort = new AbortController()
 
   constructor(job: Job) {
@@ -68,6 +69,7 @@ export class Result {
   close(): void {
     this.#abort.abort()
     this.#rows?.close()
+    this.#chart?.close()
   }
 
   #become(state: State, summary: string): void {
@@ -117,6 +119,7 @@ export class Result {
       firstChoice(rows.columns) === null
         ? null
         : new ChartView(this.job.sql, { columns: rows.columns, rows: rows.loaded(), more: !rows.isComplete })
+    this.#chart = chart
     const count = button('Count all', () => void this.#count(rows), { title: 'Runs the query to count its rows' })
     const paintStatus = (): void => {
       const server = element('span', { className: 'server-time' }, ` · server ${durationText(serverMs)}`)

@@ -1,22 +1,23 @@
 // Entry point of the console in the browser: creates its views and connects them, shows the view that the URL names,
 // and applies the chosen colours.
 
-import { quoted } from '../../common/sql-text.js'
-import { serverVersion } from './api.js'
-import { button, byId, errorText, makeSplitter, notify, show } from './dom.js'
-import { openImport } from './importer.js'
-import { LivePage } from './live.js'
-import { openSavedQueries } from './saved-queries.js'
-import { Schema, type Table } from './schema.js'
-import { SchemaTree } from './schema-tree.js'
-import { openSignIn } from './sign-in.js'
-import { openStartPage } from './start-page.js'
-import { isNumber, isString, recall, remember } from './storage.js'
-import { openDetails } from './table-details.js'
-import { openCreateTable } from './table-forms.js'
-import { Workspace } from './workspace.js'
+import { quoted } from '../common/sql-text.js'
+import { serverVersion } from './app/api.js'
+import { button, byId, errorText, makeSplitter, notify, show } from './app/dom.js'
+import { openImport } from './app/importer.js'
+import { LivePage } from './app/live.js'
+import { openSavedQueries } from './app/saved-queries.js'
+import { Schema, type Table } from './app/schema.js'
+import { SchemaTree } from './app/schema-tree.js'
+import { openSignIn } from './app/sign-in.js'
+import { openStartPage } from './app/start-page.js'
+import { isNumber, isString, recall, remember } from './app/storage.js'
+import { openDetails } from './app/table-details.js'
+import { openCreateTable } from './app/table-forms.js'
+import { Workspace } from './app/workspace.js'
+import { DashboardsPage } from './dashboards/dashboards-page.js'
 
-const views = ['query', 'import', 'live', 'start'] as const
+const views = ['query', 'dashboards', 'import', 'live', 'start'] as const
 type View = (typeof views)[number]
 
 const themes = [
@@ -48,16 +49,18 @@ async function open(): Promise<void> {
     open: (sql) => workspace.open(sql),
   })
   const live = new LivePage()
+  const openQuery = (sql: string, runs: boolean): void => {
+    location.hash = '#query'
+    workspace.open(sql, runs)
+  }
+  const dashboards = new DashboardsPage(schema, (sql) => openQuery(sql, true))
   const reload = async (): Promise<void> => {
     await tree.reload()
     await schema.loadLanguage()
   }
   openStartPage(
     () => tree.reload(),
-    (sql) => {
-      location.hash = '#query'
-      workspace.open(sql, true)
-    },
+    (sql) => openQuery(sql, true),
   )
   openImport(() => void tree.reload())
   openLayout(workspace)
@@ -75,6 +78,8 @@ async function open(): Promise<void> {
     }
     if (view === 'live') live.start()
     else live.stop()
+    if (view === 'dashboards') void dashboards.show(location.hash)
+    else dashboards.hide()
   }
   window.addEventListener('hashchange', showView)
   showView()
@@ -90,7 +95,7 @@ function latestFirst({ timestamp, kind }: Table): string {
 
 /** The first visit begins with the tour. */
 function viewOf(hash: string): View {
-  const named = views.find((view) => hash === `#${view}`)
+  const named = views.find((view) => hash === `#${view}` || hash.startsWith(`#${view}?`))
   if (named !== undefined) return named
   const isFirst = recall('visited', isString, '') === ''
   remember('visited', 'yes')
