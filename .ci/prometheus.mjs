@@ -4,10 +4,10 @@
 
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort, until } from './processes.mjs'
 
 const [http, health] = process.argv.slice(2)
 /** What the linter says of names that are given, by the specification or by the client library. */
@@ -27,7 +27,8 @@ async function lint(port) {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
   const { stdout, stderr, status } = spawnSync('promtool', ['check', 'metrics'], { input: text, encoding: 'utf8' })
   const findings = `${stdout}${stderr}`.split('\n').filter((line) => line !== '' && !given.test(line))
-  if (findings.length > 0 || (status !== 0 && status !== 3)) fail(`promtool: ${findings.join('; ')} [status=${status}]`)
+  if (findings.length > 0 || (status !== 0 && status !== 3))
+    throw new Error(`promtool: ${findings.join('; ')} [status=${status}]`)
   console.log(`promtool takes the metrics of port ${port}: ${text.split('\n').length} lines`)
 }
 
@@ -41,16 +42,15 @@ scrape_configs: [{job_name: penstock, static_configs: [{targets: ${targets}}]}]\
   const args = ['--config.file', join(scratch, 'prometheus.yml'), '--storage.tsdb.path', join(scratch, 'data')]
   const prometheus = spawn('prometheus', [...args, `--web.listen-address=127.0.0.1:${port}`], { stdio: 'ignore' })
   try {
-    await until(async () => (await query(port, 'sum(up)')) === '2', 'both servers are up')
-    await until(
-      async () => (await query(port, 'count(svc_commit_duration_seconds_bucket{le="+Inf"})')) === '2',
-      'a histogram',
-    )
+    const seen = async (expression, value, what) =>
+      until(async () => (await query(port, expression)) === value, 30, `Prometheus never saw that ${what}`)
+    await seen('sum(up)', '2', 'both servers are up')
+    await seen('count(svc_commit_duration_seconds_bucket{le="+Inf"})', '2', 'both have a histogram')
     await defineAlert()
     const firing = 'ALERTS{alertname="PenstockAlertFiring",alert="always",alertstate="firing"}'
-    await until(async () => (await query(port, firing)) === '1', 'the alert of the server fires')
+    await seen(firing, '1', 'the alert of the server fires')
     const failed = await query(port, 'sum(scrape_samples_scraped == 0)')
-    if (failed !== undefined) fail('a scrape brought nothing')
+    if (failed !== undefined) throw new Error('a scrape brought nothing')
     console.log(`Prometheus scrapes ${await query(port, 'sum(scrape_samples_scraped)')} samples`)
   } finally {
     prometheus.kill('SIGTERM')
@@ -60,7 +60,7 @@ scrape_configs: [{job_name: penstock, static_configs: [{targets: ${targets}}]}]\
 async function defineAlert() {
   const body = JSON.stringify({ name: 'always', query: 'SELECT 1', every: '1s' })
   const answer = await fetch(`http://127.0.0.1:${http}/api/v1/alerts`, { method: 'PUT', body })
-  if (answer.status !== 200) fail(`the alert is refused: ${await answer.text()}`)
+  if (answer.status !== 200) throw new Error(`the alert is refused: ${await answer.text()}`)
 }
 
 async function query(port, expression) {
@@ -69,27 +69,4 @@ async function query(port, expression) {
     .then((response) => response.json())
     .catch(() => null)
   return answer?.data?.result?.[0]?.value?.[1]
-}
-
-async function until(condition, what) {
-  for (let attempt = 0; attempt < 60; attempt++) {
-    if (await condition()) return
-    await new Promise((resolve) => setTimeout(resolve, 500))
-  }
-  fail(`Prometheus never saw that ${what}`)
-}
-
-function freePort() {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
-}
-
-function fail(text) {
-  console.error(text)
-  rmSync(scratch, { recursive: true, force: true })
-  process.exit(1)
 }

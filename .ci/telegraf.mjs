@@ -6,9 +6,9 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort, until } from './processes.mjs'
 
 const [telegraf, http, line] = process.argv.slice(2)
 const seconds = 8
@@ -49,7 +49,7 @@ async function collect() {
     const [status] = await ended
     clearTimeout(timer)
     const errors = log.split('\n').filter((text) => / E! /.test(text) && !/inputs\.prometheus/.test(text))
-    if (status !== 0 || errors.length > 0) fail(`Telegraf ended with status ${status}: ${errors[0] ?? log}`)
+    if (status !== 0 || errors.length > 0) throw new Error(`Telegraf ended with status ${status}: ${errors[0] ?? log}`)
     return file
   } finally {
     exporter?.kill('SIGTERM')
@@ -110,7 +110,7 @@ function plain(text) {
 }
 
 function number(text) {
-  if (Number.isNaN(Number(text))) fail(`the input wrote a field that is no number: ${text}`)
+  if (Number.isNaN(Number(text))) throw new Error(`the input wrote a field that is no number: ${text}`)
   return Number(text)
 }
 
@@ -124,7 +124,8 @@ function add(tables, name, values) {
 async function compare(output, metrics) {
   const expected = [...metrics.values()].reduce((sum, rows) => sum + countOf(rows), 0)
   const stored = `select sum(table_row_count) from tables() where table_name like '${output}!_%' escape '!'`
-  await until(async () => Number((await query(stored)).dataset[0][0]) >= expected, `${expected} rows of ${output}`)
+  const isStored = async () => Number((await query(stored)).dataset[0][0]) >= expected
+  await until(isStored, 10, `there are not ${expected} rows of ${output}`)
   let fields = 0
   for (const [name, rows] of metrics) {
     const found = new Map()
@@ -136,11 +137,12 @@ async function compare(output, metrics) {
     }
     const there = found.get(name) ?? new Map()
     for (const [row, count] of rows)
-      if (there.get(row) !== count) fail(`${output}: ${there.get(row) ?? 0} of ${count} rows of ${name}: ${row}`)
-    if (countOf(there) !== countOf(rows)) fail(`${output}: ${name} has rows that Telegraf did not write`)
+      if (there.get(row) !== count)
+        throw new Error(`${output}: ${there.get(row) ?? 0} of ${count} rows of ${name}: ${row}`)
+    if (countOf(there) !== countOf(rows)) throw new Error(`${output}: ${name} has rows that Telegraf did not write`)
   }
   const histograms = [...metrics.values()].filter((rows) => [...rows.keys()].some((row) => row.includes('"_Inf"')))
-  if (histograms.length === 0) fail('Telegraf saw no histogram')
+  if (histograms.length === 0) throw new Error('Telegraf saw no histogram')
   console.log(
     `ok ${output}: ${expected} rows of ${metrics.size} metrics, ${fields} values, ${histograms.length} histograms`,
   )
@@ -153,29 +155,6 @@ function countOf(rows) {
 async function query(sql) {
   const response = await fetch(`http://127.0.0.1:${http}/exec?query=${encodeURIComponent(sql)}`)
   const answer = await response.json()
-  if (!response.ok) fail(`${sql}: ${answer.error}`)
+  if (!response.ok) throw new Error(`${sql}: ${answer.error}`)
   return answer
-}
-
-async function until(condition, what) {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    if (await condition()) return
-    await new Promise((resolve) => setTimeout(resolve, 100))
-  }
-  fail(`there are not ${what}`)
-}
-
-function freePort() {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address()
-      server.close(() => resolve(port))
-    })
-  })
-}
-
-function fail(text) {
-  console.error(text)
-  rmSync(scratch, { recursive: true, force: true })
-  process.exit(1)
 }

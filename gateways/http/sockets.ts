@@ -12,6 +12,7 @@ import { Socket } from 'node:net'
 import { assert } from '../../engine/base/assert.js'
 import { type ConnectionSlot, ConnectionSlots } from '../common/connection-slots.js'
 import type { Connection } from '../common/connections.js'
+import { Handshakes } from '../common/handshakes.js'
 import { respondToMalformed } from '../common/http-framing.js'
 import { linger, lingerLimits } from '../common/linger.js'
 import { limitSettings, remoteAddress } from '../common/listen.js'
@@ -83,10 +84,8 @@ interface Admitted {
 export function admitConnections(server: Server, context: HttpContext): Admitted {
   const { registry, tls, clock } = context
   const connections = new WeakMap<Socket, HttpConnection>()
-  /** Pending TLS handshakes by client address. */
-  const handshakes = new Map<string, Accepted>()
+  const handshakes = new Handshakes<Accepted>()
   server.on('connection', (socket: Socket) => {
-    const address = remoteAddress(socket)
     const entered = context.slots.enter({
       address: socket.remoteAddress,
       idleMs: () => idleMs(accepted.held, clock.nowMicros()),
@@ -101,24 +100,16 @@ export function admitConnections(server: Server, context: HttpContext): Admitted
       return
     }
     const accepted: Accepted = { place: entered, talking: socket, held: null }
-    socket.once('close', () => {
-      entered.leave()
-      handshakes.delete(address)
-    })
+    socket.once('close', () => entered.leave())
     if (tls === null) serveConnection(accepted, socket, context, connections)
-    else handshakes.set(address, accepted)
+    else handshakes.begin(socket, accepted)
   })
   server.on('secureConnection', (socket: Socket) => {
-    const address = remoteAddress(socket)
-    const accepted = handshakes.get(address)
-    handshakes.delete(address)
+    const accepted = handshakes.complete(socket)
     if (accepted === undefined) socket.destroy()
     else serveConnection(accepted, socket, context, connections)
   })
-  const endHandshakes = (): void => {
-    for (const { talking } of handshakes.values()) talking.destroy()
-  }
-  return { connections, endHandshakes }
+  return { connections, endHandshakes: () => handshakes.end() }
 }
 
 function serveConnection(

@@ -16,6 +16,7 @@ import type { BindAddress } from '../common/bind-address.js'
 import { type ConnectionSlot, ConnectionSlots } from '../common/connection-slots.js'
 import type { Connection, ConnectionRegistry } from '../common/connections.js'
 import { readLine } from '../common/first-bytes.js'
+import { Handshakes } from '../common/handshakes.js'
 import type { LineKeys } from '../common/line-keys.js'
 import { type BoundPort, closeServer, limitSettings, listen, remoteAddress } from '../common/listen.js'
 import type { GatewayCounters } from '../common/metric.js'
@@ -120,30 +121,22 @@ function openServer(gateway: Gateway, serveSocket: (socket: Socket, held: Held) 
       if (held !== null) serveSocket(socket, held)
     })
   }
-  /** Pending TLS handshakes by client address. */
-  const handshakes = new Map<string, Held>()
+  const handshakes = new Handshakes<Held>()
   const server = createTlsServer({ ...options, ...tls.options, handshakeTimeout: handshakeMs }, (socket) => {
-    const address = remoteAddress(socket)
-    const held = handshakes.get(address)
+    const held = handshakes.complete(socket)
     if (held === undefined) {
       socket.destroy()
       return
     }
-    handshakes.delete(address)
     held.socket = socket
     serveSocket(socket, held)
   })
   // Half-open sockets stay when the handshake fails or takes too long.
   server.on('tlsClientError', (_error, socket) => socket.destroy())
-  gateway.closing.addEventListener('abort', () => {
-    for (const { socket } of handshakes.values()) socket.destroy()
-  })
+  gateway.closing.addEventListener('abort', () => handshakes.end())
   server.on('connection', (socket: Socket) => {
     const held = admit(gateway, socket)
-    if (held === null) return
-    const address = remoteAddress(socket)
-    handshakes.set(address, held)
-    socket.once('close', () => handshakes.delete(address))
+    if (held !== null) handshakes.begin(socket, held)
   })
   tls.onChange((changed) => server.setSecureContext(changed))
   return server

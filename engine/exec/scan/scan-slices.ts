@@ -56,12 +56,13 @@ export interface Slice {
 }
 
 export class SliceReader {
+  /** The keys that the filter looks for. */
+  readonly keys: SearchedKeys | null
   readonly #context: ExecContext
   readonly #shape: ScanShape
   readonly #dictionaries: readonly number[]
   readonly #filter: RowFilter | null
   readonly #indexed: IndexedRows | null
-  readonly #keys: SearchedKeys | null
   readonly #gathered: GatheredBatch
   readonly #wanted: WantedRows | null
   readonly #own: PageColumns | null
@@ -84,7 +85,7 @@ export class SliceReader {
             dictionaryOf: (column) => this.#dictionaries[column] as number,
           })
     this.#indexed = indexedRows(context, shape)
-    this.#keys = wantedKeys(context, shape)
+    this.keys = wantedKeys(context, shape)
     this.#gathered = new GatheredBatch(context, shape.types)
     this.#wanted = wanted
     this.#once = reads === 'once'
@@ -215,10 +216,10 @@ export class SliceReader {
     const values = (column: number, found: number): Vector => this.#sparse(morsel, from, column, found)
     const indexed = this.#indexed?.select(morsel, from, rows, this.#index, values) ?? -1
     if (indexed >= 0) return indexed
-    const listed = this.#keys?.select(morsel, from, rows, this.#index) ?? -1
+    const listed = this.keys?.select(morsel, from, rows, this.#index) ?? -1
     if (listed >= 0) return this.#ofListed(filter, morsel, from, listed)
     const count = filter.select(this.vectors(morsel, from, filter.columns), rows, this.#index)
-    if (from === 0) this.#keys?.keep(morsel)
+    if (from === 0) this.keys?.keep(morsel)
     return count
   }
 

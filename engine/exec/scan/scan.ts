@@ -34,7 +34,7 @@ export function scanOperator(
 
   const advance = (): 'working' | 'waiting' | null => {
     close()
-    morsels ??= eachMorsel(scanRuns(context, shape))
+    morsels ??= eachMorsel(scanRuns(context, shape, reader.keys))
     upcoming ??= morsels.next().value ?? null
     if (upcoming === null) return null
     const isSkipped = wanted?.skips(upcoming) === true

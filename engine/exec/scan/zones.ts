@@ -14,7 +14,7 @@ import { wantedSymbols } from '../batch/symbol-matches.js'
 import { type Run, runOf, runsOf, type ScanMorsel } from './morsels.js'
 import { withRowIds } from './row-ids.js'
 import type { ScanShape } from './scan-shape.js'
-import { wantedKeys } from './wanted-keys.js'
+import { type SearchedKeys, wantedKeys } from './wanted-keys.js'
 
 /** Whether a row of the morsel may pass. NULL passes none of the supported comparisons. */
 type ZoneTest = (morsel: ScanMorsel) => boolean
@@ -24,13 +24,19 @@ const never: ZoneTest = () => false
 /** Symbols are not resolved in larger dictionaries. */
 const dictionaryEntriesMax = 65_536
 
-/** The runs of a scan that may have rows in its time ranges and for its filter. */
-export function scanRuns(context: ExecContext, shape: ScanShape): Run[] {
+/**
+ * The runs of a scan that may have rows in its time ranges and for its filter. `keys`: those that the filter looks for,
+ * if the caller has found them.
+ */
+export function scanRuns(
+  context: ExecContext,
+  shape: ScanShape,
+  keys: SearchedKeys | null = wantedKeys(context, shape),
+): Run[] {
   const { memory, partAccess, arena } = context
   const tests: ZoneTest[] = []
   if (shape.filter !== null) for (const part of conjuncts(shape.filter)) tests.push(...testOf(context, part, shape))
   if (tests.includes(never)) return []
-  const keys = wantedKeys(context, shape)
   if (keys !== null) tests.push(keys.mayHave)
   const { version } = shape.snapshot
   const stored = runsOf(memory, partAccess, shape.snapshot, shape.ranges, arena)
