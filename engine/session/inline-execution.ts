@@ -6,6 +6,7 @@
 import type { ReadSnapshot } from '../api/session.js'
 import type { ReadyRows } from '../api/statements.js'
 import type { InlineExecutor, InlineResult } from '../exec/run/inline-executor.js'
+import type { FoundKeys, SearchRequest } from '../exec/run/key-search.js'
 import type { RunQuery } from '../exec/run/messages.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Query } from '../sql/plan/plan.js'
@@ -22,6 +23,12 @@ export interface InlineExecutionOptions {
   readonly memory: SharedMemory
   readonly view: CatalogView
   readonly queries: QueryPool
+}
+
+/** Rows by the index of their key, and the newest snapshot of the table, which has them. */
+export interface FoundRows {
+  readonly snapshot: TableSnapshot
+  readonly found: FoundKeys
 }
 
 export class InlineExecution {
@@ -42,6 +49,19 @@ export class InlineExecution {
     const symbols = new PinnedSymbols(this.#options.memory, snapshots)
     try {
       return symbols.evicted.length > 0 ? null : this.#run(inline, query, request, snapshots)
+    } finally {
+      symbols.release()
+    }
+  }
+
+  /** Finds the stored rows that have the keys; null: a query has to. */
+  search(tableId: number, keys: Omit<SearchRequest, 'snapshot'>): FoundRows | null {
+    const [snapshot] = this.#options.view.readNow([tableId])
+    if (snapshot === undefined) return null
+    const symbols = new PinnedSymbols(this.#options.memory, [snapshot])
+    try {
+      const found = symbols.evicted.length > 0 ? null : this.#options.inline.search({ ...keys, snapshot })
+      return found === null ? null : { snapshot, found }
     } finally {
       symbols.release()
     }

@@ -9,6 +9,7 @@ import { insertWindowBytes } from '../base/limits.js'
 import { ownRows } from '../pg/own-rows.js'
 import { rowlessScope } from '../sql/bind/expression.js'
 import type { Query } from '../sql/plan/plan.js'
+import type { ConflictChanges } from '../sql/statements/conflict-changes.js'
 import { bindContext } from '../sql/statements/new-context.js'
 import { type PlanOptions, planInsertNew } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
@@ -18,6 +19,7 @@ import type { RunningQuery } from '../threads/query-pool.js'
 import type { UpsertTurns } from '../threads/upsert-turns.js'
 import type { Value } from '../types/value.js'
 import type { PinnedSnapshots } from './catalog-view.js'
+import type { InlineExecution } from './inline-execution.js'
 import { gathered, type InsertPacked, insertNew, packedValues } from './insert-new.js'
 import { type InsertTarget, insertSelect, undoOnFailure } from './insert-select.js'
 import { allRows, type Planned, type RunOptions, rowsOf } from './plan-helpers.js'
@@ -40,6 +42,9 @@ export interface InsertOperations {
   /** A result whose rows are known. */
   readonly list: (columns: readonly ResultColumn[], rows: readonly (readonly Value[])[]) => RowsResult
   readonly turns: UpsertTurns
+  readonly conflicts: ConflictChanges
+  /** Finds stored rows without a query. */
+  readonly inline: InlineExecution | null
 }
 
 type Rows = Planned<'insert' | 'insertSelect' | 'insertNew' | 'createTableAs'>

@@ -476,7 +476,7 @@ export class LocalEngine implements Engine {
       hold: (tableIds) => view.hold(tableIds),
       replace: (tables) => this.#requests.replace(tables),
       list: (columns, rows) => this.#list(columns, rows, { sql, options, compilerMs }),
-      turns: this.#upserts,
+      ...{ turns: this.#upserts, conflicts: this.#planner.conflicts, inline: this.#options.inline },
     }
   }
 

@@ -5,6 +5,7 @@ import type { Session } from '../api/session.js'
 import type { CheckedStatement, Description, ExecuteOptions, ParsedStatement } from '../api/statements.js'
 import { requireRight } from '../base/rights.js'
 import type { Parameter } from '../sql/catalog.js'
+import { ConflictChanges } from '../sql/statements/conflict-changes.js'
 import { explanationOf } from '../sql/statements/explain.js'
 import { type PlanOptions, planParsed, readScript, readStatement } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
@@ -31,6 +32,7 @@ interface PlannedWith {
 }
 
 export class Planner {
+  readonly conflicts = new ConflictChanges()
   readonly #options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload' | 'viewRewrite'>
   readonly #catalogOf: CatalogOf
   readonly #statements = new StatementCache()

@@ -1,5 +1,7 @@
 // Executes upserts: MERGE, and INSERT .. ON CONFLICT for tables with declared keys. A query finds the changes
-// (sql/statements/upsert.ts), and the writer commits them as one transaction (storage/writer/writer-replace.ts).
+// (sql/statements/upsert.ts), and the writer commits them as one transaction (storage/writer/writer-replace.ts). For
+// ON CONFLICT of few rows, the changes are found on this thread by indexes of keys (exec/run/key-search.ts) and by what
+// the SET list makes of a row (sql/statements/conflict-changes.ts), if the indexes are there.
 //
 // The upserts of a table take turns (upsert-turns.ts). If the writer refuses a request as stale, because rows have moved
 // or schemas changed meanwhile, the statement is planned and executed again.
@@ -13,12 +15,15 @@ import { walFrameBytesMax } from '../base/limits.js'
 import { ownRows } from '../pg/own-rows.js'
 import type { Insert } from '../sql/ast/ast.js'
 import { rowIdColumn } from '../sql/plan/plan.js'
+import { boundChange, type ConflictChange, keyText, placesOf, writtenRows } from '../sql/statements/conflict-changes.js'
+import { bindContext } from '../sql/statements/new-context.js'
 import { planConflicting, planInsertNew } from '../sql/statements/plan-statement.js'
 import { actionColumnId, type PlannedStatement, type UpsertQuery, upsertActions } from '../sql/statements/planned.js'
-import type { PackedRows, Removal } from '../storage/jobs/messages.js'
-import { liveColumns, requireColumn, type TableSnapshot, type TableVersion } from '../storage/schema/schema.js'
+import type { PackedRows, Removal, RowsInput } from '../storage/jobs/messages.js'
+import { liveColumns, type TableSnapshot, type TableVersion } from '../storage/schema/schema.js'
 import type { SharedUpsert, UpsertResult } from '../threads/upsert-turns.js'
 import type { Value } from '../types/value.js'
+import type { FoundRows } from './inline-execution.js'
 import { gathered } from './insert-new.js'
 import { fillTable, type InsertOperations } from './inserts.js'
 import { allRows, cancelAtAbort, cancelReason, type Planned, rowsOf } from './plan-helpers.js'
@@ -52,6 +57,9 @@ interface FoundQuery {
 export interface Changes extends UpsertResult {
   readonly bytes: number
   readonly removal: Removal
+  /** Instead of packed rows: the values, and how many of the changed rows each row of the statement has. */
+  readonly input?: RowsInput
+  readonly counts?: readonly number[]
 }
 
 export async function upsertRows(
@@ -72,7 +80,8 @@ export async function upsertRows(
   const { rows } = changes
   const version = operations.byId(tableId)
   if (planned.returning === null || version === undefined) return { kind: 'done', tag, rows, compilerMs }
-  const result = operations.lister(planned.returning, version, ownRows(version, changes.packed))
+  const returned = changes.values ?? ownRows(version, changes.packed)
+  const result = operations.lister(planned.returning, version, returned)
   return Object.assign(result, tag === 'INSERT' ? { inserted: rows } : { changed: tag })
 }
 
@@ -86,6 +95,8 @@ async function sourceRows(
   if (source.kind === 'query') return null
   const version = operations.byId(tableId)
   if (version === undefined) throw gone()
+  const written = source.insert.kind === 'insert' ? writtenRows(source.insert.rows, version) : null
+  if (written !== null) return { rows: written, schemaVersion: version.schema.version }
   const batches = await gathered(source.insert, 'ON CONFLICT', (insert, into) =>
     fillTable(sql, insert, operations.byId(insert.tableId), { ...options, into }, operations),
   )
@@ -143,12 +154,6 @@ function attempts(
   })
 }
 
-/** The expressions whose values depend only on the row and the new row. */
-const plainKinds: ReadonlySet<unknown> = new Set([
-  ...(['column', 'null', 'boolean', 'integer', 'float', 'decimal', 'hex', 'string', 'unary', 'binary'] as const),
-  ...(['in', 'list', 'between', 'is null', 'case'] as const),
-])
-
 /** INSERT .. ON CONFLICT DO UPDATE that may run together with others; null: it may not. */
 function sharedUpsert(
   sql: string,
@@ -161,7 +166,9 @@ function sharedUpsert(
   if (source === null || version === undefined || planned.source.kind !== 'rows') return null
   if (version.schema.version !== source.schemaVersion) return null
   const [key = []] = planned.source.keys
-  const kind = kindOf(planned, planned.source.statement, key, version, options)
+  const { statement } = planned.source
+  const isAlone = planned.returning !== null || options.isPreview === true
+  const kind = isAlone ? null : operations.conflicts.kindOf(statement, key, version, options)
   const places = placesOf(version, key)
   const keys = source.rows.flatMap((row) => keyText(places, row) ?? [])
   if (kind === null || keys.length < source.rows.length || new Set(keys).size < keys.length) return null
@@ -179,47 +186,18 @@ function sharedUpsert(
   return { kind, rows: source.rows, keys, isCancelled: () => options.signal?.aborted === true, together }
 }
 
-/** What upserts that may run together have in common; null: it must run alone. */
-function kindOf(
-  { returning }: Upsert,
-  { table, alias, conflict, declarations, commonTables }: Insert,
-  key: readonly number[],
-  { schema }: TableVersion,
-  { session, isPreview }: ExecuteOptions,
-): string | null {
-  const { assignments = null, where = null } = conflict ?? {}
-  if (isPreview === true || returning !== null || assignments === null) return null
-  if (declarations.length + commonTables.length > 0) return null
-  // Another statement might have the new key.
-  if (assignments.some(({ column }) => key.includes(requireColumn(schema, column).id))) return null
-  let isPlain = true
-  const parts = { assignments, where, table: table.name, alias: alias?.name, key, version: schema.version }
-  const text = JSON.stringify({ ...parts, zone: session.settings?.get('timezone') }, (name, value: unknown) => {
-    if (name === 'kind' && !plainKinds.has(value)) isPlain = false
-    return name === 'position' ? undefined : typeof value === 'bigint' ? `${value}n` : value
-  })
-  return isPlain ? `${session.dialect.name} ${text}` : null
-}
-
-/** The indexes of the key's columns in rows of the table. */
-function placesOf({ schema }: TableVersion, key: readonly number[]): number[] {
-  const live = liveColumns(schema)
-  return key.map((id) => live.findIndex((column) => column.id === id))
-}
-
-/** The values of the key as text; null if one is NULL: such a key equals no other. */
-function keyText(places: readonly number[], row: readonly Value[]): string | null {
-  const values = places.map((place) => row[place] ?? null)
-  return values.includes(null) ? null : JSON.stringify(values.map(String))
-}
-
 /** How many of the changed rows each statement has, by their keys, which the statements do not change. */
 function resultsOf(
   group: readonly SharedUpsert[],
-  { packed }: Changes,
+  { packed, counts: found }: Changes,
   version: TableVersion,
   key: readonly number[],
 ): UpsertResult[] {
+  if (found !== undefined) {
+    let next = 0
+    const rowsOfNext = (): number => found[next++] ?? 0
+    return group.map(({ rows }) => ({ packed: [], rows: rows.reduce((sum) => sum + rowsOfNext(), 0) }))
+  }
   const counts = new Map<string, number>()
   const places = placesOf(version, key)
   for (const row of ownRows(version, packed)) {
@@ -239,16 +217,110 @@ async function attempt(
 ): Promise<Changes | null> {
   const version = operations.byId(planned.tableId)
   if (version === undefined) throw gone()
+  const changes = changesByKeys(sql, planned, version, source, options, operations)
+  if (changes !== null) return (await isCommitted(planned, changes, options, operations)) ? changes : null
   const query = queryOf(sql, planned, version, source, options, operations)
   const { snapshots, release } = operations.hold([...new Set([planned.tableId, ...query.found.query.tables])])
   try {
     const changes = await changesWithin(sql, planned, query, heldBy(options, snapshots), operations)
-    if (changes === null || changes.rows === 0 || options.isPreview === true) return changes
-    const input = rowsOf(planned.tableId, changes.packed)
-    const { isStale } = await operations.replace([{ input, removal: changes.removal }])
-    return isStale === true ? null : changes
+    return changes !== null && (await isCommitted(planned, changes, options, operations)) ? changes : null
   } finally {
     release()
+  }
+}
+
+/** Commits the changes, if there are any. False: the statement must be executed again. */
+async function isCommitted(
+  { tableId }: Upsert,
+  { rows, input, packed, removal }: Changes,
+  { isPreview }: ExecuteOptions,
+  operations: InsertOperations,
+): Promise<boolean> {
+  if (rows === 0 || isPreview === true) return true
+  const { isStale } = await operations.replace([{ input: input ?? rowsOf(tableId, packed), removal }])
+  return isStale !== true
+}
+
+/** With more rows, a query is not slower. */
+const searchedRowsMax = 256
+
+/** The changes of ON CONFLICT with few rows, whose keys are found in indexes; null: a query must find them. */
+function changesByKeys(
+  sql: string,
+  planned: Upsert,
+  version: TableVersion,
+  source: Rows | null,
+  options: ExecuteOptions,
+  operations: InsertOperations,
+): Changes | null {
+  const { source: from, tableId } = planned
+  if (from.kind !== 'rows' || source === null || source.length > searchedRowsMax || from.keys.length > 1) return null
+  const { statement } = from
+  const [key = []] = from.keys
+  const places = placesOf(version, key)
+  const texts = new Set(source.flatMap((row) => keyText(places, row) ?? []))
+  if (texts.size < source.length) return null
+  const change = conflictChange(sql, statement, key, version, options, operations)
+  const keys = source.map((row) => places.map((place) => row[place] ?? null))
+  const searched = change === null ? null : operations.inline?.search(tableId, { columnIds: key, keys })
+  if (change === null || searched?.snapshot.version !== version) return null
+  try {
+    return changesOfFound(planned, source, searched, change)
+  } catch (thrown) {
+    // The query fails as well, or another row before this one.
+    if (thrown instanceof SqlError) return null
+    throw thrown
+  }
+}
+
+/** What the statement makes of a stored row; null: a query must find that. */
+function conflictChange(
+  sql: string,
+  statement: Insert,
+  key: readonly number[],
+  version: TableVersion,
+  options: ExecuteOptions,
+  operations: InsertOperations,
+): ConflictChange | null {
+  const { conflicts } = operations
+  if (statement.conflict?.assignments === null) return () => null
+  const kind = conflicts.kindOf(statement, key, version, options)
+  if (kind === null) return null
+  return conflicts.changeOf(kind, () =>
+    boundChange(statement, key, version, bindContext({ sql, ...operations.planOptions(options) })),
+  )
+}
+
+function changesOfFound(
+  { tag, tableId }: Upsert,
+  source: Rows,
+  { snapshot, found }: FoundRows,
+  change: ConflictChange,
+): Changes | null {
+  const { schema } = snapshot.version
+  const places = new RowIds(snapshot)
+  const changed: (readonly Value[])[] = []
+  const counts = source.map((row, index) => {
+    const before = changed.length
+    if (found[index]?.length === 0) changed.push(row)
+    for (const stored of found[index] ?? []) {
+      const values = change(stored.values, row)
+      if (values === null) continue
+      changed.push(values)
+      places.addRow(stored.piece, stored.row)
+    }
+    return changed.length - before
+  })
+  const columns = liveColumns(schema).map(({ id, type }, index) => ({
+    ...{ columnId: id, type },
+    values: changed.map((row) => row[index] ?? null),
+  }))
+  const times = columns.find(({ columnId }) => columnId === schema.timestampId)?.values ?? []
+  if (times.some((time) => typeof time !== 'bigint' || time < 0n)) return null
+  const input = { tableId, rows: changed.length, columns }
+  return {
+    ...{ packed: [], values: changed, rows: changed.length, counts, bytes: 0, input },
+    removal: places.removal(tag),
   }
 }
 
@@ -348,6 +420,12 @@ class RowIds {
     this.#target = target
   }
 
+  addRow(piece: number, row: number): void {
+    const known = this.#removed.get(piece)
+    if (known === undefined) this.#removed.set(piece, [row])
+    else known.push(row)
+  }
+
   /** `first`: number of rows in earlier batches. */
   add({ rows, columns }: PackedRows, first: number): void {
     const rowIds = fixedColumn(columns, rowIdColumn)
@@ -359,10 +437,7 @@ class RowIds {
       const piece = rowIds.getInt32(row * 8 + 4, true)
       // NULL: the row is inserted.
       if (piece < 0) continue
-      const known = this.#removed.get(piece)
-      const number = rowIds.getUint32(row * 8, true)
-      if (known === undefined) this.#removed.set(piece, [number])
-      else known.push(number)
+      this.addRow(piece, rowIds.getUint32(row * 8, true))
     }
   }
 

@@ -15,6 +15,8 @@ const sharedRowsMax = 32
 /** The changes of a statement. */
 export interface UpsertResult {
   readonly packed: readonly PackedRows[]
+  /** Instead of packed rows. */
+  readonly values?: readonly (readonly Value[])[]
   readonly rows: number
 }
 

@@ -16,9 +16,11 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Query } from '../../sql/plan/plan.js'
 import type { ChunkCache, PageCache } from '../../storage/cache/chunk-cache.js'
 import type { PackedBatch } from '../../storage/jobs/messages.js'
+import { nullBytes } from '../../storage/memtable/key-columns.js'
 import type { PartAccess, PartHandle } from '../../storage/part/part-access.js'
 import { isRemoteOnly, type PartDescriptor, type TableSnapshot } from '../../storage/schema/schema.js'
 import type { Value } from '../../types/value.js'
+import { type FoundKeys, KeySearch, type SearchRequest } from './key-search.js'
 import type { Encoding, FromQueryThread, RunQuery } from './messages.js'
 import type { QueryHost } from './query-host.js'
 import { RunningQuery } from './running-query.js'
@@ -58,6 +60,7 @@ const elsewhere = new Error('this query needs a thread of its own')
 export class InlineExecutor {
   readonly #host: QueryHost
   readonly #arena: Arena
+  readonly #keys: KeySearch
   #blocks: Buffer[] = []
   #bytes = 0
   #values: (readonly (readonly Value[])[])[] = []
@@ -69,7 +72,7 @@ export class InlineExecutor {
   #unopened = false
 
   constructor({ memory, clock, kernels, partAccess, arena }: InlineExecutorOptions) {
-    this.#arena = new Arena(arena, inlineArenaBytes)
+    this.#arena = new Arena(arena + nullBytes, inlineArenaBytes - nullBytes)
     const post = (message: FromQueryThread): void => this.#take(message, memory)
     const jit = createJit(memory)
     const parts = openedTwice(partAccess, () => {
@@ -78,6 +81,7 @@ export class InlineExecutor {
     const check = (): void => {
       if (clock.monotonicMs() > this.#deadlineMs) throw elsewhere
     }
+    this.#keys = new KeySearch({ memory, allocator: this.#arena, partAccess: parts, nulls: arena })
     const arenaHost = { memory, allocator: this.#arena, kernels, partAccess: parts, jit, clock }
     this.#host = { ...arenaHost, post, check, isInline: true }
   }
@@ -108,6 +112,20 @@ export class InlineExecutor {
     } finally {
       query?.close()
       this.#forget()
+    }
+  }
+
+  /** Finds stored rows by their keys; null: a query has to. */
+  search(request: SearchRequest): FoundKeys | null {
+    this.#unopened = false
+    try {
+      const found = this.#keys.find(request)
+      return this.#unopened ? null : found
+    } catch (error) {
+      if (error === elsewhere || error instanceof ResourceError || this.#unopened) return null
+      throw error
+    } finally {
+      this.#arena.empty()
     }
   }
 

@@ -59,7 +59,8 @@ export function wantedKeys(context: ExecContext, shape: ScanShape): SearchedKeys
   return null
 }
 
-function isHashed(type: DataType | undefined): boolean {
+/** Whether indexes of keys have columns of the type. */
+export function isHashed(type: DataType | undefined): boolean {
   if (type === undefined) return false
   return [integers, longs, texts, exact].some((types) => types.has(type.name))
 }

@@ -124,12 +124,51 @@ export function planKeyUpdate(written: ast.Update, context: BindContext): Planne
 
 /** The changes of INSERT .. ON CONFLICT DO UPDATE. `rows` have the values of all columns. */
 export function planConflicts(
-  { table, alias, conflict }: ast.Insert,
+  statement: ast.Insert,
   keyColumns: readonly number[],
   version: TableVersion,
   rows: readonly (readonly Value[])[],
   context: BindContext,
 ): UpsertQuery {
+  const joined = joinedConflicts(statement, keyColumns, version, rows, context)
+  const live = liveColumns(version.schema)
+  const { position } = joined.update
+  const values = live.map(
+    ({ name }): ast.Expression => ({ kind: 'column', position, path: ['excluded', name], quoted: true }),
+  )
+  const columns = live.map(({ name }) => nameAt(name, position))
+  return changesOf(joined, [
+    joined.update,
+    { position, matched: false, condition: null, action: { kind: 'insert', columns, row: { position, values } } },
+  ])
+}
+
+/**
+ * DO UPDATE over the joined rows: the place of a stored row, its values and those of the new row. The values are those of
+ * all columns after the change.
+ */
+export function boundConflict(
+  statement: ast.Insert,
+  keyColumns: readonly number[],
+  version: TableVersion,
+  context: BindContext,
+): { readonly condition: Expression; readonly values: readonly Expression[] } {
+  const joined = joinedConflicts(statement, keyColumns, version, [], context)
+  const { condition, values } = boundClause(joined.update, joined)
+  const live = liveColumns(version.schema).length
+  if (values === null || joined.rows.relation.plan.columns.length !== 1 + live * 2)
+    throw new RangeError('the columns of both rows')
+  return { condition, values }
+}
+
+/** The new rows under the name `excluded`, joined with the stored ones, and the clause for rows that match. */
+function joinedConflicts(
+  { table, alias, conflict }: ast.Insert,
+  keyColumns: readonly number[],
+  version: TableVersion,
+  rows: readonly (readonly Value[])[],
+  context: BindContext,
+): Joined & { readonly update: ast.MergeClause } {
   if (conflict === null) throw new RangeError('an INSERT with ON CONFLICT')
   const { position, assignments, where } = conflict
   const target = alias?.name ?? ownName(table)
@@ -144,15 +183,8 @@ export function planConflicts(
   const equal = names.map((name) => `${quoteIdent(target)}.${name} = excluded.${name} and excluded.${name} is not null`)
   const from = { source, on: conditionOf(equal.join(' and ')), position, having: { keyColumns, rows } }
   const joined = joinedRows(version, target, from, context)
-  const live = liveColumns(version.schema)
-  const values = live.map(
-    ({ name }): ast.Expression => ({ kind: 'column', position, path: ['excluded', name], quoted: true }),
-  )
-  const columns = live.map(({ name }) => nameAt(name, position))
-  return changesOf(joined, [
-    { position, matched: true, condition: where, action: { kind: 'update', assignments: assignments ?? [] } },
-    { position, matched: false, condition: null, action: { kind: 'insert', columns, row: { position, values } } },
-  ])
+  const action = { kind: 'update', assignments: assignments ?? [] } as const
+  return { ...joined, update: { position, matched: true, condition: where, action } }
 }
 
 /** Parses a condition that the planner has written. */
