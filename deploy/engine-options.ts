@@ -50,6 +50,7 @@ export function engineOptions({ root, loaded, current, hooks, log, clock, fatal 
     writer: writerOptions(settings),
     jit: settings['query.jit.mode'] === 'on',
     viewRewrite: settings['query.view.rewrite'],
+    viewRead: settings['query.view.read'],
     log,
     clock,
     configuredUsers: configuredNames(settings),

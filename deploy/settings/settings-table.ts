@@ -402,6 +402,13 @@ export const settingsTable = {
     description:
       'Answer SAMPLE BY and GROUP BY over a table from the stored buckets of its materialized views where these give the same result. exact: no results that differ in the last digits, such as sums of floating-point numbers.',
   },
+  'query.view.read': {
+    type: 'choice',
+    initial: 'fresh',
+    choices: ['fresh', 'stored'],
+    description:
+      'How a query reads a materialized view that it names. fresh: what is not stored, or has changed since, is computed. stored: only the buckets that are stored, as they are. The hints view_fresh and view_stored of a SELECT override it.',
+  },
   'connection.log.entries': {
     type: 'integer',
     initial: '10000',

@@ -39,6 +39,8 @@ export interface LocalEngineOptions extends EngineHooks {
   readonly jit: boolean
   /** Whether queries of tables are answered from stored buckets of materialized views; absent: on. */
   readonly viewRewrite?: 'on' | 'off' | 'exact'
+  /** Whether a materialized view is read as its query returns it, or what is stored of it alone; absent: fresh. */
+  readonly viewRead?: 'fresh' | 'stored'
   readonly clock: Clock
   readonly log: Log
   /** Whether the log syncs commits before they are acknowledged. */

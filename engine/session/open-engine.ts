@@ -66,6 +66,7 @@ export interface EngineOptions {
   readonly writer: Partial<WriterSettings>
   readonly jit: boolean
   readonly viewRewrite?: 'on' | 'off' | 'exact'
+  readonly viewRead?: 'fresh' | 'stored'
   readonly log: Log
   readonly clock: SharedClock
   /** The list of SHOW PARAMETERS. */
@@ -269,6 +270,7 @@ class EngineThreads {
       configuredUsers: options.configuredUsers,
       jit: options.jit,
       viewRewrite: options.viewRewrite ?? 'on',
+      viewRead: options.viewRead ?? 'fresh',
       clock: options.clock,
       log: options.log,
       cacheAddress,

@@ -33,13 +33,13 @@ interface PlannedWith {
 
 export class Planner {
   readonly conflicts = new ConflictChanges()
-  readonly #options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload' | 'viewRewrite'>
+  readonly #options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload' | 'viewRewrite' | 'viewRead'>
   readonly #catalogOf: CatalogOf
   readonly #statements = new StatementCache()
   readonly #values: PlannedValues
 
   constructor(
-    options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload' | 'viewRewrite'>,
+    options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload' | 'viewRewrite' | 'viewRead'>,
     catalogOf: CatalogOf,
     values: PlannedValues,
   ) {
@@ -110,6 +110,7 @@ export class Planner {
       ...session,
       rowsNow,
       viewRewrite: this.#options.viewRewrite ?? 'on',
+      viewRead: this.#options.viewRead ?? 'fresh',
       reload: () => this.#reload(session),
     }
   }

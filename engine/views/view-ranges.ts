@@ -62,7 +62,7 @@ export function trustedRanges(
 ): readonly TimeRange[] {
   if (stored === undefined || stored.ranges.length === 0) return []
   if (stored.process !== undefined && stored.process !== thisProcess) return []
-  const listed = stored.ranges.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) }))
+  const listed = rangesOf(stored.ranges)
   const changed = [...changedParts(stored, base), ...memory, ...changedBetween(stored, between, base.schema)]
   return intersect(listed, complement(normalise(changed.map((range) => grid.whole(range)))))
 }
@@ -76,6 +76,15 @@ export function sidesOf(
   const kept = [keptRange(inputs.view)]
   const stored = unite(cleanRanges(inputs, grid, memory), sealedRanges(inputs.base.schema, inputs.view.id))
   return { stored: intersect(stored, kept), computed: intersect(complement(stored), kept) }
+}
+
+/** What a query reads that is content with what is stored: also buckets that have changed since. */
+export function storedAlone(view: TableSchema, base: TableSchema | undefined): readonly TimeRange[] {
+  const { stored } = view
+  if (stored === undefined) return []
+  const isLost = stored.process !== undefined && stored.process !== thisProcess
+  const listed = isLost ? [] : rangesOf(stored.ranges)
+  return intersect(unite(listed, base === undefined ? [] : sealedRanges(base, view.id)), [keptRange(view)])
 }
 
 /** The same for a query of the base that reads these ranges of its rows. */

@@ -6,7 +6,7 @@ import type { Plan, Query, TimeRange, ViewSide } from '../sql/plan/plan.js'
 import { inputsOf, mapInputs } from '../sql/plan/walk-plan.js'
 import type { TableSnapshot } from '../storage/schema/schema.js'
 import { allOfTime, intersect } from '../types/interval.js'
-import { bucketGrid, inputsOfView, memoryRanges, sidesOf, sidesOfRows } from './view-ranges.js'
+import { bucketGrid, inputsOfView, memoryRanges, sidesOf, sidesOfRows, storedAlone } from './view-ranges.js'
 
 type Sides = ReturnType<typeof sidesOf>
 
@@ -16,6 +16,7 @@ export function withViewSides(query: Query, snapshots: readonly TableSnapshot[],
   // All sides of a view must see the same memtables.
   const known = new Map<string, Sides>()
   const rangesOf = (side: ViewSide): readonly TimeRange[] => {
+    if (side.side === 'alone') return aloneOf(side, snapshots)
     const rows = side.rows?.map(({ lo, hi }) => `${lo}-${hi}`) ?? null
     const key = JSON.stringify([side.view, side.base, rows])
     const sides = known.get(key) ?? bothSides(side, snapshots, memory)
@@ -46,6 +47,11 @@ function hasSide(plan: Plan): boolean {
   const has = plan.kind === 'scan' ? plan.viewSides !== undefined : inputsOf(plan).some(hasSide)
   sided.set(plan, has)
   return has
+}
+
+function aloneOf({ view, base }: ViewSide, snapshots: readonly TableSnapshot[]): readonly TimeRange[] {
+  const schema = snapshots[view]?.version.schema
+  return schema === undefined ? [] : storedAlone(schema, snapshots[base]?.version.schema)
 }
 
 function bothSides(

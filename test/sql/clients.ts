@@ -50,7 +50,11 @@ export interface EngineClient extends SltClient {
   rows(sql: string): Promise<string>
 }
 
-export async function engineClient(jit: boolean, viewRewrite: 'on' | 'off' | 'exact' = 'on'): Promise<EngineClient> {
+export async function engineClient(
+  jit: boolean,
+  viewRewrite: 'on' | 'off' | 'exact' = 'on',
+  viewRead: 'fresh' | 'stored' = 'fresh',
+): Promise<EngineClient> {
   const directory = mkdtempSync(join(tmpdir(), 'penstock-slt-'))
   let failure: Error | null = null
   const open = async (): Promise<Engine> => {
@@ -58,6 +62,7 @@ export async function engineClient(jit: boolean, viewRewrite: 'on' | 'off' | 'ex
       queryThreads: 2,
       jit,
       viewRewrite,
+      viewRead,
       fatal: (error) => {
         failure = error
       },

@@ -163,6 +163,8 @@ export interface Select {
   readonly qualify?: Expression
   readonly windows: readonly { readonly name: Name; readonly window: WindowSpecification }[]
   readonly pivot: Pivot | null
+  /** The hint view_stored or view_fresh: how materialized views are read. */
+  readonly viewRead?: { readonly position: number; readonly read: 'stored' | 'fresh' }
 }
 
 export interface SelectItem {

@@ -21,7 +21,7 @@ import { nameColumns } from '../scope/catalog-names.js'
 import { withStep } from '../scope/interval-shift.js'
 import { bindRowFunction } from '../scope/row-functions.js'
 import { type Relation, scopeOf } from '../scope/scope.js'
-import { asQueried, bothSides, chainOf, hasNamesOf, withinRanges, withSealed } from '../scope/stored-view.js'
+import { chainOf, readView, storedAlone } from '../scope/stored-view.js'
 import { overriddenBy } from '../scope/substitute.js'
 import { scalarCall } from '../typing/make-call.js'
 import { hasForm, noMatch } from '../typing/mismatch.js'
@@ -226,21 +226,16 @@ function materializedView(
   alias: string,
   context: BindContext,
 ): Relation {
-  const { id, name } = version.schema
+  const { name } = version.schema
+  const stored = (): Relation => tableRelation(version, alias, context)
+  const { viewRead, readsStored, refreshes } = context
+  if (viewRead === 'stored' && readsStored && refreshes === null) return storedAlone(version, stored(), context)
   const computed = named(
     atView({ name }, position, () => boundView(viewQuery(sql), sql, context)),
     alias,
   )
   const chain = chainOf(baseId, computed.plan, context)
-  const { refreshes, readsStored, pending, own } = context
-  const base = context.tables[chain.base]?.schema
-  if (refreshes?.viewId === id) return withinRanges(computed, chain, refreshes.ranges)
-  if (base === undefined || !hasNamesOf(version, computed.plan)) return computed
-  if (version.schema.stored === undefined) return computed
-  const stored = (): Relation => asQueried(tableRelation(version, alias, context), computed.plan)
-  const isPlain = readsStored && pending.length === 0 && own === null
-  if (!isPlain) return withSealed(stored, computed, version.schema, base, chain, alias)
-  return bothSides(stored(), computed, tableIndex(context, version), chain, alias)
+  return readView(computed, stored, version, chain, alias, context)
 }
 
 function inView(view: StoredView, position: number, context: BindContext): Relation {

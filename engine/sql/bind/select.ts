@@ -70,6 +70,9 @@ export function bindSelect(
   context: BindContext,
   options: SelectOptions = {},
 ): Relation {
+  const { viewRead, ...plain } = written
+  if (viewRead !== undefined)
+    return readingViews(viewRead.read, context, () => bindSelect(plain, writtenOrder, context, options))
   if (written.pivot !== null) {
     const pivot = withLists(written, written.pivot, (query) => plannedValues(query, context))
     return bindSelect(unpivoted(written, pivot), writtenOrder, context, options)
@@ -77,6 +80,17 @@ export function bindSelect(
   const { select, orderBy } = withWindowJoins(withGapfill(written, context.parameters), writtenOrder)
   const grouped = select.groupAll === true ? groupedByAll(select) : select
   return bindList(grouped, orderBy, bindRows(grouped, context, options.from), options.isTimed === true, context)
+}
+
+/** Binds with the way to read materialized views that a hint asks for. */
+function readingViews<Made>(read: BindContext['viewRead'], context: BindContext, bind: () => Made): Made {
+  const before = context.viewRead
+  context.viewRead = read
+  try {
+    return bind()
+  } finally {
+    context.viewRead = before
+  }
 }
 
 /** GROUP BY ALL is what a list with aggregates does anyway; without aggregates it is DISTINCT. */

@@ -54,13 +54,27 @@ const constants: ReadonlySet<string> = new Set(['null', 'true', 'false'])
 export function parseSelect(cursor: Cursor): Select {
   const position = cursor.start
   advance(cursor)
+  const viewRead = hintOf(cursor)
   const distinct = take(cursor, 'distinct')
   if (!distinct) take(cursor, 'all')
   const distinctOn = distinct && cursor.word === 'on' ? parseDistinctOn(cursor) : []
   const isBare = cursor.word === 'from' && cursor.bareSelect === position
   const items = isBare ? [anyValue(cursor.start)] : parseItems(cursor, distinct)
   const from = take(cursor, 'from') ? parseTableSource(cursor) : null
-  return parseClauses(cursor, { position, implicit: false, distinct, distinctOn, items, from })
+  const select = parseClauses(cursor, { position, implicit: false, distinct, distinctOn, items, from })
+  return viewRead === null ? select : { ...select, viewRead }
+}
+
+// The hint follows SELECT: /*+ view_stored */. Other hints are for other optimizers, and are ignored.
+function hintOf({ text, previousEnd, start }: Cursor): NonNullable<Select['viewRead']> | null {
+  if (start - previousEnd < 4) return null
+  const blank = text.slice(previousEnd, start)
+  const comment = /^\s*\/\*\+(.*?)\*\//s.exec(blank)
+  const [hint, name = '', rest] = /\bview_(stored|fresh)\b\s*(\(?)/i.exec(comment?.[1] ?? '') ?? []
+  if (hint === undefined) return null
+  const position = previousEnd + blank.indexOf(hint)
+  if (rest !== '') throw new SqlError(`the hint view_${name.toLowerCase()} has no parameters`, position)
+  return { position, read: name.toLowerCase() === 'stored' ? 'stored' : 'fresh' }
 }
 
 /** The item of a select without list, as in `exists (select from t)`. */

@@ -114,10 +114,10 @@ export interface DeferredRanges {
 
 /**
  * A scan that reads one side of a materialized view: 'stored' rows of the view's table, or rows of its base from which
- * the other buckets are 'computed'.
+ * the other buckets are 'computed'. Or it reads what is stored 'alone', whatever has changed since.
  */
 export interface ViewSide {
-  readonly side: 'stored' | 'computed'
+  readonly side: 'stored' | 'computed' | 'alone'
   /** Indexes into Query.tables. The base is the table below all views that the view reads. */
   readonly view: number
   readonly base: number

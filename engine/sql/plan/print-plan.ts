@@ -85,7 +85,11 @@ function scanText({ ranges, order, columns, viewSides }: Extract<Plan, { kind: '
   return `${direction} on: ${table}${side} columns: [${columns.map(({ name }) => name).join(',')}]${intervals}`
 }
 
-const sideTexts = { stored: ' (stored buckets)', computed: ' (buckets that are not stored)' } as const
+const sideTexts = {
+  stored: ' (stored buckets)',
+  computed: ' (buckets that are not stored)',
+  alone: ' (stored buckets alone)',
+} as const
 
 function rangeText({ lo, hi }: { readonly lo: bigint; readonly hi: bigint }): string {
   const bound = (value: bigint): string =>

@@ -79,6 +79,11 @@ export interface BindContext {
   readsStored: boolean
   /** Whether queries of tables may be answered from stored buckets of views: setting query.view.rewrite. */
   readonly viewRewrite: 'on' | 'off' | 'exact'
+  /**
+   * How materialized views are read: setting query.view.read, and hints. 'fresh': what is not stored is computed;
+   * 'stored': what is stored alone.
+   */
+  viewRead: 'fresh' | 'stored'
   /** Set while a refresh of a materialized view is bound: the view then is its query over these ranges of the base. */
   readonly refreshes: ViewRefresh | null
   /** Set in INSERT .. RETURNING: the inserted rows, which its table name refers to. */

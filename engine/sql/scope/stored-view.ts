@@ -77,19 +77,13 @@ export function chainOf(baseId: number, query: Plan, context: BindContext): View
 }
 
 /** The relation of the query, whose scans of the base read these ranges only. */
-export function withinRanges(computed: Relation, chain: ViewChain, ranges: readonly TimeRange[]): Relation {
+function withinRanges(computed: Relation, chain: ViewChain, ranges: readonly TimeRange[]): Relation {
   const within = (scan: Scan): Scan => ({ ...scan, ranges: intersect(scan.ranges ?? [allOfTime], ranges) })
   return { ...computed, plan: mapScans(computed.plan, chain.tables, within) }
 }
 
 /** Both sides of the view, in the order of its timestamp. `view` is an index of the statement's tables. */
-export function bothSides(
-  stored: Relation,
-  computed: Relation,
-  view: number,
-  chain: ViewChain,
-  alias: string,
-): Relation {
+function bothSides(stored: Relation, computed: Relation, view: number, chain: ViewChain, alias: string): Relation {
   const buckets = bucketsOf(computed.plan)
   const sideOf = (side: ViewSide['side']): ViewSide => ({ side, view, base: chain.base, buckets })
   const sided = (side: ViewSide) => (scan: Scan) => restricted(scan, side)
@@ -98,8 +92,45 @@ export function bothSides(
   return united({ ...stored, plan: left }, right, alias)
 }
 
+/**
+ * The rows of the view that are stored, whatever has changed since; its query need not be valid. `stored`: of the view's
+ * table.
+ */
+export function storedAlone(version: TableVersion, stored: Relation, context: BindContext): Relation {
+  const view = tableIndex(context, version)
+  const side: ViewSide = { side: 'alone', view, base: bottomOf(version, context), buckets: [] }
+  return { ...stored, plan: mapScans(stored.plan, [view], (scan) => restricted(scan, side)) }
+}
+
+/** The table below all views that the view reads, which lists sealed buckets; -1 if it is missing. */
+function bottomOf({ schema: { materialized } }: TableVersion, context: BindContext): number {
+  const below = context.catalog.tables().find(({ schema }) => schema.id === materialized?.baseId)
+  if (below === undefined) return -1
+  return below.schema.materialized === undefined ? tableIndex(context, below) : bottomOf(below, context)
+}
+
+/** How the statement reads a view: its stored buckets where it may use them, else its query. `stored`: its table. */
+export function readView(
+  computed: Relation,
+  stored: () => Relation,
+  version: TableVersion,
+  chain: ViewChain,
+  alias: string,
+  context: BindContext,
+): Relation {
+  const { refreshes, readsStored, pending, own } = context
+  const { schema } = version
+  const base = context.tables[chain.base]?.schema
+  if (refreshes?.viewId === schema.id) return withinRanges(computed, chain, refreshes.ranges)
+  if (base === undefined || !hasNamesOf(version, computed.plan) || schema.stored === undefined) return computed
+  const queried = (): Relation => asQueried(stored(), computed.plan)
+  const isPlain = readsStored && pending.length === 0 && own === null
+  if (!isPlain) return withSealed(queried, computed, schema, base, chain, alias)
+  return bothSides(queried(), computed, tableIndex(context, version), chain, alias)
+}
+
 /** The view's query, and the buckets that have outlived the rows of the base. Other stored buckets are not read. */
-export function withSealed(
+function withSealed(
   stored: () => Relation,
   computed: Relation,
   view: TableSchema,
@@ -148,13 +179,13 @@ export function hasColumnsOf(version: TableVersion, plan: Plan): boolean {
 }
 
 /** Whether the columns have the same names, and perhaps other types. */
-export function hasNamesOf({ schema }: TableVersion, { columns }: Plan): boolean {
+function hasNamesOf({ schema }: TableVersion, { columns }: Plan): boolean {
   const live = liveColumns(schema)
   return live.length === columns.length && live.every(({ name }, index) => columns[index]?.name === name)
 }
 
 /** The stored rows as the query returns them now: a column of the base table may have got another type. */
-export function asQueried(stored: Relation, { columns }: Plan): Relation {
+function asQueried(stored: Relation, { columns }: Plan): Relation {
   if (columns.every(({ type }, index) => sameType(type, stored.plan.columns[index]?.type ?? type))) return stored
   const expressions = columns.map(({ type }, index): Expression => {
     const from = stored.plan.columns[index]?.type ?? type

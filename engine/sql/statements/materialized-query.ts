@@ -49,7 +49,15 @@ export function checkedQuery(statement: ast.CreateMaterialized, context: BindCon
 }
 
 function trialContext(sql: string, context: BindContext): BindContext {
-  return { ...describing(context), sql, tables: [], subqueries: [], commonTables: [], cacheable: true }
+  return {
+    ...describing(context),
+    sql,
+    tables: [],
+    subqueries: [],
+    commonTables: [],
+    cacheable: true,
+    viewRead: 'fresh',
+  }
 }
 
 /** Buckets of a view over a view consist of whole buckets of that one, so that each level is stored by itself. */
@@ -98,6 +106,7 @@ function checkClauses(query: ast.Query, select: ast.Select): void {
   if (limit !== null) refuse('LIMIT', limit.position)
   const [order] = orderBy
   if (order !== undefined) refuse('ORDER BY', order.position)
+  if (select.viewRead !== undefined) refuse(`the hint view_${select.viewRead.read}`, select.viewRead.position)
   if (select.latestOn !== null) refuse('LATEST ON', select.latestOn.position)
   if (select.distinct) refuse('DISTINCT', select.position)
   if (select.pivot !== null) refuse('PIVOT', select.position)

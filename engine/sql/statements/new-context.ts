@@ -48,6 +48,8 @@ export interface BindOptions {
   readonly commonTables?: readonly BindContext['commonTables'][number][] | undefined
   /** Absent: off. */
   readonly viewRewrite?: BindContext['viewRewrite'] | undefined
+  /** Absent: fresh. */
+  readonly viewRead?: BindContext['viewRead'] | undefined
 }
 
 export function bindContext({
@@ -90,6 +92,7 @@ export function bindContext({
     asChanged: withPending,
     readsStored: false,
     viewRewrite: rest.viewRewrite ?? 'off',
+    viewRead: rest.viewRead ?? 'fresh',
     refreshes: rest.refreshes ?? null,
     returned: null,
     rowsNow: rest.rowsNow ?? null,
