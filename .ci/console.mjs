@@ -316,7 +316,16 @@ async function livePage() {
   )
   await page.until(`document.querySelector('.live-running tbody')?.textContent.includes('long_sequence') === true`)
   await page.screenshot('live-light')
-  await page.evaluate(`document.querySelector('.live-running button').click()`)
+  const pressRunning = (text) =>
+    page.evaluate(
+      `[...document.querySelectorAll('.live-running button')].find((one) => one.textContent === '${text}').click()`,
+    )
+  await pressRunning('Plan')
+  await page.until(`/Cross Join/.test(document.querySelector('#details[open] .code')?.textContent ?? '')`)
+  await serious('a plan')
+  await page.press('Escape')
+  await page.until(`!document.querySelector('#details').open`)
+  await pressRunning('Cancel')
   check((await running).status === 400, 'a statement is cancelled')
 }
 
@@ -388,6 +397,7 @@ async function dashboards() {
   await page.type('drop table readings')
   await page.press('Control+Enter')
   await page.until(`document.querySelector('.panel-preview .panel-problem')?.textContent.includes('read-only')`)
+  await page.evaluate(`document.querySelector('#details input').focus()`)
   await page.screenshot('dashboard-form-light')
   await serious('the form of a panel')
   await press('Done')

@@ -97,7 +97,7 @@ const theme = EditorView.theme({
   '.cm-completionDetail': {
     marginLeft: 'auto',
     fontStyle: 'normal',
-    opacity: '0.72',
+    opacity: '0.85',
     fontSize: '11.5px',
     maxWidth: '32em',
     overflow: 'hidden',

@@ -154,12 +154,13 @@ export class LivePage {
       .map(([id, user, begun, sql]) => {
         const forMs = Math.max(0, Date.now() - Date.parse(String(begun)))
         const cancel = button('Cancel', () => void cancelQuery(String(id)), { title: `Cancel statement ${id}` })
+        const plan = button('Plan', () => void showPlan(String(id), String(sql)), { title: `Plan of statement ${id}` })
         return [
           String(id),
           String(user ?? ''),
           durationText(forMs),
           element('code', {}, String(sql).slice(0, 400)),
-          cancel,
+          element('div', { className: 'bar' }, plan, cancel),
         ]
       })
     this.#table('running', 'Running statements', ['Id', 'User', 'For', 'Statement', ''], rows, new Set([0, 2]))
@@ -284,6 +285,24 @@ export class LivePage {
       table.role = 'region'
     }
   }
+}
+
+/** The plan that the statement would get now; values of its parameters are not known. */
+async function showPlan(id: string, sql: string): Promise<void> {
+  const dialog = byId('details', HTMLDialogElement)
+  const body = element('div', { className: 'details-body' })
+  try {
+    const answer = await execute(sql, { explain: true })
+    const lines = answer.kind === 'rows' ? answer.rows.map(([line]) => String(line)) : [answer.text]
+    body.append(element('pre', { className: 'code', tabIndex: 0, ariaLabel: 'Plan' }, lines.join('\n')))
+  } catch (error) {
+    body.append(element('p', { className: 'problem', role: 'alert' }, errorText(error)))
+  }
+  body.append(element('pre', { className: 'code', tabIndex: 0, ariaLabel: 'Statement' }, sql))
+  const close = button('', () => dialog.close(), { icon: 'close', title: 'Close (Escape)', className: 'quiet' })
+  const title = element('h2', { id: 'details-title' }, `Plan of statement ${id}`)
+  dialog.replaceChildren(element('div', { className: 'dialog-head' }, title, close), body)
+  if (!dialog.open) dialog.showModal()
 }
 
 async function cancelQuery(id: string): Promise<void> {
