@@ -171,12 +171,13 @@ export class QwpColumns {
 
   #symbolIds(scratch: Scratch, { dictionary }: Vector, values: number, rows: number): ColumnPart[] {
     const { memory } = scratch
-    const { i32, u8 } = memory
+    const { i32 } = memory
     const bits = scratch.room('bits', (rows >>> 3) + 64)
     const count = this.#context.kernels.parquet.presence(values, rows, nullKinds.i32, bits)
     const ids = scratch.room('ids', rows * 5)
+    const u8 = bytesAt(memory, ids, rows * 5)
     const numbers = this.#symbols.of(dictionary)
-    let at = ids
+    let at = 0
     for (let word = values >>> 2, end = word + rows; word < end; word++) {
       const symbol = i32[word]!
       if (symbol < 0) continue
@@ -186,11 +187,11 @@ export class QwpColumns {
       u8[at++] = id
     }
     const head = count === rows ? this.#buffer(noNulls) : nullBitmap(memory, bits, rows)
-    return [head, copied(memory, ids, at - ids)]
+    return [head, copied(memory, ids, at)]
   }
 
   #geohashes(scratch: Scratch, type: DataType, values: number, rows: number): ColumnPart[] {
-    const { u8 } = scratch.memory
+    const { memory } = scratch
     const width = widthOf(type)
     const { head, bits, count } = this.#present(scratch, values, rows, geohashNulls[width] ?? nullKinds.i64)
     let packed = values
@@ -200,9 +201,10 @@ export class QwpColumns {
     }
     const bytes = Math.ceil(type.a / 8)
     const put = (target: number): void => {
-      let to = target
+      const [from, out] = [bytesAt(memory, packed, count * width), bytesAt(memory, target, count * bytes)]
+      let to = 0
       for (let row = 0; row < count; row++) {
-        for (let byte = 0; byte < bytes; byte++) u8[to++] = u8[packed + row * width + byte]!
+        for (let byte = 0; byte < bytes; byte++) out[to++] = from[row * width + byte]!
       }
     }
     return [head, this.#buffer(prefixOf(type)), { bytes: count * bytes, put }]
@@ -251,14 +253,20 @@ function dataOffset(dimensions: number): number {
 }
 
 /** The flag and the bitmap of NULLs: the complement of `bits`, with zeros after the last row. */
-function nullBitmap({ u8 }: SharedMemory, bits: number, rows: number): ColumnPart {
+function nullBitmap(memory: SharedMemory, bits: number, rows: number): ColumnPart {
   const bytes = (rows + 7) >>> 3
   const put = (target: number): void => {
-    u8[target] = 1
-    for (let byte = 0; byte < bytes; byte++) u8[target + 1 + byte] = ~u8[bits + byte]!
-    if (rows % 8 !== 0) u8[target + bytes] = u8[target + bytes]! & ((1 << (rows % 8)) - 1)
+    const [from, out] = [bytesAt(memory, bits, bytes), bytesAt(memory, target, 1 + bytes)]
+    out[0] = 1
+    for (let byte = 0; byte < bytes; byte++) out[1 + byte] = ~from[byte]!
+    if (rows % 8 !== 0) out[bytes] = out[bytes]! & ((1 << (rows % 8)) - 1)
   }
   return { bytes: 1 + bytes, put }
+}
+
+/** A view for loops: V8 reads and writes typed arrays slowly at positions from 2^31 on. */
+function bytesAt({ u8 }: SharedMemory, address: number, bytes: number): Uint8Array {
+  return u8.subarray(address, address + bytes)
 }
 
 function copied(memory: SharedMemory, from: number, bytes: number): ColumnPart {
