@@ -162,6 +162,15 @@ export async function runModule(
   return lines.at(-1) ?? ''
 }
 
+/** Starts a module of this folder as a process that goes on, and gives its first line back. */
+export async function startModule(module: string): Promise<{ child: ChildProcess; line: string }> {
+  const child = spawn(process.execPath, [new URL(module, import.meta.url).pathname], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  for await (const line of createInterface({ input: child.stdout })) return { child, line }
+  throw new Error(`${module} ended before it was ready`)
+}
+
 /** The rows of a query over HTTP. Throws with the server's words when it is refused. */
 export async function queryRows(port: number, sql: string): Promise<unknown[][]> {
   const answer = await fetch(`http://127.0.0.1:${port}/exec?query=${encodeURIComponent(sql)}`)
