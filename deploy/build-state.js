@@ -12,7 +12,7 @@ export const home = dirname(dirname(fileURLToPath(import.meta.url)))
 export const programs = [
   ...['deploy/cli', 'deploy/embedded/index'],
   ...['engine/threads/query-thread', 'engine/threads/writer-thread', 'engine/threads/log-thread'],
-  'engine/threads/store-thread',
+  ...['engine/threads/store-thread', 'engine/threads/backup-thread'],
   ...['gateways/min-http/worker', 'connectors/kafka/worker', 'connectors/sqlite/dump-worker'],
 ]
 

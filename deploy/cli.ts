@@ -15,6 +15,7 @@ import type { RepairFlags } from './cli/cli-repair.js'
 import { exitCodes, ToolError } from './cli/http-client.js'
 import { completionScript, shells } from './cli/shell-completions.js'
 import { type SqlFlags, sqlFormats } from './cli/sql-answer.js'
+import type { RestoreFlags } from './cli/stored-backup.js'
 import { defaultRoot } from './root/root-folder.js'
 
 interface StartFlags {
@@ -226,9 +227,23 @@ function addRestore(program: Command): void {
     .command('restore <backup>')
     .description('restore a backup into a root folder that has no data, and verify it')
     .addOption(rootOption('-d, --dir <root>', 'root folder'))
+    .option('--at <time>', 'of several in object storage: the last one whose time begins so; default: the last one')
+    .option('--root-id <id>', 'of several roots in object storage: the one whose backup it is')
+    .option(
+      '--set <key=value>',
+      'a setting of the object storage, as for start; may be given several times',
+      gather,
+      [],
+    )
     .option('--json', 'print the result as JSON')
-    .addHelpText('after', exitHelp)
-    .action(async (backup: string, flags: CheckFlags) => {
+    .addHelpText(
+      'after',
+      `
+A backup is a folder, or s3://bucket/prefix of the service that the settings object.store.s3.* describe: of --set, of
+the environment, or of conf/server.conf in the root folder.
+${exitHelp}`,
+    )
+    .action(async (backup: string, flags: RestoreFlags) => {
       const { runRestore } = await import('./cli/cli-backup.js')
       await runRestore(backup, flags)
     })

@@ -27,6 +27,7 @@ import { openPgGateway } from '../gateways/pgwire/server.js'
 import { openQwpUdpGateway } from '../gateways/qwp-udp/server.js'
 import { copyRelations, fileCopier, IcebergTables, RemoteFiles, recoverImports } from '../pipeline/ingest.js'
 import { ServerAlerts } from './alerts.js'
+import { ServerBackups } from './backups.js'
 import { resumeCounters } from './counters.js'
 import { copyDirectories, engineOptions } from './engine-options.js'
 import { runFirstStatements } from './first-statements.js'
@@ -154,8 +155,17 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const remoteFiles = new RemoteFiles(remoteFileOptions(loaded.values, root, { client: store.client, clock }))
   const icebergTables = new IcebergTables({ directories, remote: remoteFiles, clock })
   for (const relation of copyRelations(directories, remoteFiles, icebergTables)) engine.relation(relation)
+  const backups = new ServerBackups(engine.backups, { root, settings: () => live.current.values, clock, log })
+  engine.backups.register(backups)
+  closers.push(() => backups.close())
   const alerts = new ServerAlerts(engine, { path: resolve(root, 'conf/alerts.json'), clock, log })
-  const relations = [...connectionRelations(registry), memoryRelation(engine), store.relation, alerts.relation]
+  const relations = [
+    ...connectionRelations(registry),
+    memoryRelation(engine),
+    store.relation,
+    alerts.relation,
+    backups.relation,
+  ]
   for (const relation of relations) engine.relation(relation)
   const connectors = await openConnectors(kafkaOptions(loaded), { engine, log, clock }, live)
   const metrics = metricsSource(

@@ -23,6 +23,7 @@ import type { RemoteFilesOptions } from '../pipeline/ingest.js'
 import { openLake } from './lake.js'
 import { freeBytesMin } from './settings/machine.js'
 import { type Settings, SettingsError } from './settings/settings.js'
+import { storeOptions } from './settings/store-options.js'
 
 export interface ServerStore {
   /** Null: none is configured. */
@@ -122,7 +123,6 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
 function objectStoreOptions(settings: Settings): ObjectStoreOptions | null {
   const url = settings['object.store.url']
   if (url === '' && settings['object.store.read.buckets'].length === 0) return null
-  const endpoint = settings['object.store.s3.endpoint']
   try {
     if (url !== '') storePlace(url)
   } catch (error) {
@@ -130,35 +130,7 @@ function objectStoreOptions(settings: Settings): ObjectStoreOptions | null {
       cause: error,
     })
   }
-  if (endpoint !== '' && !/^https?:\/\/[^/@?#]+(\/[^?#@]*)?$/.test(endpoint)) {
-    throw new SettingsError('bad value of object.store.s3.endpoint: expected http://host:port or https://host')
-  }
-  const accessKeyId = settings['object.store.access.key.id']
-  const secretAccessKey = settings['object.store.secret.access.key']
-  if ((accessKeyId === '') !== (secretAccessKey === '')) {
-    throw new SettingsError('object.store.access.key.id and object.store.secret.access.key must be set together')
-  }
-  if (settings['object.store.credentials'] === 'setting' && accessKeyId === '') {
-    throw new SettingsError('object.store.credentials is setting, but object.store.access.key.id is not set')
-  }
-  return {
-    url,
-    s3: {
-      endpoint,
-      region: settings['object.store.s3.region'],
-      pathStyle: settings['object.store.s3.path.style'],
-      connections: settings['object.store.connections'],
-      timeoutMs: settings['object.store.timeout'],
-      multipartBytes: settings['object.store.multipart.size'],
-    },
-    credentials: {
-      source: settings['object.store.credentials'],
-      setting: { accessKeyId, secretAccessKey, sessionToken: settings['object.store.session.token'] },
-      file: settings['object.store.credentials.path'],
-      profile: settings['object.store.credentials.profile'],
-    },
-    retryMs: settings['object.store.retry.time'],
-  }
+  return storeOptions(settings, url)
 }
 
 /** What statements may read: the bucket of the store, and those that the settings add. */
@@ -210,7 +182,7 @@ function waitingText(uploads: UploadStatistics | null, isConfigured: boolean): s
 }
 
 /** Created at the first start with a store. A copy of the root that is to live on its own needs another one. */
-function rootIdOf(root: string): string {
+export function rootIdOf(root: string): string {
   const path = join(root, 'root.id')
   if (existsSync(path)) return readFileSync(path, 'utf8').trim()
   const id = randomUUID()

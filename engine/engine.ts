@@ -2,6 +2,7 @@
 // import its functions from this file only; types, errors and limits they may import directly.
 
 export type {
+  Backups,
   Connector,
   DraftedStatement,
   Engine,
@@ -33,6 +34,8 @@ export {
   type UserDirectory,
 } from './api/session.js'
 export type {
+  BackupService,
+  BackupTable,
   ChangePreview,
   Copier,
   CopyRequest,
@@ -68,7 +71,7 @@ export { refusedCast } from './lines/convert.js'
 export { blockEnd, countLines, lastLineEnd, lineEnd } from './lines/line-ends.js'
 export type { Histogram } from './memory/metrics.js'
 export { type StoreCapabilities, StoreError } from './object-store/object-store.js'
-export { type ObjectStoreOptions, storePlace } from './object-store/open-store.js'
+export { type ObjectStoreOptions, openStore, storePlace } from './object-store/open-store.js'
 export type { ForeignTable } from './parquet/foreign-file.js'
 export { mayHoldSmallest } from './parquet/smallest.js'
 export type { BindShape } from './pg/bind-rows.js'
@@ -93,9 +96,11 @@ export { isOwnCounter } from './sql/relations/counters.js'
 export { diskFormats } from './storage/disk-formats.js'
 export type { LineReject, PackedBatch, PackedColumn, PackedRows, Receipt } from './storage/jobs/messages.js'
 export { type CopyResult, copyDatabase } from './storage/maintenance/backup.js'
+export { downloadDatabase, listBackups, type StoredBackup } from './storage/maintenance/backup-objects.js'
 export { type CheckFinding, type CheckResult, checkDatabase } from './storage/maintenance/check.js'
 export { applyRepair, needsRepair, planRepair, type RepairItem, type RepairPlan } from './storage/maintenance/repair.js'
 export { resetUsers } from './storage/manifest/users.js'
+export { type BackupTask, type RunningBackup, startBackup } from './threads/backup-client.js'
 export { openStoreClient, type StoreClient } from './threads/store-client.js'
 export type { ColumnCondition } from './types/bounds.js'
 export { convertValue, displayText } from './types/convert.js'

@@ -17,6 +17,7 @@ import { locateRoot } from '../root/root-folder.js'
 import { FolderInUse, isServed, lockRoot, type RootLock } from '../root/root-lock.js'
 import { type Client, exitCodes, openClient, refusalText, type ServerFlags, ToolError } from './http-client.js'
 import { openProgress } from './progress.js'
+import { openBackup, type RestoreFlags } from './stored-backup.js'
 
 export interface CheckFlags {
   readonly dir: string
@@ -146,18 +147,31 @@ async function statement(client: Client, query: string): Promise<void> {
   await reply.body.text()
 }
 
-export async function runRestore(backup: string, { dir, json }: CheckFlags): Promise<void> {
-  const source = databaseOf(backup)
-  const root = locateRoot(dir)
-  const lock = await lockRoot(root, { purpose: 'restore' })
+export async function runRestore(backup: string, flags: RestoreFlags): Promise<void> {
+  const { dir, json } = flags
+  const stored = backup.startsWith('s3://') ? await openBackup(backup, flags) : null
   try {
-    restoreTo(root, source, json)
+    const source = stored === null ? databaseOf(backup) : ''
+    const root = locateRoot(dir)
+    const lock = await lockRoot(root, { purpose: 'restore' })
+    try {
+      await restoreTo(
+        root,
+        json,
+        (target) => stored?.fetch(target) ?? copied('restore', source, `${source}/manifest`, target),
+      )
+    } finally {
+      lock.release()
+    }
   } finally {
-    lock.release()
+    await stored?.close()
   }
 }
 
-function restoreTo(root: string, source: string, json: boolean | undefined): void {
+/** Fills a new database directory. */
+type Fill = (target: string) => CopyResult | Promise<CopyResult>
+
+async function restoreTo(root: string, json: boolean | undefined, fill: Fill): Promise<void> {
   const target = join(root, 'db').replaceAll('\\', '/')
   if (readdirSync(target).length > 0) {
     throw new ToolError(`the folder ${target} is not empty: a backup is restored to a root without data`)
@@ -165,7 +179,7 @@ function restoreTo(root: string, source: string, json: boolean | undefined): voi
   const unfinished = `${target}.restoring`
   rmSync(unfinished, { recursive: true, force: true })
   const files = nodeFiles()
-  const result = copied('restore', source, `${source}/manifest`, unfinished)
+  const result = await fill(unfinished)
   const { findings } = checked(unfinished)
   const [finding] = findings
   if (finding !== undefined) throw new ToolError(`the backup is damaged: ${findingText(finding)}`)

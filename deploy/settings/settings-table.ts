@@ -2,6 +2,7 @@
 // variables, docs/settings.md, the sample configuration and the types of the values derive from it.
 
 import type { SettingsTable } from './setting-row.js'
+import { backupSettings } from './settings-backup.js'
 import { objectStoreSettings } from './settings-object-store.js'
 import { qwpSettings } from './settings-qwp.js'
 import { securitySettings } from './settings-security.js'
@@ -449,6 +450,7 @@ export const settingsTable = {
     description: 'Grace period for running requests at shutdown.',
   },
   ...objectStoreSettings,
+  ...backupSettings,
   ...qwpSettings,
   ...securitySettings,
 } as const satisfies SettingsTable

@@ -17,6 +17,7 @@ import type { CsvDecoding, CsvLoad, LineRequest, LineTicket, LoadOptions, TableS
 import type { LakeCatalog } from './lake.js'
 import type { OwnRows, ReadSnapshot, Session, UserDirectory } from './session.js'
 import type {
+  BackupService,
   ChangePreview,
   CheckedStatement,
   Copier,
@@ -142,7 +143,18 @@ export interface RowTransaction extends OwnRows {
   commit(): Promise<Receipt | null>
 }
 
+export interface Backups {
+  /** Registers the implementation of BACKUP; without it the statement is rejected. */
+  register(service: BackupService): void
+  /**
+   * Keeps the files of the current version of all tables as they are, until the returned function is called. CHECKPOINT
+   * CREATE and RELEASE are refused meanwhile. Rejects with ResourceError while a checkpoint is kept.
+   */
+  pin(): Promise<() => Promise<void>>
+}
+
 export interface Engine {
+  readonly backups: Backups
   /** Registers the implementation of COPY with files; without it such a COPY is rejected. */
   copier(copier: Copier): void
   readonly users: UserDirectory

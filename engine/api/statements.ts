@@ -186,6 +186,22 @@ export type CopyRequest =
   | (CopyFile & { readonly direction: 'from'; readonly table: string })
   | (CopyFile & { readonly direction: 'to'; readonly query: string })
 
+export interface BackupTable {
+  readonly id: number
+  readonly name: string
+}
+
+/** Carries out BACKUP: knows where backups go. Times are microseconds of the epoch. */
+export interface BackupService {
+  /**
+   * Begins a backup of all tables, or of these, and returns when it began. The backup goes on in the background. Throws
+   * ResourceError while another one runs.
+   */
+  start(tables: readonly BackupTable[] | null): Promise<number>
+  /** Ends the running backup and returns when it began; null: none was running. */
+  abort(): Promise<number | null>
+}
+
 /** Runs a COPY and returns the number of rows. */
 export type Copier = (
   request: CopyRequest,

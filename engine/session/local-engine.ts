@@ -39,7 +39,7 @@ import type { ViewRefresher } from '../views/view-refresher.js'
 import type { KafkaPosition } from '../wal/source-position.js'
 import type { PinnedSnapshots } from './catalog-view.js'
 import { changeRows } from './changes-in-with.js'
-import { Checkpoints } from './checkpoints.js'
+import { BackupStatements, Checkpoints } from './checkpoints.js'
 import { Connectors, Positions } from './connectors.js'
 import { DraftStatements } from './draft-statements.js'
 import { engineMetrics } from './engine-metrics.js'
@@ -90,11 +90,12 @@ interface Begun {
   readonly nowMicros?: number
 }
 
-type WithRows = 'query' | 'user' | 'insertReturning' | 'rewrite' | 'upsert' | 'withChanges'
+type WithRows = 'query' | 'user' | 'backup' | 'insertReturning' | 'rewrite' | 'upsert' | 'withChanges'
 type WithoutRows = 'checkpoint' | 'refresh' | 'connector' | 'set' | 'cancelQuery' | 'none'
 
 export class LocalEngine implements Engine {
   readonly users: UserCatalog
+  readonly backups: BackupStatements
   lake: LakeCatalog = noLake
   readonly #options: LocalEngineOptions
   readonly #lines: LineClient
@@ -125,6 +126,7 @@ export class LocalEngine implements Engine {
     const { queries } = options
     this.#changes = new Stoppable({ memory, view, queries, activity: this.#runs.activity, requests: this.#requests })
     this.#checkpoints = new Checkpoints(this.#requests, clock)
+    this.backups = new BackupStatements(this.#checkpoints)
     this.#lines = new LineClient({
       memory,
       wakeWriter: options.wakeWriter,
@@ -250,6 +252,7 @@ export class LocalEngine implements Engine {
     const inserts = this.#inserts(sql, options, nowMicros, compilerMs)
     try {
       if (planned.kind === 'user') return await this.#changeUsers(planned, begun)
+      if (planned.kind === 'backup') return this.#list(planned.columns, await this.backups.run(planned), begun)
       if (planned.kind === 'insertReturning') return await returningRows(sql, planned, options, inserts)
       if (planned.kind === 'upsert') return await upsertRows(sql, planned, options, inserts, compilerMs)
       if (planned.kind === 'withChanges') return await changeRows(sql, planned, options, inserts, compilerMs)
@@ -364,13 +367,8 @@ export class LocalEngine implements Engine {
     this.#files.copier = copier
   }
 
-  refuseBelow(freeBytes: number): void {
-    setMetric(this.#options.memory, 'freeBytesMin', freeBytes)
-  }
-
-  writerEnded(): void {
-    this.#requests.writerEnded()
-  }
+  refuseBelow = (freeBytes: number) => setMetric(this.#options.memory, 'freeBytesMin', freeBytes)
+  writerEnded = () => this.#requests.writerEnded()
 
   close(): Promise<void> {
     this.#closing ??= this.#close()

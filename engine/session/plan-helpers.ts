@@ -157,7 +157,8 @@ export function validationOf(planned: PlannedStatement): Validation {
   if (planned.kind === 'query') {
     return { tag: 'SELECT', columns: planned.columns, timestampIndex: planned.query.timestampIndex }
   }
-  if (planned.kind === 'withChanges') return { tag: planned.tag, columns: planned.columns, timestampIndex: -1 }
+  if (planned.kind === 'withChanges' || planned.kind === 'backup')
+    return { tag: planned.tag, columns: planned.columns, timestampIndex: -1 }
   const returning = 'returning' in planned ? planned.returning : null
   return { tag: planned.tag, columns: returning?.columns ?? null, timestampIndex: -1 }
 }

@@ -71,7 +71,7 @@ const listed: readonly (readonly [statement: RegExp, row: string])[] = [
   [/\bLIVE VIEW\b|\blive_views\(/i, 'CREATE LIVE VIEW'],
   [/^CREATE MATERIALIZED VIEW/i, 'CREATE MATERIALIZED VIEW with GROUP BY'],
   [/^COPY\b/i, 'COPY over HTTP'],
-  [/^BACKUP\b|\bbackups\(\)/i, 'BACKUP'],
+  [/\bbackup_instance_name\b/i, 'backup_instance_name'],
   [/\bPARQUET ?\(|CONVERT PARTITION .*\sWITH \(/is, '`PARQUET(..)` of a column'],
   [/#X[A-Z]{3}\b|tick_calendars\(/, 'exchange calendars'],
   [/\bWINDOW JOIN\b.*\bRANGE BETWEEN [\d* ]*\w+\./is, 'WINDOW JOIN with bounds from columns'],

@@ -78,6 +78,7 @@ export function fakeEngine(): FakeEngine {
   const engine: FakeEngine = {
     users: noUsers,
     lake: noLake,
+    backups: { register: () => {}, pin: async () => async () => {} },
     requests: [],
     stored: [],
     executed: [],

@@ -1,4 +1,4 @@
-// Syntax tree of statements about storage and metadata of tables: indexes, VACUUM, REINDEX, CHECKPOINT, COMMENT, and
+// Syntax tree of statements about storage and metadata of tables: indexes, VACUUM, REINDEX, CHECKPOINT, BACKUP, COMMENT, and
 // statements that have no effect. Import these types from ast.ts.
 
 import type { Name, TableName } from './ast.js'
@@ -40,6 +40,14 @@ export interface Checkpoint {
   readonly kind: 'checkpoint'
   readonly position: number
   readonly action: 'flush' | 'create' | 'release'
+}
+
+/** BACKUP DATABASE, TABLE t and ABORT. */
+export interface Backup {
+  readonly kind: 'backup'
+  readonly position: number
+  readonly action: 'database' | 'tables' | 'abort'
+  readonly tables: readonly TableName[]
 }
 
 /** COMMENT ON a table or column. An empty text removes the comment. */

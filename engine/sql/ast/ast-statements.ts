@@ -15,7 +15,7 @@ import type { ChannelStatement } from './ast-channel.js'
 import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption, Persistence } from './ast-constraints.js'
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { ChangesInWith, Insert, Merge } from './ast-insert.js'
-import type { AlterIndex, Checkpoint, CreateIndex, Empty, Reindex, Remark, Vacuum } from './ast-maintenance.js'
+import type { AlterIndex, Backup, Checkpoint, CreateIndex, Empty, Reindex, Remark, Vacuum } from './ast-maintenance.js'
 import type { MaterializedStatement } from './ast-mat-view.js'
 import type { RetentionAction, StoragePolicyClause, TimeToLive } from './ast-policy.js'
 import type { AlterSequence, Counted, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
@@ -61,6 +61,7 @@ export type Statement =
   | Vacuum
   | Reindex
   | Checkpoint
+  | Backup
   | AlterConnector
   | CancelQuery
   | Copy

@@ -1,5 +1,5 @@
 // Parses one statement by dispatching on its first word. If no statement begins with it, it is a table name: `trades
-// limit 2`. EXPLAIN, PREPARE, EXECUTE and BACKUP are parsed here, all others in files of their own.
+// limit 2`. EXPLAIN, PREPARE and EXECUTE are parsed here, all others in files of their own.
 
 import { SqlError } from '../../base/errors.js'
 import type { ChangesInWith, CommonChange, CommonTable, Declaration, Explain, Statement } from '../ast/ast.js'
@@ -15,6 +15,7 @@ import { keywordError } from './reserved.js'
 import { parseDelete, parseInsert, parseMerge, parseUpdate } from './rows.js'
 import { parseSession, parseTransaction, sessionWords } from './session.js'
 import {
+  parseBackup,
   parseCancel,
   parseCheckpoint,
   parseDrop,
@@ -251,8 +252,4 @@ function parseExecute(cursor: Cursor): Statement {
   const args = take(cursor, '(') ? parseList(cursor, parseExpression0) : []
   if (args.length > 0) expect(cursor, ')')
   return { kind: 'execute', position, name, args }
-}
-
-function parseBackup(cursor: Cursor): Statement {
-  throw new SqlError('backup is not supported, use CHECKPOINT CREATE and copy the files', cursor.start)
 }

@@ -1,8 +1,9 @@
-// Parses statements about whole tables: DROP, RENAME, TRUNCATE, VACUUM, REINDEX, CHECKPOINT, CANCEL QUERY.
+// Parses statements about whole tables: DROP, RENAME, TRUNCATE, VACUUM, REINDEX, CHECKPOINT, BACKUP, CANCEL QUERY.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlListMax } from '../../base/limits.js'
 import type {
+  Backup,
   CancelQuery,
   Checkpoint,
   NoOperation,
@@ -235,6 +236,16 @@ export function parseCheckpoint(cursor: Cursor): Checkpoint {
   if (take(cursor, snapshot ? 'complete' : 'release')) return { kind: 'checkpoint', position, action: 'release' }
   if (!snapshot && atEnd(cursor)) return { kind: 'checkpoint', position, action: 'flush' }
   throw new SqlError(snapshot ? "'prepare' or 'complete' expected" : "'create' or 'release' expected", cursor.start)
+}
+
+/** `backup database`, `backup table t, u`, `backup abort`. */
+export function parseBackup(cursor: Cursor): Backup {
+  const position = cursor.start
+  advance(cursor)
+  if (take(cursor, 'database')) return { kind: 'backup', position, action: 'database', tables: [] }
+  if (take(cursor, 'abort')) return { kind: 'backup', position, action: 'abort', tables: [] }
+  expect(cursor, 'table', "'database', 'table' or 'abort' expected")
+  return { kind: 'backup', position, action: 'tables', tables: parseList(cursor, parseAnyTableName, sqlListMax) }
 }
 
 export function parseCancel(cursor: Cursor): CancelQuery {

@@ -127,6 +127,8 @@ function viewsRelation({ catalog, viewShape }: BindContext): SystemRelation {
 const emptyRelationColumns: Record<string, string> = {
   reader_pool: 'table_name STRING, owner_thread_id LONG, last_access_timestamp TIMESTAMP, current_txn LONG',
   writer_pool: 'table_name STRING, owner_thread_id LONG, last_access_timestamp TIMESTAMP, ownership_reason STRING',
+  backups:
+    'status VARCHAR, progress_percent INT, start_ts TIMESTAMP, end_ts TIMESTAMP, backup_error VARCHAR, cleanup_error VARCHAR',
   memory_metrics: 'memory_tag STRING, bytes LONG',
   export_files: 'path VARCHAR, diskSize LONG, diskSizeHuman STRING, modifiedTime DATE',
   import_files: 'path VARCHAR, diskSize LONG, diskSizeHuman STRING, modifiedTime DATE',

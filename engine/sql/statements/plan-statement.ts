@@ -25,6 +25,7 @@ import { isConstant } from '../typing/make-call.js'
 import { convertTo } from '../typing/types.js'
 import { type AffectedRows, planAffected } from './affected-rows.js'
 import { planAlterTable, renameTable } from './alter-table.js'
+import { planBackup } from './backup.js'
 import { planChanges, planWithin } from './changes-in-with.js'
 import { planCopy } from './copy.js'
 import { planCreateTable } from './create-table.js'
@@ -211,6 +212,7 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
 
   // The server.
   checkpoint: ({ action }) => ({ kind: 'checkpoint', action, tag: 'CHECKPOINT' }),
+  backup: planBackup,
   'alter connector': ({ connector: { name, position }, action }) => ({
     ...{ kind: 'connector', name, position, action },
     tag: 'ALTER CONNECTOR',

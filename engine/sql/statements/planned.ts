@@ -1,6 +1,6 @@
 // The result of planning a statement: plain data that the engine carries out, one variant for each kind of execution.
 
-import type { CopyRequest, ResultColumn } from '../../api/statements.js'
+import type { BackupTable, CopyRequest, ResultColumn } from '../../api/statements.js'
 import type { RewriteProgram, RowsInput, SchemaChange } from '../../storage/jobs/messages.js'
 import type { Enumeration } from '../../storage/schema/schema.js'
 import type { DataType } from '../../types/column-types.js'
@@ -202,6 +202,13 @@ export type PlannedStatement =
       readonly tag: 'REFRESH MATERIALIZED VIEW'
     }
   | { readonly kind: 'checkpoint'; readonly action: 'flush' | 'create' | 'release'; readonly tag: 'CHECKPOINT' }
+  | {
+      readonly kind: 'backup'
+      readonly action: 'database' | 'tables' | 'abort'
+      readonly tables: readonly BackupTable[]
+      readonly columns: readonly ResultColumn[]
+      readonly tag: 'BACKUP'
+    }
   | { readonly kind: 'copy'; readonly request: CopyRequest; readonly tag: 'COPY' }
   | { readonly kind: 'set'; readonly name: string; readonly values: readonly string[]; readonly tag: 'SET' }
   | { readonly kind: 'cancelQuery'; readonly queryId: bigint; readonly position: number; readonly tag: 'CANCEL QUERY' }

@@ -49,6 +49,7 @@ const rightsOfKind = {
   'create index': ['write'],
   'alter index': ['write'],
   checkpoint: ['admin'],
+  backup: ['admin'],
   user: null,
   'alter connector': ['admin'],
   // Statements about the session alone. The rights for a cursor's query were checked when it was declared.

@@ -12,6 +12,7 @@ import { assert } from '../../base/assert.js'
 import { CorruptionError, FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'
 import { readManifest, replaceManifest } from '../manifest/manifest.js'
+import type { ManifestState, ManifestTable } from '../manifest/manifest-format.js'
 import { dictionaryFilePath } from '../memtable/dictionary-file.js'
 import { SyncGroup } from '../part/sync-group.js'
 import { type DetachedPart, isRemoteOnly, localFileOf, type PartDescriptor } from '../schema/schema.js'
@@ -27,6 +28,8 @@ export interface CopyOptions {
   readonly manifest: string
   /** The database directory to copy to; created if missing. */
   readonly target: string
+  /** Ids of the only tables to copy; null: all, with the users and the source positions. */
+  readonly tables?: readonly number[] | null
   /** Called before each part, copied or there already, with the bytes of all parts. */
   readonly progress?: (doneBytes: number, totalBytes: number) => void
 }
@@ -43,7 +46,7 @@ export interface CopyResult {
 /** Throws FileError, and CorruptionError if a copied file is damaged. */
 export function copyDatabase(options: CopyOptions): CopyResult {
   const { files, source, manifest, target } = options
-  const state = readManifest(files, manifest)
+  const state = chosenState(readManifest(files, manifest), options.tables ?? null)
   const totals = { tables: state.tables.size, parts: 0, rows: 0, copiedParts: 0, copiedBytes: 0, removedParts: 0 }
   const group = new SyncGroup(files)
   files.makeDirectory(`${target}/manifest`)
@@ -71,7 +74,7 @@ export function copyDatabase(options: CopyOptions): CopyResult {
         if (files.exists(`${source}/${path}`)) totals.copiedBytes += replaceCopy(options, path)
       }
     }
-    if (files.exists(`${source}/users.pus`)) replaceCopy(options, 'users.pus')
+    if (hasUsers(options)) replaceCopy(options, 'users.pus')
     group.commit()
     files.syncDirectory(`${target}/symbols`)
     files.syncDirectory(target)
@@ -82,6 +85,19 @@ export function copyDatabase(options: CopyOptions): CopyResult {
   replaceManifest(files, `${target}/manifest`, state)
   totals.removedParts = prune(files, target, named)
   return totals
+}
+
+function hasUsers({ files, source, tables }: Pick<CopyOptions, 'files' | 'source' | 'tables'>): boolean {
+  return (tables ?? null) === null && files.exists(`${source}/users.pus`)
+}
+
+/** The state with these tables alone. Their sequences and enumerations have no parts, so all of these remain. */
+export function chosenState(state: ManifestState, tableIds: readonly number[] | null): ManifestState {
+  if (tableIds === null) return state
+  const isKept = (id: number, { schema }: ManifestTable): boolean =>
+    tableIds.includes(id) || schema.sequence !== undefined || schema.labels !== undefined
+  const tables = new Map([...state.tables].filter(([id, table]) => isKept(id, table)))
+  return { ...state, tables, usersExist: false, sourcePositions: new Map() }
 }
 
 function isThere(files: Files, path: string, bytes: number): boolean {

@@ -68,6 +68,8 @@ function impossible(statement: Statement): string | null {
       return 'a change of users or of their rights'
     case 'alter connector':
       return 'ALTER CONNECTOR'
+    case 'backup':
+      return 'BACKUP'
     case 'create materialized view':
     case 'alter materialized view':
     case 'refresh materialized view':

@@ -1,0 +1,77 @@
+// Entry point of a backup's thread, a worker: copies what a checkpoint has pinned to a folder or to an object store,
+// posts its progress, and ends. It lives as long as one backup, and may be terminated at any moment: until the end, the
+// place has the backup that it had before.
+
+import { MessagePort, parentPort } from 'node:worker_threads'
+import { assert } from '../base/assert.js'
+import { nodeFiles } from '../base/files.js'
+import { openStore } from '../object-store/open-store.js'
+import { copyDatabase } from '../storage/maintenance/backup.js'
+import { removeOldBackups, uploadDatabase } from '../storage/maintenance/backup-objects.js'
+import type { BackupTask, BackupThreadOptions, FromBackupThread } from './backup-client.js'
+
+assert(parentPort instanceof MessagePort, 'a worker has a parent port')
+const port = parentPort
+const files = nodeFiles()
+
+function post(message: FromBackupThread): void {
+  port.postMessage(message)
+}
+
+async function run({ source, tasks }: BackupThreadOptions): Promise<void> {
+  let percent = 0
+  for (const [index, task] of tasks.entries()) {
+    await copy(source, task, (doneBytes, totalBytes) => {
+      // A task may have no bytes. The last step is the end of the whole backup.
+      const reached = Math.min(99, Math.floor((100 * (index + doneBytes / Math.max(1, totalBytes))) / tasks.length))
+      if (reached > percent) post({ kind: 'progress', percent: reached })
+      percent = Math.max(percent, reached)
+    })
+  }
+  post({ kind: 'copied' })
+  let removed = 0
+  let failure: string | null = null
+  try {
+    for (const task of tasks) removed += await removeOld(task)
+  } catch (error) {
+    failure = messageOf(error)
+  }
+  post({ kind: 'ended', removed, failure })
+}
+
+async function copy(source: string, { tables, place }: BackupTask, progress: Progress): Promise<void> {
+  const shared = { files, source, manifest: `${source}/backup`, tables, progress }
+  if (place.kind === 'folder') {
+    copyDatabase({ ...shared, target: place.folder })
+    return
+  }
+  const { rootId, time, scratch } = place
+  const store = openStore(place.options)
+  try {
+    await store.probe()
+    await uploadDatabase({ ...shared, store, rootId, time, scratch })
+  } finally {
+    await store.close()
+  }
+}
+
+type Progress = (doneBytes: number, totalBytes: number) => void
+
+async function removeOld({ place }: BackupTask): Promise<number> {
+  if (place.kind === 'folder') return 0
+  const store = openStore(place.options)
+  try {
+    return await removeOldBackups(store, place.rootId, place.retained)
+  } finally {
+    await store.close()
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** The first message says what to copy. The thread ends when nothing is left to do. */
+port.once('message', (options: BackupThreadOptions) => {
+  run(options).catch((error: unknown) => post({ kind: 'failed', message: messageOf(error) }))
+})
