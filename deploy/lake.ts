@@ -19,6 +19,7 @@ export interface ServerLake {
 /** Throws SettingsError if the settings do not fit together. */
 export function openLake(settings: Settings, root: string): ServerLake {
   const config = readerConfig(settings)
+  const catalog = catalogOptions(settings)
   const directory = join(root, 'tmp', 'lake')
   // Files that a crash has left.
   rmSync(directory, { recursive: true, force: true })
@@ -26,6 +27,7 @@ export function openLake(settings: Settings, root: string): ServerLake {
   return {
     engine: {
       directory,
+      catalog,
       lagMs: () => settings['lake.commit.lag'],
       report: (latest) => {
         statistics = latest
@@ -35,6 +37,43 @@ export function openLake(settings: Settings, root: string): ServerLake {
     metrics: lakeMetrics(() => statistics),
     warnings: () => warningsOf(statistics, settings['object.store.url'] !== ''),
   }
+}
+
+/** Null: this server is the catalog. */
+function catalogOptions(settings: Settings): ServerLake['engine']['catalog'] {
+  const url = settings['lake.catalog.url']
+  const tokenUrl = settings['lake.catalog.token.url']
+  const [id, secret] = [settings['lake.catalog.client.id'], settings['lake.catalog.client.secret']]
+  if (url === '') return null
+  for (const [name, value] of Object.entries({ 'lake.catalog.url': url, 'lake.catalog.token.url': tokenUrl })) {
+    if (value !== '' && !isHttpUrl(value))
+      throw new SettingsError(`bad value of ${name}: expected http://host/path or https`)
+  }
+  if ((id === '') !== (secret === '')) {
+    throw new SettingsError('lake.catalog.client.id and lake.catalog.client.secret must be set together')
+  }
+  if (id !== '' && settings['lake.catalog.token'] !== '') {
+    throw new SettingsError('lake.catalog.token and lake.catalog.client.id cannot both be set')
+  }
+  const namespace = settings['lake.catalog.namespace'].split('.')
+  if (namespace.includes('')) throw new SettingsError('bad value of lake.catalog.namespace: expected name or name.name')
+  return {
+    ...{
+      url: url.replace(/\/+$/, '').replace(/\/v1$/, ''),
+      namespace,
+      tokenUrl,
+      token: settings['lake.catalog.token'],
+    },
+    client: id === '' ? null : { id, secret },
+    warehouse: settings['lake.catalog.warehouse'],
+    scope: settings['lake.catalog.scope'],
+    timeoutMs: settings['lake.catalog.timeout'],
+  }
+}
+
+/** Without user and password, which messages would show. */
+function isHttpUrl(text: string): boolean {
+  return /^https?:\/\/[^/@?#\s]+(\/[^?#@\s]*)?$/.test(text)
 }
 
 function warningsOf(statistics: LakeStatistics | null, isConfigured: boolean): string[] {
@@ -93,6 +132,12 @@ function lakeMetrics(statisticsOf: () => LakeStatistics | null): Metric[] {
       ({ waiting }) => waiting,
     ),
     metric('commits_total', 'counter', 'Commits to Iceberg tables.', ({ commits }) => commits),
+    metric(
+      'conflicts_total',
+      'counter',
+      'Commits to Iceberg tables that began again because another writer had committed.',
+      ({ conflicts }) => conflicts,
+    ),
     metric('files_total', 'counter', 'Data files written for Iceberg tables.', ({ files }) => files),
     metric('bytes_total', 'counter', 'Bytes of data files written for Iceberg tables.', ({ bytes }) => bytes),
     metric(

@@ -106,6 +106,42 @@ export const objectStoreSettings = {
     description:
       'For how long the Iceberg table of a table with `LAKE ON` may lack its changes, before a commit of them begins.',
   },
+  'lake.catalog.url': {
+    type: 'words',
+    initial: '',
+    description:
+      'Iceberg REST catalog to which tables with `LAKE ON` are committed, such as `http://127.0.0.1:8181/catalog`, without `/v1`. Empty: this server is their catalog.',
+  },
+  'lake.catalog.warehouse': {
+    type: 'words',
+    initial: '',
+    description: 'Warehouse of that catalog; empty: its default.',
+  },
+  'lake.catalog.namespace': {
+    type: 'words',
+    initial: 'qdb',
+    description: 'Namespace of the tables in that catalog; a dot separates levels. It is created if it does not exist.',
+  },
+  'lake.catalog.token': { type: 'secret', initial: '', description: 'Bearer token for that catalog.' },
+  'lake.catalog.client.id': {
+    type: 'words',
+    initial: '',
+    description: 'Client that requests tokens for that catalog (OAuth2, client_credentials).',
+  },
+  'lake.catalog.client.secret': { type: 'secret', initial: '', description: 'The secret of that client.' },
+  'lake.catalog.scope': { type: 'words', initial: 'catalog', description: 'Scope of the tokens; empty: none.' },
+  'lake.catalog.token.url': {
+    type: 'words',
+    initial: '',
+    description: 'Where tokens are requested; empty: `/v1/oauth/tokens` of the catalog.',
+  },
+  'lake.catalog.timeout': {
+    type: 'duration',
+    initial: '30s',
+    min: 100,
+    max: 600_000,
+    description: 'How long one request to that catalog may wait for its response.',
+  },
   'lake.credentials.vend': {
     type: 'choice',
     initial: 'off',

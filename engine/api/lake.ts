@@ -13,9 +13,11 @@ export interface LakeCatalog {
   tables(): readonly string[]
   /** Null if no such table has committed metadata. Rejects with StoreError while the store is away. */
   table(name: string): Promise<CatalogTable | null>
+  /** The external catalog that has the tables instead; null: there is none. */
+  readonly external: string | null
 }
 
-export const noLake: LakeCatalog = { tables: () => [], table: async () => null }
+export const noLake: LakeCatalog = { tables: () => [], table: async () => null, external: null }
 
 export interface LakeStatistics {
   /** Tables with changes that the lake does not have yet. */
@@ -24,6 +26,8 @@ export interface LakeStatistics {
   readonly files: number
   readonly bytes: number
   readonly failures: number
-  /** Of the last attempt; null: it succeeded. */
+  /** Attempts of commits that began again because another writer had committed to the table. */
+  readonly conflicts: number
+  /** Of a table whose last commit failed; null: there is none. */
   readonly failure: string | null
 }

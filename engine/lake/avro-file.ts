@@ -52,9 +52,26 @@ export function encodeAvro(
   metadata: Readonly<Record<string, string>>,
   records: readonly object[],
 ): Buffer {
-  const type = typeOf(schema)
+  return fileOf(typeOf(schema), JSON.stringify(schema), metadata, records)
+}
+
+/** As encodeAvro(), with the text of a schema. A long is a bigint, as decodeForeignAvro() returns it. */
+export function encodeExactAvro(
+  schema: string,
+  metadata: Readonly<Record<string, string>>,
+  records: readonly object[],
+): Buffer {
+  return fileOf(exactTypeOf(schema), schema, metadata, records)
+}
+
+function fileOf(
+  type: avsc.Type,
+  schema: string,
+  metadata: Readonly<Record<string, string>>,
+  records: readonly object[],
+): Buffer {
   const raw = Buffer.concat(records.map((record) => type.toBuffer(record)))
-  const entries = { 'avro.schema': JSON.stringify(schema), 'avro.codec': 'deflate', ...metadata }
+  const entries = { 'avro.schema': schema, 'avro.codec': 'deflate', ...metadata }
   const values = Object.fromEntries(Object.entries(entries).map(([key, text]) => [key, Buffer.from(text)]))
   // Any 16 bytes that are unlikely elsewhere.
   const sync = createHash('sha256').update(raw).digest().subarray(0, syncBytes)
@@ -78,14 +95,27 @@ export function decodeAvro<Item>(schema: AvroSchema, file: Uint8Array): Item[] {
  * bigint, a map a list of pairs or an object. Throws Error for bytes that are no such file.
  */
 export function decodeForeignAvro<Item>(file: Uint8Array): Item[] {
+  return decodeWholeAvro<Item>(file).records
+}
+
+/** The entries of a file's header, the text of its schema among them, and its records as decodeForeignAvro() has them. */
+export function decodeWholeAvro<Item>(file: Uint8Array): {
+  readonly schema: string
+  readonly metadata: Readonly<Record<string, string>>
+  readonly records: Item[]
+} {
   const { bytes, at, entries } = headerOf(file)
   const codec = entries['avro.codec']?.toString() ?? 'null'
   const unpack = codecs[codec]
   if (unpack === undefined) throw new Error(`the Avro codec ${codec} is not supported`)
-  // Logical types are not declared, so their values are those of the types below them.
-  const schema = JSON.parse(entries['avro.schema']?.toString() ?? '')
-  const type = avsc.Type.forSchema(schema, { wrapUnions: false, registry: { long: exactLong } })
-  return recordsOf(type, bytes, at, unpack)
+  const schema = entries['avro.schema']?.toString() ?? ''
+  const metadata = Object.entries(entries).map(([name, value]) => [name, value.toString()] as const)
+  return { schema, metadata: Object.fromEntries(metadata), records: recordsOf(exactTypeOf(schema), bytes, at, unpack) }
+}
+
+/** Logical types are not declared, so their values are those of the types below them. */
+function exactTypeOf(schema: string): avsc.Type {
+  return avsc.Type.forSchema(JSON.parse(schema), { wrapUnions: false, registry: { long: exactLong } })
 }
 
 /** Limit of one block of a file of another program. */

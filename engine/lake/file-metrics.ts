@@ -25,14 +25,14 @@ export function metricsOf(columns: readonly LakeColumn[], end: Buffer): ColumnMe
     upperBounds: new Map<number, Buffer>(),
   }
   const rows = Number(footer.num_rows)
-  for (const [index, { field }] of columns.entries()) {
+  for (const [index, { field, isWidened = false }] of columns.entries()) {
     if (typeof field.type !== 'string') continue
     const chunks = footer.row_groups.map(({ columns: all }) => all[index]?.meta_data?.statistics)
     const nulls = chunks.reduce((sum, statistics) => sum + Number(statistics?.null_count ?? 0), 0)
     metrics.valueCounts.set(field.id, rows)
     metrics.nullCounts.set(field.id, nulls)
     const compare = comparisons[field.type]
-    if (compare === undefined) continue
+    if (compare === undefined || isWidened) continue
     const ranges = chunks.flatMap((statistics) => {
       const { min_value: min, max_value: max } = statistics ?? {}
       return min == null || max == null ? [] : [{ min: Buffer.from(min), max: Buffer.from(max) }]

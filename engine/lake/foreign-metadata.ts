@@ -146,7 +146,7 @@ function specsOf(json: Json): Map<number, readonly PartitionSource[]> {
 }
 
 /** As Iceberg's implementations turn the names of fields to those that Avro permits. */
-function avroName(name: string): string {
+export function avroName(name: string): string {
   return [...name]
     .map((character, index) => {
       if (/[A-Za-z_]/.test(character) || (index > 0 && /\d/.test(character))) return character

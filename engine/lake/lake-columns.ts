@@ -45,6 +45,8 @@ export interface LakeColumn {
   readonly sql: string
   /** Its own and those of the elements of its lists. */
   readonly fieldIds: readonly number[]
+  /** The field has a wider type than the values in the file, whose bounds are then left out. */
+  readonly isWidened?: boolean
 }
 
 const elementIds = 1_000_000

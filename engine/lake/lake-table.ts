@@ -15,8 +15,11 @@
 //      an older copy, in which the same ids may denote other parts.
 
 import { randomInt, randomUUID } from 'node:crypto'
+import type { CatalogTable } from '../api/lake.js'
 import { bodyOf, type ObjectStore, StoreError } from '../object-store/object-store.js'
-import type { TableSchema } from '../storage/schema/schema.js'
+import type { PartDescriptor, TableSchema } from '../storage/schema/schema.js'
+import { type CommittedTable, countsOf, decoded, type LakeChange, operationOf } from './committed-table.js'
+import { type LakeColumn, lakeColumns } from './lake-columns.js'
 import {
   type DataFile,
   decodeManifest,
@@ -27,6 +30,7 @@ import {
   type ManifestEntry,
   type ManifestFile,
 } from './manifest-files.js'
+import { partitionFieldOf, partitionOfParts } from './partition-spec.js'
 import {
   asNext,
   currentSchema,
@@ -52,16 +56,6 @@ export interface LakeTableOptions {
   readonly randomName?: () => string
 }
 
-/** What a commit changes. */
-export interface LakeChange {
-  readonly schema: TableSchema
-  readonly added: readonly DataFile[]
-  /** Paths of files of the current snapshot. */
-  readonly removed: ReadonlySet<string>
-  /** The added files have the rows of the removed ones. */
-  readonly isCompaction: boolean
-}
-
 interface Manifest {
   readonly listed: ManifestFile
   /** Without those of deleted files. */
@@ -73,7 +67,8 @@ const manifestsMax = 24
 /** Those with more files are left as they are. */
 const joinedFilesMax = 4000
 
-export class LakeTable {
+export class LakeTable implements CommittedTable {
+  readonly name = null
   /** Of the newest metadata; 0: there is none. */
   version = 0
   metadata: TableMetadata | null = null
@@ -93,6 +88,30 @@ export class LakeTable {
     const table = new LakeTable(options)
     await table.#load(recorded)
     return table
+  }
+
+  get location(): string | null {
+    return this.metadata?.location ?? null
+  }
+
+  get handedOut(): CatalogTable | null {
+    return this.metadata === null ? null : { metadataLocation: this.#metadataUri, metadata: this.metadata }
+  }
+
+  get snapshotId(): bigint | null {
+    const id = this.metadata?.['current-snapshot-id'] ?? -1
+    return id < 0 ? null : BigInt(id)
+  }
+
+  /** The columns follow from the schema, and change with the next commit. */
+  async prepare(): Promise<void> {}
+
+  columns(schema: TableSchema): LakeColumn[] {
+    return lakeColumns(schema)
+  }
+
+  placeOf(schema: TableSchema, parts: readonly PartDescriptor[]): Pick<DataFile, 'partition' | 'isSorted'> {
+    return { partition: partitionOfParts(schema, partitionFieldOf(schema), parts), isSorted: schema.timestampId >= 0 }
   }
 
   isKnown(path: string): boolean {
@@ -120,7 +139,7 @@ export class LakeTable {
     const { metadata } = this
     const keys = new Set<string>()
     if (metadata === null) return keys
-    const versions = [this.metadataUri, ...metadata['metadata-log'].map((entry) => entry['metadata-file'])]
+    const versions = [this.#metadataUri, ...metadata['metadata-log'].map((entry) => entry['metadata-file'])]
     for (const uri of versions) keys.add(this.keyOf(uri))
     for (const snapshot of metadata.snapshots) {
       keys.add(this.keyOf(snapshot['manifest-list']))
@@ -133,7 +152,7 @@ export class LakeTable {
     return keys
   }
 
-  get metadataUri(): string {
+  get #metadataUri(): string {
     return this.uri(metadataName(this.version))
   }
 
@@ -148,7 +167,7 @@ export class LakeTable {
     if (isSame && shaped === before) return false
     const made = isSame ? null : await this.#snapshot(shaped, change)
     const whole = made === null ? shaped : withSnapshot(shaped, made.snapshot)
-    const next = before === null ? whole : asNext(whole, this.metadataUri, nowMs())
+    const next = before === null ? whole : asNext(whole, this.#metadataUri, nowMs())
     const version = this.version + 1
     const written = await this.#put(metadataName(version), Buffer.from(JSON.stringify(next)))
     if (!written)
@@ -230,9 +249,10 @@ export class LakeTable {
 
   async #snapshot(
     metadata: TableMetadata,
-    { added, removed, isCompaction }: LakeChange,
+    change: LakeChange,
   ): Promise<{ readonly snapshot: Snapshot; readonly manifests: readonly Manifest[] }> {
     const { nowMs, randomId = () => randomInt(1, 2 ** 48 - 1), randomName = randomUUID } = this.#options
+    const { added, removed } = change
     const parent = currentSnapshot(metadata)
     const id = randomId()
     const sequenceNumber = metadata['last-sequence-number'] + 1
@@ -254,7 +274,7 @@ export class LakeTable {
       'sequence-number': sequenceNumber,
       'timestamp-ms': Math.max(nowMs(), metadata['last-updated-ms']),
       'manifest-list': this.uri(name),
-      summary: this.#summary(added, removed, isCompaction),
+      summary: this.#summary(change),
       'schema-id': currentSchema(metadata)['schema-id'],
     }
     return { snapshot, manifests }
@@ -315,13 +335,12 @@ export class LakeTable {
     return { listed, live: live.map((entry) => ({ ...entry, sequenceNumber: entry.sequenceNumber ?? sequenceNumber })) }
   }
 
-  #summary(added: readonly DataFile[], removed: ReadonlySet<string>, isCompaction: boolean): Snapshot['summary'] {
+  #summary(change: LakeChange): Snapshot['summary'] {
+    const { added, removed } = change
     const gone = [...this.files.values()].filter(({ path }) => removed.has(path))
     const kept = [...this.files.values()].filter(({ path }) => !removed.has(path))
-    const operation =
-      gone.length === 0 ? 'append' : added.length === 0 ? 'delete' : isCompaction ? 'replace' : 'overwrite'
     return {
-      operation,
+      operation: operationOf(change),
       ...countsOf('added', 'added-files-size', added),
       ...countsOf('deleted', 'removed-files-size', gone),
       ...countsOf('total', 'total-files-size', [...kept, ...added]),
@@ -367,23 +386,4 @@ function pathsOf(manifests: readonly Manifest[]): Set<string> {
 
 function minimum(values: readonly number[]): number {
   return values.reduce((least, value) => Math.min(least, value), Number.POSITIVE_INFINITY)
-}
-
-/** Decodes an object; an error becomes a StoreError that names it. */
-function decoded<Value>(uri: string, decode: () => Value): Value {
-  try {
-    return decode()
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new StoreError('damaged', `an object is damaged: ${reason} [uri=${uri}]`, { cause: error })
-  }
-}
-
-function countsOf(what: string, bytesKey: string, files: readonly DataFile[]): Record<string, string> {
-  const sum = (value: (file: DataFile) => number): string => `${files.reduce((all, file) => all + value(file), 0)}`
-  return {
-    [`${what}-data-files`]: `${files.length}`,
-    [`${what}-records`]: sum(({ rows }) => rows),
-    [bytesKey]: sum(({ bytes }) => bytes),
-  }
 }

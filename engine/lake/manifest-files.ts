@@ -2,8 +2,7 @@
 // manifests of a snapshot. Contains their Avro schemas with the field ids of the Iceberg specification, version 2.
 
 import { type AvroSchema, decodeAvro, encodeAvro } from './avro-file.js'
-import type { IcebergField } from './lake-columns.js'
-import { type PartitionField, partitionIds, type Transform } from './partition-spec.js'
+import type { PartitionField, Transform } from './partition-spec.js'
 
 export const entryStatus = { existing: 0, added: 1, deleted: 2 } as const
 
@@ -52,16 +51,18 @@ export interface ManifestFile {
 /** What the headers of manifests repeat from the table's metadata. */
 export interface ManifestHeader {
   readonly schemaId: number
-  readonly fields: readonly IcebergField[]
+  readonly fields: readonly object[]
   readonly partitionField: PartitionField | null
+  /** 0 unless the metadata has other specs, too. */
+  readonly specId?: number
 }
 
-const specId = 0
+const specIdDefault = 0
 const sortOrderId = 1
 const contentData = 0
 
 export function encodeManifest(header: ManifestHeader, entries: readonly ManifestEntry[]): Buffer {
-  const { partitionField, schemaId, fields } = header
+  const { partitionField, schemaId, fields, specId = specIdDefault } = header
   const metadata = {
     schema: JSON.stringify({ type: 'struct', 'schema-id': schemaId, fields }),
     'schema-id': `${schemaId}`,
@@ -228,8 +229,8 @@ function fileSchema(partitionField: PartitionField | null): object {
 
 function partitionSchema(partitionField: PartitionField | null): object {
   if (partitionField === null) return { type: 'record', name: 'r102', fields: [] }
-  const { name, transform } = partitionField
-  return { type: 'record', name: 'r102', fields: [optional(name, partitionTypes[transform], partitionIds)] }
+  const { name, transform, 'field-id': id } = partitionField
+  return { type: 'record', name: 'r102', fields: [optional(name, partitionTypes[transform], id)] }
 }
 
 /** Days are dates in Iceberg; avsc takes the logical type for a plain number. */
@@ -294,7 +295,7 @@ const rangeSchema = {
   ],
 }
 
-const listSchema: AvroSchema = {
+export const listSchema: AvroSchema = {
   type: 'record',
   name: 'manifest_file',
   fields: [
@@ -329,7 +330,7 @@ function listRecord(manifest: ManifestFile): ListRecord {
   return {
     manifest_path: manifest.path,
     manifest_length: manifest.bytes,
-    partition_spec_id: specId,
+    partition_spec_id: specIdDefault,
     content: contentData,
     sequence_number: manifest.sequenceNumber,
     min_sequence_number: manifest.minSequenceNumber,
@@ -344,7 +345,7 @@ function listRecord(manifest: ManifestFile): ListRecord {
   }
 }
 
-function intBytes(value: number): Buffer {
+export function intBytes(value: number): Buffer {
   const bytes = Buffer.alloc(4)
   bytes.writeInt32LE(value)
   return bytes

@@ -2,7 +2,7 @@
 // transforms of the designated timestamp (the table's time column). Iceberg has no transform for weeks, so a table with
 // weekly partitions is unpartitioned there, like one with PARTITION BY NONE; readers skip its files by column bounds.
 
-import type { PartitionUnit, TableSchema } from '../storage/schema/schema.js'
+import type { PartDescriptor, PartitionUnit, TableSchema } from '../storage/schema/schema.js'
 import { fieldIdOf } from './lake-columns.js'
 
 export type Transform = 'hour' | 'day' | 'month' | 'year'
@@ -65,8 +65,17 @@ export function partitionValue(transform: Transform, micros: bigint): number {
   }
 }
 
+/** The partition of rows of one partition here; null in an unpartitioned table. */
+export function partitionOfParts(
+  schema: TableSchema,
+  field: Pick<PartitionField, 'transform'> | null,
+  [first]: readonly PartDescriptor[],
+): number | null {
+  return field === null || first === undefined ? null : partitionValue(field.transform, microsOf(schema, first.minTs))
+}
+
 /** The designated timestamp in microseconds. */
-export function microsOf({ columns, timestampId }: TableSchema, ts: bigint): bigint {
+function microsOf({ columns, timestampId }: TableSchema, ts: bigint): bigint {
   const column = columns.find(({ id }) => id === timestampId)
   return column?.type.name === 'TIMESTAMP_NS' ? floorDivide(ts, 1000n) : ts
 }

@@ -1,11 +1,12 @@
-// HTTP client for S3-compatible services: builds addresses, signs requests (package aws4fetch), sends them (package
-// undici), and converts error responses to StoreError. No other module of the engine uses these two packages; they are
-// loaded on first use, since most servers have no object storage. Credentials appear in no message.
+// Client for S3-compatible services: builds addresses, signs requests (package aws4fetch), sends them, and converts error
+// responses to StoreError. No other module of the engine uses this package; it is loaded on first use, since most
+// servers have no object storage. Credentials appear in no message.
 
 import { createHash } from 'node:crypto'
 import { createRequire } from 'node:module'
+import { type HttpResponse, type HttpTransport, httpTransport } from './http-transport.js'
 import { StoreError, type StoreErrorKind } from './object-store.js'
-import type { CredentialsProvider, FetchText } from './s3-credentials.js'
+import type { CredentialsProvider } from './s3-credentials.js'
 import { elementText } from './s3-xml.js'
 
 export interface S3Options {
@@ -32,12 +33,6 @@ export interface S3Request {
   readonly body?: Uint8Array
 }
 
-export interface S3Response {
-  readonly status: number
-  header(name: string): string | null
-  readonly content: Uint8Array
-}
-
 /** What is used of aws4fetch. */
 interface Signing {
   readonly AwsV4Signer: new (
@@ -51,7 +46,7 @@ export class S3Client {
   readonly #options: S3Options
   readonly #credentials: CredentialsProvider
   readonly #base: URL
-  readonly #transport: Transport
+  readonly #transport: HttpTransport
   readonly #signing: Signing = createRequire(import.meta.url)('aws4fetch')
   /** Of derived keys. */
   readonly #keys = new Map<string, ArrayBuffer>()
@@ -60,11 +55,11 @@ export class S3Client {
     this.#options = options
     this.#credentials = credentials
     this.#base = baseUrl(options)
-    this.#transport = transport(options)
+    this.#transport = httpTransport('object storage', options)
   }
 
   /** Resolves for statuses below 300. Rejects with StoreError. */
-  async send(request: S3Request): Promise<S3Response> {
+  async send(request: S3Request): Promise<HttpResponse> {
     try {
       return await this.#sendOnce(request)
     } catch (error) {
@@ -78,7 +73,7 @@ export class S3Client {
     await this.#transport.close()
   }
 
-  async #sendOnce({ method, key, query = {}, headers = {}, body = emptyBody }: S3Request): Promise<S3Response> {
+  async #sendOnce({ method, key, query = {}, headers = {}, body = emptyBody }: S3Request): Promise<HttpResponse> {
     const { accessKeyId, secretAccessKey, sessionToken } = await this.#credentials.current()
     const signer = new this.#signing.AwsV4Signer({
       ...{ method, url: this.#url(key, query), accessKeyId, secretAccessKey, service: 's3' },
@@ -125,60 +120,12 @@ function baseUrl({ bucket, endpoint, region, pathStyle }: S3Options): URL {
   return url
 }
 
-interface Transport {
-  send(
-    url: URL,
-    request: { readonly method: string; readonly headers: Record<string, string>; readonly body: Uint8Array | null },
-  ): Promise<S3Response>
-  close(): Promise<void>
-}
-
-function transport({ connections, timeoutMs }: Pick<S3Options, 'connections' | 'timeoutMs'>): Transport {
-  const { Agent, request }: typeof import('undici') = createRequire(import.meta.url)('undici')
-  const dispatcher = new Agent({ connections, connect: { timeout: timeoutMs } })
-  return {
-    send: async (url, { method, headers, body }) => {
-      try {
-        const options = { method, headers, body, dispatcher, headersTimeout: timeoutMs, bodyTimeout: timeoutMs }
-        const response = await request(url, options)
-        const content = await response.body.bytes()
-        return { status: response.statusCode, content, header: (name) => headerText(response.headers[name]) }
-      } catch (error) {
-        throw new StoreError('unavailable', `object storage cannot be reached: ${reasonOf(error)} [host=${url.host}]`, {
-          cause: error,
-        })
-      }
-    },
-    close: () => dispatcher.destroy(),
-  }
-}
-
-/** Requests of other kinds by the same transport: to services of credentials. */
-export function textFetcher(timeoutMs: number): FetchText {
-  const { send } = transport({ connections: 1, timeoutMs })
-  return async (url, { method, headers }) => {
-    const { status, content } = await send(new URL(url), { method, headers: { ...headers }, body: null })
-    return { status, text: new TextDecoder().decode(content) }
-  }
-}
-
-function headerText(value: string | string[] | undefined): string | null {
-  return typeof value === 'string' ? value : (value?.[0] ?? null)
-}
-
-/** An error of several addresses has no message of its own. */
-function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  if (error.message !== '') return error.message
-  return 'code' in error ? String(error.code) : error.name
-}
-
 const expiredCodes = new Set(['ExpiredToken', 'ExpiredTokenException', 'InvalidToken', 'TokenRefreshRequired'])
 const busyCodes = new Set(['RequestTimeout', 'SlowDown', 'InternalError', 'ServiceUnavailable', 'OperationAborted'])
 /** What the service says when the bytes that arrived are not those that were sent. */
 const garbledCodes = new Set(['BadDigest', 'XAmzContentSHA256Mismatch', 'IncompleteBody'])
 
-function responseError(method: string, path: string, response: S3Response): StoreError {
+function responseError(method: string, path: string, response: HttpResponse): StoreError {
   const text = new TextDecoder().decode(response.content)
   return errorOf(method, path, response.status, text)
 }

@@ -7,6 +7,7 @@
 // The signature of each request covers the SHA-256 of its content, so the service rejects content that was corrupted on
 // the way.
 
+import type { HttpResponse } from './http-transport.js'
 import {
   type ByteRange,
   type ListPage,
@@ -18,7 +19,7 @@ import {
   StoreError,
 } from './object-store.js'
 import type { Retrier } from './retry.js'
-import { errorOf, S3Client, type S3Options, type S3Response } from './s3-client.js'
+import { errorOf, S3Client, type S3Options } from './s3-client.js'
 import type { CredentialsProvider } from './s3-credentials.js'
 import { elementStrings, elementText, escapeXml } from './s3-xml.js'
 
@@ -180,11 +181,11 @@ function conditionHeaders(condition: PutCondition): Record<string, string> {
   }
 }
 
-function etagOf(response: S3Response): string {
+function etagOf(response: HttpResponse): string {
   return response.header('etag') ?? ''
 }
 
-function checksumOf(response: S3Response): number | null {
+function checksumOf(response: HttpResponse): number | null {
   const text = response.header(checksumHeader)
   return text !== null && /^[0-9a-f]{8}$/.test(text) ? Number.parseInt(text, 16) : null
 }

@@ -14,9 +14,11 @@ import type { CatalogTable, LakeCatalog, LakeStatistics } from '../api/lake.js'
 import type { VirtualRelation } from '../api/statements.js'
 import type { Clock } from '../base/clock.js'
 import type { Log } from '../base/log.js'
+import type { CommittedTable } from '../lake/committed-table.js'
 import type { LakeTable } from '../lake/lake-table.js'
 import { type LakeUnit, unitsOf } from '../lake/lake-units.js'
 import type { DataFile } from '../lake/manifest-files.js'
+import type { RestCatalog, RestCatalogOptions } from '../lake/rest-catalog.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { StoreError } from '../object-store/object-store.js'
 import { notOwner, type Ownership } from '../object-store/ownership.js'
@@ -37,6 +39,8 @@ export interface LakeOptions extends Pick<LakeFileOptions, 'directory' | 'execut
   readonly rootId: string
   /** Whether another server has not taken over the objects of this root; null: there is no store. */
   readonly ownership: Pick<Ownership, 'isOwner' | 'key'> | null
+  /** The external catalog that has the tables; null: this server is their catalog. */
+  readonly catalog: RestCatalogOptions | null
   /** For how long the lake may lack a change, apart from the time of the commit. */
   readonly lagMs: () => number
   readonly clock: Clock
@@ -48,7 +52,8 @@ export interface LakeOptions extends Pick<LakeFileOptions, 'directory' | 'execut
 
 export type LakeClient = Pick<
   StoreClient,
-  'url' | 'get' | 'head' | 'list' | 'delete' | 'putIfAbsent' | 'putIfMatch' | 'append' | 'discard' | 'upload'
+  | ('url' | 'get' | 'head' | 'list' | 'delete' | 'putIfAbsent' | 'putIfMatch')
+  | ('append' | 'discard' | 'upload' | 'bucket')
 >
 
 const lookMs = 250
@@ -61,7 +66,7 @@ const recordMs = 10_000
 /** What is known of one Iceberg table. */
 interface Followed {
   readonly uuid: string
-  table: LakeTable | null
+  table: CommittedTable | null
   /** The version of the table that the lake matches; 0: unknown. */
   matched: number
   /** When the first change was seen that the lake lacks; null: there is none. */
@@ -85,7 +90,8 @@ export class LakeCommitter implements LakeCatalog {
   readonly #timer: NodeJS.Timeout
   #running = 0
   #isClosed = false
-  #statistics: LakeStatistics = { waiting: 0, commits: 0, files: 0, bytes: 0, failures: 0, failure: null }
+  #statistics: LakeStatistics = { waiting: 0, commits: 0, files: 0, bytes: 0, failures: 0, conflicts: 0, failure: null }
+  #catalog: Promise<RestCatalog> | null = null
 
   constructor(options: LakeOptions) {
     this.#options = options
@@ -95,9 +101,15 @@ export class LakeCommitter implements LakeCatalog {
   close(): void {
     this.#isClosed = true
     clearInterval(this.#timer)
+    void this.#catalog?.then((catalog) => catalog.close())
+  }
+
+  get external(): string | null {
+    return this.#options.catalog?.url ?? null
   }
 
   tables(): readonly string[] {
+    if (this.#options.catalog !== null) return []
     return this.#lakeTables()
       .filter((version) => recordedVersion(version) > 0 || (this.#of(version).table?.version ?? 0) > 0)
       .map(({ schema }) => schema.name)
@@ -107,8 +119,7 @@ export class LakeCommitter implements LakeCatalog {
     const version = this.#options.view.table(name)
     if (version === undefined || version.schema.lake == null) return null
     const followed = this.#of(version)
-    const { metadata, metadataUri: metadataLocation } = await this.#opened(followed, version)
-    return metadata === null ? null : { metadataLocation, metadata }
+    return (await this.#opened(followed, version)).handedOut
   }
 
   relation(): VirtualRelation {
@@ -129,12 +140,11 @@ export class LakeCommitter implements LakeCatalog {
       rows: () =>
         this.#lakeTables().map((version) => {
           const { table, isRunning, changedMs, progress, failure } = this.#of(version)
-          const snapshot = table?.metadata?.['current-snapshot-id'] ?? -1
           const files = [...(table?.files.values() ?? [])]
           const state = isRunning ? 'committing' : changedMs === null && table !== null ? 'committed' : 'waiting'
           return [
-            ...[version.schema.name, table?.metadata?.location ?? null, BigInt(table?.version ?? 0)],
-            ...[snapshot < 0 ? null : BigInt(snapshot), BigInt(files.length)],
+            ...[version.schema.name, table?.location ?? null, BigInt(table?.version ?? 0)],
+            ...[table?.snapshotId ?? null, BigInt(files.length)],
             ...[BigInt(files.reduce((sum, { rows }) => sum + rows, 0)), state],
             ...[BigInt(progress[0]), BigInt(progress[1]), failure],
           ]
@@ -160,8 +170,15 @@ export class LakeCommitter implements LakeCatalog {
     return { keys, unknown }
   }
 
-  #prefixOf({ schema }: TableVersion): string {
-    return `${this.#options.rootId}/lake/${schema.id}-${schema.lake?.uuid ?? ''}`
+  /** Where objects of tables in an external catalog are; those of dropped tables stay, as the catalog may name them. */
+  prefixes(): readonly string[] {
+    if (this.#options.catalog === null) return []
+    return this.#lakeTables().map((version) => `${this.#prefixOf(version)}/`)
+  }
+
+  #prefixOf(version: TableVersion): string {
+    const { rootId, catalog } = this.#options
+    return catalog === null ? `${rootId}/lake/${identityOf(version)}` : `iceberg/${rootId}/${identityOf(version)}`
   }
 
   #lakeTables(): TableVersion[] {
@@ -197,7 +214,8 @@ export class LakeCommitter implements LakeCatalog {
       if (!isDue || nowMs < followed.pausedUntilMs || store === null || !ready()) continue
       if (this.#running < tablesAtOnce) void this.#run(store, followed, version.schema.id)
     }
-    this.#statistics = { ...this.#statistics, waiting }
+    const failure = [...this.#followed.values()].find((followed) => followed.failure !== null)?.failure ?? null
+    this.#statistics = { ...this.#statistics, waiting, failure }
     report(this.#statistics)
   }
 
@@ -216,7 +234,6 @@ export class LakeCommitter implements LakeCatalog {
     try {
       await this.#commit(store, followed, tableId)
       followed.failure = null
-      this.#statistics = { ...this.#statistics, failure: null }
     } catch (error) {
       this.#failed(followed, tableId, error)
     } finally {
@@ -237,7 +254,7 @@ export class LakeCommitter implements LakeCatalog {
     followed.matched = 0
     followed.changedMs = clock.monotonicMs()
     followed.pausedUntilMs = clock.monotonicMs() + pauseMs
-    this.#statistics = { ...this.#statistics, failures: this.#statistics.failures + 1, failure: message }
+    this.#statistics = { ...this.#statistics, failures: this.#statistics.failures + 1 }
   }
 
   async #commit(store: LakeClient, followed: Followed, tableId: number): Promise<void> {
@@ -256,23 +273,57 @@ export class LakeCommitter implements LakeCatalog {
     }
   }
 
-  async #opened(followed: Followed, version: TableVersion): Promise<LakeTable> {
-    if (followed.table !== null) return followed.table
-    const { store, clock } = this.#options
+  async #opened(followed: Followed, version: TableVersion): Promise<CommittedTable> {
+    const known = followed.table
+    if (known !== null && (known.name === null || known.name === version.schema.name)) return known
+    const { store, catalog } = this.#options
     if (store === null) throw new StoreError('unavailable', 'no object store is configured')
-    // Loaded by servers with such tables only.
-    const { LakeTable: Opened } = await import('../lake/lake-table.js')
-    const prefix = this.#prefixOf(version)
-    const nowMs = (): number => Math.floor(clock.nowMicros() / 1000)
-    const table = await Opened.open({ store, prefix, uuid: followed.uuid, nowMs }, recordedVersion(version))
+    followed.table = null
+    const table = await (catalog === null
+      ? this.#openOwn(store, followed, version)
+      : this.#openExternal(store, catalog, version))
     followed.table ??= table
     return followed.table
   }
 
+  // The following are loaded by servers with such tables only.
+
+  async #openOwn(store: LakeClient, { uuid }: Followed, version: TableVersion): Promise<LakeTable> {
+    const { LakeTable: Opened } = await import('../lake/lake-table.js')
+    const prefix = this.#prefixOf(version)
+    return Opened.open({ store, prefix, uuid, nowMs: () => this.#nowMs() }, recordedVersion(version))
+  }
+
+  async #openExternal(store: LakeClient, catalog: RestCatalogOptions, version: TableVersion): Promise<CommittedTable> {
+    const { clock, rootId } = this.#options
+    const [{ CatalogTable: Opened }, { RestCatalog: Client }] = await Promise.all([
+      import('../lake/catalog-table.js'),
+      import('../lake/rest-catalog.js'),
+    ])
+    this.#catalog ??= Promise.resolve(new Client(catalog, () => clock.monotonicMs()))
+    const name = version.lake?.uuid === version.schema.lake?.uuid ? version.lake?.name : undefined
+    return Opened.open(
+      {
+        ...{ store, rootId, identity: identityOf(version), schema: version.schema, nowMs: () => this.#nowMs() },
+        catalog: await this.#catalog,
+        sleep: (ms) => new Promise((later) => setTimeout(later, ms)),
+        onConflict: () => {
+          this.#statistics = { ...this.#statistics, conflicts: this.#statistics.conflicts + 1 }
+        },
+      },
+      { version: recordedVersion(version), ...(name === undefined ? {} : { name }) },
+    )
+  }
+
+  #nowMs(): number {
+    return Math.floor(this.#options.clock.nowMicros() / 1000)
+  }
+
   /** Makes the files of the table those of the snapshot's units. */
-  async #match(store: LakeClient, followed: Followed, table: LakeTable, snapshot: TableSnapshot): Promise<void> {
+  async #match(store: LakeClient, followed: Followed, table: CommittedTable, snapshot: TableSnapshot): Promise<void> {
     const { version } = snapshot
     const { schema } = version
+    await table.prepare(schema)
     const units = unitsOf(version, (partId) => this.#removedRows(version, partId))
     const kept = new Map(
       [...table.files.keys()].filter((path) => table.isKnown(path)).map((path) => [unitNameOf(path), path]),
@@ -295,7 +346,7 @@ export class LakeCommitter implements LakeCatalog {
   async #write(
     store: LakeClient,
     followed: Followed,
-    table: LakeTable,
+    table: CommittedTable,
     snapshot: TableSnapshot,
     units: readonly LakeUnit[],
   ): Promise<DataFile[]> {
@@ -336,21 +387,27 @@ export class LakeCommitter implements LakeCatalog {
   }
 
   /** Resolves when the manifest has the version. */
-  async #record(table: LakeTable, { uuid }: Followed, tableId: number): Promise<void> {
+  async #record(table: CommittedTable, { uuid }: Followed, tableId: number): Promise<void> {
     const { view, post, clock } = this.#options
     const isRecorded = (): boolean => {
       const version = view.byId(tableId)
-      return version?.schema.lake?.uuid !== uuid || recordedVersion(version) === table.version
+      if (version?.schema.lake?.uuid !== uuid) return true
+      return recordedVersion(version) === table.version && (table.name === null || version.lake?.name === table.name)
     }
     let askAgainMs = 0
     while (!isRecorded() && !this.#isClosed) {
       if (clock.monotonicMs() >= askAgainMs) {
         askAgainMs = clock.monotonicMs() + recordMs
-        post({ kind: 'lakeCommitted', tableId, lake: { uuid, version: table.version } })
+        const name = table.name === null ? {} : { name: table.name }
+        post({ kind: 'lakeCommitted', tableId, lake: { uuid, version: table.version, ...name } })
       }
       await new Promise((later) => setTimeout(later, 10))
     }
   }
+}
+
+function identityOf({ schema }: TableVersion): string {
+  return `${schema.id}-${schema.lake?.uuid ?? ''}`
 }
 
 /** The version of the metadata that the manifest records; 0: none. */
@@ -365,13 +422,13 @@ function unitNameOf(path: string): string {
 /** Whether the added files certainly have the rows of the removed ones. */
 function isCompacted(
   { rewrites }: Followed,
-  { files }: LakeTable,
+  { files }: CommittedTable,
   version: TableVersion,
   added: readonly DataFile[],
   removed: ReadonlySet<string>,
 ): boolean {
   if (rewrites === undefined || rewrites !== version.rewrites) return false
   if (version.schema.dedupKeys.length > 0 || version.removals !== undefined) return false
-  const rowsOf = (all: readonly DataFile[]): number => all.reduce((sum, { rows }) => sum + rows, 0)
+  const rowsOf = (all: readonly Pick<DataFile, 'rows'>[]): number => all.reduce((sum, { rows }) => sum + rows, 0)
   return rowsOf(added) === rowsOf([...files.values()].filter(({ path }) => removed.has(path)))
 }

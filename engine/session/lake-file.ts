@@ -7,15 +7,14 @@ import type { ReadSnapshot } from '../api/session.js'
 import { internalSession } from '../api/session.js'
 import type { ExecuteOptions, StatementResult } from '../api/statements.js'
 import { parquetDefaults } from '../exec/encode/parquet-encoding.js'
+import type { CommittedTable } from '../lake/committed-table.js'
 import { footerBytes, metricsOf } from '../lake/file-metrics.js'
-import { lakeColumns, lakeQuery } from '../lake/lake-columns.js'
-import type { LakeTable } from '../lake/lake-table.js'
+import { lakeQuery } from '../lake/lake-columns.js'
 import { type LakeUnit, unitSnapshot } from '../lake/lake-units.js'
 import type { DataFile } from '../lake/manifest-files.js'
-import { microsOf, partitionFieldOf, partitionValue } from '../lake/partition-spec.js'
 import { StoreError } from '../object-store/object-store.js'
 import { hidesRows } from '../storage/memtable/removed-rows.js'
-import type { TableSchema, TableSnapshot } from '../storage/schema/schema.js'
+import type { TableSnapshot } from '../storage/schema/schema.js'
 import type { StoreClient } from '../threads/store-client.js'
 import { internalStatement } from './open-refresher.js'
 
@@ -32,12 +31,12 @@ const endBytesMax = 32 * 1024 * 1024
 /** Null: the unit has no rows. Rejects with StoreError, or with the error of the query. */
 export async function writeLakeFile(
   { store, execute, directory }: LakeFileOptions,
-  table: Pick<LakeTable, 'key' | 'uri'>,
+  table: Pick<CommittedTable, 'key' | 'uri' | 'columns' | 'placeOf'>,
   snapshot: TableSnapshot,
   unit: LakeUnit,
 ): Promise<DataFile | null> {
   const { schema } = snapshot.version
-  const columns = lakeColumns(schema)
+  const columns = table.columns(schema)
   const path = `${directory}/${randomUUID()}.parquet`
   try {
     const session = { ...internalSession('system'), snapshot: oneTable(schema.id, unitSnapshot(snapshot, unit.parts)) }
@@ -52,7 +51,7 @@ export async function writeLakeFile(
     const [first] = unit.parts
     const name = `data/${first?.partition ?? 'default'}/${unit.name}-${randomUUID()}.parquet`
     const { bytes } = await store.upload(path, table.key(name))
-    return { path: table.uri(name), bytes, ...metrics, ...placeOf(schema, unit) }
+    return { path: table.uri(name), bytes, ...metrics, ...table.placeOf(schema, unit.parts) }
   } finally {
     await store.discard(path)
   }
@@ -91,12 +90,4 @@ function requireRows({ version }: TableSnapshot, { parts, name }: LakeUnit, rows
   throw new Error(
     `a data file has other rows than its parts [table=${version.schema.name}, unit=${name}, rows=${rows}]`,
   )
-}
-
-function placeOf(schema: TableSchema, { parts }: LakeUnit): Pick<DataFile, 'partition' | 'isSorted'> {
-  const field = partitionFieldOf(schema)
-  const [first] = parts
-  const partition =
-    field === null || first === undefined ? null : partitionValue(field.transform, microsOf(schema, first.minTs))
-  return { partition, isSorted: schema.timestampId >= 0 }
 }

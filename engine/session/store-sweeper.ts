@@ -27,6 +27,8 @@ export interface NamedObjects {
 export interface SweeperOptions {
   readonly tables: () => readonly TableVersion[]
   readonly lake: () => Promise<NamedObjects>
+  /** Where the root has objects besides those with its id at the beginning of their keys. */
+  readonly lakePrefixes: () => readonly string[]
   readonly store: Pick<ObjectStore, 'list' | 'delete'>
   readonly ownership: Pick<Ownership, 'isOwner' | 'key'>
   readonly ready: () => boolean
@@ -98,13 +100,15 @@ export class StoreSweeper {
   }
 
   async #sweep(): Promise<void> {
-    const { store, rootId, clock, graceMs, ownership, log } = this.#options
+    const { store, rootId, clock, graceMs, ownership, log, lakePrefixes } = this.#options
     const since = this.#since ?? this.#read()
     this.#since = since
     const found = new Map<string, number>()
     const nowMs = Math.floor(clock.nowMicros() / 1000)
     const keys: string[] = []
-    for await (const { key } of store.list(`${rootId}/`)) keys.push(key)
+    for (const prefix of [`${rootId}/`, ...lakePrefixes()]) {
+      for await (const { key } of store.list(prefix)) keys.push(key)
+    }
     // Taken after the list: what was written in between is not in the list.
     const isNamed = await this.#naming()
     for (const key of keys) if (key !== ownership.key && !isNamed(key)) found.set(key, since.get(key) ?? nowMs)

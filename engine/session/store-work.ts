@@ -6,6 +6,7 @@ import type { ExecuteOptions, StatementResult, VirtualRelation } from '../api/st
 import type { Clock } from '../base/clock.js'
 import { nodeFiles } from '../base/files.js'
 import type { Log } from '../base/log.js'
+import type { RestCatalogOptions } from '../lake/rest-catalog.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { Ownership } from '../object-store/ownership.js'
 import type { ToWriter } from '../storage/jobs/messages.js'
@@ -31,6 +32,8 @@ export interface EngineObjectStore {
     /** Folder of data files that are being written. */
     readonly directory: string
     readonly lagMs: () => number
+    /** Null: this server is the catalog of its tables. */
+    readonly catalog: RestCatalogOptions | null
     readonly report: (statistics: LakeStatistics) => void
   }
   readonly sweep: {
@@ -81,6 +84,7 @@ export function startStoreWork(
           ...{ graceMs: sweep.graceMs, report: sweep.report, path: `${sweep.directory}/unnamed-objects.json` },
           tables: () => options.view.tables(),
           lake: () => committer.named(),
+          lakePrefixes: () => committer.prefixes(),
         })
   return {
     lake: committer,

@@ -9,7 +9,8 @@
 //   GET   /iceberg/v1/namespaces/qdb/tables
 //   GET   /iceberg/v1/namespaces/qdb/tables/<name>      metadata of a table; HEAD, too
 //
-// Requests of the protocol's writing part get a 406.
+// Requests of the protocol's writing part get a 406. If the tables are committed to an external catalog, this one has no
+// namespace, and says where the tables are.
 
 import { requireRight } from '../../engine/base/rights.js'
 import { type CatalogTable, StoreError } from '../../engine/engine.js'
@@ -81,6 +82,12 @@ function answerTo(context: HttpContext, path: string, { request, query }: Exchan
     throw new CatalogError(406, 'UnsupportedOperationException', message)
   }
   const { parameters } = parseQueryString(query)
+  const { external } = context.engine.lake
+  if (external !== null) {
+    if (name === undefined) return { namespaces: [] }
+    const message = `the tables of this server are in another catalog [uri=${external}]`
+    throw new CatalogError(404, 'NoSuchNamespaceException', message)
+  }
   if (name === undefined) return { namespaces: namespacesIn(parameters.get('parent') ?? '') }
   requireNamespace(name)
   if (tables === undefined) return { namespace: [namespace], properties: {} }

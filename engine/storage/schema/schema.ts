@@ -188,9 +188,11 @@ interface LakeTable {
   readonly uuid: string
 }
 
-/** The last version of the Iceberg table's metadata that the manifest records. */
+/** The last version of the Iceberg table's metadata, or the last commit to an external catalog, that the manifest records. */
 export interface LakePointer extends LakeTable {
   readonly version: number
+  /** Of the table in an external catalog; absent: its metadata is in the object store. */
+  readonly name?: string
 }
 
 /** A sequence. Numbers are strings, because schemas are stored as JSON. */

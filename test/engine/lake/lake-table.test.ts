@@ -8,7 +8,8 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { decodeAvro } from '../../../engine/lake/avro-file.js'
-import { type LakeChange, LakeTable, type LakeTableOptions } from '../../../engine/lake/lake-table.js'
+import type { LakeChange } from '../../../engine/lake/committed-table.js'
+import { LakeTable, type LakeTableOptions } from '../../../engine/lake/lake-table.js'
 import {
   type DataFile,
   decodeManifest,

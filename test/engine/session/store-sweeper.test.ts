@@ -19,6 +19,7 @@ let driver: SimulatedStore
 let nowMs: number
 let named: readonly string[]
 let lake: NamedObjects
+let prefixes: string[]
 let isOwner: boolean
 let sweepers: StoreSweeper[]
 
@@ -28,6 +29,7 @@ beforeEach(async () => {
   nowMs = 1_700_000_000_000
   named = []
   lake = { keys: new Set(), unknown: [] }
+  prefixes = []
   isOwner = true
   sweepers = []
   const store = reliableStore(driver, simulatedRetries(createRandom(1)))
@@ -59,6 +61,7 @@ function sweeper(changes: Partial<SweeperOptions> = {}): StoreSweeper {
   const made = new StoreSweeper({
     tables,
     lake: async () => lake,
+    lakePrefixes: () => prefixes,
     store: reliableStore(driver, { ...simulatedRetries(createRandom(1)), totalMs: 0 }),
     ownership: { isOwner: async () => isOwner, key: 'r/owner' },
     ...{ ready: () => false, rootId: 'r', graceMs: () => 1000, files: nodeFiles(), path: join(folder, 'unnamed.json') },
@@ -84,6 +87,19 @@ test('what nothing names is removed after the grace period, other prefixes are l
   nowMs += 1
   await own.sweep()
   expect(keys()).toEqual(['other/1/a', 'r/1/a', 'r/lake/7/data', 'r/owner'])
+})
+
+test('objects below further prefixes are removed, too', async () => {
+  const store = reliableStore(driver, simulatedRetries(createRandom(1)))
+  for (const key of ['lake/r/1/a', 'lake/r/1/b', 'lake/r/2/a']) await store.putIfAbsent(key, bodyOf(Buffer.from(key)))
+  named = ['r/1/a', 'r/1/b']
+  lake = { keys: new Set(['r/lake/7/data', 'lake/r/1/b']), unknown: [] }
+  prefixes = ['lake/r/1/']
+  const own = sweeper()
+  await own.sweep()
+  nowMs += 5000
+  await own.sweep()
+  expect(keys()).toEqual(['lake/r/1/b', 'lake/r/2/a', ...all])
 })
 
 test('parts of detached partitions are named', async () => {

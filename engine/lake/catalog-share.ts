@@ -1,0 +1,58 @@
+// What one server has in an Iceberg table that several share: a property of the table for each server, by the id of its
+// root folder.
+//
+//   penstock.<root id> = {"table": id and uuid, "commit": number, "files": count, "rows": count, "columns": FieldMap}
+
+import { StoreError } from '../object-store/object-store.js'
+import type { FieldMap } from './catalog-columns.js'
+import { type CatalogMetadata, isObject } from './catalog-metadata.js'
+
+export interface OwnShare {
+  /** Id and uuid of the table here that the files are of. */
+  readonly table: string
+  /** Number of the server's last commit with a snapshot. */
+  readonly commit: number
+  /** Data files of the server in the current snapshot, and their rows. */
+  readonly files: number
+  readonly rows: number
+  readonly columns: FieldMap
+}
+
+export const noShare: OwnShare = { table: '', commit: 0, files: 0, rows: 0, columns: {} }
+
+const start = 'penstock.'
+
+export function shareProperty(rootId: string, share: OwnShare): Record<string, string> {
+  return { [`${start}${rootId}`]: JSON.stringify(share) }
+}
+
+/** Null: the server has nothing in the table. Throws StoreError. */
+export function shareIn({ properties = {} }: CatalogMetadata, rootId: string): OwnShare | null {
+  const text = properties[`${start}${rootId}`]
+  if (text === undefined) return null
+  const share = parsed(text)
+  if (share !== null) return share
+  throw new StoreError('damaged', `a property of the table in the catalog is damaged [property=${start}${rootId}]`)
+}
+
+/** Ids of fields that columns of other servers have. */
+export function sharedFields({ properties = {} }: CatalogMetadata, rootId: string): Set<number> {
+  const others = Object.entries(properties).filter(([name]) => name.startsWith(start) && name !== `${start}${rootId}`)
+  return new Set(others.flatMap(([, text]) => Object.values(parsed(text)?.columns ?? {}).map(([id]) => id)))
+}
+
+function parsed(text: string): OwnShare | null {
+  try {
+    const share: unknown = JSON.parse(text)
+    return isShare(share) ? share : null
+  } catch {
+    return null
+  }
+}
+
+function isShare(value: unknown): value is OwnShare {
+  if (!isObject(value) || typeof value['table'] !== 'string' || !isObject(value['columns'])) return false
+  const { commit, files, rows, columns } = value
+  const areNumbers = [commit, files, rows].every((one) => typeof one === 'number')
+  return areNumbers && Object.values(columns).every((pair) => Array.isArray(pair) && typeof pair[0] === 'number')
+}

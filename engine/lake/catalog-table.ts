@@ -1,0 +1,495 @@
+// One Iceberg table in an external REST catalog, to which other servers and programs may commit, too. Data files,
+// manifests and manifest lists of this server are in its own place of the object store; the metadata is the catalog's.
+//
+//   iceberg/<root id>/<table id>-<uuid>/data/..., metadata/...     objects of this server
+//   property penstock.<root id>                                    what this server has in the table, as JSON
+//
+// Invariants:
+//   1. An object is written before any object that refers to it, and the manifest list before the commit.
+//   2. A commit requires that the current snapshot is the one on which it builds. Of two writers one gets a conflict,
+//      reads what the other one has committed, and builds on that. Manifests of others are kept.
+//   3. A commit without a clear response is looked up by the id of its snapshot, which stays the same in all attempts.
+//   4. Property and snapshot change in one commit. So files of this server that the property does not count were removed
+//      by another program: then nothing is committed, since their rows might be in files of that program.
+//   5. A data file is trusted to have the rows that its name says only if the commit that our manifest records names it,
+//      as in lake-table.ts.
+
+import { randomInt, randomUUID } from 'node:crypto'
+import { bodyOf, StoreError } from '../object-store/object-store.js'
+import type { PartDescriptor, TableSchema } from '../storage/schema/schema.js'
+import { type MatchedColumns, matchColumns } from './catalog-columns.js'
+import { creationOf, isSortedIn, partitionIn } from './catalog-layout.js'
+import { type CatalogMetadata, type CatalogSnapshot, currentSchemaOf, snapshotOf } from './catalog-metadata.js'
+import { CatalogReader, type CatalogStore, type ReadSnapshot } from './catalog-reader.js'
+import { noShare, type OwnShare, sharedFields, shareIn, shareProperty } from './catalog-share.js'
+import { addedManifest, commitMember, isLive, numbersOf, rootMember, totalsOf } from './catalog-snapshot.js'
+import { type CommittedTable, countsOf, type LakeChange, operationOf } from './committed-table.js'
+import type { LakeColumn } from './lake-columns.js'
+import { type DataFile, encodeManifest, entryStatus } from './manifest-files.js'
+import {
+  encodeList,
+  type ListedFile,
+  type ListedManifest,
+  mayJoin,
+  type NewSnapshot,
+  rewritten,
+} from './manifest-lists.js'
+import { partitionOfParts } from './partition-spec.js'
+import type { CommitResult, RestCatalog } from './rest-catalog.js'
+
+export interface CatalogTableOptions {
+  readonly store: CatalogStore
+  readonly catalog: Pick<RestCatalog, 'load' | 'create' | 'commit' | 'rename' | 'describe'>
+  readonly rootId: string
+  /** Id and uuid of the table. */
+  readonly identity: string
+  readonly schema: TableSchema
+  readonly nowMs: () => number
+  readonly sleep: (ms: number) => Promise<void>
+  /** Called when a commit begins again because of another writer. */
+  readonly onConflict: () => void
+  /** A random positive id below 2^48. */
+  readonly randomId?: () => number
+  readonly randomName?: () => string
+}
+
+/** What our manifest records. */
+export interface RecordedCommit {
+  readonly version: number
+  /** Of the table in the catalog. */
+  readonly name?: string
+}
+
+const attemptsMax = 12
+const firstDelayMs = 100
+const delayMsMax = 3000
+/** More manifests of this server than this are joined into one. */
+const manifestsMax = 24
+/** Those with more files are left as they are. */
+const joinedFilesMax = 4000
+/** Older snapshots of this server are removed from the metadata. */
+const snapshotsMax = 100
+
+export class CatalogTable implements CommittedTable {
+  readonly name: string
+  readonly handedOut = null
+  readonly files = new Map<string, ListedFile>()
+  readonly #options: CatalogTableOptions
+  readonly #reader: CatalogReader
+  readonly #recorded: RecordedCommit
+  #metadata: CatalogMetadata | null = null
+  #share: OwnShare = noShare
+  #current: ReadSnapshot = { manifests: [], listed: [] }
+  #known: ReadonlySet<string> = new Set()
+  #matched: MatchedColumns | null = null
+
+  private constructor(options: CatalogTableOptions, recorded: RecordedCommit) {
+    this.#options = options
+    this.#recorded = recorded
+    this.name = options.schema.name
+    this.#reader = new CatalogReader(options.store, this.#ownRoot())
+  }
+
+  /** Creates the table if this server has never committed to it. Rejects with StoreError. */
+  static async open(options: CatalogTableOptions, recorded: RecordedCommit): Promise<CatalogTable> {
+    const table = new CatalogTable(options, recorded)
+    await table.#open()
+    return table
+  }
+
+  get version(): number {
+    return this.#share.commit
+  }
+
+  get location(): string | null {
+    return this.#metadata?.location ?? null
+  }
+
+  get snapshotId(): bigint | null {
+    const snapshot = this.#metadata === null ? null : snapshotOf(this.#metadata)
+    return snapshot === null ? null : BigInt(snapshot['snapshot-id'])
+  }
+
+  isKnown(path: string): boolean {
+    return this.#known.has(path)
+  }
+
+  uri(name: string): string {
+    return `${this.#ownRoot()}${this.#options.identity}/${name}`
+  }
+
+  key(name: string): string {
+    const { rootId, identity } = this.#options
+    return `iceberg/${rootId}/${identity}/${name}`
+  }
+
+  keyOf(uri: string): string {
+    const { store } = this.#options
+    return uri.slice(store.url.replace(/\/+$/, '').length + 1)
+  }
+
+  async namedKeys(): Promise<Set<string>> {
+    await this.#reload()
+    const keys = new Set<string>()
+    const name = (uri: string): boolean => {
+      if (!uri.startsWith(this.#ownRoot())) return false
+      const isNew = !keys.has(this.keyOf(uri))
+      keys.add(this.keyOf(uri))
+      return isNew
+    }
+    for (const snapshot of this.#metadata?.snapshots ?? []) {
+      name(snapshot['manifest-list'])
+      const { listed, manifests } = await this.#reader.read(snapshot)
+      for (const manifest of listed) name(manifest.manifest_path)
+      for (const { files } of manifests) for (const { path } of files) name(path)
+    }
+    return keys
+  }
+
+  columns(schema: TableSchema): readonly LakeColumn[] {
+    return this.#match(schema, this.#loaded()).columns
+  }
+
+  placeOf(schema: TableSchema, parts: readonly PartDescriptor[]): Pick<DataFile, 'partition' | 'isSorted'> {
+    const metadata = this.#loaded()
+    const columns = this.columns(schema)
+    const partition = partitionOfParts(schema, partitionIn(schema, metadata, columns), parts)
+    return { partition, isSorted: isSortedIn(schema, metadata, columns) }
+  }
+
+  /** Makes the columns in the catalog those that the schema needs. */
+  async prepare(schema: TableSchema): Promise<void> {
+    await this.#attempt(async () => {
+      const metadata = this.#loaded()
+      const matched = this.#match(schema, metadata)
+      partitionIn(schema, metadata, matched.columns)
+      if (matched.fields === null) return true
+      const before = currentSchemaOf(metadata)
+      const id = Math.max(...metadata.schemas.map((one) => one['schema-id'])) + 1
+      const result = await this.#commit(
+        [
+          { type: 'assert-current-schema-id', 'current-schema-id': before['schema-id'] },
+          { type: 'assert-last-assigned-field-id', 'last-assigned-field-id': metadata['last-column-id'] },
+        ],
+        [
+          {
+            action: 'add-schema',
+            schema: { ...before, 'schema-id': id, fields: matched.fields },
+            'last-column-id': matched.lastColumnId,
+          },
+          { action: 'set-current-schema', 'schema-id': -1 },
+          this.#sharing({ ...this.#share, table: this.#options.identity, columns: matched.map }),
+        ],
+      )
+      return this.#settle(result, () => false)
+    })
+  }
+
+  async commit(change: LakeChange): Promise<boolean> {
+    if (change.added.length === 0 && change.removed.size === 0) return false
+    const { randomId = () => randomInt(1, 2 ** 48 - 1) } = this.#options
+    const id = BigInt(randomId())
+    const gone = [...this.files.values()].filter(({ path }) => change.removed.has(path))
+    const files = [...this.files.values(), ...change.added].filter(({ path }) => !change.removed.has(path))
+    const next: OwnShare = {
+      ...{ table: this.#options.identity, commit: this.#share.commit + 1, files: files.length },
+      ...{
+        rows: files.reduce((sum, { rows }) => sum + rows, 0),
+        columns: this.#match(change.schema, this.#loaded()).map,
+      },
+    }
+    const known = new Set([...this.#known, ...change.added.map(({ path }) => path)])
+    let own: ListedManifest | null = null
+    await this.#attempt(async () => {
+      const metadata = this.#loaded()
+      if (this.#share.commit !== next.commit - 1) throw this.#overtaken()
+      own ??= await this.#writeAdded(metadata, id, change)
+      const made = await this.#snapshot(metadata, { id, change, gone, own, commit: next.commit })
+      const result = await this.#commit(
+        [
+          {
+            ...{ type: 'assert-ref-snapshot-id', ref: 'main' },
+            'snapshot-id': made['parent-snapshot-id'] ?? null,
+          },
+        ],
+        [
+          { action: 'add-snapshot', snapshot: made },
+          { action: 'set-snapshot-ref', 'ref-name': 'main', type: 'branch', 'snapshot-id': `${id}` },
+          this.#sharing(next),
+          ...this.#expired(metadata).map((old) => ({ action: 'remove-snapshots', 'snapshot-ids': [old] })),
+        ],
+      )
+      const isThere = ({ snapshots = [] }: CatalogMetadata): boolean =>
+        snapshots.some((snapshot) => snapshot['snapshot-id'] === `${id}`)
+      return this.#settle(result, isThere)
+    })
+    this.#known = new Set([...known].filter((path) => this.files.has(path)))
+    return true
+  }
+
+  // Loading -----------------------------------------------------------------------------------------------------------
+
+  async #open(): Promise<void> {
+    const { catalog } = this.#options
+    const { name, version } = this.#recorded
+    if (name !== undefined && name !== this.name) await this.#rename(name)
+    const loaded = await catalog.load(this.name)
+    if (loaded === null && version > 0) throw this.#lost()
+    const metadata = loaded ?? (await catalog.create(this.name, creationOf(this.#options.schema)))
+    // Null: another server has created it in between.
+    if (metadata === null) await this.#reload()
+    else await this.#take(metadata)
+    await this.#trust()
+  }
+
+  /** As the table was renamed here, if no other server has rows in it. */
+  async #rename(from: string): Promise<void> {
+    const { catalog, rootId } = this.#options
+    const metadata = await catalog.load(from)
+    if (metadata === null || shareIn(metadata, rootId) === null) return
+    if (sharedFields(metadata, rootId).size > 0) {
+      throw new StoreError(
+        'rejected',
+        `other servers commit to the table, so it is not renamed in the catalog [table=${catalog.describe(from)}]`,
+      )
+    }
+    await catalog.rename(from, this.name)
+  }
+
+  async #reload(): Promise<void> {
+    const metadata = await this.#options.catalog.load(this.name)
+    if (metadata === null) throw this.#lost()
+    await this.#take(metadata)
+  }
+
+  #lost(): StoreError {
+    const table = this.#options.catalog.describe(this.name)
+    return new StoreError(
+      'rejected',
+      `the catalog does not have the table any more: SET LAKE OFF, then ON creates it again [table=${table}]`,
+    )
+  }
+
+  async #take(metadata: CatalogMetadata): Promise<void> {
+    const uuid = this.#metadata?.['table-uuid'] ?? metadata['table-uuid']
+    if (uuid !== metadata['table-uuid']) {
+      const table = this.#options.catalog.describe(this.name)
+      throw new StoreError('conflict', `another table has the name in the catalog now [table=${table}]`)
+    }
+    const share = shareIn(metadata, this.#options.rootId) ?? noShare
+    const snapshot = snapshotOf(metadata)
+    const current = snapshot === null ? { manifests: [], listed: [] } : await this.#reader.read(snapshot)
+    const files = current.manifests.flatMap((manifest) => manifest.files).filter(({ path }) => this.#isOwn(path))
+    const rows = files.reduce((sum, file) => sum + file.rows, 0)
+    if (files.length !== share.files || rows !== share.rows) throw this.#tampered(share, files.length)
+    this.#metadata = metadata
+    this.#share = share
+    this.#current = current
+    this.files.clear()
+    for (const file of files) this.files.set(file.path, file)
+  }
+
+  #tampered(share: OwnShare, files: number): StoreError {
+    return new StoreError(
+      'conflict',
+      `another program has replaced files of this server, whose rows would be in the table twice: ` +
+        `roll the table back [table=${this.#options.catalog.describe(this.name)}, files=${files}, expected=${share.files}]`,
+    )
+  }
+
+  /** By an earlier commit of this server, whose response was lost, or by a server with the same root id. */
+  #overtaken(): StoreError {
+    const table = this.#options.catalog.describe(this.name)
+    return new StoreError('conflict', `another commit of this server was applied meanwhile [table=${table}]`)
+  }
+
+  /** Finds the files of which invariant 5 holds. */
+  async #trust(): Promise<void> {
+    const { identity } = this.#options
+    const { table, commit } = this.#share
+    this.#known = new Set()
+    if (table !== identity) return
+    const start = this.uri('')
+    const own = [...this.files.keys()].filter((path) => path.startsWith(start))
+    const recorded = this.#recorded.version
+    if (commit === recorded) {
+      this.#known = new Set(own)
+      return
+    }
+    const snapshot = this.#loaded().snapshots?.find((one) => this.#isOwnCommit(one, recorded))
+    if (snapshot === undefined) return
+    const { manifests } = await this.#reader.read(snapshot)
+    const then = new Set(manifests.flatMap(({ files }) => files.map(({ path }) => path)))
+    this.#known = new Set(own.filter((path) => then.has(path)))
+  }
+
+  #isOwnCommit({ summary }: CatalogSnapshot, commit: number): boolean {
+    return summary[commitMember] === `${commit}` && summary[rootMember] === this.#options.rootId
+  }
+
+  #isOwn(uri: string): boolean {
+    return uri.startsWith(this.#ownRoot())
+  }
+
+  #ownRoot(): string {
+    const { store, rootId } = this.#options
+    return `${store.url.replace(/\/+$/, '')}/iceberg/${rootId}/`
+  }
+
+  #loaded(): CatalogMetadata {
+    if (this.#metadata === null) throw new Error('an Iceberg table is used before it is loaded')
+    return this.#metadata
+  }
+
+  #match(schema: TableSchema, metadata: CatalogMetadata): MatchedColumns {
+    const { rootId, identity } = this.#options
+    const known = this.#share.table === identity ? this.#share.columns : (this.#matched?.map ?? {})
+    const matched = matchColumns(schema, metadata, known, sharedFields(metadata, rootId))
+    this.#matched = matched
+    return matched
+  }
+
+  // Committing --------------------------------------------------------------------------------------------------------
+
+  /** Repeats the work until it returns true. */
+  async #attempt(work: () => Promise<boolean>): Promise<void> {
+    const { sleep, onConflict, catalog } = this.#options
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      if (await work()) return
+      onConflict()
+      await sleep(Math.min(delayMsMax, firstDelayMs * 2 ** attempt) * (0.5 + Math.random() / 2))
+    }
+    throw new StoreError('conflict', `others commit all the time [table=${catalog.describe(this.name)}]`)
+  }
+
+  #commit(requirements: readonly object[], updates: readonly object[]): Promise<CommitResult> {
+    const uuid = { type: 'assert-table-uuid', uuid: this.#loaded()['table-uuid'] }
+    return this.#options.catalog.commit(this.name, [uuid, ...requirements], updates)
+  }
+
+  /** Reads what the table is now. Whether the commit is in it; `isThere` says so when its response does not. */
+  async #settle(result: CommitResult, isThere: (metadata: CatalogMetadata) => boolean): Promise<boolean> {
+    if (result.kind === 'committed') await this.#take(result.metadata)
+    else await this.#reload()
+    return result.kind === 'committed' || isThere(this.#loaded())
+  }
+
+  #sharing(share: OwnShare): object {
+    return { action: 'set-properties', updates: shareProperty(this.#options.rootId, share) }
+  }
+
+  async #snapshot(
+    metadata: CatalogMetadata,
+    {
+      id,
+      change,
+      gone,
+      own,
+      commit,
+    }: {
+      readonly id: bigint
+      readonly change: LakeChange
+      readonly gone: readonly ListedFile[]
+      readonly own: ListedManifest | null
+      readonly commit: number
+    },
+  ): Promise<CatalogSnapshot> {
+    const parent = snapshotOf(metadata)
+    const parentId = parent?.['snapshot-id'] ?? null
+    const number = (metadata['last-sequence-number'] ?? 0) + 1
+    const snapshot: NewSnapshot = {
+      ...{ id, parentId: parentId === null ? null : BigInt(parentId), sequenceNumber: BigInt(number) },
+    }
+    const added = own === null ? [] : [{ ...own, ...numbersOf(snapshot) }]
+    const manifests = [...(await this.#kept(snapshot, change.removed)), ...added]
+    const name = `metadata/snap-${id}-${this.#randomName()}.avro`
+    await this.#putNew(name, encodeList(snapshot, manifests))
+    return {
+      'snapshot-id': `${id}`,
+      ...(parentId === null ? {} : { 'parent-snapshot-id': parentId }),
+      'sequence-number': number,
+      'timestamp-ms': Math.max(this.#options.nowMs(), metadata['last-updated-ms'] ?? 0),
+      'manifest-list': this.uri(name),
+      summary: {
+        ...{ operation: operationOf(change), [rootMember]: this.#options.rootId, [commitMember]: `${commit}` },
+        ...countsOf('added', 'added-files-size', change.added),
+        ...countsOf('deleted', 'removed-files-size', gone),
+        ...totalsOf(parent, change.added, gone),
+      },
+      'schema-id': metadata['current-schema-id'],
+    }
+  }
+
+  /** The manifests of the current snapshot without the removed files; many small ones of this server are joined. */
+  async #kept(snapshot: NewSnapshot, removed: ReadonlySet<string>): Promise<ListedManifest[]> {
+    const { manifests, listed } = this.#current
+    const touched = manifests.filter(({ files }) => files.some(({ path }) => removed.has(path)))
+    const small = manifests.filter(
+      ({ files, manifest }) => this.#isOwn(manifest.listed.manifest_path) && files.length < joinedFilesMax,
+    )
+    const joined = small.length < manifestsMax ? touched : [...new Set([...touched, ...small])]
+    const again = new Set(joined.map(({ manifest }) => manifest.listed.manifest_path))
+    const kept = listed.filter(({ manifest_path: path }) => !again.has(path))
+    const groups: (typeof joined)[] = []
+    for (const one of joined) {
+      const group = groups.find(([first]) => first !== undefined && this.#mayJoin(first.manifest, one.manifest))
+      if (group === undefined) groups.push([one])
+      else group.push(one)
+    }
+    for (const group of groups) {
+      const name = `metadata/${this.#randomName()}.avro`
+      const made = rewritten(
+        group.map(({ manifest }) => manifest),
+        removed,
+        snapshot,
+        this.uri(name),
+      )
+      await this.#putNew(name, made.bytes)
+      kept.push(made.listed)
+    }
+    return kept.filter(isLive(snapshot.id))
+  }
+
+  /** Others' manifests stay on their own. */
+  #mayJoin(one: Parameters<typeof mayJoin>[0], other: Parameters<typeof mayJoin>[0]): boolean {
+    const isOwn = [one, other].every(({ listed }) => this.#isOwn(listed.manifest_path))
+    return isOwn && mayJoin(one, other)
+  }
+
+  /** The manifest of the added files; its numbers are those of the snapshot that lists it. */
+  async #writeAdded(
+    metadata: CatalogMetadata,
+    id: bigint,
+    { added, schema }: LakeChange,
+  ): Promise<ListedManifest | null> {
+    if (added.length === 0) return null
+    const { columns } = this.#match(schema, metadata)
+    const { fields, 'schema-id': schemaId } = currentSchemaOf(metadata)
+    const specId = metadata['default-spec-id']
+    const header = { schemaId, fields, partitionField: partitionIn(schema, metadata, columns), specId }
+    const entries = added.map((file) => ({
+      ...{ status: entryStatus.added, snapshotId: Number(id), sequenceNumber: null, file },
+    }))
+    const bytes = encodeManifest(header, entries)
+    const name = `metadata/${this.#randomName()}.avro`
+    await this.#putNew(name, bytes)
+    return addedManifest(this.uri(name), bytes.length, specId, added)
+  }
+
+  /** Snapshots of this server that are not listed any more, unless a branch or a tag needs them. */
+  #expired({ snapshots = [], refs = {} }: CatalogMetadata): string[] {
+    const named = new Set(Object.values(refs).map((ref) => ref['snapshot-id']))
+    const own = snapshots.filter(({ summary }) => summary[rootMember] === this.#options.rootId)
+    const old = own.sort((x, y) => x['sequence-number'] - y['sequence-number']).slice(0, -snapshotsMax)
+    return old.map((snapshot) => snapshot['snapshot-id']).filter((id) => !named.has(id))
+  }
+
+  #randomName(): string {
+    return (this.#options.randomName ?? randomUUID)()
+  }
+
+  async #putNew(name: string, bytes: Buffer): Promise<void> {
+    if ((await this.#options.store.putIfAbsent(this.key(name), bodyOf(bytes))) !== null) return
+    throw new StoreError('conflict', `another object has the key [key=${name}]`)
+  }
+}

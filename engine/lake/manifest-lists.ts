@@ -1,0 +1,225 @@
+// Manifests and manifest lists of an Iceberg table to which several programs commit. A new snapshot keeps the manifests
+// of others as they are; one with a file that is removed is written again, with all fields that its writer's schema has.
+//
+// Invariants:
+//   1. Every live entry of a manifest is in the manifest that replaces it, with the snapshot and the sequence numbers
+//      that it had, written down or inherited.
+//   2. What the list says of a manifest that is kept is what the list before said.
+
+import { decodeForeignAvro, decodeWholeAvro, encodeExactAvro } from './avro-file.js'
+import { entryStatus, intBytes, listSchema } from './manifest-files.js'
+
+interface PartitionSummary {
+  readonly contains_null: boolean
+  readonly contains_nan?: boolean | null
+  readonly lower_bound?: Uint8Array | null
+  readonly upper_bound?: Uint8Array | null
+}
+
+/** A manifest as a list describes it. */
+export interface ListedManifest {
+  readonly manifest_path: string
+  readonly manifest_length: bigint
+  readonly partition_spec_id: number
+  /** 0: data files, 1: files of deletes. */
+  readonly content: number
+  readonly sequence_number: bigint
+  readonly min_sequence_number: bigint
+  readonly added_snapshot_id: bigint
+  readonly added_files_count: number
+  readonly existing_files_count: number
+  readonly deleted_files_count: number
+  readonly added_rows_count: bigint
+  readonly existing_rows_count: bigint
+  readonly deleted_rows_count: bigint
+  readonly partitions: readonly PartitionSummary[] | null
+  readonly key_metadata: Uint8Array | null
+}
+
+/** Of an entry, what is read and changed; the other fields are kept. */
+interface Entry {
+  readonly status: number
+  readonly snapshot_id: bigint | null
+  readonly sequence_number: bigint | null
+  readonly file_sequence_number: bigint | null
+  readonly data_file: { readonly file_path: string; readonly record_count: bigint; readonly file_size_in_bytes: bigint }
+}
+
+export interface Manifest {
+  readonly schema: string
+  readonly header: Readonly<Record<string, string>>
+  readonly listed: ListedManifest
+  /** Without deleted ones, and with inherited numbers. */
+  readonly live: readonly Entry[]
+}
+
+/** A data file of a live entry. */
+export interface ListedFile {
+  readonly path: string
+  readonly rows: number
+  readonly bytes: number
+}
+
+export interface NewSnapshot {
+  readonly id: bigint
+  readonly parentId: bigint | null
+  readonly sequenceNumber: bigint
+}
+
+/** Older writers name counts of files otherwise. */
+interface OlderNames {
+  readonly added_data_files_count?: number
+  readonly existing_data_files_count?: number
+  readonly deleted_data_files_count?: number
+}
+
+const wholeSchema = JSON.stringify({
+  ...listSchema,
+  fields: [...listSchema.fields, { name: 'key_metadata', type: ['null', 'bytes'], default: null, 'field-id': 519 }],
+})
+
+export function decodeList(bytes: Uint8Array): ListedManifest[] {
+  return decodeForeignAvro<Partial<ListedManifest> & OlderNames>(bytes).map((record) => {
+    const { manifest_path: path, manifest_length: length, added_snapshot_id: added } = record
+    if (path === undefined || length === undefined || added === undefined)
+      throw new Error('a manifest list lacks fields')
+    return {
+      ...{ manifest_path: path, manifest_length: length, added_snapshot_id: added },
+      partition_spec_id: record.partition_spec_id ?? 0,
+      content: record.content ?? 0,
+      sequence_number: record.sequence_number ?? 0n,
+      min_sequence_number: record.min_sequence_number ?? 0n,
+      added_files_count: record.added_files_count ?? record.added_data_files_count ?? 0,
+      existing_files_count: record.existing_files_count ?? record.existing_data_files_count ?? 0,
+      deleted_files_count: record.deleted_files_count ?? record.deleted_data_files_count ?? 0,
+      added_rows_count: record.added_rows_count ?? 0n,
+      existing_rows_count: record.existing_rows_count ?? 0n,
+      deleted_rows_count: record.deleted_rows_count ?? 0n,
+      partitions: record.partitions ?? null,
+      key_metadata: record.key_metadata ?? null,
+    }
+  })
+}
+
+export function encodeList(
+  { id, parentId, sequenceNumber }: NewSnapshot,
+  manifests: readonly ListedManifest[],
+): Buffer {
+  const metadata = {
+    'snapshot-id': `${id}`,
+    'parent-snapshot-id': `${parentId}`,
+    'sequence-number': `${sequenceNumber}`,
+    'format-version': '2',
+  }
+  return encodeExactAvro(wholeSchema, metadata, manifests.map(listRecord))
+}
+
+export function decodeEntries(listed: ListedManifest, bytes: Uint8Array): Manifest {
+  const { schema, metadata, records } = decodeWholeAvro<Entry>(bytes)
+  const header = Object.fromEntries(Object.entries(metadata).filter(([name]) => !name.startsWith('avro.')))
+  const live = records
+    .filter(({ status }) => status !== entryStatus.deleted)
+    .map((entry) => ({
+      ...entry,
+      snapshot_id: entry.snapshot_id ?? listed.added_snapshot_id,
+      sequence_number: entry.sequence_number ?? listed.sequence_number,
+      file_sequence_number: entry.file_sequence_number ?? listed.sequence_number,
+    }))
+  return { schema, header, listed, live }
+}
+
+export function filesOf({ live }: Manifest): ListedFile[] {
+  return live.map(({ data_file: file }) => ({
+    path: file.file_path,
+    rows: Number(file.record_count),
+    bytes: Number(file.file_size_in_bytes),
+  }))
+}
+
+/** Whether their entries may be in one manifest. */
+export function mayJoin(one: Manifest, other: Manifest): boolean {
+  const { listed } = one
+  const isAlike = listed.content === other.listed.content && listed.partition_spec_id === other.listed.partition_spec_id
+  return isAlike && one.schema === other.schema
+}
+
+/** One manifest with the entries of all, which may join; entries of removed files are marked as deleted. */
+export function rewritten(
+  manifests: readonly Manifest[],
+  removed: ReadonlySet<string>,
+  { id, sequenceNumber }: NewSnapshot,
+  path: string,
+): { readonly listed: ListedManifest; readonly bytes: Buffer } {
+  const newest = manifests.at(-1)
+  if (newest === undefined) throw new Error('a manifest is written again from none')
+  const entries = manifests
+    .flatMap(({ live }) => live)
+    .map((entry): Entry => {
+      if (!removed.has(entry.data_file.file_path)) return { ...entry, status: entryStatus.existing }
+      return { ...entry, status: entryStatus.deleted, snapshot_id: id }
+    })
+  const bytes = encodeExactAvro(newest.schema, newest.header, entries)
+  const kept = entries.filter(({ status }) => status === entryStatus.existing)
+  const gone = entries.filter(({ status }) => status === entryStatus.deleted)
+  return {
+    bytes,
+    listed: {
+      ...{ manifest_path: path, manifest_length: BigInt(bytes.length), content: newest.listed.content },
+      ...{ partition_spec_id: newest.listed.partition_spec_id, sequence_number: sequenceNumber, added_snapshot_id: id },
+      min_sequence_number: kept.reduce(
+        (least, { sequence_number: number }) => (number !== null && number < least ? number : least),
+        sequenceNumber,
+      ),
+      ...{ added_files_count: 0, existing_files_count: kept.length, deleted_files_count: gone.length },
+      ...{ added_rows_count: 0n, existing_rows_count: rowsOf(kept), deleted_rows_count: rowsOf(gone) },
+      partitions: joinedPartitions(manifests.map(({ listed }) => listed.partitions)),
+      key_metadata: newest.listed.key_metadata,
+    },
+  }
+}
+
+function rowsOf(entries: readonly Entry[]): bigint {
+  return entries.reduce((sum, { data_file: file }) => sum + file.record_count, 0n)
+}
+
+/** Null, which says nothing, unless the partitions are one int each: of other types a single manifest's are kept. */
+function joinedPartitions(all: readonly ListedManifest['partitions'][]): ListedManifest['partitions'] {
+  const [first, ...rest] = all
+  if (first === undefined || rest.length === 0) return first ?? null
+  const bounds = all.map((partitions) => {
+    const [one, ...others] = partitions ?? []
+    const { lower_bound: low, upper_bound: high } = one ?? {}
+    const isInt = others.length === 0 && low?.length === 4 && high?.length === 4
+    return isInt ? { low: intOf(low), high: intOf(high), hasNull: one?.contains_null ?? true } : null
+  })
+  const known = bounds.flatMap((bound) => bound ?? [])
+  if (known.length < bounds.length) return null
+  const low = known.reduce((least, bound) => Math.min(least, bound.low), Number.POSITIVE_INFINITY)
+  const high = known.reduce((most, bound) => Math.max(most, bound.high), Number.NEGATIVE_INFINITY)
+  const hasNull = known.some((bound) => bound.hasNull)
+  return [{ contains_null: hasNull, contains_nan: false, lower_bound: intBytes(low), upper_bound: intBytes(high) }]
+}
+
+function intOf(bytes: Uint8Array): number {
+  return new DataView(bytes.buffer, bytes.byteOffset).getInt32(0, true)
+}
+
+/** The encoder wants Buffers and every field. */
+function listRecord(manifest: ListedManifest): object {
+  const { partitions, key_metadata: key } = manifest
+  return {
+    ...manifest,
+    partitions:
+      partitions?.map((summary) => ({
+        contains_null: summary.contains_null,
+        contains_nan: summary.contains_nan ?? null,
+        lower_bound: bufferOf(summary.lower_bound),
+        upper_bound: bufferOf(summary.upper_bound),
+      })) ?? null,
+    key_metadata: bufferOf(key),
+  }
+}
+
+function bufferOf(bytes: Uint8Array | null | undefined): Buffer | null {
+  return bytes == null ? null : Buffer.from(bytes)
+}
