@@ -152,18 +152,21 @@ export class QwpStatement {
   async #creditGranted(): Promise<void> {
     const timeoutMs = this.#timeoutMs
     const leftMs = (): number => this.#begunMs + timeoutMs - this.#context.clock.monotonicMs()
-    const timer = timeoutMs > 0 ? setTimeout(() => this.#wake(), Math.min(leftMs() + 1, timerMsMax)) : undefined
-    try {
-      while (this.#credit <= 0) {
-        if (this.#gone.aborted) throw new CancelledError(reasonOf(this.#gone))
-        if (timeoutMs > 0 && leftMs() <= 0) throw new TimeoutError(timeoutMs)
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve
-        })
-      }
-    } finally {
-      clearTimeout(timer)
+    while (this.#credit <= 0) {
+      if (this.#gone.aborted) throw new CancelledError(reasonOf(this.#gone))
+      if (timeoutMs > 0 && leftMs() <= 0) throw new TimeoutError(timeoutMs)
+      await this.#woken(timeoutMs > 0 ? Math.min(leftMs() + 1, timerMsMax) : 0)
     }
+  }
+
+  /** Resolves at `#wake` or, unless it is 0, after the time: timers may be early, so the caller looks at the clock again. */
+  async #woken(waitMs: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    await new Promise<void>((resolve) => {
+      this.#wake = resolve
+      if (waitMs > 0) timer = setTimeout(resolve, waitMs)
+    })
+    clearTimeout(timer)
   }
 
   /** Closes the connection if the client reads nothing for as long as connections may be idle. */

@@ -4,7 +4,7 @@
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '../../engine/base/clock.js'
+import { type Clock, systemClock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
 import { allRights } from '../../engine/base/rights.js'
 import type { Engine } from '../../engine/engine.js'
@@ -99,6 +99,7 @@ const openAccess: ConfiguredAccess = { configured: [], anonymous: { user: 'admin
 export async function testHttp(
   changes: Partial<HttpOptions> = {},
   { access = openAccess, tls = null as TlsKeys | null, pages = noPages, real = null as Engine | null } = {},
+  clock: Clock = systemClock,
 ): Promise<TestGateway & { reconfigure(changes: Partial<HttpOptions>): void }> {
   const around = context()
   const engine = real ?? around.engine
@@ -109,6 +110,7 @@ export async function testHttp(
     { ...httpDefaults, ...changes },
     {
       ...around,
+      clock,
       engine,
       metrics,
       auth,

@@ -1,6 +1,6 @@
 // Goal: a client of QWP queries (columnar protocol over WebSocket) gets batches of the zstd level that the server forces
 // or that it asked for itself, also after the setting has changed, and a request that exceeds a limit of the protocol gets
-// its own status. The test compares bytes.
+// its own status. A query without credit ends at its deadline, whatever the clock. The test compares bytes.
 
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
+import { type Clock, systemClock } from '../../../engine/base/clock.js'
 import type { Engine } from '../../../engine/engine.js'
 import { testHttp, until } from '../../support/gateway.js'
 import { queryRequest } from '../../support/qwp-messages.js'
@@ -89,4 +90,15 @@ test('a statement or parameters above their limit have the status of limits, and
   expect(many.toString('latin1', 21)).toBe('\x0b\x31\x00too many parameters [parameters=1025, limit=1024]')
   const [batch] = await ask(queryRequest(3n, 'select 1'))
   expect(batch?.readUInt8(12)).toBe(0x11)
+})
+
+test('a query without credit ends at its deadline, also when timers are early', async () => {
+  const clock: Clock = {
+    nowMicros: () => systemClock.nowMicros(),
+    monotonicMs: () => systemClock.monotonicMs() * 0.8,
+  }
+  gateway = await testHttp({ queryTimeoutMs: 300 }, { real: engine }, clock)
+  const ask = await connect()
+  const answers = await ask(queryRequest(1n, 'select x from long_sequence(100000000)', { credit: 1 }))
+  expect(answers.at(-1)?.toString('latin1')).toContain('timeout, query aborted')
 })
