@@ -53,6 +53,11 @@ export interface ExecContext {
   readonly working?: ReadonlyMap<number, WorkingRows> | undefined
   /** Within a partition of an operator that has spilled: how often its rows were partitioned; 0 if absent. */
   readonly spillLevel?: number | undefined
+  /**
+   * Within an operator that begins again with temporary files when memory is short, also when it has returned rows: its
+   * rows come in the order that they have then, the order of their first rows in the input.
+   */
+  readonly keepsOrder?: boolean | undefined
   /** Collects the figures of EXPLAIN ANALYZE. */
   readonly profile?: Profile | undefined
   /** Files for spilling; if absent, the query cannot spill. */

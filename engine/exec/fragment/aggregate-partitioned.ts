@@ -4,11 +4,13 @@
 // the groups of this one. Rounds limit the memory that distributed rows take. Each group stores the number of its first
 // row (rank), by which groups are returned in order of first appearance.
 //
-// If the groups do not fit in memory, the input is read in several passes, each for a range of partitions. After each
-// round the final size of the groups is estimated, and partitions for which there is no room are postponed to a later
-// pass. The groups of a pass are returned before the next pass begins.
+// After each round the final size of the groups is estimated. If they will not fit in memory, the operator fails at once,
+// so that it begins again with temporary files (spill/spillable.ts). Where it cannot, the input is read in several passes,
+// each for a range of partitions: partitions for which there is no room are postponed to a later pass. The groups of a
+// pass are returned before the next pass begins, so they are not in the order of first appearance.
 
 import { assert } from '../../base/assert.js'
+import { ResourceError } from '../../base/errors.js'
 import type { Expression, Plan } from '../../sql/plan/plan.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
 import { PartialAccumulators } from '../aggregate/accumulators.js'
@@ -261,6 +263,7 @@ export class PartitionedGroups {
     while (count > 1 && this.#needs(count, atTheEnd / (end - first), rowsLeft) > room) count--
     this.#bytesBefore = (bytes * count) / (end - first)
     if (rowsLeft === 0 || count === end - first) return
+    if (this.#context.keepsOrder === true) throw ResourceError.outOfMemory('queries', Math.ceil(atTheEnd))
     for (let index = count; index < this.#groups.length; index++) this.#last?.letGo(index)
     this.#groups.length = count
     this.#partitions = { first, end: first + count }

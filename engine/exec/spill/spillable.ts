@@ -6,6 +6,7 @@
 //   window functions with PARTITION BY
 //
 // The second run returns the same rows in the same order, so rows that the first one has returned already are skipped.
+// That order is the one of the first rows in the input, however much memory there is: `keepsOrder` of the context.
 
 import { isShortage, ResourceError } from '../../base/errors.js'
 import type { Plan } from '../../sql/plan/plan.js'
@@ -63,8 +64,9 @@ class Spillable implements Operator {
     this.#context = context
     this.#plan = plan
     this.#external = external
-    this.#attempt = new Attempt(context, build)
     const { state, spillLevel = 0 } = context
+    const keepsOrder = external.ordered && spillLevel < spillLevelsMax ? true : context.keepsOrder
+    this.#attempt = new Attempt({ ...context, keepsOrder }, build)
     state.canSpill = true
     try {
       if (state.spills && spillLevel === 0) throw ResourceError.outOfMemory('queries', 0)

@@ -1,0 +1,56 @@
+// Goal: an operator that has returned rows when memory becomes short, and begins again with temporary files, returns each
+// row once, also where threads share its groups by partitions and where little memory makes it consider several passes.
+// Method: many groups, an allocator that says that little memory is left and refuses nothing, memory that is reported as
+// short after random slices of work, and sums over all rows.
+
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { nodeFiles } from '../../../../engine/base/files.js'
+import { budgets } from '../../../../engine/memory/budgets.js'
+import { temporaryFiles } from '../../../../engine/storage/part/temporary-files.js'
+import { dataType } from '../../../../engine/types/column-types.js'
+import type { Value } from '../../../../engine/types/value.js'
+import { createRandom } from '../../../support/random.js'
+import { createBench, runQuery } from '../exec-support.js'
+import { type Database, makeDatabase, queryOfText, tablesOf } from '../statement-support.js'
+
+const columns = [
+  { name: 'ts', type: dataType('TIMESTAMP') },
+  { name: 'k', type: dataType('LONG') },
+]
+const rowsCount = 400_000
+const mebibyte = 1024 * 1024
+
+let directory: string
+let database: Database
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'penstock-spill-'))
+  const rows = Array.from({ length: rowsCount }, (_, row): Value[] => [1_000_000n + BigInt(row), BigInt(row) * 7n])
+  database = makeDatabase(createBench(256), [{ name: 't', columns, memtables: [rows], timestampId: 0 }])
+})
+afterAll(() => rmSync(directory, { recursive: true }))
+
+test.each([
+  'select count(), sum(k), sum(h) from (select distinct k / 1000 h, k from t)',
+  'select count(), sum(k), sum(n) from (select k, count() n from t group by k)',
+  'select h, count(), sum(k) from (select distinct k / 1000 h, k from t) order by h',
+])('each row comes once: %s', (sql) => {
+  const { bench } = database
+  const query = queryOfText(sql, database)
+  const tables = tablesOf(query, database)
+  const expected = runQuery(bench, query, tables).rows.map(String)
+  const random = createRandom(sql.length)
+  const temporary = temporaryFiles({ directory, memory: bench.memory, threadId: 1, files: nodeFiles() })
+  for (const left of [2, 4]) {
+    const limit = () => bench.allocator.used(budgets.queries) + left * mebibyte
+    const narrow = { ...bench, allocator: { ...bench.allocator, limit } }
+    for (const chance of [0, 0.02]) {
+      const heapState = () => (random.chance(chance) ? 'crowded' : 'free') as 'crowded' | 'free'
+      const { rows } = runQuery(narrow, query, tables, { temporary, heapState })
+      expect(rows.map(String), `${left} MiB, ${chance}`).toEqual(expected)
+    }
+  }
+  expect(readdirSync(directory)).toEqual([])
+})
