@@ -46,7 +46,7 @@ test('all listeners serve one engine', async () => {
   const { server, engine } = await open([])
   expect(engine.relations.map(({ name }) => name)).toEqual([
     ...['import_files', 'export_files', 'files', 'glob', 'read_parquet', 'iceberg'],
-    ...['sys.connections', 'sys.connection_log', 'memory_metrics', 'object_store', 'sys.alerts'],
+    ...['sys.connections', 'sys.connection_log', 'memory_metrics', 'object_store', 'sys.alerts', 'backups'],
     ...['sys.connectors', 'sys.connector_partitions'],
   ])
   const base = `http://127.0.0.1:${portOf(server, 'http')}`

@@ -135,6 +135,8 @@ export class MemoryDatabase {
       case 'rewrite':
         this.#rewrite(this.#table(planned.tableId), planned.program)
         return done(planned.tag)
+      case 'backup':
+        throw new SqlError('there is no place for backups', 0)
       default:
         return done(planned.kind === 'none' ? planned.tag : planned.kind)
     }
