@@ -3,6 +3,7 @@
 //
 //   known column        the field that it had before, also if another server has renamed it; renamed if it was renamed here
 //   unknown column      the field of its name, else a new field
+//   field dropped there is added again
 //   dropped column      its field is dropped, unless other servers have it
 //   wider type here     the field gets it, if Iceberg permits that (int to long, float to double, more digits)
 //   wider type there    values are stored with the type of this server, and readers widen them
@@ -42,7 +43,7 @@ export function matchColumns(
   const columns = own.map((column) => {
     const key = `${column.field.id}`
     const at = placeOf(fields, column, known[key], taken)
-    const field = at < 0 ? newField(column, nextId) : matched(fields, at, column, known[key])
+    const field = at < 0 ? addedField(column, known[key], nextId) : matched(fields, at, column, known[key])
     if (at < 0) fields.push(field)
     else fields[at] = field
     taken.add(field.id)
@@ -108,8 +109,13 @@ function matched(
   )
 }
 
-function newField({ field }: LakeColumn, nextId: () => number): CatalogField {
-  const id = nextId()
+/** A column whose field another server has dropped gets it back, because files have its id. */
+function addedField(
+  { field }: LakeColumn,
+  known: readonly [number, string] | undefined,
+  nextId: () => number,
+): CatalogField {
+  const id = known?.[0] ?? nextId()
   return { ...field, id, type: withElementIds(field.type, nextId) }
 }
 

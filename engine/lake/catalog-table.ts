@@ -166,11 +166,9 @@ export class CatalogTable implements CommittedTable {
       if (matched.fields === null) return true
       const before = currentSchemaOf(metadata)
       const id = Math.max(...metadata.schemas.map((one) => one['schema-id'])) + 1
+      const ids = { type: 'assert-last-assigned-field-id', 'last-assigned-field-id': metadata['last-column-id'] }
       const result = await this.#commit(
-        [
-          { type: 'assert-current-schema-id', 'current-schema-id': before['schema-id'] },
-          { type: 'assert-last-assigned-field-id', 'last-assigned-field-id': metadata['last-column-id'] },
-        ],
+        [...unchanged(metadata), ids],
         [
           {
             action: 'add-schema',
@@ -191,34 +189,26 @@ export class CatalogTable implements CommittedTable {
     const id = BigInt(randomId())
     const gone = [...this.files.values()].filter(({ path }) => change.removed.has(path))
     const files = [...this.files.values(), ...change.added].filter(({ path }) => !change.removed.has(path))
-    const next: OwnShare = {
+    const next: Omit<OwnShare, 'columns'> = {
       ...{ table: this.#options.identity, commit: this.#share.commit + 1, files: files.length },
-      ...{
-        rows: files.reduce((sum, { rows }) => sum + rows, 0),
-        columns: this.#match(change.schema, this.#loaded()).map,
-      },
+      rows: files.reduce((sum, { rows }) => sum + rows, 0),
     }
     const known = new Set([...this.#known, ...change.added.map(({ path }) => path)])
     let own: ListedManifest | null = null
     await this.#attempt(async () => {
+      // Another server may have dropped a field since.
+      if (this.#match(change.schema, this.#loaded()).fields !== null) await this.prepare(change.schema)
       const metadata = this.#loaded()
       if (this.#share.commit !== next.commit - 1) throw this.#overtaken()
       own ??= await this.#writeAdded(metadata, id, change)
       const made = await this.#snapshot(metadata, { id, change, gone, own, commit: next.commit })
-      const result = await this.#commit(
-        [
-          {
-            ...{ type: 'assert-ref-snapshot-id', ref: 'main' },
-            'snapshot-id': made['parent-snapshot-id'] ?? null,
-          },
-        ],
-        [
-          { action: 'add-snapshot', snapshot: made },
-          { action: 'set-snapshot-ref', 'ref-name': 'main', type: 'branch', 'snapshot-id': `${id}` },
-          this.#sharing(next),
-          ...this.#expired(metadata).map((old) => ({ action: 'remove-snapshots', 'snapshot-ids': [old] })),
-        ],
-      )
+      const { map } = this.#match(change.schema, metadata)
+      const result = await this.#commit(unchanged(metadata), [
+        { action: 'add-snapshot', snapshot: made },
+        { action: 'set-snapshot-ref', 'ref-name': 'main', type: 'branch', 'snapshot-id': `${id}` },
+        this.#sharing({ ...next, columns: map }),
+        ...this.#expired(metadata).map((old) => ({ action: 'remove-snapshots', 'snapshot-ids': [old] })),
+      ])
       const isThere = ({ snapshots = [] }: CatalogMetadata): boolean =>
         snapshots.some((snapshot) => snapshot['snapshot-id'] === `${id}`)
       return this.#settle(result, isThere)
@@ -492,4 +482,13 @@ export class CatalogTable implements CommittedTable {
     if ((await this.#options.store.putIfAbsent(this.key(name), bodyOf(bytes))) !== null) return
     throw new StoreError('conflict', `another object has the key [key=${name}]`)
   }
+}
+
+/** Nobody has changed columns or rows since, so neither what other servers have of them: see catalog-share.ts. */
+function unchanged(metadata: CatalogMetadata): object[] {
+  const id = snapshotOf(metadata)?.['snapshot-id'] ?? null
+  return [
+    { type: 'assert-current-schema-id', 'current-schema-id': currentSchemaOf(metadata)['schema-id'] },
+    { type: 'assert-ref-snapshot-id', ref: 'main', 'snapshot-id': id },
+  ]
 }
