@@ -3,8 +3,8 @@
 //
 //   known column        the field that it had before, also if another server has renamed it; renamed if it was renamed here
 //   unknown column      the field of its name, else a new field
-//   field dropped there is added again
 //   dropped column      its field is dropped, unless other servers have it
+//   dropped there       the field is added again with its id, because files of this server have that
 //   wider type here     the field gets it, if Iceberg permits that (int to long, float to double, more digits)
 //   wider type there    values are stored with the type of this server, and readers widen them
 

@@ -6,8 +6,8 @@
 //
 // Invariants:
 //   1. An object is written before any object that refers to it, and the manifest list before the commit.
-//   2. A commit requires that the current snapshot is the one on which it builds. Of two writers one gets a conflict,
-//      reads what the other one has committed, and builds on that. Manifests of others are kept.
+//   2. A commit requires that snapshot and schema are those on which it builds. Of two writers one gets a conflict, reads
+//      what the other one has committed, and builds on that. Manifests of others are kept.
 //   3. A commit without a clear response is looked up by the id of its snapshot, which stays the same in all attempts.
 //   4. Property and snapshot change in one commit. So files of this server that the property does not count were removed
 //      by another program: then nothing is committed, since their rows might be in files of that program.

@@ -63,9 +63,9 @@ export class Memtable {
   rows = 0
   /** Bytes allocated by the memtable. */
   bytes = 0
-  private readonly memory: SharedMemory
   /** Rows that are published. Readers may see more for a moment: the main thread shows rows before it says so. */
   publishedRows = 0
+  private readonly memory: SharedMemory
   private readonly allocator: Allocator
   private readonly blocks: Block[] = []
   /** Blocks whose rows were removed before they became visible. */
