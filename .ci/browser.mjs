@@ -27,6 +27,19 @@ const keys = {
 }
 const modifiers = { Alt: 1, Control: 2, Meta: 4, Shift: 8 }
 
+/** Runs in the page: the middle of an element, or null while it is hidden, covered, or moves from frame to frame. */
+async function middleIfStill(found) {
+  if (!(found?.getClientRects().length > 0)) return null
+  found.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  const before = found.getBoundingClientRect()
+  await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
+  const { left, top, width, height } = found.getBoundingClientRect()
+  if (before.left !== left || before.top !== top || before.width !== width || before.height !== height) return null
+  const middle = { x: left + width / 2, y: top + height / 2 }
+  const hit = document.elementFromPoint(middle.x, middle.y)
+  return found.contains(hit) || hit?.contains(found) ? middle : null
+}
+
 /** `expected`: a regular expression for addresses whose failures the walk causes. */
 export async function openBrowser(screenshots, expected) {
   const profile = mkdtempSync(join(tmpdir(), 'penstock-chromium-'))
@@ -103,9 +116,12 @@ class Page {
     for (const domain of ['Runtime', 'Log', 'Page', 'DOM', 'Network']) await this.#send(`${domain}.enable`)
   }
 
+  /** Opens another page, and waits until it has taken the place of this one. */
   async goTo(url) {
+    await this.evaluate('globalThis.isBeforeNavigation = true')
     await this.#send('Page.navigate', { url })
-    await this.until(`document.readyState === 'complete'`)
+    // Between the two pages, expressions fail.
+    await this.until(`globalThis.isBeforeNavigation !== true && document.readyState === 'complete'`, true)
   }
 
   /** The value of an expression in the page. */
@@ -121,9 +137,14 @@ class Page {
     return result.value
   }
 
-  async until(expression) {
+  /** Waits until an expression is true; `mayThrow`: one that fails is not true yet. */
+  async until(expression, mayThrow = false) {
+    const failed = (error) => {
+      if (!mayThrow) throw error
+      return false
+    }
     for (let attempt = 0; attempt < attempts; attempt++) {
-      if (await this.evaluate(expression)) return
+      if (await this.evaluate(expression).catch(failed)) return
       await new Promise((resolve) => setTimeout(resolve, attemptMs))
     }
     await this.screenshot('failure')
@@ -154,21 +175,25 @@ class Page {
     await this.#send('Input.insertText', { text })
   }
 
-  /** Presses and releases the mouse in the middle of an element. */
-  async click(selector) {
-    await this.until(`document.querySelector(${JSON.stringify(selector)})?.getClientRects().length > 0`)
-    const { x, y } = await this.evaluate(`(() => {
-      const found = document.querySelector(${JSON.stringify(selector)})
-      found.scrollIntoView({ block: 'nearest', inline: 'nearest' })
-      const { left, top, width, height } = found.getBoundingClientRect()
-      return { x: left + width / 2, y: top + height / 2 }
-    })()`)
-    for (const type of ['mousePressed', 'mouseReleased'])
-      await this.#send('Input.dispatchMouseEvent', { type, x, y, button: 'left', clickCount: 1 })
+  /** Presses and releases the mouse in the middle of an element. `between`: what happens before the release. */
+  async click(selector, between = async () => {}) {
+    const place = await this.#placeOf(selector)
+    const mouse = (type) => this.#send('Input.dispatchMouseEvent', { type, ...place, button: 'left', clickCount: 1 })
+    await mouse('mousePressed')
+    await between()
+    await mouse('mouseReleased')
+  }
+
+  /** The middle of an element, once it is visible, not covered, and stays where it is. */
+  async #placeOf(selector) {
+    const found = `document.querySelector(${JSON.stringify(selector)})`
+    await this.until(`(${middleIfStill})(${found})`)
+    return this.evaluate(`(${middleIfStill})(${found})`)
   }
 
   /** Drags from one place of an element to another; both are shares of its size. */
   async drag(selector, [fromX, fromY], [toX, toY]) {
+    await this.#placeOf(selector)
     const box = await this.evaluate(
       `(({ left, top, width, height }) => ({ left, top, width, height }))(document.querySelector(${JSON.stringify(selector)}).getBoundingClientRect())`,
     )

@@ -35,6 +35,26 @@ export function show(target: HTMLElement, visible: boolean): void {
   target.hidden = !visible
 }
 
+/**
+ * Draws `host` now or, while something in it is pressed, after the release: a browser sends no click for an element that
+ * is replaced between press and release.
+ */
+export function drawReleased(host: HTMLElement, draw: () => void): void {
+  if (!host.matches(':active')) {
+    draw()
+    return
+  }
+  const released = new AbortController()
+  for (const end of ['pointerup', 'pointercancel', 'keyup']) {
+    const then = (): void => {
+      released.abort()
+      // The click follows the release.
+      setTimeout(draw)
+    }
+    document.addEventListener(end, then, { signal: released.signal })
+  }
+}
+
 const icons = {
   run: 'M5 3.5v9l7.5-4.5z',
   runAll: 'M2.5 3.5v9l5-4.5zM8 3.5v9l5.5-4.5z',

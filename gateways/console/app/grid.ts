@@ -36,6 +36,12 @@ interface Range {
   readonly right: number
 }
 
+/** A cell of the header, which lives as long as the grid. */
+interface HeadCell {
+  readonly host: HTMLElement
+  readonly arrow: HTMLElement
+}
+
 let gridCount = 0
 
 export class Grid {
@@ -49,6 +55,8 @@ export class Grid {
   #active: Cell = { row: 0, column: 0 }
   #anchor: Cell = { row: 0, column: 0 }
   #frame = 0
+  readonly #corner = element('div', { className: 'cell corner', role: 'columnheader', ariaLabel: 'Row' })
+  readonly #headCells = new Map<number, HeadCell>()
 
   constructor(rows: PagedRows, openRow: (row: number) => void) {
     this.#rows = rows
@@ -155,39 +163,52 @@ export class Grid {
     return [Math.max(0, first), end < 0 ? this.#widths.length : Math.min(end, this.#widths.length)]
   }
 
+  /**
+   * Changes the cells of the header in place. A browser sends no click for an element that is replaced, or only moved,
+   * between press and release, and the grid is drawn whenever rows arrive.
+   */
   #paintHead(lefts: readonly number[], first: number, end: number): void {
-    const corner = element('div', { className: 'cell corner', role: 'columnheader', ariaLabel: 'Row' })
-    corner.style.width = `${this.#gutter}px`
+    this.#corner.style.width = `${this.#gutter}px`
     const cells = this.#rows.columns.slice(first, end).map((column, offset) => {
       const index = first + offset
-      const made = this.#headCell(column, index)
-      made.style.left = `${lefts[index] ?? 0}px`
-      made.style.width = `${this.#widths[index] ?? 0}px`
-      return made
+      const cell = this.#headCells.get(index) ?? this.#headCell(column, index)
+      this.#headCells.set(index, cell)
+      this.#updateHeadCell(cell, index)
+      cell.host.style.left = `${lefts[index] ?? 0}px`
+      cell.host.style.width = `${this.#widths[index] ?? 0}px`
+      return cell.host
     })
-    this.#head.replaceChildren(corner, ...cells)
+    const wanted = [this.#corner, ...cells]
+    const { children } = this.#head
+    if (wanted.length !== children.length || wanted.some((cell, index) => cell !== children[index]))
+      this.#head.replaceChildren(...wanted)
   }
 
-  #headCell({ name, type }: Column, index: number): HTMLElement {
-    const { sorting } = this.#rows
-    const order = sorting?.column !== index ? 'none' : sorting.descending ? 'descending' : 'ascending'
-    const arrow = { none: '', ascending: ' ▲', descending: ' ▼' }[order]
-    const isActive = this.#active.row === header && this.#active.column === index
+  #headCell({ name, type }: Column, index: number): HeadCell {
     const handle = element('div', { className: 'handle', attributes: { 'data-column': String(index) } })
     handle.addEventListener('pointerdown', (event) => this.#drag(event, index))
     handle.addEventListener('dblclick', () => this.#fit(index))
-    const made = element(
+    const arrow = element('span', { className: 'arrow' })
+    const host = element(
       'div',
       {
-        ...{ className: `cell${isNumeric(type) ? ' right' : ''}${isActive ? ' active' : ''}`, role: 'columnheader' },
-        ...{ ariaSort: order, title: `${name} ${type}`, id: `${this.#id}-${header}-${index}` },
+        ...{ className: `cell${isNumeric(type) ? ' right' : ''}`, role: 'columnheader' },
+        ...{ title: `${name} ${type}`, id: `${this.#id}-${header}-${index}` },
         attributes: { 'aria-colindex': String(index + 1), 'data-column': String(index) },
       },
       element('span', { className: 'name' }, name, arrow),
       element('span', { className: 'type' }, type),
       handle,
     )
-    return made
+    return { host, arrow }
+  }
+
+  #updateHeadCell({ host, arrow }: HeadCell, index: number): void {
+    const { sorting } = this.#rows
+    const order = sorting?.column !== index ? 'none' : sorting.descending ? 'descending' : 'ascending'
+    host.ariaSort = order
+    arrow.textContent = { none: '', ascending: ' ▲', descending: ' ▼' }[order]
+    host.classList.toggle('active', this.#active.row === header && this.#active.column === index)
   }
 
   #rowElement(index: number, lefts: readonly number[], first: number, end: number): HTMLElement {
@@ -269,11 +290,13 @@ export class Grid {
         : sorting.descending
           ? null
           : { column, descending: true }
-    this.host.setAttribute('aria-busy', 'true')
+    this.host.ariaBusy = 'true'
     this.#rows
       .sort(next)
       .catch((error: unknown) => notify(errorText(error)))
-      .finally(() => this.host.removeAttribute('aria-busy'))
+      .finally(() => {
+        if (!this.#rows.isSorting) this.host.ariaBusy = null
+      })
   }
 
   #drag(begin: PointerEvent, column: number): void {

@@ -29,6 +29,9 @@ export class PagedRows {
   #rowCount: number
   #isComplete: boolean
   #sorting: Sorting | null = null
+  /** The order of the rows that are here, while the server sorts. */
+  #settled: Sorting | null = null
+  #sortAbort: AbortController | null = null
   /** The rows as they came, before a sort in the browser. */
   readonly #original: readonly Row[]
 
@@ -54,8 +57,14 @@ export class PagedRows {
     return this.#isComplete
   }
 
+  /** The order that was chosen last. */
   get sorting(): Sorting | null {
     return this.#sorting
+  }
+
+  /** Whether the server is still sorting, and the rows that are here have another order. */
+  get isSorting(): boolean {
+    return this.#sortAbort !== null
   }
 
   /** Whether pages behind the first one can be requested. */
@@ -99,23 +108,46 @@ export class PagedRows {
     this.onChange()
   }
 
-  /** Sorts all rows: in the browser if all are here, else by the server. */
+  /**
+   * Sorts all rows: in the browser if all are here, else by the server. A sort that is still running is given up. If it
+   * fails, the rows keep their order.
+   */
   async sort(sorting: Sorting | null): Promise<void> {
+    this.#sortAbort?.abort()
+    this.#sortAbort = null
     this.#sorting = sorting
+    // Pages in the order before are of no use.
+    this.#pending.clear()
     if (this.#pages.size === 1 && this.#isComplete && this.#rowCount <= this.#original.length) {
+      this.#settled = sorting
       this.#pages.set(0, sorting === null ? this.#original : sorted(this.#original, this.columns, sorting))
       this.onChange()
       return
     }
-    const answer = await this.#ask({ limit: this.#pageRows })
-    // Another order may have been chosen meanwhile.
-    if (answer.kind !== 'rows' || sorting !== this.#sorting) return
-    this.#pages = new Map([[0, answer.rows]])
+    const abort = new AbortController()
+    this.#sortAbort = abort
     this.onChange()
+    try {
+      const answer = await this.#ask({ limit: this.#pageRows }, abort.signal)
+      // Another order may have been chosen meanwhile.
+      if (answer.kind !== 'rows' || abort !== this.#sortAbort) return
+      this.#settled = sorting
+      this.#pages = new Map([[0, answer.rows]])
+    } catch (error) {
+      if (abort !== this.#sortAbort || abort.signal.aborted) return
+      this.#sorting = this.#settled
+      throw error
+    } finally {
+      if (abort === this.#sortAbort) {
+        this.#sortAbort = null
+        this.onChange()
+      }
+    }
   }
 
   close(): void {
     this.#abort.abort()
+    this.#sortAbort?.abort()
   }
 
   #ordered(): string {
@@ -124,18 +156,24 @@ export class PagedRows {
     return `SELECT * FROM (${this.sql}\n) ORDER BY ${quoted(this.columns[column]?.name ?? '')}${descending ? ' DESC' : ''}`
   }
 
-  #ask(range: { readonly skip?: number; readonly limit: number }): ReturnType<typeof execute> {
-    return execute(this.#ordered(), { ...range, readOnly: this.#readOnly, signal: this.#abort.signal })
+  #ask(
+    range: { readonly skip?: number; readonly limit: number },
+    signal = this.#abort.signal,
+  ): ReturnType<typeof execute> {
+    return execute(this.#ordered(), { ...range, readOnly: this.#readOnly, signal })
   }
 
   #fetch(page: number): Promise<void> {
     const running = this.#pending.get(page)
-    if (running !== undefined || this.#abort.signal.aborted) return running ?? Promise.resolve()
+    // The pages of a new order begin with the first one.
+    if (running !== undefined || this.isSorting || this.#abort.signal.aborted) return running ?? Promise.resolve()
     const fetching = this.#load(page)
       .catch((error: unknown) => {
         if (!this.#abort.signal.aborted) this.onError(error)
       })
-      .finally(() => this.#pending.delete(page))
+      .finally(() => {
+        if (this.#pending.get(page) === fetching) this.#pending.delete(page)
+      })
     this.#pending.set(page, fetching)
     return fetching
   }

@@ -3,7 +3,7 @@
 // pointers.
 
 import { quoted } from '../../common/sql-text.js'
-import { button, byId, element, errorText, icon, show } from './dom.js'
+import { button, byId, drawReleased, element, errorText, icon, show } from './dom.js'
 import type { Schema, Table, TableColumn } from './schema.js'
 import { grouped } from './values.js'
 
@@ -33,7 +33,7 @@ export class SchemaTree {
   async reload(): Promise<void> {
     try {
       await this.#schema.load()
-      this.paint()
+      drawReleased(this.#list, () => this.paint())
     } catch (error) {
       this.#list.replaceChildren(element('div', { className: 'quiet', role: 'none' }, errorText(error)))
     }
@@ -48,7 +48,9 @@ export class SchemaTree {
     show(byId('no-tables', HTMLElement), this.#schema.tables.length === 0)
     const items = [...this.#list.querySelectorAll('[role=treeitem]')]
     const current = items.find((item) => item.getAttribute('data-key') === focused) ?? items[0]
-    if (current instanceof HTMLElement) current.tabIndex = 0
+    if (!(current instanceof HTMLElement)) return
+    current.tabIndex = 0
+    if (focused !== null) current.focus()
   }
 
   /** A line, and below it, while it is open, the group of its columns. */

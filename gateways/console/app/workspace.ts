@@ -3,7 +3,7 @@
 import { complete } from '../../common/sql-completion.js'
 import { mentionsSecret, statementAt, statementsOf } from '../../common/sql-text.js'
 import { type Draft, SqlEditor } from './codemirror.js'
-import { button, byId, element, makeSplitter, show } from './dom.js'
+import { button, byId, drawReleased, element, makeSplitter, show } from './dom.js'
 import { formatSql } from './format-sql.js'
 import { paintHistory, rememberStatement } from './history.js'
 import { Result } from './results.js'
@@ -181,24 +181,27 @@ export class Workspace {
   }
 
   #paintResultTabs(): void {
-    const { results, shown } = this.#current
+    const { results } = this.#current
     const strip = byId('result-tabs', HTMLElement)
     show(strip, results.length > 1)
-    strip.replaceChildren(
-      ...results.map((result, index) => {
-        const { state, summary, job } = result
-        const made = button(`${index + 1}`, () => this.#choose(this.#current, index), {
-          title: job.sql.slice(0, 300),
-          className: `state-${state}`,
-        })
-        made.append(element('span', { className: 'quiet' }, state === 'done' ? summary : state))
-        made.role = 'tab'
-        made.ariaSelected = String(index === shown)
-        return made
-      }),
-    )
+    drawReleased(strip, () => strip.replaceChildren(...this.#resultTabs()))
     const isBusy = results.some(({ state }) => state === 'running' || state === 'waiting')
     byId('cancel', HTMLButtonElement).disabled = !isBusy
+  }
+
+  #resultTabs(): HTMLElement[] {
+    const { results, shown } = this.#current
+    return results.map((result, index) => {
+      const { state, summary, job } = result
+      const made = button(`${index + 1}`, () => this.#choose(this.#current, index), {
+        title: job.sql.slice(0, 300),
+        className: `state-${state}`,
+      })
+      made.append(element('span', { className: 'quiet' }, state === 'done' ? summary : state))
+      made.role = 'tab'
+      made.ariaSelected = String(index === shown)
+      return made
+    })
   }
 
   // Texts ----------------------------------------------------------------------------------------------------------
