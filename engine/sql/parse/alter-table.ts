@@ -47,7 +47,7 @@ import { parseAlterMaterialized } from './mat-view.js'
 import { parseAlterSequence } from './sequence.js'
 import { parsePolicyAction } from './storage-policy.js'
 import { parseTableOption, parseTimeToLive, takeFormat } from './table-options.js'
-import { takeIfExists, takeIfNotExists } from './tables.js'
+import { refuseLiveView, takeIfExists, takeIfNotExists } from './tables.js'
 
 /** The cursor is on `alter`. */
 export function parseAlter(cursor: Cursor): Statement {
@@ -65,6 +65,7 @@ export function parseAlter(cursor: Cursor): Statement {
   if (take(cursor, 'type')) return parseAlterType(cursor, position)
   if (take(cursor, 'index')) return parseAlterIndex(cursor, position)
   if (take(cursor, 'connector')) return parseAlterConnector(cursor, position)
+  refuseLiveView(cursor)
   if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
   const ifExists = takeIfExists(cursor)
   takeOnly(cursor)

@@ -43,7 +43,7 @@ import { parseBatch } from './rows.js'
 import { parseCreateSequence } from './sequence.js'
 import { parseLake, parseStoragePolicy } from './storage-policy.js'
 import { parseTableOption, parseTimeToLive, partitionUnitOf, takeFormat } from './table-options.js'
-import { takeIfNotExists } from './tables.js'
+import { refuseLiveView, takeIfNotExists } from './tables.js'
 
 /** The cursor is on `create`. */
 export function parseCreate(cursor: Cursor): Statement {
@@ -74,6 +74,7 @@ export function parseCreate(cursor: Cursor): Statement {
   if (!orReplace && take(cursor, 'schema')) return parseCreateSchema(cursor, position)
   const extension = orReplace ? null : parseCreateExtension(cursor, position)
   if (extension !== null) return extension
+  refuseLiveView(cursor)
   refuseOther(cursor)
   if (orReplace) throw new SqlError("'view' expected", cursor.start)
   const more = cursor.kind === 'end' ? " or 'materialized' or 'view' or 'or replace'" : ''

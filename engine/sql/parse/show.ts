@@ -14,6 +14,7 @@ import {
   take,
   unexpectedToken,
 } from './expect.js'
+import { refuseLiveView } from './tables.js'
 import { parseUserName } from './users.js'
 
 const showExpected =
@@ -113,6 +114,7 @@ function parseShowCreate(cursor: Cursor, position: number): Show {
   }
   if (take(cursor, 'database'))
     return { kind: 'show', position, what: 'create database', objects: parseDatabaseObjects(cursor) }
+  refuseLiveView(cursor)
   const position2 = cursor.kind === 'end' ? createPosition : cursor.start
   throw new SqlError("expected 'TABLE' or 'VIEW' or 'MATERIALIZED VIEW'", position2)
 }

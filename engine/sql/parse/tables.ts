@@ -45,6 +45,14 @@ export function takeIfNotExists(cursor: Cursor): boolean {
   return true
 }
 
+const liveViews =
+  'live views are not supported: a view computes window functions at each query, a materialized view stores a SAMPLE BY'
+
+/** Throws SqlError for `live view`. The cursor is after CREATE, ALTER, DROP or SHOW CREATE. */
+export function refuseLiveView(cursor: Cursor): void {
+  if (cursor.word === 'live' && peekWord(cursor) === 'view') throw new SqlError(liveViews, cursor.start)
+}
+
 const dropExpected = "'table' or 'view' or 'materialized view' or 'all' expected"
 
 export function parseDrop(cursor: Cursor): Statement {
@@ -55,6 +63,7 @@ export function parseDrop(cursor: Cursor): Statement {
   if (take(cursor, 'sequence')) return parseDropSequence(cursor, position)
   if (take(cursor, 'type')) return parseDropType(cursor, position)
   if (take(cursor, 'schema')) return parseDropSchema(cursor, position)
+  refuseLiveView(cursor)
   if (word !== 'table' && word !== 'view' && word !== 'materialized' && word !== 'all')
     throw new SqlError(dropExpected, start)
   advance(cursor)
