@@ -63,6 +63,16 @@ want() {
   command -v "$1" >/dev/null
 }
 
+# lake_python: sets `python` to an interpreter with PyIceberg, and with DuckDB and its extensions, whose versions must match,
+# if they can be had.
+lake_python() {
+  python3 -m venv "$scratch/lake-python" || return 1
+  python=$scratch/lake-python/bin/python
+  local pip=("$python" -m pip install --quiet --disable-pip-version-check)
+  timeout 400 "${pip[@]}" 'pyiceberg[pyarrow]==0.12.0' || return 1
+  timeout 400 "${pip[@]}" duckdb==1.4.4 duckdb-ext-iceberg~=1.4.4 duckdb-ext-avro~=1.4.4 duckdb-ext-httpfs~=1.4.4 || true
+}
+
 # simulator FIRST COUNT: runs the seeds of the simulator in two processes, since each uses one core.
 simulator() {
   local half=$(($2 / 2)) first status=0

@@ -7,8 +7,6 @@ when its extensions are there, as packages duckdb-ext-iceberg, -avro and -httpfs
 
 usage: lake_tables.py HTTP_PORT"""
 
-import glob
-import importlib.util
 import json
 import os
 import sys
@@ -22,10 +20,7 @@ import pyarrow.compute as pc
 from pyiceberg.catalog import load_catalog
 from pyiceberg.expressions import GreaterThanOrEqual
 
-try:
-    import duckdb
-except ImportError:
-    duckdb = None
+from duckdb_extensions import extension_paths, iceberg_connection
 
 base = f"http://127.0.0.1:{sys.argv[1]}"
 s3 = os.environ.get("PENSTOCK_S3")
@@ -116,33 +111,15 @@ def duck_trades(name, column, expected):
 
 
 def duck_connection():
-    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
-    for extension in duck:
-        connection.execute(f"load '{extension}'")
-    if s3:
-        host = s3.removeprefix("http://")
-        connection.execute(
-            f"create secret (type s3, key_id '{keys['s3.access-key-id']}', secret '{keys['s3.secret-access-key']}',"
-            f" endpoint '{host}', url_style 'path', use_ssl false, region 'us-east-1')"
-        )
-    connection.execute("set timezone = 'UTC'")
-    connection.execute(f"attach 'qdb' as lake (type iceberg, endpoint '{base}/iceberg', authorization_type 'none')")
-    return connection
+    host = (s3 or "").removeprefix("http://")
+    secret = (
+        f"type s3, key_id '{keys['s3.access-key-id']}', secret '{keys['s3.secret-access-key']}',"
+        f" endpoint '{host}', url_style 'path', use_ssl false, region 'us-east-1'"
+    )
+    return iceberg_connection(duck, f"{base}/iceberg", "qdb", secret if s3 else "")
 
 
-def duck_extensions():
-    """Paths of the extensions that the packages brought for this version of DuckDB; None: some are missing."""
-    places = importlib.util.find_spec("duckdb_ext")
-    if duckdb is None or places is None:
-        return None
-    found = []
-    for name in ["avro", "httpfs", "iceberg"]:
-        pattern = f"extensions/v{duckdb.__version__}/*/{name}.duckdb_extension"
-        found += [path for place in places.submodule_search_locations for path in glob.glob(f"{place}/{pattern}")][:1]
-    return found if len(found) == 3 else None
-
-
-duck = duck_extensions()
+duck = extension_paths()
 print("with DuckDB" if duck is not None else "without DuckDB: its extensions are missing")
 
 insert(0, 20_000)

@@ -1,0 +1,183 @@
+// `node dist/test/crash/shared-lake.js --python P [--engine pyiceberg].. [--kills n] [--rows n] [--seed n]`: two servers
+// append to one Iceberg table through the external catalog in $PENSTOCK_CATALOG. One is killed with SIGKILL when its
+// rows are in its log and not yet in a snapshot, and then one or the other at random times around its commits. At the
+// end of each round every engine that is named reads the table, and its counts, sums and bounds are those of the rows of
+// both servers. The store is the S3 service in $PENSTOCK_S3, or a folder.
+
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { randomNumbers } from '../bench/line-template.js'
+import { TestServer } from '../support/server.js'
+import { repositoryRoot } from '../support/source-tree.js'
+
+const { values } = parseArgs({
+  options: {
+    python: { type: 'string', default: 'python3' },
+    engine: { type: 'string', multiple: true, default: ['pyiceberg'] },
+    kills: { type: 'string', default: '4' },
+    rows: { type: 'string', default: '20000' },
+    seed: { type: 'string', default: String(Date.now() % 1e9) },
+  },
+})
+
+const { PENSTOCK_CATALOG: catalog = '', PENSTOCK_S3: s3 = '' } = process.env
+const rows = Number(values.rows)
+const random = randomNumbers(Number(values.seed))
+const begun = performance.now()
+const followMs = 120_000
+/** Rows from here on are counted on their own, for which engines skip files. */
+const since = '2024-01-03T00:00:00'
+
+/** What is compared: over both servers, counts and sums are added. */
+const figures = [
+  ['count', '*'],
+  ...['b', 'n', 'l', 'd', 'de'].map((column) => ['sum', column]),
+  ...['b', 'ts', 's', 'v', 'u', 'ip', 'n', 'more'].map((column) => ['count', column]),
+  ...['ts', 'da', 's', 'v', 'n', 'l', 'f', 'd', 'de'].flatMap((column) => [
+    ['min', column],
+    ['max', column],
+  ]),
+] as const
+const times = new Set(['ts', 'da'])
+
+function say(text: string): void {
+  process.stdout.write(`${((performance.now() - begun) / 1000).toFixed(1).padStart(6)} s  ${text}\n`)
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+function settings(folder: string): string[] {
+  const {
+    AWS_ACCESS_KEY_ID: key = '',
+    AWS_SECRET_ACCESS_KEY: secret = '',
+    PENSTOCK_S3_BUCKET: bucket = '',
+  } = process.env
+  const store =
+    s3 === ''
+      ? [`object.store.url=file://${folder}`]
+      : [
+          ...[`object.store.url=s3://${bucket}/lake`, `object.store.s3.endpoint=${s3}`],
+          ...[`object.store.access.key.id=${key}`, `object.store.secret.access.key=${secret}`],
+        ]
+  return [...store, `lake.catalog.url=${catalog}`, 'lake.commit.lag=1s', 'telemetry.enabled=false']
+}
+
+function insert(server: TestServer, first: number, count: number): Promise<unknown> {
+  return server.rows(
+    `insert into t (ts, s, v, b, n, l, f, d, da, de, u, ip) select dateadd('s', (x * 37)::int, '2024-01-01'::timestamp),` +
+      ` 's' || x % 9, case when x % 11 = 0 then null else 'v' || x end, (x % 100)::byte, (x + ${first})::int,` +
+      ` x * 1000007, x / 4.0f, x / 8.0, (x * 86400000)::date, (x || '.1234')::decimal(20, 4), rnd_uuid4(), rnd_ipv4()` +
+      ` from long_sequence(${count})`,
+  )
+}
+
+/** Until the lake has everything that the server had at the call. */
+async function follow(server: TestServer): Promise<void> {
+  const end = performance.now() + followMs
+  for (let calm = 0; calm < 5; ) {
+    const [row] = await server.rows(`select state, failure from lake_tables() where table_name = 't'`)
+    calm = row?.[0] === 'committed' ? calm + 1 : 0
+    if (performance.now() > end) throw new Error(`the table is not committed: ${String(row)}`)
+    await pause(100)
+  }
+}
+
+/** Rows of the current snapshot, as the catalog has it. */
+async function committedRows(): Promise<number> {
+  const answer = await fetch(`${catalog}/v1/namespaces/qdb/tables/t`)
+  const text = await answer.text()
+  const current = /"current-snapshot-id":(\d+)/.exec(text)?.[1]
+  const at = text.indexOf(`"snapshot-id":${current},`, text.indexOf('"snapshots"'))
+  return Number(/"total-records":"(\d+)"/.exec(text.slice(at))?.[1])
+}
+
+/** The figures over the rows of all servers. */
+async function expected(servers: readonly TestServer[], where: string): Promise<(number | string)[]> {
+  const columns = figures.map(([name, column]) => {
+    const figure = column === '*' ? 'count()' : `${name}(${column})`
+    if (!times.has(column) || name === 'count') return figure
+    return column === 'da' ? `${figure}::long * 1000` : `${figure}::long`
+  })
+  const found = await Promise.all(servers.map((server) => server.rows(`select ${columns.join()} from t${where}`)))
+  return figures.map(([name], at) => {
+    const parts = found.map(([row]) => row?.[at]).filter((value) => value !== null && value !== undefined)
+    const sorted = [...parts].sort((x, y) => (typeof x === 'string' && Number.isNaN(Number(x)) ? (x < String(y) ? -1 : 1) : Number(x) - Number(y))) // biome-ignore format: one call
+    if (name === 'min') return String(sorted[0])
+    if (name === 'max') return String(sorted.at(-1))
+    return parts.reduce<number>((sum, value) => sum + Number(value), 0)
+  })
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  const [x, y] = [Number(one), Number(other)]
+  if (Number.isNaN(x) || Number.isNaN(y)) return String(one) === String(other)
+  return Math.abs(x - y) <= 1e-9 * Math.max(1, Math.abs(x))
+}
+
+async function compare(servers: readonly TestServer[], what: string): Promise<void> {
+  for (const server of servers) await follow(server)
+  for (const from of [null, since]) {
+    const wanted = await expected(servers, from === null ? '' : ` where ts >= '${from}'`)
+    for (const engine of values.engine) {
+      const script = join(repositoryRoot, 'test/interop/lake_shared.py')
+      const args = [script, engine, catalog, 't', JSON.stringify(figures), ...(from === null ? [] : [from])]
+      const found = JSON.parse(execFileSync(values.python, args, { encoding: 'utf8' })) as unknown[]
+      const at = figures.findIndex((_, index) => !isSame(wanted[index], found[index]))
+      if (at >= 0) throw new Error(`${what}: ${figures[at]?.join(' ')} is ${String(found[at])} in ${engine}, not ${String(wanted[at])}`) // biome-ignore format: one call
+      say(`${what}: ${String(found[0])} rows in ${engine}${from === null ? '' : ` since ${from}`}`)
+    }
+  }
+}
+
+async function run(servers: readonly [TestServer, TestServer]): Promise<void> {
+  const create =
+    'create table t (ts timestamp, s symbol, v varchar, b byte, n int, l long, f float, d double, da date,' +
+    ' de decimal(20, 4), u uuid, ip ipv4, more int) timestamp(ts) partition by day lake on'
+  await Promise.all(servers.map((server) => server.rows(create)))
+  await Promise.all(servers.map((server, index) => insert(server, index * rows, rows)))
+  await compare(servers, 'both have inserted')
+
+  const [one, two] = servers
+  await insert(two, 5 * rows, rows)
+  await two.end('SIGKILL')
+  const before = await committedRows()
+  if (before !== 2 * rows) throw new Error(`the rows are in a snapshot already: ${before}`)
+  await insert(one, 6 * rows, 1000)
+  await two.start()
+  await compare(servers, 'killed between log and snapshot')
+
+  await one.rows(`update t set n = n + 5 where s = 's1'`)
+  await two.rows(`delete from t where s = 's2'`)
+  await Promise.all(servers.map((server) => server.rows('alter table t add column extra int')))
+  await Promise.all(servers.map((server) => server.rows(`insert into t (ts, extra, more) values ('2024-02-01', 7, 8)`)))
+  await compare(servers, 'updated, deleted, another column')
+
+  for (let kill = 1; kill <= Number(values.kills); kill++) {
+    const [first, second] = kill % 2 === 0 ? [one, two] : [two, one]
+    await Promise.all([insert(first, kill * rows, rows), insert(second, kill * rows, rows / 2)])
+    const waitMs = Math.floor(random() * 2500)
+    await pause(waitMs)
+    await first.end('SIGKILL')
+    await insert(second, 0, 100)
+    await first.start()
+    await compare(servers, `kill ${kill}, ${waitMs} ms behind the rows`)
+  }
+}
+
+if (catalog === '') throw new Error('PENSTOCK_CATALOG names no catalog')
+const folder = mkdtempSync(join(tmpdir(), 'penstock-lake-'))
+const servers = [new TestServer(settings(folder)), new TestServer(settings(folder))] as const
+try {
+  say(`${s3 === '' ? 'a folder' : 'an S3 service'}, seed ${values.seed}`)
+  await Promise.all(servers.map((server) => server.start()))
+  await run(servers)
+  say('each row is there exactly once')
+} finally {
+  await Promise.all(servers.map((server) => server.remove()))
+  rmSync(folder, { recursive: true, force: true })
+}
