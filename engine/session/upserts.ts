@@ -237,8 +237,10 @@ async function isCommitted(
   operations: InsertOperations,
 ): Promise<boolean> {
   if (rows === 0 || isPreview === true) return true
-  const { isStale } = await operations.replace([{ input: input ?? rowsOf(tableId, packed), removal }])
-  return isStale !== true
+  const replaced = [{ input: input ?? rowsOf(tableId, packed), removal }]
+  if ((await operations.replace(replaced)).isStale !== true) return true
+  // The first removal of a part's rows is refused until readers know of removals: they do now.
+  return (await operations.replace(replaced)).isStale !== true
 }
 
 /** With more rows, a query is not slower. */

@@ -9,7 +9,7 @@ import type { Operator } from '../batch/vector.js'
 import { buildSide, joinRowsOf } from '../join/join.js'
 import type { BuiltJoin } from '../join/join-built.js'
 import { isText } from '../join/join-keys.js'
-import { builtPlan, probedPlan, readsOneTable } from '../join/join-sides.js'
+import { builtPlan, marksRight, probedPlan, readsOneTable } from '../join/join-sides.js'
 import { parallelScan, type ScanPlan } from './rows-parallel.js'
 
 type JoinPlan = Extract<Plan, { kind: 'join' }>
@@ -36,7 +36,7 @@ export function probedScan(context: ExecContext, plan: Plan): ScanPlan | undefin
  */
 function isProbedAlike(context: ExecContext, plan: JoinPlan): boolean {
   const { join, residual, left, right } = plan
-  if (join !== 'inner' && join !== 'left' && join !== 'right') return false
+  if ((join !== 'inner' && join !== 'left' && join !== 'right') || marksRight(context, plan)) return false
   if ((residual !== null && !isStable(residual)) || context.working !== undefined) return false
   // Threads share a build side in memory.
   if (context.state.spills) return false

@@ -1,17 +1,30 @@
 // Decides, from the plan and the row counts of tables, from which side of a join the hash table is built, and whether
 // an input is already ordered by a timestamp.
 
-import type { Expression, Plan } from '../../sql/plan/plan.js'
+import { type Expression, type Plan, rowIdColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 
 type JoinPlan = Extract<Plan, { kind: 'join' }>
 
-/** With fewer rows on the right side than this, building it is cheap enough. */
-const rightRowsMin = 65_536
+/** With fewer rows on the larger side than this, building it is cheap enough. */
+const largeSideMin = 65_536
 
 /** Whether the left side is built and the right side probed. */
 export function probesRight(context: ExecContext, plan: JoinPlan): boolean {
-  return plan.join === 'right' || buildsLeft(context, plan)
+  return plan.join === 'right' ? !marksRight(context, plan) : buildsLeft(context, plan)
+}
+
+/**
+ * Whether a right join builds its right side and notes which of its rows match. Those without a match come last, so
+ * this is only for upserts, whose left side is a table with row ids, and only if that is far larger.
+ */
+export function marksRight(context: ExecContext, { join, left, right }: JoinPlan): boolean {
+  if (join !== 'right' || left.kind !== 'scan' || !left.columnIds.includes(rowIdColumn)) return false
+  return isFarLarger(rowsAtMost(context, left), rowsAtMost(context, right))
+}
+
+function isFarLarger(rows: number, others: number): boolean {
+  return rows >= largeSideMin && others * 4 < rows
 }
 
 /** The plan of the side that is probed. */
@@ -46,8 +59,7 @@ function isPlainSymbol({ kind, type }: Expression): boolean {
 /** Inner joins whose left rows need no order build the left side if it is far smaller. */
 function buildsLeft(context: ExecContext, { join, left, right }: JoinPlan): boolean {
   if (join !== 'inner' || !isUnordered(context, left)) return false
-  const rows = rowsAtMost(context, right)
-  return rows >= rightRowsMin && rowsAtMost(context, left) * 4 < rows
+  return isFarLarger(rowsAtMost(context, right), rowsAtMost(context, left))
 }
 
 /** Whether nothing depends on the order of the plan's rows. */

@@ -3,7 +3,7 @@
 // is evaluated over the matching pairs before any columns that it does not need are gathered.
 //
 //   inner left full cross   the right side is built, rows come in the order of the left
-//   right                   the left side is built, rows come in the order of the right
+//   right                   the left side is built, rows come in the order of the right; see also marksRight()
 //   asof lt splice          by time: asof.ts, asof-splice.ts
 //
 // An inner join whose rows need no order builds its left side if that is far smaller. A cross join returns one batch of
@@ -19,6 +19,8 @@ import { rowsFor } from '../batch/small-batches.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Vector } from '../batch/vector.js'
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
 import { columnsOf } from '../expression/expression-shape.js'
+import { scanOperator } from '../scan/scan.js'
+import { scanShape } from '../scan/scan-shape.js'
 import { asofJoin } from './asof.js'
 import { spliceJoin } from './asof-splice.js'
 import { buildBuckets } from './join-buckets.js'
@@ -28,7 +30,8 @@ import { JoinColumns } from './join-columns.js'
 import { JoinKeys } from './join-keys.js'
 import { bucketMatches, codeMatches, type Matches, type Pairing } from './join-matches.js'
 import { nullVectors, SideGather } from './join-pairs.js'
-import { probesRight, rowsKnown } from './join-sides.js'
+import { marksRight, probesRight, rowsKnown } from './join-sides.js'
+import { wantedMatches } from './join-wanted.js'
 
 export type JoinPlan = Extract<Plan, { kind: 'join' }>
 
@@ -66,10 +69,13 @@ interface Sides {
   readonly turned: boolean
   /** Whether probe rows without a match are returned. */
   readonly outer: boolean
+  /** Whether build rows without a match are returned. */
+  readonly full: boolean
 }
 
 function sidesOf(context: ExecContext, plan: JoinPlan): Sides {
   const { residual, join } = plan
+  const marked = marksRight(context, plan)
   const width = plan.left.columns.length
   const read = residual === null ? [] : columnsOf(residual)
   const left = sideOf(
@@ -86,14 +92,30 @@ function sidesOf(context: ExecContext, plan: JoinPlan): Sides {
   )
   const turned = probesRight(context, plan)
   const [probe, build] = turned ? [right, left] : [left, right]
-  return { probe, build, turned, outer: join === 'left' || join === 'right' || join === 'full' }
+  const outer = join === 'left' || join === 'right' || join === 'full'
+  return { probe, build, turned, outer: outer && !marked, full: join === 'full' || marked }
 }
 
 function* hashJoin(context: ExecContext, left: Operator, right: Operator, plan: JoinPlan): Steps {
   const sides = sidesOf(context, plan)
   const [probe, build] = sides.turned ? [right, left] : [left, right]
   const built = yield* buildSide(context, build, plan)
-  yield* pairsOf(context, probe, sides, built, plan)
+  const matching = marksRight(context, plan) ? matchingRows(context, built, plan) : probe
+  yield* pairsOf(context, matching, sides, built, plan)
+}
+
+/** The scan of a left side that is probed, without most rows that have no match: of these only the keys are read. */
+function matchingRows(context: ExecContext, built: BuiltSide, plan: JoinPlan): Operator {
+  const { left, leftKeys: columns } = plan
+  assert(left.kind === 'scan', 'the left side is a scan with row ids')
+  const { arena } = context
+  const rowsMax = batchRowsMax
+  const pairing = { probeRows: arena.take(rowsMax * 4), buildRows: arena.take(rowsMax * 4), rowsMax }
+  const matches = matchesOf(context, built, plan, pairing)
+  const { rows, vectors } = builtRows(built)
+  const keys = plan.rightKeys.flatMap((index) => vectors[index] ?? [])
+  const shape = scanShape(context, left)
+  return scanOperator(context, shape, null, wantedMatches(context, shape, columns, { rows, keys }, matches, pairing))
 }
 
 /** Maximal rows of a batch of this join and the joins below it. */
@@ -148,7 +170,7 @@ export function probeOperator(context: ExecContext, probe: Operator, built: Buil
 function* pairsOf(context: ExecContext, input: Operator, sides: Sides, built: BuiltSide, plan: JoinPlan): Steps {
   const { rows } = builtRows(built)
   if (rows === 0 && !sides.outer) return
-  const shape = { ...sides, full: plan.join === 'full', residual: plan.residual }
+  const shape = { ...sides, residual: plan.residual }
   const pairs = new Pairs(context, shape, built, plan)
   for (;;) {
     const batch = input.pull()
@@ -183,8 +205,6 @@ function matchesOf(context: ExecContext, built: BuiltSide, plan: JoinPlan, pairi
 }
 
 interface PairShape extends Sides {
-  /** Whether build rows without a match are returned. */
-  readonly full: boolean
   readonly residual: Expression | null
 }
 

@@ -1,0 +1,83 @@
+// Limits the scan of a join's probe side to rows whose key the build side may have. The keys are read first; pages whose
+// bounds exclude all keys are skipped, and other columns are read only where a row is left.
+
+import { aggregateKinds, initStats, statsBytes } from '../../kernels/aggregate.js'
+import { expandModes } from '../../kernels/join.js'
+import type { ColumnType } from '../../types/column-types.js'
+import type { ExecContext } from '../batch/context.js'
+import type { Vector } from '../batch/vector.js'
+import type { ScanMorsel } from '../scan/morsels.js'
+import type { ScanShape } from '../scan/scan-shape.js'
+import type { WantedRows } from '../scan/scan-slices.js'
+import type { Matches, Pairing } from './join-matches.js'
+
+interface BuiltKeys {
+  readonly rows: number
+  /** The key columns. */
+  readonly keys: readonly Vector[]
+}
+
+/** `columns`: the keys among the columns of the scan. `matches` writes to `pairing`. */
+export function wantedMatches(
+  context: ExecContext,
+  scan: ScanShape,
+  columns: readonly number[],
+  built: BuiltKeys,
+  matches: Matches,
+  { probeRows, rowsMax }: Pairing,
+): WantedRows {
+  const { u32 } = context.memory
+  return {
+    columns,
+    skips: skippedBy(context, scan, columns, built),
+    select: (vectors, rows, out) => {
+      const keys = columns.flatMap((index) => vectors[index] ?? [])
+      matches.begin(keys, rows)
+      const first = out >>> 2
+      let last = -1
+      let count = 0
+      for (let found = rowsMax; found === rowsMax; ) {
+        found = matches.next(expandModes.matches)
+        for (let at = probeRows >>> 2, end = at + found; at < end; at++) {
+          const row = u32[at]!
+          if (row !== last) u32[first + count++] = row
+          last = row
+        }
+      }
+      return count
+    },
+  }
+}
+
+/** Types of keys whose bounds are compared. */
+const bounded: Partial<Record<ColumnType, 'i32' | 'i64'>> = {
+  ...{ INT: 'i32', LONG: 'i64', DATE: 'i64', TIMESTAMP: 'i64', TIMESTAMP_NS: 'i64' },
+}
+
+/** Tests by the bounds of one key of the build side, if it has no NULL. */
+function skippedBy(
+  { arena, memory, kernels }: ExecContext,
+  { types, columnIds }: ScanShape,
+  columns: readonly number[],
+  { rows, keys }: BuiltKeys,
+): (morsel: ScanMorsel) => boolean {
+  const never = (): boolean => false
+  const place = columns.findIndex((column, index) => {
+    const { name } = types[column] ?? {}
+    return name !== undefined && bounded[name] !== undefined && keys[index]?.type.name === name
+  })
+  const key = keys[place]
+  const kind = key === undefined ? undefined : bounded[key.type.name]
+  const columnId = columnIds[columns[place] ?? -1]
+  if (key === undefined || kind === undefined || columnId === undefined || rows === 0) return never
+  const stats = arena.keep(statsBytes)
+  initStats(memory, stats, kind)
+  kernels.aggregate.stats(aggregateKinds[kind], key.address, 0, rows, stats)
+  const word = stats >>> 3
+  const [count, min, max] = [memory.i64[word + 1], memory.i64[word + 2], memory.i64[word + 3]]
+  if (count !== BigInt(rows) || min === undefined || max === undefined) return never
+  return (morsel) => {
+    const range = morsel.bounds(columnId)
+    return range !== undefined && (range.max < min || range.min > max)
+  }
+}
