@@ -94,6 +94,9 @@ const dayNames: Readonly<Record<string, readonly number[]>> = {
   weekend: [6, 7],
 }
 
+/** A market identifier code (ISO 10383), which names the calendar of an exchange. */
+const exchangeCode = /^(?:[A-Z][A-Z0-9]{3}|x[a-z0-9]{3})$/
+
 function daysOfWeek(text: string): ReadonlySet<number> | string {
   const days = new Set<number>()
   for (const word of text.split(',')) {
@@ -101,6 +104,8 @@ function daysOfWeek(text: string): ReadonlySet<number> | string {
     const known =
       dayNames[name] ??
       (/^(mon|tues|wednes|thurs|fri|satur|sun)day$/.test(name) ? dayNames[name.slice(0, 3)] : undefined)
+    if (known === undefined && exchangeCode.test(word.trim()))
+      return `exchange calendars are not supported, list the days instead: ${word.trim()}`
     if (known === undefined) return `Unknown day name: ${word.trim()}`
     for (const day of known) days.add(day)
   }

@@ -72,6 +72,8 @@ test.each<[string, string[] | string]>([
   ['$now-2h..$now;1h', ['2024-03-06T08:30 2024-03-06T10:30']],
   ['$nope', 'Invalid date: $nope'],
   ['2024-01-01#Fun', 'Unknown day name: Fun'],
+  ['2024-01-01#XNYS', 'exchange calendars are not supported, list the days instead: XNYS'],
+  ['2024-01-[01..05]#Mon, xhkg', 'exchange calendars are not supported, list the days instead: xhkg'],
   ['2024-01-01@Nowhere/City', 'invalid timezone: Nowhere/City'],
   ['2024-01-[01', "Unclosed '[' in interval"],
   ['2024-01-01]', 'Invalid date: 2024-01-01]'],
