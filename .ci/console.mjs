@@ -276,6 +276,7 @@ async function imports() {
   )
   await page.until(`document.querySelector('.import-result').textContent.includes('Rejected rows')`)
   await page.screenshot('import-done-light')
+  await importParquet()
   const lines = join(page.profile, 'rows.lp')
   writeFileSync(lines, 'console_lines v=1i 1772409600000000000\nconsole_lines v=2i 1772409601000000000\n')
   await page.chooseFiles('#import-file', [lines])
@@ -285,6 +286,32 @@ async function imports() {
   await page.until(
     `[...document.querySelectorAll('#tables .name')].some((name) => name.textContent === 'console_lines')`,
   )
+}
+
+/** A Parquet file: a column gets another name, a text becomes a number, and the row that has none is listed. */
+async function importParquet() {
+  const query =
+    "select timestamp_sequence('2026-01-01', 3600000000L) ts, 'r' || x room, case when x = 2 then 'two' else x::varchar end n from long_sequence(250)"
+  const answer = await fetch(`${base}/exp?${new URLSearchParams({ query, fmt: 'parquet' })}`)
+  const file = join(page.profile, 'console_parquet.parquet')
+  writeFileSync(file, Buffer.from(await answer.arrayBuffer()))
+  await page.chooseFiles('#import-file', [file])
+  await page.until(`document.querySelectorAll('.preview tbody tr').length === 100`)
+  await page.until(`document.querySelector('.import-form').textContent.includes('250 rows')`)
+  await page.evaluate(`(() => {
+    const name = document.querySelector('[aria-label="Name of room"]'); name.value = 'place'; name.dispatchEvent(new Event('input'))
+    const type = document.querySelector('[aria-label="Type of n"]'); type.value = 'INT'; type.dispatchEvent(new Event('change'))
+    document.querySelector('[name=atomicity]').value = 'skipRow'
+  })()`)
+  await page.screenshot('import-parquet-light')
+  await serious('the preview of a Parquet file')
+  await page.click('.import-form button.main')
+  await page.until(
+    `/249 rows stored in console_parquet, 1 rejected/.test(document.querySelector('.import-result').textContent)`,
+  )
+  await page.until(`/Row.*2.*n.*value=two/s.test(document.querySelector('.import-result').textContent)`)
+  const columns = (await exec('show columns from console_parquet')).dataset.map(([name, type]) => `${name} ${type}`)
+  check(columns.join() === 'ts TIMESTAMP,place VARCHAR,n INT', `names and types are those of the form: ${columns}`)
 }
 
 async function details() {

@@ -2,7 +2,7 @@
 // (ports.ts), then the engine starts, then the gateways open. They are closed in reverse order, so everything that was
 // accepted is stored.
 
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { KafkaOptions } from '../connectors/kafka/options.js'
 import type { KafkaConnectorHandle, KafkaServices } from '../connectors/kafka/server.js'
 import { DumpImport } from '../connectors/sqlite/import.js'
@@ -25,7 +25,14 @@ import { openHttpGateway } from '../gateways/http/server.js'
 import { openLineTcpGateway } from '../gateways/ilp-tcp/server.js'
 import { openPgGateway } from '../gateways/pgwire/server.js'
 import { openQwpUdpGateway } from '../gateways/qwp-udp/server.js'
-import { copyRelations, fileCopier, IcebergTables, RemoteFiles, recoverImports } from '../pipeline/ingest.js'
+import {
+  copyRelations,
+  fileCopier,
+  IcebergTables,
+  ParquetUploads,
+  RemoteFiles,
+  recoverImports,
+} from '../pipeline/ingest.js'
 import { ServerAlerts } from './alerts.js'
 import { ServerBackups } from './backups.js'
 import { resumeCounters } from './counters.js'
@@ -84,6 +91,7 @@ interface Opening extends ServerOptions {
   readonly metrics: MetricsSource
   readonly store: ServerStore
   readonly alerts: ServerAlerts
+  readonly uploads: ParquetUploads
 }
 
 async function openAll(options: ServerOptions, closers: Closer[]): Promise<Server> {
@@ -154,7 +162,8 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   engine.copier(fileCopier(engine, directories))
   const remoteFiles = new RemoteFiles(remoteFileOptions(loaded.values, root, { client: store.client, clock }))
   const icebergTables = new IcebergTables({ directories, remote: remoteFiles, clock })
-  for (const relation of copyRelations(directories, remoteFiles, icebergTables)) engine.relation(relation)
+  const uploads = new ParquetUploads(join(directories.spool, 'uploads'))
+  for (const relation of copyRelations(directories, remoteFiles, icebergTables, uploads)) engine.relation(relation)
   const backups = new ServerBackups(engine.backups, { root, settings: () => live.current.values, clock, log })
   engine.backups.register(backups)
   closers.push(() => backups.close())
@@ -184,7 +193,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   closers.push(() => telemetry.close())
   closers.push(connectors.close)
   closers.push(async () => alerts.close())
-  return { ...options, closers, clock, engine, registry, counters, metrics, store, alerts }
+  return { ...options, closers, clock, engine, registry, counters, metrics, store, alerts, uploads }
 }
 
 async function openHttp(opening: Opening, { port, tls }: Port): Promise<void> {

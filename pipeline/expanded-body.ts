@@ -9,6 +9,7 @@ import { createGunzip } from 'node:zlib'
 import { NetworkError } from '../engine/base/errors.js'
 import { ImportError } from './import-schema.js'
 import { BodyTooLarge } from './line-body.js'
+import { beginningWith } from './parquet-uploads.js'
 
 /** Output size of one decompression step; bounds what is buffered beyond the limit. */
 const gunzipChunkBytes = 256 * 1024
@@ -36,11 +37,6 @@ export async function* expandedFile(file: AsyncIterable<Buffer>, bytesMax: numbe
   const whole = beginningWith(head, chunks)
   if (head.length < 2 || head.readUInt16BE(0) !== gzipMark) yield* whole
   else yield* gunzipped(whole, bytesMax)
-}
-
-async function* beginningWith(head: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
-  if (head.length > 0) yield head
-  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
 }
 
 async function* gunzipped(file: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer> {

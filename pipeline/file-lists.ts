@@ -9,12 +9,14 @@ import { matchesGlob } from '../engine/base/glob.js'
 import type { VirtualRelation } from '../engine/engine.js'
 import { type CopyDirectories, filesBelow, filesNamed } from './copy-paths.js'
 import type { IcebergTables } from './iceberg-tables.js'
+import type { ParquetUploads } from './parquet-uploads.js'
 import { RemoteFiles } from './remote-files.js'
 
 export function copyRelations(
   directories: CopyDirectories,
   remote: RemoteFiles | null = null,
   tables: IcebergTables | null = null,
+  uploads: ParquetUploads | null = null,
 ): VirtualRelation[] {
   const { importRoot, exportRoot } = directories
   const both = (): string[] => [...new Set([...filesBelow(importRoot), ...filesBelow(exportRoot)])]
@@ -48,6 +50,8 @@ export function copyRelations(
       takesText: true,
       rows: () => [],
       files: (file, position) => {
+        const uploaded = uploads?.pathOf(file)
+        if (uploaded !== undefined) return [{ name: file, path: uploaded, position }]
         const isRemote = remote !== null && RemoteFiles.isRemote(file)
         const found = isRemote
           ? remote.named(file, position)

@@ -1,10 +1,14 @@
-// Imports the CSV files of one request. Files of the same table are concatenated; later ones may repeat the header of
-// the first. Nothing is stored in any table before all files have been read.
+// Imports the files of one request: CSV and Parquet, which its first bytes tell apart. CSV files of the same table are
+// concatenated; later ones may repeat the header of the first. A Parquet file is alone in its table. Nothing is stored in
+// any table before all files have been read.
 
+import type { ResultColumn } from '../engine/engine.js'
 import { delimiterLine, sampleOf } from './csv-sample.js'
 import type { ImportSession } from './import.js'
-import type { ImportResult } from './import-options.js'
+import type { ImportOptions, ImportResult } from './import-options.js'
 import { ImportError, type SchemaColumn } from './import-schema.js'
+import { importParquet, type ParquetFile, type ParquetImport, parquetColumns, parquetOptions } from './parquet-rows.js'
+import { lookForParquet, type ParquetUploads } from './parquet-uploads.js'
 
 const lineFeed = 0x0a
 const quote = 0x22
@@ -12,16 +16,30 @@ const quote = 0x22
 const headerBytesMax = 1024 * 1024
 const byteOrderMark = Buffer.from('\ufeff')
 
+export interface ImportFilesOptions {
+  readonly open: (table: string, options: Partial<ImportOptions>) => ImportSession
+  readonly uploads: ParquetUploads
+  /** Reads Parquet files. */
+  readonly reader: ParquetImport
+}
+
+interface Table {
+  readonly session: ImportSession
+  readonly upload: { readonly file: ParquetFile; readonly columns: readonly ResultColumn[] } | null
+  endsLine: boolean
+  count: number
+}
+
 export class ImportFiles {
-  readonly #open: (table: string) => ImportSession
-  readonly #tables = new Map<string, { readonly session: ImportSession; endsLine: boolean; count: number }>()
+  readonly #options: ImportFilesOptions
+  readonly #tables = new Map<string, Table>()
   #schema: readonly SchemaColumn[] = []
   #isClosed = false
   /** Serialises the reading of files. */
   #reading: Promise<void> = Promise.resolve()
 
-  constructor(open: (table: string) => ImportSession) {
-    this.#open = open
+  constructor(options: ImportFilesOptions) {
+    this.#options = options
   }
 
   /** Sets the schema; applies also to earlier files as long as none of their rows has been sent. */
@@ -33,15 +51,20 @@ export class ImportFiles {
     this.#reading.catch(() => {})
   }
 
-  /** Resolves when the file has been read. */
-  add(table: string, file: AsyncIterable<Buffer>): Promise<void> {
-    this.#reading = this.#reading.then(() => this.#read(table, file))
+  /** Resolves when the file has been received. `title`: its name in errors. */
+  add(table: string, file: AsyncIterable<Buffer>, title: string): Promise<void> {
+    this.#reading = this.#reading.then(() => this.#read(table, file, title))
     return this.#reading
   }
 
   /** Returns one result per table, in order; stores nothing before all files have been read. */
   async end(): Promise<readonly ImportResult[]> {
     await this.#reading
+    for (const [table, { session, upload }] of this.#tables) {
+      if (upload === null) continue
+      const into = { session, table, schema: this.#schema }
+      await importParquet(this.#options.reader, upload.file, upload.columns, into)
+    }
     const sessions = [...this.#tables.values()].map(({ session }) => session)
     for (const session of sessions) await session.prepare()
     const results: ImportResult[] = []
@@ -53,13 +76,20 @@ export class ImportFiles {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#reading.catch(() => {})
-    for (const { session } of this.#tables.values()) await session.close()
+    for (const { session, upload } of this.#tables.values()) {
+      await session.close()
+      if (upload !== null) await this.#options.uploads.remove(upload.file)
+    }
   }
 
-  async #read(table: string, file: AsyncIterable<Buffer>): Promise<void> {
+  async #read(table: string, received: AsyncIterable<Buffer>, title: string): Promise<void> {
     if (this.#isClosed) return
     const known = this.#tables.get(table)
-    const into = known ?? { session: this.#open(table), endsLine: true, count: 0 }
+    const { isParquet, whole: file } = await lookForParquet(received)
+    if (known !== undefined && (isParquet || known.upload !== null))
+      throw new ImportError(`a Parquet file must be the only file of its table [table=${table}]`)
+    if (isParquet) return this.#receive(table, file, title)
+    const into = known ?? { session: this.#options.open(table, {}), upload: null, endsLine: true, count: 0 }
     if (known === undefined) {
       this.#tables.set(table, into)
       await into.session.schema(this.#schema)
@@ -69,6 +99,20 @@ export class ImportFiles {
     for await (const chunk of header === null && into.count === 1 ? file : following(file, header)) {
       if (chunk.length > 0) into.endsLine = chunk.at(-1) === lineFeed
       await into.session.write(chunk)
+    }
+  }
+
+  async #receive(table: string, bytes: AsyncIterable<Buffer>, title: string): Promise<void> {
+    const { open, uploads, reader } = this.#options
+    const file = await uploads.receive(bytes, title)
+    try {
+      if (this.#isClosed) throw new ImportError('the import was cancelled')
+      const columns = parquetColumns(reader, file)
+      const session = open(table, parquetOptions(columns))
+      this.#tables.set(table, { session, upload: { file, columns }, endsLine: true, count: 1 })
+    } catch (error) {
+      await uploads.remove(file)
+      throw error
     }
   }
 }

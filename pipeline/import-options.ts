@@ -26,6 +26,10 @@ export interface ImportOptions {
   /** Names of the options in error messages; absent: those of HTTP. */
   readonly words?: OptionWords
   readonly delimiter: string | null
+  /** Number of the first line; default: 1. */
+  readonly firstLine?: number
+  /** What the number of a line counts, in errors; default: `line`. */
+  readonly place?: 'line' | 'row'
   /** Unquoted string that represents NULL; default: the empty field. */
   readonly nullText?: string | undefined
   /** Bytes decoded at a time. */

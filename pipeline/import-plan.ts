@@ -62,14 +62,15 @@ export function isKnownHeader(
   const isIn = ({ name }: { readonly name: string }): boolean => names.includes(name.toLowerCase())
   const columns = (table?.columns ?? []).filter(isIn)
   const known = new Set(columns.map(({ name }) => name.toLowerCase()))
-  const isOf = (found: readonly { readonly type: DataType }[]): boolean =>
-    found.some(({ type }) => !namesAreValues.has(type.name))
+  const isOf = (found: readonly { readonly type: DataType | null }[]): boolean =>
+    found.some(({ type }) => type !== null && !namesAreValues.has(type.name))
   return (schema.every(isIn) && isOf(schema)) || (names.every((name) => known.has(name)) && isOf(columns))
 }
 
 export function planImport(request: PlanRequest): ImportPlan {
   const { detected, delimiter } = request
   const own = detected.columns.map((column, index) => withSchema(request, column, index))
+  checkNames(own)
   const base = { header: detected.header, delimiter: delimiter.charCodeAt(0) }
   return request.table === undefined
     ? { ...base, ...planNew(request, own) }
@@ -90,18 +91,26 @@ export function shapeOfPlan(
   }
 }
 
+function checkNames(columns: readonly PlannedColumn[]): void {
+  const seen = new Set<string>()
+  for (const { name } of columns) {
+    if (seen.has(name.toLowerCase())) throw new ImportError(`two columns have the same name [column=${name}]`)
+    seen.add(name.toLowerCase())
+  }
+}
+
 /** Applies the schema to a column: by column name or header field; without a header also by position. */
 function withSchema({ schema, detected, widened }: PlanRequest, column: CsvColumn, index: number): PlannedColumn {
   const byName = schema.find(({ name }) => isNamed(column, name))
   const byPlace = detected.header || schema.length !== detected.columns.length ? undefined : schema[index]
   const given = byName ?? byPlace
-  if (given !== undefined) {
-    const name = byName === undefined ? given.name : column.name
+  const as = given?.as ?? null
+  const name = as !== null ? columnName(as) : byName === undefined && given !== undefined ? given.name : column.name
+  if (given !== undefined && given.type !== null)
     return { name, type: given.type, pattern: given.pattern, guessed: false, columnId: -1 }
-  }
   const wider = widened.get(index)
-  if (wider !== undefined) return { name: column.name, type: wider, pattern: null, guessed: true, columnId: -1 }
-  return { ...column, guessed: true, columnId: -1 }
+  if (wider !== undefined) return { name, type: wider, pattern: null, guessed: true, columnId: -1 }
+  return { ...column, name, guessed: true, columnId: -1 }
 }
 
 function isNamed({ name }: { readonly name: string }, wanted: string): boolean {
@@ -128,9 +137,10 @@ function planNew(request: PlanRequest, columns: readonly PlannedColumn[]): PlanR
   }
 }
 
-/** Names in the schema that match no column. */
-function unknownNames({ schema }: PlanRequest, columns: readonly PlannedColumn[]): string[] {
-  const unknown = schema.filter(({ name }) => !columns.some((column) => isNamed(column, name)))
+/** Names in the schema that match no column of the file, or the new name of one. */
+function unknownNames({ schema, detected }: PlanRequest, columns: readonly PlannedColumn[]): string[] {
+  const known = [...detected.columns, ...columns]
+  const unknown = schema.filter(({ name }) => !known.some((column) => isNamed(column, name)))
   return unknown.map(({ name }) => `the schema part names a column that the file does not have: ${name}`)
 }
 

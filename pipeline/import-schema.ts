@@ -1,4 +1,4 @@
-// Parses the schema of a CSV import: a JSON array of {name, type, pattern}.
+// Parses the schema of an import: a JSON array of {name, type, pattern, as}.
 
 import { epochScale } from '../engine/engine.js'
 import { type ColumnType, columnTypes, type DataType, dataType } from '../engine/types/column-types.js'
@@ -12,9 +12,13 @@ export class ImportError extends Error {
 }
 
 export interface SchemaColumn {
+  /** In the file. */
   readonly name: string
-  readonly type: DataType
+  /** Null: the type of the file. */
+  readonly type: DataType | null
   readonly pattern: string | null
+  /** In the table; null: as in the file. */
+  readonly as: string | null
 }
 
 export function parseImportSchema(text: string): readonly SchemaColumn[] {
@@ -37,10 +41,18 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 
 function schemaColumn(entry: unknown): SchemaColumn {
   if (!isObject(entry)) throw new ImportError('Unexpected array value')
-  const { name, type, pattern } = entry
+  const { name, type, pattern, as } = entry
   if (typeof name !== 'string') throw new ImportError("Missing 'name' property")
-  if (typeof type !== 'string') throw new ImportError("Missing 'type' property")
-  return { name, type: parseType(type), pattern: parsePattern(pattern) }
+  if (typeof type !== 'string' && (type !== undefined || as === undefined))
+    throw new ImportError("Missing 'type' property")
+  return { name, type: type === undefined ? null : parseType(type), pattern: parsePattern(pattern), as: parseName(as) }
+}
+
+function parseName(as: unknown): string | null {
+  if (as === undefined || as === null) return null
+  if (typeof as !== 'string' || !/[\p{L}\p{N}_]/u.test(as))
+    throw new ImportError(`invalid name of a column [as=${String(as)}]`)
+  return as
 }
 
 /** A pattern for strings, or epoch, epoch_s, epoch_ms, epoch_us, epoch_ns for numbers. */

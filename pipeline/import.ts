@@ -55,7 +55,7 @@ export class ImportSession {
   #sampleBytesMin = 0
   /** Named by the request, or by a first line `sep=;`, which is not a row. */
   #delimiter: string | null
-  #firstLine = 1
+  #firstLine: number
   #plan: ImportPlan | null = null
   #decoding: CsvDecoding | null = null
   #held: PackedRows[] = []
@@ -83,6 +83,7 @@ export class ImportSession {
   constructor(options: ImportOptions) {
     this.#options = options
     this.#delimiter = options.delimiter
+    this.#firstLine = options.firstLine ?? 1
   }
 
   /** Sets the schema; may follow the bytes, as long as no rows have been stored. */
@@ -370,7 +371,7 @@ export class ImportSession {
   }
 
   #refuse(reject: CsvReject): void {
-    const { skipRows, name } = this.#options
+    const { skipRows, name, place = 'line' } = this.#options
     const { line, column, retained = false } = reject
     const columnName = this.#plan?.columns[column]?.name ?? ''
     const reason = this.#explained(reject)
@@ -378,7 +379,8 @@ export class ImportSession {
     if (line > this.#notedLine) this.#notes.push({ line, message: reason, table: name })
     const settled = this.#retained === null && this.#spool === null
     if (!skipped || settled || this.#notes.length > notesMax) this.#note(skipped)
-    if (!skipped) throw new ImportError(`line ${line}${columnName === '' ? '' : `, column ${columnName}`}: ${reason}`)
+    if (!skipped)
+      throw new ImportError(`${place} ${line}${columnName === '' ? '' : `, column ${columnName}`}: ${reason}`)
     if (!retained) this.#rejected++
     if (column >= 0) this.#errors.set(column, (this.#errors.get(column) ?? 0) + 1)
     if (this.#rejects.length < rejectsShown) this.#rejects.push({ line, column: columnName, reason })

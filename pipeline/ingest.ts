@@ -30,6 +30,8 @@ export { dropTable, finishStaging, recoverImports, run as runStatement, stagingN
 export { BodyTooLarge } from './line-body.js'
 export { refusalOf } from './line-sink.js'
 export { readMultipart } from './multipart.js'
+export { previewParquet } from './parquet-preview.js'
+export { lookForParquet, ParquetUploads } from './parquet-uploads.js'
 export { QwpDatagrams } from './qwp-datagrams.js'
 export { HoldExpired } from './qwp-sink.js'
 export { RemoteFiles, type RemoteFilesOptions } from './remote-files.js'

@@ -1,6 +1,7 @@
 // Implements `penstock import`: imports a file or standard input into tables of a running server.
 //
 //   csv     one request to /imp; the server detects delimiter, header and types
+//   parquet one request to /imp
 //   lines   line protocol, requests of whole lines to /write, each of which is atomic
 //   sqlite  the output of `sqlite3 data.db .dump`, one request to /imp?from=sqlite
 
@@ -31,7 +32,7 @@ export interface ImportFlags extends ServerFlags {
   readonly json?: boolean
 }
 
-export const importFormats = ['csv', 'lines', 'sqlite'] as const
+export const importFormats = ['csv', 'parquet', 'lines', 'sqlite'] as const
 type Format = (typeof importFormats)[number]
 
 /** Size of one line-protocol request. */
@@ -40,6 +41,7 @@ const endings: Readonly<Record<string, Format>> = {
   '.csv': 'csv',
   '.tsv': 'csv',
   '.txt': 'csv',
+  '.parquet': 'parquet',
   '.lp': 'lines',
   '.line': 'lines',
   '.ilp': 'lines',
@@ -55,7 +57,7 @@ export async function runImport(given: string | undefined, flags: ImportFlags): 
   try {
     if (format === 'lines') await sendLines(client, source, flags)
     else if (format === 'sqlite') await sendDump(client, source, flags)
-    else await sendCsv(client, source, file, flags)
+    else await sendFile(client, source, file, flags)
   } finally {
     progress.end()
     await client.close()
@@ -113,7 +115,12 @@ async function* counted(source: AsyncIterable<Buffer>, progress: Progress): Asyn
   }
 }
 
-async function sendCsv(client: Client, source: AsyncIterable<Buffer>, file: string, flags: ImportFlags): Promise<void> {
+async function sendFile(
+  client: Client,
+  source: AsyncIterable<Buffer>,
+  file: string,
+  flags: ImportFlags,
+): Promise<void> {
   const name = flags.table ?? (file === '-' ? undefined : basename(file).replace(/(\.[^.]*)?(\.gz)?$/, ''))
   if (name === undefined || name === '') throw new ToolError('standard input needs --table', exitCodes.usage)
   const query = {

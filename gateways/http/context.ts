@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
 import type { Engine, Session } from '../../engine/engine.js'
-import type { ByteBudget } from '../../pipeline/ingest.js'
+import type { ByteBudget, ParquetUploads } from '../../pipeline/ingest.js'
 import type { Admission } from '../common/admission.js'
 import type { Alerts } from '../common/alerts.js'
 import type { Authenticator } from '../common/auth.js'
@@ -96,6 +96,8 @@ export interface HttpServices {
   readonly log: Log
   /** Reads SQLite dumps; null where the server has no such reader. */
   readonly openDump: OpenDump | null
+  /** Parquet files while they are imported. */
+  readonly uploads: ParquetUploads
   /** How readers of Iceberg tables reach the object store: properties of Iceberg's file access. */
   readonly lakeConfig: Readonly<Record<string, string>>
   readonly alerts: Alerts

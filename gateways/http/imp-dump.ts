@@ -91,7 +91,7 @@ function parseType(text: string): DumpRequest['types'][number] {
   const column = text.slice(0, colon).toLowerCase()
   if (colon <= 0) throw new ImportError(`invalid types, expected table.column:TYPE [value=${text}]`)
   const [known] = parseImportSchema(JSON.stringify([{ name: column, type: text.slice(colon + 1) }]))
-  if (known === undefined) throw new ImportError(`invalid types [value=${text}]`)
+  if (known === undefined || known.type === null) throw new ImportError(`invalid types [value=${text}]`)
   return { column, type: known.type }
 }
 

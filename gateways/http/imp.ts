@@ -1,5 +1,5 @@
-// Handles POST /imp: imports CSV files of a multipart body into tables; `from` selects a dump instead
-// (imp-dump.ts).
+// Handles POST /imp: imports CSV and Parquet files of a multipart body into tables; `from` selects a dump instead
+// (imp-dump.ts), and `preview` returns the first rows of a Parquet file and stores nothing (imp-preview.ts).
 
 import type { Readable } from 'node:stream'
 import {
@@ -17,6 +17,7 @@ import { importing, refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
 import { discardRemainder, refuseUnread } from './guard.js'
 import { dumpJson, dumpText, importDump, isDump } from './imp-dump.js'
+import { previewBody, previewRows } from './imp-preview.js'
 import { checkFormat, checkTableName, type ImpRequest, parseImpRequest, wantsJson } from './imp-request.js'
 import { contentTypes, reply, replyBusy, replyText, statusOf } from './replies.js'
 import { disconnectSignal } from './statement.js'
@@ -52,6 +53,11 @@ async function respond(context: HttpContext, exchange: Exchange): Promise<void> 
       countRows(context, exchange, dump)
       if (wantsJson(exchange.query)) reply(response, 200, contentTypes.json, dumpJson(dump))
       else replyText(response, 200, dumpText(dump))
+      return
+    }
+    const rows = previewRows(exchange.query)
+    if (rows !== null) {
+      reply(response, 200, contentTypes.json, await previewBody(context, exchange, { rows, signal }))
       return
     }
     const imp = parseImpRequest(exchange.query)
@@ -103,16 +109,20 @@ async function importBody(
   signal: AbortSignal,
 ): Promise<readonly ImportResult[]> {
   const { name, json: _json, ...importOptions } = imp
-  const { options, engine } = context
-  const files = new ImportFiles(
-    (table) =>
+  const { options, engine, uploads } = context
+  const session = importing(own)
+  const files = new ImportFiles({
+    open: (table, ofFile) =>
       new ImportSession({
         ...importOptions,
-        ...{ engine, session: importing(own), connectionId: connection.id, name: table },
+        ...{ engine, session, connectionId: connection.id, name: table },
         blockBytes: options.receiveBufferBytes,
         spoolDirectory: options.exportDirectory,
+        ...ofFile,
       }),
-  )
+    uploads,
+    reader: { engine, session, signal },
+  })
   try {
     await readMultipart(
       request,
@@ -123,7 +133,8 @@ async function importBody(
           if (part !== 'schema') throw new ImportError(unknownPart)
           files.schema(parseImportSchema(value))
         },
-        onFile: async (_part, filename, stream) => files.add(tableOf(name, filename), expanded(stream, options)),
+        onFile: async (_part, filename, stream) =>
+          files.add(tableOf(name, filename), expanded(stream, options), filename ?? name ?? ''),
       },
       signal,
       expandingStages(request.headers['content-encoding'], options.importExpandedBytesMax),

@@ -19,6 +19,7 @@ import type { TlsKeys } from '../../gateways/common/tls.js'
 import type { HttpOptions } from '../../gateways/http/context.js'
 import { openHttpGateway } from '../../gateways/http/server.js'
 import { type LineTcpGateway, type LineTcpOptions, openLineTcpGateway } from '../../gateways/ilp-tcp/server.js'
+import { ParquetUploads } from '../../pipeline/ingest.js'
 import { type FakeEngine, fakeEngine } from './fake-engine.js'
 
 export interface TestGateway {
@@ -117,6 +118,7 @@ export async function testHttp(
       tls,
       pages,
       openDump: null,
+      uploads: new ParquetUploads(join(tmpdir(), `penstock-test-uploads-${process.pid}`)),
       alerts: { define: async () => {}, remove: async () => false },
       warnings: () => [],
       lakeConfig: {},

@@ -1,19 +1,20 @@
 // The import view of the console: previews a dropped file, lets the user change column names and types, and uploads the
-// file, showing the progress. CSV files are sent to /imp, line protocol to /write in requests of whole lines. Rejected
-// rows are listed with the reason.
+// file, showing the progress. CSV and Parquet files are sent to /imp, line protocol to /write in requests of whole lines.
+// The server reads the first rows of a Parquet file, which is sent for that. Rejected rows are listed with the reason.
 
-import { literal } from '../../common/sql-text.js'
-import { pathOf, rowsOf, upload } from './api.js'
-import { type CsvPreview, importTypes, previewCsv } from './csv-preview.js'
-import { button, byId, element, errorText, select, show } from './dom.js'
+import { pathOf, upload } from './api.js'
+import { type CsvPreview, previewCsv } from './csv-preview.js'
+import { button, byId, element, errorText } from './dom.js'
+import { type ColumnChoice, columnChoices, previewTable, schemaOf } from './import-columns.js'
 import { asList, asNumber, asText, isObject, objectIn } from './json.js'
 import { plainTable } from './table-details.js'
-import { grouped, sizeText } from './values.js'
+import { cellText, grouped, sizeText } from './values.js'
 
 const previewBytes = 256 * 1024
-const previewLines = 100
+const previewRows = 100
+/** A Parquet file up to this size is sent for its preview without a question. */
+const parquetPreviewBytes = 64 * 1024 * 1024
 const lineRequestBytes = 4 * 1024 * 1024
-const rejectsShown = 200
 
 const kinds = [
   { pattern: /\.(csv|tsv|txt)(\.gz)?$/i, kind: 'csv' },
@@ -46,16 +47,11 @@ export function openImport(imported: () => void): void {
   })
 }
 
-interface ColumnChoice {
-  readonly name: string
-  type: string
-  pattern: string
-}
-
 /** One file from its preview to its result. */
 class FileImport {
   readonly host = element('section', { className: 'import-card' })
   readonly #file: File
+  readonly #kind: (typeof kinds)[number]['kind']
   readonly #imported: () => void
   readonly #form = element('form', { className: 'import-form' })
   readonly #result = element('div', { className: 'import-result', ariaLive: 'polite' })
@@ -69,24 +65,21 @@ class FileImport {
     const head = element('h2', {}, file.name, ' ', element('small', {}, sizeText(file.size)))
     this.host.append(head, this.#form, this.#result)
     const kind = kinds.find(({ pattern }) => pattern.test(file.name))?.kind ?? 'csv'
+    this.#kind = kind
     this.#form.addEventListener('submit', (event) => {
       event.preventDefault()
-      void this.#run(kind === 'lines' ? () => this.#sendLines() : () => this.#sendCsv())
+      void this.#run(kind === 'lines' ? () => this.#sendLines() : () => this.#sendFile())
     })
     if (kind === 'csv') void this.#previewCsv()
     else if (kind === 'lines') void this.#previewLines()
-    else this.#refuse(kind)
+    else if (kind === 'parquet') this.#openParquet()
+    else this.#refuseDump()
   }
 
-  #refuse(kind: 'parquet' | 'dump'): void {
-    const texts = {
-      parquet:
-        'Parquet files cannot be uploaded yet. Put the file into the folder of copy.import.root on the server, and read it by read_parquet() or COPY.',
-      dump: 'Dumps of SQLite are imported by the command line tool: penstock import.',
-    }
-    const pages = { parquet: '/docs/sql/read-parquet.html', dump: '/docs/sqlite.html' }
-    const link = element('a', { href: pages[kind], target: '_blank' }, 'How to do that')
-    this.#form.replaceChildren(element('p', {}, `${texts[kind]} `, link))
+  #refuseDump(): void {
+    const text = 'Dumps of SQLite are imported by the command line tool: penstock import. '
+    const link = element('a', { href: '/docs/sqlite.html', target: '_blank' }, 'How to do that')
+    this.#form.replaceChildren(element('p', {}, text, link))
   }
 
   // CSV ------------------------------------------------------------------------------------------------------------
@@ -95,10 +88,10 @@ class FileImport {
     try {
       const { text, whole } = await beginningOf(this.#file)
       const preview = previewCsv(text, whole)
-      this.#columns = preview.names.map((name) => ({ name, type: '', pattern: '' }))
+      this.#columns = columnChoices(preview.names, preview.types)
       this.#form.replaceChildren(
         this.#csvFields(preview),
-        this.#previewTable(preview),
+        previewTable(this.#columns, preview.rows, false),
         element('div', { className: 'bar' }, this.#start),
       )
     } catch (error) {
@@ -106,23 +99,86 @@ class FileImport {
     }
   }
 
-  #csvFields({ names, types, delimiter, hasHeader, rows }: CsvPreview): HTMLElement {
-    const table = this.#file.name.replace(/\.gz$/i, '').replace(/\.[^.]*$/, '')
-    const times = names.filter(
-      (_, index) => types[index]?.startsWith('TIMESTAMP') || types[index] === 'LONG' || types[index] === 'VARCHAR',
-    )
+  #csvFields({ delimiter, hasHeader, rows }: CsvPreview): HTMLElement {
     const delimiters: Record<string, string> = { ',': 'comma', '\t': 'tab', ';': 'semicolon', '|': 'pipe' }
     const found = `${delimiters[delimiter] ?? delimiter}-separated, ${hasHeader ? 'with' : 'without'} a header; the first ${rows.length} rows`
+    const first = field(
+      'First line',
+      choice('forceHeader', [
+        ['', 'found by the server'],
+        ['true', 'is a header'],
+      ]),
+    )
+    const times = this.#columns.filter(({ found: type }) => /^TIMESTAMP|^LONG$|^VARCHAR$/.test(type))
     return element(
       'div',
       { className: 'fields' },
+      ...this.#tableFields(times),
+      first,
+      element(
+        'p',
+        { className: 'quiet' },
+        `${found}. A type that you choose is binding; the server finds the others in the whole file.`,
+      ),
+    )
+  }
+
+  // Parquet --------------------------------------------------------------------------------------------------------
+
+  /** A large file is sent twice only if the user wants that. */
+  #openParquet(): void {
+    if (this.#file.size <= parquetPreviewBytes) {
+      void this.#run(() => this.#previewParquet())
+      return
+    }
+    const look = button('Show columns and rows', () => void this.#run(() => this.#previewParquet()), {
+      title: `Sends the file, ${sizeText(this.#file.size)}, and stores nothing`,
+    })
+    const note = 'The columns have the names and types of the file, unless you look at them first.'
+    this.#form.replaceChildren(
+      element('div', { className: 'fields' }, ...this.#tableFields([]), element('p', { className: 'quiet' }, note)),
+      element('div', { className: 'bar' }, this.#start, look),
+    )
+  }
+
+  async #previewParquet(): Promise<void> {
+    const form = new FormData()
+    form.append('data', this.#file, this.#file.name)
+    const path = `${await pathOf('import')}?fmt=json&preview=${previewRows}`
+    const progress = this.#progress('the server is reading it …')
+    const { status, text } = await upload(path, form, this.#signal(), progress)
+    const answer = objectIn(text)
+    if (status !== 200) throw new Error(asText(answer['status'], asText(answer['error'], text)))
+    const found = asList(answer['columns']).map((column) => (isObject(column) ? column : {}))
+    this.#columns = columnChoices(
+      found.map(({ name }) => asText(name)),
+      found.map(({ type }) => asText(type)),
+    )
+    const rows = asList(answer['dataset']).map((row) => asList(row).map(cellText))
+    const times = this.#columns.filter(({ found: type }) => /^TIMESTAMP|^LONG$|^DATE$|^VARCHAR$/.test(type))
+    const count = asNumber(answer['rowCount'])
+    const note = `Parquet, ${grouped(count)} ${count === 1 ? 'row' : 'rows'}; the first ${rows.length}. The types are those of the file, unless you choose others.`
+    this.#result.replaceChildren()
+    this.#form.replaceChildren(
+      element('div', { className: 'fields' }, ...this.#tableFields(times), element('p', { className: 'quiet' }, note)),
+      previewTable(this.#columns, rows, true),
+      element('div', { className: 'bar' }, this.#start),
+    )
+  }
+
+  // CSV and Parquet ------------------------------------------------------------------------------------------------
+
+  /** `times`: the columns that may be the designated timestamp. */
+  #tableFields(times: readonly ColumnChoice[]): HTMLElement[] {
+    const table = this.#file.name.replace(/\.gz$/i, '').replace(/\.[^.]*$/, '')
+    return [
       field('Table', element('input', { name: 'name', value: table, required: true, spellcheck: false })),
       field(
         'Designated timestamp',
         choice('timestamp', [
           ['*', 'found by the server'],
           ['', 'none'],
-          ...times.map((name): [string, string] => [name, name]),
+          ...times.map(({ name }): [string, string] => [name, name]),
         ]),
       ),
       field(
@@ -140,82 +196,34 @@ class FileImport {
         ]),
       ),
       field(
-        'First line',
-        choice('forceHeader', [
-          ['', 'found by the server'],
-          ['true', 'is a header'],
-        ]),
-      ),
-      field(
         'Existing rows',
         choice('overwrite', [
           ['', 'stay'],
           ['true', 'are replaced'],
         ]),
       ),
-      element(
-        'p',
-        { className: 'quiet' },
-        `${found}. A type that you choose is binding; the server finds the others in the whole file.`,
-      ),
-    )
+    ]
   }
 
-  #previewTable({ names, types, rows }: CsvPreview): HTMLElement {
-    const heads = names.map((name, index) => {
-      const own = this.#columns[index]
-      const options: [string, string][] = [
-        ['', `${types[index]} ?`],
-        ...importTypes.map((type): [string, string] => [type, type]),
-      ]
-      const pattern = element('input', {
-        placeholder: 'pattern',
-        ariaLabel: `Pattern of ${name}`,
-        hidden: true,
-        className: 'pattern',
-        spellcheck: false,
-      })
-      pattern.addEventListener('input', () => {
-        if (own !== undefined) own.pattern = pattern.value
-      })
-      const type = select(`Type of ${name}`, options, '', (value) => {
-        if (own !== undefined) own.type = value
-        show(pattern, /^(TIMESTAMP|DATE)/.test(value))
-      })
-      return element('th', { scope: 'col' }, element('div', { className: 'name' }, name), type, pattern)
-    })
-    const body = rows.map((row) => element('tr', {}, ...names.map((_, index) => previewCell(row[index] ?? ''))))
-    return element(
-      'div',
-      { className: 'table-scroll preview', tabIndex: 0, ariaLabel: 'Preview' },
-      element(
-        'table',
-        { className: 'plain' },
-        element('thead', {}, element('tr', {}, ...heads)),
-        element('tbody', {}, ...body),
-      ),
-    )
-  }
-
-  async #sendCsv(): Promise<void> {
+  async #sendFile(): Promise<void> {
     const values = new FormData(this.#form)
     const query = new URLSearchParams({ fmt: 'json' })
     for (const [key, value] of values) {
       if (typeof value !== 'string' || (key === 'timestamp' ? value === '*' : value === '')) continue
-      query.set(key, value)
+      const renamed = key === 'timestamp' ? this.#columns.find(({ name }) => name === value)?.as : undefined
+      query.set(key, renamed ?? value)
     }
     const form = new FormData()
-    const chosen = this.#columns.filter(({ type }) => type !== '')
-    const schema = chosen.map(({ name, type, pattern }) => ({ name, type, ...(pattern === '' ? {} : { pattern }) }))
+    const schema = schemaOf(this.#columns)
     if (schema.length > 0) form.append('schema', JSON.stringify(schema))
     form.append('data', this.#file, this.#file.name)
     const { status, text } = await upload(`${await pathOf('import')}?${query}`, form, this.#signal(), this.#progress())
     const answer = objectIn(text)
     if (status !== 200) throw new Error(asText(answer['status'], asText(answer['error'], text)))
-    await this.#showImported(asText(answer['location'], query.get('name') ?? ''), answer)
+    this.#showImported(asText(answer['location'], query.get('name') ?? ''), answer)
   }
 
-  async #showImported(table: string, answer: Readonly<Record<string, unknown>>): Promise<void> {
+  #showImported(table: string, answer: Readonly<Record<string, unknown>>): void {
     const [stored, rejected] = [asNumber(answer['rowsImported']), asNumber(answer['rowsRejected'])]
     const columns = asList(answer['columns']).map((column) => {
       const { name, type, errors } = isObject(column) ? column : {}
@@ -235,24 +243,29 @@ class FileImport {
       element('p', {}, element('a', { href: `#query=${encodeURIComponent(query)}` }, 'Query the table')),
       plainTable(['Column', 'Type', 'Errors'], columns, new Set([2])),
     )
-    if (rejected > 0) await this.#showRejects(table)
+    if (rejected > 0) this.#showRejects(asList(answer['rejects']), rejected)
     this.#imported()
   }
 
-  /** The reasons are kept by the server. */
-  async #showRejects(table: string): Promise<void> {
-    const rows = await rowsOf(
-      `SELECT line, reason FROM sys.rejects WHERE table_name = ${literal(table)} ORDER BY ts DESC LIMIT ${rejectsShown}`,
+  /** The response has the first ones; sys.rejects has all. */
+  #showRejects(listed: readonly unknown[], count: number): void {
+    const lines = listed.map((entry) => {
+      const { line, column, reason } = isObject(entry) ? entry : {}
+      return [grouped(asNumber(line)), asText(column), asText(reason)]
+    })
+    const more = count > lines.length ? `, the first ${lines.length}` : ''
+    const place = this.#kind === 'parquet' ? 'Row' : 'Line'
+    this.#result.append(
+      element('h3', {}, `Rejected rows${more}`),
+      plainTable([place, 'Column', 'Reason'], lines, new Set([0])),
     )
-    const lines = rows.map(([line, reason]) => [grouped(String(line)), String(reason)])
-    this.#result.append(element('h3', {}, 'Rejected rows'), plainTable(['Line', 'Reason'], lines, new Set([0])))
   }
 
   // Line protocol --------------------------------------------------------------------------------------------------
 
   async #previewLines(): Promise<void> {
     const { text } = await beginningOf(this.#file)
-    const lines = text.split('\n').slice(0, previewLines)
+    const lines = text.split('\n').slice(0, previewRows)
     const precisions: [string, string][] = [
       ['', 'ns, or as its digits tell'],
       ['u', 'µs'],
@@ -308,7 +321,7 @@ class FileImport {
     return this.#abort?.signal ?? new AbortController().signal
   }
 
-  #progress(): (share: number) => void {
+  #progress(then = 'the server is storing the rows …'): (share: number) => void {
     const bar = element('progress', { max: 1, value: 0, ariaLabel: 'Sent' })
     const text = element('output', { className: 'quiet' })
     this.#result.replaceChildren(
@@ -322,7 +335,7 @@ class FileImport {
     )
     return (share) => {
       bar.value = share
-      text.textContent = share < 1 ? `${Math.floor(share * 100)} % sent` : 'sent; the server is storing the rows …'
+      text.textContent = share < 1 ? `${Math.floor(share * 100)} % sent` : `sent; ${then}`
     }
   }
 }
@@ -333,10 +346,6 @@ function field(label: string, control: HTMLElement): HTMLElement {
 
 function choice(name: string, options: readonly (readonly [string, string])[]): HTMLSelectElement {
   return element('select', { name }, ...options.map(([value, text]) => element('option', { value }, text)))
-}
-
-function previewCell(text: string): HTMLElement {
-  return text === '' ? element('td', { className: 'null' }, 'empty') : element('td', {}, text.slice(0, 200))
 }
 
 /** The first bytes of a file as text, decompressed. */
