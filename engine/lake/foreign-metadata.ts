@@ -1,10 +1,11 @@
 // Reads the metadata of an Iceberg table that another program wrote, format versions 1 to 3: its columns, its partition
-// specs, and where the current snapshot lists its manifests. Throws ForeignTableError if the table uses features that
-// this server cannot read.
+// specs, and where the current snapshot lists its manifests. The fields of a struct `place` are columns `place_<field>`,
+// as in other Parquet files. Throws ForeignTableError if the table uses features that this server cannot read.
 
+import { structDepthMax } from '../base/limits.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
-import { defaultOf, type ForeignType, foreignTypeText, typeOfForeign } from './foreign-types.js'
+import { defaultOf, type ForeignField, type ForeignType, foreignTypeText, typeOfForeign } from './foreign-types.js'
 
 export interface TableField {
   readonly id: number
@@ -52,14 +53,7 @@ interface Json {
 
 interface JsonSchema {
   readonly 'schema-id'?: number
-  readonly fields: readonly JsonField[]
-}
-
-interface JsonField {
-  readonly id: number
-  readonly name: string
-  readonly type: ForeignType
-  readonly 'initial-default'?: unknown
+  readonly fields: readonly ForeignField[]
 }
 
 interface JsonPartition {
@@ -77,7 +71,10 @@ interface JsonSnapshot {
 interface JsonMapping {
   readonly 'field-id'?: number
   readonly names: readonly string[]
+  readonly fields?: readonly JsonMapping[]
 }
+
+const mappedNamesMax = 1000
 
 export function parseForeignMetadata(text: string): ForeignMetadata {
   const json = parsed(text)
@@ -110,24 +107,62 @@ function parsed(text: string): Json {
 
 function fieldsOf(schema: JsonSchema, mapping: string | undefined): TableField[] {
   const names = namesOf(mapping)
-  return schema.fields.map(({ id, name, type: foreign, 'initial-default': json }) => {
-    const type = typeOfForeign(foreign)
-    if (type === null)
-      throw new ForeignTableError(`the type ${foreignTypeText(foreign)} is not supported [column=${name}]`)
-    const initial = defaultOf(foreign, json)
-    if (initial === undefined)
-      throw new ForeignTableError(`the default of the column is not supported [column=${name}]`)
-    return { id, name, type, foreign, initial, names: names === null ? null : (names.get(id) ?? []) }
-  })
+  const fields = schema.fields.flatMap((field) => columnsOf(field, '', 0, names))
+  const all = fields.map(({ name }) => name.toLowerCase())
+  const again = fields.find((_, index) => all.indexOf(all[index] ?? '') < index)
+  const hasStructs = schema.fields.some(({ type }) => typeof type === 'object' && type.type === 'struct')
+  if (again !== undefined && hasStructs)
+    throw new ForeignTableError(`two columns have the name ${again.name}, one of them in a struct`)
+  return fields
+}
+
+/** The columns of a field, several for a struct. */
+function columnsOf(
+  { id, name: own, type: foreign, 'initial-default': json }: ForeignField,
+  above: string,
+  depth: number,
+  names: ReadonlyMap<number, readonly string[]> | null,
+): TableField[] {
+  const name = `${above}${own}`
+  const fields = typeof foreign === 'object' && foreign.type === 'struct' ? (foreign.fields ?? []) : []
+  if (fields.length > 0 && depth < structDepthMax)
+    return fields.flatMap((field) => columnsOf(field, `${name}_`, depth + 1, names))
+  const type = typeOfForeign(foreign)
+  if (type === null)
+    throw new ForeignTableError(`the type ${foreignTypeText(foreign)} is not supported [column=${name}]`)
+  const initial = defaultOf(foreign, json)
+  if (initial === undefined) throw new ForeignTableError(`the default of the column is not supported [column=${name}]`)
+  return [{ id, name, type, foreign, initial, names: names === null ? null : (names.get(id) ?? []) }]
 }
 
 function namesOf(mapping: string | undefined): Map<number, readonly string[]> | null {
   if (mapping === undefined) return null
+  const names = new Map<number, readonly string[]>()
   try {
     const entries: readonly JsonMapping[] = JSON.parse(mapping)
-    return new Map(entries.map(({ 'field-id': id = -1, names }) => [id, names]))
+    addNames(names, entries, [''])
   } catch (error) {
     throw new ForeignTableError('the name mapping of the table is damaged', { cause: error })
+  }
+  return names
+}
+
+/** A field of a struct may have any name below any name of the struct. */
+function addNames(
+  names: Map<number, readonly string[]>,
+  entries: readonly JsonMapping[],
+  above: readonly string[],
+): void {
+  for (const { 'field-id': id = -1, names: own, fields } of entries) {
+    if (above.length * own.length > mappedNamesMax) throw new Error('a field has too many names')
+    const all = above.flatMap((start) => own.map((name) => `${start}${name}`))
+    names.set(id, all)
+    if (fields !== undefined)
+      addNames(
+        names,
+        fields,
+        all.map((name) => `${name}_`),
+      )
   }
 }
 

@@ -2,6 +2,7 @@
 // partition values may have rows for a query's conditions, and the delete files that apply to each data file.
 
 import { type Bound, boundsTest, type ColumnCondition, isTextCondition, textTest } from '../types/bounds.js'
+import { bucketOf } from './bucket-transform.js'
 import type { ForeignDataFile, ForeignManifest } from './foreign-manifests.js'
 import { type ForeignMetadata, ForeignTableError, type PartitionSource, type TableField } from './foreign-metadata.js'
 import { boundOf, type ForeignType, type RawValue, rawBound } from './foreign-types.js'
@@ -12,13 +13,16 @@ type Range = readonly [min: Bound | Uint8Array, max: Bound | Uint8Array]
 interface FieldTest {
   readonly field: TableField
   passes(range: Range): boolean
+  /** The only values that satisfy the condition; null: there are others. */
+  readonly values: readonly (Bound | Uint8Array)[] | null
 }
 
 export function fieldTests(fields: readonly TableField[], conditions: readonly ColumnCondition[]): FieldTest[] {
   return conditions.flatMap((condition): FieldTest[] => {
     const field = fields[condition.column]
     const passes = rangeTest(condition)
-    return field === undefined || passes === null ? [] : [{ field, passes }]
+    const values = condition.name === '=' || condition.name === 'in' ? condition.values : null
+    return field === undefined || passes === null ? [] : [{ field, passes, values }]
   })
 }
 
@@ -50,6 +54,7 @@ export function mayListRows(
     if (own.length === 0 || field === undefined) return true
     if (bounds.lowest === null || bounds.highest === null) return source.transform === 'void' || !bounds.hasNull
     const [low, high] = [rawBound(type, bounds.lowest), rawBound(type, bounds.highest)]
+    if (!own.every((test) => mayBeInBuckets(source, test, low, high))) return false
     const range = low === undefined || high === undefined ? null : sourceRange(source, field.foreign, low, high)
     return range === null || own.every(({ passes }) => passes(range))
   })
@@ -58,10 +63,36 @@ export function mayListRows(
 /** Whether a data file may have rows for all conditions. */
 export function mayHaveRows(metadata: ForeignMetadata, tests: readonly FieldTest[], file: ForeignDataFile): boolean {
   const ranges = partitionRanges(metadata, file)
-  return tests.every(({ field, passes }) => {
-    const range = boundsOf(field, file)
-    if (range !== null && !passes(range)) return false
-    return ranges.every(([id, partition]) => id !== field.id || (partition !== null && passes(partition)))
+  return (
+    tests.every(({ field, passes }) => {
+      const range = boundsOf(field, file)
+      if (range !== null && !passes(range)) return false
+      return ranges.every(([id, partition]) => id !== field.id || (partition !== null && passes(partition)))
+    }) && mayBeInPartition(metadata, tests, file)
+  )
+}
+
+function mayBeInPartition(metadata: ForeignMetadata, tests: readonly FieldTest[], file: ForeignDataFile): boolean {
+  const spec = metadata.specs.get(file.specId) ?? []
+  return spec.every((source, index) => {
+    const bucket = file.partition[index] ?? undefined
+    const own = tests.filter(({ field }) => field.id === source.sourceId)
+    return own.every((test) => mayBeInBuckets(source, test, bucket, bucket))
+  })
+}
+
+/** Whether one of the values of the condition may be in the buckets between two, or the field is not in buckets. */
+function mayBeInBuckets(
+  { transform }: PartitionSource,
+  { field, values }: FieldTest,
+  low: RawValue | undefined,
+  high: RawValue | undefined,
+): boolean {
+  const [, buckets] = /^bucket\[(\d+)\]$/.exec(transform) ?? []
+  if (buckets === undefined || values === null || typeof low !== 'number' || typeof high !== 'number') return true
+  return values.some((value) => {
+    const bucket = bucketOf(field.foreign, value, Number(buckets))
+    return bucket === null || (low <= bucket && bucket <= high)
   })
 }
 

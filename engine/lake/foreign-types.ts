@@ -9,6 +9,7 @@
 //   string uuid                      VARCHAR UUID
 //   binary fixed[n]                  BINARY
 //   list of numbers                  DOUBLE[], lists of lists DOUBLE[][] ..
+//   struct                           a column for each of its fields: see foreign-metadata.ts
 //
 // Bounds of columns in manifests are binary (appendix D of the specification): integers and floating-point numbers are
 // little-endian, strings are UTF-8.
@@ -19,7 +20,16 @@ import { type DataType, dataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 
 /** A type in the metadata: a name, or a nested type. */
-export type ForeignType = string | { readonly type: string; readonly element?: ForeignType }
+export type ForeignType =
+  | string
+  | { readonly type: string; readonly element?: ForeignType; readonly fields?: readonly ForeignField[] }
+
+export interface ForeignField {
+  readonly id: number
+  readonly name: string
+  readonly type: ForeignType
+  readonly 'initial-default'?: unknown
+}
 
 /** As Avro, JSON and bounds have them: days for a date. Null is NULL. */
 export type RawValue = null | boolean | number | bigint | string | Uint8Array

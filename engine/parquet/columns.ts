@@ -8,12 +8,13 @@
 //   BYTE_ARRAY                     VARCHAR for strings, JSON and enums, DECIMAL, else BINARY
 //   FIXED_LEN_BYTE_ARRAY           UUID, FLOAT16 as FLOAT, DECIMAL, else BINARY
 //   lists of numbers               DOUBLE[], lists of lists DOUBLE[][] ..
+//   structs                        the columns <struct>_<field>
 //
-// Times of day become integers in the unit of the file. Other nested columns are rejected by name. With `exact` (a
+// Times of day become integers in the unit of the file. Maps and other lists are rejected by name. With `exact` (a
 // caller's option), INT and LONG are DECIMALs, which keep the smallest integers; in INT and LONG these represent NULL.
 
 import { SqlError } from '../base/errors.js'
-import { arrayDimensionsMax, decimalDigitsMax } from '../base/limits.js'
+import { arrayDimensionsMax, decimalDigitsMax, structDepthMax } from '../base/limits.js'
 import type { ParquetTypes } from '../storage/part/parquet-thrift.js'
 import { type ColumnType, type DataType, dataType, typeText, widthOf } from '../types/column-types.js'
 import type { ForeignFile } from './foreign-file.js'
@@ -69,7 +70,7 @@ type Leaf = Pick<ForeignColumn, 'type' | 'form' | 'physical' | 'bytes'>
 /** Numbers of the format. */
 const repetitions = { required: 0, optional: 1, repeated: 2 } as const
 const converted = {
-  ...{ list: 3, utf8: 0, enum: 4, decimal: 5, date: 6, millis: 9, micros: 10, json: 19 },
+  ...{ map: 1, keyValue: 2, list: 3, utf8: 0, enum: 4, decimal: 5, date: 6, millis: 9, micros: 10, json: 19 },
   ...{ uint8: 11, uint16: 12, uint32: 13, uint64: 14, int8: 15, int16: 16 },
 } as const
 
@@ -77,11 +78,20 @@ const converted = {
 export function foreignColumns(file: ForeignFile, elements: readonly Element[], exact: boolean): ForeignColumn[] {
   const tree = new SchemaTree(file, elements)
   const root = tree.next()
-  const found = Array.from({ length: tree.children(root) }, () => columnOf(file, tree))
+  const found = Array.from({ length: tree.children(root) }, () => columnsOf(file, tree, top, false)).flat()
+  if (tree.hasStructs) requireDistinctNames(file, found)
   const columns = exact ? found.map(asExact) : found
   if (!tree.ended) throw file.error('the schema is damaged')
   if (columns.length === 0) throw file.error('the file has no columns')
   return columns
+}
+
+function requireDistinctNames(file: ForeignFile, columns: readonly ForeignColumn[]): void {
+  const names = new Set<string>()
+  for (const { name } of columns) {
+    if (names.has(name.toLowerCase())) throw file.error('two columns have the name', { column: name })
+    names.add(name.toLowerCase())
+  }
 }
 
 /**
@@ -90,16 +100,7 @@ export function foreignColumns(file: ForeignFile, elements: readonly Element[], 
 export function supportedColumns(file: ForeignFile, elements: readonly Element[]): ForeignColumn[] {
   const tree = new SchemaTree(file, elements)
   const root = tree.next()
-  const columns: ForeignColumn[] = []
-  for (let left = tree.children(root); left > 0; left--) {
-    const before = tree.place()
-    try {
-      columns.push(columnOf(file, tree))
-    } catch (error) {
-      if (!(error instanceof SqlError)) throw error
-      tree.skip(before)
-    }
-  }
+  const columns = Array.from({ length: tree.children(root) }, () => columnsOf(file, tree, top, true)).flat()
   if (!tree.ended) throw file.error('the schema is damaged')
   return columns
 }
@@ -140,6 +141,7 @@ class SchemaTree {
   readonly #elements: readonly Element[]
   #at = 0
   leaves = 0
+  hasStructs = false
 
   constructor(file: ForeignFile, elements: readonly Element[]) {
     this.#file = file
@@ -178,12 +180,44 @@ class SchemaTree {
   }
 }
 
-function columnOf(file: ForeignFile, tree: SchemaTree): ForeignColumn {
-  let element = tree.next()
-  const { name, field_id: id } = element
-  const nested = (): Error => file.error('nested types are not supported, except lists of numbers', { column: name })
+/** The structs that a column is in. */
+interface Above {
+  /** What its name begins with. */
+  readonly name: string
+  /** Definition level of a value of the innermost one. */
+  readonly definition: number
+  readonly depth: number
+}
+
+const top: Above = { name: '', definition: 0, depth: 0 }
+
+/** The columns of the next element, several for a struct. `lenient`: those that are not supported are left out. */
+function columnsOf(file: ForeignFile, tree: SchemaTree, above: Above, lenient: boolean): ForeignColumn[] {
+  const before = tree.place()
+  try {
+    const element = tree.next()
+    const children = tree.children(element)
+    if (children === 0 || !isStruct(element) || above.depth >= structDepthMax)
+      return [columnOf(file, tree, element, above)]
+    tree.hasStructs = true
+    const definition = above.definition + (repetitionOf(element) === repetitions.optional ? 1 : 0)
+    const inner = { name: `${above.name}${element.name}_`, definition, depth: above.depth + 1 }
+    return Array.from({ length: children }, () => columnsOf(file, tree, inner, lenient)).flat()
+  } catch (error) {
+    if (!lenient || !(error instanceof SqlError)) throw error
+    tree.skip(before)
+    return []
+  }
+}
+
+function columnOf(file: ForeignFile, tree: SchemaTree, first: Element, above: Above): ForeignColumn {
+  let element = first
+  const name = `${above.name}${element.name}`
+  const { field_id: id } = element
+  const nested = (): Error =>
+    file.error('nested types are not supported, except structs and lists of numbers', { column: name })
   const lists: ListLevels[] = []
-  let definition = 0
+  let { definition } = above
   for (let children = tree.children(element); ; children = tree.children(element)) {
     if (repetitionOf(element) === repetitions.optional) definition++
     if (repetitionOf(element) === repetitions.repeated) {
@@ -216,6 +250,12 @@ function repetitionOf({ repetition_type: repetition }: Element): number {
 
 function isList({ converted_type: type, logicalType }: Element): boolean {
   return type === converted.list || isSet(logicalType?.LIST)
+}
+
+function isStruct(element: Element): boolean {
+  const { converted_type: type, logicalType } = element
+  if (repetitionOf(element) === repetitions.repeated || isList(element)) return false
+  return type !== converted.map && type !== converted.keyValue && !isSet(logicalType?.MAP)
 }
 
 function isSet(value: unknown): boolean {

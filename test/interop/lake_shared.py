@@ -66,7 +66,9 @@ def in_spark():
     page = open(os.path.join(os.path.dirname(__file__), "../../docs/lake.md"), encoding="utf-8").read()
     for name, value in re.findall(r"^(spark\.sql\.catalog\.lake\S*) = (\S+)$", page, re.M):
         builder = builder.config(name, url if name.endswith("uri") else s3 if name.endswith("endpoint") else value)
-    spark = builder.config("spark.ui.enabled", "false").config("spark.sql.session.timeZone", "UTC").getOrCreate()
+    for name, value in {"ui.enabled": "false", "ui.showConsoleProgress": "false", "sql.session.timeZone": "UTC"}.items():
+        builder = builder.config(f"spark.{name}", value)
+    spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return list(spark.sql(query(f"lake.qdb.{table}", "unix_micros").replace("timestamptz", "timestamp")).collect()[0])
 

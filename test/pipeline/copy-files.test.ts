@@ -182,13 +182,19 @@ test('rows of a Parquet file go into a table that is there, with its types', asy
 test('what is no Parquet file, and nested columns, are refused with a reason', async () => {
   writeFileSync(join(directories.importRoot, 'no.parquet'), 'PAR1 this is none PAR1')
   await expect(run("copy none from 'no.parquet'")).rejects.toThrow(/Parquet file cannot be read/)
-  await writeParquet('nested', "select {'x': 1, 'y': 'a'} s, [1, 2] l")
+  await writeParquet('nested', "select map {'x': 1} s, [1, 2] l")
   await expect(run("copy none from 'nested.parquet'")).rejects.toThrow(
-    /nested types are not supported, except lists of numbers \[file=nested.parquet, column=s\]/,
+    /nested types are not supported, except structs and lists of numbers \[file=nested.parquet, column=s\]/,
   )
   await writeParquet('texts', "select ['a', 'b'] l")
   await expect(run("select * from read_parquet('texts.parquet')")).rejects.toThrow(/nested types .* column=l\]/)
   await expect(run("copy none from 'nested.parquet' with header true")).rejects.toThrow(/HEADER/)
+})
+
+test('the fields of a struct become columns', async () => {
+  await writeParquet('structs', "select {'x': i, 'in': {'y': 'a' || i}} s, i from range(3) r(i)")
+  expect(await run("copy structs from 'structs.parquet'")).toBe('COPY 3')
+  expect(await run('select s_x, s_in_y, i from structs')).toBe('[0,"a0",0],[1,"a1",1],[2,"a2",2]')
 })
 
 test('lists of numbers become arrays', async () => {

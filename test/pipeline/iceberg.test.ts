@@ -4,78 +4,24 @@
 // missing or damaged. The metadata of a table cannot make the server read a file that a statement could not name.
 // Method: tables that test/support/iceberg-table.ts writes.
 
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test } from 'vitest'
 import { crc32 } from '../../engine/base/checksum.js'
-import { allRights, readRights } from '../../engine/base/rights.js'
-import type { Engine } from '../../engine/engine.js'
-import { nativeDialect } from '../../engine/sql/dialect.js'
-import { copyRelations, IcebergTables } from '../../pipeline/ingest.js'
+import { readRights } from '../../engine/base/rights.js'
+import { column, numbers, openIcebergQueries, texts } from '../support/iceberg-queries.js'
 import { intBound, longBound, put, putData, type WrittenTable, writeIceberg } from '../support/iceberg-table.js'
 import type { WrittenColumn } from '../support/parquet-writer.js'
-import { executeOptions, openTestEngine } from '../support/test-engine.js'
 
-const home = mkdtempSync(join(tmpdir(), 'penstock-iceberg-'))
-const directories = { importRoot: join(home, 'import'), exportRoot: join(home, 'export'), spool: home }
-const folder = join(directories.importRoot, 't')
-let now = 0
-let engine: Engine
+const { home, folder, rows, failure, forget, close } = await openIcebergQueries()
 
-beforeAll(async () => {
-  mkdirSync(directories.importRoot)
-  mkdirSync(directories.exportRoot)
-  engine = await openTestEngine(join(home, 'db'))
-  const tables = new IcebergTables({ directories, remote: null, clock: { monotonicMs: () => now } })
-  for (const relation of copyRelations(directories, null, tables)) engine.relation(relation)
-})
-
-afterAll(async () => {
-  await engine.close()
-  rmSync(home, { recursive: true, force: true })
-})
+afterAll(close)
 
 beforeEach(() => {
-  // What was found for the table of another test is old.
-  now += 10_000
+  forget()
   rmSync(folder, { recursive: true, force: true })
 })
-
-const session = { user: 'admin', protocol: 'http', dialect: nativeDialect, readOnly: false, rights: allRights } as const
-
-async function rows(sql: string, rights = allRights): Promise<unknown[][]> {
-  const result = await engine.execute(sql, {
-    ...executeOptions,
-    session: { ...session, rights },
-    encoding: { kind: 'json', quoteLargeNumbers: false, geohashAsText: true },
-    rowsMax: 100_000,
-  })
-  if (result.kind !== 'rows') throw new Error(result.kind)
-  const blocks: Buffer[] = []
-  for await (const block of result.blocks) blocks.push(Buffer.from(block))
-  await result.summary
-  return JSON.parse(`[${Buffer.concat(blocks).toString()}]`)
-}
-
-async function failure(sql: string, rights = allRights): Promise<string> {
-  try {
-    await rows(sql, rights)
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error)
-  }
-  throw new Error('it did not fail')
-}
-
-/** INT32, INT64, FLOAT, DOUBLE and BYTE_ARRAY. */
-function column(name: string, id: number | null, physical: number, values: WrittenColumn['values']): WrittenColumn {
-  const element = { ...(id === null ? {} : { field_id: id }), ...(physical === 6 ? { converted_type: 0 } : {}) }
-  return { name, physical, element, encoding: 0, values }
-}
-
-const texts = (values: readonly string[]): Buffer[] => values.map((value) => Buffer.from(value))
-const numbers = (count: number, from = 0): number[] => Array.from({ length: count }, (_, index) => from + index)
 
 const location = '/former/place/t'
 const idField = { id: 1, name: 'id', type: 'int' }
@@ -139,7 +85,7 @@ test('files without field ids need a name mapping', async () => {
   putData(folder, 'data/a.parquet', [column('old_id', null, 1, [1, 2])])
   table({ files: [{ name: 'data/a.parquet', rows: 2 }] })
   expect(await failure("select id from iceberg('t')")).toContain('it has no field ids, and its table no name mapping')
-  now += 10_000
+  forget()
   const mapping = JSON.stringify([{ 'field-id': 1, names: ['id', 'old_id'] }])
   table({ files: [{ name: 'data/a.parquet', rows: 2 }], properties: { 'schema.name-mapping.default': mapping } })
   expect(await rows("select sum(id) from iceberg('t')")).toEqual([[3]])
@@ -249,7 +195,7 @@ test.each([
   })
   expect(await rows(`select count() from iceberg('t') where ts >= ${from}`)).toEqual([[1]])
   expect(await failure("select count() from iceberg('t')")).toContain('missing.parquet')
-  now += 10_000
+  forget()
   table({
     ...shared,
     files: [{ name: 'data/missing.parquet', rows: 1, partition: {} }],
@@ -330,7 +276,7 @@ test('a deletion vector, of runs, values and bits', async () => {
   const left = numbers(80_000).filter((id) => !(id < 30_000 && id % 2 === 1) && id !== 65_536 && id !== 65_541)
   const sum = left.reduce((all, id) => all + id, 0)
   expect(await rows("select count(), sum(id) from iceberg('t')")).toEqual([[left.length, sum]])
-  now += 10_000
+  forget()
   const runs = deletionVector([{ kind: 'runs', values: numbers(10, 20) }])
   put(folder, 'data/v.puffin', runs)
   table({
@@ -352,7 +298,7 @@ test('equality deletes are refused where they apply', async () => {
   const equality = { name: 'data/q.parquet', rows: 1, content: 2 } as const
   table({ files: [data, { ...equality, sequence: 3 }] })
   expect(await rows("select count() from iceberg('t')")).toEqual([[3]])
-  now += 10_000
+  forget()
   table({ files: [data, { ...equality, sequence: 4 }] })
   expect(await failure("select count() from iceberg('t')")).toMatch(
     /equality deletes, which are not supported.*q\.parquet/,
@@ -368,7 +314,7 @@ test('names that lead out of what is allowed are refused', async () => {
     ['s3://bucket/key', 'no object storage is configured'],
     ['hdfs://host/key', 'the table names a file that cannot be read here'],
   ] as const) {
-    now += 10_000
+    forget()
     table({ files: [{ name, rows: 1 }] })
     expect(await failure("select count() from iceberg('t')")).toContain(words)
   }
@@ -382,13 +328,13 @@ test('a table without rows, compressed metadata, a hint of the version', async (
   table({ files: [], codec: 'null' })
   expect(await rows("select * from iceberg('t')")).toEqual([])
   putData(folder, 'data/a.parquet', [column('id', 1, 1, numbers(3))])
-  now += 10_000
+  forget()
   table({ files: [{ name: 'data/a.parquet', rows: 3 }] })
   const path = join(folder, 'metadata/00001-b55d.metadata.json')
   put(folder, 'metadata/v7.gz.metadata.json', gzipSync(readFileSync(path)))
   put(folder, 'metadata/v9.metadata.json', Buffer.from('{"format-version": 9, "location": "x"}'))
   expect(await failure("select count() from iceberg('t')")).toContain('format version 9 is not supported')
-  now += 10_000
+  forget()
   put(folder, 'metadata/version-hint.text', Buffer.from('7.gz\n'))
   expect(await rows("select count() from iceberg('t')")).toEqual([[3]])
   expect(await rows("select count() from iceberg('t/metadata/v7.gz.metadata.json')")).toEqual([[3]])
@@ -422,10 +368,10 @@ test('damaged manifests are reported', async () => {
   expect(await failure("select count() from iceberg('t')")).toMatch(
     /Iceberg table cannot be read: a file is damaged.*m0/,
   )
-  now += 10_000
+  forget()
   writeFileSync(path, 'no Avro')
   expect(await failure("select count() from iceberg('t')")).toContain('not an Avro file')
-  now += 10_000
+  forget()
   table({ files: [{ name: 'data/a.orc', rows: 3, format: 'ORC' }] })
   expect(await failure("select count() from iceberg('t')")).toContain('files of the format ORC are not supported')
 })
