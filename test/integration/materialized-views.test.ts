@@ -7,7 +7,7 @@ import { createRandom } from '../support/random.js'
 import { TestServer } from '../support/server.js'
 
 const server = new TestServer(['memory.bytes=512m', 'telemetry.enabled=false', 'query.view.rewrite=off'])
-const query = 'select ts, sym, sum(n) n, count() c, first(n) f from base sample by 1h'
+const query = 'select ts, sym, sum(n) n, count() c, first(n) f, avg(n) a from base sample by 1h'
 
 beforeAll(async () => {
   await server.start()

@@ -139,9 +139,13 @@ function shownType(column: ColumnSchema, { dialect }: BindContext): DataType {
   return isDay(type) && !dialect.dateIsDay ? column.type : type
 }
 
-export function tableRelation(version: TableVersion, alias: string, context: BindContext): Relation {
+export function tableRelation(
+  version: TableVersion,
+  alias: string,
+  context: BindContext,
+  live: readonly ColumnSchema[] = liveColumns(version.schema),
+): Relation {
   const { schema } = version
-  const live = liveColumns(schema)
   const plan: Plan = {
     kind: 'scan',
     columns: live.map((column) => ({ name: column.name, type: shownType(column, context) })),

@@ -1,8 +1,9 @@
 // Which columns of a materialized view have the keys and aggregates of a query over its base table, and how aggregates
 // of the view's buckets combine. Only what is certain matches.
 
-import { type DataType, sameType } from '../../types/column-types.js'
-import { expressionKey } from '../typing/types.js'
+import { type DataType, dataType, sameType } from '../../types/column-types.js'
+import { isOfMoments } from '../functions/aggregates/finished-moments.js'
+import { castTo, constantOf, expressionKey } from '../typing/types.js'
 import type { AggregateCall, Expression, Plan } from './plan.js'
 
 type Sample = Extract<Plan, { kind: 'sample' }>
@@ -56,7 +57,7 @@ export function combined(
 ): Combined | undefined {
   if (orderBy !== undefined || fill !== undefined) return undefined
   const over = (combining: string, from: string, of: DataType): AggregateCall | undefined => {
-    const column = aggregatePlace(view, from, args, of)
+    const column = aggregatePlace(view, { name: from, args, type: of, position })
     if (column < 0) return undefined
     return { name: combining, args: [{ kind: 'column', index: column, type: of, position }], type: of, position }
   }
@@ -73,29 +74,76 @@ export function combined(
     case 'first':
     case 'last':
       return ordered && ordinal.has(type.name) ? one(over(name, name, type)) : undefined
-    case 'avg': {
-      if (exact || type.name !== 'DOUBLE' || args[0]?.type.name !== 'DOUBLE' || args.length !== 1) return undefined
-      const [total, count] = [over('sum', 'sum', type), over('sum', 'count', { name: 'LONG', a: 0, b: 0 })]
-      return total === undefined || count === undefined ? undefined : { kind: 'quotient', total, count }
-    }
+    case 'regr_count':
+      return one(over('sum', name, type))
     default:
-      return undefined
+      return exact ? undefined : ofStates(view, { name, args, type, position })
   }
 }
 
-function aggregatePlace(
-  { sample, placeOf }: ViewColumns,
-  name: string,
-  args: readonly Expression[],
-  type: DataType,
-): number {
-  const wanted = args.map((argument) => expressionKey(argument)).join()
-  const index = sample.aggregates.findIndex(
-    (own) =>
-      own.name === name &&
-      sameType(own.type, type) &&
-      own.args.length === args.length &&
-      own.args.map((argument) => expressionKey(argument)).join() === wanted,
+/** The aggregate over the states of the view's buckets. */
+function ofStates(view: ViewColumns, call: AggregateCall): Combined | undefined {
+  const { name, type, position } = call
+  const states = statesOf(call)
+  const places = states?.calls.map((state) => aggregatePlace(view, state)) ?? []
+  if (states === undefined || places.some((place) => place < 0)) return undefined
+  const columns = states.calls.map(
+    (state, index): Expression => ({
+      ...{ kind: 'column', index: places[index] ?? -1, type: state.type, position },
+    }),
   )
+  const sums = columns.map((column): AggregateCall => ({ name: 'sum', args: [column], type: column.type, position }))
+  const [total, count] = sums
+  if (states.kind === 'mean' && total !== undefined && count !== undefined) return { kind: 'quotient', total, count }
+  const args = [constantOf(name, dataType('STRING'), position), ...columns]
+  return { kind: 'one', call: { name: 'merged_moments', args, type, position } }
+}
+
+/** The view's column with this aggregate of a bucket; -1 for none. */
+export function aggregatePlace({ sample, placeOf }: ViewColumns, call: AggregateCall): number {
+  const index = sample.aggregates.findIndex((own) => isSameCall(own, call))
   return index < 0 ? -1 : placeOf(1 + sample.keys.length + index)
+}
+
+export function isSameCall(one: AggregateCall, other: AggregateCall): boolean {
+  const keyOf = ({ args }: AggregateCall): string => args.map((argument) => expressionKey(argument)).join()
+  return (
+    one.name === other.name &&
+    sameType(one.type, other.type) &&
+    one.args.length === other.args.length &&
+    keyOf(one) === keyOf(other)
+  )
+}
+
+// States ------------------------------------------------------------------------------------------------------------
+
+const double = dataType('DOUBLE')
+const averaged: ReadonlySet<string> = new Set(['SHORT', 'INT', 'LONG', 'DOUBLE'])
+
+export interface AggregateStates {
+  readonly kind: 'mean' | 'moments'
+  /** Aggregates of a bucket. */
+  readonly calls: readonly AggregateCall[]
+}
+
+/** The aggregates of each bucket from which the call can be computed over several; undefined if there are none. */
+export function statesOf({ name, args, type, position }: AggregateCall): AggregateStates | undefined {
+  const [first, second] = args
+  if (first === undefined || type.name !== 'DOUBLE' || args.length > 2) return undefined
+  const state = (of: string, ...over: Expression[]): AggregateCall => ({ name: of, args: over, type: double, position })
+  const count = (of: string, ...over: Expression[]): AggregateCall => ({
+    ...{ name: of, args: over, type: dataType('LONG'), position },
+  })
+  if (name === 'avg' && args.length === 1 && averaged.has(first.type.name)) {
+    const number = first.type.name === 'DOUBLE' ? first : castTo(first, double)
+    return { kind: 'mean', calls: [state('sum', number), count('count', first)] }
+  }
+  if (args.some((argument) => argument.type.name !== 'DOUBLE') || !isOfMoments(name, args.length)) return undefined
+  if (second === undefined)
+    return {
+      kind: 'moments',
+      calls: [count('count', first), state('regr_avgx', first, first), state('regr_sxx', first, first)],
+    }
+  const both = ['regr_avgy', 'regr_avgx', 'regr_syy', 'regr_sxx', 'regr_sxy'].map((of) => state(of, first, second))
+  return { kind: 'moments', calls: [count('regr_count', first, second), ...both] }
 }

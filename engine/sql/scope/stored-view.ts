@@ -8,12 +8,14 @@ import {
   type ColumnSchema,
   liveColumns,
   resultTypeOf,
+  storedColumns,
   type TableSchema,
   type TableVersion,
 } from '../../storage/schema/schema.js'
 import { sameType } from '../../types/column-types.js'
 import { allOfTime, complement, intersect } from '../../types/interval.js'
 import type { Expression, Plan, TimeRange, ViewBuckets, ViewSide } from '../plan/plan.js'
+import { withStates } from '../plan/view-states.js'
 import { inputsOf, mapInputs } from '../plan/walk-plan.js'
 import { castTo } from '../typing/types.js'
 import { type BindContext, tableIndex } from './bind-context.js'
@@ -121,7 +123,8 @@ export function readView(
   const { refreshes, readsStored, pending, own } = context
   const { schema } = version
   const base = context.tables[chain.base]?.schema
-  if (refreshes?.viewId === schema.id) return withinRanges(computed, chain, refreshes.ranges)
+  if (refreshes?.viewId === schema.id)
+    return withinRanges(withStoredStates(computed, version, alias), chain, refreshes.ranges)
   if (base === undefined || !hasNamesOf(version, computed.plan) || schema.stored === undefined) return computed
   const queried = (): Relation => asQueried(stored(), computed.plan)
   const isPlain = readsStored && pending.length === 0 && own === null
@@ -170,17 +173,34 @@ function mapScans(plan: Plan, tables: readonly number[] | null, map: (scan: Scan
   return mapInputs(plan, (input) => mapScans(input, tables, map))
 }
 
-/** Whether the query still returns the columns that the view's table has. */
-export function hasColumnsOf(version: TableVersion, plan: Plan): boolean {
-  const live = liveColumns(version.schema)
+/**
+ * The view's query with the states that its table has; undefined if it does not return the columns of the table any
+ * more.
+ */
+export function storedQuery(version: TableVersion, query: Plan): Plan | undefined {
+  const stored = storedColumns(version.schema)
+  const plan = withStatesOf(version, query)
   const isSame = (column: ColumnSchema, index: number): boolean =>
     sameType(plan.columns[index]?.type ?? column.type, resultTypeOf(column))
-  return hasNamesOf(version, plan) && live.every(isSame)
+  return hasNames(stored, plan) && stored.every(isSame) ? plan : undefined
+}
+
+/** Views of earlier versions have no states. */
+function withStatesOf({ schema }: TableVersion, query: Plan): Plan {
+  return schema.columns.some(({ state }) => state === true) ? withStates(query) : query
+}
+
+function withStoredStates(computed: Relation, version: TableVersion, alias: string): Relation {
+  const plan = withStatesOf(version, computed.plan)
+  return plan === computed.plan ? computed : { ...computed, plan, columns: scopeOf(plan, alias) }
 }
 
 /** Whether the columns have the same names, and perhaps other types. */
-function hasNamesOf({ schema }: TableVersion, { columns }: Plan): boolean {
-  const live = liveColumns(schema)
+function hasNamesOf({ schema }: TableVersion, plan: Plan): boolean {
+  return hasNames(liveColumns(schema), plan)
+}
+
+function hasNames(live: readonly ColumnSchema[], { columns }: Plan): boolean {
   return live.length === columns.length && live.every(({ name }, index) => columns[index]?.name === name)
 }
 

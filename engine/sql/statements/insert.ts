@@ -3,7 +3,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { RowsInput } from '../../storage/jobs/messages.js'
-import type { TableVersion } from '../../storage/schema/schema.js'
+import { storedColumns, type TableVersion } from '../../storage/schema/schema.js'
 import { typeText } from '../../types/column-types.js'
 import { isTime } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
@@ -29,7 +29,7 @@ import {
 import type { ColumnDefault, PlannedStatement, TargetColumn } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { returningOf } from './returning.js'
-import { insertValue, isNullColumn, targetColumns, targetProjection } from './target.js'
+import { insertValue, isNullColumn, targetColumns, targetOf, targetProjection } from './target.js'
 
 type PlannedInsert = Extract<PlannedStatement, { kind: 'insert' | 'insertSelect' }>
 
@@ -54,7 +54,8 @@ export function planInsert(statement: ast.Insert, context: BindContext): Planned
 
 function planRows(statement: ast.Insert, version: TableVersion, context: BindContext): PlannedInsert {
   if (statement.source.kind === 'query') {
-    const targets = targetColumns(statement, version)
+    const isRefresh = context.refreshes?.viewId === version.schema.id
+    const targets = isRefresh ? storedColumns(version.schema).map(targetOf) : targetColumns(statement, version)
     checkConflict(statement, version, targets)
     return planInsertSelect(statement, statement.source, version, targets, context)
   }

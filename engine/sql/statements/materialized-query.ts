@@ -7,10 +7,12 @@ import { SqlError } from '../../base/errors.js'
 import { liveColumns, type TableSchema } from '../../storage/schema/schema.js'
 import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
+import { nativeDialect } from '../dialect.js'
 import { scalarsNamed } from '../functions/registry/all.js'
 import { bucketsText } from '../plan/bucket-call.js'
 import { isNested, isNestedInZone } from '../plan/nested-buckets.js'
-import type { Plan, ViewBuckets } from '../plan/plan.js'
+import type { Plan, PlanColumn, ViewBuckets } from '../plan/plan.js'
+import { withStates } from '../plan/view-states.js'
 import { isStablePlan } from '../plan/volatile.js'
 import { type BindContext, describing } from '../scope/bind-context.js'
 import { hasAggregate } from '../scope/map-syntax.js'
@@ -25,6 +27,8 @@ export interface CheckedQuery {
   /** The query as the view keeps it, which has SAMPLE BY. */
   readonly query: ast.Query
   readonly queryText: string
+  /** Columns that the view stores besides those that it returns. */
+  readonly states: readonly PlanColumn[]
 }
 
 export function checkedQuery(statement: ast.CreateMaterialized, context: BindContext): CheckedQuery {
@@ -45,7 +49,15 @@ export function checkedQuery(statement: ast.CreateMaterialized, context: BindCon
   checkLevels(bucketsOf(plan), base, select.from?.position ?? query.position)
   if (timestampIndex < 0)
     throw new SqlError('TIMESTAMP column is not present in select list', select.items[0]?.position ?? query.position)
-  return { base, sample, query: made.query, queryText: made.queryText }
+  const { query: kept, queryText } = made
+  return { base, sample, query: kept, queryText, states: statesOf(kept, queryText, context) }
+}
+
+/** Refreshes bind the query in the native dialect. */
+function statesOf(query: ast.Query, queryText: string, context: BindContext): readonly PlanColumn[] {
+  const native: BindContext = { ...trialContext(queryText, context), dialect: nativeDialect }
+  const { plan } = bindQuery(query, native)
+  return withStates(plan).columns.slice(plan.columns.length)
 }
 
 function trialContext(sql: string, context: BindContext): BindContext {

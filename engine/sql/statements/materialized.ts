@@ -2,16 +2,17 @@
 // query; materialized-query.ts checks the query.
 
 import { SqlError } from '../../base/errors.js'
+import { tableColumnsMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'
 import { lifeOf } from '../../storage/schema/age.js'
 import type { MaterializedSchema, RefreshStrategy } from '../../storage/schema/materialized.js'
-import type { TableSchema } from '../../storage/schema/schema.js'
+import type { ColumnSchema, TableSchema } from '../../storage/schema/schema.js'
 import { parseTimestamp } from '../../types/timestamp.js'
 import { intervalTicks } from '../../types/timestamp-floor.js'
 import { timeZone } from '../../types/timestamp-zone.js'
 import type * as ast from '../ast/ast.js'
 import { materializedOf } from '../bind/show.js'
-import type { SampleInterval } from '../plan/plan.js'
+import type { PlanColumn, SampleInterval } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { changesOf } from './alter-table.js'
 import { checkTableName, planCreateAs } from './create-table.js'
@@ -38,7 +39,7 @@ export function planCreateMaterialized(written: ast.CreateMaterialized, context:
   }
   if (known !== undefined || context.catalog.view(view.name) !== undefined)
     throw new SqlError('table or view with the requested name already exists', view.position)
-  const { base, sample, query, queryText } = checkedQuery(written, context)
+  const { base, sample, query, queryText, states } = checkedQuery(written, context)
   const statement = { ...written, query, queryText }
   const refresh = refreshOf(statement.refresh)
   const made = planCreateAs(asTable(statement, sample.interval), sourceOf(statement), context)
@@ -54,9 +55,16 @@ export function planCreateMaterialized(written: ast.CreateMaterialized, context:
     refresh,
     limit: null,
   }
-  const whole = { ...schema, materialized, dedupKeys: [] }
+  const columns = [...schema.columns, ...stateColumns(states, schema.columns.length)]
+  const whole = { ...schema, columns, materialized, dedupKeys: [] }
   const notes = shorterLife(base, sample.interval)
   return { kind: 'change', changes: [{ kind: 'createTable', schema: whole, ifNotExists }], notes, tag }
+}
+
+/** None if the table would have too many columns. */
+function stateColumns(states: readonly PlanColumn[], first: number): ColumnSchema[] {
+  if (first + states.length > tableColumnsMax) return []
+  return states.map(({ name, type }, index) => ({ id: first + index, name, type, dropped: false, state: true }))
 }
 
 const hoursOf = { HOUR: 1, DAY: 24, WEEK: 168, MONTH: 28 * 24, YEAR: 365 * 24 } as const

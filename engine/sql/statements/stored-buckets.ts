@@ -3,7 +3,7 @@
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
-import type { TableSchema, TableVersion } from '../../storage/schema/schema.js'
+import { storedColumns, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
 import { intervalTicks } from '../../types/timestamp-floor.js'
 import { tableRelation, viewRelation } from '../bind/from.js'
 import { nativeDialect } from '../dialect.js'
@@ -11,7 +11,7 @@ import type { Plan, SampleInterval } from '../plan/plan.js'
 import { type RewriteView, withStoredBuckets } from '../plan/view-rewrite.js'
 import type { BindContext } from '../scope/bind-context.js'
 import type { Relation } from '../scope/scope.js'
-import { hasColumnsOf, sampleOf } from '../scope/stored-view.js'
+import { sampleOf, storedQuery } from '../scope/stored-view.js'
 import { scalarCall } from '../typing/make-call.js'
 
 /** The query, with stored buckets of views where these give the same result. */
@@ -45,8 +45,9 @@ function offered(version: TableVersion, context: BindContext): RewriteView | und
   const { materialized, name } = version.schema
   const native: BindContext = { ...context, dialect: nativeDialect }
   try {
-    const query = materialized === undefined ? undefined : viewRelation(materialized.sql, native).plan
-    if (query === undefined || !hasColumnsOf(version, query)) return undefined
+    const plan = materialized === undefined ? undefined : viewRelation(materialized.sql, native).plan
+    const query = plan === undefined ? undefined : storedQuery(version, plan)
+    if (query === undefined) return undefined
     return { version, query, stored: () => scanOf(version, name, context) }
   } catch (thrown) {
     if (thrown instanceof SqlError) return undefined
@@ -55,7 +56,7 @@ function offered(version: TableVersion, context: BindContext): RewriteView | und
 }
 
 function scanOf(version: TableVersion, name: string, context: BindContext): Extract<Plan, { kind: 'scan' }> {
-  const { plan } = tableRelation(version, name, context)
+  const { plan } = tableRelation(version, name, context, storedColumns(version.schema))
   assert(plan.kind === 'scan', 'the rows of a table are a scan')
   return plan
 }

@@ -96,7 +96,9 @@ const blockBytes = 4096
  * and parts. Version 6 is written before the first bucket of a materialized view outlives its rows, since others
  * would compute it again, and before the first view that reads another one. Version 7 is written before the first table
  * with DEDUP SKIP: others would keep the last of its rows with equal keys. Version 8 is written before the first table
- * with PRIMARY KEY .. ENFORCED: others would accept rows with the key of a stored row. This server reads all versions.
+ * with PRIMARY KEY .. ENFORCED: others would accept rows with the key of a stored row. Version 9 is written before the
+ * first materialized view with states of aggregates: others would show them as columns, and store buckets without them.
+ * This server reads all versions.
  */
 export const formats = {
   oldest: 1,
@@ -107,8 +109,9 @@ export const formats = {
   sealedBuckets: 6,
   dedupSkip: 7,
   enforcedKeys: 8,
+  viewStates: 9,
 } as const
-export const newestFormat = formats.enforcedKeys
+export const newestFormat = formats.viewStates
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */

@@ -11,7 +11,7 @@ import type { File, Files } from '../../base/files.js'
 import { pageRowsMax, valueBytesMax } from '../../base/limits.js'
 import type { ParquetKernel } from '../../kernels/parquet.js'
 import { isVariable } from '../../types/column-types.js'
-import { type ColumnSchema, liveColumns, type PartDescriptor, type TableSchema } from '../schema/schema.js'
+import { type ColumnSchema, type PartDescriptor, storedColumns, type TableSchema } from '../schema/schema.js'
 import type { PageCodec } from './parquet-codec.js'
 import { mappingOf } from './parquet-types.js'
 import { writeColumn } from './part-column.js'
@@ -119,9 +119,9 @@ function* writeBody(
 
 /** Columns with a value, or else the first column, because a Parquet file must have one. */
 function columnsOf(schema: TableSchema, source: RowSource): ColumnSchema[] {
-  const live = liveColumns(schema)
-  const present = live.filter((column) => column.id === schema.timestampId || source.has(column.id))
-  return present.length > 0 ? present : live.slice(0, 1)
+  const stored = storedColumns(schema)
+  const present = stored.filter((column) => column.id === schema.timestampId || source.has(column.id))
+  return present.length > 0 ? present : stored.slice(0, 1)
 }
 
 function rowsOf(firstRows: readonly number[], page: number): number {

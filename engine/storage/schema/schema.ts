@@ -25,6 +25,11 @@ export interface ColumnSchema {
   /** SQL text of the expression for rows of INSERT and COPY that omit the column. */
   readonly default?: string
   readonly declared?: DeclaredColumn
+  /**
+   * Of a materialized view: part of the state of an aggregate (sql/plan/view-states.ts), which readers of the view do not
+   * see.
+   */
+  readonly state?: true
   /** Position among the columns if it differs from the id, for a column that replaced one with another type. */
   readonly place?: number
 }
@@ -228,15 +233,22 @@ export function requireTable({ name, materialized }: Pick<TableSchema, 'name' | 
 
 /** The columns that exist, in the order of SELECT *. */
 export function liveColumns(schema: TableSchema): ColumnSchema[] {
-  const live = schema.columns.filter((column) => !column.dropped)
+  const live = schema.columns.filter(({ dropped, state }) => !dropped && state === undefined)
   if (live.every(({ place }) => place === undefined)) return live
   return live.sort((x, y) => (x.place ?? x.id) - (y.place ?? y.id))
+}
+
+/** The columns that parts have: the live ones, then the states of a materialized view. */
+export function storedColumns(schema: TableSchema): ColumnSchema[] {
+  return [...liveColumns(schema), ...schema.columns.filter(({ dropped, state }) => !dropped && state === true)]
 }
 
 /** The existing column of that name. Names are case-insensitive. */
 export function findColumn(schema: TableSchema, name: string): ColumnSchema | undefined {
   const wanted = name.toLowerCase()
-  return schema.columns.find((column) => !column.dropped && column.name.toLowerCase() === wanted)
+  return schema.columns.find(
+    ({ dropped, state, name: own }) => !dropped && state === undefined && own.toLowerCase() === wanted,
+  )
 }
 
 /** The column of this name. Throws SqlError if there is none. */
@@ -246,7 +258,7 @@ export function requireColumn(
 ): ColumnSchema {
   const column = findColumn(schema, name)
   if (column !== undefined) return column
-  const known = schema.columns.filter(({ dropped }) => !dropped).map((other) => other.name)
+  const known = liveColumns(schema).map((other) => other.name)
   throw SqlError.columnMissing(name, position, known)
 }
 

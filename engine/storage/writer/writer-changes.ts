@@ -109,6 +109,7 @@ function createTable(
     const isOverView = state.catalog.byId.get(schema.materialized.baseId)?.schema.materialized !== undefined
     const isPlain = schema.ttl === null && !isOverView
     requireFormat(state, isPlain ? formats.materializedViews : formats.sealedBuckets)
+    if (schema.columns.some((column) => column.state === true)) requireFormat(state, formats.viewStates)
   }
   requireFormatOf(state, schema)
   const firstLsn = state.wal.headLsn

@@ -14,6 +14,7 @@ import {
   overNumbers,
 } from '../function-types.js'
 import { isChoosable } from './aggregates-rows.js'
+import { finishOfOne, finishOfTwo, mergingAggregates } from './finished-moments.js'
 import { type Moments, moments } from './moments.js'
 
 /** Below this size a sort is as fast. */
@@ -76,10 +77,6 @@ function median(numbers: Float64Array, first: number, second: number, third: num
 
 // Moments of one or two variables ----------------------------------------------------------------------------------
 
-const sample = (sum: number, count: number): number | null => (count < 2 ? null : sum / (count - 1))
-const population = (sum: number, count: number): number | null => (count < 1 ? null : sum / count)
-const root = (value: number | null): number | null => (value === null ? null : Math.sqrt(value))
-
 function oneVariable(
   name: string,
   description: string,
@@ -98,57 +95,35 @@ function twoVariables(
   return { name, takes: ['DOUBLE', 'DOUBLE'], gives: 'DOUBLE', description, example, ...moments(6, finish) }
 }
 
-/** Regression of the first argument (y) on the second (x). Note that x of the state is the first argument. */
-function slope(state: Moments): number | null {
-  return state.count < 2 || state.squaresY === 0 ? null : state.products / state.squaresY
-}
-
 const spread: AggregateFunction[] = [
-  ...['variance', 'var_samp'].map((name) =>
-    oneVariable(name, 'Sample variance.', [`${name}(x)`, '2.5'], (s) => sample(s.squaresX, s.count)),
+  ...(['variance', 'var_samp'] as const).map((name) =>
+    oneVariable(name, 'Sample variance.', [`${name}(x)`, '2.5'], finishOfOne[name]),
   ),
-  oneVariable('var_pop', 'Population variance.', ['var_pop(x)', '2.0'], (s) => population(s.squaresX, s.count)),
-  ...['stddev', 'stddev_samp'].map((name) =>
-    oneVariable(name, 'Sample standard deviation.', [`${name}(x)`, '1.5811388300841898'], (s) =>
-      root(sample(s.squaresX, s.count)),
-    ),
+  oneVariable('var_pop', 'Population variance.', ['var_pop(x)', '2.0'], finishOfOne.var_pop),
+  ...(['stddev', 'stddev_samp'] as const).map((name) =>
+    oneVariable(name, 'Sample standard deviation.', [`${name}(x)`, '1.5811388300841898'], finishOfOne[name]),
   ),
-  oneVariable('stddev_pop', 'Population standard deviation.', ['stddev_pop(x)', '1.4142135623730951'], (s) =>
-    root(population(s.squaresX, s.count)),
+  oneVariable(
+    'stddev_pop',
+    'Population standard deviation.',
+    ['stddev_pop(x)', '1.4142135623730951'],
+    finishOfOne.stddev_pop,
   ),
-  twoVariables('covar_samp', 'Sample covariance.', ['covar_samp(x, x)', '2.5'], (s) => sample(s.products, s.count)),
-  twoVariables('covar_pop', 'Population covariance.', ['covar_pop(x, x)', '2.0'], (s) =>
-    population(s.products, s.count),
-  ),
-  twoVariables('corr', 'Correlation coefficient.', ['corr(x, x)', '1.0'], (s) => {
-    const scale = Math.sqrt(s.squaresX * s.squaresY)
-    return s.count < 1 || scale === 0 ? null : s.products / scale
-  }),
-  twoVariables(
-    'regr_slope',
-    'Slope of the regression line of the first argument on the second.',
-    ['regr_slope(x, x)', '1.0'],
-    slope,
-  ),
-  twoVariables('regr_intercept', 'Intercept of the regression line.', ['regr_intercept(x, x)', '0.0'], (s) => {
-    const value = slope(s)
-    return value === null ? null : s.meanX - value * s.meanY
-  }),
-  twoVariables('regr_r2', 'Coefficient of determination of the regression, 0 to 1.', ['regr_r2(x, x)', '1.0'], (s) => {
-    if (s.count < 1 || s.squaresY === 0) return null
-    return s.squaresX === 0 ? 1 : s.products ** 2 / (s.squaresX * s.squaresY)
-  }),
   ...(
     [
-      ['regr_avgx', 'Mean of the second, where both have values.', '3.0', ({ meanY }: Moments) => meanY],
-      ['regr_avgy', 'Mean of the first, where both have values.', '3.0', ({ meanX }: Moments) => meanX],
-      ['regr_sxx', 'Sum of the squared deviations of the second.', '10.0', ({ squaresY }: Moments) => squaresY],
-      ['regr_syy', 'Sum of the squared deviations of the first.', '10.0', ({ squaresX }: Moments) => squaresX],
-      ['regr_sxy', 'Sum of the products of the deviations.', '10.0', ({ products }: Moments) => products],
+      ['covar_samp', 'Sample covariance.', '2.5'],
+      ['covar_pop', 'Population covariance.', '2.0'],
+      ['corr', 'Correlation coefficient.', '1.0'],
+      ['regr_slope', 'Slope of the regression line of the first argument on the second.', '1.0'],
+      ['regr_intercept', 'Intercept of the regression line.', '0.0'],
+      ['regr_r2', 'Coefficient of determination of the regression, 0 to 1.', '1.0'],
+      ['regr_avgx', 'Mean of the second, where both have values.', '3.0'],
+      ['regr_avgy', 'Mean of the first, where both have values.', '3.0'],
+      ['regr_sxx', 'Sum of the squared deviations of the second.', '10.0'],
+      ['regr_syy', 'Sum of the squared deviations of the first.', '10.0'],
+      ['regr_sxy', 'Sum of the products of the deviations.', '10.0'],
     ] as const
-  ).map(([name, description, shown, finish]) =>
-    twoVariables(name, description, [`${name}(x, x)`, shown], (s) => (s.count < 1 ? null : finish(s))),
-  ),
+  ).map(([name, description, shown]) => twoVariables(name, description, [`${name}(x, x)`, shown], finishOfTwo[name])),
   {
     name: 'regr_count',
     takes: ['DOUBLE', 'DOUBLE'],
@@ -393,4 +368,10 @@ const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((ty
   ),
 )
 
-export const statisticAggregates: readonly AggregateFunction[] = [...spread, ...means, counted, ...quantiles]
+export const statisticAggregates: readonly AggregateFunction[] = [
+  ...spread,
+  ...mergingAggregates,
+  ...means,
+  counted,
+  ...quantiles,
+]

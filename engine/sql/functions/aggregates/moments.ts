@@ -88,22 +88,31 @@ function addPairs(cells: Float64Array, first: number, { count: rows, numbers, x,
   }
 }
 
+export const noMoments: Moments = { count: 0, meanX: 0, meanY: 0, squaresX: 0, squaresY: 0, products: 0 }
+
+/** The moments of both groups together (Chan). */
+export function merged(a: Moments, b: Moments): Moments {
+  if (b.count === 0) return a
+  const count = a.count + b.count
+  const [deltaX, deltaY] = [b.meanX - a.meanX, b.meanY - a.meanY]
+  const weight = (a.count * b.count) / count
+  return {
+    count,
+    meanX: a.meanX + (deltaX * b.count) / count,
+    meanY: a.meanY + (deltaY * b.count) / count,
+    squaresX: a.squaresX + b.squaresX + deltaX * deltaX * weight,
+    squaresY: a.squaresY + b.squaresY + deltaY * deltaY * weight,
+    products: a.products + b.products + deltaX * deltaY * weight,
+  }
+}
+
+const allPlaces = ['count', 'meanX', 'squaresX', 'products', 'meanY', 'squaresY'] as const
+
 function mergeMoments(words: number) {
   return (cells: Float64Array, at: number, others: Float64Array, from: number): void => {
-    const [a, b] = [momentsAt(cells, at, words), momentsAt(others, from, words)]
-    if (b.count === 0) return
-    const count = a.count + b.count
-    const [deltaX, deltaY] = [b.meanX - a.meanX, b.meanY - a.meanY]
-    const weight = (a.count * b.count) / count
-    const put = (place: keyof typeof places, value: number): void => {
-      if (places[place] < words) cells[at + places[place]] = value
-    }
-    put('count', count)
-    put('squaresX', a.squaresX + b.squaresX + deltaX * deltaX * weight)
-    put('squaresY', a.squaresY + b.squaresY + deltaY * deltaY * weight)
-    put('products', a.products + b.products + deltaX * deltaY * weight)
-    put('meanX', a.meanX + (deltaX * b.count) / count)
-    put('meanY', a.meanY + (deltaY * b.count) / count)
+    if (others[from + places.count] === 0) return
+    const both = merged(momentsAt(cells, at, words), momentsAt(others, from, words))
+    for (const place of allPlaces) if (places[place] < words) cells[at + places[place]] = both[place]
   }
 }
 

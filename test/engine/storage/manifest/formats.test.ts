@@ -49,6 +49,11 @@ test.each([
     'materializedViews',
   ],
   [
+    'a materialized view with states of aggregates',
+    'create materialized view v as (select ts, avg(x) y from t sample by 1h)',
+    'viewStates',
+  ],
+  [
     'a TTL of a materialized view',
     'create materialized view v as (select ts, max(x) y from t sample by 1h) partition by day ttl 1 week',
     'sealedBuckets',

@@ -1,0 +1,122 @@
+// Results of variance, covariance and regression from their moments, and merged_moments(), which computes them from the
+// moments of groups that are known already. Stored buckets of materialized views keep such moments.
+
+import { SqlError } from '../../../base/errors.js'
+import type { Value } from '../../../types/value.js'
+import { type AggregateFunction, accumulator, type BoundArgument, finiteOrNull } from '../function-types.js'
+import { type Moments, merged, noMoments } from './moments.js'
+
+type Finish = (state: Moments) => number | null
+
+const sample = (sum: number, count: number): number | null => (count < 2 ? null : sum / (count - 1))
+const population = (sum: number, count: number): number | null => (count < 1 ? null : sum / count)
+const root = (value: number | null): number | null => (value === null ? null : Math.sqrt(value))
+
+const sampleVariance: Finish = ({ squaresX, count }) => sample(squaresX, count)
+const sampleDeviation: Finish = (state) => root(sampleVariance(state))
+
+/** Results of aggregates of one variable, x. */
+export const finishOfOne = {
+  variance: sampleVariance,
+  var_samp: sampleVariance,
+  var_pop: ({ squaresX, count }: Moments) => population(squaresX, count),
+  stddev: sampleDeviation,
+  stddev_samp: sampleDeviation,
+  stddev_pop: ({ squaresX, count }: Moments) => root(population(squaresX, count)),
+} satisfies Record<string, Finish>
+
+/** Regression of the first argument (y) on the second (x). Note that x of the state is the first argument. */
+function slope(state: Moments): number | null {
+  return state.count < 2 || state.squaresY === 0 ? null : state.products / state.squaresY
+}
+
+const ifAny =
+  (value: (state: Moments) => number): Finish =>
+  (state) =>
+    state.count < 1 ? null : value(state)
+
+/** Results of aggregates of two variables. */
+export const finishOfTwo = {
+  covar_samp: ({ products, count }: Moments) => sample(products, count),
+  covar_pop: ({ products, count }: Moments) => population(products, count),
+  corr: ({ squaresX, squaresY, products, count }: Moments) => {
+    const scale = Math.sqrt(squaresX * squaresY)
+    return count < 1 || scale === 0 ? null : products / scale
+  },
+  regr_slope: slope,
+  regr_intercept: (state: Moments) => {
+    const value = slope(state)
+    return value === null ? null : state.meanX - value * state.meanY
+  },
+  regr_r2: ({ squaresX, squaresY, products, count }: Moments) => {
+    if (count < 1 || squaresY === 0) return null
+    return squaresX === 0 ? 1 : products ** 2 / (squaresX * squaresY)
+  },
+  regr_avgx: ifAny(({ meanY }) => meanY),
+  regr_avgy: ifAny(({ meanX }) => meanX),
+  regr_sxx: ifAny(({ squaresY }) => squaresY),
+  regr_syy: ifAny(({ squaresX }) => squaresX),
+  regr_sxy: ifAny(({ products }) => products),
+} satisfies Record<string, Finish>
+
+const oneVariable: ReadonlyMap<string, Finish> = new Map(Object.entries(finishOfOne))
+const twoVariables: ReadonlyMap<string, Finish> = new Map(Object.entries(finishOfTwo))
+
+/** Whether moments of this many variables have the aggregate's result. */
+export function isOfMoments(name: string, variables: number): boolean {
+  return (variables === 1 ? oneVariable : twoVariables).has(name)
+}
+
+function mergedFunction(
+  takes: AggregateFunction['takes'],
+  known: ReadonlyMap<string, Finish>,
+  of: (numbers: readonly number[]) => Moments,
+  example: AggregateFunction['example'],
+): AggregateFunction {
+  return {
+    name: 'merged_moments',
+    takes: ['STRING', ...takes],
+    gives: 'DOUBLE',
+    description:
+      takes.length === 3
+        ? 'The aggregate of that name over all rows of groups with these counts, means and sums of squared deviations.'
+        : 'The same with two variables, the dependent one first: counts, both means, both sums of squares, sum of products.',
+    example,
+    check: ([name]: readonly BoundArgument[], position) => {
+      if (typeof name?.constant === 'string' && known.has(name.constant)) return
+      const names = [...known.keys()].join(', ')
+      throw new SqlError(`the first argument must be the name of an aggregate: ${names}`, name?.position ?? position)
+    },
+    accumulator: accumulator<{ name: Value; moments: Moments }>({
+      init: () => ({ name: null, moments: noMoments }),
+      add: (state, [name = null, count, ...rest]) => {
+        state.name = name
+        const numbers = rest.flatMap((value) => (typeof value === 'number' ? [value] : []))
+        if (typeof count !== 'bigint' || count < 1n || numbers.length < rest.length) return
+        state.moments = merged(state.moments, of([Number(count), ...numbers]))
+      },
+      merge: (state, other) => {
+        state.name ??= other.name
+        state.moments = merged(state.moments, other.moments)
+      },
+      result: ({ name, moments }) => finiteOrNull(known.get(String(name))?.(moments) ?? null),
+    }),
+  }
+}
+
+export const mergingAggregates: readonly AggregateFunction[] = [
+  mergedFunction(
+    ['LONG', 'DOUBLE', 'DOUBLE'],
+    oneVariable,
+    ([count = 0, meanX = 0, squaresX = 0]) => ({ ...noMoments, count, meanX, squaresX }),
+    ["merged_moments('variance', 1, x, 0)", '2.5'],
+  ),
+  mergedFunction(
+    ['LONG', 'DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE', 'DOUBLE'],
+    twoVariables,
+    ([count = 0, meanX = 0, meanY = 0, squaresX = 0, squaresY = 0, products = 0]) => ({
+      ...{ count, meanX, meanY, squaresX, squaresY, products },
+    }),
+    ["merged_moments('corr', 1, x, x, 0, 0, 0)", '1.0'],
+  ),
+]
