@@ -66,6 +66,8 @@ class QwpSink {
   readonly #due: Request[] = []
   #group: Group | null = null
   #sequence = 0
+  /** Requests that the engine has, or is about to get. */
+  #requests = 0
   #finish: (() => void) | null = null
   readonly fail: (error: Error) => void
   #closed = false
@@ -122,7 +124,8 @@ class QwpSink {
         ...{ format: 'qwp', blocks, precision: 'n', atomic: true, connectionId },
         ...{ skipBadLines: badValue === 'skip', partial: badValue === 'skip' },
       })
-      ticket.receipt.catch(() => {})
+      this.#requests++
+      ticket.receipt.catch(() => {}).then(() => this.#ended())
       try {
         await ticket.taken
         this.#due.push(request)
@@ -176,9 +179,18 @@ class QwpSink {
     this.#closed = true
     if (this.#group !== null) this.#options.groups.release(this.#group.bytes)
     this.#group = null
-    const forget = (): void => this.#options.engine.forgetConnection(this.#options.connectionId)
-    if (this.#due.length === 0) forget()
-    else this.#finish = forget
+    if (this.#requests === 0) this.#forget()
+  }
+
+  /** The engine has no part of a request any more. */
+  #ended(): void {
+    this.#requests--
+    if (this.#closed && this.#requests === 0) this.#forget()
+  }
+
+  /** Frees the dictionary. Called behind all requests: a later one would begin another that nothing frees. */
+  #forget(): void {
+    this.#options.engine.forgetConnection(this.#options.connectionId)
   }
 }
 
