@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import { createRequire } from 'node:module'
 import { type Duplex, Readable } from 'node:stream'
 import type { WebSocket } from 'ws'
+import { unmasker } from '../common/unmask.js'
 import { HttpRequest } from './messages.js'
 import { cutText } from './qwp-frames.js'
 
@@ -81,7 +82,11 @@ export function acceptWebSocket(handshake: Handshake, opened: (socket: MessageSo
     maxPayload: messageBytesMax,
   })
   server.on('headers', (lines) => lines.push(...headers))
-  server.handleUpgrade(request, socket, head, (accepted) => opened(messageSocket(accepted, answersPings)))
+  server.handleUpgrade(request, socket, head, (accepted) => {
+    // Comes before the library's listener, and before the first chunk.
+    socket.prependListener('data', unmasker())
+    opened(messageSocket(accepted, answersPings))
+  })
 }
 
 function messageSocket(socket: WebSocket, answersPings: boolean): MessageSocket {

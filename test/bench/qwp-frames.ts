@@ -1,6 +1,6 @@
 // Frames of QWP in the form of the official clients, for senders that replay them: symbols of the connection's
-// dictionary, timestamps as differences of differences. A frame is encoded once, and gets new times before it is sent
-// again, so that it costs the sender little. The mask of WebSocket frames is 0.
+// dictionary, timestamps as differences of differences. A frame is encoded and masked once, and gets new times before it
+// is sent again, so that it costs the sender little.
 
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -49,23 +49,38 @@ export function frameTemplate(shape: FrameShape, index: number, microsBefore = 0
     const first = BigInt(firstMicros + microsBefore + block * frameRows)
     bytes.writeBigInt64LE(first, at)
     bytes.writeBigInt64LE(first + 1n, at + 8)
+    applyMask(bytes, at, at + 16)
   }
-  return { bytes, stamp }
+  return { bytes: masked(bytes), stamp }
 }
 
-/** The message that comes before all frames: their symbols. */
+/** Of all frames. The receiver cannot know that it stays the same. */
+const mask = [0x37, 0xfa, 0x21, 0x3d] as const
+
+export function masked(bytes: Buffer): Buffer {
+  applyMask(bytes, 0, bytes.length)
+  return bytes
+}
+
+function applyMask(bytes: Buffer, from: number, to: number): void {
+  for (let at = from; at < to; at++) bytes[at] = (bytes[at] ?? 0) ^ (mask[at & 3] ?? 0)
+}
+
+/** The message that comes before all frames: their symbols, masked. */
 export function symbolMessage(): Buffer {
   const strings = Array.from({ length: symbolCount }, (_, index) => `s${index}`)
-  return Buffer.from(qwpMessage([], { delta: { first: 0, strings } }))
+  return masked(Buffer.from(qwpMessage([], { delta: { first: 0, strings } })))
 }
 
 export function frameHead(bytes: number): Buffer {
   const large = bytes > 0xffff
-  const head = Buffer.alloc((large ? 10 : 4) + 4)
+  const short = bytes < 126
+  const head = Buffer.alloc((large ? 10 : short ? 2 : 4) + 4)
   head.writeUInt8(0x82, 0)
-  head.writeUInt8(0x80 | (large ? 127 : 126), 1)
+  head.writeUInt8(0x80 | (large ? 127 : short ? bytes : 126), 1)
   if (large) head.writeBigUInt64BE(BigInt(bytes), 2)
-  else head.writeUInt16BE(bytes, 2)
+  else if (!short) head.writeUInt16BE(bytes, 2)
+  head.set(mask, head.length - 4)
   return head
 }
 
@@ -78,10 +93,10 @@ export function writeFrame(socket: Socket, bytes: Buffer): boolean {
   return goesOn
 }
 
-/** Asks for the endpoint that takes rows. Returns what came behind the response. */
-export async function shakeHands(socket: Socket): Promise<Buffer> {
+/** Asks for an endpoint. Returns what came behind the response. */
+export async function shakeHands(socket: Socket, path = '/write/v4'): Promise<Buffer> {
   const lines = [
-    'GET /write/v4 HTTP/1.1',
+    `GET ${path} HTTP/1.1`,
     ...['Host: 127.0.0.1', 'Connection: Upgrade', 'Upgrade: websocket'],
     ...['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=='],
   ]

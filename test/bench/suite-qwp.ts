@@ -1,25 +1,23 @@
 // Benchmark of QWP (columnar protocol over WebSocket). Rows in: frames as the official clients send them, replayed by a
-// process of its own, beside the same rows by line protocol over TCP; rate until the rows can be queried, and processor
-// time of the server a row, until they are in parts. Beside them a receiver that decodes nothing (qwp-sink.ts), the floor
+// process of its own, beside the same rows by line protocol over TCP, each after a run that compiles; rate until the rows can
+// be queried, and processor time of the server a row, until they are in parts. Beside them a receiver that decodes nothing (qwp-sink.ts), the floor
 // of any server with this WebSocket library, and the official Python client, if `python3` or $PYTHON has it. Then the
 // time until a frame of 100 rows is acknowledged, beside that of fdatasync. Rows out: beside binary rows of the PostgreSQL
-// wire protocol and an Arrow stream of /exp, in turns after one of each; the clients count bytes and do not decode them.
+// wire protocol and an Arrow stream of /exp, in turns after one of each; the clients only count the bytes of their sockets.
 
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { WebSocket } from 'ws'
-import { queryRequest } from '../support/qwp-messages.js'
 import type { Peer } from './peers.js'
-import { signIn } from './pg-client.js'
-import { execution, preparation } from './pg-messages.js'
 import { queryRows, runModule, startModule, untilQuiet, usageOf } from './processes.js'
 import type { QwpSenderOptions, SenderReport } from './qwp-sender.js'
+import { readBatches, readWire } from './result-readers.js'
 
 const frameRows = 1000
+/** Frames of each protocol before its measured ones: code is compiled then. */
+const warmFrames = 4000
 /** Frames that are sent before the first of them is acknowledged. */
 const framesInFlight = 64
 const shortFrames = 300
@@ -38,8 +36,15 @@ interface Cost {
 export async function qwp(peer: Peer, rows: number, print: (line: string) => void): Promise<void> {
   const frames = Math.max(1, Math.floor(rows / frameRows))
   for (const columns of [5, 20]) {
-    const lines = await rowsIn(peer, 'lines', columns, frames, print)
-    const wire = await rowsIn(peer, 'qwp', columns, frames, print)
+    for (const protocol of ['lines', 'qwp'] as const) {
+      await rowsIn(peer, protocol, {
+        table: `warm_${protocol}_${columns}`,
+        columns,
+        frames: Math.min(frames, warmFrames),
+      })
+    }
+    const lines = await rowsIn(peer, 'lines', { table: `lines_${columns}`, columns, frames }, print)
+    const wire = await rowsIn(peer, 'qwp', { table: `qwp_${columns}`, columns, frames }, print)
     const [micros, rate] = [wire.micros / lines.micros, wire.rowsPerSecond / lines.rowsPerSecond]
     print(
       `in, ${columns} columns: QWP takes ${micros.toFixed(2)} of the processor time of lines, at ${rate.toFixed(2)} of the rate`,
@@ -54,12 +59,10 @@ export async function qwp(peer: Peer, rows: number, print: (line: string) => voi
 async function rowsIn(
   peer: Peer,
   protocol: QwpSenderOptions['protocol'],
-  columns: number,
-  frames: number,
-  print: (line: string) => void,
+  { table, columns, frames }: Pick<QwpSenderOptions, 'table' | 'columns' | 'frames'>,
+  print: (line: string) => void = () => {},
 ): Promise<Cost> {
   const { pid, httpPort, linePort } = peer.server
-  const table = `${protocol}_${columns}`
   const rows = frames * frameRows
   const port = protocol === 'qwp' ? httpPort : linePort
   const options: QwpSenderOptions = { protocol, port, table, columns, frames, frameRows, inFlight: framesInFlight }
@@ -198,36 +201,6 @@ function medianCost(costs: readonly Cost[]): Cost {
     rowsPerSecond: middle(costs.map((cost) => cost.rowsPerSecond)),
     micros: middle(costs.map((cost) => cost.micros)),
   }
-}
-
-async function readBatches(port: number, sql: string): Promise<number> {
-  const client = new WebSocket(`ws://127.0.0.1:${port}/read/v1`, { perMessageDeflate: false })
-  await once(client, 'open')
-  let bytes = 0
-  const ended = new Promise<void>((resolve, reject) => {
-    client.on('message', (data: Buffer) => {
-      bytes += data.length
-      if (data[12] === 0x12) resolve()
-      else if (data[12] === 0x13) reject(new Error(data.toString('utf8', 24)))
-    })
-    client.on('close', () => reject(new Error('the server closed the connection')))
-  })
-  client.send(queryRequest(1n, sql))
-  await ended
-  client.removeAllListeners('close')
-  client.close()
-  return bytes
-}
-
-async function readWire(port: number, sql: string): Promise<number> {
-  const { socket, answers } = await signIn(port)
-  socket.write(preparation(sql))
-  await answers.until('Z', 2)
-  const before = answers.bytes
-  socket.write(execution([]))
-  await answers.until('Z', 3)
-  socket.destroy()
-  return answers.bytes - before
 }
 
 async function readArrow(port: number, sql: string): Promise<number> {
