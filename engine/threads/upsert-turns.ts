@@ -11,6 +11,10 @@ import type { Value } from '../types/value.js'
 
 /** With more rows, the query of the changes reads all of the table. */
 const sharedRowsMax = 32
+/** After a group that took at least so long, the next one waits for the same sessions. */
+const slowGroupMs = 2
+/** The longest wait. None, if the first statement of the group comes later than that after the last group. */
+const waitMs = 1
 
 /** The changes of a statement. */
 export interface UpsertResult {
@@ -44,9 +48,19 @@ interface Entry {
   readonly resolve: (result: UpsertResult) => void
 }
 
+/** The last group of a table, if another session waited or ran with it. */
+interface LastGroup {
+  /** Statements that it ran, and that waited when it ended. */
+  readonly statements: number
+  readonly endMs: number
+}
+
 export class UpsertTurns {
   /** The upserts that wait, by table; a table without an entry has none and runs none. */
   readonly #waiting = new Map<number, Entry[]>()
+  readonly #last = new Map<number, LastGroup>()
+  /** Called when another upsert of the table has come. */
+  readonly #joined = new Map<number, () => void>()
 
   /** Runs it after the earlier upserts of the table. */
   run(tableId: number, upsert: WaitingUpsert): Promise<UpsertResult> {
@@ -67,6 +81,7 @@ export class UpsertTurns {
     const queue = this.#waiting.get(tableId)
     if (queue !== undefined) {
       queue.push(entry)
+      this.#joined.get(tableId)?.()
       return
     }
     const begun = [entry]
@@ -76,15 +91,39 @@ export class UpsertTurns {
 
   async #drain(tableId: number, queue: Entry[]): Promise<void> {
     while (queue.length > 0) {
-      // Other sessions, whose statements have come at the same time, join it.
-      if (queue[0]?.shared !== null) await nextTurn()
+      if (queue[0]?.shared !== null) await this.#gathered(tableId, queue)
+      const beginMs = performance.now()
       const first = queue.shift()
       assert(first !== undefined, 'an upsert waits for its turn')
       const group = [first, ...takeAlike(queue, first)]
-      if (group.length > 1 && (await runTogether(group))) continue
-      for (const { alone } of group) await alone()
+      const isDone = group.length > 1 && (await runTogether(group))
+      if (!isDone) for (const { alone } of group) await alone()
+      const endMs = performance.now()
+      const statements = group.length + queue.length
+      if (statements > 1 && endMs - beginMs >= slowGroupMs) this.#last.set(tableId, { statements, endMs })
+      else this.#last.delete(tableId)
     }
     this.#waiting.delete(tableId)
+  }
+
+  /** Lets other sessions, whose statements come at the same time, join the next group. */
+  async #gathered(tableId: number, queue: readonly Entry[]): Promise<void> {
+    const begunMs = performance.now()
+    await nextTurn()
+    const last = this.#last.get(tableId)
+    if (last === undefined || begunMs > last.endMs + waitMs) return
+    const enough = Math.min(last.statements, sharedRowsMax)
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, waitMs)
+      const look = (): void => {
+        if (queue.length < enough) return
+        clearTimeout(timer)
+        resolve()
+      }
+      this.#joined.set(tableId, look)
+      look()
+    })
+    this.#joined.delete(tableId)
   }
 }
 

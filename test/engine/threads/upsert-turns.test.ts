@@ -1,6 +1,7 @@
 // Goal: upserts of a table take turns; those that wait run together if they are of the same kind and have different
 // keys, and each alone if that fails. Method: upserts that only note what is run.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { type UpsertResult, UpsertTurns } from '../../../engine/threads/upsert-turns.js'
 
@@ -76,4 +77,34 @@ test.each(['refused', 'failed'] as const)('each runs alone when it is %s togethe
 test('few rows run together', async () => {
   const { runs } = await runAll(Array.from({ length: 80 }, (_, index) => ({ kind: 'a', keys: [`k${index}`] })))
   expect(runs.map((run) => run.split(',').length)).toEqual([32, 32, 16])
+})
+
+test('sessions that come at different times run together after the first statements', async () => {
+  const turns = new UpsertTurns()
+  const sizes: number[] = []
+  const slow = async <Result>(size: number, result: Result): Promise<Result> => {
+    sizes.push(size)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    return result
+  }
+  const none: UpsertResult = { packed: [], rows: 1 }
+  const session = async (name: string, statements: number): Promise<void> => {
+    for (let number = 0; number < statements; number++) {
+      const together = (group: readonly unknown[]): Promise<UpsertResult[]> =>
+        slow(
+          group.length,
+          group.map(() => none),
+        )
+      const shared = { kind: 'a', rows: [], keys: [name], isCancelled: () => false, together }
+      await turns.run(1, { alone: () => slow(1, none), shared })
+      // The answer and the next statement take a while.
+      for (let turn = 0; turn < 3; turn++) await nextTurn()
+    }
+  }
+  const first = session('1', 20)
+  await new Promise((resolve) => setTimeout(resolve, 2))
+  await Promise.all([first, session('2', 20), session('3', 20)])
+  // Without a wait, the first session and the others would take turns.
+  expect(sizes.filter((size) => size === 3).length).toBeGreaterThan(10)
+  expect(sizes.reduce((sum, size) => sum + size)).toBe(60)
 })
