@@ -1,6 +1,8 @@
 // Formats JSON responses of /exec for people and scripts: result rows as a table, CSV or another format, and the
 // outcome of statements without rows.
 
+import { displayWidth } from './display-width.js'
+
 export interface ExecResponse {
   readonly columns?: readonly { readonly name: string; readonly type: string }[]
   readonly dataset?: readonly (readonly unknown[])[]
@@ -102,7 +104,7 @@ function escaped(text: string): string {
 /** A line for each value, for rows that are wider than a terminal. */
 export function verticalText(answer: ExecResponse): string {
   const { columns = [], dataset = [] } = answer
-  const size = Math.max(0, ...columns.map(({ name }) => width(name)))
+  const size = Math.max(0, ...columns.map(({ name }) => displayWidth(name)))
   const rows = dataset.map((row, index) => {
     const lines = columns.map(({ name }, place) => {
       const [first = '', ...others] = cellText(row[place]).split('\n')
@@ -118,7 +120,10 @@ export function tableText(response: ExecResponse): string {
   const { columns = [], dataset = [] } = response
   const cells = dataset.map((row) => row.map(cellText))
   const widths = columns.map(({ name }, index) =>
-    cells.reduce((most, row) => Math.max(most, ...(row[index] ?? '').split('\n').map(width)), width(name)),
+    cells.reduce(
+      (most, row) => Math.max(most, ...(row[index] ?? '').split('\n').map(displayWidth)),
+      displayWidth(name),
+    ),
   )
   const line = (row: readonly string[], right: boolean): string =>
     row
@@ -159,12 +164,8 @@ function cellText(value: unknown): string {
     .replace(/(?!\n)\p{Cc}/gu, (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`)
 }
 
-function width(text: string): number {
-  return [...text].length
-}
-
 function padded(text: string, size: number, right: boolean): string {
-  const blanks = ' '.repeat(Math.max(0, size - width(text)))
+  const blanks = ' '.repeat(Math.max(0, size - displayWidth(text)))
   return right ? blanks + text : text + blanks
 }
 

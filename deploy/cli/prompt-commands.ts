@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { literal } from '../../gateways/common/sql-text.js'
 import { exitCodes, ToolError } from './http-client.js'
 import type { PromptControls } from './prompt-state.js'
-import { answerOf, checkFormat, sqlFormats } from './sql-answer.js'
+import { answerOf, checkFormat, isEmpty, sqlFormats } from './sql-answer.js'
 
 interface Command {
   readonly names: readonly string[]
@@ -120,7 +120,7 @@ const commands: readonly Command[] = [
   {
     names: ['watch'],
     usage: '\\watch [SECONDS]',
-    what: 'run the last statement again and again, until Ctrl-C',
+    what: 'run the statement, or the last one, again and again, until Ctrl-C',
     run: watch,
   },
   {
@@ -132,6 +132,16 @@ const commands: readonly Command[] = [
   { names: ['q', 'quit'], usage: '\\q', what: 'leave', run: (prompt) => prompt.leave() },
   { names: ['?', 'h', 'help'], usage: '\\?', what: 'this list', run: (prompt) => prompt.write(helpText()) },
 ]
+
+/** Words that other prompts know, and that are no SQL. */
+const words: Readonly<Record<string, string>> = { exit: '\\q', quit: '\\q', help: '\\?' }
+
+/** The command that a line stands for: one with a backslash, or, where a statement begins, `exit`, `quit` or `help`. */
+export function commandOf(line: string, begins: boolean): string | null {
+  const text = line.trim()
+  if (text.startsWith('\\')) return text
+  return begins ? (words[text.replace(/\s*;$/, '').toLowerCase()] ?? null) : null
+}
 
 export const commandNames: readonly string[] = commands.flatMap(({ names }) => names.map((name) => `\\${name}`))
 
@@ -169,8 +179,14 @@ function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch (error) {
-    throw new ToolError(error instanceof Error ? error.message : String(error))
+    throw new ToolError(fileProblem(error, file))
   }
+}
+
+function fileProblem(error: unknown, file: string): string {
+  const code = error instanceof Error && 'code' in error ? error.code : ''
+  if (code === 'ENOENT') return `no such file: ${file}`
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** Empties the file, so that it is known to be writable. */
@@ -178,14 +194,15 @@ function writeText(file: string): void {
   try {
     writeFileSync(file, '')
   } catch (error) {
-    throw new ToolError(error instanceof Error ? error.message : String(error))
+    throw new ToolError(fileProblem(error, file))
   }
 }
 
 async function watch(prompt: PromptControls, argument: string): Promise<void> {
   const seconds = argument === '' ? watchSeconds : Number(argument)
   if (!(seconds > 0)) throw new ToolError('expected a number of seconds', exitCodes.usage)
-  const sql = prompt.state.last
+  const waiting = prompt.takeWaiting()
+  const sql = isEmpty(waiting) ? prompt.state.last : waiting.trim()
   if (sql === '') throw new ToolError('no statement has run yet')
   await prompt.guarded(async (signal) => {
     while (!signal.aborted) {

@@ -7,9 +7,10 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
 import { mentionsSecret, tokensOf } from '../../gateways/common/sql-text.js'
+import { displayWidth } from './display-width.js'
 import { type Client, ToolError } from './http-client.js'
 import { page } from './pager.js'
-import { runCommand } from './prompt-commands.js'
+import { commandOf, runCommand } from './prompt-commands.js'
 import { openCompleter } from './prompt-completion.js'
 import type { PromptControls, PromptState, Terminal } from './prompt-state.js'
 import {
@@ -19,6 +20,7 @@ import {
   type Format,
   formatOfFile,
   isEmpty,
+  isWithinQuotes,
   type SqlFlags,
   splitStatements,
 } from './sql-answer.js'
@@ -43,6 +45,10 @@ class Prompt implements PromptControls {
   readonly terminal: Terminal
   readonly #lines: Interface
   #waiting = ''
+  /** The lines of the unfinished statement, as they were typed. */
+  #typed: string[] = []
+  /** That of readline, newest first, which it fills with lines. */
+  #history: string[] = []
   #running: AbortController | null = null
   #isOver = false
 
@@ -67,6 +73,9 @@ class Prompt implements PromptControls {
 
   async run(): Promise<void> {
     this.#lines.on('SIGINT', () => this.#interrupt())
+    this.#lines.on('history', (history) => {
+      this.#history = history
+    })
     this.write('\\? lists the commands, \\q leaves.\n')
     this.#lines.prompt()
     for await (const line of this.#lines) {
@@ -90,6 +99,7 @@ class Prompt implements PromptControls {
   takeWaiting(): string {
     const text = this.#waiting
     this.#waiting = ''
+    this.#typed = []
     return text
   }
 
@@ -152,11 +162,29 @@ class Prompt implements PromptControls {
   }
 
   async #take(line: string): Promise<void> {
-    if (isEmpty(this.#waiting) && line.startsWith('\\')) {
-      await runCommand(this, line)
+    const command = isWithinQuotes(this.#waiting) ? null : commandOf(line, isEmpty(this.#waiting))
+    if (command !== null) {
+      await runCommand(this, command)
       return
     }
-    await this.runText(`${this.#waiting}${line}\n`)
+    this.#typed.push(line)
+    const text = `${this.#waiting}${line}\n`
+    if (!isEmpty(text) && splitStatements(text).rest.trim() === '') this.#joinHistory(text)
+    await this.runText(text)
+    if (isEmpty(this.#waiting)) this.#typed = []
+  }
+
+  /** A statement of several lines becomes one entry, which an arrow key brings back as a whole. */
+  #joinHistory(text: string): void {
+    const lines = this.#typed.filter((line) => line.trim() !== '')
+    const entry = oneLine(text)
+    const place = this.#history.indexOf(lines.at(-1) ?? '')
+    if (lines.length < 2 || place < 0 || entry.includes('\n')) return
+    this.#history.splice(place, 1, entry)
+    for (const line of lines.slice(0, -1)) {
+      const earlier = this.#history.indexOf(line, place + 1)
+      if (earlier >= 0) this.#history.splice(earlier, 1)
+    }
   }
 
   #interrupt(): void {
@@ -165,6 +193,7 @@ class Prompt implements PromptControls {
       return
     }
     this.#waiting = ''
+    this.#typed = []
     this.write('^C\n')
     this.#lines.write(null, { ctrl: true, name: 'e' })
     this.#lines.write(null, { ctrl: true, name: 'u' })
@@ -199,7 +228,7 @@ function oneLine(statement: string): string {
 }
 
 function widest(text: string): number {
-  return text.split('\n').reduce((most, line) => Math.max(most, line.length), 0)
+  return text.split('\n').reduce((most, line) => Math.max(most, displayWidth(line)), 0)
 }
 
 /** Newest first, as readline wants it. */

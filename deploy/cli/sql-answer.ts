@@ -1,6 +1,7 @@
 // Executes one statement of `penstock sql`: sends it to the server, and renders the result in the requested format.
 
 import { extname } from 'node:path'
+import { displayWidth } from './display-width.js'
 import {
   csvText,
   cutText,
@@ -127,7 +128,8 @@ export function errorPlace({ position }: ToolError, sql: string): string {
   const end = sql.indexOf('\n', position)
   const line = sql.slice(begin, end < 0 ? sql.length : end)
   const head = `line ${sql.slice(0, begin).split('\n').length}: `
-  const lead = sql.slice(begin, position).replace(/[^\t]/g, ' ')
+  // A tab stays, since its width depends on the terminal.
+  const lead = sql.slice(begin, position).replace(/[^\t]+/g, (text) => ' '.repeat(displayWidth(text)))
   return `${head}${line}\n${' '.repeat(head.length)}${lead}^\n`
 }
 
@@ -135,10 +137,16 @@ export function isEmpty(statement: string): boolean {
   return statement.replace(/--[^\n]*|\/\*[\s\S]*?\*\//g, '').trim() === ''
 }
 
+/** Whether a quote or a comment is not closed at the end of the text. */
+export function isWithinQuotes(text: string): boolean {
+  return [...text.matchAll(token)].some(([mark]) => mark === "'" || mark === '"' || mark === '/*')
+}
+
+const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|;|'|"|\/\*/g
+
 /** Splits off complete statements, without their semicolons, from the unfinished rest. */
 export function splitStatements(text: string): { readonly statements: readonly string[]; readonly rest: string } {
   const statements: string[] = []
-  const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|;|'|"|\/\*/g
   let begin = 0
   for (const match of text.matchAll(token)) {
     const [mark] = match

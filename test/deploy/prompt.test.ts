@@ -62,6 +62,17 @@ const client: Client = {
         hint: 'did you mean note?',
       })
     }
+    if (query === 'wide') {
+      const columns = ['w', 'n'].map((name) => ({ name, type: 'STRING' }))
+      return replyOf(200, {
+        columns,
+        dataset: [
+          ['日本', 2],
+          ['ab', 1],
+        ],
+        count: 2,
+      })
+    }
     return replyOf(200, { columns: [{ name: 'a', type: 'INT' }], dataset: [[1]], count: 1 })
   },
   post: async () => replyOf(404, {}),
@@ -150,7 +161,7 @@ describe('the prompt', () => {
     input.write('\\nothing\n')
     await until('unknown command')
     input.write('\\i /no/such/file\n')
-    await until('ENOENT')
+    await until('no such file: /no/such/file')
     input.write('\\?\n')
     await until(/\\watch \[SECONDS\]/)
   })
@@ -163,6 +174,48 @@ describe('the prompt', () => {
     input.write('\x03')
     input.write('select 11;\n')
     await expect.poll(() => sent.at(-1)).toBe('select 11')
+  })
+
+  test('an arrow key brings back a statement of several lines as a whole', async () => {
+    input.write('select 13;\n')
+    await expect.poll(() => sent.length).toBe(1)
+    input.write('select 14\n -- note\n  + 1;\n')
+    await expect.poll(() => sent.length).toBe(2)
+    input.write('\x1b[A')
+    await until('select 14 /* note */ + 1;')
+    input.write('\n')
+    await expect.poll(() => sent.at(-1)).toBe('select 14 /* note */ + 1')
+    input.write('\x1b[A')
+    input.write('\x1b[A')
+    input.write('\n')
+    await expect.poll(() => sent.at(-1)).toBe('select 13')
+  })
+
+  test('commands within a statement, and words of other prompts', async () => {
+    input.write('select 15\n')
+    await until(/\.\.\. /)
+    input.write('\\timing\n')
+    await until('Timing: on.')
+    input.write(' + 1;\n')
+    await expect.poll(() => sent).toEqual(['select 15\n + 1'])
+    input.write("select '\n\\timing\n';\n")
+    await expect.poll(() => sent.at(-1)).toBe("select '\n\\timing\n'")
+    input.write('select 16\n\\watch 0.05\n')
+    await expect.poll(() => sent.filter((sql) => sql === 'select 16').length).toBeGreaterThan(1)
+    input.write('\x03')
+    input.write('help\n')
+    await until(/\\watch \[SECONDS\]/)
+    input.write('exit\n')
+    await ended
+  })
+
+  test('characters of two columns leave the columns of a table straight', async () => {
+    input.write('wide;\n')
+    await until('日本 | 2')
+    expect(shown.replaceAll('\r', '')).toContain('w    | n\n-----+--\n日本 | 2\nab   | 1\n')
+    input.write("select '日本', nope;\n")
+    await until('Invalid column: nope')
+    expect(shown.replaceAll('\r', '')).toContain(`line 1: select '日本', nope\n${' '.repeat(23)}^\n`)
   })
 
   test('keeps a history without secrets', async () => {
