@@ -2,8 +2,8 @@
 // storage/schema/materialized.ts describes what is recorded of stored buckets, and why this is enough.
 //
 //   dirty   buckets with rows in memtables of the base table, with rows that were removed, or that overlap a part
-//           (Parquet file) that was added or removed since the bucket was stored; of a view over a view, also those
-//           whose rows there were sealed or expired since
+//           (Parquet file) that was added or removed since the bucket was stored, unless a compaction has only joined
+//           parts; of a view over a view, also those whose rows there were sealed or expired since
 //   clean   the recorded ranges without the dirty buckets
 //   sealed  buckets that have outlived rows of the base: read as stored in any case
 //   kept    what the TTL of the view has left
@@ -16,6 +16,7 @@ import { blockAt, blockCount, blockRows, blockTimes } from '../memory/column-lay
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { TimeRange, ViewBuckets } from '../sql/plan/plan.js'
 import { keptRange, type MaterializedSchema, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
+import { changedRanges } from '../storage/schema/merged-parts.js'
 import type { ColumnSchema, TableSchema, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime, complement, intersect, normalise, unite } from '../types/interval.js'
 import { microsPerDay, type TimestampUnit, ticksPerMicro } from '../types/timestamp-calendar.js'
@@ -63,7 +64,11 @@ export function trustedRanges(
   if (stored === undefined || stored.ranges.length === 0) return []
   if (stored.process !== undefined && stored.process !== thisProcess) return []
   const listed = rangesOf(stored.ranges)
-  const changed = [...changedParts(stored, base), ...memory, ...changedBetween(stored, between, base.schema)]
+  const changed = [
+    ...changedRanges(stored.parts, base.parts),
+    ...memory,
+    ...changedBetween(stored, between, base.schema),
+  ]
   return intersect(listed, complement(normalise(changed.map((range) => grid.whole(range)))))
 }
 
@@ -136,17 +141,6 @@ function columnsOf(query: MaterializedSchema | undefined, source: TableSchema): 
   // The DEDUP keys decide which rows of a part are superseded.
   const skips = source.dedupSkips === true ? [true] : []
   return JSON.stringify([source.id, source.name.toLowerCase(), sql, read, source.dedupKeys, ...skips])
-}
-
-/** Ranges of the parts that the base has gained or lost. */
-function changedParts({ parts }: StoredBuckets, base: TableVersion): TimeRange[] {
-  const left = new Map(parts.map(([id, lo, hi]) => [id, { lo, hi }]))
-  const changed: TimeRange[] = []
-  for (const { id, minTs, maxTs } of base.parts) {
-    if (!left.delete(id)) changed.push({ lo: minTs, hi: maxTs })
-  }
-  for (const { lo, hi } of left.values()) changed.push({ lo: BigInt(lo), hi: BigInt(hi) })
-  return changed
 }
 
 /** What a record notes of the views between: their sealed buckets, and where their TTL cuts. */

@@ -6,7 +6,8 @@
 // Parts are immutable, apart from rows that upserts remove, and their ids are never reused. So a reader can decide from
 // its snapshot alone, by comparing the parts of the base table then and now, which stored buckets are still correct:
 // those that overlap no part that was added or removed since, and no rows in memtables of the base table. It computes
-// the other buckets from the base table. Writers of the base table need not report anything.
+// the other buckets from the base table. Writers of the base table need not report anything; but compactions note which
+// parts they have joined (merged-parts.ts), so that buckets stay correct.
 //
 // Invariants:
 //   1. A bucket is listed only if no memtable of the base table had rows in it in the snapshot that it was computed

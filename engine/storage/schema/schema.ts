@@ -286,7 +286,12 @@ export interface PartDescriptor {
   readonly removedRows?: string
   /** The verified copy of the file in the object store. */
   readonly remote?: RemoteCopy
+  /** Set by a compaction of a table with materialized views, if the part has all rows of these parts and no others. */
+  readonly merged?: readonly MergedPart[]
 }
+
+/** A part that was joined into another one: schema/merged-parts.ts. Timestamps are strings, for JSON. */
+export type MergedPart = readonly [id: number, minTs: string, maxTs: string, merged?: readonly MergedPart[]]
 
 export interface RemoteCopy {
   /** Relative to the prefix of the store. */

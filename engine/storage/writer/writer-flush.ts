@@ -22,6 +22,7 @@ import type { Lsn } from '../../wal/types.js'
 import { chooseCompaction, compactedPartsMax, compactionSliceRows } from '../jobs/compaction.js'
 import { partIdsPerFlush, smallFlushRows } from '../jobs/messages.js'
 import type { ManifestRecord } from '../manifest/manifest.js'
+import { mergedPart } from '../schema/merged-parts.js'
 import { localFileOf, type PartDescriptor } from '../schema/schema.js'
 import { withReserve } from './free-space.js'
 import { commitManifest, outcomeOf, postponeFlushes, takePartIds, writePendingRecords } from './writer-manifest.js'
@@ -408,15 +409,16 @@ function postMerge(state: WriterState, table: WriterTable): void {
 export function mergeDone(
   state: WriterState,
   { job, table, postedMs }: PostedJob,
-  parts: readonly PartDescriptor[],
+  written: readonly PartDescriptor[],
 ): void {
   if (job.kind !== 'merge') return
   const replaced = new Set(job.parts.map(({ id }) => id))
   const present = table.parts.filter(({ id }) => replaced.has(id))
   if (table.dropped || state.rewriting.has(table) || present.length !== replaced.size) {
-    discardParts(state, parts)
+    discardParts(state, written)
     return
   }
+  const parts = isViewed(state, table) ? noted(written, present) : written
   try {
     writePendingRecords(state)
     commitManifest(state, [{ kind: 'parts', tableId: table.id, added: parts, removed: [...replaced] }])
@@ -442,6 +444,18 @@ export function mergeDone(
   table.retireParts(present, (part) => discardParts(state, [part]))
   enqueue(state, { versions: [table.nextVersion()] })
   postMerge(state, table)
+}
+
+function isViewed({ catalog }: WriterState, table: WriterTable): boolean {
+  for (const { schema } of catalog.byId.values()) if (schema.materialized?.baseId === table.id) return true
+  return false
+}
+
+/** What a compaction has written, with the parts that are joined in it if no row was left out. */
+function noted(written: readonly PartDescriptor[], from: readonly PartDescriptor[]): readonly PartDescriptor[] {
+  const [only, ...more] = written
+  if (only === undefined || more.length > 0 || only.rows !== rowsOf(from)) return written
+  return [mergedPart(only, from)]
 }
 
 /** Removes part files that no version and no manifest references. If that fails, the next start removes them. */

@@ -1,0 +1,41 @@
+// What a compaction notes in the part (Parquet file) that it writes: the parts that were joined into it, and those that
+// were joined into these. Materialized views, which list the parts from which they have stored their buckets, see by it
+// that the rows are the same. Other servers ignore it, and then compute these buckets again.
+
+import type { BucketRange } from './materialized.js'
+import type { MergedPart, PartDescriptor } from './schema.js'
+
+/** Parts that a part names, at all levels. */
+const namedMax = 64
+
+/** The part that a compaction has made of all rows of the others. */
+export function mergedPart(part: PartDescriptor, from: readonly PartDescriptor[]): PartDescriptor {
+  const inputs = from.map(({ id, minTs, maxTs, merged }) => named(id, minTs, maxTs, merged))
+  if (namesIn(inputs) <= namedMax) return { ...part, merged: inputs }
+  const direct = from.map(({ id, minTs, maxTs }) => named(id, minTs, maxTs))
+  return direct.length > namedMax ? part : { ...part, merged: direct }
+}
+
+function named(id: number, minTs: bigint, maxTs: bigint, merged?: readonly MergedPart[]): MergedPart {
+  return merged === undefined ? [id, `${minTs}`, `${maxTs}`] : [id, `${minTs}`, `${maxTs}`, merged]
+}
+
+function namesIn(parts: readonly MergedPart[]): number {
+  return parts.reduce((sum, [, , , merged = []]) => sum + 1 + namesIn(merged), 0)
+}
+
+/** Time ranges of the rows that were added to, or removed from, the rows of the parts that are listed. */
+export function changedRanges(
+  listed: readonly (readonly [id: number, minTs: string, maxTs: string])[],
+  parts: readonly PartDescriptor[],
+): BucketRange[] {
+  const left = new Map(listed.map(([id, lo, hi]) => [id, { lo: BigInt(lo), hi: BigInt(hi) }]))
+  const changed: BucketRange[] = []
+  const visit = ([id, lo, hi, merged]: MergedPart): void => {
+    if (left.delete(id)) return
+    if (merged === undefined) changed.push({ lo: BigInt(lo), hi: BigInt(hi) })
+    else merged.forEach(visit)
+  }
+  for (const { id, minTs, maxTs, merged } of parts) visit(named(id, minTs, maxTs, merged))
+  return [...changed, ...left.values()]
+}
