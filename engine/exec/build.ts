@@ -87,7 +87,7 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
     case 'limit':
       return buildLimit(context, plan)
     case 'distinct':
-      return spilling(context, plan, (own) => distinctOf(own, plan, () => eachOnce(own, plan)))
+      return distinctOf(context, plan, eachOnce)
     case 'expand':
       return replicateOperator(context, buildOperator(context, plan.input), plan.columns, plan.count)
     case 'set':
@@ -268,10 +268,18 @@ function isInOrder(context: ExecContext, scan: Plan, shape: ScanShape): boolean 
   )
 }
 
-/** DISTINCT. `all` builds the operator that reads all rows. */
-function distinctOf(context: ExecContext, plan: PlanOf<'distinct'>, all: () => Operator): Operator {
-  const symbols = distinctSymbols(context, plan, all)
-  return symbols === undefined ? all() : noted(context, 'symbol dictionaries of the parts', symbols)
+/**
+ * DISTINCT. `all` builds the operator that reads all rows. Only that operator may begin again with temporary files: the
+ * walk over symbols returns them in another order, so the rows that it has returned could not be skipped.
+ */
+function distinctOf(
+  context: ExecContext,
+  plan: PlanOf<'distinct'>,
+  all: (own: ExecContext, plan: PlanOf<'distinct'>) => Operator,
+): Operator {
+  const build = (): Operator => spilling(context, plan, (own) => all(own, plan))
+  const symbols = distinctSymbols(context, plan, build)
+  return symbols === undefined ? build() : noted(context, 'symbol dictionaries of the parts', symbols)
 }
 
 function eachOnce(context: ExecContext, { input, columns }: PlanOf<'distinct'>): Operator {
@@ -283,9 +291,9 @@ function eachOnce(context: ExecContext, { input, columns }: PlanOf<'distinct'>):
  */
 function buildWhole(context: ExecContext, plan: Plan): Operator {
   if (plan.kind !== 'distinct') return buildOperator(context, plan)
-  const all = (own: ExecContext): Operator =>
-    parallelAggregate(own, distinctGroups(plan), buildOperator, plan) ?? eachOnce(own, plan)
-  const build = (): Operator => spilling(context, plan, (own) => distinctOf(own, plan, () => all(own)))
+  const shared = (own: ExecContext, distinct: PlanOf<'distinct'>): Operator =>
+    parallelAggregate(own, distinctGroups(distinct), buildOperator, distinct) ?? eachOnce(own, distinct)
+  const build = (): Operator => distinctOf(context, plan, shared)
   return context.profile?.watch(plan, build) ?? build()
 }
 

@@ -20,6 +20,10 @@ const columns = [
   { name: 'ts', type: dataType('TIMESTAMP') },
   { name: 'k', type: dataType('LONG') },
 ]
+const symbolColumns = [
+  { name: 'ts', type: dataType('TIMESTAMP') },
+  { name: 's', type: dataType('SYMBOL') },
+]
 const rowsCount = 400_000
 const mebibyte = 1024 * 1024
 
@@ -51,6 +55,30 @@ test.each([
       const { rows } = runQuery(narrow, query, tables, { temporary, heapState })
       expect(rows.map(String), `${left} MiB, ${chance}`).toEqual(expected)
     }
+  }
+  expect(readdirSync(directory)).toEqual([])
+})
+
+// A walk in the order of time over the symbols of parts and memtables, while the rows that are read with temporary files
+// come in the order of the memtables.
+test('each symbol comes once', () => {
+  const symbols = 9000
+  const memtable = (first: number, time: bigint): Value[][] =>
+    Array.from({ length: symbols }, (_, row) => [time + BigInt(row), `s${first + row}`])
+  const memtables = [memtable(0, 9_000_000n), memtable(symbols, 1_000_000n)]
+  const own = makeDatabase(createBench(256), [{ name: 'u', columns: symbolColumns, memtables, timestampId: 0 }])
+  const { bench } = own
+  const query = queryOfText('select s, count() n from (select distinct s from u) group by s having n > 1', own)
+  const whole = queryOfText('select distinct s from u', own)
+  const tables = tablesOf(whole, own)
+  const temporary = temporaryFiles({ directory, memory: bench.memory, threadId: 1, files: nodeFiles() })
+  const random = createRandom(7)
+  for (let attempt = 0; attempt < 20; attempt++) {
+    const heapState = () => (random.chance(0.3) ? 'crowded' : 'free') as 'crowded' | 'free'
+    const { rows } = runQuery(bench, whole, tables, { temporary, heapState })
+    expect(new Set(rows.map(String)).size, `attempt ${attempt}`).toBe(2 * symbols)
+    expect(rows.length).toBe(2 * symbols)
+    expect(runQuery(bench, query, tables, { temporary, heapState }).rows).toEqual([])
   }
   expect(readdirSync(directory)).toEqual([])
 })
