@@ -25,6 +25,11 @@ const chunkBytesMax = 64 * 1024
  * use half of it.
  */
 const reserveParts = 16
+/**
+ * Work ahead of what is sent next may use memory up to this fraction of the budget, so that it leaves the rest to
+ * queries that must go on.
+ */
+const aheadParts = 2
 const modestBytes = 256 * 1024
 /** When less than this fraction of the budget is left, results are buffered in few and small blocks. */
 const shortParts = 8
@@ -77,8 +82,8 @@ export class QueryArena {
   }
 
   /**
-   * For work ahead of what is sent next, which can be given up: it leaves the reserve, even if the query has sent rows,
-   * so that the rest of the result can be sent.
+   * For work ahead of what is sent next, which can be given up: even if the query has sent rows, it takes no memory when
+   * half of the budget is used, so that the rest of all results can be sent.
    */
   isAhead = false
 
@@ -148,9 +153,10 @@ export class QueryArena {
     const { bytes: held, bytesMax, begun } = this.#account
     if (begun && !this.isAhead) return
     if (!begun && held + bytes > bytesMax) throw new ResourceError('others wait for memory [budget=queries]', 'memory')
-    const used = this.#allocator.used(budgets.queries)
-    const reserve = this.limit / reserveParts
-    if (used + bytes > this.limit - (bytes > modestBytes ? reserve : reserve / 2))
+    const { limit } = this
+    const modest = bytes > modestBytes ? 1 : 2
+    const reserve = this.isAhead ? limit / aheadParts : limit / reserveParts / modest
+    if (this.#allocator.used(budgets.queries) + bytes > limit - reserve)
       throw ResourceError.outOfMemory('queries', bytes)
   }
 
