@@ -1,0 +1,107 @@
+// Goal: the example of three servers over one Iceberg table works as far as it can be tested without containers: its
+// settings exist and fit together, versions are those that are tested, and what its producers send into three servers
+// with its table is in one table of a catalog.
+
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { RecordReader } from '../../connectors/kafka/record-reader.js'
+import { kafkaOptions } from '../../deploy/kafka-options.js'
+import { openLake } from '../../deploy/lake.js'
+import { loadSettings } from '../../deploy/settings/settings.js'
+import { openTestCatalog } from '../support/rest-catalog.js'
+import { TestServer } from '../support/server.js'
+import { readShared } from '../support/shared-lake.js'
+import { repositoryRoot } from '../support/source-tree.js'
+
+const textOf = (path: string): string => readFileSync(join(repositoryRoot, path), 'utf8')
+const compose = textOf('deploy/lake/compose.yaml')
+const folder = mkdtempSync(join(tmpdir(), 'penstock-lake-example-'))
+const catalog = await openTestCatalog()
+const settings = [
+  ...[`object.store.url=file://${folder}`, `lake.catalog.url=${catalog.url}`, 'lake.commit.lag=1s'],
+  ...[`lake.catalog.client.id=${catalog.client.id}`, `lake.catalog.client.secret=${catalog.client.secret}`],
+  'telemetry.enabled=false',
+]
+const servers = [1, 2, 3].map(() => new TestServer(settings))
+
+afterAll(async () => {
+  for (const server of servers) await server.remove()
+  await catalog.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Of each server. */
+function loadedSettings() {
+  const shared = [...compose.matchAll(/^ {2}(PENSTOCK_\w+): (\S+)$/gm)].map(([, name = '', value = '']) => [
+    name,
+    value,
+  ])
+  const topics = [...compose.matchAll(/<<: \*settings, (PENSTOCK_\w+): (\S+) \}/g)]
+  return topics.map(([, name = '', value = '']) =>
+    loadSettings({ file: null, environment: Object.fromEntries([...shared, [name, value]]), assignments: [] }),
+  )
+}
+
+function connectors() {
+  return loadedSettings().flatMap((loaded) => kafkaOptions(loaded))
+}
+
+test('the settings of the servers exist, and each reads a topic of its own', () => {
+  const all = loadedSettings()
+  expect(all.flatMap(({ warnings }) => warnings)).toEqual([])
+  expect(connectors().map(({ client }) => client.topics)).toEqual([['readings-1'], ['readings-2'], ['readings-3']])
+  const [first] = all
+  const { engine } = openLake(first?.values ?? expect.fail('no server'), folder)
+  expect(compose).toContain(`iceberg.rest-catalog.uri=${engine.catalog?.url}\n`)
+  expect(compose).toContain(`s3.endpoint=${first?.values['object.store.s3.endpoint']}\n`)
+  expect(compose).toContain('for topic in readings-1 readings-2 readings-3;')
+})
+
+test('images have versions, those of the tests', () => {
+  const images = new Set([...compose.matchAll(/image: (\S+)/g)].map(([, image = '']) => image))
+  const { version } = JSON.parse(textOf('package.json')) as { version: string }
+  const [gateway] = /versitygw@(v[\d.]+)/.exec(textOf('.ci/s3.sh'))?.slice(1) ?? []
+  const [iceberg] =
+    /<artifactId>iceberg-open-api<\/artifactId><version>([\d.]+)</
+      .exec(textOf('test/interop/iceberg-catalog.xml'))
+      ?.slice(1) ?? []
+  const [kafka] = /image: (apache\/kafka\S+)/.exec(textOf('deploy/kafka/compose.yaml'))?.slice(1) ?? []
+  expect([...images].filter((image) => !image.startsWith('trinodb/trino:4')).toSorted()).toEqual(
+    [`penstock:${version}`, `versity/versitygw:${gateway}`, `apache/iceberg-rest-fixture:${iceberg}`, kafka].toSorted(),
+  )
+  expect(images.size).toBe(5)
+})
+
+test('what three servers receive is in one table', async () => {
+  const [create] = /'(CREATE TABLE [^']+)'/.exec(textOf('deploy/lake/create-tables.sh'))?.slice(1) ?? []
+  for (const [index, server] of servers.entries()) {
+    await server.start()
+    const mapping = connectors()[index]?.mapping ?? expect.fail('a server has no connector')
+    const text = execFileSync('sh', [join(repositoryRoot, 'deploy/kafka/readings.sh'), '20'], { encoding: 'utf8' })
+    const records = text
+      .trim()
+      .split('\n')
+      .map((value, at) => ({ key: null, value: Buffer.from(value), offset: String(at), timestamp: '0' }))
+    const topic = `readings-${index + 1}`
+    const { lines, bad } = new RecordReader(mapping, null).read({ topic, partition: 0 }, records, 0, new Set())
+    expect(bad.size).toBe(0)
+    for (let time = 0; time < 2; time++) await server.rows(create ?? expect.fail('no statement'))
+    expect((await server.write(Buffer.from(lines))).status).toBe(204)
+    expect(await server.rows('select count(), count(site), count(temperature) from readings')).toEqual([[20, 20, 20]])
+    const columns = (await server.rows("select column from table_columns('readings')")).map(([name]) => name)
+    expect(columns).toEqual(['device', 'site', 'temperature', 'pressure', 'running', 'timestamp'])
+  }
+  const shared = async (): Promise<unknown> => {
+    const metadata = catalog.tables.get('qdb.readings')
+    return metadata === undefined ? null : (await readShared(metadata, 'count(*), count(distinct site)'))[0]
+  }
+  let found: unknown = null
+  for (let attempt = 0; attempt < 300 && String(found) !== '60,4'; attempt++) {
+    await new Promise((later) => setTimeout(later, 200))
+    found = await shared()
+  }
+  expect(found).toEqual(['60', '4'])
+})
