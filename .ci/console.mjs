@@ -368,8 +368,10 @@ async function livePage() {
   await serious('a plan')
   await page.press('Escape')
   await page.until(`!document.querySelector('#details').open`)
-  await pressRunning('Cancel')
+  await page.click('.live-running button[title^="Cancel"]')
   check((await running).status === 400, 'a statement is cancelled')
+  // The list is read again while the focus is in it.
+  await page.until(`document.querySelector('.live-running')?.textContent.includes('long_sequence') === false`)
 }
 
 /** An alert by form: refused, defined, firing, changed, removed. */

@@ -3,7 +3,7 @@
 
 import { AlertsPanel, alertsQuery } from './alerts.js'
 import { execute, metricsText, rowsOf, type Warning, warnings } from './api.js'
-import { button, byId, element, errorText, notify } from './dom.js'
+import { button, byId, drawReleased, element, errorText, notify } from './dom.js'
 import { byLabel, parseMetrics, quantile, type Reading, rate, total } from './metrics-text.js'
 import { Sparkline } from './sparkline.js'
 import { plainTable } from './table-details.js'
@@ -261,18 +261,16 @@ export class LivePage {
     right: ReadonlySet<number>,
   ): void {
     const host = this.#parts.get(id)
-    // A table in which the user selects text or has the focus stays until the next update.
+    if (host === undefined) return
+    // A table in which the user selects text stays until the next update.
     const selection = getSelection()
-    if (
-      host !== undefined &&
-      selection?.isCollapsed === false &&
-      selection.anchorNode !== null &&
-      host.contains(selection.anchorNode)
-    )
-      return
-    if (host?.contains(document.activeElement) === true && document.activeElement instanceof HTMLButtonElement) return
-    const content = rows.length === 0 ? element('p', { className: 'quiet' }, 'None.') : plainTable(heads, rows, right)
-    this.#fill(id, title, [content])
+    if (selection?.isCollapsed === false && host.contains(selection.anchorNode)) return
+    drawReleased(host, () => {
+      const focused = host.contains(document.activeElement) ? document.activeElement : null
+      const content = rows.length === 0 ? element('p', { className: 'quiet' }, 'None.') : plainTable(heads, rows, right)
+      this.#fill(id, title, [content])
+      if (focused instanceof HTMLElement) focusLike(host, focused)
+    })
   }
 
   #fill(id: string, title: string, content: readonly HTMLElement[]): void {
@@ -285,6 +283,13 @@ export class LivePage {
       table.role = 'region'
     }
   }
+}
+
+/** Focuses the button that has taken the place of another one, or else the table, so that the keyboard stays here. */
+function focusLike(host: HTMLElement, { title }: HTMLElement): void {
+  const successor = [...host.querySelectorAll('button')].find((made) => title !== '' && made.title === title)
+  const other = successor ?? host.querySelector('[tabindex="0"]')
+  if (other instanceof HTMLElement) other.focus()
 }
 
 /** The plan that the statement would get now; values of its parameters are not known. */
