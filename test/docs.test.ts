@@ -87,6 +87,19 @@ test('every setting that a document names is one', () => {
   expect(unknown).toEqual([])
 })
 
+test('every benchmark that a document names is one', () => {
+  const [, known = ''] = /^const suites[^{]*\{\n([\s\S]*?)^\}/m.exec(textOf('test/bench/main.ts')) ?? []
+  const suites = [...known.matchAll(/^ {2}(\w+)/gm)].map(([, name = '']) => name)
+  expect(suites).toContain('lines')
+  const unknown = documents.flatMap((document) =>
+    [...textOf(document).matchAll(/npm run bench -- (\w+)/g)]
+      .map(([, name = '']) => name)
+      .filter((name) => !suites.includes(name))
+      .map((name) => `${document} names npm run bench -- ${name}`),
+  )
+  expect(unknown).toEqual([])
+})
+
 test('every npm script that a document names is one', () => {
   const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> }
   const unknown = documents.flatMap((document) =>

@@ -18,6 +18,7 @@
 //   disk       bytes a row                  --rows n --peer questdb
 //   pg         PostgreSQL wire protocol      --rows n --runs n --repeats n --work name --peer questdb --peer postgresql
 //   qwp        rows in and out by QWP, beside lines, PG wire and Arrow   --rows n
+//   parser     our SQL parser beside the package sqlite-parser
 //   kafka      JSON records of a topic       --rows n --runs n --kafka version (needs Java and Maven)
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
 //   --peer folder                           runs the build of Penstock in that clone as well, to compare a change with
@@ -48,6 +49,7 @@ import { httpFiles } from './suite-http.js'
 import { kafka } from './suite-kafka.js'
 import { diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
 import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
+import { parserReport } from './suite-parser.js'
 import { pgWire } from './suite-pg.js'
 import { qwp } from './suite-qwp.js'
 import { randomLoads } from './suite-random-lines.js'
@@ -248,7 +250,7 @@ async function records(): Promise<void> {
 }
 
 /** Suites that start their servers themselves. */
-const alone: ReadonlySet<string> = new Set(['start', 'first', 'kafka'])
+const alone: ReadonlySet<string> = new Set(['start', 'first', 'kafka', 'parser'])
 
 const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   lines,
@@ -266,6 +268,7 @@ const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   pg,
   qwp: columns,
   kafka: records,
+  parser: async () => parserReport((line) => process.stdout.write(`${line}\n`)),
 }
 
 async function main(): Promise<void> {
