@@ -5,6 +5,14 @@ import { type ExpressionSource, randomExpression } from './duck-expressions.js'
 import { randomNearest } from './duck-nearest.js'
 import { randomLateral, randomProduct, randomWindowJoin } from './duck-rows.js'
 import { randomSample } from './duck-series.js'
+import {
+  randomBuckets,
+  randomDistinctOn,
+  randomGroupingSets,
+  randomPivot,
+  randomUnnest,
+  randomUnpivot,
+} from './duck-shapes.js'
 import { duckColumns } from './duck-tables.js'
 import { randomWindow } from './duck-windows.js'
 import { compared, listed, type Pair, type PairType, pair, same } from './pair.js'
@@ -35,6 +43,12 @@ const kinds: readonly (readonly [string, number, (random: Random) => Omit<DuckQu
   ['product', 1, randomProduct],
   ['latest', 1, randomLatest],
   ['distinct', 1, randomDistinct],
+  ['pivot', 2, randomPivot],
+  ['unpivot', 1, randomUnpivot],
+  ['unnest', 1, randomUnnest],
+  ['buckets', 3, randomBuckets],
+  ['grouping sets', 2, randomGroupingSets],
+  ['distinct on', 1, randomDistinctOn],
 ]
 
 const weights = kinds.flatMap((kind) => Array.from({ length: kind[1] }, () => kind))

@@ -294,6 +294,7 @@ function overCollected(value: CollectedNumbers): Accumulator<unknown> {
 const quantile = overCollected(discreteQuantile)
 const continuous = overCollected(continuousQuantile)
 const middleOf: CollectedNumbers = (numbers) => discreteQuantile(numbers, 0.5)
+const betweenOf: CollectedNumbers = (numbers) => continuousQuantile(numbers, 0.5)
 
 /** The second argument of approx_median is a precision, which is ignored. */
 const middle: Accumulator<unknown> = {
@@ -326,7 +327,7 @@ const exactDescription = 'The value at a percentile (0 to 1). It is exact; the p
 const quantileSays = {
   approx_percentile: exactDescription,
   approx_median: exactDescription,
-  median: exactDescription,
+  median: 'The middle value; of an even number of values, the mean of the two in the middle.',
   percentile_disc:
     'The value below which a share of the values lies; also `percentile_disc(share) within group (order by value)`.',
   percentile_cont:
@@ -339,6 +340,16 @@ const quantileExamples = {
   percentile_disc: ['percentile_disc(x, 0.5)', '3.0'],
   percentile_cont: ['percentile_cont(x, 0.1)', '1.4'],
 } as const
+
+const ofNumbers = (accumulator: Accumulator<unknown>, value: CollectedNumbers) =>
+  ({ accumulator, column: { kind: 'numbers', value } }) as const
+const quantileForms = {
+  approx_percentile: ofNumbers(quantile, discreteQuantile),
+  approx_median: ofNumbers(middle, middleOf),
+  median: ofNumbers(continuous, betweenOf),
+  percentile_disc: ofNumbers(quantile, discreteQuantile),
+  percentile_cont: ofNumbers(continuous, continuousQuantile),
+}
 
 const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((type) =>
   (
@@ -359,11 +370,7 @@ const quantiles: AggregateFunction[] = (['LONG', 'DOUBLE'] as const).flatMap((ty
       description: quantileSays[name],
       example: type === 'LONG' ? quantileExamples[name] : null,
       check: name.endsWith('median') ? checkMedian : checkPercentile,
-      ...(name.endsWith('median')
-        ? { accumulator: middle, column: { kind: 'numbers', value: middleOf } }
-        : name === 'percentile_cont'
-          ? { accumulator: continuous, column: { kind: 'numbers', value: continuousQuantile } }
-          : { accumulator: quantile, column: { kind: 'numbers', value: discreteQuantile } }),
+      ...quantileForms[name],
     }),
   ),
 )
