@@ -2,15 +2,15 @@
 // simulator control time.
 //
 // The system's wall clock can be changed at any moment (by NTP, by hand, after a suspend) and has a resolution of
-// milliseconds. The monotonic clock cannot be changed and has microseconds, but no date. AnchoredClock provides the
-// date in microseconds: it adds an offset, the anchor, to the monotonic clock and compares the result with the wall
-// clock at least every `anchorMs`. All threads of a process share one anchor in shared memory, so they agree on the
-// time.
+// milliseconds. The monotonic clock cannot be changed and has microseconds, but does not know the date. AnchoredClock
+// provides date and time in microseconds: it adds an offset, the anchor, to the monotonic clock and compares the result
+// with the wall clock at least every `anchorMs`. All threads of a process share one anchor in shared memory, so they
+// agree on the time.
 //
-//   anchor, Float64Array: [0] date minus monotonic clock in microseconds, [1] monotonic milliseconds of the last
-//   comparison
+//   anchor, Float64Array: [0] the offset in microseconds, [1] time of the last comparison, in milliseconds of the
+//   monotonic clock
 //
-// The wall clock bounds the offset: `wall ms <= offset + monotonic < wall ms + 1`. Within the bounds nothing changes;
+// The wall clock bounds the offset: `wall <= offset + monotonic < wall + 1 ms`. Within the bounds nothing changes;
 // otherwise the offset is corrected by the smallest amount that satisfies them. So the clock follows a slewed wall
 // clock smoothly and jumps when the wall clock is set.
 

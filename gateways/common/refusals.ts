@@ -1,4 +1,5 @@
-// Logs refused connections, at most one record per client address and minute, with the number of the others.
+// Logs refused connections. To limit the log, there is at most one record for each client address and minute. It says
+// how many connections from that address were refused since the previous record.
 
 import type { Clock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'

@@ -1,7 +1,9 @@
 // Runs golden SQL files (slt-file.ts) over the PostgreSQL protocol, alternating between the simple and the extended
-// protocol, with generated WebAssembly kernels switched off. Values arrive as PostgreSQL's text, without the types of
-// this dialect. So the types are taken from the expected result if PostgreSQL's type permits, and the text is converted
-// to the form that /exec returns.
+// protocol. The server runs without generated WebAssembly kernels, so that the files also test the operators that such
+// kernels replace.
+//
+// Values arrive as PostgreSQL's text, with PostgreSQL's types. Where several types of this dialect have the same
+// PostgreSQL type, the expected result decides, and the text is converted to the form that /exec returns.
 
 import pg from 'pg'
 import { type ColumnType, columnTypes } from '../../engine/types/column-types.js'

@@ -1,9 +1,9 @@
-// Parallel encoding of results as CSV, JSON, NDJSON, Arrow record batches or batches of QWP (columnar protocol over
-// WebSocket): formats in which separately encoded runs of rows can simply be concatenated. The beginning and end of the
-// output, such as the CSV header line, are added by create-encoder.ts.
+// Encodes results on several threads as CSV, JSON, NDJSON, Arrow record batches or batches of QWP (columnar protocol
+// over WebSocket): formats in which separately encoded ranges of rows can simply be concatenated. The beginning and end
+// of the output, such as the CSV header line, are added by create-encoder.ts.
 //
-// The first rows are encoded by the coordinator alone. They can be sent at once, and their length determines into how
-// many ranges the other rows are divided.
+// The thread that runs the query encodes the first rows alone, so that the client receives them without delay. Their
+// encoded size determines into how many ranges the other rows are divided.
 
 import { pageRowsMax } from '../../base/limits.js'
 import { ByteWriter } from '../batch/byte-writer.js'

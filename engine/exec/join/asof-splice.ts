@@ -1,6 +1,6 @@
-// Operator: SPLICE JOIN, a full ASOF JOIN. Returns the rows of both inputs in time order, each with the latest row of
-// the other input at or before its timestamp. At equal timestamps left rows come first, and a right row that is matched
-// by such a left row is not returned on its own. Both inputs are buffered.
+// Operator: SPLICE JOIN, an ASOF JOIN in both directions. Returns the rows of both inputs in time order, each with the
+// latest row of the other input at or before its timestamp. At equal timestamps left rows come first, and a right row
+// that has been joined with a left row of the same timestamp is not returned a second time. Both inputs are buffered.
 
 import { assert } from '../../base/assert.js'
 import { spliceStateBytes } from '../../kernels/join.js'

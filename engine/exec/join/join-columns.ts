@@ -1,9 +1,12 @@
-// Converts the key columns of both join sides to a common form in which equal keys are equal bytes, so that rows can be
-// hashed and compared as bytes. Most columns have this form already. CHARs and symbols (dictionary-encoded strings)
-// that are compared with strings become strings. Where both sides are symbols, or numbers that are narrower than 32
-// bits or stored differently, each distinct value becomes a 32-bit number that is the same on both sides
-// (join-keys.ts). NULL equals NULL. A single key of 4 or 8 bytes is compared directly; otherwise hashes are compared
-// first, then the values.
+// Converts the key columns of both sides of a join to a common form in which equal keys are equal bytes, so that rows
+// can be hashed and compared as bytes. Most columns have this form already. The others are converted:
+//
+// - CHARs and symbols (dictionary-encoded strings) that are compared with strings become strings.
+// - If both sides are symbols, numbers of different types, or numbers of less than 32 bits, each distinct value
+//   becomes a 32-bit number that is the same on both sides (join-keys.ts).
+//
+// NULL equals NULL. A single key of 4 or 8 bytes is compared directly; otherwise hashes are compared first, then
+// values.
 
 import { hashKinds } from '../../kernels/aggregate.js'
 import { type DataType, dataType, storageOf, widthOf } from '../../types/column-types.js'

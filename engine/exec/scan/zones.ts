@@ -1,7 +1,11 @@
-// Decides which pages and parts a scan can skip (zone maps): pages whose minimum and maximum show that no row satisfies
-// the filter, and parts (Parquet files) that do not contain the symbols (dictionary-encoded strings) that the filter
-// requires. Pages are skipped by the indexes of keys (storage/part/page-keys.ts), too. The filter is still applied to
-// the rows of all other pages.
+// Decides which pages and parts (Parquet files) a scan can skip. It skips
+//
+// - pages whose minimum and maximum (zone map) show that no row satisfies the filter
+// - pages whose index of a declared key (PRIMARY KEY, UNIQUE; storage/part/page-keys.ts) has none of the keys that the
+//   filter looks for
+// - parts that do not contain the symbols (dictionary-encoded strings) that the filter requires
+//
+// The filter is still applied to the rows of all other pages.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type ConstantComparison, constantComparison, orderedBounds } from '../../sql/plan/column-conditions.js'

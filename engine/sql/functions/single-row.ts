@@ -1,7 +1,10 @@
-// Functions that implement the rule that a scalar sub-query must not return several rows. The binder turns a correlated
-// scalar sub-query into a join and a grouping by outer row. single_row() returns the value of the only row of a group,
-// single_value() its only distinct value (for DISTINCT), and both report an error if there are several. only_row() is
-// the same check for rows that are numbered rather than grouped.
+// Functions that enforce the rule that a scalar sub-query returns at most one row. They report an error if there are
+// several. The binder turns a correlated sub-query into a join, in one of two ways:
+//
+// - The rows of the sub-query are grouped by outer row. single_row() returns the value of the only row of a group,
+//   single_value() its only distinct value (for DISTINCT).
+// - The rows of the sub-query are numbered for each outer row, as by row_number(). only_row() checks that the number
+//   is 1.
 
 import { SqlError } from '../../base/errors.js'
 import { keyText } from '../../types/compare.js'

@@ -1,5 +1,5 @@
-// Planner rule: conditions on the designated timestamp (the table's time column) become exact time ranges of the scan
-// and leave its filter. Scans use the ranges to skip partitions and rows.
+// Planner rule: moves conditions on the designated timestamp (the table's time column) from the filter to the scan, as
+// exact time ranges. Scans use the ranges to skip partitions and rows.
 
 import { assert } from '../../base/assert.js'
 import type { TableVersion } from '../../storage/schema/schema.js'

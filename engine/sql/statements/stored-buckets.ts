@@ -1,5 +1,5 @@
-// Offers the materialized views of a table to the planner rule that answers queries over the table from their stored
-// buckets (plan/view-rewrite.ts).
+// Replaces aggregations over a table by the stored buckets of its materialized views, where these give the same result.
+// It finds the views and binds their queries; the planner rule (plan/view-rewrite.ts) compares them with the plan.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'

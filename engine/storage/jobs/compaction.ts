@@ -9,11 +9,13 @@
 // - In DEDUP tables, parts that overlap in time are compacted as soon as possible, whatever their size, because readers
 //   must look for superseded rows in them.
 // - Overlapping parts that are too large for one part are compacted in time slices, one output part for each. That
-//   rewrites every slice, so it waits for the parts of compactionPartsMin commits.
-// - Parts that are only in the object store stay as they are, and parts on both sides of one are not joined, until
-//   remotePartsMin parts overlap in time: late rows only add a part, and the others need not be fetched for them.
-// - Large parts that do not overlap in time are not compacted: it would save nothing but files. So rows that arrive in
-//   order are written only once, by the flush.
+//   rewrites every slice, so it waits until at least compactionPartsMin commits have added parts.
+// - Parts that are only in the object store (remote parts) stay as they are: late rows only add a local part, and
+//   nothing needs to be downloaded. A compaction does not join local parts across a remote one either. When
+//   remotePartsMin parts overlap in time, all of them are compacted, remote ones included.
+// - Large parts (compactionRowsMax / compactionPartsMin / 2 rows or more) that do not overlap in time are not
+//   compacted: their rows are in order already, so that would only save files. Rows that arrive in order and in
+//   large numbers are therefore written only once, by the flush.
 // - Parts of which upserts have removed many rows are rewritten alone.
 //
 // The job's memory comes from the query budget. The flush arena is reserved for flushes, because ingestion waits for

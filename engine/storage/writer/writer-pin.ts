@@ -6,8 +6,8 @@
 //   pin        no file of the snapshot is removed until RELEASE, a restart, or checkpointMsMax
 //
 // Invariants:
-//   1. The cut is between two requests, so the snapshot contains a transaction over several tables entirely or not at
-//      all.
+//   1. The writer commits each transaction as a whole, and makes the cut between two commits. So the snapshot contains
+//      all rows of a transaction or none, even if the transaction changes several tables.
 //   2. Removals of files are deferred until the release. A restart performs them too.
 
 import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../../base/errors.js'

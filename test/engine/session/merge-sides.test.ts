@@ -1,8 +1,10 @@
-// Goal: a MERGE into a large table, whose join builds its hash table from the source and skips rows of the table by their
-// keys (exec/join/join-wanted.ts), changes what a MERGE into a small table changes, whose join builds from the table.
+// Goal: MERGE gives the same result whichever side of its join builds the hash table. For a large target table, it is
+// built from the source, and rows of the target are skipped by their keys (exec/join/join-wanted.ts). For a small
+// target, it is built from the target.
 //
-// Method: a large table, and a small one with every 50th of its rows. Sources name only keys of the small table or new
-// ones. Afterwards the large table has the rows of the small one, and its other rows have not changed.
+// Method: the same MERGE into a large table and into a small one, which contains every 50th row of the large one.
+// Sources name only keys of the small table or new keys. Afterwards those rows of the large table equal the small
+// table, and its other rows have not changed.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
-// Goal: the dictionaries of SYMBOL columns may together take more memory than there is: the writer evicts dictionaries
-// and reloads them for lines, queries, transactions, schema changes and imports, and at a start with less memory than
-// before. No row is lost or duplicated, and no symbol becomes another string.
+// Goal: the dictionaries of SYMBOL columns may together need more memory than there is. The writer then evicts
+// dictionaries, and reloads them when they are needed: by lines, queries, transactions, schema changes, imports, and
+// when the server starts with less memory than before. No row is lost or duplicated, and each row keeps its symbol.
 
 import { describe, expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'

@@ -1,6 +1,9 @@
-// Goal: two expressions have the same key (a text by which the binder recognises equal expressions) if and only if
-// they differ at most in their position in the statement; and the keys of all levels of a deep expression together
-// take linear time. Method: deep chains of calls, whose levels get keys one after the other.
+// Goal: the key of an expression is a text by which the binder recognises equal expressions. Two expressions have the
+// same key if they differ only in their positions in the statement, and different keys otherwise. Computing the keys of
+// all sub-expressions of a deep expression takes linear time.
+//
+// Method: pairs of expressions that differ in one detail; nested calls, with a limit for the length of all keys that
+// are written.
 
 import { expect, it, vi } from 'vitest'
 import type { Expression } from '../../../../engine/sql/plan/plan.js'

@@ -1,7 +1,9 @@
-// Goal: flushing any memtable, and compacting any parts (Parquet files), gives the rows of a sorted array: ascending
-// timestamps, ties in commit order, no superseded rows, one partition per part; and flushes allocate only from the
-// memory reserved for them. Method: random out-of-order rows in random blocks, compared with a model; seeds in the
-// names.
+// Goal: flushing any memtable, and compacting any parts (Parquet files), writes rows with ascending timestamps, ties in
+// commit order, without superseded rows, and with one partition in each part. Flushes allocate only from the memory
+// reserved for them.
+//
+// Method: random out-of-order rows in random blocks, compared with a sorted array as a model. The name of each test
+// contains its random seed.
 
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,7 +1,8 @@
-// Goal: a part (Parquet file) that is only in the object store reads like a local file, through its sidecar (a local
-// file with its metadata) and a cache of blocks, even if the store fails, delays and repeats requests. Pages that are
-// not cached are requested; damage in sidecar, cache and object is detected. Method: random columns, a simulated store
-// with seeds, a cache smaller than the part.
+// Goal: a part (Parquet file) that is only in the object store reads like a local file. Its metadata come from a local
+// file, the sidecar; its pages from a local cache of blocks, which fetches missing blocks from the store. This works
+// even if the store fails, is slow, or answers a request twice. Damage in sidecar, cache and object is detected.
+//
+// Method: random columns, a simulated store with seeds, a cache smaller than the part.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
