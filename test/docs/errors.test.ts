@@ -38,6 +38,7 @@ const groups = {
 
 /** Pages about what the sources of a name do; the first that matches counts. */
 const topics: readonly (readonly [RegExp, string])[] = [
+  [/^pipeline\/(import|csv|expanded|parquet-(uploads|preview))|imp-preview/, 'csv.md'],
   [/mat-?view|materialized/, 'sql/materialized-views.md'],
   [/merge|upsert|conflict|returning/, 'sql/merge.md'],
   [/pivot/, 'sql/pivot.md'],
