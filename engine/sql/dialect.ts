@@ -16,7 +16,7 @@
 //   strictCasts           BYTE and SHORT wrap, infinity is NULL    an error
 //   roundsFractions       integer columns truncate fractions       integer columns round them
 //   storesNumbersAsText   an error                                 a text column accepts numbers, timestamps, ..
-//   countsCharacters      length() counts UTF-16 units, -1 of NULL it counts characters, NULL of NULL
+//   countsCharacters      length() counts UTF-16 units; -1 if NULL length() counts characters; NULL if NULL
 //   typedArrays           elements are doubles                     elements keep the type that they were made of
 //   rowValues             an error                                 `select t from t`, `select row(a, b)`
 //   anyFunctionInFrom     a few functions                          every scalar function is a row source

@@ -1,5 +1,6 @@
-// Accumulators: all aggregate calls of one operator. For each batch it evaluates the arguments of the calls, of equal
-// arguments only one, and adds the values to the accumulators. It also saves and merges partial states.
+// Accumulators: all aggregate calls of one operator. For each batch it evaluates the arguments of the calls (an
+// argument that several calls share only once) and adds the values to the accumulators. It also saves and merges
+// partial states.
 
 import { assert } from '../../base/assert.js'
 import type { AggregateCall } from '../../sql/plan/plan.js'

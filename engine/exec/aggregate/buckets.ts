@@ -1,7 +1,7 @@
 // Computes the time buckets of SAMPLE BY: the bucket of a timestamp, and the bucket after a given one. With ALIGN TO
 // CALENDAR, buckets begin at round local times of a time zone, shifted by an offset; with ALIGN TO FIRST OBSERVATION,
-// the first bucket begins at the first row. With FROM, a bucket begins at the given time, and the others are aligned to
-// it.
+// the first bucket begins at the first row. With FROM, one bucket begins at the given time, and all other buckets are
+// aligned to that bucket.
 //
 // Around changes of the UTC offset, buckets shorter than a day behave like PostgreSQL's date_trunc(unit, timestamp,
 // zone): a repeated hour has buckets of its own. Buckets of a day or more are identified by their local date.

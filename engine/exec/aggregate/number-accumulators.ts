@@ -1,9 +1,9 @@
 // Accumulators of count(), sum(), avg(), min() and max() over numbers, computed by WebAssembly code
 // (kernels/aggregate.ts).
 //
-// With groups, a state {sum, count} or {min, max} of 16 bytes; sums of LONG have 24 bytes, and counts of rows 8. A
-// single group uses one record with all five values instead, which is faster. LONG sums are exact: see
-// types/wide-sum.ts.
+// With GROUP BY, each group has a state of 16 bytes, {sum, count} or {min, max}; the state of a LONG sum has 24 bytes,
+// that of a row count 8. Without GROUP BY, one record holds count, sum, minimum and maximum together, which is faster.
+// LONG sums are exact: see types/wide-sum.ts.
 
 import { aggregateKinds, initStats, type NumberStorage, statsBytes } from '../../kernels/aggregate.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

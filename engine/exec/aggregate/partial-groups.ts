@@ -1,6 +1,7 @@
-// PartialGroups: the groups of an aggregation over some of the rows. A worker thread aggregates the rows of one chunk,
-// and writes its groups with the states of their accumulators to shared memory as the chunk's result. The coordinator
-// merges the results of all chunks, also with this class.
+// PartialGroups: the groups of an aggregation over some of the rows. A worker thread aggregates the rows of one chunk
+// (a range of the input), and writes the groups, with the states of their accumulators, to shared memory as the result
+// of the chunk. The coordinator, the thread that runs the query, uses the same class to merge the results of all
+// chunks.
 //
 // Layout of a result: the keys of each group as in result-columns.ts {rows u32, 0, then address and dictionary of each
 // key}; from the next 64-byte boundary on the saved states of the accumulators (accumulators.ts); then the key values.

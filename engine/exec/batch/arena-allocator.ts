@@ -1,5 +1,5 @@
-// Lets code that expects an Allocator, such as the decoders and encoders of pages, allocate its temporary memory from
-// the memory of a query (QueryArena).
+// Lets code that expects an Allocator, such as the decoders and encoders of pages, allocate temporary memory from the
+// memory of a query (QueryArena).
 
 import type { Allocator } from '../../memory/budgets.js'
 import type { QueryArena } from './query-arena.js'

@@ -1,5 +1,5 @@
-// Copies pages from a table's parts (its own Parquet files) to an exported Parquet file without decoding their values,
-// which is possible because parts are Parquet files, too. A page is handled in one of four ways:
+// Copies pages from a table's parts (its own Parquet files) to an exported Parquet file where possible without decoding
+// their values. A page is handled in one of four ways:
 //
 //   copied        the export has the part's codec: the bytes of the page are copied
 //   recompressed  the export has another codec: compressed again if the part's codec saved space, or if the values are

@@ -1,4 +1,5 @@
-// Parallel encoding: several query threads encode a result, and the coordinator writes it in the order of the rows.
+// Parallel encoding: several query threads encode a result, and the coordinator (the thread that runs the query) writes
+// it in the order of the rows.
 //
 //   source (morsel-source.ts)   divides a result into morsels: a table, ranges of time, sorted rows
 //   format (morsel-format.ts)   turns a morsel into blocks of bytes and a note: text, Arrow, Parquet row groups

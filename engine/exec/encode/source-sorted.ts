@@ -3,7 +3,7 @@
 // sorted order, and any thread can gather the rows of a range. This is worth dividing because rows that are adjacent in
 // the order are far apart in memory, so gathering is slow.
 //
-// A sort that was spilled to disk is not divided: the coordinator merges its sorted runs alone.
+// A sort that was spilled to disk is not divided: the thread that runs the query merges its sorted runs alone.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

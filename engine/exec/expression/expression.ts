@@ -1,6 +1,7 @@
 // Compiles bound expressions to evaluators: closures that map a batch to a vector of results. A call is compiled to the
-// first of these forms that applies; each form may use those after it. `constantWithin`, `column` and `eval` are
-// members of the function's definition in engine/sql/functions.
+// first of these forms that applies; to evaluate its arguments or to handle special rows, a form may use forms further
+// down the list. `constantWithin`, `column` and `eval` are members of the function's definition in
+// engine/sql/functions.
 //
 //   1. no column            a constant, computed once
 //   2. one symbol column    a condition: once for each symbol, then a lookup by id (symbol-predicate.ts)

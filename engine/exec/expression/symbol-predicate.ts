@@ -1,6 +1,7 @@
 // Evaluates a condition on one symbol column once for each symbol in the dictionary instead of once for each row; rows
 // then look up the result by their symbol id. symbolPredicate() fills the whole lookup table at once, for scans and
-// generated WebAssembly kernels. compileSymbolPredicate() returns an evaluator that fills it as symbols occur.
+// generated WebAssembly kernels. compileSymbolPredicate() returns an evaluator that fills an entry when its symbol
+// first occurs in a row.
 
 import { compileExpression } from '../../sql/functions/registry/evaluate.js'
 import type { Expression } from '../../sql/plan/plan.js'

@@ -1,10 +1,11 @@
-// Operator: hash aggregate on several threads. The coordinator aggregates the first chunk of the rows alone, to see how
-// many groups there are.
+// Operator: hash aggregate on several threads. The coordinator (the thread that runs the query) first aggregates one
+// chunk of the rows alone, to see how many groups there are.
 //
-//   few groups    the other threads aggregate a chunk each (partial-groups.ts), and the coordinator merges the results
-//                 in the order of the chunks, so that groups stay in order of first appearance
-//   many groups   such results would hardly be smaller than the rows, so the aggregation starts again with the rows
-//                 partitioned by key (aggregate-partitioned.ts), or the coordinator continues alone
+//   few groups    every thread aggregates chunks of its own (partial-groups.ts), and the coordinator merges the results
+//                 in the order of the chunks, so groups come in order of first appearance
+//   many groups   the results of chunks would be hardly smaller than their rows, so the aggregation starts again, with
+//                 the rows partitioned by key (aggregate-partitioned.ts); if the plan cannot be partitioned, the
+//                 coordinator aggregates the other rows alone, too
 
 import type { Plan } from '../../sql/plan/plan.js'
 import { hidesRows } from '../../storage/memtable/removed-rows.js'

@@ -1,13 +1,14 @@
 // Aggregation with many groups on several threads, in rounds. In each round, the threads first distribute the rows of
 // some chunks to partitions by a hash of their keys (row-partitions.ts); then each thread aggregates whole partitions
-// (partition-groups.ts), whose hash tables are small enough for the processor's cache. The next round continues with
-// the groups of this one. Rounds limit the memory that distributed rows take. Each group stores the number of its first
-// row (rank), by which groups are returned in order of first appearance.
+// (partition-groups.ts), whose hash tables are small enough for the processor's cache. The next round adds its rows to
+// the groups of this round. Distributed rows need memory, which the rounds limit. Each group stores the number of its
+// first row (rank), by which groups are returned in order of first appearance.
 //
-// After each round the final size of the groups is estimated. If they will not fit in memory, the operator fails at once,
-// so that it begins again with temporary files (spill/spillable.ts). Where it cannot, the input is read in several passes,
-// each for a range of partitions: partitions for which there is no room are postponed to a later pass. The groups of a
-// pass are returned before the next pass begins, so they are not in the order of first appearance.
+// After each round the final size of the groups is estimated. If they will not fit in memory, the operator fails at
+// once, and the aggregation starts again with temporary files (spill/spillable.ts). Where it cannot start again, the
+// input is read in several passes, each for a range of partitions: partitions for which there is no room are postponed
+// to a later pass. The groups of a pass are returned before the next pass begins, so the result as a whole is not in
+// order of first appearance.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'

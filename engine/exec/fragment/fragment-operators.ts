@@ -1,6 +1,6 @@
 // Operators for GROUP BY and SAMPLE BY over a table scan when generated code (WebAssembly compiled for the query) can
-// execute the whole of it (fragment-aggregate.ts). They start the work on this and other threads, and return its
-// result.
+// execute scan, filter and aggregation together (fragment-aggregate.ts). The operators start the work on this thread
+// and on others, and return the result.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'

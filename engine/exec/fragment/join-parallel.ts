@@ -1,5 +1,6 @@
-// Executes joins on several threads. The coordinator builds the hash tables; then each thread scans chunks of the table
-// on the probe side and looks up the rows in them.
+// Executes joins on several threads. A hash join puts the rows of one side, the build side, into a hash table and looks
+// the rows of the other side, the probe side, up in it. The coordinator (the thread that runs the query) builds the
+// hash tables; then several threads scan chunks of the table on the probe side, and look up their rows.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import { isStable } from '../../sql/plan/volatile.js'

@@ -1,8 +1,9 @@
 // ASOF JOIN and LT JOIN with further conditions, and those that look for a row in the future (forward) or in both
-// directions (nearest). All right rows that can match are buffered and listed by key, in the order of time. For each left
-// row, a binary search finds the rows of its key that are within reach. Without a condition, the first or the last of
-// them is the match. Otherwise the condition is evaluated over batches of pairs, beginning with the nearest rows: one for
-// each left row, then two, four and so on, until every left row has a match or no candidates are left.
+// directions (nearest). All right rows that can match are buffered and listed by key, in the order of time. For each
+// left row, a binary search finds the candidates: the right rows with its key whose time the join permits. Without a
+// further condition, the candidate nearest in time is the match. With a condition, candidates are tested in batches,
+// the nearest first: one for each left row, then two, then four and so on, until every left row has a match or no
+// candidates are left.
 
 import { assert } from '../../base/assert.js'
 import { noRow } from '../../kernels/join.js'

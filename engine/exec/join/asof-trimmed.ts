@@ -1,7 +1,7 @@
 // Shortens the right input of an ASOF or LT JOIN whose left input begins late in the table's history. Of the right rows
-// before the first left row, only the latest of each key can match. A backward scan finds these, as for LATEST ON; the
-// other right rows are read forward from the time of the first left row. If the backward scan takes too long, the whole
-// right input is read instead.
+// before the first left row, only the latest row of each key can match. A backward scan finds these latest rows, as for
+// LATEST ON. The later right rows are read forward from the time of the first left row. If the backward scan takes too
+// long, the whole right input is read instead.
 
 import type { Plan, TimeRange } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -2,8 +2,8 @@
 // up to the batch's timestamps, and records the latest right row of each key in a table. Left columns are returned as
 // they are; right columns are gathered by row number.
 //
-// Only those right rows are buffered that are in the table or belong to the current batch, so memory depends on the
-// number of keys and not on the number of right rows. Joins with further conditions, and those that look into the
+// The join buffers only the right rows that the table lists and those of the current batch, so its memory depends on
+// the number of keys and not on the number of right rows. Joins with further conditions, and those that look into the
 // future, are in asof-search.ts.
 
 import { asofStateBytes } from '../../kernels/join.js'

@@ -1,8 +1,8 @@
 // Maps the key columns of both sides of a join to one 32-bit number (code) for each row. Equal keys have equal codes
 // (NULL equals NULL), and codes are so small that they can index arrays. For symbols, the codes are the ids of one
-// dictionary; ids of other dictionaries are translated by their strings, each id once. Other types get their codes from
-// key-codes.ts. With several key columns, the codes of two columns are combined to one, then this with the next, and so
-// on.
+// dictionary; an id of another dictionary is translated by its string, once. Other types get their codes from
+// key-codes.ts. With several key columns, the codes of the first two columns are mapped to one code, then that code and
+// the code of the third column to another one, and so on.
 
 import { dictionaryCount, dictionaryEntry } from '../../memory/column-layout.js'
 import { type DataType, dataType, storageOf } from '../../types/column-types.js'

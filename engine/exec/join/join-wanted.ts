@@ -1,5 +1,7 @@
-// Limits the scan of a join's probe side to rows whose key the build side may have. The keys are read first; pages whose
-// bounds exclude all keys are skipped, and other columns are read only where a row is left.
+// Reduces what a join reads of its probe side, the table whose rows are looked up among those of the other side (the
+// build side). If the key is an integer or a time, the scan skips pages whose minimum and maximum are outside of the
+// range of the keys of the build side. Of the other pages it reads the key columns first, and then the remaining
+// columns only for rows whose keys the build side has.
 
 import { aggregateKinds, initStats, statsBytes } from '../../kernels/aggregate.js'
 import { expandModes } from '../../kernels/join.js'

@@ -3,11 +3,11 @@
 // is evaluated over the matching pairs before any columns that it does not need are gathered.
 //
 //   inner left full cross   the right side is built, rows come in the order of the left
-//   right                   the left side is built, rows come in the order of the right; see also marksRight()
+//   right                   the left side is built, rows come in the order of the right (exception: marksRight())
 //   asof lt splice          by time: asof.ts, asof-splice.ts
 //
-// An inner join whose rows need no order builds its left side if that is far smaller. A cross join returns one batch of
-// pairs at a time, so that it can be cancelled.
+// An inner join whose result may have any order builds its left side if that is far smaller than the right side. A
+// cross join returns one batch of pairs at a time, so that it can be cancelled.
 
 import { assert } from '../../base/assert.js'
 import { expandModes, noRow, settleStateBytes } from '../../kernels/join.js'

@@ -1,6 +1,6 @@
-// Operator: returns each input row as many times as an expression over the row says, with the number of the copy,
-// counted from 1, as an additional column. Set-returning functions such as unnest are executed by it: the copy's number
-// tells which element the copy stands for.
+// Operator: repeats each input row. An expression over the row says how often; the number of the copy, from 1, is an
+// additional column. This operator executes set-returning functions such as unnest(): each copy stands for one element
+// of the list, and the number of the copy says for which.
 
 import type { Expression, PlanColumn } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

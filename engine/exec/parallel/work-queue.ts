@@ -20,8 +20,8 @@
 //   1. A thread publishes a result only by replacing its own claim with the address, by compare-and-swap. A thread
 //      whose claim was taken over by the coordinator, after a time-out, discards its result.
 //   2. A result depends on the chunk alone, not on the thread that makes it.
-//   3. Only the coordinator withdraws a result, and does not read it afterwards. Its maker sees the changed word and
-//      may reuse the memory.
+//   3. Only the coordinator withdraws a result, and does not read it afterwards. The thread that made the
+//      result sees the changed word and may reuse the memory.
 //   4. The queue exists until every worker has been dismissed, which may be after the query has ended.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'

@@ -1,12 +1,17 @@
-// Finds the stored rows that have given keys, without a query: for upserts of few rows, whose query would take longer to
-// plan and to start than to run. A search looks the keys up in indexes: those of memtables, which it keeps
-// (storage/memtable/visible-keys.ts), and those of the pages of parts, which earlier queries have left in the chunk cache
-// (storage/part/page-keys.ts). Then it reads the rows that have them.
+// Finds the stored rows that have given keys without running a query. It serves upserts of a few rows, for which a
+// query takes longer to plan and start than to run. A search looks the keys up in two kinds of indexes, and then reads
+// the rows that they name:
 //
-// It finds the rows that a query of the same snapshot finds. Where it cannot, it returns null and a query must search:
-//   - the key has columns without such indexes: symbols, floating-point numbers, only the designated timestamp
-//   - a page has no index or is not cached, many rows of a memtable are not in its index yet, or there is much to read
-//   - a text is not UTF-8: it would not be stored again as it is
+//   - indexes of memtables, which this file keeps (storage/memtable/visible-keys.ts)
+//   - indexes of pages of parts (Parquet files), which earlier queries have left in the chunk cache
+//     (storage/part/page-keys.ts)
+//
+// A search finds the same rows as a query over the same snapshot. It returns null, so that a query must search, if
+//
+//   - the key contains a symbol or a floating-point number, or nothing but the designated timestamp: indexes of keys
+//     do not support these
+//   - a page is not cached or has no index, many rows of a memtable are not in its index yet, or there is much to read
+//   - a text in a row is not valid UTF-8: it would change if it were stored again
 
 import { LazyMap } from '../../base/lazy-map.js'
 import { pageRowsMax } from '../../base/limits.js'

@@ -1,5 +1,6 @@
 // Profile: collects the facts that EXPLAIN shows about each operator: whether it runs as code generated for this query
-// and, with ANALYZE, its rows and its time, which includes that of its inputs. Queries without EXPLAIN have no profile.
+// and, with ANALYZE, how many rows it returned and how long it took, including its inputs. Queries without EXPLAIN have
+// no profile.
 
 import type { Jit } from '../../kernels/jit/jit.js'
 import type { Plan, Query } from '../../sql/plan/plan.js'

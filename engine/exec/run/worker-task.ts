@@ -4,8 +4,8 @@
 // another worker may still read its results. While the client of the query does not read, the task holds no memory; it
 // starts again when the coordinator continues.
 //
-// The task reports no errors itself: it gives up a chunk that fails, and the thread that takes the chunk next, in the
-// end the coordinator, meets the same error.
+// The task reports no errors. If a chunk fails, the task gives it up, and another thread takes it and meets the same
+// error; if no other worker takes it, the coordinator (the thread that runs the query) does, and reports the error.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

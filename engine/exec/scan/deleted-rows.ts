@@ -1,6 +1,6 @@
-// DeletedRows: the positions of rows that an Iceberg table has deleted from one of its data files. They come from
-// Parquet files of deletes, with the columns file_path and pos, each for many data files, and from deletion vectors
-// (bitmaps).
+// DeletedRows: the positions of rows that an Iceberg table has deleted from one of its data files. Iceberg stores them
+// in two forms: Parquet files with the columns file_path and pos, each for many data files, and deletion vectors (a
+// bitmap for one data file).
 
 import { budgets } from '../../memory/budgets.js'
 import { ColumnReader, type ColumnTools } from '../../parquet/column-reader.js'

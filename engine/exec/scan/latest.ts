@@ -1,8 +1,8 @@
 // Operator: LATEST ON, which returns the newest row of each key, in time order. A table is scanned from its newest row
 // backwards: the first row found for a key is its newest. If the keys are symbols (dictionary-encoded strings), the
-// number of possible keys is known, so the scan stops, or skips morsels without NULL keys, when all have been found.
-// Over any other input, all rows are read in input order, and a row replaces the stored row of its key if it is newer
-// or equally old.
+// number of possible keys is known, so the scan stops when all keys have been found. When only keys with NULL are
+// missing, it skips morsels (pages and memtable blocks) whose keys contain no NULL. Over any other input, all rows are
+// read in input order, and a row replaces the stored row of its key if it is newer or equally old.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

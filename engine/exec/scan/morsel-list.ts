@@ -1,8 +1,8 @@
 // MorselList: tells worker threads which morsels (memtable blocks and pages) a parallel plan reads, so that all threads
 // use the same list in the same order. Each thread lists the morsels of the snapshot itself, and selects those in the
-// MorselList. The time bounds of a morsel, and whether it is sorted, are part of it, because the writer may meanwhile
-// append to the last block of a memtable, and all threads must treat a morsel alike. cutRows() cuts the rows of the
-// list into chunks.
+// MorselList. The time bounds of a morsel, and whether it is sorted, are part of it, because the writer may append to
+// the last block of a memtable while the query runs: a thread that looked later would see other bounds, and all threads
+// must treat a morsel alike. cutRows() cuts the rows of the list into chunks.
 
 import { changedMorsel, type ScanMorsel } from './morsels.js'
 

@@ -1,7 +1,8 @@
-// The newest row of each symbol in a part (Parquet file). A part is immutable and sorted by time, so the list of these
-// rows stays right as long as the part exists, whatever happens to the table. The first LATEST ON that reads a part
-// makes the list and keeps it in the chunk cache, which evicts it like any page; later ones cost the symbols and not
-// the rows. Lists are made page by page from the end of the part, until all of its symbols have been found.
+// Lists the newest row of each symbol (dictionary-encoded string) in a part (Parquet file). A part is immutable and
+// sorted by time, so the list of these rows stays right as long as the part exists, whatever happens to the table. The
+// first LATEST ON that reads a part makes the list and keeps it in the chunk cache, which may evict it like any page.
+// Later queries read the list instead of the rows. A list is made page by page from the end of the part, until all
+// symbols of the part have been found. A part with fewer than eight rows for each symbol gets no list.
 //
 // List, as in the chunk cache: count u32, padded to 16 bytes; then for each symbol, newest row first:
 //

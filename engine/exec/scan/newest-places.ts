@@ -1,7 +1,8 @@
-// Finds where the newest row of each symbol of a column is stored, for LATEST ON (latest-symbols.ts). Parts (Parquet
-// files) come with a list of their newest rows (newest-in-part.ts); blocks of memtables, and pages of parts that the
-// query sees partly, are read backwards. Units of rows are read in the order of their last timestamps, newest first,
-// until no unit can have a newer row of any symbol.
+// Finds where the newest row of each symbol (dictionary-encoded string) of a column is stored, for LATEST ON
+// (latest-symbols.ts). A part (Parquet file) may have a list of its newest rows (newest-in-part.ts), which is used if
+// the query has at most one time range and this range does not end within the part. Other parts and the blocks of
+// memtables are read backwards. Parts, pages and blocks are read in the order of their last timestamps, newest first,
+// until none of them can have a newer row of any symbol.
 //
 // Invariants:
 //   1. A place is replaced by one with a later timestamp only; of equal timestamps the row committed last counts.

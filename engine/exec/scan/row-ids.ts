@@ -1,6 +1,9 @@
-// Adds row ids to a scan: a virtual LONG column (rowIdColumn) that tells where each row is stored. Upserts name the
-// rows that they replace by it. A row id is number << 32 | row: the number counts the snapshot's parts (Parquet files)
-// and then its memtables, and row is the row's number within the part or memtable.
+// Adds row ids to a scan: a virtual LONG column (rowIdColumn) that tells where each row is stored. An upsert uses row
+// ids to say which stored rows it replaces.
+//
+//   row id   source << 32 | row
+//   source   0, 1, .. over the parts (Parquet files) of the snapshot, then over its memtables
+//   row      number of the row within the part or memtable
 
 import { assert } from '../../base/assert.js'
 import { rowIdColumn } from '../../sql/plan/plan.js'

@@ -1,11 +1,12 @@
 // Operator: table scan in timestamp order; rows with equal timestamps are in commit order. A descending scan reverses
 // both. It merges streams, each of which is a list of morsels that do not overlap in time (streams.ts).
 //
-// In each step, the stream whose next row is first leads. Its rows before the next row of any other stream are returned
-// without a copy. If there are none, all streams that overlap its current morsel are merged up to a bound: the smallest
-// last timestamp of their current morsels. Of rows with exactly this timestamp, only those of the stream that
-// determines the bound, and of streams before it in commit order, are returned. Those of later streams have to wait,
-// because the next morsel of that stream may begin with the same timestamp.
+// Each step begins with the stream that has the first row in output order. The rows of this stream that precede the
+// rows of all other streams are returned without a copy. If these are few (sliceRowsMin), all streams that overlap the
+// current morsel of this stream are merged, up to a bound: the smallest last timestamp of their current morsels.
+// Several streams may have rows with exactly this timestamp. The stream whose morsel ends there may continue with the
+// same timestamp in its next morsel. So only the rows of this stream and of streams before it in commit order are
+// returned; rows of later streams wait for a later step.
 
 import type { TimeRange } from '../../sql/plan/plan.js'
 import { dictionariesOf } from '../../storage/schema/schema.js'

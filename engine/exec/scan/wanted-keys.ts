@@ -1,10 +1,12 @@
-// Finds the keys that a filter looks for: the values of all columns of a declared key (PRIMARY KEY, UNIQUE), such as
-// `id = 5`, `id in (5, 7)` or `(a = 1 and b = 2) or (a = 3 and b = 4)`, as ON CONFLICT writes it. Pages that do not have
-// them are skipped by the bounds of their columns, and by the indexes of keys that earlier searches have made
-// (storage/part/page-keys.ts); of other pages only the rows that the index lists are read.
+// Recognises filters that look for certain values of a declared key (PRIMARY KEY, UNIQUE), such as `id in (5, 7)` or
+// `id = 5`, or, for a key of two columns, `(a = 1 and b = 2) or (a = 3 and b = 4)`, the form that ON CONFLICT produces.
+// The scan skips a page if the minimum and maximum of the key columns, or the page's index of keys, show that it
+// contains none of the wanted keys. Earlier searches have made these indexes (storage/part/page-keys.ts). Of other
+// pages with an index, only the rows that it lists are read.
 //
-// The designated timestamp is left out, since scans have ranges of it, and so are symbols, which have indexes of their
-// own, and floating-point numbers, of which different bytes are equal.
+// Some columns of a key are ignored here: the designated timestamp, because scans have time ranges for it; symbols
+// (dictionary-encoded strings), which have indexes of their own; and floating-point numbers, because equal numbers may
+// have different bytes.
 
 import type { Expression } from '../../sql/plan/plan.js'
 import { conjuncts } from '../../sql/typing/walk-expression.js'

@@ -1,6 +1,7 @@
-// Filter for ORDER BY .. LIMIT on several keys, for rows whose first key equals that of the last row in the result so
-// far; they are frequent when the first key has few values. Such a row is dropped if its second key sorts after that of
-// the last row, or if all keys are equal, because of rows with equal keys the earlier ones stay in the result.
+// Filter for ORDER BY .. LIMIT. It tests rows whose first key equals the first key of the last row in the result so
+// far; such rows are frequent if the first key has few values. A row is dropped if its second key sorts after that of
+// the last row. If there are no further keys, it is also dropped if all keys are equal, because among rows with equal
+// keys the earlier row has precedence.
 
 import type { SortKey } from '../../sql/plan/plan.js'
 import { type DataType, widthOf } from '../../types/column-types.js'

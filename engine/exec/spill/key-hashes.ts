@@ -1,6 +1,6 @@
 // Hashes of rows by their keys, which choose the temporary file (partition) for each row when an operator spills to
 // disk. Equal keys have equal hashes on both sides of a join or set operation, whatever the types and dictionaries of
-// the two columns. Another seed gives other hashes, so the rows of one partition can be divided again.
+// the two columns. A partition that is still too large is divided again by hashes with another seed.
 
 import { hashKinds } from '../../kernels/aggregate.js'
 import { type DataType, storageOf } from '../../types/column-types.js'

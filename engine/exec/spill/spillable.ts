@@ -5,8 +5,9 @@
 //   GROUP BY, DISTINCT, UNION, EXCEPT, INTERSECT, joins by equal keys, ASOF and LT JOIN by keys, LATEST ON,
 //   window functions with PARTITION BY
 //
-// The second run returns the same rows in the same order, so rows that the first one has returned already are skipped.
-// That order is the one of the first rows in the input, however much memory there is: `keepsOrder` of the context.
+// The second run returns the same rows in the same order, so rows that the first run has returned already are skipped.
+// For this, `keepsOrder` in the context obliges operators to return results in the order in which their first rows
+// appear in the input, however much memory there is.
 
 import { isShortage, ResourceError } from '../../base/errors.js'
 import type { Plan } from '../../sql/plan/plan.js'

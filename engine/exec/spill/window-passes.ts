@@ -1,8 +1,9 @@
-// Spilling of window functions whose PARTITION BY lists differ. Rows that outgrow the memory cannot be partitioned in a
-// way that suits all calls. So the input is stored in a temporary file and read in several passes. Each pass computes
-// the calls of some of the lists, reads only the columns that they need, and stores its results; at the end the results
-// are put beside the rows. A pass that outgrows the memory is divided again, or partitioned if it has a single list
-// (spilled-steps.ts).
+// Spilling of window functions whose PARTITION BY lists differ. Rows that outgrow the memory are usually divided into
+// partitions by their PARTITION BY columns, but no division suits several different lists. So the input is stored in a
+// temporary file and read in several passes. Each pass computes the calls of some of the lists. It reads only the
+// columns that these calls need, and stores the results in a file. At the end the results are joined to the rows by
+// position. If a pass outgrows the memory, it is divided into several passes, or, if all of its calls have the same
+// list, its rows are partitioned (spilled-steps.ts).
 
 import type { Expression, Plan, WindowCall } from '../../sql/plan/plan.js'
 import { expressionsOf } from '../../sql/plan/walk-plan.js'

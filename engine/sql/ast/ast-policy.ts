@@ -1,5 +1,5 @@
-// Syntax tree of the clauses TTL, STORAGE POLICY and LAKE, which limit how long and in which form rows are kept. Import
-// these types from ast.ts.
+// Syntax tree of the clauses TTL and STORAGE POLICY, which determine how long and in which form rows are kept, and of
+// LAKE, which keeps a table as an Iceberg table, too. Import these types from ast.ts.
 
 export interface TimeToLive {
   readonly position: number

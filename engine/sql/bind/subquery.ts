@@ -1,6 +1,6 @@
-// Binds a sub-query that does not refer to the outer query. It is planned on its own and runs once: that of an
-// expression before the outer query, which then uses its result as a constant; that of PIVOT's values while the outer
-// query is planned, since they decide its columns.
+// Binds a sub-query that does not refer to the outer query. It is planned on its own and runs once. A sub-query in an
+// expression runs before the outer query, which then uses its result as a constant. A sub-query that lists the values
+// of PIVOT runs while the outer query is planned, because the values decide which columns the outer query has.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'

@@ -1,5 +1,6 @@
 // Binds the two sides of a join. Joins by time (ASOF and similar) need the designated timestamp (the time column) of
-// both sides. If a side is a sub-query that does not select it, it is added as a hidden column.
+// both sides. If a side is a sub-query that does not select its designated timestamp, the timestamp is added to that
+// side as a hidden column.
 
 import type * as ast from '../ast/ast.js'
 import type { BindContext } from '../scope/bind-context.js'

@@ -1,5 +1,9 @@
-// Parses statements about kinds of objects that this server lacks: functions, domains, triggers, extensions, MERGE, DO
-// blocks. Creating them is an error. DROP .. IF EXISTS, as clean-up scripts and object mappers send it, has no effect.
+// Parses statements about kinds of objects that this server lacks: functions, procedures, triggers, domains,
+// extensions, DO blocks.
+//
+//   CREATE             an error; only CREATE EXTENSION of an extension whose features are built in has no effect
+//   DROP .. IF EXISTS  has no effect; clean-up scripts and object mappers send it; without IF EXISTS it is an error
+//   DO                 an error, unless the block only creates an enumeration type (enumeration.ts)
 
 import { SqlError } from '../../base/errors.js'
 import type { NoOperation, Statement } from '../ast/ast.js'

@@ -1,5 +1,6 @@
 // Parses statements about the session, as clients of PostgreSQL send them: SET and RESET, transactions, cursors,
-// DEALLOCATE, DISCARD, LISTEN and NOTIFY; and LOCK, ANALYZE and COMMENT, which have little or no effect.
+// DEALLOCATE, DISCARD, LISTEN and NOTIFY. Also parses LOCK and ANALYZE, which have no effect, and passes COMMENT on to
+// comment.ts.
 
 import { SqlError } from '../../base/errors.js'
 import type {

@@ -1,4 +1,5 @@
-// Parses storage policies, and whether a table is in the lake, in CREATE TABLE and ALTER TABLE:
+// Parses two clauses of CREATE TABLE and ALTER TABLE: storage policies, and LAKE (whether the table is also kept as an
+// Iceberg table in object storage):
 //
 //   storage policy (to parquet 3d, to remote 7d, drop local 30d, drop remote 2y)
 //   set storage policy (..)   enable storage policy   disable storage policy   drop storage policy

@@ -1,6 +1,6 @@
-// The last step of planning a query that reads Parquet files of other programs: passes the conditions above such a
-// source down to it, so that row groups can be skipped, and finds the files of Iceberg tables that may satisfy the
-// conditions.
+// The last step of planning a query that reads Parquet files of other programs: passes the conditions of filters to the
+// scans below them, so that these can skip row groups, and finds the files of Iceberg tables that may contain matching
+// rows.
 
 import { conjuncts } from '../typing/walk-expression.js'
 import { fileCondition } from './column-conditions.js'

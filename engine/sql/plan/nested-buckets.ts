@@ -1,5 +1,6 @@
-// Decides whether buckets of time consist of whole buckets of another grid, as a day consists of hours: then results by
-// day can be computed from results by hour. Says no where it is not certain.
+// Decides whether each coarse time bucket consists of whole finer buckets, as a day consists of hours. If so, results
+// by day can be computed from results by hour. In doubtful cases, such as some changes of the UTC offset, the answer is
+// no.
 
 import { intervalTicks } from '../../types/timestamp-floor.js'
 import { timeZone } from '../../types/timestamp-zone.js'

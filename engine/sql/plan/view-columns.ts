@@ -1,5 +1,6 @@
-// Which columns of a materialized view have the keys and aggregates of a query over its base table, and how aggregates
-// of the view's buckets combine. Only what is certain matches.
+// Compares a query over a table with a materialized view of that table. Finds the columns of the view that contain the
+// query's group keys and aggregates, and tells how the aggregates of several of the view's time buckets combine to one
+// result. Expressions match only if they are certainly equal.
 
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
 import { isOfMoments } from '../functions/aggregates/finished-moments.js'

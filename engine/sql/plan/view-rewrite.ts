@@ -1,7 +1,10 @@
 // Planner rule: a SAMPLE BY or GROUP BY over a table is computed from the stored buckets of a materialized view of that
-// table, and from rows of the table where buckets are not stored, are sealed, or are cut by the time range of the query.
-// The rule applies only if each bucket of the query consists of whole buckets of the view, its keys and conditions are
-// keys of the view, and all its aggregates combine.
+// table, where possible. It is computed from rows of the table for buckets that are not stored, that the time range of
+// the query cuts, or that are sealed (the table has lost some of their rows).
+//
+// The rule applies only if each bucket of the query consists of whole buckets of the view, the keys and conditions of
+// the query use only keys of the view, and each aggregate of the query can be computed from aggregates of several
+// buckets.
 
 import type { TableSchema, TableVersion } from '../../storage/schema/schema.js'
 import { allOfTime } from '../../types/interval.js'

@@ -1,9 +1,13 @@
-// States of aggregates: further columns that a materialized view stores and its readers do not see, so that buckets
-// combine. A mean has a sum and a count; a variance the count, the mean and the squared deviations; a covariance or
-// regression these of both variables and the products.
+// States of aggregates: hidden columns that a materialized view stores in addition to the results of its query. The
+// planner needs them to combine several time buckets to a larger one: the mean of a day, for example, does not follow
+// from the means of its hours, but it follows from their sums and counts.
 //
-// Which columns there are follows from the query alone. A change of that needs a new format of the manifest, because
-// views that exist would have to be created again.
+//   mean                    sum and count
+//   variance                count, mean, sum of squared deviations
+//   covariance, regression  count; of both variables mean and sum of squared deviations; sum of products of deviations
+//
+// The view's query alone determines which hidden columns there are. A change of this rule needs a new format number of
+// the manifest (the file that lists the parts of all tables), because existing views would have to be created again.
 
 import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'
 import { aggregatePlace, isSameCall, statesOf, viewColumns } from './view-columns.js'

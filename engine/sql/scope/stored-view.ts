@@ -1,7 +1,8 @@
 // Makes the relation of a materialized view in FROM: a union of the view's stored rows and of the view's query over the
 // base table. When the query has its snapshot of both tables, engine/views/view-sides.ts decides which time buckets
-// come from which side, so the result is never stale. If the view reads another view, both sides of that one are the
-// source of its query. If it joins tables, only rows of the first one, the base, are restricted to buckets.
+// come from which side, so the result is never stale. If the view's query reads another materialized view, it reads a
+// union of this kind in the place of that view. If the query joins tables, only the rows of the first table, the base,
+// are restricted to time buckets.
 
 import { keptRange, sealedRanges } from '../../storage/schema/materialized.js'
 import {

@@ -1,7 +1,9 @@
-// Conditions of ASOF and LT JOIN beside equal keys. A comparison of the two designated timestamps says in which
-// direction a row is searched, and whether one of the same time counts. A condition on the right side alone filters it,
-// one on the left side alone becomes a key, and the others are left to the join, which looks for the nearest row that
-// satisfies them.
+// Handles the conditions of ASOF and LT JOIN other than equal keys. There are four kinds:
+//
+//   compares both timestamps   says whether an earlier or a later row is searched, and whether an equal time counts
+//   right side only            becomes a filter of the right side
+//   left side only             becomes a join key that is compared with `true`
+//   both sides                 the join looks for the nearest row that satisfies it
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'

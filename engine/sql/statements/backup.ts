@@ -1,4 +1,5 @@
-// Plans BACKUP as a request to the layer that knows where backups go.
+// Plans BACKUP as a request. The engine passes it to the BackupService (engine/api/statements.ts), which knows where
+// backups are stored.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'

@@ -1,6 +1,6 @@
-// Plans UPDATE and DELETE within WITH as a query that returns the changes, like that of an upsert (upsert.ts). The writer
-// commits the changes of all statements of the WITH as one transaction (storage/writer/writer-replace.ts), so they do not
-// take the way of other UPDATEs and DELETEs, which rewrite one table each (rewrite.ts).
+// Plans UPDATE and DELETE within WITH as a query that returns the changes, like that of an upsert (upsert.ts). The
+// writer commits the changes of all statements of the WITH as one transaction (storage/writer/writer-replace.ts),
+// unlike other UPDATEs and DELETEs, each of which rewrites parts of one table (rewrite.ts).
 
 import { SqlError } from '../../base/errors.js'
 import { liveColumns, type TableVersion } from '../../storage/schema/schema.js'

@@ -1,7 +1,8 @@
-// Plans statements with INSERT, UPDATE, DELETE or MERGE in WITH. All of them read the same snapshot, and the writer commits
-// their changes as one transaction (session/changes-in-with.ts). A later statement reads the rows that the RETURNING of an
-// earlier one has returned, so each is planned again when these rows are known; here all are planned over no rows, to
-// describe the result and to report errors before anything has run.
+// Plans statements with INSERT, UPDATE, DELETE or MERGE in WITH. All of them read the same snapshot, and the writer
+// commits their changes as one transaction (session/changes-in-with.ts). A statement may read the rows that RETURNING
+// of an earlier statement returns. So each statement is planned again when these rows are known. Here all statements
+// are planned with empty tables in the place of these rows, which gives the description of the result, and reports
+// errors before any statement has run.
 
 import type { ResultColumn } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'

@@ -1,6 +1,6 @@
-// INSERT .. ON CONFLICT of single rows without a query: which statements do the same to different rows, and what one does
-// to a stored row. Both are kept for the next execution of a statement, so that it neither binds its SET list again nor
-// plans a query.
+// Prepares INSERT .. ON CONFLICT of a few rows for execution without a query. For each kind of statement (the same
+// table, key and SET list, with other values to insert), it keeps a bound function that computes from a stored row and
+// a new row what DO UPDATE stores. So the next execution neither binds the SET list again nor plans a query.
 
 import type { ExecuteOptions } from '../../api/statements.js'
 import { assert } from '../../base/assert.js'

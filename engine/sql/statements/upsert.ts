@@ -4,7 +4,7 @@
 //
 //   action   a number of upsertActions: what happens to the row
 //   row id   where the replaced or deleted row is stored (exec/scan/row-ids.ts); NULL for an inserted row
-//   columns  the columns of the table after the change; of a deleted row its old values
+//   columns  the columns of the table after the change; for a deleted row, its old values
 //
 // ON CONFLICT is planned as a MERGE whose source is the table of the inserted rows, under the name `excluded`.
 

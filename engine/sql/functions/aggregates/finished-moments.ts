@@ -1,5 +1,7 @@
-// Results of variance, covariance and regression from their moments, and merged_moments(), which computes them from the
-// moments of groups that are known already. Stored buckets of materialized views keep such moments.
+// Computes variance, covariance and regression from their moments: the count, the means, and the sums of squared
+// deviations and of products. Also defines the aggregate merged_moments(), which computes the result for several groups
+// from the moments of each, without reading their rows. Materialized views store the moments of their time buckets for
+// this purpose.
 
 import { SqlError } from '../../../base/errors.js'
 import type { Value } from '../../../types/value.js'

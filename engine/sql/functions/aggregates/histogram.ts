@@ -1,5 +1,6 @@
-// The aggregate histogram(value, min, max, buckets): how many values are below the minimum, in each of the buckets of
-// equal width, and at or above the maximum, as an array. The order of its numbers is that of TimescaleDB.
+// The aggregate histogram(value, min, max, buckets). Returns an array with the number of values below the minimum, then
+// the number in each of the buckets of equal width, then the number at or above the maximum: the same order as in
+// TimescaleDB.
 
 import { SqlError } from '../../../base/errors.js'
 import { histogramBucketsMax } from '../../../base/limits.js'

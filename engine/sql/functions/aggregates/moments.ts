@@ -1,5 +1,5 @@
-// Accumulators for variance, covariance and regression: means and sums of squared deviations are updated in one pass
-// (Welford) and merged (Chan).
+// Accumulators for variance, covariance and regression: they update means and sums of squared deviations in one pass
+// over the values (Welford's algorithm), and merge the states of two sets of values (Chan's algorithm).
 
 import { type NumberRows, overNumbers } from '../function-types.js'
 

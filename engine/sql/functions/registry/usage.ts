@@ -1,6 +1,7 @@
-// Example calls for docs/functions.md of functions whose table entries have no example, because their results differ
-// from call to call, or need a server. A test runs each call on a server with the tables of the demo; aggregates read
-// long_sequence(5). `Family: name` is for one of two functions of the same name.
+// Example calls for docs/functions.md. They are for functions that have no example in the function tables, because
+// their results differ from call to call or need a server. A test runs each call on a server with the tables of the
+// demo; aggregates read long_sequence(5). Where functions of two families have the same name, the key of an example is
+// `Family: name`.
 
 /** The call and its result; null: the result differs from call to call, or is empty. */
 type Usage = readonly [call: string, result: string | null]
