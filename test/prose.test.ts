@@ -1,7 +1,9 @@
-// Goal: the prose of the documents has no repeated words, clichés, weak or wordy phrases. write-good finds them.
+// Goal: the documents contain no repeated words, no clichés, and no weak or wordy phrases. The package write-good finds
+// them.
 //
-// Code does not count. The passive voice is allowed: what is done to rows matters more than by whom. So are sentences
-// that begin with `so`. `technical` lists what the checks take for weak or wordy and what has a meaning here.
+// Code in the documents is not checked. Two checks of write-good are off: the passive voice is allowed, because readers
+// need to know what is done to rows and not by whom; a sentence may begin with `so`. The list `technical` has words
+// that write-good takes for weak or wordy and that have a technical meaning here.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

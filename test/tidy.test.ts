@@ -1,8 +1,8 @@
-// Goal: the rules for the structure of the repository hold: folders, layers and the one file of each through which
-// others import it, one adapter file for each npm package, sizes of files and functions, header comments, and no paths
-// or names that exist on one machine only.
+// Goal: the source tree follows the rules of the repository: which folders exist and which may import which, one entry
+// file in each layer for imports from other layers, one adapter file for each npm package, sizes of files and
+// functions, header comments, and no paths or names that exist on one machine only.
 //
-// `exceptions` may only shrink: an entry that is no longer needed fails the test, too.
+// The list `exceptions` may only shrink: the test also fails if an entry is no longer needed.
 
 import { posix } from 'node:path'
 import { describe, expect, test } from 'vitest'

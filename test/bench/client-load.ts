@@ -1,7 +1,8 @@
-// Load generator of small queries from many clients, run as a separate process. Every connection sends its next request
-// when the response to the last one is complete. All requests are encoded before the clock starts, and responses are
-// only searched for their end, because a client library takes longer for a request than a server does. Prints `ready`
-// after the warm-up, and at the end ClientMeasurement as JSON. Its argument is ClientLoad as JSON.
+// Load generator that sends small queries from many clients; it runs as a separate process. Every connection sends its
+// next request when the response to the previous one is complete. All requests are encoded before the clock starts. The
+// generator does not decode responses, it only looks for their end: a complete client library would take longer for a
+// request than the server. Prints `ready` after the warm-up, and at the end ClientMeasurement as JSON. Its argument is
+// ClientLoad as JSON.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -1,15 +1,15 @@
 // Generates line-protocol load at minimal cost for the sender (about 10 ns a row), so that a benchmark measures the
-// server: a block of lines is built once, then sent repeatedly with new timestamps written over the old digits (only
-// over those of the seconds if a pass over the block takes whole seconds).
+// server. A block of lines is built once and sent repeatedly. Before each repetition, new timestamps are written over
+// the old digits. If a block spans a whole number of seconds, only the digits of the seconds change.
 //
 // Shapes of rows:
 //   cpu     20 columns besides the timestamp: 10 tags and 10 numbers (5 integers, 5 doubles) of 4,000 hosts, one row a
-//           host every 10 s (after the public description of TSBS cpu-only)
-//   tsbs    the same with integers only, as that benchmark writes them
+//           host every 10 s (after the public description of the benchmark TSBS cpu-only)
+//   tsbs    like cpu, but all 10 numbers are integers, as in TSBS itself
 //   trades  2 symbols and 2 doubles, one row a millisecond
 //   market  3 symbols (100, 2 and 12 values), 2 doubles, 3 integers (1 million users), a boolean and a string, one
 //           row in 43 ms
-//   quotes  1 symbol (the same 100 values) and 2 doubles, one row in 10 ms
+//   quotes  1 symbol (the first one of market, 100 values) and 2 doubles, one row in 10 ms
 
 export type Shape = 'cpu' | 'tsbs' | 'trades' | 'market' | 'quotes'
 export type RowOrder = 'sorted' | 'late' | 'shuffled'

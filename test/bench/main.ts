@@ -3,7 +3,7 @@
 //
 //   lines      sustained line protocol      --shape cpu|trades --order sorted|late|shuffled --protocol tcp|http
 //                                           --connections n --rows n --runs n
-//              --shape random: of so many shapes (--runs) from --seed n on, with the ratios to the first peer
+//              --shape random --seed n: random shapes, as many as --runs, and our rates divided by the first peer's
 //   scan       scans and group-bys          --rows n --runs n --peer duckdb
 //   sql        analytic queries             --rows n --tsbs n --runs n --rounds n --only pattern
 //                                           --peer questdb --peer duckdb
@@ -21,7 +21,7 @@
 //   parser     our SQL parser beside the package sqlite-parser
 //   kafka      JSON records of a topic       --rows n --runs n --kafka version (needs Java and Maven)
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
-//   --peer folder                           runs the build of Penstock in that clone as well, to compare a change with
+//   --peer folder                           also runs the build of Penstock in that clone, to compare two versions
 //   --keep folder                           keeps the servers' data there, so that it is not loaded again (scan, sql)
 //   --repeats n                             at most so many queries, lines and starts of latency and start
 //   --set key=value                         a setting of our server

@@ -1,6 +1,7 @@
-// A sender of QWP that never waits for an acknowledgement, run as a separate process: it writes frames while the socket
-// takes them, and waits for 'drain' otherwise, until the other side ends its connections. Its memory holds one frame of each
-// connection. Prints `ready`, and at the end a line of JSON (FloodReport). Its argument is FloodOptions as JSON.
+// A client that sends QWP (columnar protocol over WebSocket) and never waits for an acknowledgement, run as a separate
+// process. It writes frames while the socket accepts them, waits for 'drain' when it does not, and stops when the
+// server closes the connections. It keeps one frame of each connection in memory. Prints `ready`, and at the end a line
+// of JSON (FloodReport). Its argument is FloodOptions as JSON.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -1,6 +1,7 @@
-// Frames of QWP in the form of the official clients, for senders that replay them: symbols of the connection's
-// dictionary, timestamps as differences of differences. A frame is encoded and masked once, and gets new times before it
-// is sent again, so that it costs the sender little.
+// Builds frames of QWP (columnar protocol over WebSocket) for load generators, in the form that the official clients
+// send: symbols refer to the dictionary of the connection, and a timestamp is stored as the change of the difference
+// from its predecessor. A frame is encoded and masked once. Before each repetition only its timestamps are replaced, so
+// that sending costs little.
 
 import { once } from 'node:events'
 import type { Socket } from 'node:net'

@@ -1,6 +1,7 @@
-// Load generator for QWP and line protocol, run as a separate process: replays rows that were encoded before the clock
-// starts, with new timestamps, so that it costs little itself. Prints `ready`, `sent`, and a line of JSON (SenderReport).
-// Its argument is QwpSenderOptions as JSON.
+// Load generator for QWP (columnar protocol over WebSocket) and line protocol, run as a separate process. It encodes
+// the rows before the clock starts and then sends them repeatedly with new timestamps, so that it takes little
+// processor time itself. Prints `ready`, `sent`, and a line of JSON (SenderReport). Its argument is QwpSenderOptions as
+// JSON.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -1,5 +1,6 @@
-// A receiver of QWP that decodes nothing, run as a separate process: messages arrive by the server's own WebSocket stage,
-// are acknowledged, and dropped. Its processor time is the floor of what a row can cost. Prints its port.
+// A receiver of QWP (columnar protocol over WebSocket) that decodes nothing, run as a separate process. It reads
+// messages with the server's own WebSocket code, acknowledges and discards them. Its processor time is the lower bound
+// for any server that uses this code. Prints its port.
 
 import { createServer } from 'node:http'
 import { acceptedFrame } from '../../gateways/http/qwp-frames.js'

@@ -1,6 +1,7 @@
-// Random shapes of line-protocol load, so that ingestion is not only measured where it was tuned. A seed gives a shape: 3
-// to 200 columns of all types; symbols with 1 to 1 M distinct values; texts of 1 to 2,000 bytes, unique or not; 1 to 1,000
-// tables whose lines alternate; columns that lines lack; batches of 1 to 50,000 lines; rows in order, late or shuffled.
+// Generates line-protocol load of random shapes, because a benchmark with fixed shapes would show only the cases for
+// which the server was tuned. A seed determines a shape: 3 to 200 columns of all types; symbols with 1 to 1 million
+// distinct values; strings of 1 to 2,000 bytes, unique or not; 1 to 1,000 tables whose lines alternate; columns that
+// are missing in some lines; batches of 1 to 50,000 lines; rows in order, late or shuffled.
 
 import { type RowOrder, randomNumbers } from './line-template.js'
 

@@ -1,5 +1,5 @@
-// Benchmark of the first request of each kind in a fresh process: starts processes on a root folder with data, and
-// sends each kind once. Medians of a warm server hide this latency. The compared builds take turns.
+// Benchmark of the first request of each kind in a fresh process, a latency that medians of a warm server hide. Starts
+// processes on a root folder with data, and sends one request of each kind to each. The compared builds take turns.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,11 +1,12 @@
-// Benchmark of the PostgreSQL wire protocol, ours compared with QuestDB and PostgreSQL: rows in by every method of
-// clients, rows out, and small queries. Reports rows per second of wall time, until a count returns every row, and of
-// the server's processor time.
+// Benchmark of the PostgreSQL wire protocol, ours compared with QuestDB and PostgreSQL: inserts by every method that
+// clients use, results, and small queries. Reports rows per second of wall time (until a count returns every row), and
+// rows per second of the server's processor time.
 //
-// Our server and QuestDB run twice: with each transaction synced before it is acknowledged (the default of ours and
-// PostgreSQL), and without (the default of QuestDB); `unsynced` is ours, `synced questdb` is theirs. Read-only work is
-// measured once. Before the clock starts, each server runs the same work to warm up, and background work of all servers
-// has ended, so that it does not disturb a measurement.
+// Our server and QuestDB run twice: with and without a sync to disk before each transaction is acknowledged. With is
+// the default of our server and PostgreSQL; without is the default of QuestDB. The report marks the runs that do not
+// use the default: `unsynced` is our server without syncs, `synced questdb` is QuestDB with syncs. Read-only work is
+// measured once. Before the clock starts, each server runs the same work to warm up, and the background work of all
+// servers has ended.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

@@ -1,9 +1,15 @@
-// Benchmark of QWP (columnar protocol over WebSocket). Rows in: frames as the official clients send them, replayed by a
-// process of its own, beside the same rows by line protocol over TCP, each after a run that compiles; rate until the rows can
-// be queried, and processor time of the server a row, until they are in parts. Beside them a receiver that decodes nothing (qwp-sink.ts), the floor
-// of any server with this WebSocket library, and the official Python client, if `python3` or $PYTHON has it. Then the
-// time until a frame of 100 rows is acknowledged, beside that of fdatasync. Rows out: beside binary rows of the PostgreSQL
-// wire protocol and an Arrow stream of /exp, in turns after one of each; the clients only count the bytes of their sockets.
+// Benchmark of QWP (columnar protocol over WebSocket), in three steps.
+//
+//   rows in            A separate process sends frames in the form of the official clients, and the same rows by line
+//                      protocol over TCP. Reported: rows per second until all rows are acknowledged (QWP) or can be
+//                      queried (line protocol), and processor time of the server per row until all rows are in
+//                      Parquet files. For comparison: a receiver that decodes nothing (qwp-sink.ts, the lower bound),
+//                      and the official Python client, if `python3` or $PYTHON has it.
+//   acknowledgement    The time until a frame of 100 rows is acknowledged, compared with the time of an fdatasync.
+//   rows out           The same query by QWP, as binary rows of the PostgreSQL wire protocol, and as an Arrow stream of
+//                      /exp, in turns. The clients only count bytes.
+//
+// Rows in and rows out run once before they are measured, so that their code is compiled.
 
 import { spawnSync } from 'node:child_process'
 import { closeSync, fdatasyncSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs'

@@ -1,6 +1,6 @@
-// Line protocol of random shapes (random-lines.ts), one after the other, each sent to every server. Prints rows per second
-// and processor seconds for each, and at the end the geometric mean and the smallest of the ratios of our rate to that of
-// the first peer.
+// Benchmark of line protocol with random shapes of rows (random-lines.ts). Sends each shape to every server, and prints
+// rows per second and processor seconds for both. At the end it prints, over all shapes, the geometric mean and the
+// minimum of our rate divided by that of the first peer.
 
 import type { Peer } from './peers.js'
 import { describeShape, randomShape, rowsOf, tableOf } from './random-lines.js'

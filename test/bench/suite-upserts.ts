@@ -1,7 +1,7 @@
-// Benchmark of upserts: single rows by INSERT .. ON CONFLICT from eight sessions of the PostgreSQL protocol, and MERGE of
-// a tenth of the table's rows beside INSERT .. SELECT of the same rows. Two tables have the same rows: in one the keys
-// ascend with time, in the other they are random, so that no page of a Parquet file can be ruled out by its bounds.
-// Half of the statements update a stored row, half add one.
+// Benchmark of upserts: INSERT .. ON CONFLICT of single rows from eight sessions of the PostgreSQL protocol; and a
+// MERGE of a tenth of the table's rows, compared with INSERT .. SELECT of the same rows. Half of the upserts update a
+// stored row, half add one. There are two tables with the same rows. In one the keys ascend with time. In the other
+// they are random, so that the minimum and maximum of a Parquet page exclude no key.
 
 import type { ClientLoad, ClientMeasurement } from './client-load.js'
 import type { Peer } from './peers.js'

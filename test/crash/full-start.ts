@@ -6,7 +6,8 @@
 // disk it then starts, answers queries and exports over HTTP and PostgreSQL, refuses rows of every protocol, reports
 // that in /warnings and metrics, restarts, and accepts DROP PARTITION, TRUNCATE and DROP TABLE, which free space. Rows
 // are accepted again without a restart, and every row that was stored and not dropped exists after another kill. The
-// same with a root that has no reserve yet, which must at least be readable.
+// test is repeated with a root folder without the reserve (files that a server creates in advance for a full disk);
+// such a server must at least answer queries.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,12 +1,13 @@
-// `node dist/test/crash/overload.js [--protocol lines|qwp] [--rows n] [--seconds n] [--memory 1g]`: a producer sends much
-// faster than the server stores rows, while queries run. Prints the largest RSS and the slowest query, and fails if
-// the server takes more memory than its budget and a margin.
+// `node dist/test/crash/overload.js [--protocol lines|qwp] [--rows n] [--seconds n] [--memory 1g]`: a producer sends
+// much faster than the server stores rows, while queries run. Prints the largest resident memory and the slowest query,
+// and fails if the server takes more memory than its budget plus a margin.
 //
-//   lines   eight connections over TCP send so many rows; every accepted row is stored.
-//   qwp     connections write frames and never wait for an acknowledgement. First they write to a socket that stores
-//           nothing, which shows how many rows a processor can send; then to the server for so many seconds, until it is
-//           killed (-9). The producer must be ten times too fast, TCP must hold it back, and after the next start every
-//           acknowledged frame is there once, and no frame in part.
+//   lines   Eight connections over TCP send --rows rows. Every accepted row must be stored.
+//   qwp     Connections write frames of QWP (columnar protocol over WebSocket) and never wait for an acknowledgement.
+//           They write first to a receiver that stores nothing, to measure how fast the producer can send; then to the
+//           server for --seconds seconds, until the server is killed with SIGKILL. The producer must be able to send
+//           ten times faster than the server stores, and TCP must slow it down. After the next start every acknowledged
+//           frame must be stored once, and no frame in part.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'

@@ -1,8 +1,10 @@
-// `node dist/test/crash/shared-lake.js --python P [--engine pyiceberg].. [--kills n] [--rows n] [--seed n]`: two servers
-// append to one Iceberg table through the external catalog in $PENSTOCK_CATALOG. One is killed with SIGKILL when its
-// rows are in its log and not yet in a snapshot, and then one or the other at random times around its commits. At the
-// end of each round every engine that is named reads the table, and its counts, sums and bounds are those of the rows of
-// both servers. The store is the S3 service in $PENSTOCK_S3, or a folder.
+// `node dist/test/crash/shared-lake.js --python P [--engine pyiceberg].. [--kills n] [--rows n] [--seed n]`: two
+// servers append to one Iceberg table through the external catalog in $PENSTOCK_CATALOG. The object store is the S3
+// service in $PENSTOCK_S3, or a folder.
+//
+// The first kill (SIGKILL) hits a server whose rows are in its log and not yet in a snapshot. The later ones hit one of
+// the two servers at random times around its commits. At the end of each round every query engine named by --engine
+// reads the table. Its counts, sums, minima and maxima must be those of the rows of both servers together.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,7 +1,7 @@
 // Goal: the deterministic simulation (sim.ts) detects bugs. Each safeguard of the storage is removed in turn, and the
-// simulation must then fail for some seed. Safeguards that are calls of the disk are removed by a wrapper of Files;
-// those that are rules of the code by replacing the function that implements the rule. The production code has no
-// switch for that.
+// simulation must then fail for some seed. If the safeguard is a call of the disk, such as a sync, a wrapper of the
+// Files interface removes it; if it is a rule of the code, the function that implements the rule is replaced. The
+// production code has no switch for that.
 //
 // For rare failures the search starts at a known seed, so that the test is fast. A change of the simulation may shift
 // these seeds; then the search takes longer, and vitest prints the seed that failed.

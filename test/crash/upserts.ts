@@ -1,12 +1,15 @@
 // `node dist/test/crash/upserts.js [--rounds n] [--statements n] [--sessions n] [--seed n] [--flush-rows n]`: random
 // upserts by several sessions, compared with a model, with a SIGKILL of the server after each round.
 //
-// Method: every session has keys of its own, for which it knows the value after each statement: INSERT .. ON CONFLICT
-// with DO UPDATE, WHERE and DO NOTHING, and MERGE that updates, deletes and inserts. Each answered row count must be
-// that of the model. One table has an enforced key, so that a plain INSERT with a stored key is refused. All sessions also increment one common row. After a kill, the rows of a session are those of its
-// last answered statement, or those of the statement that was under way, and the common row has at least the answered
-// increments and at most the sent ones. Small memtables and checkpoints make rows move to Parquet files and through
-// compactions meanwhile. Half of the sessions use the PostgreSQL protocol.
+// Method: every session has its own keys and knows their values after each statement. Statements are INSERT .. ON
+// CONFLICT with DO UPDATE, WHERE and DO NOTHING, and MERGE that updates, deletes and inserts. Each row count in a
+// response must be that of the model. One table has an enforced key, so that a plain INSERT with a stored key is
+// refused. All sessions also increment one common row. Half of the sessions use the PostgreSQL protocol. Small
+// memtables and frequent checkpoints move rows to Parquet files and through compactions meanwhile.
+//
+// After a kill, the rows of a session must be those after its last answered statement, or those after the statement
+// that was running. The value of the common row must be at least the number of answered increments and at most the
+// number of sent ones.
 
 import { parseArgs } from 'node:util'
 import { randomNumbers } from '../bench/line-template.js'

@@ -1,6 +1,7 @@
 // Goal: the example of three servers over one Iceberg table works as far as it can be tested without containers: its
-// settings exist and fit together, versions are those that are tested, and what its producers send into three servers
-// with its table is in one table of a catalog.
+// settings exist and fit together, and its images have the versions that are tested. Method: records of its producers
+// are stored in three servers with the table of the example; one table in the catalog must then have the rows of all
+// three.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Goal: every error that a client can see has a place in docs/errors.md: a section of its own where more needs to be said,
-// and a row in the list at its end, which is generated from the sources. What the sections quote exists.
+// Goal: docs/errors.md lists every error that a client can see. The list at its end is generated from the sources;
+// errors that need more explanation also have a section. Every error that a section quotes exists in the sources.
 //
 // `DOCS_COMPLETE=1 npx vitest run test/docs` writes the list.
 

@@ -1,6 +1,7 @@
-// Goal: BACKUP in SQL to a folder and to an object store while clients write: what is restored from it is consistent, the
-// server serves meanwhile, a second backup is refused, and one that is aborted, killed or cannot reach its place says
-// why in backups() and leaves the last backup as it was.
+// Goal: the SQL statement BACKUP, to a folder and to an object store, while clients write. The restored data is
+// consistent, the server continues to serve, and a second simultaneous backup is refused. A backup that is aborted, is
+// killed with the server, or cannot write to its destination reports the reason in backups() and leaves the previous
+// backup intact.
 
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,6 @@
-// Goal: with DEDUP SKIP KEYS the first row of each key stays, whatever brings the others: COPY, QWP, and requests as
-// Kafka connectors send them, whose offset moves on although their rows are left out.
+// Goal: with DEDUP SKIP KEYS the first row of each key stays, and later rows with the same key are discarded, whether
+// they arrive by COPY, by QWP, or in the form that Kafka connectors send. The stored Kafka offset advances although
+// such rows are discarded.
 
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'

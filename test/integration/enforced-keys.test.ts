@@ -1,6 +1,6 @@
-// Goal: PRIMARY KEY .. ENFORCED refuses rows with the key of a stored row by every way in: /exec, the PostgreSQL wire
-// protocol with COPY and transactions, /imp, line protocol over HTTP and TCP, QWP. Of sessions that insert the same key
-// at the same time one succeeds, and after SIGKILL keys are still taken.
+// Goal: PRIMARY KEY .. ENFORCED refuses a row with the key of a stored row in every protocol: /exec, the PostgreSQL
+// wire protocol with COPY and transactions, /imp, line protocol over HTTP and TCP, QWP. If several sessions insert the
+// same key at the same time, exactly one succeeds. Stored keys are still refused after a SIGKILL.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

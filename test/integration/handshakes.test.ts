@@ -1,4 +1,5 @@
-// Goal: clients that begin a handshake of TLS and go no further, gone or not, delay no stop of the server.
+// Goal: clients that begin a TLS handshake and never finish it do not delay the stop of the server, whether they keep
+// the connection open, close their side, or disconnect.
 
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// Goal: a Parquet file that is sent to /imp becomes a table: with the types of the file or those of the request, under
-// other names, without its bad rows if wanted; a preview stores nothing; and no file is left behind.
+// Goal: a Parquet file that is sent to /imp becomes a table. The request may give other types and names of columns than
+// the file has, and may ask to skip bad rows. A preview stores nothing. No temporary file is left behind.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

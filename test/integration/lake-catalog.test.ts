@@ -1,6 +1,7 @@
-// Goal: two servers append to one Iceberg table through an external REST catalog, and the table has the rows of both, each
-// once, whatever each of them does with its rows and its columns, whatever the catalog answers, and whenever a server is
-// killed. Method: a catalog in memory that checks commits as the protocol has it, and fails on demand.
+// Goal: two servers append to one Iceberg table through an external REST catalog, and the table has the rows of both,
+// each once. This holds when the servers change their rows or add and change columns, when the catalog answers with
+// errors, and when a server is killed. Method: a catalog in memory that checks commits as the protocol requires, and
+// fails when the test says so.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

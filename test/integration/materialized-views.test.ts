@@ -1,6 +1,6 @@
-// Goal: materialized views of a real server: no interface can insert rows into a view; transactions see their own
-// changes and their snapshot in it; after kills at any time, reading it gives the result of its query over the base
-// table, and no bucket is lost whose rows were dropped or have expired.
+// Goal: materialized views of a real server. No interface can insert rows into a view. A transaction that reads a view
+// sees its own changes and its snapshot. After kills at any time, a view has the result of its query over the base
+// table. When rows of the base table have expired or their partitions were dropped, the view keeps their time buckets.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createRandom } from '../support/random.js'

@@ -1,6 +1,6 @@
-// Goal: the object storage of a server as users see it. The server tests it at the start and reports its state; wrong
-// settings end the start. A server whose object storage cannot be reached starts, reports that, and shows no access
-// keys.
+// Goal: what a user sees of object storage. At the start, the server tests the store and reports its state; wrong
+// settings end the start. If the store cannot be reached, the server starts anyway and reports that. No message
+// contains access keys.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

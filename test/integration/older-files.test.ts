@@ -1,13 +1,13 @@
 // Goal: a root folder left by an older version that was killed opens without loss, accepts new rows, and passes
 // `penstock check`. Method: two recorded root folders (file contents by path, base64).
 //
-// fixtures/root-format-1.json.gz: Parquet files with index format 1 (without page checksums). 1,500 rows of `readings`
-// by INSERT; then, in the log alone, a late and a new row of it and one row of `other` by line protocol, and one row
-// with an array by INSERT.
+// fixtures/root-format-1.json.gz: Parquet files with index format 1 (without page checksums). The Parquet files have
+// 1,500 rows of the table `readings`, which an INSERT stored. Four rows are only in the log: a late and a new row of
+// `readings` and a row of `other` by line protocol, and a row with an array by INSERT.
 //
 // fixtures/root-manifest-1.json.gz: a manifest of format 1, before high-water marks. A table with every type of column,
 // one with DEDUP, one with a detached partition, one whose column was added later, one that was dropped and created
-// again, a view, a user; each table has rows in Parquet files and rows that are in the log alone. `answers`: the
+// again, a view, a user. Each table has rows in Parquet files and rows that are only in the log. `answers`: the
 // expected rows by statement.
 
 import { spawnSync } from 'node:child_process'

@@ -1,7 +1,7 @@
 // Goal: read_parquet() reads objects of object storage by key and by pattern, over HTTP and the PostgreSQL protocol,
-// and joins them with local tables; iceberg() reads a table there, and requests only what the conditions leave of it. A
-// replaced object is read anew; a missing or forbidden object, one that is not Parquet, or a store that cannot be
-// reached makes only that statement fail.
+// and joins them with local tables. iceberg() reads a table there, and requests only the files that can contain rows
+// that satisfy the conditions. A replaced object is read again. A missing or forbidden object, an object that is not
+// Parquet, or a store that cannot be reached makes only that statement fail.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

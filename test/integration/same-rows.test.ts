@@ -1,6 +1,6 @@
-// Goal: rows are the same whether they come by line protocol, CSV, the PostgreSQL wire protocol or QWP: values of every
-// type, the smallest and the largest ones, awkward ones, and NULL. Method: one list of values, written down in the form
-// of each protocol, goes to a table for each; /exec then answers the same bytes for all of them.
+// Goal: the stored rows are the same whether they are sent by line protocol, CSV, the PostgreSQL wire protocol or QWP:
+// values of every type, the smallest and largest ones, special ones, and NULL. Method: one list of values, written in
+// the form of each protocol, is stored in one table per protocol; /exec must return the same bytes for all tables.
 
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'

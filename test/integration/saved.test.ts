@@ -1,6 +1,6 @@
-// Goal: queries and dashboards that users save are kept in the server: private ones are seen by their user alone, shared
-// ones by all; nobody overwrites a version that they have not seen; a restart keeps them, and a damaged file is not
-// overwritten.
+// Goal: the server keeps the queries and dashboards that users save. Only its user sees a private one; all users see a
+// shared one. A user who has not seen the newest version cannot overwrite it. Saved queries and dashboards survive a
+// restart, and a damaged file of them is not overwritten.
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,6 @@
-// Goal: the server behaves as tables of expected values in this test say, one check per row: settings with defaults,
-// metrics, limits and the responses beyond them, error messages with positions, and status codes.
+// Goal: the server conforms to its specification, which this test contains as tables of expected values: settings with
+// defaults, metrics, limits and the responses beyond them, error messages with positions, and status codes. Each row of
+// a table is one check.
 //
 // All tests use one server. Limits are set in its configuration file and reloaded, as an operator would do it.
 

@@ -1,6 +1,6 @@
-// Goal: GROUP BY of two string columns of which every pair is distinct does not exceed the memory, although each column
-// is dictionary-encoded; and count(distinct ..) of SAMPLE BY equals the counts of a GROUP BY by time. Method: a server
-// with too little memory for a hash table of all pairs, and a table on disk of 2 million rows.
+// Goal: GROUP BY of two string columns, all of whose pairs are distinct, succeeds within the memory limit, although
+// each column is dictionary-encoded. Also: count(distinct ..) in SAMPLE BY equals the counts of a GROUP BY by time.
+// Method: a server with too little memory for a hash table of all pairs, and a table on disk of 2 million rows.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'

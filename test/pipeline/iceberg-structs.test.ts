@@ -1,5 +1,6 @@
-// Goal: iceberg(), read_parquet() and COPY show the fields of structs as columns, with their values on every level of
-// nesting; and iceberg() skips files and manifests of other buckets. Method: files that DuckDB writes, and tables of
+// Goal: iceberg(), read_parquet() and COPY show the fields of structs as columns, with their values at every level of
+// nesting. Also: for a table that is partitioned by bucket[n], iceberg() computes the bucket of a value in WHERE and
+// skips data files and manifests of other buckets. Method: files that DuckDB writes, and tables of
 // test/support/iceberg-table.ts.
 
 import { mkdirSync, rmSync } from 'node:fs'

@@ -1,5 +1,6 @@
-// Goal: QWP messages that come as datagrams are committed together, at their time or earlier when there are many, and one
-// that cannot be stored loses its own rows only. While the server refuses writes they wait, within limits.
+// Goal: QWP messages (columnar protocol) that arrive as datagrams are committed in groups: after a fixed time, or
+// earlier when many are waiting. A message that cannot be stored loses only its own rows. While the server refuses
+// writes, messages wait, up to a limit.
 
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { errorRecord, NetworkError, ResourceError } from '../../engine/base/errors.js'

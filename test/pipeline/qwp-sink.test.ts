@@ -1,5 +1,6 @@
-// Goal: what the engine keeps of a connection that sends QWP is freed behind the last of its requests, however the
-// connection ends: earlier, a request that is still on its way would begin another dictionary that nothing frees.
+// Goal: when a QWP connection (columnar protocol over WebSocket) ends, for whatever reason, the engine frees the state
+// of the connection, such as its dictionary, but only after its last request. If the state were freed earlier, a
+// request still on its way would create it again, and nothing would free it.
 
 import { expect, test } from 'vitest'
 import { errorRecord, ResourceError } from '../../engine/base/errors.js'

@@ -2,12 +2,14 @@
 // client (the engine with and without generated WebAssembly kernels, /exec of a server and the PostgreSQL protocol),
 // whether its rows are in memtables, in Parquet files, or in both.
 //
-// Environment variables: SLT_COMPLETE=1 writes the results of the first client into the files as expectations, so that
-// reviewers read the diff. SLT_FILE=name runs only files of that name, with all of these clients: the engine with
-// kernels, and rows in memtables and in both places; /exec; the PostgreSQL protocol. By default, as in `npm test`, the
-// engine runs all files, in turn with rows in memtables and in both places, and the others run a quarter of the files
-// each. SLT_MODES=all, as in .ci/run, runs all files with every client, and the engine's with rows in each of the three
-// places; SLT_MODES=memory one client and one place.
+// By default, as in `npm test`, the engine runs all files, in turn with rows in memtables and in both places; each
+// other client runs a quarter of the files. Environment variables change that:
+//
+//   SLT_COMPLETE=1      writes the results of the first client into the files as expectations: read the diff
+//   SLT_FILE=name       runs only files of that name, with these clients: the engine with kernels, and rows in
+//                       memtables and in both places; /exec; the PostgreSQL protocol
+//   SLT_MODES=all       runs all files with every client, the engine with rows in each of the three places (as .ci/run)
+//   SLT_MODES=memory    runs one client, with rows in memtables
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -4,7 +4,7 @@
 //   ```sql pg    statements over the PostgreSQL wire protocol, all blocks of a page in one session
 //   ```sh        commands; `penstock` is the tool, and addresses of a local server refer to the test's server
 //   ```python    programs, where a Python with pandas is at hand
-//   ```java ..   whole programs beside a server: the languages of doc-programs.ts. `js` is embedded.test.ts's
+//   ```java ..   whole programs beside a server: the languages of doc-programs.ts; embedded.test.ts runs `js`
 //
 // A ```text block that follows after blank lines only is the expected output: of the last statement, as `penstock sql`
 // prints it, or of all commands. ```text error is the output of a block that must fail, and a block without an output

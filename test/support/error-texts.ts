@@ -1,5 +1,6 @@
-// Reads from the sources which errors clients can see: the first argument of `new SqlError(..)` and of the other classes
-// of engine/base/errors.ts, with the expressions in it as `<name>`. Texts that are computed elsewhere are not found.
+// Finds the messages of all errors that clients can see by searching the sources for `new SqlError('..')` and the other
+// error classes. Expressions within a message become `<name>`. Messages that are computed before the constructor call
+// are not found.
 
 import ts from 'typescript'
 import { filesBelow, readText } from './source-tree.js'

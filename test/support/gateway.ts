@@ -1,5 +1,5 @@
-// Starts the HTTP server, or that of line protocol over TCP, on a free port, with the fake engine (fake-engine.ts) unless
-// the test passes a real one. Also has helpers to connect and to wait for a condition.
+// Starts the HTTP server, or the server of line protocol over TCP, on a free port. It uses the fake engine
+// (fake-engine.ts) unless the test passes a real one. Also has helpers to connect and to wait for a condition.
 
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'

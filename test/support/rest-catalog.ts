@@ -1,5 +1,6 @@
-// A small Iceberg REST catalog in memory: checks the requirements of commits and applies their updates one after the other, as
-// the protocol has it, and gives fields ids of its own. Tests make it fail, also after it has applied a commit.
+// A small Iceberg REST catalog in memory for tests. As the protocol requires, it checks the requirements of each
+// commit, applies commits one after the other, and assigns its own field ids. Tests can make a request fail, before or
+// after its commit was applied.
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'

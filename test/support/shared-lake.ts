@@ -1,5 +1,5 @@
-// Reads the data files of an Iceberg table in an external catalog, whoever wrote its manifests. The object store is a
-// folder.
+// Reads the data files of an Iceberg table in an external catalog, also if other programs than this server wrote its
+// manifests. The object store is a folder.
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

@@ -1,7 +1,7 @@
-// Finds which requests the state after a simulated crash contains, and checks that this set is permitted. All
-// acknowledged requests must be in it. Pending ones may be, up to any point of an order that the two kinds (line
-// protocol, other requests) permit; single ones may be missing if the disk rejected writes. The search assumes as few
-// missing ones as possible.
+// Determines which requests have taken effect in the state that a simulated crash has left, and checks that this set is
+// permitted. Acknowledged requests must all have taken effect. Pending ones may have, in order within each of the two
+// kinds (line protocol, other requests): if one has, so have the earlier ones of its kind. If the disk rejected writes,
+// single ones may be missing. The search assumes as few missing requests as possible.
 
 import { applyStep, difference, type Model, type Observed } from './sim-model.js'
 import type { Request } from './sim-requests.js'

@@ -1,6 +1,7 @@
-// Goal: Kafka records in JSON become rows with the column types of their JSON Schema in a schema registry. A `number`
-// is a double even if it is written as 5, an `integer` is not even if it is written as 5.0; also timestamps, decimals,
-// nested objects, maps, alternatives, and references within a schema and to others.
+// Goal: Kafka records in JSON become rows with the column types of their JSON Schema in a schema registry. The schema
+// decides and not the notation of a value: a `number` that is written as 5 is a double, and an `integer` that is
+// written as 5.0 is no double. Also: timestamps, decimals, nested objects, maps, alternatives, and references within a
+// schema and to other schemas.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readValues, registered, startRegistry, type TestRegistry } from './registry-support.js'

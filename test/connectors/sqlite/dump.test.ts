@@ -1,5 +1,6 @@
 // Goal: SQLite dumps are decoded to columns, in every form that versions of SQLite write; what is not supported is
-// reported with its line. Method: dumps through the decoder, whole and split at every byte.
+// reported with its line number. Method: dumps are passed to the decoder as one block, as two blocks with many
+// different boundaries, and byte by byte; all must give the expected tables and rows.
 
 import { expect, test } from 'vitest'
 import { DumpDecoder } from '../../../connectors/sqlite/dump-decoder.js'

@@ -1,4 +1,5 @@
-// Goal: what is suggested for a misspelt name has few differences from it, or is its only continuation.
+// Goal: the name that is suggested for a misspelt one differs from it in few characters, or is the only name that
+// begins with it.
 
 import { expect, test } from 'vitest'
 import { nearest, suggestion } from '../../../engine/base/nearest.js'

@@ -1,7 +1,8 @@
-// Goal: SAMPLE BY with buckets below a day in a time zone follows PostgreSQL's date_trunc(unit, timestamp, zone) around
-// each change of the UTC offset: every timestamp is in exactly one bucket, a repeated hour has its own buckets, and
-// starts ascend. Method: walks over each change in zones with unusual changes, and compares each timestamp with the
-// formula, using offsets from Intl.
+// Goal: SAMPLE BY in a time zone with intervals shorter than a day gives the buckets of PostgreSQL's date_trunc(unit,
+// timestamp, zone), also when the UTC offset changes: every timestamp is in exactly one bucket, an hour that occurs
+// twice has two buckets, and the starts of successive buckets ascend. Method: timestamps before and after many changes
+// of the offset from 1985 to 2015, in six time zones with unusual rules. The test computes the expected buckets from
+// the offsets of JavaScript's Intl.
 
 import { describe, expect, test } from 'vitest'
 import { type BucketRange, createBuckets, type SamplePlan } from '../../../engine/exec/aggregate/buckets.js'

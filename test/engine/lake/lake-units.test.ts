@@ -1,6 +1,6 @@
-// Goal: the mapping from the parts of a table (Parquet files) to data files of its Iceberg table: a unit, the rows of
-// one data file, is a single part or, in a table with DEDUP keys, the parts of a partition that overlap in time; the
-// name of a unit changes whenever its rows may have changed.
+// Goal: the parts of a table (Parquet files) are mapped correctly to units. A unit is the set of rows that becomes one
+// data file of the Iceberg table. Without DEDUP keys each part is a unit. With DEDUP keys the parts of a partition that
+// overlap in time form one unit. The name of a unit changes whenever its rows may have changed.
 
 import { expect, test } from 'vitest'
 import { unitSnapshot, unitsOf } from '../../../engine/lake/lake-units.js'

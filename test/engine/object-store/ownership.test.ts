@@ -1,6 +1,7 @@
-// Goal: one root folder owns the objects of its id in the object store. A copy of the folder never becomes the owner;
-// of two clones of a disk the server that was started last does. A crash or a lost response while the owner's token is
-// replaced does not lose the ownership, and a root folder that does not know the token never takes it.
+// Goal: the objects of a root folder's id in the object store have one owner: the root folder that knows the token
+// stored there. A copy of the folder never becomes the owner. If the whole disk is cloned, the clone that was started
+// last is the owner. A crash or a lost response while the token is replaced does not lose the ownership. A root folder
+// that does not know the token never takes it.
 
 import { expect, test } from 'vitest'
 import type { Files } from '../../../engine/base/files.js'

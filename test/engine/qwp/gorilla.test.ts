@@ -1,5 +1,6 @@
-// Goal: timestamps that QWP carries as differences of differences are decoded, whatever the lengths of runs of equal
-// distances and the sizes of their changes, and a message that is cut within them is refused. Method: random runs.
+// Goal: timestamps in the compressed form of QWP (columnar protocol over WebSocket), which stores how much the
+// difference between neighbours changes, are decoded to the values that were encoded; a message that ends within them
+// is rejected. Method: random runs of equal differences, with changes of all sizes between the runs.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,9 +1,9 @@
-// Goal: data changes in WITH are one transaction: rows that sessions move between two tables are in exactly one of them,
-// at every moment, while memtables are flushed and parts are compacted, and after each kill of the server. Within BEGIN
-// they take effect at COMMIT.
+// Goal: INSERT, UPDATE and DELETE within a WITH clause are one transaction. Rows that sessions move between two tables
+// by such statements are in exactly one of the tables at every moment, while memtables are flushed and parts are
+// compacted, and after each kill of the server. Within BEGIN they take effect at COMMIT.
 //
-// Method: tokens are moved to and fro by random statements of several sessions. A reader counts the tokens of both tables
-// in one query; the counts always add up. After a SIGKILL, every token is there once.
+// Method: random statements of several sessions move rows (tokens) between the tables. A reader counts the tokens of
+// both tables in one query; the sum never changes. After a SIGKILL, every token exists once.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { randomNumbers } from '../../bench/line-template.js'

@@ -1,10 +1,10 @@
-// Goal: MERGE gives the same result whichever side of its join builds the hash table. For a large target table, it is
-// built from the source, and rows of the target are skipped by their keys (exec/join/join-wanted.ts). For a small
-// target, it is built from the target.
+// Goal: MERGE gives the same result whichever side of its join is the hash table. For a large target table the hash
+// table is built from the source, and target rows without a matching key are skipped (exec/join/join-wanted.ts). For a
+// small target table it is built from the target.
 //
-// Method: the same MERGE into a large table and into a small one, which contains every 50th row of the large one.
-// Sources name only keys of the small table or new keys. Afterwards those rows of the large table equal the small
-// table, and its other rows have not changed.
+// Method: the same MERGE runs on a large table and on a small one, which contains every 50th row of the large one.
+// Sources contain only keys of the small table and new keys. Afterwards the rows of these keys are equal in both
+// tables, and the other rows of the large table have not changed.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
-// Goal: a statement text with parameters that clients prepare repeatedly is parsed once, and the types of its parameters
-// and columns are determined once; after a change of the tables they are determined again. Texts without parameters, or
-// with secrets, are not kept.
+// Goal: a statement with parameters that clients prepare repeatedly is parsed once, and the types of its parameters and
+// columns are determined once. They are determined again when the tables have changed. Statements without parameters,
+// and statements that contain secrets, are not cached.
 
 import { expect, test } from 'vitest'
 import { allRights, noRights } from '../../../engine/base/rights.js'

@@ -1,8 +1,9 @@
-// Goal: INSERT .. ON CONFLICT whose changes are found by indexes of keys does what it does by a query, whatever the types
-// of the columns, and wherever the stored rows are; what several sessions do at once is not lost.
+// Goal: INSERT .. ON CONFLICT has the same effect whether the rows with its keys are found by key indexes on the main
+// thread or by a query, for all column types and wherever the rows are stored. Concurrent upserts of several sessions
+// lose no change.
 //
-// Method: the same random statements for two engines, of which one has no search on the main thread. Row counts,
-// RETURNING and the rows of the tables must be the same. The number of searches shows that they are used.
+// Method: the same random statements run on two engines, one of which always uses the query. Row counts, RETURNING and
+// the rows of the tables must be equal. A count of index searches shows that the other engine uses them.
 
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: the catalog of users created by SQL: what is stored of a user, how users are looked up, that generated tokens
-// are shown once, and that users survive a restart.
+// Goal: the catalog of users that were created by SQL stores their properties and rights, finds them by name and by the
+// hash of a token, shows a generated token only once, and is the same after a restart.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
 // Goal: ALTER COLUMN .. TYPE casts all values, including those inserted during the change, keeps the column's position,
-// and is atomic in a crash; switching off DEDUP makes no superseded row visible again.
+// and is atomic in a crash. Also: rows that DEDUP has replaced do not reappear when DEDUP is switched off.
 
 import { expect, test } from 'vitest'
 import { internalSession } from '../../../engine/api/session.js'

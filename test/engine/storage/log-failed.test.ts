@@ -1,6 +1,6 @@
-// Goal: if the write-ahead log cannot be written, not even in a new segment file, the writer reports that with the
-// system's reason, by which a server that is still starting ends; when the disk works again, the writer continues by
-// itself.
+// Goal: if the write-ahead log cannot be written, not even to a new segment file, the writer thread reports the error
+// code of the operating system. (A server that is still starting ends with this error.) When the disk works again, the
+// writer continues without a restart.
 
 import { expect, test } from 'vitest'
 import { internalSession } from '../../../engine/api/session.js'

@@ -1,6 +1,7 @@
-// Goal: the index of a page's keys lists every row that has one of the wanted keys, in any range of the page, hardly any
-// other, and is made at the second request; keys over other columns do not use it. Method: a part with a column of
-// numbers and one of texts, with NULLs and repeated values.
+// Goal: the hash index of a page's keys finds every row that has one of the given keys, in any range of the page, and
+// hardly any other row. It is built at the second request for the page. A search by other columns does not use it.
+// Method: a part (Parquet file) with a column of numbers and one of strings, with NULLs and repeated values; the test
+// finds the rows by comparing all values.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

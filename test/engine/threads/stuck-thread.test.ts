@@ -1,7 +1,8 @@
-// Goal: when a query thread has been terminated, its memory is freed by the list of its allocations (the ledger), once,
-// except for what other threads still read. A thread is terminated only if it has worked on the same overdue query all
-// the time. A background job of the thread is run again on another one, and fails only if it causes terminations
-// itself. Method: random allocations and frees, compared with a set; a query pool with threads that never respond.
+// Goal: when a query thread is terminated, its memory is freed once, with the help of the list of its allocations (the
+// ledger); memory that other threads still read is freed when they have read it. A thread is terminated only if it has
+// worked on the same overdue query without interruption from one check to the next. A background job of a terminated
+// thread is run again on another thread. The job fails only if it causes terminations itself. Method: random
+// allocations and frees, compared with a set; a query pool with threads that never respond.
 // test/interop/extreme_arguments.py tests this with a whole server.
 
 import { expect, test } from 'vitest'

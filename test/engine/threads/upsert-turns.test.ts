@@ -1,5 +1,6 @@
-// Goal: upserts of a table take turns; those that wait run together if they are of the same kind and have different
-// keys, and each alone if that fails. Method: upserts that only note what is run.
+// Goal: upserts of one table run one after the other. Upserts that wait are combined into one run if they are of the
+// same kind and have different keys; if the combined run fails, each runs alone. Method: fake upserts that only record
+// what runs.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: the parser of timestamps in files understands every common form as the instant that it names, and does not take
-// other text for a timestamp. JavaScript's Date is the oracle for the forms that JavaScript writes.
+// Goal: the parser of timestamps in imported files reads every common format as the right instant, and rejects text
+// that is no timestamp. The formats that JavaScript's Date writes are compared with Date.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

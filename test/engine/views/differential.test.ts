@@ -1,8 +1,8 @@
 // Goal: reading a materialized view always gives the result of its query over the base table, whatever has changed
-// since its time buckets were stored; buckets that have lost rows to DROP PARTITION stay as they were before. Method:
-// random changes of the base table (late rows, updates, deletes, DEDUP, dropped and detached partitions, changes of
-// columns, flushes) and refreshes in any order; after each of them every view is compared with its query, and its rows
-// in sealed buckets with those of the query before the buckets were sealed.
+// since its time buckets were stored. A bucket that has lost rows to DROP PARTITION is sealed: it stays as it was
+// before. Method: random changes of the base table (late rows, updates, deletes, DEDUP, dropped and detached
+// partitions, changes of columns, flushes) and refreshes in any order. After each of them every view is compared with
+// its query. Rows in sealed buckets are compared with the result of the query before the bucket was sealed.
 //
 //   VIEW_SEED=7 npx vitest run test/engine/views/differential.test.ts     replays one seed
 //   VIEW_SEEDS=50 VIEW_STEPS=200 npx vitest ...                           a long run

@@ -1,5 +1,6 @@
-// Goal: the setting query.view.read decides how views are read where no hint does, and refreshes are always computed from
-// what there is. Method: an engine with the setting, a view over a view, and late rows.
+// Goal: with the setting query.view.read = stored, a query reads only the stored rows of a materialized view, unless
+// the query has a hint. A refresh always computes from current rows, also if it reads another view. Method: an engine
+// with this setting, a view over a view, and rows that arrive after a refresh.
 
 import { expect, test } from 'vitest'
 import { engineClient } from '../../sql/clients.js'

@@ -1,7 +1,7 @@
 // Goal: the crash test of the write-ahead log (crash.test.ts) detects bugs. Each safeguard of the log is removed in
-// turn, and the test must then fail for some seed. Safeguards that are calls of the disk are removed by a wrapper of
-// Files; those that are rules of the code by replacing the function that implements the rule. The production code has
-// no switch for that.
+// turn, and the test must then fail for some seed. If the safeguard is a call of the disk, such as a sync, a wrapper of
+// the Files interface removes it; if it is a rule of the code, the function that implements the rule is replaced. The
+// production code has no switch for that.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import type { File, Files } from '../../../engine/base/files.js'

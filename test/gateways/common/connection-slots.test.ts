@@ -1,6 +1,6 @@
-// Goal: idle connections that have not signed in never lock out other clients: if there are too many, the oldest waiting
-// one is closed. Connections that work stay unless they have been idle for half a minute. Limits in total and per address
-// hold.
+// Goal: idle connections that have not signed in never lock out other clients: if there are too many of them, the one
+// that has waited longest is closed. Connections that work stay open; they may be closed only after half a minute
+// without activity. The limits in total and per client address hold.
 
 import { expect, test } from 'vitest'
 import { type ConnectionSlot, ConnectionSlots, type Limit } from '../../../gateways/common/connection-slots.js'

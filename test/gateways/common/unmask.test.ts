@@ -1,5 +1,6 @@
-// Goal: chunks of masked WebSocket frames become those of frames with a mask of zeros and the plain payload, wherever the
-// chunks are cut and however they lie in memory. Method: property test over random frames, cuts and offsets.
+// Goal: unmasker() removes the masks of WebSocket frames in place: afterwards the payload is plain and the mask in the
+// frame is zero. The result does not depend on how the stream is cut into chunks or on their alignment in memory.
+// Method: property test over random frames, cuts and offsets.
 
 import { randomBytes } from 'node:crypto'
 import { expect, test } from 'vitest'

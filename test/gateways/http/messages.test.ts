@@ -1,5 +1,6 @@
-// Goal: the server's own request and response classes, derived from those of node:http, write a short response with one
-// call and end a request without a body without events; in everything else they behave like node:http.
+// Goal: the server's own request and response classes, derived from those of node:http, save work: the head and body of
+// a short response are one write, and a request without a body emits no events when it ends. In everything else they
+// behave like those of node:http.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -1,6 +1,8 @@
-// Goal: a client of QWP queries (columnar protocol over WebSocket) gets batches of the zstd level that the server forces
-// or that it asked for itself, also after the setting has changed, and a request that exceeds a limit of the protocol gets
-// its own status. A query without credit ends at its deadline, whatever the clock. The test compares bytes.
+// Goal: options of QWP queries (columnar protocol over WebSocket). Results are compressed with the zstd level that the
+// server's setting forces, or else with the level that the client has requested; a change of the setting applies to the
+// next query. A request that exceeds a limit of the protocol gets the status for limits. A query whose client grants no
+// credit (permission to send more bytes) ends at its deadline, also if timers fire early. Method: the bytes of
+// responses are compared.
 
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -1,5 +1,6 @@
-// Goal: the receiver of QWP datagrams stores the rows of whole messages and loses nothing else: truncated datagrams,
-// garbage, messages for connections and a flood are counted, and the server goes on. A real engine is behind it.
+// Goal: the receiver of QWP datagrams (columnar protocol over UDP) stores the rows of complete messages. Truncated
+// datagrams, garbage, messages that are valid only within a connection, and too many datagrams are counted and dropped,
+// and do not affect other datagrams. The receiver runs over a real engine.
 
 import { createSocket, type Socket } from 'node:dgram'
 import { mkdtemp, rm } from 'node:fs/promises'

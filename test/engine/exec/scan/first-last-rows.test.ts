@@ -1,6 +1,7 @@
-// Goal: first() and last() without GROUP BY, which read a table only from its ends, return the values that a full scan
-// finds, wherever the first matching row is, beside other aggregates, and with late, replaced or no rows. Method:
-// tables of a million rows and more; the test computes the expected values.
+// Goal: first() and last() without GROUP BY, for which the executor reads a table only from its two ends, return the
+// values that a full scan finds: wherever the first matching row is, also next to other aggregates, with late or
+// replaced rows, and when no row matches. Method: tables of a million rows and more; the test computes the expected
+// values.
 
 import { beforeAll, expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

@@ -1,7 +1,8 @@
-// Goal: an operator that has returned rows when memory becomes short, and begins again with temporary files, returns each
-// row once, also where threads share its groups by partitions and where little memory makes it consider several passes.
-// Method: many groups, an allocator that says that little memory is left and refuses nothing, memory that is reported as
-// short after random slices of work, and sums over all rows.
+// Goal: an operator that runs short of memory after it has returned rows, and starts again with temporary files,
+// returns each row once. This also holds when several threads divide its groups among them, and when memory is so small
+// that the operator would need several passes. Method: GROUP BY and DISTINCT with many groups, compared with the same
+// query with enough memory. The allocator reports that little memory is left but refuses nothing, and a shortage is
+// reported after random slices of work.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

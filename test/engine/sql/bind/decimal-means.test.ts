@@ -1,6 +1,7 @@
-// Goal: for clients of the PostgreSQL protocol the mean of DECIMALs has 18 places, in groups, over windows, of distinct
-// values and with a filter; length() counts characters and is NULL of NULL. For clients of HTTP a mean has the places of
-// its values, and length() counts UTF-16 units and is -1 of NULL.
+// Goal: avg() of DECIMAL values has 18 decimal places for clients of the PostgreSQL protocol (fewer if the type has no
+// room for them): in groups, over windows, with DISTINCT and with FILTER. For clients of HTTP it has the decimal places
+// of its values. Also: length() counts characters for clients of the PostgreSQL protocol, and length(NULL) is NULL; for
+// clients of HTTP it counts UTF-16 units, and length(NULL) is -1.
 
 import { expect, test } from 'vitest'
 import { nonNull } from '../../../../engine/base/assert.js'

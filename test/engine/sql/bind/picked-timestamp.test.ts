@@ -1,6 +1,6 @@
-// Goal: `select max(ts) from t`, where ts is the designated timestamp (the time column by which a table is ordered),
-// has a result whose only column is its designated timestamp; so have min, first and last. A result of several columns,
-// or over a sub-query or a join, has none.
+// Goal: the result of `select max(ts) from t`, where ts is the designated timestamp of t (the time column by which the
+// table is ordered), has this column as its own designated timestamp. The same holds for min, first and last. A result
+// with several columns, or from a sub-query or a join, has no designated timestamp.
 
 import { expect, test } from 'vitest'
 import { MemoryDatabase } from '../../../support/memory-database.js'

@@ -1,6 +1,7 @@
-// Goal: the planner rule that drops constant rows changes no result, whatever joins, filters and groups are above them;
-// and a catalog query about one table keeps only that table's rows. Method: random queries over lists of values, and
-// catalog queries, are interpreted before and after the rule.
+// Goal: the planner rule that removes constant rows (rows of a list of values or of a catalog relation) that cannot
+// match a condition changes no result, whatever joins, filters and groups are above them. A catalog query about one
+// table keeps only the rows of that table. Method: an interpreter runs random queries over lists of values, and catalog
+// queries, before and after the rule.
 
 import { describe, expect, test } from 'vitest'
 import { bindQuery } from '../../../../engine/sql/bind/query.js'

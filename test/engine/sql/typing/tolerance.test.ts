@@ -1,5 +1,5 @@
-// Goal: in comparisons with a constant, doubles within 1e-10 of the constant equal it; the bounds of that range are
-// exact. Method: known numbers, and random ones whose neighbouring doubles are checked.
+// Goal: a double equals the constant with which it is compared if they differ by at most 1e-10; the bounds of that
+// range are exact. Method: known numbers, and random ones whose neighbouring doubles are checked.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,6 +1,6 @@
 // Goal: flushing any memtable, and compacting any parts (Parquet files), writes rows with ascending timestamps, ties in
-// commit order, without superseded rows, and with one partition in each part. Flushes allocate only from the memory
-// reserved for them.
+// commit order, and without rows that DEDUP has replaced; each part has rows of one partition only. Flushes allocate
+// only from the memory reserved for them.
 //
 // Method: random out-of-order rows in random blocks, compared with a sorted array as a model. The name of each test
 // contains its random seed.

@@ -1,5 +1,6 @@
-// Goal: a compaction never has more slices than slicesMax, by which its part ids are reserved, and slices hold every
-// row once. Method: parts with random pages that do not overlap in time, so that no page must be read.
+// Goal: a compaction is split into at most slicesMax() slices, the number for which part ids are reserved, and each row
+// is in exactly one slice. Method: random lists of parts (Parquet files) whose pages do not overlap in time, so that no
+// page must be read.
 
 import { expect, test } from 'vitest'
 import { sliceInputs, slicesMax } from '../../../../engine/storage/jobs/merge-slices.js'

@@ -1,6 +1,6 @@
-// Goal: those internals of the package @dsnp/parquetjs that the engine uses do not change unnoticed: Thrift structures
-// by path and name, their numbers, and the compact encoding byte by byte. Our own writers are compared with the
-// package's.
+// Goal: a new version of the package @dsnp/parquetjs cannot change unnoticed what the engine uses of its internals:
+// where its Thrift structures are, the numbers of types, encodings and codecs, and the bytes of the compact encoding.
+// Our own writers of structures and page headers must produce the same bytes as the package.
 
 import { createRequire } from 'node:module'
 import { expect, test } from 'vitest'

@@ -1,6 +1,6 @@
-// Goal: a list of parts is compared with the parts of later versions by their rows, whatever compactions have joined.
-// Method: random flushes, compactions and removals of parts, with the rows of each part; the ranges that count as
-// changed contain each row that was added or removed since the list was made.
+// Goal: given an earlier list of a table's parts (Parquet files), changedRanges() returns time ranges that contain
+// every row that was added or removed since then. Compactions, which only join parts, do not count as changes. Method:
+// random flushes, compactions and removals; the test knows the rows of each part.
 
 import { expect, test } from 'vitest'
 import { changedRanges, mergedPart } from '../../../../engine/storage/schema/merged-parts.js'

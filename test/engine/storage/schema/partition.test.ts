@@ -1,5 +1,6 @@
-// Goal: for every unit, also before 1970, names of partitions agree with JavaScript's Date (weeks: with examples of
-// ISO 8601), and bounds agree with the names.
+// Goal: for every partition unit, also before 1970, the names of partitions agree with JavaScript's Date (names of
+// weeks with examples of ISO 8601). Every timestamp lies within the bounds of its partition, and timestamps just
+// outside of the bounds have other partition names.
 
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,8 +1,8 @@
-// Goal: when the writer drops local files of data files that were uploaded to object storage, and the machine crashes
-// at any time, each data file still has its local file, or its sidecar (a local file with its metadata) and an entry in
-// the manifest (the list of data files) that says so; the next start removes all other files. Method: rows are flushed,
-// and data files are reported as uploaded and dropped, on a simulated disk, which stops at a random file operation,
-// also in recovery.
+// Goal: the writer may delete the local copy of a data file that was uploaded to object storage. Whenever the machine
+// crashes, each data file has either its local copy, or a sidecar (a local file with its metadata) and an entry in the
+// manifest (the list of data files) that says that it is remote. The next start removes all other files. Method: rows
+// are flushed, and data files are reported as uploaded and dropped, on a simulated disk that stops at a random file
+// operation, also during recovery.
 
 import { expect, test } from 'vitest'
 import type { Files } from '../../../../engine/base/files.js'

@@ -1,5 +1,5 @@
-// Goal: a compaction that fails because it lacks memory does not delay flushes, and is tried again later; one that the
-// disk fails delays flushes, too.
+// Goal: a compaction that fails for lack of memory does not delay flushes, and is tried again later. A compaction that
+// fails because of a disk error does delay flushes.
 
 import { expect, test } from 'vitest'
 import { errorRecord, FileError, ResourceError } from '../../../../engine/base/errors.js'

@@ -1,4 +1,5 @@
-// Goal: the address of a dashboard survives the way through the URL, and what the URL says wrongly is left out.
+// Goal: a dashboard with its time range, refresh interval and variables is written to the URL and read back unchanged.
+// Invalid values in a URL are ignored.
 
 import { expect, test } from 'vitest'
 import {

@@ -1,5 +1,5 @@
-// Goal: values of variables become literals in the query of a panel, whatever they contain and wherever they stand; what
-// only looks like a variable, in strings and comments, stays.
+// Goal: in the query of a dashboard panel, variables are replaced by SQL literals of their values. No value can break
+// out of its literal. Text in strings and comments that only looks like a variable is not replaced.
 
 import { expect, test } from 'vitest'
 import type { Variable } from '../../../../gateways/common/dashboards.js'

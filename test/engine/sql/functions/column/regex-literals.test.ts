@@ -1,5 +1,6 @@
-// Goal: literals that are reported as required occur in every match. Method: examples, and random patterns over few
-// characters, each tried on random strings: a string that matches must contain the literals in order.
+// Goal: requiredLiterals() returns strings that occur, in this order, in every match of a regular expression. Method:
+// examples, and random patterns over few characters, each tried on random strings: a string that matches must contain
+// the literals.
 
 import { expect, test } from 'vitest'
 import { requiredLiterals } from '../../../../../engine/sql/functions/column/regex-literals.js'
