@@ -1,5 +1,6 @@
-// Drives Chromium without a window by its debugging protocol: one page, real key presses and clicks, screenshots. What the
-// page reports as an error (an exception, a violated policy, a file that is missing) is collected in `complaints`.
+// Controls Chromium without a window, through its debugging protocol: one page, real key presses and clicks,
+// screenshots. `complaints` collects the errors that the page reports: exceptions, violations of its
+// Content-Security-Policy, and files that are missing.
 
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

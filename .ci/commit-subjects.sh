@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The subjects of commits have at most 72 characters: all since the last tag, or since this check is here.
+# Checks that the subjects of commits have at most 72 characters: of all commits since the last tag or, without a tag,
+# since the commit that added this check.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 longest=72

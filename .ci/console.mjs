@@ -1,7 +1,8 @@
-// `node .ci/console.mjs HTTP_PORT [--sign-in]`: walks through the web console in a real browser, as a person would: the
-// first visit, a query, a chart, an import, the live page; light and dark, on a desk and on a telephone, once by keyboard
-// alone. axe finds nothing serious, the page is light, and the browser reports neither an exception nor a violated
-// policy. `--sign-in`: on a server with http.user=admin and http.password=quest, instead. Screenshots: tmp/console/.
+// `node .ci/console.mjs HTTP_PORT [--sign-in]`: uses the web console in a real browser, as a person would: the first
+// visit, a query, a chart, an import and the live page; in light and dark colours, on a wide and on a narrow screen,
+// and once by keyboard alone. Checks that the accessibility checker axe finds nothing serious, that the page is small,
+// and that the browser reports no exception and no violation of the page's Content-Security-Policy. With `--sign-in` it
+// only tests signing in, on a server with http.user=admin and http.password=quest. Screenshots are in tmp/console/.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

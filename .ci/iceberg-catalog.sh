@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# iceberg-catalog.sh COMMAND...: runs a command beside the REST catalog of Apache Iceberg, whose address is then in
-# $PENSTOCK_CATALOG. Beside a service of s3.sh its metadata are in the bucket there, else in a folder. The folder
-# $CATALOG_JARS has its libraries: test/interop/iceberg-catalog.xml lists them.
+# iceberg-catalog.sh COMMAND...: starts the REST catalog of Apache Iceberg, runs the command with the catalog's address
+# in $PENSTOCK_CATALOG, and stops the catalog. The files of its tables are in the bucket of the S3 service if s3.sh has
+# started one, else in a temporary folder. The folder $CATALOG_JARS has the Java libraries, which
+# test/interop/iceberg-catalog.xml lists.
 set -uo pipefail
 data=$(mktemp -d)
 service=

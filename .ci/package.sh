@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The package as npm publishes it, installed in an empty folder: small, without warnings, complete; `npx penstock start`
-# answers within 3 s, serves what lies in packages that are packed into dist/, and stops cleanly when npx gets SIGTERM.
+# Tests the package as npm publishes it, installed in an empty folder: it is small and complete, and installs without
+# warnings; `npx penstock start` answers within 3 s, serves what needs npm packages that the build has packed into
+# dist/, and stops cleanly when npx gets SIGTERM.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 repository=$PWD

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The files of deploy/packages/build.sh: the archive runs from a folder with a space in its name without another Node.js,
-# and the packages have what their service needs. `--install` also installs the .deb, in an overlay over this system that
-# is gone afterwards; for that it needs root.
+# Tests the files that deploy/packages/build.sh makes: the archive runs with its own Node.js from a folder with a space
+# in its name, and the .deb and .rpm have what their systemd service needs. `--install` also installs the .deb, which
+# needs root, in an overlay file system over this machine's that is removed afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scratch=$(mktemp -d)

@@ -1,4 +1,4 @@
-// What the steps share that run other programs beside the server.
+// Helpers of the steps that run other programs beside the server: finding a free port, and waiting for a condition.
 
 import { createServer } from 'node:net'
 

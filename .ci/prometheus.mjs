@@ -1,6 +1,6 @@
-// `node .ci/prometheus.mjs HTTP_PORT HEALTH_PORT`: promtool accepts the metrics but for names that the specification
-// fixes, and a real Prometheus scrapes both servers and finds them up. With the rules of deploy/prometheus it fires for an
-// alert that is defined in the server.
+// `node .ci/prometheus.mjs HTTP_PORT HEALTH_PORT`: tests the metrics with Prometheus. promtool accepts them, apart from
+// names that the specification fixes. A real Prometheus scrapes both servers and finds them up; with the rules of
+// deploy/prometheus it fires an alert when an alert that is defined in the server fires.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

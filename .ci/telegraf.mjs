@@ -1,7 +1,8 @@
-// `node .ci/telegraf.mjs TELEGRAF HTTP_PORT LINE_PORT`: a real Telegraf scrapes the server, and the exporter of Prometheus
-// for machines if it is installed, with the input for Prometheus as it is by default. It writes each metric through its outputs
-// for InfluxDB 2, InfluxDB 1, HTTP and TCP, and to a file; the rows of each output are the lines of the file. The server
-// needs line.name.replacement=_, because the buckets of a histogram become fields such as `0.005` and `+Inf`.
+// `node .ci/telegraf.mjs TELEGRAF HTTP_PORT LINE_PORT`: tests the server with a real Telegraf. With its default
+// settings for Prometheus, Telegraf scrapes the server and, if installed, the node exporter. It writes each metric to a
+// file and, through its outputs for InfluxDB 2, InfluxDB 1, HTTP and TCP, to the server. The test compares the rows
+// that each output has stored with the lines of the file. The server needs line.name.replacement=_, because the buckets
+// of a histogram become fields such as `0.005` and `+Inf`.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

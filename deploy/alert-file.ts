@@ -1,8 +1,8 @@
 // Stores the definitions of alerts in a file that is replaced atomically: a version, and the alerts as clients sent
 // them.
 //
-// A file that cannot be read must not keep the server from starting: it is logged, no alert exists, and definitions are
-// rejected until the file is repaired or moved away, so that nothing is overwritten.
+// A file that cannot be read must not keep the server from starting: the error is logged, and the server runs without
+// alerts. It rejects new definitions until the file is repaired or moved away, so that nothing is overwritten.
 
 import { readFileSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'

@@ -1,10 +1,11 @@
-// BACKUP of the server: where backups go, the one that runs, and backups(), the list of the last ones. The list is
-// stored in the root folder, so that it outlives the server.
+// Runs BACKUP in the server: decides where a backup is stored, tracks the running one, and keeps the list of the last
+// backups, which the SQL function backups() returns. The list is stored in the root folder, so it survives a restart.
 //
 // Invariants:
-//   1. At most one backup runs. Its checkpoint is released when it has ended, whatever its end is.
-//   2. A backup that the list calls running at a start was ended by the end of the server; its place has the backup
-//      that it had before.
+//   1. At most one backup runs. Its checkpoint, which keeps the files on disk, is released when it ends, also by an
+//      error.
+//   2. If the list says at a start that a backup is running, the end of the server has interrupted it. The destination
+//      then still has the previous backup.
 
 import { readFileSync } from 'node:fs'
 import { rename, writeFile } from 'node:fs/promises'

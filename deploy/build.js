@@ -1,6 +1,7 @@
-// `node deploy/build.js [programs | docs]`: compiles the sources into dist/: the programs and each module, or only the
-// programs; or only renders the documentation. Types are removed but not checked, which `npm run check` does. Plain JavaScript, because it runs before
-// anything is compiled. The adapter of the package rolldown.
+// `node deploy/build.js [programs | docs]`: compiles the sources into dist/, programs as well as single modules. With
+// `programs` it compiles the programs only; with `docs` it only renders the documentation. Types are removed but not
+// checked, which `npm run check` does. Plain JavaScript, because it runs before anything is compiled. The only file
+// that uses the package rolldown.
 //
 //   dist/deploy/cli.js                  a program (the command line tool, each thread): loads its script
 //   dist/packed/<name>-<hash>.cjs       scripts: a program's hundreds of modules in one, which take half the time and

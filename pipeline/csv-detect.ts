@@ -6,8 +6,8 @@
 // some column has a type without that record. A column whose first cell is empty is ignored in this check, because
 // programs write row numbers under an empty name.
 //
-// A column is text if a numeric type would round its values or if its integers exceed LONG. So is a column of dates
-// such as 01/02/2024 while no value shows whether the day or the month comes first.
+// A column becomes text if a numeric type would round its values, or if its integers exceed LONG. A column of dates
+// such as 01/02/2024 becomes text, too, if no value shows whether the day or the month comes first.
 
 import { type CsvColumn, type CsvReject, fractionDigits, looksLikeTime } from '../engine/engine.js'
 import { type ColumnType, dataType } from '../engine/types/column-types.js'

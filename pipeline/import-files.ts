@@ -1,6 +1,6 @@
-// Imports the files of one request: CSV and Parquet, which its first bytes tell apart. CSV files of the same table are
-// concatenated; later ones may repeat the header of the first. A Parquet file is alone in its table. Nothing is stored in
-// any table before all files have been read.
+// Imports the files of one request: CSV and Parquet files, which are told apart by their first bytes. CSV files of the
+// same table are concatenated; later ones may repeat the header of the first. A Parquet file cannot share its table
+// with another file of the request. Nothing is stored in any table before all files have been read.
 
 import type { ResultColumn } from '../engine/engine.js'
 import { delimiterLine, sampleOf } from './csv-sample.js'

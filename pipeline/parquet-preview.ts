@@ -1,4 +1,5 @@
-// The columns, the number of rows and the first rows of a Parquet file that a client has sent.
+// Reads the columns, the number of rows and the first rows of a Parquet file that a client has uploaded, for the
+// preview of an import.
 
 import { typeText } from '../engine/types/column-types.js'
 import {

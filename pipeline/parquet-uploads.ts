@@ -1,5 +1,6 @@
-// Parquet files that clients send. The end of such a file says where its columns are, so the whole file must be on disk
-// before a row can be read. While it is imported, read_parquet() accepts it under a name that nobody can guess.
+// Stores Parquet files that clients upload on disk while they are imported. The description of the columns is at the
+// end of such a file, so it must be there as a whole before a row can be read. During the import, read_parquet()
+// accepts the file under a random name that nobody can guess.
 
 import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'

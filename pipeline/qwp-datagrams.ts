@@ -1,9 +1,9 @@
-// Stores QWP messages (columnar protocol) that came as datagrams. Nothing answers them, so messages are collected and
-// committed together, which costs one sync of the log for all of them. A message that cannot be stored loses its own rows
-// only: when a commit is rejected, its messages are committed again in two halves, until the bad one is alone.
+// Stores QWP messages (columnar protocol) that arrived as UDP datagrams. Their senders get no response, so many
+// messages are committed together, with one sync of the log. If a commit is rejected, its messages are committed again
+// in two halves, and so on, until the bad message is alone; so it loses only its own rows.
 //
-// Messages wait in memory while a commit is under way, and while the server refuses writes. Those beyond the limits are
-// dropped.
+// Messages wait in memory while a commit is in progress, and while the server refuses writes. Messages above the limits
+// of this memory are dropped.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorFromRecord, NetworkError, ResourceError, RowError } from '../engine/base/errors.js'

@@ -1,6 +1,6 @@
 // Reads Kafka records in JSON with a schema in a schema registry (wire format: registered-schemas.ts) into columns of a
 // row. The JSON Schema tells what the text of a value does not: that a `number` is a double even if it is written as 5,
-// that an `integer` is not, and which values are timestamps or decimals.
+// that an `integer` is not a double, and which values are timestamps or decimals.
 
 import type { ConnectTypes } from './connect-schema.js'
 import type { JsonReader } from './json-reader.js'

@@ -1,10 +1,11 @@
-// Looks up the type of a value of a Kafka record in a JSON Schema. A value is named by its path, the names of the
-// nested members joined with `_`. Names may contain `_` themselves, so the look-up tries each property with which the
-// path may begin. It follows a path only as far as it reaches, so schemas may contain themselves.
+// Looks up the type of a value of a Kafka record in a JSON Schema. A value is identified by its path: the names of the
+// nested members, joined with `_`. As names may contain `_` too, the look-up tries every property whose name is a
+// beginning of the path. A schema may contain itself: the look-up descends only as far as the path goes.
 //
-// Used keywords: `type`, `format` (date-time, date), `properties`, `patternProperties`, `additionalProperties`, `$ref`
-// (also to other schemas), `allOf`, `anyOf`, `oneOf`, and what Kafka Connect writes into schemas (`connect.type`, and
-// names of its types in `title`). Records are not validated: their producer did that.
+// The keywords that count are `type`, `format` (date-time, date), `properties`, `patternProperties`,
+// `additionalProperties`, `$ref` (also to other schemas), `allOf`, `anyOf`, `oneOf`, and what Kafka Connect writes into
+// schemas (`connect.type`, and names of its types in `title`). Records are not validated, since their producer did
+// that.
 
 import { type ConnectType, type ConnectTypes, namedType } from './connect-schema.js'
 import type { SchemaText } from './schema-registry.js'

@@ -1,10 +1,11 @@
-// Client of a schema registry over HTTP (Confluent's API, which others share): fetches schemas by id.
+// Client of a schema registry over HTTP, by Confluent's API, which other registries support as well: fetches schemas by
+// id.
 //
 //   GET <url>/schemas/ids/<id>                            the schema and its references
 //   GET <url>/subjects/<subject>/versions/<version>       a referenced schema
 //
-// Schemas are immutable, so each is fetched once. While the registry does not respond, the connector waits; a schema
-// that it does not have makes its records bad.
+// Schemas are immutable, so each is fetched once. While the registry does not respond, the connector waits. If the
+// registry has no schema with an id, records with that id are rejected.
 
 import { request } from 'undici'
 import { BadRecordError } from './bad-record.js'

@@ -1,6 +1,6 @@
 // Builds columns in the engine's format from the values of a dump, one builder for each column of a table. A builder
-// holds the values of one batch of rows. append() returns false when a value does not fit the column's type; undo() of
-// the builders before it then removes the values of the incomplete row.
+// holds the values of one batch of rows. append() returns false when a value does not fit the column's type; the caller
+// then removes the values of the incomplete row by undo() on the builders that it has already filled.
 
 import { isUtf8 } from 'node:buffer'
 import type { PackedColumn } from '../../engine/engine.js'

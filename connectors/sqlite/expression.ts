@@ -1,5 +1,5 @@
-// Evaluates the expressions in which `sqlite3 .dump` writes strings with line ends or control characters, and no
-// others. An expression is a sequence of terms joined by `||`, each of them
+// Evaluates the expressions by which `sqlite3 .dump` writes strings with line ends or control characters. Other
+// expressions are not supported. An expression is a sequence of terms joined by `||`; a term is one of:
 //
 //   'text' | X'hex' | number | NULL | TRUE | FALSE | ( expression ) | replace(e, e, e) | unistr(e) | char(n, ..) |
 //   CAST(e AS type)

@@ -1,5 +1,5 @@
-// Converts the rows of one table of a dump to batches. The first rows are kept until the column types are known; then
-// they and all others go into column builders, and a full batch is emitted.
+// Converts the rows of one table of a dump to batches. The first rows are kept until the column types are known. Then
+// these and all later rows go into column builders, and each full batch is emitted.
 
 import { nonNull } from '../../engine/base/assert.js'
 import type { PackedRows } from '../../engine/engine.js'

@@ -1,5 +1,5 @@
-// A backup in object storage, as `penstock restore s3://bucket/prefix` reads it. The service and its keys are those of
-// the settings: `--set`, environment variables, or `conf/server.conf` of the root.
+// Reads a backup in object storage for `penstock restore s3://bucket/prefix`. The address of the service and its access
+// keys come from the settings: `--set`, environment variables, or `conf/server.conf` of the root.
 
 import { nodeFiles } from '../../engine/base/files.js'
 import {

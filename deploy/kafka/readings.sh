@@ -1,6 +1,5 @@
-# Ten machines that tell how they are, ten times a second, as JSON, with the time in seconds; now and then one tells
-# nonsense.
-# `sh readings.sh [count]` ends after so many records.
+# Simulates ten machines that send their readings as JSON ten times a second, with the time in seconds. Now and then one
+# sends an invalid record. `sh readings.sh [count]` ends after that number of records.
 awk -v count="${1:-0}" 'BEGIN {
   srand()
   split("berlin paris rome oslo", sites, " ")

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes what people install without npm: for one platform an archive with the server and the Node.js that runs it, and
-# for Linux the packages .deb and .rpm of the same files. The packages of the lockfile come from the npm registry.
+# Builds the downloads for installation without npm: for one platform an archive with the server and the Node.js that
+# runs it, and for Linux the packages .deb and .rpm with the same files. The npm packages that the lockfile lists come
+# from the npm registry.
 #
 #   deploy/packages/build.sh [-o FOLDER] [-p PLATFORM] [-n NODE] [KIND...]
 #

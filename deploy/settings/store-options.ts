@@ -1,4 +1,4 @@
-// The settings of object storage as options of the engine, for a place in the service that they describe.
+// Converts the settings of object storage to options of the engine, for one URL in the service that they describe.
 
 import type { ObjectStoreOptions } from '../../engine/engine.js'
 import { type Settings, SettingsError } from './settings.js'

@@ -1,4 +1,4 @@
-// The logging interface of all layers below deploy/, which passes the real sink in; tests pass a fake.
+// The logging interface of all layers below deploy/, which passes the implementation to them; tests pass a fake.
 
 export type LogLevel = 'I' | 'W' | 'E' | 'C'
 

@@ -1,5 +1,5 @@
-// Suggests the known name that was probably meant by a misspelt one, by edit distance or as the only one that begins with
-// it: for settings, tables, columns, functions and keywords.
+// Suggests the known name that a misspelt one probably means: the nearest by edit distance, or the only one that begins
+// with it. Used for settings, tables, columns, functions and keywords.
 
 /** One mistake is allowed per this many characters, and at least one. */
 const charactersPerMistake = 5

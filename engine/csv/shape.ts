@@ -1,6 +1,6 @@
-// Types of messages about the decoding of a CSV file. CsvShape tells a decoder what it must know before it starts:
-// delimiter, columns with their types, header. CsvBatch and the others are the results: rows in columns, and rejected
-// lines. All are plain data, because they are sent between threads.
+// Types of the messages about decoding a CSV file. CsvShape has what a decoder must know before it starts: delimiter,
+// columns with their types, header. CsvBatch and the other types are results: rows in columns, and rejected lines. All
+// are plain data, because they are sent between threads.
 
 import type { PackedColumn } from '../storage/jobs/messages.js'
 import type { Enumeration } from '../storage/schema/schema.js'

@@ -1,4 +1,5 @@
-// Validates UTF-8 of a byte stream. The bytes must be outside of shared memory, where Node can check them.
+// Validates UTF-8 of a byte stream. The bytes must not be in shared memory, since Node's isUtf8() cannot check them
+// there.
 
 import { isUtf8 } from 'node:buffer'
 

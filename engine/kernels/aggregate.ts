@@ -3,8 +3,8 @@
 //
 // Grouping takes two steps. First every row gets a group number (u32), from a dictionary id, a time bucket or a hash
 // table. Then one kernel call per aggregate adds the column's values to accumulators indexed by group number. Keys of
-// several columns are combined pairwise: the first is numbered, then the pairs {number, second} as 64-bit keys, and so
-// on.
+// several columns are combined step by step: the values of the first column get numbers, then each pair of such a
+// number and a value of the second column gets a number, as a 64-bit key, and so on.
 //
 // MASK: one byte a row, 0 = skip the row, 255 = use it; address 0 = use every row. Columns and masks are readable up to
 // the next multiple of 64 bytes.
@@ -15,7 +15,8 @@
 // and i64 for integers. Sums of kind i64 wrap around; `high`, the sum of the high words, says how often
 // (types/wide-sum.ts). initStats sets the neutral element; kernels add rows to the present values.
 //
-// GROUPS: the members of STATS as arrays of 16-byte cells, so that only the required ones are computed:
+// GROUPS: the members of STATS, in separate arrays with one cell of 16 bytes (or as stated) per group, so that only the
+// required aggregates are computed:
 //   sums {sum f64 | i64, count f64 | i64}; of kind i64 {sum, count, high} (24 bytes)
 //   extremes {min, max}   rows {first row u32, last row u32} (8 bytes)
 // A row whose group number is not below `groups` is skipped.

@@ -1,12 +1,12 @@
-// Matches the columns of a table with the fields of its Iceberg table in an external catalog, which numbers fields
-// itself, and to which other servers may add columns.
+// Matches the columns of a table with the fields of its Iceberg table in an external catalog. The catalog assigns the
+// ids of fields, and other servers may add, rename and drop fields.
 //
-//   known column        the field that it had before, also if another server has renamed it; renamed if it was renamed here
-//   unknown column      the field of its name, else a new field
-//   dropped column      its field is dropped, unless other servers have it
-//   dropped there       the field is added again with its id, because files of this server have that
-//   wider type here     the field gets it, if Iceberg permits that (int to long, float to double, more digits)
-//   wider type there    values are stored with the type of this server, and readers widen them
+//   column matched before     keeps its field, even if another server has renamed it; a rename here renames the field
+//   column not matched yet    gets the field with its name, or a new field if there is none
+//   column dropped here       its field is dropped, unless a column of another server uses it
+//   field dropped elsewhere   is added again with the same id, because files of this server contain that id
+//   type wider here           the field gets it, if Iceberg permits that (int to long, float to double, more digits)
+//   type wider elsewhere      files of this server keep the narrower type, and readers widen the values
 
 import { StoreError } from '../object-store/object-store.js'
 import type { TableSchema } from '../storage/schema/schema.js'

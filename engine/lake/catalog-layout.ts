@@ -1,5 +1,6 @@
-// What an Iceberg table in an external catalog is created with, and how data files of a table here fit into the
-// partitions and the sort order that it has.
+// Builds the request that creates an Iceberg table in an external catalog: schema, partition spec and sort order. For a
+// table that the catalog has already, determines whether the data files of this server fit into its partitions, and
+// whether they have its sort order.
 
 import { StoreError } from '../object-store/object-store.js'
 import type { PartitionUnit, TableSchema } from '../storage/schema/schema.js'

@@ -1,5 +1,5 @@
-// Reads the manifests of a snapshot of an Iceberg table in an external catalog, which other programs may have written,
-// and keeps those that were read: they never change.
+// Reads the manifests of a snapshot of an Iceberg table in an external catalog; other programs may have written them.
+// Keeps the manifests that it has read in a cache, since manifests never change.
 
 import { type ObjectStore, StoreError } from '../object-store/object-store.js'
 import type { CatalogSnapshot } from './catalog-metadata.js'

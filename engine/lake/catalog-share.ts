@@ -1,5 +1,5 @@
-// What one server has in an Iceberg table that several share: a property of the table for each server, by the id of its
-// root folder.
+// Records which part of an Iceberg table belongs to this server, if several servers commit to the table. Each server
+// has one property of the table for this, named after the id of its root folder:
 //
 //   penstock.<root id> = {"table": id and uuid, "commit": number, "files": count, "rows": count, "columns": FieldMap}
 

@@ -1,4 +1,5 @@
-// Members of a snapshot, and of the manifests that it lists, of an Iceberg table in an external catalog.
+// Builds pieces of a new snapshot of an Iceberg table in an external catalog: the entry for a manifest in the manifest
+// list, and the totals in the snapshot's summary.
 
 import type { CatalogSnapshot } from './catalog-metadata.js'
 import { type DataFile, intBytes } from './manifest-files.js'

@@ -1,18 +1,22 @@
 // One Iceberg table in an external REST catalog, to which other servers and programs may commit, too. Data files,
-// manifests and manifest lists of this server are in its own place of the object store; the metadata is the catalog's.
+// manifests and manifest lists of this server are in its own folder of the object store; the catalog stores the table's
+// metadata.
 //
 //   iceberg/<root id>/<table id>-<uuid>/data/..., metadata/...     objects of this server
 //   property penstock.<root id>                                    what this server has in the table, as JSON
 //
 // Invariants:
 //   1. An object is written before any object that refers to it, and the manifest list before the commit.
-//   2. A commit requires that snapshot and schema are those on which it builds. Of two writers one gets a conflict, reads
-//      what the other one has committed, and builds on that. Manifests of others are kept.
-//   3. A commit without a clear response is looked up by the id of its snapshot, which stays the same in all attempts.
-//   4. Property and snapshot change in one commit. So files of this server that the property does not count were removed
-//      by another program: then nothing is committed, since their rows might be in files of that program.
-//   5. A data file is trusted to have the rows that its name says only if the commit that our manifest records names it,
-//      as in lake-table.ts.
+//   2. A commit requires that snapshot and schema are still those on which it builds. If two writers commit at once,
+//      one of them gets a conflict; it reads what the other has committed, and builds on that. Manifests of others are
+//      kept.
+//   3. If the response to a commit is lost or unclear, the snapshot's id is looked up in the table; the id is the same
+//      in all attempts.
+//   4. Property and snapshot change in one commit. So if the number of this server's files or rows differs from the
+//      property, another program has replaced files. Then nothing is committed, since the rows might be in that
+//      program's files, and adding files again would duplicate them.
+//   5. The name of a data file tells which rows it contains. That is trusted only if the file is in the snapshot of the
+//      commit that our manifest records, as in lake-table.ts.
 
 import { randomInt, randomUUID } from 'node:crypto'
 import { bodyOf, StoreError } from '../object-store/object-store.js'

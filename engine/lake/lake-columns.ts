@@ -17,7 +17,7 @@
 // Field ids follow from column ids, which are never reused:
 //
 //   column             id + 1
-//   element of a list  1,000,000 + id; of each further dimension 10,000,000 more
+//   element of a list  1,000,000 + id, and 10,000,000 more for each further dimension
 //   helper column      2,000,000 + id
 
 import { type ColumnSchema, liveColumns, type TableSchema } from '../storage/schema/schema.js'

@@ -1,10 +1,11 @@
-// Manifests and manifest lists of an Iceberg table to which several programs commit. A new snapshot keeps the manifests
-// of others as they are; one with a file that is removed is written again, with all fields that its writer's schema has.
+// Reads and writes manifests, which list data files, and manifest lists of an Iceberg table to which several programs
+// commit. A new snapshot keeps the manifests of other programs as they are. A manifest that lists a removed file is
+// written again without it, with all fields of its writer's schema.
 //
 // Invariants:
-//   1. Every live entry of a manifest is in the manifest that replaces it, with the snapshot and the sequence numbers
-//      that it had, written down or inherited.
-//   2. What the list says of a manifest that is kept is what the list before said.
+//   1. If a manifest replaces another, it has all live entries of the other one, with their snapshot id and sequence
+//      numbers, whether these were written in the entry or inherited from the list.
+//   2. For a manifest that is kept, the new list contains the same entry as the list before.
 
 import { decodeForeignAvro, decodeWholeAvro, encodeExactAvro } from './avro-file.js'
 import { entryStatus, intBytes, listSchema } from './manifest-files.js'

@@ -10,9 +10,9 @@
 //   POST  /v1/<prefix>/tables/rename
 //
 // Invariants:
-//   1. Nothing is guessed of a commit without a clear response (time-out, status 5xx): the result is 'unknown', and the
-//      caller looks at the table.
-//   2. The catalog alone decides whether the requirements of a commit hold.
+//   1. A commit without a clear response (time-out, status 5xx) has the result 'unknown'. The caller then looks at the
+//      table to find out whether it succeeded.
+//   2. Only the catalog decides whether the requirements of a commit hold; they are not checked here beforehand.
 
 import { type HttpTransport, httpTransport } from '../object-store/http-transport.js'
 import { StoreError, type StoreErrorKind } from '../object-store/object-store.js'

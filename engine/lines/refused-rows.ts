@@ -1,6 +1,6 @@
-// Finds the lines of rows that the writer refuses after they were decoded, because an enforced key has them already. The
-// decoder counts rows only by table, so the lines are parsed again, up to the last of these rows. This is rare, and the
-// bytes are still in the ingest ring.
+// Finds the lines of rows that the writer refuses after decoding, because the table has an enforced key and already
+// contains a row with the same key. The decoder counts rows only per table, so the lines are parsed again, up to the
+// last refused row. Refusals are rare, and the lines are still in the ingest ring (the shared buffer of requests).
 
 import type { RefusedRow } from '../storage/writer/row-decoder.js'
 import type { ParsedLine } from './line.js'

@@ -3,13 +3,13 @@
 //
 //   blob        length u32 big-endian, of magic and bitmap | magic D1 D3 39 64 | bitmap |
 //               CRC-32 u32 big-endian, of magic and bitmap
-//   bitmap      number u64 | as often: high 32 bits of positions u32, a Roaring bitmap of the low ones
-//   Roaring     cookie u32: 12346, then the number of containers u32; or 12347 and in the high half that number less
-//               one, then a bit for each container that consists of runs |
-//               for each container: high half of values u16, count less one u16 |
+//   bitmap      count u64 | for each: high 32 bits of positions u32, a Roaring bitmap of their low 32 bits
+//   Roaring     cookie u32: 12346, then the number of containers u32; or 12347, with the number of containers - 1 in
+//               its high half, then a bit for each container: whether it consists of runs |
+//               for each container: high half of its values u16, number of values - 1 u16 |
 //               offsets u32 (cookie 12346, or from 4 containers on) | the containers
-//   container   array of up to 4096 values u16 | bitmap of 8192 bytes | runs: number u16, each: first u16, length less
-//               one u16
+//   container   array of up to 4096 values u16 | bitmap of 8192 bytes | runs: count u16, for each: first value u16,
+//               length - 1 u16
 
 import { crc32 } from '../base/checksum.js'
 

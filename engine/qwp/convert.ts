@@ -1,6 +1,6 @@
-// Converts one value that was sent by QWP (columnar protocol over WebSocket) for a table column of another type. The
-// conversions that line protocol has are the same here; types that line protocol lacks (geohashes, decimals, ...) have
-// their own. Returns what is wrong with a value that does not fit.
+// Converts one value that was sent by QWP (columnar protocol over WebSocket) for a table column of another type. Types
+// that line protocol has, too, are converted by its rules; the other types (geohashes, decimals, ...) have rules of
+// their own. Returns an error text for a value that does not fit.
 
 import { int64Max, int64Min } from '../base/int64.js'
 import { convertValue } from '../lines/convert.js'

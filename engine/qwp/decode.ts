@@ -2,7 +2,8 @@
 // columns. A request is one message, or several that are committed together. It is normally stored as a whole or not at
 // all; a request may ask that rows with bad values are skipped and the others stored.
 //
-// A rejected request leaves its symbols, in the connection's dictionary and in those of the columns, and nothing else.
+// A rejected request stores nothing except the strings of its symbols, which remain in the dictionaries of the
+// connection and of the columns.
 
 import { assert } from '../base/assert.js'
 import { type ErrorRecord, errorRecord, GapError, NetworkError, ResourceError, RowError } from '../base/errors.js'

@@ -3,7 +3,7 @@
 //
 //   t[0] i64 | t[1] i64 | a code for each further value; bits are read from the lowest one on
 //
-//   0                 the difference is that of before        10    changed by 7 bits, signed
+//   0                 the same difference as before           10    changed by 7 bits, signed
 //   110               changed by 9 bits                       1110  by 12 bits
 //   1111              by 32 bits                              (prefixes are written in reading order)
 //

@@ -1,6 +1,6 @@
 // The uncommitted rows of one table in the current request of QWP (columnar protocol over WebSocket): one chunk of
-// columns in shared memory for each table block of the message. The rows of short blocks are moved together, since a group
-// may have thousands of them.
+// columns in shared memory for each table block (rows for one table) of the messages. Chunks with few rows are joined,
+// since a group of messages may have thousands of table blocks.
 //
 // It owns the chunks and the memory of strings, and reuses both for the next request until memory is short.
 

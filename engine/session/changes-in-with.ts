@@ -1,7 +1,8 @@
-// Executes statements with data changes in WITH. All of them read one snapshot of their tables. The changes are collected,
-// and then committed by one request to the writer, as one transaction (storage/writer/writer-replace.ts): a statement that
-// fails before has changed nothing. If the writer refuses the request as stale, because rows have moved or another upsert
-// was committed after the snapshot, all statements are planned and executed again.
+// Executes statements with data changes in WITH (`WITH x AS (INSERT .. RETURNING ..) ..`). All parts of the statement
+// read one snapshot of the tables. Their changes are collected and then committed by one request to the writer, as one
+// transaction (storage/writer/writer-replace.ts), so an error before the commit leaves no change. The writer refuses
+// the request as stale if rows have moved, or if another upsert was committed after the snapshot. Then the whole
+// statement is planned and executed again.
 
 import type { ExecuteOptions, ResultColumn, StatementResult } from '../api/statements.js'
 import { assert } from '../base/assert.js'

@@ -1,6 +1,6 @@
-// Writes one data file of an Iceberg table: runs a query for the rows of the table's parts (Parquet files) that it
-// stands for, which a query thread encodes as a Parquet file with Iceberg's types, and uploads the file to the object
-// store.
+// Writes one data file of an Iceberg table: runs a query for the rows of the parts (Parquet files of the table) that
+// the data file represents. A query thread encodes the rows as a Parquet file with Iceberg's types, which is then
+// uploaded to the object store.
 
 import { randomUUID } from 'node:crypto'
 import type { ReadSnapshot } from '../api/session.js'

@@ -1,7 +1,7 @@
 // Runs queries during planning. The values of PIVOT may come from a query, and the plan's columns depend on them.
-// Planning is synchronous: it starts the query and throws NotReadyError, and its caller plans the statement again when
-// the query has ended; the second attempt finds the rows here. Every new request runs the query again, so it sees all
-// rows that were acknowledged before it.
+// Planning is synchronous, so it cannot wait: at the first attempt this class starts the query and throws
+// NotReadyError. The caller plans the statement again when the query has ended, and the second attempt finds the rows
+// here. Every new request runs the query again, so it sees all rows that were acknowledged before it.
 
 import type { Session } from '../api/session.js'
 import { NotReadyError, SqlError } from '../base/errors.js'

@@ -1,6 +1,6 @@
 // SpilledRows: the rows of an open transaction that have outgrown the memory. They are written to parts (Parquet
-// files), which become part of their table only at the commit. Each table has one such load, to which further rows are
-// appended.
+// files), which become part of their table only at the commit. Each table has one bulk load (threads/load-client.ts),
+// to which further rows of the transaction are appended.
 
 import type { Engine } from '../api/engine.js'
 import type { CsvLoad } from '../api/ingest.js'

@@ -2,7 +2,7 @@
 // including rows that are still in the memtable. They are computed on request from the descriptions of parts (Parquet
 // files) and the headers of memtable blocks. For rows and time bounds, the rows of a memtable block are read only if
 // the snapshot sees just some of them, if rows in it have been replaced, or if it has rows of several partitions.
-// Whether a symbol column has NULLs is searched in its codes.
+// Whether a symbol column contains NULL is found by reading its codes.
 
 import {
   blockAt,

@@ -1,10 +1,11 @@
-// Executes upserts: MERGE, and INSERT .. ON CONFLICT for tables with declared keys. A query finds the changes
-// (sql/statements/upsert.ts), and the writer commits them as one transaction (storage/writer/writer-replace.ts). For
-// ON CONFLICT of few rows, the changes are found on this thread by indexes of keys (exec/run/key-search.ts) and by what
-// the SET list makes of a row (sql/statements/conflict-changes.ts), if the indexes are there.
+// Executes upserts: MERGE, and INSERT .. ON CONFLICT for tables with declared keys. A query finds the rows to remove
+// and to add (sql/statements/upsert.ts), and the writer commits them as one transaction
+// (storage/writer/writer-replace.ts). An ON CONFLICT of few rows needs no query if the indexes of keys are in memory:
+// this thread looks up the stored rows by them (exec/run/key-search.ts), and evaluates the SET list over these rows
+// (sql/statements/conflict-changes.ts).
 //
-// The upserts of a table take turns (upsert-turns.ts). If the writer refuses a request as stale, because rows have moved
-// or schemas changed meanwhile, the statement is planned and executed again.
+// Upserts of the same table run one after the other (upsert-turns.ts). If the writer refuses a request as stale,
+// because rows have moved or schemas have changed meanwhile, the statement is planned and executed again.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReadSnapshot } from '../api/session.js'

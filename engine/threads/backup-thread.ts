@@ -1,6 +1,6 @@
-// Entry point of a backup's thread, a worker: copies what a checkpoint has pinned to a folder or to an object store,
-// posts its progress, and ends. It lives as long as one backup, and may be terminated at any moment: until the end, the
-// place has the backup that it had before.
+// Entry point of a backup's thread, a worker: copies the files that a checkpoint keeps on disk to a folder or to an
+// object store, posts its progress, and ends. It lives as long as one backup. It may be terminated at any moment: until
+// it has finished, the destination still has the previous backup.
 
 import { MessagePort, parentPort } from 'node:worker_threads'
 import { assert } from '../base/assert.js'

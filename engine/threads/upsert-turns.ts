@@ -1,8 +1,9 @@
-// The turns of upserts: those of a table run one after the other, so that each sees the rows of the one before it.
+// Runs the upserts of each table one after the other, so that each sees the rows of the one before it.
 //
-// Statements that wait, set the same columns to the same expressions, and have different keys, run as one: a query finds
-// the changes of all of them, which become one transaction with one sync of the log. The result is that of running them
-// in any order, because none reads or changes a row of another. If that fails, or rows have moved, each runs alone.
+// Waiting statements run together if they set the same columns to the same expressions and have different keys: one
+// query finds the changes of all of them, and one transaction with one sync of the log stores these. As no statement
+// reads or changes a row of another, the result is the same as in any order. If the joint run fails, or rows have
+// moved, each statement runs alone.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { assert } from '../base/assert.js'

@@ -1,5 +1,5 @@
-// Comparisons of a column with constants, and the decision whether any value between two bounds may satisfy them, by
-// which scans skip pages, row groups and files. NULL satisfies no comparison.
+// Decides for a comparison of a column with constants whether any value between two bounds may satisfy it. By this
+// decision scans skip pages, row groups and files. NULL satisfies no comparison.
 
 export type Bound = number | bigint
 

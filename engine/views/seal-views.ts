@@ -1,17 +1,19 @@
-// Lets buckets of materialized views outlive the rows of their base table. DROP PARTITION, and the TTL of a table with
-// views, come here before they reach the writer:
+// Lets buckets of materialized views outlive the rows of their base table. When DROP PARTITION, or the TTL of a table
+// with views, is about to remove rows, this file runs first:
 //
-//   1. The memtables of the base are flushed, and each view stores the buckets that would lose rows, in one snapshot.
-//   2. The writer removes the partitions and seals these buckets in one record, if the base has not changed since; else
-//      this begins again.
+//   1. The memtables of the base table are flushed, and each view stores the buckets that would lose rows, in one
+//      snapshot.
+//   2. The writer removes the partitions and seals these buckets in one record, if the base table has not changed since
+//      the snapshot; otherwise step 1 is repeated. A sealed bucket is read as stored from then on.
 //
 // The bucket of the newest row is not sealed: DROP PARTITION removes its rows from it, and a TTL waits for its end.
 //
-// A view whose query does not bind cannot store anything. What it has stored is sealed, and the rest is lost with the
-// rows, because one view must not stop the removal of data from the base. The same holds on a full disk.
+// A view whose query no longer binds cannot store anything. The buckets that it has stored are sealed; the others are
+// lost with the rows, because one view must not stop the removal of data from the base table. The same holds on a full
+// disk.
 //
-// The TTL of a view moves the time from which its buckets are kept (StoredBuckets.expired). Views that read the view
-// seal the buckets that would change, before that.
+// The TTL of a view itself sets the time before which its buckets are expired (StoredBuckets.expired). Views over that
+// view first seal the buckets that this would change.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReadSnapshot } from '../api/session.js'

@@ -1,5 +1,5 @@
-// Which buckets of a materialized view are stored and still right, given snapshots of the view and its base table.
-// storage/schema/materialized.ts describes what is recorded of stored buckets, and why this is enough.
+// Determines which buckets of a materialized view are stored and still correct, given snapshots of the view and its
+// base table. storage/schema/materialized.ts describes what is recorded about stored buckets, and why this is enough.
 //
 //   dirty   buckets with rows in memtables of the base table, with rows that were removed, or that overlap a part
 //           (Parquet file) that was added or removed since the bucket was stored, unless a compaction has only joined

@@ -1,5 +1,6 @@
-// Gives the scans of both sides of a materialized view their time ranges, when the query gets its snapshot of both:
-// which buckets it reads from the view, and which it computes from the base table (view-ranges.ts).
+// A query of a materialized view has two scans: one reads stored buckets from the view, the other computes buckets from
+// the base table. When the query gets its snapshot of view and base table, this file gives both scans their time ranges
+// (view-ranges.ts).
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Plan, Query, TimeRange, ViewSide } from '../sql/plan/plan.js'

@@ -1,6 +1,6 @@
 // Checks the bytes of a log segment that a replay does not need: the second copy of the header, and the padding between
-// frames (log records). If they are not as written, the disk has changed them, and may have changed others. `penstock
-// check` reports that.
+// frames (log records). If they differ from what was written, the disk has changed them, and may have changed frames,
+// too. `penstock check` reports that.
 
 import type { Files } from '../base/files.js'
 import { nonZeroAt } from '../base/padding.js'

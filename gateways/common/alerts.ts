@@ -1,5 +1,6 @@
-// What the HTTP gateway knows of alerts: their definition, as clients send it, and who keeps them. An alert is a query
-// that the server runs again and again; it fires while the query returns rows.
+// The interface between the HTTP gateway and the part of the server that stores and evaluates alerts, and the check of
+// an alert's definition as clients send it. An alert is a query that the server runs repeatedly; it fires while the
+// query returns rows.
 //
 //   { "name": "silent", "query": "select ..", "every": "1m", "for": "5m" }
 

@@ -1,6 +1,6 @@
-// Definition of a dashboard, as the console stores it in the server: panels, each with a query; variables, whose values
-// the queries contain as literals; a time range, and how often the panels are refreshed. The server checks definitions
-// before it stores them, and the console before it shows them.
+// The definition of a dashboard, as the console stores it in the server: panels, each with a query; variables, whose
+// values become literals in the queries; a time range; and the interval at which the panels are refreshed. The server
+// checks a definition before it stores it, and the console before it shows it.
 
 import { givesSecret } from './sql-text.js'
 

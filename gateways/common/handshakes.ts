@@ -1,6 +1,7 @@
-// TLS handshakes that are not complete. A server of Node reports an accepted socket first, and after the handshake
-// another socket, which carries the protocol: the address of the client tells which belong together. A server that
-// closes does not know the sockets between the two, so these are ended here.
+// Tracks TLS handshakes that are not complete. A TLS server of Node.js reports two sockets for a connection: the
+// accepted one first, and another one after the handshake, which carries the protocol. The client's address tells which
+// two belong together. When a server closes, Node.js does not end connections in the middle of a handshake, so this
+// class does.
 
 import type { Socket } from 'node:net'
 import { remoteAddress } from './listen.js'

@@ -1,10 +1,10 @@
-// Unmasks WebSocket frames in the chunks of a socket, in place, before the package ws reads them: ws unmasks byte by byte,
-// which takes several times as long as all else that it does. The bytes of a mask become 0, and ws leaves the payload of such
-// a frame as it is.
+// Unmasks WebSocket frames in the chunks of a socket, in place, before the package ws reads them. ws unmasks byte by
+// byte, which takes several times as long as all else that it does. After unmasking, this file sets the bytes of the
+// mask to 0, and ws leaves the payload of such a frame as it is.
 //
 //   frame   FIN and opcode u8 | masked u1, length u7 | [length u16 or u64, by length 126 or 127] | mask 4 bytes | payload
 //
-// Nothing is checked here, because ws sees the headers as they came, apart from the mask.
+// This file checks nothing: apart from the mask, ws gets the headers as the client sent them, and checks them.
 
 const headerBytesMax = 14
 const maskBytes = 4

@@ -9,8 +9,8 @@
 //   GET   /iceberg/v1/namespaces/qdb/tables
 //   GET   /iceberg/v1/namespaces/qdb/tables/<name>      metadata of a table; HEAD, too
 //
-// Requests of the protocol's writing part get a 406. If the tables are committed to an external catalog, this one has no
-// namespace, and says where the tables are.
+// Requests of the protocol's writing part get a 406. If the server commits its tables to an external catalog instead,
+// this catalog has no namespace, and its errors say where the tables are.
 
 import { requireRight } from '../../engine/base/rights.js'
 import { type CatalogTable, StoreError } from '../../engine/engine.js'

@@ -6,8 +6,8 @@
 //      version is rejected, so that nobody overwrites what they have not seen.
 //   2. A file that cannot be read is never overwritten: changes are rejected until it has been repaired or moved away.
 //
-// Before this file existed, the console kept saved queries in the preferences. They are read from there once, as shared
-// ones.
+// Older versions of the console kept saved queries in the preferences. As long as the file does not exist, they are
+// read from there, as shared items.
 
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'

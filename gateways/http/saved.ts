@@ -1,6 +1,6 @@
-// Handlers of /api/v1/saved, for queries and dashboards that users of the console save: GET ?kind= lists those that the
-// user may see, PUT stores one, DELETE ?kind=&name= removes one. Whoever may read may keep items of their own; sharing
-// needs the right to write; admin removes shared items of others.
+// Handlers of /api/v1/saved, for queries and dashboards that users of the console save: GET ?kind= lists the items that
+// the user may see, PUT stores one, DELETE ?kind=&name= removes one. Every user with the right to read may keep items
+// of their own. Sharing an item needs the right to write; removing a shared item of another user needs admin.
 
 import { hasRight, readOnlyMessage, requireRight } from '../../engine/base/rights.js'
 import { formatTimestamp } from '../../engine/types/timestamp.js'

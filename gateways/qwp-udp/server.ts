@@ -1,8 +1,9 @@
-// Receives QWP messages (rows by column; engine/qwp/message.ts describes them) as UDP datagrams. A datagram is one message
-// that refers to no other one: it has its own symbols. Nothing is answered and nothing authenticated, so rows can be lost
-// on the way, when they come faster than they are stored, and when they do not fit.
+// Receives QWP messages (rows by column; engine/qwp/message.ts describes them) as UDP datagrams. A datagram is one
+// complete message with its own symbols; it does not refer to other datagrams. Clients are not authenticated and get no
+// response. Rows can be lost on the network, when they arrive faster than they are stored, and when the server rejects
+// them.
 //
-// What does not begin like a message is counted and dropped before the engine sees it.
+// A datagram that does not begin like a message is counted and dropped before the engine sees it.
 
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'

@@ -1,5 +1,6 @@
-// Lists of the newest row of each symbol in a part, in the chunk cache. exec/scan/newest-in-part.ts makes them and has
-// their layout; here they are only bytes that are found by part and column.
+// Stores lists in the chunk cache (the cache of decoded pages): for a part (Parquet file) and one of its symbol
+// columns, the newest row of each symbol. exec/scan/newest-in-part.ts makes the lists and defines their layout; this
+// file treats them as bytes, identified by part and column.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'

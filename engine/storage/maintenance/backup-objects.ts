@@ -1,15 +1,16 @@
-// Backups in an object store: several per root, which share the parts. Also the way back, for `penstock restore`.
+// Makes backups in an object store and restores them (`penstock restore`). There may be several backups of a root
+// folder; they share the parts (Parquet files of tables).
 //
 // Keys, relative to the place of the backups:
 //
-//   backups/<root id>/<time>.json            the list of a backup's files; written last, so a backup has it or is none
+//   backups/<root id>/<time>.json            the list of a backup's files, written last: without it there is no backup
 //   data/<root id>/<path>                    parts, immutable, under the paths that they have in the database directory
 //   data/<root id>/<time>/<path>             files of this backup alone: manifest, symbols, users
 //
 // Invariants:
 //   1. An object that a list names is complete and verified before the list is written.
-//   2. Objects are removed only after the lists that name them. An interrupted backup leaves objects that no list names:
-//      the next one uses the parts, and removes the others.
+//   2. Objects are removed only after the lists that name them. An interrupted backup leaves objects that no list
+//      names: the next backup uses the parts among them, and removes the others.
 
 import { CorruptionError } from '../../base/errors.js'
 import { bodyOf, type ObjectStore, StoreError } from '../../object-store/object-store.js'

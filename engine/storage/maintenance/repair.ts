@@ -4,9 +4,9 @@
 //   planRepair    reads everything and returns what has to be done; writes nothing
 //   applyRepair   moves files that cannot be used to `<root>/orphans`, then writes a manifest that names the others
 //
-// A part that the manifest does not know (a Parquet file) is added to its table if all its checksums are right and its
-// rows are not in the database already. They are if the log still contains them, because the next start of the server
-// replays it, or if another part covers the same transactions of its partition (after an unfinished compaction or
+// A part (Parquet file) that the manifest does not know is added to its table if all its checksums are right and its
+// rows are not stored elsewhere. They are stored elsewhere if the log still contains them, because the next start
+// replays it, or if another part covers the same transactions of the partition (after an unfinished compaction or
 // rewrite). The schema of an unknown table comes from the log, or else from the columns of its parts. A table is not
 // restored if the log contains its DROP.
 //

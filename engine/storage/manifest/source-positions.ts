@@ -6,9 +6,10 @@
 //   before a request   follows(): the request must continue exactly at the stored position, so no row is stored
 //                      twice or skipped
 //   its log frame      note(): the position advances together with the rows
-//   a log trim         due() goes to the manifest before the frames with these positions are removed
+//   a log trim         what due() returns is stored in the manifest before the frames with it are removed
 //
-// Invariant: positions in the manifest were durable in the log; a frame that is still in the log is as new or newer.
+// Invariant: each position in the manifest was durable in the log before; a position in a frame that is still in the
+// log is the same or a later one.
 
 import { assert } from '../../base/assert.js'
 import { idempotencyKeysMax } from '../../base/limits.js'

@@ -7,7 +7,8 @@
 // asks which of its rows are superseded.
 //
 // Invariant: the pieces (Run[]) are in commit order, so of several rows with equal keys the row of the last piece is
-// the current one; with DEDUP SKIP it is the row of the first piece. Names and comments below speak of the former.
+// the current one. With DEDUP SKIP it is the row of the first piece. Names and comments below describe the case without
+// SKIP.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { TableSchema, TableSnapshot } from '../schema/schema.js'

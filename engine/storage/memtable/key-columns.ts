@@ -1,5 +1,5 @@
-// The values of the key columns of rows that are in columns in shared memory, wherever these are: blocks of memtables,
-// pages of parts, staged batches. Rows are hashed and compared by the bytes of their keys.
+// Hashes and compares rows by the bytes of their key columns. The columns are in shared memory: in blocks of memtables,
+// pages of parts (Parquet files), or batches of uncommitted rows.
 
 import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

@@ -1,10 +1,10 @@
-// The index over the keys of one memtable's rows, for an enforced key (PRIMARY KEY .. ENFORCED). It is filled when it is
-// asked, with all committed rows that it lacks. So it costs nothing while rows come in the order of time, because nobody
-// asks then, and it never contains a row that a failed commit takes back.
+// The index over the keys of one memtable's rows, for an enforced key (PRIMARY KEY .. ENFORCED). Each look-up first
+// adds the committed rows that the index lacks. Rows that arrive in time order need no look-up, so the index costs them
+// nothing. It never contains a row that a failed commit takes back.
 //
-// The index uses open addressing over row numbers, as that of DEDUP does. It belongs to the writer and is on the
-// JavaScript heap: 4 bytes a slot, at most half full. Rows that upserts have removed are skipped, and their slots are
-// used again.
+// The index is a hash table of row numbers with open addressing, as for DEDUP (memtable-dedup.ts). It belongs to the
+// writer and is on the JavaScript heap: 4 bytes a slot, at most half full. Rows that upserts have removed are skipped,
+// and their slots are used again.
 
 import { assert } from '../../base/assert.js'
 import { blockColumn } from '../../memory/column-layout.js'

@@ -4,8 +4,9 @@
 // removed rows out.
 //
 // Durability: the log has the removals of each transaction (schema/logged-change.ts). When the memtable of these
-// transactions is flushed, the row numbers move to the part's descriptor in the manifest (`removedRows`). Later
-// removals stay out of it, since the frame (log record) with the rows that replace them may not be durable yet.
+// transactions is flushed, the row numbers are stored in the part's descriptor in the manifest (`removedRows`).
+// Removals by later transactions are not stored there yet, since the log frame (record) with the rows that replace them
+// may not be durable yet.
 //
 // Invariant: a mark is set once and never changed, while the part is neither compacted nor rewritten.
 

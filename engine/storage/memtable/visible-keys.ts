@@ -1,11 +1,11 @@
-// The index over the keys of one memtable's visible rows, for readers that look for few keys: a search costs the same
-// however many rows there are. It is filled when it is asked, with the rows that have become visible since, so tables
-// whose keys nobody looks for cost nothing. A reader of the newest snapshots has one of its own, on the JavaScript heap:
-// 12 to 16 bytes a row.
+// The index over the keys of one memtable's visible rows, for readers that look for few keys: the cost of a search does
+// not depend on the number of rows. Each search first adds the rows that have become visible since the last one, so
+// tables whose keys nobody looks up cost nothing. Each reader of the newest snapshots has an index of its own, on the
+// JavaScript heap: 12 to 16 bytes a row.
 //
-// Rows with the same hash are in a chain, the newest first. A search takes rows out of its chain that upserts have
-// removed, so a key that changes often does not slow down its searches. Snapshots only get newer, so no later search
-// needs such a row.
+// Rows with the same hash form a chain, the newest first. When a search meets rows that upserts have removed, it
+// removes them from the chain, so a key that changes often does not slow down its searches. That is safe because
+// snapshots only get newer: no later search needs such a row.
 
 import { assert } from '../../base/assert.js'
 import { blockAt, blockColumn, blockCount, supersededRows } from '../../memory/column-layout.js'

@@ -1,13 +1,16 @@
-// Indexes of keys, one per page of a part: by the hash of the values of a declared key (PRIMARY KEY, UNIQUE) the rows
-// that have it. A search for few keys skips the pages that have none of them and reads single rows of the others, so its
-// cost does not depend on the order in which keys were stored. A scan that reads the columns of a page for such a search
-// for the second time keeps the index in the chunk cache. Parts are immutable, so an index is right as long as its part
-// exists, and one that is evicted is made again.
+// Indexes of keys, one per page of a part (Parquet file): for each hash of a declared key's values (PRIMARY KEY,
+// UNIQUE), the rows that have it. A search for few keys skips pages without any of them and reads single rows of the
+// other pages, so its cost does not depend on the order in which keys were stored.
+//
+// The index of a page is built when such a search reads the page's key columns for the second time, and is kept in the
+// chunk cache (the cache of decoded pages). Parts are immutable, so an index stays correct; after an eviction it is
+// built again.
 //
 // Chunk: {columns u32, buckets u32, padded to 64 bytes}, starts u32[buckets + 2], entries u32[rows]. The entries of a
 // bucket are those from starts[bucket] to before starts[bucket + 1]; an entry is a tag in the upper half and the row's
-// number in the lower half. Bucket and tag are bits of the hash. `columns` is a hash of the key's column ids: keys that
-// begin with the same column have one index between them. So a row that is found must still be compared.
+// number in the lower half. Bucket and tag are bits of the hash, so the caller must still compare the keys of a row
+// that is found. `columns` is a hash of the key's column ids; keys that begin with the same column share one place in
+// the cache, so only one of them has an index.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'

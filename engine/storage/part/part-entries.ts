@@ -1,6 +1,6 @@
-// Loads the dictionary of one column of a part (Parquet file) into memory of the chunk cache. For a SYMBOL column these
-// are the ids that its strings have in the table's symbol dictionary, for other columns the values of the Parquet
-// dictionary page. Pages of the column are decoded by them.
+// Loads the dictionary of one column of a part (Parquet file) into memory of the chunk cache (the cache of decoded
+// pages). Pages of the column contain indexes into it. Its entries are, for a SYMBOL column, the ids of its strings in
+// the table's symbol dictionary; for other columns, the values of the Parquet dictionary page.
 
 import { crc32 } from 'node:zlib'
 import { assert } from '../../base/assert.js'

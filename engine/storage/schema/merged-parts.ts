@@ -1,6 +1,7 @@
-// What a compaction notes in the part (Parquet file) that it writes: the parts that were joined into it, and those that
-// were joined into these. Materialized views, which list the parts from which they have stored their buckets, see by it
-// that the rows are the same. Other servers ignore it, and then compute these buckets again.
+// Records in a part (Parquet file) that a compaction has written from which parts it was joined, and from which parts
+// those were joined in turn. Materialized views list the parts from which their stored buckets were computed; with this
+// record they recognise that a joined part has the same rows. A server version that ignores the record computes these
+// buckets again.
 
 import type { BucketRange } from './materialized.js'
 import type { MergedPart, PartDescriptor } from './schema.js'

@@ -1,6 +1,7 @@
-// Looks up keys of an enforced key (PRIMARY KEY .. ENFORCED) in one part (Parquet file). Rows of a part are sorted by
-// the designated timestamp, which is the first column of the key here: the bounds of the pages and a binary search find
-// the rows with a timestamp, and their other columns are compared. Pages are read through the chunk cache.
+// Looks up keys in one part (Parquet file) for PRIMARY KEY .. ENFORCED. The first column of the key is the designated
+// timestamp, by which the rows of a part are sorted. So the time bounds of the pages and a binary search find the rows
+// with a timestamp; then the other key columns of these rows are compared. Pages are read through the chunk cache (the
+// cache of decoded pages).
 
 import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

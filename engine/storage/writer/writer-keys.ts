@@ -5,12 +5,13 @@
 //   memtables  those whose time range meets that of the batch, by an index of their keys (memtable/key-index.ts)
 //   parts      those whose time range meets that of the batch, by binary search (part-keys.ts)
 //
-// So rows that come in the order of time cost a look at their timestamps. The writer appends one request after the
-// other, so of two sessions with the same key one is refused.
+// So for rows that arrive in time order only their timestamps are read. The writer appends one request after the other,
+// so if two sessions insert the same key, the second row is refused.
 //
 // Rows that upserts have removed do not count. Replay of the log does not come here: its rows were accepted before.
 //
-// Left out: parts that are only in the object store, because the writer does not wait. Rows of their time are refused.
+// Parts that are only in the object store are not searched, because the writer does not wait for the network. A row
+// within the time range of such a part is refused.
 
 import { assert } from '../../base/assert.js'
 import { CorruptionError, FileError, ResourceError } from '../../base/errors.js'

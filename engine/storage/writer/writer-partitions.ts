@@ -4,12 +4,12 @@
 // manifest record also removes their parts. If there are no such parts and memory contains little, nothing is flushed:
 // a log record that repeats the remaining rows (a relocation frame) replaces them (writer-drop-rows.ts).
 //
-// DROP and TTL free space, so on a full disk they may use the reserve, files that were written in advance for this case.
-// Parts are then removed before anything is flushed.
+// DROP and TTL free space, so on a full disk they may use the reserve, files that were written in advance for this
+// case. Parts are then removed before anything is flushed.
 //
-// Buckets of materialized views can outlive the partitions. DROP names them, and the manifest record that removes the
-// partitions also marks these buckets (writer-seal.ts). The TTL of a table with views is enforced by the refresher of
-// the views (engine/views), in the same way.
+// Buckets of materialized views can outlive the partitions. The request of a DROP lists these buckets, and the manifest
+// record that removes the partitions also marks them (writer-seal.ts). The TTL of a table with views is enforced by the
+// refresher of the views (engine/views), in the same way.
 //
 // The parts of a detached partition stay where they are. The schema lists them, so they are neither read nor removed.
 

@@ -1,5 +1,7 @@
-// Seals buckets of materialized views that outlive partitions (schema/materialized.ts): checks that the views have
-// stored all rows that the table has in these buckets, and makes the schema for the record that removes the partitions.
+// Seals buckets of materialized views: from then on they are read as stored, although their base table has lost the
+// rows of dropped partitions (schema/materialized.ts). Checks that the table has the same rows in these buckets as when
+// the views stored them, and makes the table's new schema, which the manifest record that removes the partitions
+// contains.
 
 import { assert } from '../../base/assert.js'
 import { blockAt, blockCount, blockRows, blockTimes } from '../../memory/column-layout.js'

@@ -1,4 +1,5 @@
-// The columns of a file that is imported: the first rows, below names and types that the user may change.
+// The table of columns in the import view: the names and types of the file's columns, which the user may change, above
+// the first rows.
 
 import { importTypes } from './csv-preview.js'
 import { element, select, show } from './dom.js'

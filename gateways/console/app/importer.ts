@@ -1,6 +1,7 @@
 // The import view of the console: previews a dropped file, lets the user change column names and types, and uploads the
-// file, showing the progress. CSV and Parquet files are sent to /imp, line protocol to /write in requests of whole lines.
-// The server reads the first rows of a Parquet file, which is sent for that. Rejected rows are listed with the reason.
+// file, showing the progress. CSV and Parquet files are sent to /imp, line protocol to /write in requests of whole
+// lines. A Parquet file is also sent to the server for the preview, because the browser cannot read it. Rejected rows
+// are listed with the reason.
 
 import { pathOf, upload } from './api.js'
 import { type CsvPreview, previewCsv } from './csv-preview.js'

@@ -1,4 +1,4 @@
-// A dashboard over the sample data, as a start for one's own.
+// An example dashboard over the sample data, which users may copy and change.
 
 import { type Dashboard, dashboardFrom } from '../../common/dashboards.js'
 

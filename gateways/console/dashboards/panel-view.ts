@@ -1,6 +1,6 @@
-// One panel of a dashboard: runs its query and shows the rows as a chart, as rows or as a single value. An error is shown
-// in the panel and disturbs no other. Queries of panels are read-only whoever looks at them, since others may have
-// written them.
+// One panel of a dashboard: runs its query and shows the rows as a chart, as rows or as a single value. An error is
+// shown in the panel and does not affect other panels. Queries of panels are always read-only, whatever rights the
+// viewer has, because another user may have written them.
 
 import type { Panel } from '../../common/dashboards.js'
 import { execute, type RowsAnswer } from '../app/api.js'

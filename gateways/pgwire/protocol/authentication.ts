@@ -1,6 +1,7 @@
-// Authenticates a client during start-up. All of its responses to `Authentication` messages have type 'p':
+// Authenticates a client during start-up. The client answers each `Authentication` message by a message of type 'p',
+// whose content depends on the method:
 //
-//   PasswordMessage      password                              cleartext, and md5 of it
+//   PasswordMessage      password                              cleartext; for md5 a hash of password, user, salt
 //   SASLInitialResponse  mechanism bytes:int32 client-first    SCRAM-SHA-256, over TLS also SCRAM-SHA-256-PLUS
 //   SASLResponse         client-final
 

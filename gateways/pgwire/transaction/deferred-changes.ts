@@ -10,8 +10,8 @@
 // them first, with a warning that ROLLBACK can no longer undo them. Whether it depends on them is decided by the table
 // names in the statement. After a pending schema change such a statement is rejected.
 //
-// MERGE and ON CONFLICT are deferred as well (deferred-upserts.ts). Queries cannot see them before they have run, so
-// such a query has them run first.
+// MERGE and ON CONFLICT are deferred as well (deferred-upserts.ts). Queries cannot see their changes while these are
+// pending. So if a query reads a table with such changes, they are executed before it.
 
 import { requireRight } from '../../../engine/base/rights.js'
 import type { ChangePreview, ParsedStatement, Session } from '../../../engine/engine.js'
