@@ -208,6 +208,7 @@ function sqlBlocks(text: string): SqlBlock[] {
 }
 
 async function dropAll(): Promise<void> {
+  await server.exec('checkpoint release')
   for (const [kind, sql] of [
     ['view', 'select view_name from views()'],
     ['materialized view', 'select view_name from materialized_views()'],

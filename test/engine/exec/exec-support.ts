@@ -49,6 +49,7 @@ export function createBench(mebibytes = 128): Bench {
 
 export interface TestTable {
   readonly snapshot: TableSnapshot
+  readonly memtables: readonly Memtable[]
   readonly columns: readonly PlanColumn[]
   /** All rows in commit order. */
   readonly rows: readonly (readonly Value[])[]
@@ -126,7 +127,7 @@ export function makeTable(
       },
     },
   }
-  return { snapshot, columns, rows: memtables.flat(), timestampId }
+  return { snapshot, memtables: tables, columns, rows: memtables.flat(), timestampId }
 }
 
 function fill(
