@@ -40,9 +40,13 @@ function loadedSettings() {
     name,
     value,
   ])
-  const topics = [...compose.matchAll(/<<: \*settings, (PENSTOCK_\w+): (\S+) \}/g)]
-  return topics.map(([, name = '', value = '']) =>
-    loadSettings({ file: null, environment: Object.fromEntries([...shared, [name, value]]), assignments: [] }),
+  const topics = [...compose.matchAll(/<<: \*settings, (PENSTOCK_\w+): (\S+), (PENSTOCK_\w+): (\S+) \}/g)]
+  return topics.map(([, topic = '', value = '', group = '', id = '']) =>
+    loadSettings({
+      file: null,
+      environment: Object.fromEntries([...shared, [topic, value], [group, id]]),
+      assignments: [],
+    }),
   )
 }
 
@@ -50,10 +54,11 @@ function connectors() {
   return loadedSettings().flatMap((loaded) => kafkaOptions(loaded))
 }
 
-test('the settings of the servers exist, and each reads a topic of its own', () => {
+test('the settings of the servers exist, and each reads a topic of its own in a group of its own', () => {
   const all = loadedSettings()
   expect(all.flatMap(({ warnings }) => warnings)).toEqual([])
   expect(connectors().map(({ client }) => client.topics)).toEqual([['readings-1'], ['readings-2'], ['readings-3']])
+  expect(new Set(connectors().map(({ client }) => client.groupId)).size).toBe(3)
   const [first] = all
   const { engine } = openLake(first?.values ?? expect.fail('no server'), folder)
   expect(compose).toContain(`iceberg.rest-catalog.uri=${engine.catalog?.url}\n`)
