@@ -1,4 +1,5 @@
-// Parses the schema of an import: a JSON array of {name, type, pattern, as}.
+// Parses the schema of a CSV import: a JSON array of {name, type, pattern, as}. `name` is a column of the file, `as`
+// its name in the table, `type` its type, and `pattern` the format of its timestamps.
 
 import { epochScale } from '../engine/engine.js'
 import { type ColumnType, columnTypes, type DataType, dataType } from '../engine/types/column-types.js'

@@ -10,6 +10,7 @@
 //  20  entries u32     address of entries {address u32, length i32}: column c, row r at entries + (c * rowsMax + r) * 8
 //  24  lines u32       address of u32 by row: the line in which it begins
 //  28  line u32        line of the next record; advanced by the kernel
+//  32  reserved u32
 //  36  outcome u32     csvOutcomes
 //
 // Records follow RFC 4180, with LF or CRLF; empty lines are skipped. An empty field without quotes has the length -1.

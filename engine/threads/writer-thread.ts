@@ -1,6 +1,6 @@
 // Entry point of the writer thread, a worker: runs the writer. Input comes from the ingest ring, from commands of the
-// main thread and from reports of the log thread; each of them wakes this thread. Some syncs are done inline
-// (inline-sync.ts).
+// main thread and from reports of the log thread; each of them wakes this thread. The log thread syncs the log; if a
+// single client waits for each of its commits, this thread does so itself (inline-sync.ts).
 
 import { assert } from '../base/assert.js'
 import { AnchoredClock, systemTime } from '../base/clock.js'

@@ -1,5 +1,5 @@
-// Reads the first bytes of a connection before a protocol handler is attached. The bytes after them stay in the
-// socket.
+// Reads the first bytes of a connection, a number of bytes or a line, before the handler of its protocol is attached:
+// to recognise TLS, or to authenticate a sender of lines. The bytes after them stay in the socket.
 
 import type { Socket } from 'node:net'
 

@@ -8,9 +8,10 @@
 //              X-QWP-Max-Batch-Rows    rows of a batch; 0: as the server likes
 //   response   X-QWP-Version: 1 | [X-QWP-Content-Encoding: zstd]
 //
-// One statement runs at a time. A batch is sent when the client has credit left; a batch may exceed it. Without credit,
-// or when the client does not read, the query waits in its backpressure window and holds no thread. A message that
-// breaks the format gets an error if it names its request; otherwise the connection ends.
+// One statement runs at a time. The client grants credit in bytes. A batch is sent whenever some credit is left, even
+// if the batch is larger. Without credit, or when the client does not read, the query pauses as soon as its limit for
+// unsent bytes is reached; a paused query occupies no thread. A message that breaks the format gets an error if it
+// names its request; otherwise the connection ends.
 //
 // The dictionary of symbols is that of one result: if a result had symbols, the server tells the client to clear its
 // dictionary before the next one.

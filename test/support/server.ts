@@ -1,5 +1,5 @@
-// Runs the built server as a separate process, as users do: on free ports, with a root folder that survives restarts.
-// Sends statements to /exec and lines to /write.
+// For tests: runs the built server as a separate process, as users do: on free ports, with a root folder that survives
+// restarts. Sends statements to /exec and lines to /write.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

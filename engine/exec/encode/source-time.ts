@@ -1,7 +1,7 @@
-// One way to divide a query result among threads: table rows that are filtered, computed, or merged from parts (Parquet
-// files) that overlap in time. The result is cut into time ranges (time-cuts.ts), and a thread produces the rows of one
-// range by running the whole plan over that range, with its own operators and memory. The other ways are listed in
-// morsel-source.ts.
+// Divides a query result among threads by time: for table rows that are filtered, computed, or merged from parts
+// (Parquet files) that overlap in time. The result is cut into time ranges (time-cuts.ts), and a thread produces the
+// rows of one range by running the whole plan over that range, with its own operators and memory. The other ways to
+// divide a result are listed in morsel-source.ts.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,5 +1,5 @@
 // Syntax tree of table and column constraints, and of the keyword TEMPORARY, which is accepted without effect. Import
-// these types from ast.ts, which states the invariants.
+// these types from ast.ts, which states the invariants of the syntax tree.
 
 import type { Name } from './ast.js'
 

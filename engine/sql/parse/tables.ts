@@ -1,4 +1,4 @@
-// Parses statements about whole tables: DROP, RENAME, TRUNCATE, VACUUM, REINDEX, CHECKPOINT, BACKUP, CANCEL QUERY.
+// Parses DROP, RENAME, TRUNCATE, VACUUM, REINDEX and BACKUP of tables, and the statements CHECKPOINT and CANCEL QUERY.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlListMax } from '../../base/limits.js'

@@ -1,4 +1,5 @@
-// Casts of values that come from JSON, where a number has no type of its own and a timestamp is a text or a number.
+// Casts of values that SQL takes from JSON texts, by json_extract() or UNNEST(.. COLUMNS ..): there a number has no type
+// of its own, and a timestamp is a text or a number.
 
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
 import { castValue, isTime } from '../../types/convert.js'

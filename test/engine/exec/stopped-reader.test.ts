@@ -1,7 +1,9 @@
 // Goal: a query whose client stops reading holds little more memory than its limit for unsent results (`windowBytes`),
-// however its rows are produced, and returns the same rows when the client continues. Method: formats and statements
-// that one or several threads encode, from Parquet files, memtables and merges of both; the client stops after a few
-// blocks for longer than the server waits, twice.
+// however its rows are produced, and returns the same rows when the client continues.
+//
+// Method: formats and statements that one or several threads encode, from Parquet files, memtables and merges of both.
+// The client stops reading after a few blocks, so long that the query frees the memory that it can rebuild, then
+// continues, and stops once more.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
