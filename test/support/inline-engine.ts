@@ -124,6 +124,7 @@ export class InlineEngine {
         log,
         jit: options.jit ?? true,
         cacheAddress,
+        durable: true,
         inline: options.inline === true ? this.#inlineExecution(files, clock, cacheAddress) : null,
       },
       postWriter: (message) => this.#toWriter.push(structuredClone(message)),
