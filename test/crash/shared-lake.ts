@@ -6,14 +6,13 @@
 // the two servers at random times around its commits. At the end of each round every query engine named by --engine
 // reads the table. Its counts, sums, minima and maxima must be those of the rows of both servers together.
 
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { randomNumbers } from '../bench/line-template.js'
 import { TestServer } from '../support/server.js'
-import { repositoryRoot } from '../support/source-tree.js'
+import { catalogUrl, figuresIn, s3Url, sharedLakeSettings, untilInLake } from '../support/shared-servers.js'
 
 const { values } = parseArgs({
   options: {
@@ -25,11 +24,9 @@ const { values } = parseArgs({
   },
 })
 
-const { PENSTOCK_CATALOG: catalog = '', PENSTOCK_S3: s3 = '' } = process.env
 const rows = Number(values.rows)
 const random = randomNumbers(Number(values.seed))
 const begun = performance.now()
-const followMs = 120_000
 /** Rows from here on are counted on their own, for which engines skip files. */
 const since = '2024-01-03T00:00:00'
 
@@ -53,22 +50,6 @@ function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-function settings(folder: string): string[] {
-  const {
-    AWS_ACCESS_KEY_ID: key = '',
-    AWS_SECRET_ACCESS_KEY: secret = '',
-    PENSTOCK_S3_BUCKET: bucket = '',
-  } = process.env
-  const store =
-    s3 === ''
-      ? [`object.store.url=file://${folder}`]
-      : [
-          ...[`object.store.url=s3://${bucket}/lake`, `object.store.s3.endpoint=${s3}`],
-          ...[`object.store.access.key.id=${key}`, `object.store.secret.access.key=${secret}`],
-        ]
-  return [...store, `lake.catalog.url=${catalog}`, 'lake.commit.lag=1s', 'telemetry.enabled=false']
-}
-
 function insert(server: TestServer, first: number, count: number): Promise<unknown> {
   return server.rows(
     `insert into t (ts, s, v, b, n, l, f, d, da, de, u, ip) select dateadd('s', (x * 37)::int, '2024-01-01'::timestamp),` +
@@ -78,20 +59,9 @@ function insert(server: TestServer, first: number, count: number): Promise<unkno
   )
 }
 
-/** Until the lake has everything that the server had at the call. */
-async function follow(server: TestServer): Promise<void> {
-  const end = performance.now() + followMs
-  for (let calm = 0; calm < 5; ) {
-    const [row] = await server.rows(`select state, failure from lake_tables() where table_name = 't'`)
-    calm = row?.[0] === 'committed' ? calm + 1 : 0
-    if (performance.now() > end) throw new Error(`the table is not committed: ${String(row)}`)
-    await pause(100)
-  }
-}
-
 /** Rows of the current snapshot, as the catalog has it. */
 async function committedRows(): Promise<number> {
-  const answer = await fetch(`${catalog}/v1/namespaces/qdb/tables/t`)
+  const answer = await fetch(`${catalogUrl}/v1/namespaces/qdb/tables/t`)
   const text = await answer.text()
   const current = /"current-snapshot-id":(\d+)/.exec(text)?.[1]
   const at = text.indexOf(`"snapshot-id":${current},`, text.indexOf('"snapshots"'))
@@ -122,13 +92,11 @@ function isSame(one: unknown, other: unknown): boolean {
 }
 
 async function compare(servers: readonly TestServer[], what: string): Promise<void> {
-  for (const server of servers) await follow(server)
+  for (const server of servers) await untilInLake(server, 't')
   for (const from of [null, since]) {
     const wanted = await expected(servers, from === null ? '' : ` where ts >= '${from}'`)
     for (const engine of values.engine) {
-      const script = join(repositoryRoot, 'test/interop/lake_shared.py')
-      const args = [script, engine, catalog, 't', JSON.stringify(figures), ...(from === null ? [] : [from])]
-      const found = JSON.parse(execFileSync(values.python, args, { encoding: 'utf8' })) as unknown[]
+      const found = figuresIn({ python: values.python, engine, table: 't', figures, since: from })
       const at = figures.findIndex((_, index) => !isSame(wanted[index], found[index]))
       if (at >= 0) throw new Error(`${what}: ${figures[at]?.join(' ')} is ${String(found[at])} in ${engine}, not ${String(wanted[at])}`) // biome-ignore format: one call
       say(`${what}: ${String(found[0])} rows in ${engine}${from === null ? '' : ` since ${from}`}`)
@@ -171,11 +139,11 @@ async function run(servers: readonly [TestServer, TestServer]): Promise<void> {
   }
 }
 
-if (catalog === '') throw new Error('PENSTOCK_CATALOG names no catalog')
+if (catalogUrl === '') throw new Error('PENSTOCK_CATALOG names no catalog')
 const folder = mkdtempSync(join(tmpdir(), 'penstock-lake-'))
-const servers = [new TestServer(settings(folder)), new TestServer(settings(folder))] as const
+const servers = [new TestServer(sharedLakeSettings(folder)), new TestServer(sharedLakeSettings(folder))] as const
 try {
-  say(`${s3 === '' ? 'a folder' : 'an S3 service'}, seed ${values.seed}`)
+  say(`${s3Url === '' ? 'a folder' : 'an S3 service'}, seed ${values.seed}`)
   await Promise.all(servers.map((server) => server.start()))
   await run(servers)
   say('each row is there exactly once')

@@ -1,0 +1,51 @@
+// Servers that append to one Iceberg table through the external catalog in $PENSTOCK_CATALOG, and what engines read there.
+// The store is the S3 service in $PENSTOCK_S3, or a folder. .ci/iceberg-catalog.sh and .ci/s3.sh set the variables.
+
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import type { TestServer } from './server.js'
+import { repositoryRoot } from './source-tree.js'
+
+export const { PENSTOCK_CATALOG: catalogUrl = '', PENSTOCK_S3: s3Url = '' } = process.env
+const followMs = 120_000
+
+/** `folder`: the store, without an S3 service. */
+export function sharedLakeSettings(folder: string): string[] {
+  const { AWS_ACCESS_KEY_ID: key, AWS_SECRET_ACCESS_KEY: secret, PENSTOCK_S3_BUCKET: bucket } = process.env
+  const store =
+    s3Url === ''
+      ? [`object.store.url=file://${folder}`]
+      : [
+          ...[`object.store.url=s3://${bucket}/lake`, `object.store.s3.endpoint=${s3Url}`],
+          ...[`object.store.access.key.id=${key}`, `object.store.secret.access.key=${secret}`],
+        ]
+  return [...store, `lake.catalog.url=${catalogUrl}`, 'lake.commit.lag=1s', 'telemetry.enabled=false']
+}
+
+/** Until the lake has everything that the server had at the call. */
+export async function untilInLake(server: TestServer, table: string): Promise<void> {
+  const end = performance.now() + followMs
+  for (let calm = 0; calm < 5; ) {
+    const [row] = await server.rows(`select state, failure from lake_tables() where table_name = '${table}'`)
+    calm = row?.[0] === 'committed' ? calm + 1 : 0
+    if (performance.now() > end) throw new Error(`the table is not committed: ${String(row)}`)
+    await new Promise((later) => setTimeout(later, 100))
+  }
+}
+
+export interface FiguresWanted {
+  readonly python: string
+  /** As test/interop/lake_shared.py names it. */
+  readonly engine: string
+  readonly table: string
+  readonly figures: readonly (readonly string[])[]
+  /** Without: all rows. */
+  readonly since?: string | null
+}
+
+/** Functions of columns, as an engine computes them over the table in the catalog. */
+export function figuresIn({ python, engine, table, figures, since = null }: FiguresWanted): unknown[] {
+  const script = join(repositoryRoot, 'test/interop/lake_shared.py')
+  const args = [script, engine, catalogUrl, table, JSON.stringify(figures), ...(since === null ? [] : [since])]
+  return JSON.parse(execFileSync(python, args, { encoding: 'utf8' }))
+}
