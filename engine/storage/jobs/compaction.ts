@@ -60,7 +60,7 @@ const removedShare = 4
 const remotePartsMin = 8
 /** Parts count as not overlapping in time if they overlap by less than this fraction (a third) of the shorter one. */
 const overlapFraction = 3n
-/** A job takes at most this share of the memory of queries, if slices of sliceRowsMin rows fit into it. */
+/** A job takes at most this share of the memory of queries at its start, and chooses its slices so that it suffices. */
 const memoryShare = 0.75
 /** Smaller slices would make parts that are too small. */
 const sliceRowsMin = 1 << 19
@@ -214,7 +214,9 @@ export function createCompactionJob(tools: CompactionTools, job: Compaction): St
   // Slices are cut at page boundaries, so each input may add up to one page.
   const rows = Math.min(all, job.sliceRows + job.parts.length * pageRowsMax)
   const bytes = compactionBytes(job.version.schema, rows)
-  return new StorageJob(withArena(tools, budgets.queries, bytes, (scratch) => merge(tools, job, scratch)))
+  // The rest is for queries: a compaction may take many seconds. Its estimate is an upper bound.
+  const bytesMax = tools.allocator.limit(budgets.queries) * memoryShare
+  return new StorageJob(withArena(tools, budgets.queries, bytes, (scratch) => merge(tools, job, scratch), bytesMax))
 }
 
 /** The peak is either the timestamps of a slice or the buffers of the writer, plus one byte a row for the choices. */

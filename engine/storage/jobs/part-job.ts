@@ -66,15 +66,19 @@ export class StorageJob {
   }
 }
 
-/** Runs `work` with a scratch space in an arena of the budget; yields 'waiting' until the memory is available. */
+/**
+ * Runs `work` with a scratch space in an arena of the budget, of `bytesMax` at most; yields 'waiting' until the memory is
+ * available.
+ */
 export function* withArena<T>(
   tools: JobTools,
   budget: Budget,
   bytes: number,
   work: (scratch: Scratch) => JobSteps<T>,
+  bytesMax = tools.allocator.limit(budget) - arenaSpareBytes,
 ): JobSteps<T> {
-  // If the budget has less, the arena is empty and the scratch allocates from the budget directly.
-  const wanted = Math.max(0, Math.min(bytes, tools.allocator.limit(budget) - arenaSpareBytes))
+  // What does not fit into the arena is allocated from the budget directly.
+  const wanted = Math.max(0, Math.min(bytes, bytesMax))
   let arena = Arena.take(tools.allocator, budget, wanted)
   while (arena === undefined) {
     // The memory is in use by other jobs or queries.

@@ -258,6 +258,17 @@ test.each([1, 2, 3, 4])('merging parts equals flushing all rows at once, ties by
   expect([merged.minTxn, merged.maxTxn, merged.rows]).toEqual([1, 5, all.length])
   expect(rowsOf(bed, version, merged)).toEqual(sorted(all).map((row) => hexRow(schema, row)))
   expect(bed.allocator.used(budgets.queries)).toBe(before)
+
+  // With little memory it leaves a fourth to queries, although its estimate needs all.
+  const limit = 8 * 1024 * 1024
+  const narrow = { ...toolsOf(bed), allocator: { ...bed.allocator, limit: () => limit } }
+  const again = createCompactionJob(narrow, { kind: 'merge', version, parts, firstPartId: 1999, sliceRows: 1 << 22 })
+  again.step()
+  const taken = bed.allocator.used(budgets.queries) - before
+  expect(taken).toBeGreaterThan(limit / 2)
+  expect(taken).toBeLessThan(limit * 0.8)
+  while (again.step() !== 'done');
+  expect(rowsOf(bed, version, again.result?.parts[0] as PartDescriptor)).toEqual(rowsOf(bed, version, merged))
 })
 
 test.each([1, 2, 3])('DEDUP: of equal keys in several parts the last transaction stays (seed %i)', (seed) => {
