@@ -200,10 +200,19 @@ export function parseTableAlias(cursor: Cursor): Name | null {
   if (cursor.kind === 'quoted' || cursor.kind === 'string') return parseNameOrString(cursor, 'alias expected')
   const { word } = cursor
   if (word === 'horizon' && peekWord(cursor) === 'join') return null
+  refuseSemiJoin(cursor)
   if (isNumberName(cursor)) return parseName(cursor, 'alias expected')
   if (cursor.kind !== 'word' || aliasReserved.has(word) || isInfix(word) || startsLocking(cursor)) return null
   if (startsDirection(cursor)) return null
   return parseFreeName(cursor, 'alias expected')
+}
+
+/** As an alias, SEMI or ANTI would turn the join into an inner join without notice. */
+function refuseSemiJoin(cursor: Cursor): void {
+  const { word, start } = cursor
+  if ((word !== 'semi' && word !== 'anti') || peekWord(cursor) !== 'join') return
+  const condition = word === 'semi' ? 'EXISTS' : 'NOT EXISTS'
+  throw new SqlError(`${word.toUpperCase()} JOIN is not supported, use WHERE ${condition} (..)`, start)
 }
 
 /** `t (a, b)`. If the parenthesis holds no name, the cursor stays. */
@@ -257,6 +266,7 @@ function withHorizon(joins: Join[]): Join[] {
 
 /** Moves past `left outer join` and the like. Null, without moving, if no join begins here. */
 function parseJoinKind(cursor: Cursor): JoinKind | null {
+  refuseSemiJoin(cursor)
   const { word, start } = cursor
   if (word === 'join') {
     advance(cursor)
