@@ -278,8 +278,11 @@ function distinctOf(
   all: (own: ExecContext, plan: PlanOf<'distinct'>) => Operator,
 ): Operator {
   const build = (): Operator => spilling(context, plan, (own) => all(own, plan))
-  const symbols = distinctSymbols(context, plan, build)
-  return symbols === undefined ? build() : noted(context, 'symbol dictionaries of the parts', symbols)
+  const symbols = context.state.spills ? undefined : distinctSymbols(context, plan, build)
+  if (symbols === undefined) return build()
+  // The walk returns nothing before its end, so the query may begin again with temporary files.
+  if (context.temporary !== undefined) context.state.canSpill = true
+  return noted(context, 'symbol dictionaries of the parts', symbols)
 }
 
 function eachOnce(context: ExecContext, { input, columns }: PlanOf<'distinct'>): Operator {

@@ -87,6 +87,11 @@ export class QueryArena {
    */
   isAhead = false
 
+  /** Whether work ahead may take memory. */
+  get hasRoomAhead(): boolean {
+    return this.#allocator.used(budgets.queries) < this.limit - this.limit / aheadParts
+  }
+
   /** Notes that the query has sent rows, so it can no longer be restarted. */
   begun(): void {
     this.#account.begun = true

@@ -225,6 +225,10 @@ class MorselWorker implements ChunkWorker {
     })
   }
 
+  hasRoom(): boolean {
+    return this.#output.context.arena.hasRoomAhead
+  }
+
   begin(morsel: number): void {
     this.#abandon()
     const { context, columns } = this.#output

@@ -13,6 +13,9 @@ import type { ScanShape } from '../scan/scan-shape.js'
 import type { WantedRows } from '../scan/scan-slices.js'
 import type { Matches, Pairing } from './join-matches.js'
 
+/** Matches of a row, on average, up to which rows are selected before the join. */
+const pairsMax = 4
+
 interface BuiltKeys {
   readonly rows: number
   /** The key columns. */
@@ -38,8 +41,12 @@ export function wantedMatches(
       const first = out >>> 2
       let last = -1
       let count = 0
+      let pairs = 0
       for (let found = rowsMax; found === rowsMax; ) {
         found = matches.next(expandModes.matches)
+        pairs += found
+        // With keys that repeat, the join itself finds the pairs, in steps.
+        if (pairs > rows * pairsMax) return -1
         for (let at = probeRows >>> 2, end = at + found; at < end; at++) {
           const row = u32[at]!
           if (row !== last) u32[first + count++] = row

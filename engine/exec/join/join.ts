@@ -100,7 +100,8 @@ function* hashJoin(context: ExecContext, left: Operator, right: Operator, plan: 
   const sides = sidesOf(context, plan)
   const [probe, build] = sides.turned ? [right, left] : [left, right]
   const built = yield* buildSide(context, build, plan)
-  const matching = marksRight(context, plan) ? matchingRows(context, built, plan) : probe
+  const selects = plan.leftKeys.length > 0 && marksRight(context, plan)
+  const matching = selects ? matchingRows(context, built, plan) : probe
   yield* pairsOf(context, matching, sides, built, plan)
 }
 

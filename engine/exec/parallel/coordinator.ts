@@ -119,6 +119,8 @@ export function morselsPerChunk(
 export interface ChunkWorker {
   /** Results that a worker holds for the coordinator before it pauses; unlimited if absent. */
   readonly heldMax?: number
+  /** Whether memory suffices for work ahead of the next chunk to be merged; a worker pauses while it does not. */
+  readonly hasRoom?: () => boolean
   /** `again`: out of order, possibly after later chunks. */
   begin(chunk: number, again: boolean): void
   /**
@@ -406,7 +408,7 @@ export class WorkerRun {
     if (this.#queue.closed) return 'done'
     if (this.#queue.idle) return this.#goIdle()
     if (this.#current < 0) {
-      if (this.#holdsEnough()) return 'waiting'
+      if (this.#holdsEnough() || this.#lacksRoom()) return 'waiting'
       this.#current = this.#queue.next()
       if (this.#current < 0) return 'waiting'
       this.#setHolds(true)
@@ -426,11 +428,29 @@ export class WorkerRun {
   #goIdle(): 'waiting' | 'idle' {
     this.#worker.drop?.()
     this.giveUp()
+    return this.freeMerged() ? 'idle' : 'waiting'
+  }
+
+  /** Gives the current chunk up because of an error, and frees its memory. */
+  fail(): void {
+    this.#worker.drop?.()
+    this.giveUp()
+    this.freeMerged()
+  }
+
+  /** Frees results that are not needed any more, and requests to be woken at the next merge; whether none is left. */
+  freeMerged(): boolean {
     this.#queue.awaitMerge()
     this.#reclaim()
-    if (this.#results.size > 0) return 'waiting'
-    this.#setHolds(false)
-    return 'idle'
+    const isFree = this.#results.size === 0
+    if (isFree) this.#setHolds(false)
+    return isFree
+  }
+
+  #lacksRoom(): boolean {
+    if (this.#worker.hasRoom?.() !== false) return false
+    this.freeMerged()
+    return this.#worker.hasRoom() === false
   }
 
   #setHolds(holds: boolean): void {

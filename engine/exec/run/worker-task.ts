@@ -45,7 +45,10 @@ export class WorkerTask {
 
   /** False when there is nothing to do at present; the coordinator may still read results. */
   step(): boolean {
-    if (this.#over) return false
+    if (this.#over) {
+      this.#run?.freeMerged()
+      return false
+    }
     if (this.#run === null && this.#queue?.idle === true) {
       this.#queue.awaitMerge()
       return false
@@ -57,7 +60,7 @@ export class WorkerTask {
       if (outcome === 'idle') this.#giveBack()
       return outcome === 'working'
     } catch {
-      this.#run?.giveUp()
+      this.#run?.fail()
       this.#over = true
       return false
     }

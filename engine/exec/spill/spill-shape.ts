@@ -11,7 +11,7 @@ import { isStable } from '../../sql/plan/volatile.js'
 import { rewriteExpression } from '../../sql/typing/walk-expression.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
-import { isAscending, isUnordered } from '../join/join-sides.js'
+import { isAscending, isUnordered, marksRight } from '../join/join-sides.js'
 import { expressionKey } from '../window/window-rows.js'
 import { type Ranking, rankColumn, rankType } from './partitioned-rows.js'
 
@@ -233,10 +233,12 @@ function probedInOrder(context: ExecContext, { join, left, leftTimestamp: index 
 }
 
 /** The sides whose order the result has. */
-function ranksOf(context: ExecContext, { join, left }: PlanOf<'join'>): { left: boolean; right: boolean } {
+function ranksOf(context: ExecContext, plan: PlanOf<'join'>): { left: boolean; right: boolean } {
+  const { join, left } = plan
   switch (join) {
     case 'right':
-      return { left: false, right: true }
+      // marksRight(): rows without a match come last, unless the join spills.
+      return { left: false, right: !marksRight(context, plan) }
     case 'full':
       return { left: true, right: true }
     case 'inner':

@@ -396,7 +396,12 @@ function postMerge(state: WriterState, table: WriterTable): void {
   if (clock.monotonicMs() < state.mergeRetryAtMs) return
   try {
     const { compactionRowsMax } = state.settings
-    const sliceRows = compactionSliceRows(version.schema, compactionRowsMax, allocator.limit(budgets.queries))
+    const sliceRows = compactionSliceRows(
+      version.schema,
+      compactionRowsMax,
+      allocator.limit(budgets.queries),
+      parts.length,
+    )
     const firstPartId = takePartIds(state, compactedPartsMax(parts, sliceRows))
     postJob(state, { job: { kind: 'merge', version, parts, firstPartId, sliceRows }, table })
   } catch (thrown) {

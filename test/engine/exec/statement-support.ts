@@ -21,13 +21,16 @@ export interface TableSpec {
   readonly columns: readonly PlanColumn[]
   readonly memtables: readonly (readonly (readonly Value[])[])[]
   readonly timestampId: number
+  /** Ids of the columns of its PRIMARY KEY. */
+  readonly key?: readonly number[]
 }
 
 export function makeDatabase(bench: Bench, specs: readonly TableSpec[]): Database {
-  const tables = specs.map(({ name, columns, memtables, timestampId }, index) => {
+  const tables = specs.map(({ name, columns, memtables, timestampId, key }, index) => {
     const table = makeTable(bench, columns, memtables, timestampId)
     const { version } = table.snapshot
-    const schema = { ...version.schema, id: index + 1, name }
+    const keys = key === undefined ? [] : [{ name: `${name}_key`, columns: key, primary: true }]
+    const schema = { ...version.schema, id: index + 1, name, keys }
     return { ...table, snapshot: { ...table.snapshot, version: { ...version, schema } } }
   })
   return { bench, tables }
@@ -50,6 +53,7 @@ function catalogOf(tables: readonly TestTable[]): Catalog {
   }
 }
 
+/** The query of a SELECT, or the one that finds the rows of a MERGE. */
 export function queryOfText(sql: string, { tables }: Database): Query {
   const planned = planStatement(sql, {
     catalog: catalogOf(tables),
@@ -58,6 +62,7 @@ export function queryOfText(sql: string, { tables }: Database): Query {
     nowMicros: 1e15,
     user: 'admin',
   })
+  if (planned.kind === 'upsert' && planned.source.kind === 'query') return planned.source.found.query
   if (planned.kind !== 'query') throw new Error('not a query')
   return planned.query
 }

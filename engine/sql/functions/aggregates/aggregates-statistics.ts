@@ -40,7 +40,11 @@ export function continuousQuantile(numbers: Float64Array, share: number): number
   // All numbers after the index are at least as large.
   let above = numbers[low + 1]!
   for (let at = low + 2; at < numbers.length; at++) if (numbers[at]! < above) above = numbers[at]!
-  return above === below ? below : below + (above - below) * (place - low)
+  if (above === below) return below
+  const part = place - low
+  const between = below + (above - below) * part
+  // The difference of two large numbers may not be finite.
+  return Number.isFinite(between) ? between : below * (1 - part) + above * part
 }
 
 /**

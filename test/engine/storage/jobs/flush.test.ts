@@ -321,12 +321,12 @@ test.each([1, 2, 3])('DEDUP: of equal keys in several parts the last transaction
 test('the slices of a compaction fit into the memory of queries', () => {
   const narrow = schemaOf([dataType('TIMESTAMP'), dataType('DOUBLE')], { timestampId: 0 })
   const MIB = 1024 * 1024
-  expect(compactionSliceRows(narrow, 1 << 22, 1024 * MIB)).toBe(1 << 22)
-  const rows = compactionSliceRows(narrow, 1 << 22, 40 * MIB)
+  expect(compactionSliceRows(narrow, 1 << 22, 1024 * MIB, 4)).toBe(1 << 22)
+  const rows = compactionSliceRows(narrow, 1 << 22, 40 * MIB, 4)
   expect(rows).toBeLessThanOrEqual(1 << 20)
   expect(rows).toBeGreaterThan(100_000)
-  expect(compactionSliceRows(narrow, 1 << 22, MIB)).toBe(1 << 19)
-  expect(compactionSliceRows(narrow, 1000, MIB)).toBe(1000)
+  expect(compactionSliceRows(narrow, 1 << 22, MIB, 4)).toBe(1 << 19)
+  expect(compactionSliceRows(narrow, 1000, MIB, 4)).toBe(1000)
 })
 
 test('DEDUP: overlapping parts that are too many for one merge still become fewer', () => {
