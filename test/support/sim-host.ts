@@ -83,6 +83,8 @@ export class SimHost {
   private readonly writer: WriterLoop
   private readonly logLoop: LogLoop
   private readonly runners: JobRunner[]
+  /** Runners that have work: settle() must not end because none of them had a turn for long. */
+  private readonly atWork = new Set<number>()
   private readonly blocks: { readonly header: RingHeader; readonly payload: Uint8Array }[] = []
   private readonly toWriter: ToWriter[] = []
   private readonly fromWriter: FromWriter[] = []
@@ -179,7 +181,7 @@ export class SimHost {
   /** Something that somebody has to do is waiting. */
   private get messagesWait(): boolean {
     const { blocks, toWriter, fromWriter, toLog, reports } = this
-    return blocks.length + toWriter.length + fromWriter.length + toLog.length + reports.length > 0
+    return blocks.length + toWriter.length + fromWriter.length + toLog.length + reports.length + this.atWork.size > 0
   }
 
   /** One role or queue has its turn. Answers whether anything happened. */
@@ -197,7 +199,10 @@ export class SimHost {
     if (choice < 11) return this.deliver(this.fromWriter, (message) => this.take(message))
     if (choice < 13) return this.deliver(this.toWriter, (message) => this.writer.receive(message))
     if (choice < 14) return this.writeBlock()
-    return this.runners[choice - 14]?.step() === 'worked'
+    const worked = this.runners[choice - 14]?.step() === 'worked'
+    if (worked) this.atWork.add(choice - 14)
+    else this.atWork.delete(choice - 14)
+    return worked
   }
 
   private deliver<T>(queue: T[], to: (message: T) => void): boolean {
@@ -227,7 +232,9 @@ export class SimHost {
     } else if (message.kind === 'job') {
       this.jobsDone[message.job.kind]++
       this.options.trace(`    ${describeJob(message)}`)
-      this.runners[this.options.random.below(this.runners.length)]?.add(message.jobId, message.job)
+      const runner = this.options.random.below(this.runners.length)
+      this.runners[runner]?.add(message.jobId, message.job)
+      this.atWork.add(runner)
     } else if (message.kind === 'fatal') throw new Error(`the writer gave up: ${message.error.message}`)
   }
 
