@@ -87,9 +87,10 @@ export class QueryArena {
    */
   isAhead = false
 
-  /** Whether work ahead may take memory. */
+  /** Whether there is enough memory to begin work ahead. */
   get hasRoomAhead(): boolean {
-    return this.#allocator.used(budgets.queries) < this.limit - this.limit / aheadParts
+    const { limit } = this
+    return this.#allocator.used(budgets.queries) < limit - limit / aheadParts - limit / reserveParts
   }
 
   /** Notes that the query has sent rows, so it can no longer be restarted. */
