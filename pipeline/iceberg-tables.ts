@@ -71,9 +71,9 @@ export class IcebergTables {
     const opened = this.#ready(this.#opened, name, position, () => this.#open(name, position))
     const { fields, snapshot } = opened.metadata
     return {
-      columns: fields.map(({ id, name: column, type, initial, names }) => ({
+      columns: fields.map(({ id, name: column, type, initial, paths }) => ({
         ...{ name: column, type },
-        field: { id, initial, names },
+        field: { id, initial, paths },
       })),
       rows: snapshot?.rows ?? 0,
       find: (conditions) => {

@@ -3,6 +3,7 @@
 // as in other Parquet files. Throws ForeignTableError if the table uses features that this server cannot read.
 
 import { structDepthMax } from '../base/limits.js'
+import { pathSeparator } from '../parquet/foreign-file.js'
 import type { DataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 import { defaultOf, type ForeignField, type ForeignType, foreignTypeText, typeOfForeign } from './foreign-types.js'
@@ -15,8 +16,8 @@ export interface TableField {
   readonly foreign: ForeignType
   /** Of rows in files from before the column. */
   readonly initial: Value
-  /** Names of the column in files without field ids; null: the table has no name mapping. */
-  readonly names: readonly string[] | null
+  /** Paths of the column in files without field ids; null: the table has no name mapping. */
+  readonly paths: readonly string[] | null
 }
 
 export interface PartitionSource {
@@ -106,62 +107,100 @@ function parsed(text: string): Json {
 }
 
 function fieldsOf(schema: JsonSchema, mapping: string | undefined): TableField[] {
-  const names = namesOf(mapping)
-  const fields = schema.fields.flatMap((field) => columnsOf(field, '', 0, names))
-  const all = fields.map(({ name }) => name.toLowerCase())
-  const again = fields.find((_, index) => all.indexOf(all[index] ?? '') < index)
-  const hasStructs = schema.fields.some(({ type }) => typeof type === 'object' && type.type === 'struct')
-  if (again !== undefined && hasStructs)
-    throw new ForeignTableError(`two columns have the name ${again.name}, one of them in a struct`)
-  return fields
+  const paths = pathsOf(mapping)
+  const columns = schema.fields.map((field) => columnsOf(field, top, paths))
+  requireDistinctNames(schema, columns)
+  return columns.flat()
 }
+
+/** Two columns may have names that differ in case alone, unless one of them is in a struct. `columns`: by field. */
+function requireDistinctNames({ fields }: JsonSchema, columns: readonly (readonly TableField[])[]): void {
+  const all = new Set<string>()
+  const inStructs = new Set<string>()
+  for (const [index, own] of columns.entries()) {
+    const isStruct = structFields(fields[index]?.type).length > 0
+    for (const { name } of own) {
+      const key = name.toLowerCase()
+      if ((isStruct ? all : inStructs).has(key))
+        throw new ForeignTableError(`two columns have the name ${name}, one of them in a struct`)
+      all.add(key)
+      if (isStruct) inStructs.add(key)
+    }
+  }
+}
+
+/** The structs that a field is in. */
+interface Above {
+  /** What its name begins with. */
+  readonly name: string
+  readonly depth: number
+  /** Whether one of them may be NULL. */
+  readonly isOptional: boolean
+}
+
+const top: Above = { name: '', depth: 0, isOptional: false }
 
 /** The columns of a field, several for a struct. */
 function columnsOf(
-  { id, name: own, type: foreign, 'initial-default': json }: ForeignField,
-  above: string,
-  depth: number,
-  names: ReadonlyMap<number, readonly string[]> | null,
+  { id, name: own, type: foreign, required, 'initial-default': json }: ForeignField,
+  above: Above,
+  paths: ReadonlyMap<number, readonly string[]> | null,
 ): TableField[] {
-  const name = `${above}${own}`
-  const fields = typeof foreign === 'object' && foreign.type === 'struct' ? (foreign.fields ?? []) : []
-  if (fields.length > 0 && depth < structDepthMax)
-    return fields.flatMap((field) => columnsOf(field, `${name}_`, depth + 1, names))
+  const name = `${above.name}${own}`
+  const unsupported = (reason: string): Error => new ForeignTableError(`${reason} [column=${name}]`)
+  const fields = structFields(foreign)
+  if (fields.length > 0 && above.depth < structDepthMax) {
+    if (!isEmptyDefault(json)) throw unsupported('the default of the column is not supported')
+    const isOptional = above.isOptional || required !== true
+    const inner = { name: `${name}_`, depth: above.depth + 1, isOptional }
+    return fields.flatMap((field) => columnsOf(field, inner, paths))
+  }
   const type = typeOfForeign(foreign)
-  if (type === null)
-    throw new ForeignTableError(`the type ${foreignTypeText(foreign)} is not supported [column=${name}]`)
+  if (type === null) throw unsupported(`the type ${foreignTypeText(foreign)} is not supported`)
   const initial = defaultOf(foreign, json)
-  if (initial === undefined) throw new ForeignTableError(`the default of the column is not supported [column=${name}]`)
-  return [{ id, name, type, foreign, initial, names: names === null ? null : (names.get(id) ?? []) }]
+  if (initial === undefined) throw unsupported('the default of the column is not supported')
+  // It is not that of rows whose struct is NULL.
+  if (initial !== null && above.isOptional)
+    throw unsupported('the default of a field in an optional struct is not supported')
+  return [{ id, name, type, foreign, initial, paths: paths === null ? null : (paths.get(id) ?? []) }]
 }
 
-function namesOf(mapping: string | undefined): Map<number, readonly string[]> | null {
+function structFields(type: ForeignType | undefined): readonly ForeignField[] {
+  return typeof type === 'object' && type.type === 'struct' ? (type.fields ?? []) : []
+}
+
+/** Of a struct, whose fields have their own defaults: NULL, or {}. */
+function isEmptyDefault(json: unknown): boolean {
+  return json === undefined || json === null || (typeof json === 'object' && Object.keys(json).length === 0)
+}
+
+function pathsOf(mapping: string | undefined): Map<number, readonly string[]> | null {
   if (mapping === undefined) return null
-  const names = new Map<number, readonly string[]>()
+  const paths = new Map<number, readonly string[]>()
   try {
     const entries: readonly JsonMapping[] = JSON.parse(mapping)
-    addNames(names, entries, [''])
+    addPaths(paths, entries, [''])
   } catch (error) {
     throw new ForeignTableError('the name mapping of the table is damaged', { cause: error })
   }
-  return names
+  return paths
 }
 
 /** A field of a struct may have any name below any name of the struct. */
-function addNames(
-  names: Map<number, readonly string[]>,
+function addPaths(
+  paths: Map<number, readonly string[]>,
   entries: readonly JsonMapping[],
   above: readonly string[],
 ): void {
   for (const { 'field-id': id = -1, names: own, fields } of entries) {
     if (above.length * own.length > mappedNamesMax) throw new Error('a field has too many names')
     const all = above.flatMap((start) => own.map((name) => `${start}${name}`))
-    names.set(id, all)
+    paths.set(id, all)
     if (fields !== undefined)
-      addNames(
-        names,
+      addPaths(
+        paths,
         fields,
-        all.map((name) => `${name}_`),
+        all.map((path) => `${path}${pathSeparator}`),
       )
   }
 }

@@ -13,16 +13,16 @@ type Range = readonly [min: Bound | Uint8Array, max: Bound | Uint8Array]
 interface FieldTest {
   readonly field: TableField
   passes(range: Range): boolean
-  /** The only values that satisfy the condition; null: there are others. */
-  readonly values: readonly (Bound | Uint8Array)[] | null
+  /** Whether a value that satisfies the condition may be in one of the buckets between two. */
+  mayBeInBuckets(buckets: number, low: number, high: number): boolean
 }
 
 export function fieldTests(fields: readonly TableField[], conditions: readonly ColumnCondition[]): FieldTest[] {
   return conditions.flatMap((condition): FieldTest[] => {
     const field = fields[condition.column]
     const passes = rangeTest(condition)
-    const values = condition.name === '=' || condition.name === 'in' ? condition.values : null
-    return field === undefined || passes === null ? [] : [{ field, passes, values }]
+    if (field === undefined || passes === null) return []
+    return [{ field, passes, mayBeInBuckets: bucketTest(field.foreign, condition) }]
   })
 }
 
@@ -36,6 +36,27 @@ function rangeTest(condition: ColumnCondition): FieldTest['passes'] | null {
   const test = boundsTest(condition.name, values)
   if (test === null) return null
   return ([min, max]) => min instanceof Uint8Array || max instanceof Uint8Array || test(min, max)
+}
+
+/** The values are hashed once for each number of buckets, not for each file. */
+function bucketTest(type: ForeignType, { name, values }: ColumnCondition): FieldTest['mayBeInBuckets'] {
+  if (name !== '=' && name !== 'in') return () => true
+  const known = new Map<number, ReturnType<typeof boundsTest>>()
+  return (buckets, low, high) => {
+    let test = known.get(buckets)
+    if (test === undefined) {
+      const found = new Set(values.map((value) => bucketOf(type, value, buckets)))
+      // The bucket of a value is unknown: it may be any.
+      test = found.has(null)
+        ? null
+        : boundsTest(
+            'in',
+            [...found].filter((bucket) => bucket !== null),
+          )
+      known.set(buckets, test)
+    }
+    return test === null || test(low, high)
+  }
 }
 
 /** Whether a manifest may list files with rows for all conditions. */
@@ -84,16 +105,13 @@ function mayBeInPartition(metadata: ForeignMetadata, tests: readonly FieldTest[]
 /** Whether one of the values of the condition may be in the buckets between two, or the field is not in buckets. */
 function mayBeInBuckets(
   { transform }: PartitionSource,
-  { field, values }: FieldTest,
+  test: FieldTest,
   low: RawValue | undefined,
   high: RawValue | undefined,
 ): boolean {
   const [, buckets] = /^bucket\[(\d+)\]$/.exec(transform) ?? []
-  if (buckets === undefined || values === null || typeof low !== 'number' || typeof high !== 'number') return true
-  return values.some((value) => {
-    const bucket = bucketOf(field.foreign, value, Number(buckets))
-    return bucket === null || (low <= bucket && bucket <= high)
-  })
+  if (buckets === undefined || typeof low !== 'number' || typeof high !== 'number') return true
+  return test.mayBeInBuckets(Number(buckets), low, high)
 }
 
 function boundsOf({ id, foreign }: TableField, { lowerBounds, upperBounds }: ForeignDataFile): Range | null {

@@ -28,6 +28,7 @@ export interface ForeignField {
   readonly id: number
   readonly name: string
   readonly type: ForeignType
+  readonly required?: boolean
   readonly 'initial-default'?: unknown
 }
 
@@ -52,6 +53,7 @@ const plain: Readonly<Record<string, DataType>> = {
 }
 
 const listed: ReadonlySet<ForeignType> = new Set(['int', 'long', 'float', 'double'])
+const timestamps: ReadonlySet<ForeignType> = new Set(['timestamp', 'timestamptz', 'timestamp_ns', 'timestamptz_ns'])
 
 /** Null: the type is not supported. */
 export function typeOfForeign(type: ForeignType): DataType | null {
@@ -82,7 +84,10 @@ export function foreignTypeText(type: ForeignType): string {
   return typeof type === 'string' ? type : type.type
 }
 
-/** A bound; undefined: its type has none that is used. Files from before a promotion have shorter ones. */
+/**
+ * A bound; undefined: its type has none that is used. Files from before a promotion have shorter ones. Those of a date
+ * that became a timestamp are days, and are not used.
+ */
 export function rawBound(type: ForeignType, bytes: Uint8Array): number | bigint | Uint8Array | undefined {
   const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   switch (type) {
@@ -90,11 +95,12 @@ export function rawBound(type: ForeignType, bytes: Uint8Array): number | bigint 
     case 'date':
     case 'long':
     case 'time':
+      return view.length === 8 ? view.readBigInt64LE() : view.length === 4 ? view.readInt32LE() : undefined
     case 'timestamp':
     case 'timestamptz':
     case 'timestamp_ns':
     case 'timestamptz_ns':
-      return view.length === 8 ? view.readBigInt64LE() : view.length === 4 ? view.readInt32LE() : undefined
+      return view.length === 8 ? view.readBigInt64LE() : undefined
     case 'double': {
       const value = view.length === 8 ? view.readDoubleLE() : view.length === 4 ? view.readFloatLE() : Number.NaN
       return Number.isNaN(value) ? undefined : value
@@ -111,6 +117,8 @@ export function boundOf(type: ForeignType, raw: RawValue): Bound | Uint8Array | 
   if (type === 'string') return typeof raw === 'string' ? Buffer.from(raw) : raw instanceof Uint8Array ? raw : undefined
   if (typeof raw !== 'number' && typeof raw !== 'bigint') return undefined
   if (type === 'float' || (typeof type === 'string' && type.startsWith('decimal'))) return undefined
+  // The date of a partition from before a promotion.
+  if (typeof raw === 'number' && timestamps.has(type)) return undefined
   return type === 'date' ? BigInt(raw) * dayMs : raw
 }
 
@@ -128,9 +136,11 @@ export function valueOfRaw(type: ForeignType, raw: RawValue): Value | undefined 
     case 'DOUBLE':
       return isNumber ? Number(raw) : undefined
     case 'LONG':
-    case 'TIMESTAMP':
-    case 'TIMESTAMP_NS':
       return isNumber ? BigInt(raw) : undefined
+    case 'TIMESTAMP':
+      return timestampOf(raw, 1000n)
+    case 'TIMESTAMP_NS':
+      return timestampOf(raw, 1_000_000n)
     case 'DATE':
       return isNumber ? BigInt(raw) * dayMs : undefined
     case 'VARCHAR':
@@ -160,6 +170,13 @@ export function defaultOf(type: ForeignType, json: unknown): Value | undefined {
   return isPlain && ['BOOLEAN', 'INT', 'FLOAT', 'DOUBLE', 'VARCHAR'].includes(name ?? '')
     ? valueOfRaw(type, json)
     : undefined
+}
+
+/** `units`: of the type, in a millisecond. */
+function timestampOf(raw: RawValue, units: bigint): bigint | undefined {
+  if (typeof raw === 'bigint') return raw
+  // The date of a partition from before a promotion.
+  return typeof raw === 'number' ? BigInt(raw) * dayMs * units : undefined
 }
 
 function zoned(text: string): string {

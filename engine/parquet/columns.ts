@@ -17,7 +17,7 @@ import { SqlError } from '../base/errors.js'
 import { arrayDimensionsMax, decimalDigitsMax, structDepthMax } from '../base/limits.js'
 import type { ParquetTypes } from '../storage/part/parquet-thrift.js'
 import { type ColumnType, type DataType, dataType, typeText, widthOf } from '../types/column-types.js'
-import type { ForeignFile } from './foreign-file.js'
+import { type ForeignFile, pathSeparator } from './foreign-file.js'
 
 /** How stored values are converted to values in memory. */
 type Form =
@@ -39,6 +39,8 @@ type Form =
 
 export interface ForeignColumn {
   readonly name: string
+  /** The names of the structs that it is in, and its own. */
+  readonly path: string
   readonly type: DataType
   /** Conversion of the values; the elements of arrays become DOUBLE. */
   readonly form: Form
@@ -184,12 +186,14 @@ class SchemaTree {
 interface Above {
   /** What its name begins with. */
   readonly name: string
+  /** What its path begins with. */
+  readonly path: string
   /** Definition level of a value of the innermost one. */
   readonly definition: number
   readonly depth: number
 }
 
-const top: Above = { name: '', definition: 0, depth: 0 }
+const top: Above = { name: '', path: '', definition: 0, depth: 0 }
 
 /** The columns of the next element, several for a struct. `lenient`: those that are not supported are left out. */
 function columnsOf(file: ForeignFile, tree: SchemaTree, above: Above, lenient: boolean): ForeignColumn[] {
@@ -201,7 +205,8 @@ function columnsOf(file: ForeignFile, tree: SchemaTree, above: Above, lenient: b
       return [columnOf(file, tree, element, above)]
     tree.hasStructs = true
     const definition = above.definition + (repetitionOf(element) === repetitions.optional ? 1 : 0)
-    const inner = { name: `${above.name}${element.name}_`, definition, depth: above.depth + 1 }
+    const [name, path] = [`${above.name}${element.name}_`, `${above.path}${element.name}${pathSeparator}`]
+    const inner = { name, path, definition, depth: above.depth + 1 }
     return Array.from({ length: children }, () => columnsOf(file, tree, inner, lenient)).flat()
   } catch (error) {
     if (!lenient || !(error instanceof SqlError)) throw error
@@ -212,7 +217,7 @@ function columnsOf(file: ForeignFile, tree: SchemaTree, above: Above, lenient: b
 
 function columnOf(file: ForeignFile, tree: SchemaTree, first: Element, above: Above): ForeignColumn {
   let element = first
-  const name = `${above.name}${element.name}`
+  const [name, path] = [`${above.name}${element.name}`, `${above.path}${element.name}`]
   const { field_id: id } = element
   const nested = (): Error =>
     file.error('nested types are not supported, except structs and lists of numbers', { column: name })
@@ -238,7 +243,7 @@ function columnOf(file: ForeignFile, tree: SchemaTree, first: Element, above: Ab
     if (inner === 0) break
   }
   const leaf = leafOf(file, element, name)
-  const place = { name, leaf: tree.leaves++, definition, lists, fieldId: id ?? null }
+  const place = { name, path, leaf: tree.leaves++, definition, lists, fieldId: id ?? null }
   if (lists.length === 0) return { ...place, ...leaf }
   if (!['INT', 'LONG', 'FLOAT', 'DOUBLE', 'SHORT', 'BYTE'].includes(leaf.type.name)) throw nested()
   return { ...place, ...leaf, type: dataType('ARRAY', lists.length) }

@@ -33,13 +33,16 @@ export interface DeleteSource extends ForeignSource {
   readonly vector: { readonly offset: number; readonly bytes: number } | null
 }
 
+/** Between the names in a path, as no name has it: the field `b` of the struct `a` is not the column `a_b`. */
+export const pathSeparator = '\0'
+
 /** A column of an Iceberg table, as its data files have it. */
 export interface TableColumn {
   readonly id: number
   /** Of rows in files that lack the column. */
   readonly initial: Value
-  /** Names of the column in files without field ids; null: they are not known. */
-  readonly names: readonly string[] | null
+  /** Paths of the column in files without field ids; null: they are not known. */
+  readonly paths: readonly string[] | null
 }
 
 /** An Iceberg table that other programs wrote. Its columns are known before its files. */

@@ -32,7 +32,7 @@ export function boundsTest(name: string, values: readonly Bound[]): ((min: Bound
     case '>=':
       return (_min, max) => max >= a
     case 'in':
-      return anyBetween(values)
+      return numberBetween(values)
     case 'between':
       return (min, max) => (min <= a || min <= b) && (max >= a || max >= b)
     default:
@@ -49,25 +49,46 @@ export function textTest(
   values: readonly Uint8Array[],
 ): ((min: Uint8Array, max: Uint8Array) => boolean) | null {
   if (name !== '=' && name !== 'in') return null
-  return (min, max) => values.some((value) => Buffer.compare(min, value) <= 0 && Buffer.compare(value, max) <= 0)
+  const sorted = values.toSorted((a, b) => Buffer.compare(a, b))
+  return (min, max) => {
+    const value = sorted[firstNotBelow(sorted, min, isTextBelow)]
+    return value !== undefined && Buffer.compare(value, max) <= 0
+  }
 }
 
-/** Whether one of the values is between the bounds, by binary search for the first that is not below `min`. */
-function anyBetween(values: readonly Bound[]): (min: Bound, max: Bound) => boolean {
+/** Whether one of the values is between the bounds. */
+function numberBetween(values: readonly Bound[]): (min: Bound, max: Bound) => boolean {
   const bigints = values.filter((value) => typeof value === 'bigint')
-  const sorted: { readonly length: number; readonly [index: number]: Bound } =
+  const sorted: ArrayLike<Bound> =
     bigints.length === values.length
       ? BigInt64Array.from(bigints).sort()
       : values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))
   return (min, max) => {
-    let [from, to] = [0, sorted.length]
-    while (from < to) {
-      const middle = (from + to) >>> 1
-      const value = sorted[middle]
-      if (value !== undefined && value < min) from = middle + 1
-      else to = middle
-    }
-    const value = sorted[from]
+    const value = sorted[firstNotBelow(sorted, min, isBelow)]
     return value !== undefined && value <= max
   }
+}
+
+function isBelow(value: Bound, bound: Bound): boolean {
+  return value < bound
+}
+
+function isTextBelow(value: Uint8Array, bound: Uint8Array): boolean {
+  return Buffer.compare(value, bound) < 0
+}
+
+/** The index of the first of ascending values that is not below the bound, by binary search. */
+function firstNotBelow<Value>(
+  sorted: ArrayLike<Value>,
+  bound: Value,
+  below: (value: Value, bound: Value) => boolean,
+): number {
+  let [from, to] = [0, sorted.length]
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    const value = sorted[middle]
+    if (value !== undefined && below(value, bound)) from = middle + 1
+    else to = middle
+  }
+  return from
 }

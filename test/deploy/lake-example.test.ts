@@ -81,6 +81,11 @@ test('images have versions, those of the tests', () => {
   expect(images.size).toBe(5)
 })
 
+test('the catalog has time to start before its health check counts', () => {
+  const [, catalogOf = ''] = /^ {2}catalog:\n((?: {4}.*\n)+)/m.exec(compose) ?? []
+  expect(catalogOf).toContain('    healthcheck: { start_period: 90s }\n')
+})
+
 test('what three servers receive is in one table', async () => {
   const [create] = /'(CREATE TABLE [^']+)'/.exec(textOf('deploy/lake/create-tables.sh'))?.slice(1) ?? []
   for (const [index, server] of servers.entries()) {

@@ -164,3 +164,95 @@ test('structs in files without field ids; types that are refused; two columns of
     'two columns have the name [file=t/data/c.parquet, column=a_b]',
   )
 })
+
+const nameOf = (id: number, name: string, fields?: readonly object[]): object => ({
+  'field-id': id,
+  names: [name],
+  ...(fields === undefined ? {} : { fields }),
+})
+
+test.each([
+  ['a field of a struct', "5 place_hall, {'hall': 8} place", [8]],
+  ['a field of a struct', "{'hall': 8} place, 5 place_hall", [8]],
+  ['a column', "5 place_hall, {'hall': 8} place", [5]],
+  ['a column', "{'hall': 8} place, 5 place_hall", [5]],
+])('files without field ids have a dropped column of the name of %s: %s', async (kept, columns, row) => {
+  await writeByDuckdb('data/a.parquet', `select ${columns}`, '')
+  const isField = kept === 'a field of a struct'
+  const struct = { type: 'struct', fields: [{ id: 4, name: 'hall', type: 'int' }] }
+  table({
+    fields: [isField ? { id: 3, name: 'place', type: struct } : { id: 4, name: 'place_hall', type: 'int' }],
+    files: [{ name: 'data/a.parquet', rows: 1 }],
+    properties: {
+      'schema.name-mapping.default': JSON.stringify([
+        isField ? nameOf(3, 'place', [nameOf(4, 'hall')]) : nameOf(4, 'place_hall'),
+      ]),
+    },
+  })
+  expect(await rows("select place_hall from iceberg('t')")).toEqual([row])
+})
+
+test('the default of a field in a struct: refused where the struct may be NULL', async () => {
+  putData(folder, 'data/a.parquet', [column('id', 1, 1, [1])])
+  const place = (outer: boolean, inner: boolean, initial: unknown, whole: unknown = null) => {
+    const seat = { id: 5, name: 'seat', type: 'int', 'initial-default': initial }
+    const spot = { id: 4, name: 'spot', type: { type: 'struct', fields: [seat] }, required: inner }
+    const type = { type: 'struct', fields: [spot] }
+    table({
+      version: 3,
+      fields: [idField, { id: 3, name: 'place', type, required: outer, 'initial-default': whole }],
+      files: [{ name: 'data/a.parquet', rows: 1 }],
+    })
+  }
+  for (const [outer, inner] of [
+    [false, true],
+    [true, false],
+  ] as const) {
+    place(outer, inner, 7)
+    expect(await failure("select id from iceberg('t')")).toContain(
+      'the default of a field in an optional struct is not supported [column=place_spot_seat]',
+    )
+    forget()
+  }
+  place(true, true, 7, {})
+  expect(await rows("select * from iceberg('t')")).toEqual([[1, 7]])
+  forget()
+  place(false, false, null)
+  expect(await rows("select * from iceberg('t')")).toEqual([[1, null]])
+  forget()
+  place(true, true, null, { 4: { 5: 7 } })
+  expect(await failure("select id from iceberg('t')")).toContain(
+    'the default of the column is not supported [column=place]',
+  )
+})
+
+test('names that differ in case alone are refused only where one is in a struct', async () => {
+  putData(folder, 'data/a.parquet', [column('Id', 1, 1, [1]), column('id', 2, 1, [2]), column('Place_Hall', 3, 1, [3])])
+  const files = [{ name: 'data/a.parquet', rows: 1 }]
+  const both = [
+    { id: 1, name: 'Id', type: 'int' },
+    { id: 2, name: 'id', type: 'int' },
+  ]
+  const struct = (name: string): WrittenTable['fields'][number] => ({
+    ...{ id: 5, name: 'place' },
+    type: { type: 'struct', fields: [{ id: 6, name, type: 'int' }] },
+  })
+  table({ fields: both, files })
+  const alone = await rows("select count() from iceberg('t')")
+  forget()
+  table({ fields: [...both, struct('hall')], files })
+  expect(await rows("select count() from iceberg('t')")).toEqual(alone)
+  expect(await rows("select place_hall from iceberg('t')")).toEqual([[null]])
+  const flat = { id: 3, name: 'Place_Hall', type: 'int' }
+  for (const [fields, name] of [
+    [[flat, struct('hall')], 'place_hall'],
+    [[struct('hall'), flat], 'Place_Hall'],
+    [[struct('x_Y'), { ...struct('Y'), id: 7, name: 'place_x' }], 'place_x_Y'],
+  ] as const) {
+    forget()
+    table({ fields, files })
+    expect(await failure("select count() from iceberg('t')")).toContain(
+      `two columns have the name ${name}, one of them in a struct`,
+    )
+  }
+})

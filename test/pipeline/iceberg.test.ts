@@ -141,7 +141,11 @@ test.each(pruned)('files are skipped by their bounds: %s %s %s %s', async (type,
   if (one === undefined) throw new Error(type)
   putData(folder, 'data/a.parquet', [one])
   const far: readonly [Buffer, Buffer] =
-    type === 'string' ? [Buffer.from('x'), Buffer.from('y')] : [intBound(-9), intBound(-5)]
+    type === 'string'
+      ? [Buffer.from('x'), Buffer.from('y')]
+      : type === 'timestamptz'
+        ? [longBound(-9n), longBound(-5n)]
+        : [intBound(-9), intBound(-5)]
   table({
     fields: [{ id: 1, name: 'id', type }],
     files: [
@@ -153,6 +157,30 @@ test.each(pruned)('files are skipped by their bounds: %s %s %s %s', async (type,
   const where2 = where.includes("< '1970") ? `${where} and id > 0::timestamp` : where
   expect(await rows(`select count() > 0 from iceberg('t') where ${where2}`)).toEqual([[true]])
   expect(await failure("select count() from iceberg('t')")).toContain('missing.parquet')
+})
+
+const timestamps = ['timestamp', 'timestamptz', 'timestamp_ns', 'timestamptz_ns']
+
+test.each(timestamps)('bounds and partitions of a date that became a %s skip no files', async (type) => {
+  const day = { type: 'int', logicalType: 'date' }
+  const where = "id >= '2024-01-01'"
+  // Days, not microseconds.
+  const days: readonly [Buffer, Buffer] = [intBound(19_723), intBound(19_724)]
+  const shared: Partial<WrittenTable> = { version: 3, fields: [{ id: 1, name: 'id', type }] }
+  table({ ...shared, files: [{ name: 'data/missing.parquet', rows: 1, bounds: { 1: days } }] })
+  expect(await failure(`select count() from iceberg('t') where ${where}`)).toContain('missing.parquet')
+  forget()
+  const partitions = [{ name: 'id', transform: 'identity', sourceId: 1 }]
+  const partitionTypes = { id: day }
+  const file = { name: 'data/missing.parquet', rows: 1, partition: { id: 19_723 } }
+  table({ ...shared, partitions, partitionTypes, files: [file], summaries: [days] })
+  expect(await failure(`select count() from iceberg('t') where ${where}`)).toContain('missing.parquet')
+  forget()
+  // The value of the partition, in a file without the column.
+  putData(folder, 'data/a.parquet', [column('other', 2, 1, [1])])
+  table({ ...shared, partitions, partitionTypes, files: [{ ...file, name: 'data/a.parquet' }] })
+  const [[value] = []] = await rows("select id::string from iceberg('t')")
+  expect(value).toContain('2024-01-01T00:00:00.000000')
 })
 
 test('EXPLAIN tells how many files are left', async () => {

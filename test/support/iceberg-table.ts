@@ -12,6 +12,7 @@ interface WrittenField {
   readonly id: number
   readonly name: string
   readonly type: unknown
+  readonly required?: boolean
   readonly 'initial-default'?: unknown
 }
 
@@ -82,7 +83,7 @@ export function writeIceberg(folder: string, table: WrittenTable): string {
     'current-schema-id': 1,
     schemas: [
       { type: 'struct', 'schema-id': 0, fields: [] },
-      { type: 'struct', 'schema-id': 1, fields: fields.map((field) => ({ ...field, required: false })) },
+      { type: 'struct', 'schema-id': 1, fields: fields.map((field) => ({ required: false, ...field })) },
     ],
     'default-spec-id': 0,
     'partition-specs': [

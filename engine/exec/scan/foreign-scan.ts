@@ -287,13 +287,13 @@ function wantedColumns(
 function columnOf(
   file: ForeignFile,
   columns: readonly ForeignColumn[],
-  { id, names }: TableColumn,
+  { id, paths }: TableColumn,
   name: string,
   hasIds: boolean,
 ): ForeignColumn | undefined {
   if (hasIds) return columns.find(({ fieldId }) => fieldId === id)
-  if (names === null) throw file.error('it has no field ids, and its table no name mapping', { column: name })
-  return columns.find((column) => names.includes(column.name))
+  if (paths === null) throw file.error('it has no field ids, and its table no name mapping', { column: name })
+  return columns.find(({ path }) => paths.includes(path))
 }
 
 /** Checks that the file still has the column of the plan, since another program may have replaced the file. */

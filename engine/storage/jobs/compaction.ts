@@ -228,12 +228,7 @@ function compactionBytes(schema: TableSchema, rows: number): number {
  * The rows of a slice: `rowsMax`, or fewer if they take more than a share of the memory of queries, `limitBytes`. A job
  * that needs all of it would wait until no query runs.
  */
-export function compactionSliceRows(
-  schema: TableSchema,
-  rowsMax: number,
-  limitBytes: number,
-  inputs: number,
-): number {
+export function compactionSliceRows(schema: TableSchema, rowsMax: number, limitBytes: number, inputs: number): number {
   const bytesMax = limitBytes * memoryShare
   const needed = (rows: number): number => compactionBytes(schema, rows + inputs * pageRowsMax)
   let rows = rowsMax
