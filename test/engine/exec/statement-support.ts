@@ -29,7 +29,7 @@ export function makeDatabase(bench: Bench, specs: readonly TableSpec[]): Databas
   const tables = specs.map(({ name, columns, memtables, timestampId, key }, index) => {
     const table = makeTable(bench, columns, memtables, timestampId)
     const { version } = table.snapshot
-    const keys = key === undefined ? [] : [{ name: `${name}_key`, columns: key, primary: true }]
+    const keys = key === undefined ? [] : [{ id: 1, name: `${name}_key`, columnIds: key, primary: true }]
     const schema = { ...version.schema, id: index + 1, name, keys }
     return { ...table, snapshot: { ...table.snapshot, version: { ...version, schema } } }
   })
