@@ -4,8 +4,9 @@
 
 import { expect, test } from 'vitest'
 import { ResourceError } from '../../../../engine/base/errors.js'
-import { type ChunkWorker, CoordinatorRun, WorkerRun } from '../../../../engine/exec/parallel/coordinator.js'
+import { type ChunkWorker, CoordinatorRun } from '../../../../engine/exec/parallel/coordinator.js'
 import { initWorkQueue, WorkQueue } from '../../../../engine/exec/parallel/work-queue.js'
+import { WorkerRun } from '../../../../engine/exec/parallel/worker-run.js'
 import type { SharedMemory } from '../../../../engine/memory/shared-memory.js'
 import type { Plan } from '../../../../engine/sql/plan/plan.js'
 
