@@ -120,3 +120,51 @@ test('a helper that never frees its memory is waited for a second', () => {
   ms = 1000
   expect(untilError(run, 50)).toBeInstanceOf(ResourceError)
 })
+
+test('a helper that fails drops its chunk, and frees its results when they are merged', () => {
+  let short = false
+  let dropped = 0
+  const helping = { ...worker(() => short), drop: () => void dropped++ }
+  const merged: number[] = []
+  const run = coordinator(
+    worker(() => false),
+    1,
+    merged,
+  )
+  const queue = new WorkQueue(memory, address, 3)
+  const helper = helperOf(helping)
+  helper.step()
+  short = true
+  expect(() => helper.step()).toThrow(ResourceError)
+  helper.fail()
+  expect(dropped).toBe(1)
+  expect(queue.isHeld).toBe(true)
+  for (let step = 0; step < 100 && merged.length < 4; step++) run.step()
+  expect(merged).toHaveLength(4)
+  run.step()
+  helper.freeMerged()
+  expect(queue.isHeld).toBe(false)
+})
+
+test('a helper without room pauses, and holds nothing then', () => {
+  let room = true
+  const helping = { ...worker(() => false), hasRoom: () => room }
+  const merged: number[] = []
+  const run = coordinator(
+    worker(() => false),
+    1,
+    merged,
+  )
+  const queue = new WorkQueue(memory, address, 3)
+  const helper = helperOf(helping)
+  expect(helper.step()).toBe('working')
+  room = false
+  expect(helper.step()).toBe('waiting')
+  expect(queue.isHeld).toBe(true)
+  while (merged.length < 2) run.step()
+  run.step()
+  expect(helper.step()).toBe('waiting')
+  expect(queue.isHeld).toBe(false)
+  room = true
+  expect(helper.step()).toBe('working')
+})
