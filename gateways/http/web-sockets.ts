@@ -85,8 +85,17 @@ export function acceptWebSocket(handshake: Handshake, opened: (socket: MessageSo
   server.handleUpgrade(request, socket, head, (accepted) => {
     // Comes before the library's listener, and before the first chunk.
     socket.prependListener('data', unmasker())
+    socket.prependListener('close', () => discardUnread(socket))
     opened(messageSocket(accepted, answersPings))
   })
+}
+
+/**
+ * When a paused connection is destroyed, the library takes the bytes that it holds without a 'data' event, so they would
+ * not be unmasked. Nothing in them was acknowledged.
+ */
+function discardUnread(socket: Duplex): void {
+  if (socket.readableLength > 0) socket.read(socket.readableLength)
 }
 
 function messageSocket(socket: WebSocket, answersPings: boolean): MessageSocket {
