@@ -162,7 +162,7 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   engine.copier(fileCopier(engine, directories))
   const remoteFiles = new RemoteFiles(remoteFileOptions(loaded.values, root, { client: store.client, clock }))
   const icebergTables = new IcebergTables({ directories, remote: remoteFiles, clock })
-  const uploads = new ParquetUploads(join(directories.spool, 'uploads'))
+  const uploads = new ParquetUploads(join(root, 'tmp', 'uploads'))
   for (const relation of copyRelations(directories, remoteFiles, icebergTables, uploads)) engine.relation(relation)
   const backups = new ServerBackups(engine.backups, { root, settings: () => live.current.values, clock, log })
   engine.backups.register(backups)

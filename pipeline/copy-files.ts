@@ -50,7 +50,7 @@ async function importFile(
     ...(parquet ? parquetOptions(columns) : {}),
   })
   try {
-    if (parquet) await importParquet(reader, file, columns, { session: importing, table: request.table, schema: [] })
+    if (parquet) await importParquet(reader, file, columns, { session: importing, schema: [] })
     else {
       if (pattern !== null && options.timestamp !== null && options.timestamp !== '') {
         const type = { name: 'TIMESTAMP', a: 0, b: 0 } as const

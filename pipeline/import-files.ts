@@ -60,9 +60,9 @@ export class ImportFiles {
   /** Returns one result per table, in order; stores nothing before all files have been read. */
   async end(): Promise<readonly ImportResult[]> {
     await this.#reading
-    for (const [table, { session, upload }] of this.#tables) {
+    for (const { session, upload } of this.#tables.values()) {
       if (upload === null) continue
-      const into = { session, table, schema: this.#schema }
+      const into = { session, schema: this.#schema }
       await importParquet(this.#options.reader, upload.file, upload.columns, into)
     }
     const sessions = [...this.#tables.values()].map(({ session }) => session)
@@ -72,12 +72,18 @@ export class ImportFiles {
     return results
   }
 
-  /** Does not wait for the file being read: after a failure of its sender it never ends. */
+  /** Releases all resources, also when it rejects. Does not wait for the file being read. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#reading.catch(() => {})
-    for (const { session, upload } of this.#tables.values()) {
+    const closings = await Promise.allSettled([...this.#tables.values()].map((table) => this.#closeTable(table)))
+    for (const closing of closings) if (closing.status === 'rejected') throw closing.reason
+  }
+
+  async #closeTable({ session, upload }: Table): Promise<void> {
+    try {
       await session.close()
+    } finally {
       if (upload !== null) await this.#options.uploads.remove(upload.file)
     }
   }
@@ -86,6 +92,7 @@ export class ImportFiles {
     if (this.#isClosed) return
     const known = this.#tables.get(table)
     const { isParquet, whole: file } = await lookForParquet(received)
+    this.#checkOpen()
     if (known !== undefined && (isParquet || known.upload !== null))
       throw new ImportError(`a Parquet file must be the only file of its table [table=${table}]`)
     if (isParquet) return this.#receive(table, file, title)
@@ -102,11 +109,16 @@ export class ImportFiles {
     }
   }
 
+  /** Nothing closes a session that is opened later. */
+  #checkOpen(): void {
+    if (this.#isClosed) throw new ImportError('the import was cancelled')
+  }
+
   async #receive(table: string, bytes: AsyncIterable<Buffer>, title: string): Promise<void> {
     const { open, uploads, reader } = this.#options
     const file = await uploads.receive(bytes, title)
     try {
-      if (this.#isClosed) throw new ImportError('the import was cancelled')
+      this.#checkOpen()
       const columns = parquetColumns(reader, file)
       const session = open(table, parquetOptions(columns))
       this.#tables.set(table, { session, upload: { file, columns }, endsLine: true, count: 1 })

@@ -197,16 +197,28 @@ function planExisting(request: PlanRequest, table: TableShape, own: readonly Pla
   return { columns, timestamp: table.timestamp, partitionBy: table.partitionBy, warnings }
 }
 
-/** Maps fields by header names if they include names of the table, otherwise by position. */
-function fieldsInTable({ detected }: PlanRequest, table: TableShape, own: readonly PlannedColumn[]): number[] {
-  const byName = own.map((column) =>
-    table.columns.findIndex(({ name }) => name.toLowerCase() === column.name.toLowerCase()),
-  )
-  if (!detected.header || byName.every((place) => place < 0)) return own.map((_, index) => index)
-  const missing = own[byName.indexOf(-1)]
+function fieldsInTable(
+  { detected, schema }: PlanRequest,
+  table: TableShape,
+  own: readonly PlannedColumn[],
+): readonly number[] {
+  const names = own.map(({ name }) => name)
+  const isRenamed = schema.some(({ as }) => as !== null && names.includes(columnName(as)))
+  const places = isRenamed || detected.header ? placesByName(names, table, isRenamed) : names.map((_, index) => index)
+  const missing = own[places.indexOf(-1)]
   if (missing !== undefined)
     throw new ImportError(`column does not exist [column=${missing.name}, table=${table.name}]`)
-  return byName
+  return places
+}
+
+/**
+ * Maps fields to columns by their names; by position if the table has none of the names and the request gave none of
+ * them. -1: the table has no such column.
+ */
+export function placesByName(names: readonly string[], table: TableShape, isRenamed: boolean): readonly number[] {
+  const known = new Map(table.columns.map(({ name }, index) => [name.toLowerCase(), index]))
+  const places = names.map((name) => known.get(name.toLowerCase()) ?? -1)
+  return isRenamed || places.some((place) => place >= 0) ? places : names.map((_, index) => index)
 }
 
 /** A pattern applies to timestamps only. */

@@ -46,7 +46,10 @@ function schemaColumn(entry: unknown): SchemaColumn {
   if (typeof name !== 'string') throw new ImportError("Missing 'name' property")
   if (typeof type !== 'string' && (type !== undefined || as === undefined))
     throw new ImportError("Missing 'type' property")
-  return { name, type: type === undefined ? null : parseType(type), pattern: parsePattern(pattern), as: parseName(as) }
+  const column = { name, pattern: parsePattern(pattern), as: parseName(as) }
+  if (type !== undefined) return { ...column, type: parseType(type) }
+  if (column.pattern !== null) throw new ImportError(`a pattern needs a type [column=${name}]`)
+  return { ...column, type: null }
 }
 
 function parseName(as: unknown): string | null {

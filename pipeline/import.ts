@@ -131,7 +131,7 @@ export class ImportSession {
     const plan = nonNull(this.#plan)
     if (this.#load !== null) {
       if (this.#imported > 0) await this.#load.commit()
-    } else if (this.#target === null) await this.#openTarget(plan, this.#makesTable)
+    } else if (this.#target === null) await this.#openTarget(plan, this.existing === undefined)
     await this.#flush()
     await this.#sending
     if (this.#staging !== null) await finishStaging(this.#options, this.#staging, plan.columns)
@@ -151,10 +151,10 @@ export class ImportSession {
     if (this.#staging !== null) await dropTable(this.#options, this.#staging)
   }
 
-  /** A new table becomes visible together with its rows, or not at all. */
-  get #makesTable(): boolean {
+  /** The table that gets the rows; undefined: a new one is made. */
+  get existing(): TableShape | undefined {
     const { engine, name, overwrite } = this.#options
-    return overwrite || engine.table(name) === undefined
+    return overwrite ? undefined : engine.table(name)
   }
 
   #nextBlock(): Buffer {
@@ -181,11 +181,10 @@ export class ImportSession {
 
   /** The file is large: starts to store its rows. */
   async #beginLarge(plan: ImportPlan, retained: readonly Buffer[]): Promise<void> {
-    const { engine, name, overwrite, skipRows } = this.#options
-    const existing = overwrite ? undefined : engine.table(name)
+    const { existing } = this
     this.#retained = null
     if (existing?.comparesRows === true || plan.columns.some(({ type }) => type.name === 'ARRAY')) {
-      await this.#openTarget(plan, !skipRows)
+      await this.#openTarget(plan, !this.#options.skipRows)
       return
     }
     if (existing === undefined && plan.columns.some(({ guessed }) => guessed)) await this.#openSpool()
@@ -288,11 +287,11 @@ export class ImportSession {
   }
 
   #begin(sample: Sample): void {
-    const { engine, name, overwrite, forceHeader, noHeader, skipExtra, timestamp, partitionBy } = this.#options
+    const { engine, name, forceHeader, noHeader, skipExtra, timestamp, partitionBy } = this.#options
     const { delimiter } = sample
     const width = sample.records[0]?.length ?? 0
     const records = skipExtra ? sample.records.map((record) => record.slice(0, width)) : sample.records
-    const table = overwrite ? undefined : engine.table(name)
+    const table = this.existing
     this.#isNew = table === undefined
     const named = forceHeader || isKnownHeader(records[0] ?? [], this.#schema, table, timestamp)
     const detected = detectColumns(records, noHeader === true ? 'no' : named ? 'yes' : 'perhaps')

@@ -26,6 +26,8 @@ export function linesOfParts(
   through: readonly Duplex[],
 ): Readable {
   const lines = new PassThrough()
+  // The reader gets the error. It may have ended before.
+  lines.on('error', () => {})
   // The next part is announced when this one has been read, which is before its last line is terminated.
   let previous: Promise<void> = Promise.resolve()
   const handlers = {
@@ -35,6 +37,8 @@ export function linesOfParts(
       previous = previous.then(() => pipeline(part, endLines, lines, { end: false, signal }))
       return previous
     },
+    // A part may wait until its lines are read.
+    onFailure: (error: Error) => lines.destroy(error),
   }
   readMultipart(source, headers, handlers, signal, through).then(
     () => lines.end(),

@@ -18,11 +18,13 @@ export interface MultipartHandlers {
   readonly onField: (name: string, value: string) => void
   /** Resolves when the stream has been read. */
   readonly onFile: (name: string, filename: string | undefined, stream: Readable) => Promise<void>
+  /** Learns of a failure before the streams of the files fail. */
+  readonly onFailure?: (error: Error) => void
 }
 
 /**
  * `through`: stages for the body before it is parsed. Rejects with a handler's error, or NetworkError for a
- * malformed body.
+ * malformed body, when the handlers of all files have ended.
  */
 export async function readMultipart(
   source: Readable,
@@ -40,6 +42,7 @@ export async function readMultipart(
     throw new NetworkError(error instanceof Error ? error.message : 'malformed multipart body')
   }
   const files: Promise<void>[] = []
+  const streams = new Set<Readable>()
   const fail = (error: unknown): void => {
     failure ??= error
     busboy.destroy(error as Error)
@@ -53,6 +56,8 @@ export async function readMultipart(
   })
   busboy.on('file', (name: string, stream: Readable, filename: string | undefined) => {
     stream.on('error', () => {})
+    stream.once('close', () => streams.delete(stream))
+    streams.add(stream)
     files.push(handlers.onFile(name, filename, stream).catch(fail))
   })
   busboy.on('partsLimit', () => fail(new NetworkError(`too many parts in the multipart body [max=${partsMax}]`)))
@@ -62,7 +67,12 @@ export async function readMultipart(
     await pipeline([first, ...through, busboy], { signal })
     await Promise.all(files)
   } catch (error) {
-    throw failure ?? malformed(error)
+    const problem = failure instanceof Error ? failure : malformed(error)
+    handlers.onFailure?.(problem)
+    // The library never ends the stream of a file that was cut off.
+    for (const stream of streams) stream.destroy(problem)
+    await Promise.allSettled(files)
+    throw problem
   }
   if (failure !== null) throw failure
 }

@@ -2,10 +2,19 @@
 // those of the file unless the request or the table has others.
 
 import { SqlError } from '../engine/base/errors.js'
-import { type Engine, mayHoldSmallest, type ResultColumn, type Session, type StopSignal } from '../engine/engine.js'
+import {
+  type Engine,
+  mayHoldSmallest,
+  type ResultColumn,
+  type Session,
+  type StopSignal,
+  type TableShape,
+} from '../engine/engine.js'
 import type { ColumnType, DataType } from '../engine/types/column-types.js'
+import { columnName } from './csv-detect.js'
 import type { ImportSession } from './import.js'
 import type { ImportOptions } from './import-options.js'
+import { placesByName } from './import-plan.js'
 import type { SchemaColumn } from './import-schema.js'
 
 export interface ParquetFile {
@@ -19,7 +28,7 @@ export interface ParquetFile {
 }
 
 export interface ParquetImport {
-  readonly engine: Pick<Engine, 'execute' | 'table' | 'validate'>
+  readonly engine: Pick<Engine, 'execute' | 'validate'>
   /** May write; reading the file follows from that. */
   readonly session: Session
   readonly signal: StopSignal | null
@@ -72,14 +81,14 @@ export async function importParquet(
   request: ParquetImport,
   file: ParquetFile,
   columns: readonly ResultColumn[],
-  into: { readonly session: ImportSession; readonly table: string; readonly schema: readonly SchemaColumn[] },
+  into: { readonly session: ImportSession; readonly schema: readonly SchemaColumn[] },
 ): Promise<void> {
   const { engine, session, signal } = request
   try {
     const planned = columns.map((column) => withSchema(column, into.schema))
     const unknown = into.schema.filter(({ name }) => !columns.some((column) => isNamed(column, name)))
     await into.session.schema([...planned, ...unknown])
-    const texts = textColumns(engine, into.table, planned)
+    const texts = textColumns(into.session.existing, planned)
     const list = columns.map(({ name, type }, index) => copiedColumn(name, type, texts[index] === true))
     const options = mayHoldSmallest(file) ? ", 'exact'" : ''
     const rows = await engine.execute(`select ${list.join()} from ${parquetSource(file, options)}`, {
@@ -107,11 +116,15 @@ export function reading(session: Session): Session {
 
 /** Names the file, and its place in the statement, in an error of the internal statement. */
 export function ofFile(error: unknown, { name, title, position }: ParquetFile): unknown {
-  return error instanceof SqlError ? new SqlError(error.message.replaceAll(name, title), position) : error
+  if (!(error instanceof SqlError)) return error
+  const message = error.message.replaceAll(name, () => title)
+  return new SqlError(message, position)
 }
 
+/** Whether two names, of which one may be converted already, are those of one column. */
 function isNamed({ name }: { readonly name: string }, other: string): boolean {
-  return name.toLowerCase() === other.toLowerCase()
+  const [own, wanted] = [name, other].map((each) => (columnName(each) || each).toLowerCase())
+  return own === wanted
 }
 
 function withSchema({ name, type }: ResultColumn, schema: readonly SchemaColumn[]): SchemaColumn {
@@ -122,14 +135,12 @@ function withSchema({ name, type }: ResultColumn, schema: readonly SchemaColumn[
 const textTypes: ReadonlySet<ColumnType> = new Set(['VARCHAR', 'STRING', 'SYMBOL'])
 
 /** Which columns become text, in the table if it exists. */
-function textColumns(
-  engine: ParquetImport['engine'],
-  table: string,
-  planned: readonly SchemaColumn[],
-): readonly boolean[] {
-  const existing = engine.table(table)?.columns
-  return planned.map(({ name, as, type }) => {
-    const stored = existing?.find((column) => isNamed(column, as ?? name))
+function textColumns(existing: TableShape | undefined, planned: readonly SchemaColumn[]): readonly boolean[] {
+  const names = planned.map(({ name, as }) => columnName(as ?? name))
+  const isRenamed = planned.some(({ as }) => as !== null)
+  const places = existing === undefined ? [] : placesByName(names, existing, isRenamed)
+  return planned.map(({ type }, index) => {
+    const stored = existing?.columns[places[index] ?? -1]
     return textTypes.has(stored?.type.name ?? type?.name ?? 'BINARY')
   })
 }

@@ -3,7 +3,7 @@
 // accepts the file under a random name that nobody can guess.
 
 import { randomUUID } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { FileError, ResourceError } from '../engine/base/errors.js'
@@ -11,16 +11,17 @@ import { makeDirectories } from '../engine/base/files.js'
 import type { ParquetFile } from './parquet-rows.js'
 
 const prefix = 'upload:'
+const fileName = /^[0-9a-f-]{36}\.parquet$/
 const mark = Buffer.from('PAR1')
 
 export class ParquetUploads {
   readonly #directory: string
   readonly #paths = new Map<string, string>()
 
-  /** Empties the folder: after a crash, files may be left in it. */
+  /** The folder must be of this server alone: files that a crash has left in it are removed. */
   constructor(directory: string) {
     this.#directory = directory
-    rmSync(directory, { recursive: true, force: true })
+    for (const name of filesIn(directory)) if (fileName.test(name)) removeLeftOver(join(directory, name))
   }
 
   /** The path of a file, by the name that read_parquet() gets. */
@@ -37,7 +38,8 @@ export class ParquetUploads {
     try {
       await writeWhole(this.#directory, path, bytes)
     } catch (error) {
-      await this.remove(received)
+      // The first error counts.
+      await this.remove(received).catch(() => {})
       throw error
     }
     return received
@@ -49,24 +51,44 @@ export class ParquetUploads {
   }
 }
 
-async function writeWhole(directory: string, path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
-  makeDirectories(directory)
-  const file = await open(path, 'wx')
+function filesIn(directory: string): readonly string[] {
   try {
-    for await (const chunk of bytes) {
-      for (let at = 0; at < chunk.length; ) at += await written(file.write(chunk, at))
-    }
-  } finally {
-    await file.close()
+    return readdirSync(directory)
+  } catch {
+    return []
   }
 }
 
-async function written(writing: Promise<{ readonly bytesWritten: number }>): Promise<number> {
+/** A file that cannot be removed takes space only. */
+function removeLeftOver(path: string): void {
   try {
-    return (await writing).bytesWritten
+    rmSync(path, { force: true })
+  } catch {}
+}
+
+async function writeWhole(directory: string, path: string, bytes: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await kept(async () => {
+    makeDirectories(directory)
+    return open(path, 'wx')
+  })
+  try {
+    for await (const chunk of bytes) {
+      for (let at = 0; at < chunk.length; ) at += (await kept(() => file.write(chunk, at))).bytesWritten
+    }
+  } catch (error) {
+    await file.close().catch(() => {})
+    throw error
+  }
+  await kept(() => file.close())
+}
+
+/** Does something with the file; errors of the disk are those of the request. */
+async function kept<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (code === 'ENOSPC') throw new ResourceError('the disk has no space for the file')
+    if (code === 'ENOSPC' || code === 'EDQUOT') throw new ResourceError('the disk has no space for the file')
     throw new FileError('the file cannot be kept while it is read', code, { cause: error })
   }
 }

@@ -123,6 +123,40 @@ test('a CSV file gets other names, too', async () => {
   expect(wrong).toMatchObject({ status: 400, body: { status: 'invalid name of a column [as="]' } })
 })
 
+test('names of the schema part are the original or the converted ones', async () => {
+  const query = 'select timestamp_sequence(0, 1000000L) ts, x "sensor id" from long_sequence(3)'
+  const file = await exported(query)
+  for (const [index, name] of ['sensor id', 'sensorId', 'SENSORID'].entries()) {
+    const schema = [{ name, type: 'SYMBOL', as: 'sensor' }]
+    const { body } = await send({ name: `names${index}` }, [[file, 'a.parquet']], schema)
+    expect(body).toMatchObject({ rowsImported: 3 })
+    expect(body['warnings']).toBeUndefined()
+    expect(await server.rows(`select "column", type from table_columns('names${index}')`)).toEqual([
+      ['ts', 'TIMESTAMP'],
+      ['sensor', 'SYMBOL'],
+    ])
+  }
+})
+
+test('a name by `as` is that of a column of the table', async () => {
+  await server.exec('create table swapped (a long, b long)')
+  const schema = [
+    { name: 'high', as: 'b' },
+    { name: 'low', as: 'a' },
+  ]
+  const { body } = await send({ name: 'swapped' }, [['high,low\n2,1\n', 'a.csv']], schema)
+  expect(body).toMatchObject({ rowsImported: 1 })
+  expect(await server.rows('select a, b from swapped')).toEqual([[1, 2]])
+  const wrong = await send({ name: 'swapped' }, [['high,low\n2,1\n', 'a.csv']], [{ name: 'high', as: 'c' }])
+  expect(wrong).toMatchObject({ status: 400, body: { status: 'column does not exist [column=c, table=swapped]' } })
+})
+
+test('a pattern needs a type', async () => {
+  const schema = [{ name: 'at', as: 'ts', pattern: 'dd/MM/yyyy' }]
+  const { status, body } = await send({ name: 'patterns' }, [['at\n01/02/2024\n', 'a.csv']], schema)
+  expect([status, body]).toEqual([400, { status: 'a pattern needs a type [column=at]' }])
+})
+
 test('rows that do not fit are named by their number', async () => {
   const schema = [{ name: 'word', type: 'INT' }]
   const refused = await send({ name: 'words' }, [['words', 'words.parquet']], schema)
@@ -179,6 +213,8 @@ test('a file that is damaged, or beside others of its table, is refused', async 
   const cut = await send({ name: 'cut' }, [[new Blob([bytes.subarray(0, 200)]), 'cut.parquet']])
   expect(cut.status).toBe(400)
   expect(cut.body['status']).toMatch(/Parquet.*\[file=cut\.parquet/)
+  const named = await send({ name: 'cut' }, [[new Blob([bytes.subarray(0, 200)]), 'a$&b.parquet']])
+  expect(named.body['status']).toContain('[file=a$&b.parquet')
   const beside = await send({ name: 'beside' }, [
     ['rows', 'a.parquet'],
     ['words', 'b.parquet'],
@@ -201,3 +237,30 @@ test('a file of another program', async () => {
     ['x0', '0.00', 2, '2026-01-01T00:00:00.000000Z'],
   ])
 })
+
+test('a file replaces a table whose columns have other types', async () => {
+  const instance = await DuckDBInstance.create(':memory:')
+  const duck = await instance.connect()
+  const path = join(server.root, 'bytes.parquet')
+  await duck.run(`copy (select '\\x00\\xFF'::blob as raw, 1 as n) to '${path}' (format parquet)`)
+  duck.closeSync()
+  const file = new Blob([readFileSync(path)])
+  await server.exec('create table bytes (raw varchar, n int)')
+  const { body } = await send({ name: 'bytes', overwrite: 'true' }, [[file, 'bytes.parquet']])
+  expect(body).toMatchObject({ rowsImported: 1 })
+  expect(await server.rows('select length(raw), n from bytes')).toEqual([[2, 1]])
+  await server.exec('create table words2 ("binText" varchar, n int)')
+  const schema = [{ name: 'raw', as: 'bin text' }]
+  const text = await send({ name: 'words2' }, [[await textBlob(), 'text.parquet']], schema)
+  expect(text.body).toMatchObject({ rowsImported: 1 })
+  expect(await server.rows('select "binText", n from words2')).toEqual([['word', 1]])
+})
+
+async function textBlob(): Promise<Blob> {
+  const instance = await DuckDBInstance.create(':memory:')
+  const duck = await instance.connect()
+  const path = join(server.root, 'text.parquet')
+  await duck.run(`copy (select 'word'::blob as raw, 1 as n) to '${path}' (format parquet)`)
+  duck.closeSync()
+  return new Blob([readFileSync(path)])
+}
