@@ -102,10 +102,11 @@ const commands: readonly Command[] = [
   {
     names: ['i'],
     usage: '\\i FILE',
-    what: 'run the statements of a file, until one fails',
+    what: 'run the statements of a file, until one fails; the file continues an unfinished one',
     run: async (prompt, file) => {
+      const text = readText(file)
       // The last statement needs no semicolon.
-      await prompt.runText(`${readText(file)}\n;`)
+      await prompt.runText(`${prompt.takeWaiting()}${text}\n;`)
     },
   },
   {

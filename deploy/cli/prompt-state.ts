@@ -35,7 +35,7 @@ export interface PromptControls {
   write(text: string): void
   /** Ends the prompt. */
   leave(): void
-  /** Takes the unfinished statement, for an editor. */
+  /** Takes the unfinished statement. */
   takeWaiting(): string
   /** Runs the complete statements of a text, until one fails; the rest waits for its end. */
   runText(text: string): Promise<boolean>

@@ -166,6 +166,14 @@ describe('the prompt', () => {
     await until(/\\watch \[SECONDS\]/)
   })
 
+  test('\\i continues an unfinished statement', async () => {
+    writeFileSync(join(folder, 'rest.sql'), "where x = 'a';\nselect 16")
+    input.write('select 15\n\\i /no/such/file\n')
+    await until('no such file: /no/such/file')
+    input.write(`\\i ${join(folder, 'rest.sql')}\n`)
+    await expect.poll(() => sent).toEqual(["select 15\nwhere x = 'a'", 'select 16'])
+  })
+
   test('\\watch repeats the last statement until Ctrl-C', async () => {
     input.write('select 10;\n')
     await until(/\(1 row\)/)
