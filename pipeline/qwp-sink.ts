@@ -138,6 +138,8 @@ class QwpSink {
         if (!(error instanceof ResourceError)) throw error
         if (this.#closed || nowMs() - begunMs >= holdMs()) throw new HoldExpired(error.message)
         await sleep(askAgainMs)
+        // Nothing frees what the engine would keep for a connection that has ended meanwhile.
+        if (this.#closed) throw new HoldExpired(error.message)
       }
     }
   }

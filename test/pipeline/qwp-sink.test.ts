@@ -14,25 +14,26 @@ const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 interface Given {
   readonly take: () => void
+  readonly refuse: (error: Error) => void
   readonly receive: (receipt: Receipt) => void
   readonly fail: (error: Error) => void
 }
 
-function open() {
+function open(holdMs = 0) {
   const requests: Given[] = []
   const state = { forgotten: 0, refused: null as string | null, error: null as Error | null }
   const lines = (): LineTicket => {
-    let take = (): void => {}
+    let taking: Pick<Given, 'take' | 'refuse'> = { take: () => {}, refuse: () => {} }
     let given: Pick<Given, 'receive' | 'fail'> = { receive: () => {}, fail: () => {} }
     const ticket = {
-      taken: new Promise<void>((resolve) => {
-        take = resolve
+      taken: new Promise<void>((take, refuse) => {
+        taking = { take, refuse }
       }),
       receipt: new Promise<Receipt>((receive, fail) => {
         given = { receive, fail }
       }),
     }
-    requests.push({ take: () => take(), ...given })
+    requests.push({ ...taking, ...given })
     return ticket
   }
   const sink = qwpSink({
@@ -41,7 +42,7 @@ function open() {
       metrics: () => ({ ...metrics, writesRefused: state.refused }) as never,
       forgetConnection: () => void state.forgotten++,
     },
-    ...{ connectionId: 7, badValue: 'reject', holdMs: () => 0, groups: new ByteBudget(1000), nowMs: () => 0 },
+    ...{ connectionId: 7, badValue: 'reject', holdMs: () => holdMs, groups: new ByteBudget(1000), nowMs: () => 0 },
     accepted: () => {},
     rejected: () => {},
   })
@@ -97,4 +98,21 @@ test('a request that the engine fails', async () => {
   requests[0]?.fail(new ResourceError('the server is shutting down'))
   await turn()
   expect(state.forgotten).toBe(1)
+})
+
+test('a message that waits while writes are refused is not sent when its connection has ended', async () => {
+  const refusal = new ResourceError('the disk is full')
+  const [ended, waiting] = [open(1000), open(1000)]
+  for (const { sink, requests } of [ended, waiting]) {
+    sink.write(Buffer.of(1))
+    requests[0]?.refuse(refusal)
+    requests[0]?.fail(refusal)
+    await turn()
+  }
+  ended.sink.destroy()
+  // The second one began to wait later.
+  await expect.poll(() => waiting.requests.length, { timeout: 60_000 }).toBe(2)
+  await turn()
+  expect(ended.requests.length).toBe(1)
+  expect(ended.state.forgotten).toBe(1)
 })
