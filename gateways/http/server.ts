@@ -8,7 +8,7 @@ import { Admission } from '../common/admission.js'
 import type { BindAddress } from '../common/bind-address.js'
 import { errorReportOf } from '../common/error-reports.js'
 import { type FramingFault, framingFault, malformedStatus } from '../common/http-framing.js'
-import { isLingering } from '../common/linger.js'
+import { isLingering, linger, lingerLimits } from '../common/linger.js'
 import { type BoundPort, closeServer, limitSettings, listen } from '../common/listen.js'
 import { Refusals } from '../common/refusals.js'
 import { Sessions } from '../common/sessions.js'
@@ -254,7 +254,13 @@ export async function bindHttpPort(bindTo: BindAddress, tls: TlsKeys | null): Pr
   const server = createHttpServer({ requestTimeout: 0, keepAliveTimeout: startingRequestMs }, tls)
   server.maxConnections = startingConnectionsMax
   server.setTimeout(startingRequestMs)
+  server.on(tls === null ? 'connection' : 'secureConnection', (socket: Socket) => {
+    // node:http calls this after a response that ends the connection.
+    Object.assign(socket, { destroySoon: () => linger(socket, lingerLimits.stranger) })
+  })
   server.on('request', (request, response) => {
+    // A connection that the client keeps for later requests would be reset when the server becomes ready.
+    response.shouldKeepAlive = false
     // The body is read to its end, so that the client reads the response.
     request.resume()
     replyBusy(response, 'the server is starting')

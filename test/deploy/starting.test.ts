@@ -1,6 +1,7 @@
 // Goal: from the moment when the ports are bound until the server is ready, every protocol responds that the server is
 // starting; after that, the same ports serve. Method: a server whose engine opens only when the test tells it.
 
+import { Agent, get } from 'node:http'
 import { createServer } from 'node:net'
 import pg from 'pg'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -116,6 +117,24 @@ test('every interface says that the server is starting, then serves', async () =
   }
   expect(await startUpError(ports.pg)).not.toBe('57P03')
   expect(await closes(ports.line)).toBe(false)
+})
+
+test('a client that keeps its connections is told to open another one', async () => {
+  const { ports, openEngine, server } = starting
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const ask = () =>
+    new Promise<readonly [status: number | undefined, connection: string | undefined]>((resolve, reject) => {
+      const asked = get({ host: '127.0.0.1', port: ports.http, agent }, (response) => {
+        response.resume()
+        response.on('end', () => resolve([response.statusCode, response.headers.connection]))
+      })
+      asked.on('error', reject)
+    })
+  expect(await ask()).toEqual([503, 'close'])
+  openEngine(fakeEngine())
+  await server
+  expect(await ask()).toEqual([200, 'keep-alive'])
+  agent.destroy()
 })
 
 test('a start that fails gives the ports back', async () => {
