@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { connectTo } from '../support/gateway.js'
 import { TestServer } from '../support/server.js'
 
 const server = new TestServer()
@@ -221,6 +222,19 @@ test('a file that is damaged, or beside others of its table, is refused', async 
   ])
   expect(beside.body).toEqual({ status: 'a Parquet file must be the only file of its table [table=beside]' })
   expect(await server.rows("select count() from tables() where table_name in ('cut', 'beside')")).toEqual([[0]])
+})
+
+test('an upload whose client disconnects leaves nothing behind', async () => {
+  const [, port] = server.address('http').split(':')
+  const client = await connectTo(Number(port))
+  const body = '--b\r\nContent-Disposition: form-data; name="data"; filename="a.parquet"\r\n\r\nPAR1'
+  client.write(
+    'POST /imp?name=gone HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n\r\n',
+  )
+  client.write(body + 'x'.repeat(100_000))
+  await expect.poll(() => uploads().length, { timeout: 60_000 }).toBe(1)
+  client.resetAndDestroy()
+  await expect.poll(() => uploads(), { timeout: 60_000 }).toEqual([])
 })
 
 test('a file of another program', async () => {
