@@ -236,14 +236,16 @@ export async function expireView(operations: SealOperations, { schema, parts }: 
   const snapshot = operations.holdSnapshot()
   let [cut, baseId] = [allOfTime.lo, -1]
   try {
-    const seen = seenBy(operations, snapshot, id)
-    if (seen === undefined) return
-    baseId = seen.base.version.schema.id
-    cut = cutOf(operations, seen, schema, ttl)
+    const inputs = inputsOfView(schema, (tableId) => snapshot.snapshotOf(tableId)?.version)
+    const base = snapshot.snapshotOf(inputs?.base.schema.id ?? -1)
+    const grid = lastGrid(operations, snapshot, id)
+    if (base === undefined || grid === undefined) return
+    baseId = base.version.schema.id
+    cut = cutOf(operations, { base, grid }, schema, ttl)
     const readers = viewsOf(operations, id).flatMap((view) => lastGrid(operations, snapshot, view.id) ?? [])
     // The newest bucket of a view over this one waits until it is over.
     if (
-      readers.some((grid) => grid.whole({ lo: cut - 1n, hi: cut - 1n }).hi >= currentStart(seen.base, operations, grid))
+      readers.some((above) => above.whole({ lo: cut - 1n, hi: cut - 1n }).hi >= currentStart(base, operations, above))
     )
       return
   } finally {
@@ -266,7 +268,7 @@ export async function expireView(operations: SealOperations, { schema, parts }: 
 /** The first bucket boundary at or after the start of the oldest partition that the TTL keeps. */
 function cutOf(
   { memory, nowMicros }: SealOperations,
-  { base, grid }: SeenView,
+  { base, grid }: Pick<SeenView, 'base' | 'grid'>,
   schema: TableSchema,
   ttl: NonNullable<TableSchema['ttl']>,
 ): bigint {

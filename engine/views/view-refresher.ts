@@ -153,20 +153,22 @@ export class ViewRefresher {
     this.#expiry.nextMs = monotonicMs() + expiryMs
     const all = tables()
     const bases = new Set(all.map(({ schema }) => schema.materialized?.baseId))
-    try {
-      for (const version of all) {
-        const { id, materialized } = version.schema
+    let failure: string | null = null
+    for (const version of all) {
+      if (this.#closed) return
+      const { id, materialized } = version.schema
+      try {
         if (materialized !== undefined) await this.#next(() => expireView(this.#options, version))
         else if (bases.has(id)) await this.#next(() => expireTable(this.#options, version))
+      } catch (error) {
+        if (!(error instanceof Error)) throw error
+        failure ??= error.message
       }
-      this.#expiry.failure = null
-    } catch (error) {
-      if (!(error instanceof Error)) throw error
-      this.#expiry.nextMs = monotonicMs() + failedPauseMs
-      if (this.#expiry.failure !== error.message && !this.#closed)
-        log('W', 'view', `the TTL of a table with materialized views, or of one, is late: ${error.message}`)
-      this.#expiry.failure = error.message
     }
+    if (failure !== null) this.#expiry.nextMs = monotonicMs() + failedPauseMs
+    if (failure !== null && this.#expiry.failure !== failure && !this.#closed)
+      log('W', 'view', `the TTL of a table with materialized views, or of one, is late: ${failure}`)
+    this.#expiry.failure = failure
   }
 
   #state(id: number): ViewState {
