@@ -7,11 +7,21 @@ import type { BucketRange } from './materialized.js'
 import type { MergedPart, PartDescriptor } from './schema.js'
 
 /** Parts that a part names, at all levels. */
-const namedMax = 64
+const namedMax = 16
 
-/** The part that a compaction has made of all rows of the others. */
-export function mergedPart(part: PartDescriptor, from: readonly PartDescriptor[]): PartDescriptor {
-  const inputs = from.map(({ id, minTs, maxTs, merged }) => named(id, minTs, maxTs, merged))
+/**
+ * The part that a compaction has made of all rows of the others. Those names are kept of what an input was joined from
+ * that views may need: they list a part among them.
+ */
+export function mergedPart(
+  part: PartDescriptor,
+  from: readonly PartDescriptor[],
+  listed: ReadonlySet<number>,
+): PartDescriptor {
+  const isListed = ([id, , , merged = []]: MergedPart): boolean => listed.has(id) || merged.some(isListed)
+  const inputs = from.map(({ id, minTs, maxTs, merged }) =>
+    named(id, minTs, maxTs, merged?.some(isListed) === true ? merged : undefined),
+  )
   if (namesIn(inputs) <= namedMax) return { ...part, merged: inputs }
   const direct = from.map(({ id, minTs, maxTs }) => named(id, minTs, maxTs))
   return direct.length > namedMax ? part : { ...part, merged: direct }

@@ -22,6 +22,7 @@ import type { Lsn } from '../../wal/types.js'
 import { chooseCompaction, compactedPartsMax, compactionSliceRows } from '../jobs/compaction.js'
 import { partIdsPerFlush, smallFlushRows } from '../jobs/messages.js'
 import type { ManifestRecord } from '../manifest/manifest.js'
+import { changesDedup } from '../schema/draft.js'
 import { mergedPart } from '../schema/merged-parts.js'
 import { localFileOf, type PartDescriptor } from '../schema/schema.js'
 import { withReserve } from './free-space.js'
@@ -423,7 +424,9 @@ export function mergeDone(
     discardParts(state, written)
     return
   }
-  const parts = isViewed(state, table) ? noted(written, present) : written
+  // After DEDUP ENABLE, rows that the job has kept may be superseded.
+  const isSameDedup = !changesDedup(job.version.schema, table.schema)
+  const parts = isSameDedup && isViewed(state, table) ? noted(state, written, present) : written
   try {
     writePendingRecords(state)
     commitManifest(state, [{ kind: 'parts', tableId: table.id, added: parts, removed: [...replaced] }])
@@ -457,10 +460,16 @@ function isViewed({ catalog }: WriterState, table: WriterTable): boolean {
 }
 
 /** What a compaction has written, with the parts that are joined in it if no row was left out. */
-function noted(written: readonly PartDescriptor[], from: readonly PartDescriptor[]): readonly PartDescriptor[] {
+function noted(
+  { catalog }: WriterState,
+  written: readonly PartDescriptor[],
+  from: readonly PartDescriptor[],
+): readonly PartDescriptor[] {
   const [only, ...more] = written
   if (only === undefined || more.length > 0 || only.rows !== rowsOf(from)) return written
-  return [mergedPart(only, from)]
+  const listed = new Set<number>()
+  for (const { schema } of catalog.byId.values()) for (const [id] of schema.stored?.parts ?? []) listed.add(id)
+  return [mergedPart(only, from, listed)]
 }
 
 /** Removes part files that no version and no manifest references. If that fails, the next start removes them. */

@@ -41,6 +41,7 @@ test('changes are rows that came or went, not compactions', () => {
         const made = mergedPart(
           partOf(id++, rows),
           chosen.map(({ part }) => part),
+          new Set(lists.flatMap(({ known }) => known.map(({ part }) => part.id))),
         )
         parts = [...parts.slice(0, from), { part: made, rows }, ...parts.slice(from + chosen.length)]
       } else if (action === 8 && parts.length > 0) {
@@ -77,19 +78,26 @@ function rowsOf(parts: readonly Known[]): ReadonlySet<bigint> {
 test('a compaction of parts that are all listed changes nothing; a new one among them is its range', () => {
   const parts = [1, 2, 3].map((id) => partOf(id, new Set([BigInt(id * 10), BigInt(id * 10 + 5)])))
   const listed = parts.slice(0, 2).map(({ id, minTs, maxTs }) => [id, `${minTs}`, `${maxTs}`] as const)
-  const first = mergedPart(partOf(4, new Set([10n, 25n])), parts.slice(0, 2))
+  const first = mergedPart(partOf(4, new Set([10n, 25n])), parts.slice(0, 2), new Set([1]))
   expect(changedRanges(listed, [first])).toEqual([])
-  const second = mergedPart(partOf(5, new Set([10n, 35n])), [first, ...parts.slice(2)])
+  const second = mergedPart(partOf(5, new Set([10n, 35n])), [first, ...parts.slice(2)], new Set([2]))
   expect(changedRanges(listed, [second])).toEqual([{ lo: 30n, hi: 35n }])
   expect(changedRanges([[4, '10', '25']], [second])).toEqual([{ lo: 30n, hi: 35n }])
   expect(changedRanges([[5, '10', '35']], [second])).toEqual([])
+  // Names that no view lists are not kept.
+  const short = mergedPart(partOf(6, new Set([10n, 35n])), [first, ...parts.slice(2)], new Set([3, 4]))
+  expect(short.merged).toEqual([
+    [4, '10', '25'],
+    [3, '30', '35'],
+  ])
 })
 
 test('a part names a bounded number of others', () => {
+  const listed = new Set(Array.from({ length: 400 }, (_, id) => id))
   let part = partOf(1, new Set([1n]))
   for (let id = 2; id < 400; id++) {
-    part = mergedPart(partOf(id, new Set([1n, BigInt(id)])), [part, partOf(1000 + id, new Set([BigInt(id)]))])
-    expect(JSON.stringify(part.merged).length).toBeLessThan(4000)
+    part = mergedPart(partOf(id, new Set([1n, BigInt(id)])), [part, partOf(1000 + id, new Set([BigInt(id)]))], listed)
+    expect(JSON.stringify(part.merged).length).toBeLessThan(1000)
     expect(changedRanges([[part.merged?.[0]?.[0] ?? 0, '1', `${id - 1}`]], [part])).toEqual([
       { lo: BigInt(id), hi: BigInt(id) },
     ])
