@@ -15,7 +15,7 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import { viewRelation } from '../sql/bind/from.js'
 import type { Catalog } from '../sql/catalog.js'
 import type { Plan, TimeRange, ViewBuckets } from '../sql/plan/plan.js'
-import { baseTableOf, bucketsOf, storedQuery } from '../sql/scope/stored-view.js'
+import { baseTableOf, bucketsOf, isStorable } from '../sql/scope/stored-view.js'
 import { bindContext } from '../sql/statements/new-context.js'
 import { keptRange, type MaterializedSchema, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
 import type { TableSchema, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
@@ -150,7 +150,7 @@ function levelsOf(operations: Pick<RefreshOperations, 'catalog' | 'nowMicros'>, 
   const { materialized } = view.schema
   const plan = materialized === undefined ? undefined : queryOf(operations, materialized)
   const levels = plan === undefined ? [] : bucketsOf(plan)
-  if (plan === undefined || storedQuery(view, plan) === undefined || levels.length === 0)
+  if (plan === undefined || !isStorable(view, plan) || levels.length === 0)
     throw new SqlError('the columns of the query have changed: create the view again', 0)
   return levels
 }

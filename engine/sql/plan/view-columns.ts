@@ -68,7 +68,8 @@ export function combined(
     case 'count':
       return type.name === 'LONG' && args.length <= 1 ? one(over('sum', 'count', type)) : undefined
     case 'sum':
-      return type.name === 'LONG' || (type.name === 'DOUBLE' && !exact) ? one(over('sum', 'sum', type)) : undefined
+      if (type.name === 'LONG') return one(over('sum', 'sum', type))
+      return exact ? undefined : ofStates(view, { name, args, type, position })
     case 'min':
     case 'max':
       return ordinal.has(type.name) ? one(over(name, name, type)) : undefined
@@ -93,17 +94,23 @@ function ofStates(view: ViewColumns, call: AggregateCall): Combined | undefined 
       ...{ kind: 'column', index: places[index] ?? -1, type: state.type, position },
     }),
   )
-  const sums = columns.map((column): AggregateCall => ({ name: 'sum', args: [column], type: column.type, position }))
-  const [total, count] = sums
-  if (states.kind === 'mean' && total !== undefined && count !== undefined) return { kind: 'quotient', total, count }
+  const [first, second] = columns
+  if (states.kind !== 'moments' && first !== undefined && second !== undefined) {
+    // A sum that is not finite is stored as NULL, like the sum of no values: the count tells which it is.
+    const total: AggregateCall = { name: 'merged_sum', args: [castTo(second, double), first], type, position }
+    if (states.kind === 'sum') return { kind: 'one', call: total }
+    return { kind: 'quotient', total, count: { name: 'sum', args: [second], type: second.type, position } }
+  }
   const args = [constantOf(name, dataType('STRING'), position), ...columns]
   return { kind: 'one', call: { name: 'merged_moments', args, type, position } }
 }
 
 /** The view's column with this aggregate of a bucket; -1 for none. */
 export function aggregatePlace({ sample, placeOf }: ViewColumns, call: AggregateCall): number {
-  const index = sample.aggregates.findIndex((own) => isSameCall(own, call))
-  return index < 0 ? -1 : placeOf(1 + sample.keys.length + index)
+  const places = sample.aggregates.map((own, index) =>
+    isSameCall(own, call) ? placeOf(1 + sample.keys.length + index) : -1,
+  )
+  return places.find((place) => place >= 0) ?? -1
 }
 
 export function isSameCall(one: AggregateCall, other: AggregateCall): boolean {
@@ -119,10 +126,11 @@ export function isSameCall(one: AggregateCall, other: AggregateCall): boolean {
 // States ------------------------------------------------------------------------------------------------------------
 
 const double = dataType('DOUBLE')
-const averaged: ReadonlySet<string> = new Set(['SHORT', 'INT', 'LONG', 'DOUBLE'])
+/** The mean of LONG divides the exact sum, which DOUBLE cannot hold. */
+const averaged: ReadonlySet<string> = new Set(['SHORT', 'INT', 'DOUBLE'])
 
 export interface AggregateStates {
-  readonly kind: 'mean' | 'moments'
+  readonly kind: 'sum' | 'mean' | 'moments'
   /** Aggregates of a bucket. */
   readonly calls: readonly AggregateCall[]
 }
@@ -135,16 +143,30 @@ export function statesOf({ name, args, type, position }: AggregateCall): Aggrega
   const count = (of: string, ...over: Expression[]): AggregateCall => ({
     ...{ name: of, args: over, type: dataType('LONG'), position },
   })
+  if (name === 'sum' && args.length === 1 && first.type.name === 'DOUBLE')
+    return { kind: 'sum', calls: [state('sum', first), count('count', uncast(first))] }
   if (name === 'avg' && args.length === 1 && averaged.has(first.type.name)) {
     const number = first.type.name === 'DOUBLE' ? first : castTo(first, double)
-    return { kind: 'mean', calls: [state('sum', number), count('count', first)] }
+    return { kind: 'mean', calls: [state('sum', number), count('count', uncast(first))] }
   }
   if (args.some((argument) => argument.type.name !== 'DOUBLE') || !isOfMoments(name, args.length)) return undefined
   if (second === undefined)
     return {
       kind: 'moments',
-      calls: [count('count', first), state('regr_avgx', first, first), state('regr_sxx', first, first)],
+      calls: [count('count', uncast(first)), state('regr_avgx', first, first), state('regr_sxx', first, first)],
     }
   const both = ['regr_avgy', 'regr_avgx', 'regr_syy', 'regr_sxx', 'regr_sxy'].map((of) => state(of, first, second))
   return { kind: 'moments', calls: [count('regr_count', first, second), ...both] }
+}
+
+const widened: ReadonlySet<string> = new Set(['BYTE', 'SHORT', 'INT', 'LONG', 'FLOAT'])
+
+/**
+ * The operand of a cast to DOUBLE that preserves NULL. Which states a query has must not depend on such casts: they come
+ * and go with the types of the table's columns.
+ */
+function uncast(number: Expression): Expression {
+  const [operand] = number.kind === 'call' && number.name === 'cast' ? number.args : []
+  const isWidening = operand !== undefined && number.type.name === 'DOUBLE' && widened.has(operand.type.name)
+  return isWidening ? operand : number
 }

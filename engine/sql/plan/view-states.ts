@@ -2,12 +2,14 @@
 // planner needs them to combine several time buckets to a larger one: the mean of a day, for example, does not follow
 // from the means of its hours, but it follows from their sums and counts.
 //
-//   mean                    sum and count
+//   sum, mean               sum and count
 //   variance                count, mean, sum of squared deviations
 //   covariance, regression  count; of both variables mean and sum of squared deviations; sum of products of deviations
 //
-// The view's query alone determines which hidden columns there are. A change of this rule needs a new format number of
-// the manifest (the file that lists the parts of all tables), because existing views would have to be created again.
+// The view's query and the types of the table's columns determine which hidden columns there are. If they are others than
+// those of the view, because a type has changed, refreshes store NULL in them, and nobody reads them. A change of the
+// rule needs a new format number of the manifest (the file that lists the parts of all tables), because existing views
+// would have to be created again.
 
 import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'
 import { aggregatePlace, isSameCall, statesOf, viewColumns } from './view-columns.js'

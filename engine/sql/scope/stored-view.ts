@@ -174,26 +174,36 @@ function mapScans(plan: Plan, tables: readonly number[] | null, map: (scan: Scan
   return mapInputs(plan, (input) => mapScans(input, tables, map))
 }
 
-/**
- * The view's query with the states that its table has; undefined if it does not return the columns of the table any
- * more.
- */
-export function storedQuery(version: TableVersion, query: Plan): Plan | undefined {
-  const stored = storedColumns(version.schema)
-  const plan = withStatesOf(version, query)
+/** The view's query with the states that its table has; undefined if it has other columns or states now. */
+export function storedQuery({ schema }: TableVersion, query: Plan): Plan | undefined {
+  // Views of earlier versions have no states.
+  const plan = schema.columns.some(({ state }) => state === true) ? withStates(query) : query
+  return isOfColumns(storedColumns(schema), plan) ? plan : undefined
+}
+
+/** Whether a refresh can store the query's result. Its states may be others than those of the table. */
+export function isStorable({ schema }: TableVersion, query: Plan): boolean {
+  return isOfColumns(liveColumns(schema), query)
+}
+
+function isOfColumns(columns: readonly ColumnSchema[], plan: Plan): boolean {
   const isSame = (column: ColumnSchema, index: number): boolean =>
     sameType(plan.columns[index]?.type ?? column.type, resultTypeOf(column))
-  return hasNames(stored, plan) && stored.every(isSame) ? plan : undefined
+  return hasNames(columns, plan) && columns.every(isSame)
 }
 
-/** Views of earlier versions have no states. */
-function withStatesOf({ schema }: TableVersion, query: Plan): Plan {
-  return schema.columns.some(({ state }) => state === true) ? withStates(query) : query
-}
-
+/** What a refresh stores. States are NULL if the query has other ones since the types of the table have changed. */
 function withStoredStates(computed: Relation, version: TableVersion, alias: string): Relation {
-  const plan = withStatesOf(version, computed.plan)
+  const plan = storedQuery(version, computed.plan) ?? withoutStates(version, computed.plan)
   return plan === computed.plan ? computed : { ...computed, plan, columns: scopeOf(plan, alias) }
+}
+
+function withoutStates({ schema }: TableVersion, query: Plan): Plan {
+  const states = storedColumns(schema).slice(query.columns.length)
+  const read = query.columns.map(({ type }, index): Expression => ({ kind: 'column', index, type, position: 0 }))
+  const nulls = states.map(({ type }): Expression => ({ kind: 'constant', value: null, type, position: 0 }))
+  const columns = [...query.columns, ...states.map(({ name, type }) => ({ name, type }))]
+  return { kind: 'project', columns, input: query, expressions: [...read, ...nulls] }
 }
 
 /** Whether the columns have the same names, and perhaps other types. */

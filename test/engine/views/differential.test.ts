@@ -46,6 +46,8 @@ const queries = [
   'select ts, sym, min(lo) lo, max(hi) hi, sum(sn) sn, sum(cnt) cnt from #v0 sample by 6h',
   "select ts, max(hi) hi, sum(cnt) cnt from #v0 sample by 1d align to calendar time zone 'Europe/Berlin'",
   "select ts, max(hi) hi, sum(cnt) cnt from #v7 sample by 1w align to calendar time zone 'Europe/Berlin'",
+  // Which states are stored depends on the type of n.
+  'select ts, sym, avg(n) mean, round(stddev(n), 3) dev, avg(d) md from # sample by 3h',
 ]
 const strategies = ['', 'refresh manual', 'refresh manual deferred', 'refresh immediate period (sample by interval)']
 
@@ -135,10 +137,14 @@ function timeOf(row: string): string {
 /** The rows, sorted, because groups of a bucket come in the order in which they were stored; or `unknown column`. */
 async function rowsOf(sql: string): Promise<readonly string[]> {
   try {
-    return (await client.rows(sql))
-      .split(/(?<=\]),/)
-      .filter((row) => row !== '')
-      .sort()
+    return (
+      (await client.rows(sql))
+        // Sums of n are DOUBLE while n is.
+        .replaceAll(/(\d)\.0(?=[,\]])/g, '$1')
+        .split(/(?<=\]),/)
+        .filter((row) => row !== '')
+        .sort()
+    )
   } catch (error) {
     // A dropped column stops the view as it stops its query.
     if (error instanceof Error && error.message.startsWith('Invalid column')) return ['unknown column']

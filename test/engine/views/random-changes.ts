@@ -44,6 +44,7 @@ export function randomChanges({ below, pick }: Random): RandomChanges {
     (table) => [`alter table ${table} dedup disable`],
     (table) => [`alter table ${table} drop column s`, `alter table ${table} add column s varchar`],
     (table) => [`alter table ${table} alter column n type int`, `alter table ${table} alter column n type long`],
+    (table) => [`alter table ${table} alter column n type double`, `alter table ${table} alter column n type long`],
     ...Array.from({ length: 3 }, () => (_: string, view: string) => [
       `refresh materialized view ${view} ${pick(['', 'full', 'incremental'])}`,
     ]),

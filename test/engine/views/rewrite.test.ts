@@ -9,6 +9,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type EngineClient, engineClient } from '../../sql/clients.js'
 import { createRandom, type Random } from '../../support/random.js'
+import { expectClose } from './close-rows.js'
 import { randomChanges } from './random-changes.js'
 
 const only = process.env['VIEW_SEED']
@@ -149,23 +150,6 @@ test.each(['on', 'exact', 'off'] as const)('EXPLAIN says which queries read stor
   }
   await own.close()
 })
-
-const numbers = /-?\d+(\.\d+)?(E-?\d+)?/g
-
-/** The same rows, apart from rounding errors of variances and correlations. */
-function expectClose(found: readonly string[], expected: readonly string[], message: string): void {
-  const rough = (rows: readonly string[]): string[] => rows.map((row) => row.replace(numbers, '#'))
-  expect(rough(found), message).toEqual(rough(expected))
-  for (const [index, row] of found.entries()) {
-    const [own, other] = [row, expected[index] ?? ''].map((text) => text.match(numbers) ?? [])
-    for (const [place, number] of (own ?? []).entries()) {
-      const [x, y] = [Number(number), Number(other?.[place])]
-      expect(Math.abs(x - y), `${message}: ${row} ${expected[index]}`).toBeLessThanOrEqual(
-        1e-9 * Math.max(1, Math.abs(x)),
-      )
-    }
-  }
-}
 
 /** The rows, sorted, because groups of a bucket come in any order; or the error. Sums of the test's numbers are exact. */
 async function rowsOf(sql: string): Promise<readonly string[]> {

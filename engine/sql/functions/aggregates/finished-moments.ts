@@ -1,7 +1,10 @@
 // Computes variance, covariance and regression from their moments: the count, the means, and the sums of squared
-// deviations and of products. Also defines the aggregate merged_moments(), which computes the result for several groups
-// from the moments of each, without reading their rows. Materialized views store the moments of their time buckets for
-// this purpose.
+// deviations and of products. Also defines the aggregates merged_moments() and merged_sum(), which compute the result
+// for several groups from the moments, or counts and sums, of each, without reading their rows. Materialized views store
+// these of their time buckets for this purpose.
+//
+// A moment or a sum that is not finite is NULL where it is stored. If a group with values has such a NULL, so has the
+// result.
 
 import { SqlError } from '../../../base/errors.js'
 import type { Value } from '../../../types/value.js'
@@ -29,7 +32,8 @@ export const finishOfOne = {
 
 /** Regression of the first argument (y) on the second (x). Note that x of the state is the first argument. */
 function slope(state: Moments): number | null {
-  return state.count < 2 || state.squaresY === 0 ? null : state.products / state.squaresY
+  if (state.count < 2 || state.squaresY === 0 || !Number.isFinite(state.squaresY)) return null
+  return state.products / state.squaresY
 }
 
 const ifAny =
@@ -43,7 +47,7 @@ export const finishOfTwo = {
   covar_pop: ({ products, count }: Moments) => population(products, count),
   corr: ({ squaresX, squaresY, products, count }: Moments) => {
     const scale = Math.sqrt(squaresX * squaresY)
-    return count < 1 || scale === 0 ? null : products / scale
+    return count < 1 || scale === 0 || !Number.isFinite(squaresX + squaresY) ? null : products / scale
   },
   regr_slope: slope,
   regr_intercept: (state: Moments) => {
@@ -51,7 +55,7 @@ export const finishOfTwo = {
     return value === null ? null : state.meanX - value * state.meanY
   },
   regr_r2: ({ squaresX, squaresY, products, count }: Moments) => {
-    if (count < 1 || squaresY === 0) return null
+    if (count < 1 || squaresY === 0 || !Number.isFinite(squaresX + squaresY)) return null
     return squaresX === 0 ? 1 : products ** 2 / (squaresX * squaresY)
   },
   regr_avgx: ifAny(({ meanY }) => meanY),
@@ -93,8 +97,8 @@ function mergedFunction(
       init: () => ({ name: null, moments: noMoments }),
       add: (state, [name = null, count, ...rest]) => {
         state.name = name
-        const numbers = rest.flatMap((value) => (typeof value === 'number' ? [value] : []))
-        if (typeof count !== 'bigint' || count < 1n || numbers.length < rest.length) return
+        if (typeof count !== 'bigint' || count < 1n) return
+        const numbers = rest.map((value) => (typeof value === 'number' ? value : Number.NaN))
         state.moments = merged(state.moments, of([Number(count), ...numbers]))
       },
       merge: (state, other) => {
@@ -106,7 +110,51 @@ function mergedFunction(
   }
 }
 
+/** State: {sum, number of values}. The sum is NaN if that of a group is not finite. */
+const sumWords = 2
+
+const mergedSum: AggregateFunction = {
+  name: 'merged_sum',
+  takes: ['DOUBLE', 'DOUBLE'],
+  gives: 'DOUBLE',
+  description: 'The sum over all rows of groups with these counts and sums; NULL if a group with values has no sum.',
+  example: ['merged_sum(1, x)', '15.0'],
+  accumulator: accumulator<{ total: number; values: number }>({
+    small: true,
+    init: () => ({ total: 0, values: 0 }),
+    add: (state, [count, sum]) => {
+      if (typeof count !== 'number' || !(count > 0)) return
+      state.total += typeof sum === 'number' ? sum : Number.NaN
+      state.values += count
+    },
+    merge: (state, other) => {
+      state.total += other.total
+      state.values += other.values
+    },
+    result: ({ total, values }) => (values === 0 ? null : finiteOrNull(total)),
+  }),
+  column: {
+    kind: 'doubles',
+    words: sumWords,
+    add: addSum,
+    addRows: (cells, first, { count: rows, numbers, x, y, groups, ids }) => {
+      for (let row = 0; row < rows; row++)
+        addSum(cells, ids === 0 ? first : first + groups[ids + row]! * sumWords, numbers[x + row]!, numbers[y + row]!)
+    },
+    merge: (cells, at, others, from) => addSum(cells, at, others[from + 1]!, others[from]!),
+    result: (cells, at) => (cells[at + 1] === 0 ? null : cells[at]!),
+  },
+}
+
+/** NULL is NaN, as a count and as a sum. */
+function addSum(cells: Float64Array, at: number, count: number, sum: number): void {
+  if (!(count > 0)) return
+  cells[at] = cells[at]! + sum
+  cells[at + 1] = cells[at + 1]! + count
+}
+
 export const mergingAggregates: readonly AggregateFunction[] = [
+  mergedSum,
   mergedFunction(
     ['LONG', 'DOUBLE', 'DOUBLE'],
     oneVariable,

@@ -93,6 +93,7 @@ export const noMoments: Moments = { count: 0, meanX: 0, meanY: 0, squaresX: 0, s
 /** The moments of both groups together (Chan). */
 export function merged(a: Moments, b: Moments): Moments {
   if (b.count === 0) return a
+  if (a.count === 0) return b
   const count = a.count + b.count
   const [deltaX, deltaY] = [b.meanX - a.meanX, b.meanY - a.meanY]
   const weight = (a.count * b.count) / count
