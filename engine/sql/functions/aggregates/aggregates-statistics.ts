@@ -42,9 +42,9 @@ export function continuousQuantile(numbers: Float64Array, share: number): number
   for (let at = low + 2; at < numbers.length; at++) if (numbers[at]! < above) above = numbers[at]!
   if (above === below) return below
   const part = place - low
-  const between = below + (above - below) * part
   // The difference of two large numbers may not be finite.
-  return Number.isFinite(between) ? between : below * (1 - part) + above * part
+  const overflows = !Number.isFinite(above - below) && Number.isFinite(above) && Number.isFinite(below)
+  return overflows ? below * (1 - part) + above * part : below + (above - below) * part
 }
 
 /**
