@@ -49,7 +49,7 @@ test.each(Object.keys(orders))('quantiles of %s numbers are those of a sort', (o
 
 test('quantiles between numbers whose difference is infinite are finite', () => {
   expect(continuousQuantile(Float64Array.of(1.7e308, -1.7e308), 0.5)).toBe(0)
-  expect(continuousQuantile(Float64Array.of(1.6e308, -1.6e308), 0.75)).toBe(0.8e308)
+  expect(continuousQuantile(Float64Array.of(1.6e308, -1.6e308), 0.75)).toBeCloseTo(0.8e308, -300)
 })
 
 test('no aggregate keeps more numbers than its limit', () => {
