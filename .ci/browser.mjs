@@ -176,13 +176,25 @@ class Page {
     await this.#send('Input.insertText', { text })
   }
 
-  /** Presses and releases the mouse in the middle of an element. `between`: what happens before the release. */
+  /**
+   * Presses and releases the mouse in the middle of an element. `between`: what happens before the release. A browser may
+   * drop what is pressed in the first moments of a new page; it is pressed again then.
+   */
   async click(selector, between = async () => {}) {
-    const place = await this.#placeOf(selector)
-    const mouse = (type) => this.#send('Input.dispatchMouseEvent', { type, ...place, button: 'left', clickCount: 1 })
-    await mouse('mousePressed')
-    await between()
-    await mouse('mouseReleased')
+    for (let attempt = 0; attempt < attempts; attempt++) {
+      const place = await this.#placeOf(selector)
+      const mouse = (type) => this.#send('Input.dispatchMouseEvent', { type, ...place, button: 'left', clickCount: 1 })
+      await this.evaluate(
+        `globalThis.isPressed = false; addEventListener('mousedown', () => { globalThis.isPressed = true }, { capture: true, once: true })`,
+      )
+      await mouse('mousePressed')
+      const isPressed = await this.evaluate('globalThis.isPressed')
+      if (isPressed) await between()
+      await mouse('mouseReleased')
+      if (isPressed) return
+      await new Promise((resolve) => setTimeout(resolve, attemptMs))
+    }
+    throw new Error(`no click arrives: ${selector}`)
   }
 
   /** The middle of an element, once it is visible, not covered, and stays where it is. */

@@ -127,7 +127,7 @@ async function write(text) {
 }
 
 async function queries() {
-  await visit('query')
+  await page.click('a[href="#query"]')
   await page.until(`!document.querySelector('#view-query').hidden`)
   await run('select * from console_text')
   await page.until(`${cell(0, 0)}?.startsWith('<img')`)
@@ -257,23 +257,13 @@ async function editing() {
   )
 }
 
-/** Follows a link of the header. Right after a page has loaded, the browser may drop a click: it is repeated then. */
-async function visit(view) {
-  for (let attempt = 0; attempt < 5; attempt++) {
-    await page.click(`a[href="#${view}"]`)
-    await new Promise((resolve) => setTimeout(resolve, 300))
-    if (await page.evaluate(`location.hash.startsWith('#${view}')`)) return
-  }
-  throw new Error(`the link to ${view} does not work`)
-}
-
 async function imports() {
   const file = join(page.profile, 'console_import.csv')
   writeFileSync(
     file,
     'city,ts,v\nOslo,2026-01-01T00:00:00.000Z,1\nRome,2026-01-02T00:00:00.000Z,x\nBern,2026-01-03T00:00:00.000Z,3\n',
   )
-  await visit('import')
+  await page.click('a[href="#import"]')
   await page.chooseFiles('#import-file', [file])
   await page.until(`document.querySelectorAll('.preview tbody tr').length === 3`)
   await page.evaluate(`(() => {
@@ -326,7 +316,7 @@ async function importParquet() {
 }
 
 async function details() {
-  await visit('query')
+  await page.click('a[href="#query"]')
   await page.click('#tables [data-key="readings"]')
   await page.until(`document.querySelectorAll('#tables [data-key^="readings."]').length === 7`)
   await page.evaluate(`document.querySelector('#tables [data-key="readings"] .tree-buttons button:last-child').click()`)
@@ -362,7 +352,7 @@ async function forms() {
 }
 
 async function livePage() {
-  await visit('live')
+  await page.click('a[href="#live"]')
   await page.until(`document.querySelectorAll('.live-memory meter').length >= 4`)
   await page.until(`document.querySelector('.live-connections tbody tr') !== null`)
   const running = fetch(
@@ -422,7 +412,7 @@ async function dashboards() {
     page.evaluate(
       `[...document.querySelectorAll('#dashboards button, #details button')].find((one) => one.textContent === ${JSON.stringify(text)}).click()`,
     )
-  await visit('dashboards')
+  await page.click('a[href="#dashboards"]')
   await page.until(`document.querySelector('#dashboards button.main') !== null`)
   await press('Example over the sample data')
   await press('Save the dashboard')
