@@ -4,15 +4,8 @@
 # started one, else in a temporary folder. The folder $CATALOG_JARS has the Java libraries, which
 # test/interop/iceberg-catalog.xml lists.
 set -uo pipefail
-data=$(mktemp -d)
-service=
-cleanup() {
-  [ -n "$service" ] && kill "$service" 2>/dev/null
-  rm -rf "$data"
-}
-trap cleanup EXIT
+source "${BASH_SOURCE[0]%/*}/service.sh"
 
-port=$((20000 + RANDOM % 20000))
 export PENSTOCK_CATALOG=http://127.0.0.1:$port
 export CATALOG_CATALOG__IMPL=org.apache.iceberg.jdbc.JdbcCatalog CATALOG_URI="jdbc:sqlite:$data/catalog.db" \
   CATALOG_JDBC_SCHEMA__VERSION=V1 CATALOG_CLIENTS=1 CATALOG_REST_PORT=$port

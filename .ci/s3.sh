@@ -3,13 +3,7 @@
 # tests of object storage look for. The folder $S3_TOOLS keeps the service from step to step.
 set -uo pipefail
 tools=${S3_TOOLS:-$(mktemp -d)}
-data=$(mktemp -d)
-service=
-cleanup() {
-  [ -n "$service" ] && kill "$service" 2>/dev/null
-  rm -rf "$data"
-}
-trap cleanup EXIT
+source "${BASH_SOURCE[0]%/*}/service.sh"
 
 if [ ! -x "$tools/versitygw" ]; then
   GOBIN=$tools go install github.com/versity/versitygw/cmd/versitygw@v1.8.0 >"$tools/go.out" 2>&1 || {
@@ -19,7 +13,6 @@ if [ ! -x "$tools/versitygw" ]; then
 fi
 export AWS_ACCESS_KEY_ID=penstock AWS_SECRET_ACCESS_KEY=a/secret+key PENSTOCK_S3_BUCKET=history
 mkdir -p "$data/root/$PENSTOCK_S3_BUCKET"
-port=$((20000 + RANDOM % 20000))
 export PENSTOCK_S3=http://127.0.0.1:$port
 ROOT_ACCESS_KEY=$AWS_ACCESS_KEY_ID ROOT_SECRET_KEY=$AWS_SECRET_ACCESS_KEY \
   "$tools/versitygw" --port "127.0.0.1:$port" posix "$data/root" >"$data/service.log" 2>&1 &
