@@ -52,6 +52,17 @@ function helperOf(own: ChunkWorker): WorkerRun {
   return new WorkerRun({ wake: () => {} }, new WorkQueue(memory, address, 4), own)
 }
 
+/** A coordinator with enough memory, and a helper of it. */
+function pairOf(helping: ChunkWorker) {
+  const merged: number[] = []
+  const run = coordinator(
+    worker(() => false),
+    1,
+    merged,
+  )
+  return { merged, run, queue: new WorkQueue(memory, address, 3), helper: helperOf(helping) }
+}
+
 function untilError(run: CoordinatorRun, stepsMax: number): unknown {
   for (let step = 0; step < stepsMax; step++) {
     try {
@@ -125,14 +136,7 @@ test('a helper that fails drops its chunk, and frees its results when they are m
   let short = false
   let dropped = 0
   const helping = { ...worker(() => short), drop: () => void dropped++ }
-  const merged: number[] = []
-  const run = coordinator(
-    worker(() => false),
-    1,
-    merged,
-  )
-  const queue = new WorkQueue(memory, address, 3)
-  const helper = helperOf(helping)
+  const { merged, run, queue, helper } = pairOf(helping)
   helper.step()
   short = true
   expect(() => helper.step()).toThrow(ResourceError)
@@ -149,14 +153,7 @@ test('a helper that fails drops its chunk, and frees its results when they are m
 test('a helper without room pauses, and holds nothing then', () => {
   let room = true
   const helping = { ...worker(() => false), hasRoom: () => room }
-  const merged: number[] = []
-  const run = coordinator(
-    worker(() => false),
-    1,
-    merged,
-  )
-  const queue = new WorkQueue(memory, address, 3)
-  const helper = helperOf(helping)
+  const { merged, run, queue, helper } = pairOf(helping)
   expect(helper.step()).toBe('working')
   room = false
   expect(helper.step()).toBe('waiting')
