@@ -10,6 +10,7 @@
 // It runs on the main thread, which only decides: query threads read and encode rows, the object store's thread writes
 // and uploads files.
 
+import { isDeepStrictEqual } from 'node:util'
 import type { CatalogTable, LakeCatalog, LakeStatistics } from '../api/lake.js'
 import type { VirtualRelation } from '../api/statements.js'
 import type { Clock } from '../base/clock.js'
@@ -139,9 +140,11 @@ export class LakeCommitter implements LakeCatalog {
       ],
       rows: () =>
         this.#lakeTables().map((version) => {
-          const { table, isRunning, changedMs, progress, failure } = this.#of(version)
+          const followed = this.#of(version)
+          const { table, isRunning, progress, failure } = followed
           const files = [...(table?.files.values() ?? [])]
-          const state = isRunning ? 'committing' : changedMs === null && table !== null ? 'committed' : 'waiting'
+          const isCommitted = table !== null && !this.#isChanged(followed, version)
+          const state = isRunning ? 'committing' : isCommitted ? 'committed' : 'waiting'
           return [
             ...[version.schema.name, table?.location ?? null, BigInt(table?.version ?? 0)],
             ...[table?.snapshotId ?? null, BigInt(files.length)],
@@ -340,7 +343,10 @@ export class LakeCommitter implements LakeCatalog {
     followed.rewrites = version.rewrites
     await this.#record(table, followed, schema.id)
     followed.written.clear()
-    followed.matched = version.version
+    // The record makes a version of the table, too, which would otherwise be compared with the lake once more.
+    const recorded = this.#options.view.byId(schema.id)
+    const isSame = recorded !== undefined && hasSameRows(recorded, version)
+    followed.matched = isSame ? recorded.version : version.version
   }
 
   async #write(
@@ -408,6 +414,12 @@ export class LakeCommitter implements LakeCatalog {
 
 function identityOf({ schema }: TableVersion): string {
   return `${schema.id}-${schema.lake?.uuid ?? ''}`
+}
+
+/** Whether versions differ at most in what the manifest records of the lake. */
+function hasSameRows(one: TableVersion, other: TableVersion): boolean {
+  const bare = ({ version: _, lake: __, ...rest }: TableVersion): Omit<TableVersion, 'version' | 'lake'> => rest
+  return isDeepStrictEqual(bare(one), bare(other))
 }
 
 /** The version of the metadata that the manifest records; 0: none. */

@@ -58,12 +58,13 @@ export async function readLake(metadata: TableMetadata, expressions: string): Pr
 export async function untilCommitted(server: TestServer, table: string): Promise<LoadedTable> {
   const sql = `select state, metadata_version, failure from lake_tables() where table_name = '${table}'`
   const [before] = await server.rows(sql)
-  for (let attempt = 0, calm = 0; ; attempt++) {
+  const end = performance.now() + 600_000
+  for (;;) {
     const [row] = await server.rows(sql)
-    calm = row?.[0] === 'committed' ? calm + 1 : 0
-    const loaded = calm > 3 ? await loadTable(server, table) : null
+    const loaded = row?.[0] === 'committed' ? await loadTable(server, table) : null
     if (loaded !== null) return loaded
-    if (attempt === 600) throw new Error(`no commit [table=${table}, before=${String(before)}, now=${String(row)}]`)
-    await new Promise((later) => setTimeout(later, 100))
+    if (performance.now() > end)
+      throw new Error(`no commit [table=${table}, before=${String(before)}, now=${String(row)}]`)
+    await new Promise((later) => setTimeout(later, 50))
   }
 }

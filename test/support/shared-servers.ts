@@ -25,9 +25,9 @@ export function sharedLakeSettings(folder: string): string[] {
 /** Until the lake has everything that the server had at the call. */
 export async function untilInLake(server: TestServer, table: string): Promise<void> {
   const end = performance.now() + followMs
-  for (let calm = 0; calm < 5; ) {
+  for (;;) {
     const [row] = await server.rows(`select state, failure from lake_tables() where table_name = '${table}'`)
-    calm = row?.[0] === 'committed' ? calm + 1 : 0
+    if (row?.[0] === 'committed') return
     if (performance.now() > end) throw new Error(`the table is not committed: ${String(row)}`)
     await new Promise((later) => setTimeout(later, 100))
   }
