@@ -160,7 +160,7 @@ export class ColumnAppender {
     let row = 0
     try {
       for (let general = 1; row < rows; row += general) {
-        const taken = this.#take(window, { ...run, from: row }, form, binary)
+        const taken = rows - row < fewTaken ? 0 : this.#take(window, { ...run, from: row }, form, binary)
         row += taken
         assert(row <= rows, 'K3: a kernel takes no more values than it was given')
         // The fast path is tried less often when it rarely succeeds.
@@ -342,7 +342,7 @@ function isOther({ wanted, enumeration }: AppenderColumn): boolean {
   return enumeration !== undefined || (wanted !== undefined && (hasForm(wanted) || isSpan(wanted)))
 }
 
-/** Below this number of rows, a kernel call was hardly worth it. */
+/** For fewer rows, a kernel call costs more than it saves. */
 const fewTaken = 16
 
 /** By parameter type and column type. */
