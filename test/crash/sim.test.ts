@@ -12,7 +12,7 @@ import { newSimStats, simulate } from './sim.js'
 
 const only = process.env['SIM_SEED']
 const first = Number(only ?? process.env['SIM_FIRST'] ?? 1)
-const seeds = only === undefined ? Number(process.env['SIM_SEEDS'] ?? 120) : 1
+const seeds = only === undefined ? Number(process.env['SIM_SEEDS'] ?? 48) : 1
 const hoursMs = 24 * 3600 * 1000
 
 test(

@@ -54,9 +54,9 @@ async function rowsOf(sql: string): Promise<unknown> {
   return (JSON.parse(text) as { readonly dataset: unknown }).dataset
 }
 
-/** So many rows that the file takes the way of the bulk. */
-const bulkRows = 400_000
-const filler = 'x'.repeat(64)
+/** So many rows, of so many bytes, that the file takes the way of the bulk. */
+const bulkRows = 60_000
+const filler = 'x'.repeat(500)
 
 function bulk(head: string, row: (index: number) => string, tail = ''): string {
   const rows = Array.from({ length: bulkRows }, (_, index) => `${row(index)},${filler}\n`)
@@ -210,7 +210,7 @@ describe('times', () => {
     expect(await rowsOf(`select count() from ${named.table} where ts != (v * 1000L)::timestamp`)).toEqual([[0]])
     const late = bulk('ts,v', (index) => `${forms[2]?.(index)},${index}`, `,7,${filler}\n`)
     expect((await imported(late)).status).toMatch(
-      /^line 400002, column ts: the designated timestamp is missing .* timestamp= /,
+      new RegExp(`^line ${bulkRows + 2}, column ts: the designated timestamp is missing .* timestamp= `),
     )
     expect((await imported(late, { timestamp: '' })).rowsImported).toBe(bulkRows + 1)
   })
