@@ -27,6 +27,7 @@ import {
   draftAfter,
   emptyDraft,
   keepsRows,
+  losesRepeats,
   withRebuilt,
 } from '../storage/schema/draft.js'
 import type { TableVersion } from '../storage/schema/schema.js'
@@ -152,7 +153,10 @@ export class DraftStatements {
       return id === undefined || draft.tables.get(id)?.version === null ? [] : [id]
     })
     const whole = withRebuilt(draft, ids, this.#source)
-    for (const [id, table] of whole.tables) if (keepsRows(table) && this.#isLarge(id, table)) throw tooLarge(table)
+    for (const [id, table] of whole.tables) {
+      if (keepsRows(table) && this.#isLarge(id, table)) throw tooLarge(table)
+      if (keepsRows(table) && losesRepeats(table) && this.#hasRows(id)) throw repeatsLost(table)
+    }
     return whole
   }
 
@@ -163,6 +167,11 @@ export class DraftStatements {
     const { id } = version.schema
     const plain = { version, base: version, emptied: false, rebuilt: false, retyped: new Map() }
     return this.#isLarge(id, draft?.tables.get(id) ?? plain)
+  }
+
+  #hasRows(id: number): boolean {
+    const stored = this.#options.view.byId(id)
+    return stored !== undefined && this.#options.view.rowCount(stored) > 0
   }
 
   #isLarge(id: number, { base, emptied }: DraftTable): boolean {
@@ -218,6 +227,13 @@ export class DraftStatements {
       for (const name of made) making.delete(name)
     }
   }
+}
+
+function repeatsLost({ base }: DraftTable): SqlError {
+  return new SqlError(
+    `rows that precede DEDUP cannot be changed in a transaction that also changes schemas [table=${base?.schema.name}]`,
+    0,
+  )
 }
 
 function tooLarge({ base, version }: DraftTable): SqlError {

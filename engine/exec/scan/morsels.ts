@@ -123,11 +123,11 @@ export function runsOf(
   ranges: readonly TimeRange[] | null,
   arena: MarkArena,
 ): Run[] {
-  const { schema } = snapshot.version
+  const { version } = snapshot
+  const { schema } = version
   const list = (): Run[] => listRuns(memory, partAccess, snapshot, ranges)
-  return schema.dedupKeys.length === 0
-    ? list()
-    : withoutDuplicates(list(), list, { memory, arena, schema, changed: changedMorsel })
+  if (schema.dedupKeys.length === 0) return list()
+  return withoutDuplicates(list(), list, { memory, arena, schema, version, changed: changedMorsel })
 }
 
 function listRuns(

@@ -17,6 +17,8 @@
 //   compacted: their rows are in order already, so that would only save files. Rows that arrive in order and in
 //   large numbers are therefore written only once, by the flush.
 // - Parts of which upserts have removed many rows are rewritten alone.
+// - Parts that precede DEDUP are joined with later ones only if no other part overlaps any of them in time. Rows that
+//   precede it do not supersede each other, which could not be told any more in a part that has both.
 //
 // The job's memory comes from the query budget. The flush arena is reserved for flushes, because ingestion waits for
 // them.
@@ -27,7 +29,13 @@ import { budgets } from '../../memory/budgets.js'
 import type { PartAccess } from '../part/part-access.js'
 import type { Scratch } from '../part/part-scratch.js'
 import { type PartInput, writePart } from '../part/part-writer.js'
-import { isRemoteOnly, type PartDescriptor, type TableSchema, type TableVersion } from '../schema/schema.js'
+import {
+  isRemoteOnly,
+  type PartDescriptor,
+  precedesDedup,
+  type TableSchema,
+  type TableVersion,
+} from '../schema/schema.js'
 import { dedupChoices } from './merge-dedup.js'
 import { removedChoices } from './merge-removed.js'
 import { mergeChoices, mergeSource } from './merge-rows.js'
@@ -77,14 +85,13 @@ export function chooseCompaction(
     if (known === undefined) byPartition.set(part.partition, [part])
     else known.push(part)
   }
-  const dedup = version.schema.dedupKeys.length > 0
   for (const parts of byPartition.values()) {
     const ordered = inCommitOrder(parts)
     const chosen =
       chooseRemoved(ordered, busy, version, policy) ??
       (ordered.some(isRemoteOnly)
-        ? chooseBesideRemote(ordered, busy, policy, dedup)
-        : chooseLocal(ordered, busy, policy, dedup))
+        ? chooseBesideRemote(ordered, busy, policy, version.schema)
+        : chooseLocal(ordered, busy, policy, version.schema))
     if (chosen !== undefined) return chosen
   }
   return undefined
@@ -110,19 +117,20 @@ function chooseLocal(
   parts: readonly PartDescriptor[],
   busy: ReadonlySet<number>,
   policy: CompactionPolicy,
-  dedup: boolean,
+  schema: TableSchema,
 ): readonly PartDescriptor[] | undefined {
-  return (dedup ? chooseOverlapping(parts, busy, policy) : undefined) ?? chooseTier(parts, busy, policy)
+  const overlapping = schema.dedupKeys.length > 0 ? chooseOverlapping(parts, busy, policy, schema) : undefined
+  return overlapping ?? chooseTier(parts, busy, policy, schema)
 }
 
 function chooseBesideRemote(
   parts: readonly PartDescriptor[],
   busy: ReadonlySet<number>,
   policy: CompactionPolicy,
-  dedup: boolean,
+  schema: TableSchema,
 ): readonly PartDescriptor[] | undefined {
   const untouched = new Set([...busy, ...parts.filter(isRemoteOnly).map(({ id }) => id)])
-  return chooseOverlapping(parts, busy, policy, remotePartsMin) ?? chooseLocal(parts, untouched, policy, dedup)
+  return chooseOverlapping(parts, busy, policy, schema, remotePartsMin) ?? chooseLocal(parts, untouched, policy, schema)
 }
 
 export function inCommitOrder(parts: readonly PartDescriptor[]): PartDescriptor[] {
@@ -133,14 +141,17 @@ function chooseTier(
   parts: readonly PartDescriptor[],
   busy: ReadonlySet<number>,
   { compactionPartsMin, compactionRowsMax }: CompactionPolicy,
+  schema: TableSchema,
 ): readonly PartDescriptor[] | undefined {
+  const isOld = ({ maxTxn }: PartDescriptor): boolean => precedesDedup(schema, maxTxn)
   for (let newest = parts.length - 1; newest >= compactionPartsMin - 1; newest--) {
+    const isNewestOld = parts.slice(newest, newest + 1).some(isOld)
     let oldest = newest + 1
     let rows = 0
     while (oldest > 0 && newest - oldest < mergePartsMax - 1) {
       const next = parts[oldest - 1] as PartDescriptor
       if (busy.has(next.id) || isSibling(parts, oldest - 1) || rows + next.rows > compactionRowsMax) break
-      if (rows > 0 && next.rows > rows * sizeRatio) break
+      if (rows > 0 && (next.rows > rows * sizeRatio || isOld(next) !== isNewestOld)) break
       rows += next.rows
       oldest--
     }
@@ -178,6 +189,7 @@ function chooseOverlapping(
   parts: readonly PartDescriptor[],
   busy: ReadonlySet<number>,
   { compactionPartsMin, compactionRowsMax }: CompactionPolicy,
+  schema: TableSchema,
   partsMin = 2,
 ): readonly PartDescriptor[] | undefined {
   for (let newest = parts.length - 1; newest > 0; newest--) {
@@ -187,14 +199,23 @@ function chooseOverlapping(
       for (const part of parts) if ([...chosen].some((other) => overlap(part, other))) chosen.add(part)
       grown = chosen.size > size
     }
-    // If there are too many, the newest are taken: an older part precedes all of them, so the order is kept.
-    const ordered = inCommitOrder([...chosen]).slice(-mergePartsMax)
+    const ordered = cutToMax(inCommitOrder([...chosen]), schema)
     const rows = ordered.reduce((sum, part) => sum + part.rows, 0)
     const commits = new Set(ordered.map(({ minTxn }) => minTxn)).size
     const worthwhile = rows <= compactionRowsMax || commits >= compactionPartsMin
     if (ordered.length >= partsMin && worthwhile && !ordered.some(({ id }) => busy.has(id))) return ordered
   }
   return undefined
+}
+
+/**
+ * If there are too many, the newest are taken: an older part precedes all of them, so the order is kept. Those that
+ * precede DEDUP are joined first, as they must not be joined with others while some of them are left.
+ */
+function cutToMax(parts: readonly PartDescriptor[], schema: TableSchema): readonly PartDescriptor[] {
+  if (parts.length <= mergePartsMax) return parts
+  const old = parts.filter(({ maxTxn }) => precedesDedup(schema, maxTxn))
+  return (old.length > 1 ? old : parts).slice(-mergePartsMax)
 }
 
 function overlap(x: PartDescriptor, y: PartDescriptor): boolean {

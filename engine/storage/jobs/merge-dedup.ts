@@ -1,7 +1,8 @@
 // Deduplication during compaction (DEDUP UPSERT KEYS: a row replaces older rows with equal keys): takes the merge order
 // of merge-rows.ts and marks in it the rows to drop. Of several rows with the same timestamp and keys, the row of the
-// last input, which is the newest, remains; with DEDUP SKIP it is the row of the first input. No single input contains
-// duplicates, so only rows of different inputs with equal timestamps are compared.
+// last input, which is the newest, remains; with DEDUP SKIP it is the row of the first input. Only rows of different
+// inputs with equal timestamps are compared: an input contains duplicates only if they were stored before DEDUP was
+// declared, and those remain. For the same reason an input of that time supersedes no other.
 
 import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -9,7 +10,7 @@ import { isVariable, widthOf } from '../../types/column-types.js'
 import { mappingOf } from '../part/parquet-types.js'
 import type { PartAccess, PartHandle } from '../part/part-access.js'
 import type { Scratch } from '../part/part-scratch.js'
-import type { TableSchema } from '../schema/schema.js'
+import { precedesDedup, type TableSchema } from '../schema/schema.js'
 import { type Choices, dropped, sliceStart } from './merge-rows.js'
 import type { CompactionInput } from './merge-slices.js'
 import type { JobTools } from './part-job.js'
@@ -33,7 +34,8 @@ export function* dedupChoices(
   }
   const readers = inputs.map(({ handle }) => new KeyReader(memory, parts, handle, schema, fillNull))
   const skips = schema.dedupSkips === true
-  const walk = { ...choices, u8: memory.u8, readers, consumed: sliceStart(inputs), skips }
+  const isOld = inputs.map(({ handle }) => precedesDedup(schema, handle.descriptor.maxTxn))
+  const walk = { ...choices, u8: memory.u8, readers, consumed: sliceStart(inputs), skips, isOld }
   const ahead = new Uint32Array(inputs.length)
   let rows = choices.rows
   try {
@@ -57,6 +59,8 @@ interface Walk extends Choices {
   /** Rows consumed of each input before the group. */
   readonly consumed: Uint32Array
   readonly skips: boolean
+  /** Of each input: whether its rows were stored before DEDUP was declared. */
+  readonly isOld: readonly boolean[]
 }
 
 /** Consumes and returns the input's next row. */
@@ -81,26 +85,36 @@ function groupEnd({ address, count, u8, readers, consumed }: Walk, ahead: Uint32
   return end
 }
 
-/** Marks the rows of a group whose keys occur again in a later (DEDUP SKIP: earlier) input; returns their number. */
-function markGroup(
-  { address, u8, readers, consumed, skips }: Walk,
-  ahead: Uint32Array,
-  at: number,
-  end: number,
-): number {
+/** Marks the rows of a group whose keys occur in a later (DEDUP SKIP: earlier) input; returns their number. */
+function markGroup(walk: Walk, ahead: Uint32Array, at: number, end: number): number {
+  const { address, u8, readers, consumed } = walk
   ahead.set(consumed)
-  const last = new Map<string, number>()
-  let count = 0
+  const sameKeys = new Map<string, number[]>()
   for (let i = at; i < end; i++) {
     const input = u8[address + i]!
     const key = (readers[input] as KeyReader).key(take(ahead, input))
-    const older = last.get(key)
-    if (older === undefined || !skips) last.set(key, i)
-    if (older === undefined) continue
-    const gone = skips ? i : older
-    u8[address + gone] = u8[address + gone]! | dropped
+    const known = sameKeys.get(key)
+    if (known === undefined) sameKeys.set(key, [i])
+    else known.push(i)
+  }
+  let count = 0
+  for (const places of sameKeys.values()) if (places.length > 1) count += markSameKeys(walk, places)
+  return count
+}
+
+/** Marks those of the rows with the same keys, by their places among the choices, that others supersede. */
+function markSameKeys({ address, u8, skips, isOld }: Walk, places: readonly number[]): number {
+  const inputs = places.map((place) => u8[address + place]!)
+  const first = Math.min(...inputs)
+  const newest = Math.max(-1, ...inputs.filter((input) => isOld[input] !== true))
+  let count = 0
+  for (const [index, input] of inputs.entries()) {
+    if (skips ? input === first || isOld[input] === true : input >= newest) continue
+    const place = address + places[index]!
+    u8[place] = u8[place]! | dropped
     count++
   }
+  assert(count < places.length, 'S2: of rows with the same keys one stays')
   return count
 }
 

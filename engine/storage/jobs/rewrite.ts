@@ -19,7 +19,7 @@ import { marksOf } from '../memtable/removed-rows.js'
 import type { PartAccess, PartHandle } from '../part/part-access.js'
 import { Scratch } from '../part/part-scratch.js'
 import { writePart } from '../part/part-writer.js'
-import type { PartDescriptor, TableSnapshot } from '../schema/schema.js'
+import { type PartDescriptor, precedesDedup, type TableSnapshot } from '../schema/schema.js'
 import { type CompactionTools, inCommitOrder } from './compaction.js'
 import type { Job, JobResult, RewriteProgram } from './messages.js'
 import {
@@ -214,7 +214,10 @@ function otherParts({ schema, parts }: Rewrite['version'], part: PartDescriptor)
   const ordered = inCommitOrder(parts)
   const place = ordered.findIndex(({ id }) => id === part.id)
   assert(place >= 0, 'S2: a rewritten part belongs to the table')
-  const others = schema.dedupSkips === true ? ordered.slice(0, place) : ordered.slice(place + 1)
+  const isOld = ({ maxTxn }: PartDescriptor): boolean => precedesDedup(schema, maxTxn)
+  const skips = schema.dedupSkips === true
+  if (skips && isOld(part)) return []
+  const others = skips ? ordered.slice(0, place) : ordered.slice(place + 1).filter((other) => !isOld(other))
   return others.filter((other) => other.minTs <= part.maxTs && part.minTs <= other.maxTs)
 }
 
@@ -269,6 +272,7 @@ function morselsOf(parts: PartAccess, handle: PartHandle): DedupMorsel[] {
   return Array.from({ length: handle.pageCount }, (_, page): DedupMorsel => {
     let pinned: number[] = []
     return {
+      source: handle.descriptor.id,
       rows: handle.firstRows[page + 1]! - handle.firstRows[page]!,
       minTs: handle.minTs[page]!,
       maxTs: handle.maxTs[page]!,

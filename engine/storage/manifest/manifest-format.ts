@@ -98,7 +98,8 @@ const blockBytes = 4096
  * with DEDUP SKIP: others would keep the last of its rows with equal keys. Version 8 is written before the first table
  * with PRIMARY KEY .. ENFORCED: others would accept rows with the key of a stored row. Version 9 is written before the
  * first materialized view with states of aggregates: others would show them as columns, and store buckets without them.
- * This server reads all versions.
+ * Version 10 is written before DEDUP is declared for a table that has had rows: others would hide and remove those with
+ * equal keys. This server reads all versions.
  */
 export const formats = {
   oldest: 1,
@@ -110,8 +111,9 @@ export const formats = {
   dedupSkip: 7,
   enforcedKeys: 8,
   viewStates: 9,
+  dedupOfStored: 10,
 } as const
-export const newestFormat = formats.viewStates
+export const newestFormat = formats.dedupOfStored
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */

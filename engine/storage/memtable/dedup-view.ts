@@ -8,14 +8,18 @@
 //
 // Invariant: the pieces (Run[]) are in commit order, so of several rows with equal keys the row of the last piece is
 // the current one. With DEDUP SKIP it is the row of the first piece. Names and comments below describe the case without
-// SKIP.
+// SKIP. Pieces that were stored before DEDUP was declared supersede none, and rows of one piece do not supersede each
+// other; a compaction joins pieces of before and after only together with all that they overlap.
 
+import { visibleTransaction } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import type { TableSchema, TableSnapshot } from '../schema/schema.js'
+import { precedesDedup, type TableSchema, type TableSnapshot, type TableVersion } from '../schema/schema.js'
 import { hashRow, type KeyColumn, keyColumnsAt, nullBytes, sameRow } from './key-columns.js'
 
 /** A block or page of rows, as in exec/scan/morsels.ts. */
 export interface DedupMorsel {
+  /** Id of the part or memtable. */
+  readonly source: number
   readonly rows: number
   /** Bounds of the designated timestamp (conservative). */
   readonly minTs: bigint
@@ -30,6 +34,8 @@ export interface DedupMorsel {
 
 export interface DedupRun<Morsel extends DedupMorsel> {
   readonly morsels: readonly Morsel[]
+  /** Id of the memtable; -1 for a part. */
+  readonly memtable: number
   readonly minTs: bigint
   readonly maxTs: bigint
 }
@@ -47,6 +53,7 @@ export interface DedupTools {
 }
 
 export interface MorselTools<Morsel extends DedupMorsel> {
+  readonly version: TableVersion
   /** A copy of the morsel with some members replaced. */
   readonly changed: (morsel: Morsel, changes: Partial<DedupMorsel>) => Morsel
 }
@@ -72,12 +79,29 @@ export function withoutDuplicates<Morsel extends DedupMorsel, Run extends DedupR
   const others = again()
   return runs.map((run, index) => {
     if (!meeting.has(index)) return run
+    const isOld = (one: Run): boolean => isBeforeDedup(one, tools)
     const skips = tools.schema.dedupSkips === true
-    const later = others.filter((other, at) => (skips ? at < index : at > index) && meeting.has(at) && meet(run, other))
+    if (skips && isOld(run)) return run
+    const later = others.filter((other, at) => {
+      const mayReplace = skips ? at < index : at > index && !isOld(other)
+      return mayReplace && meeting.has(at) && meet(run, other)
+    })
     if (later.length === 0) return run
     const morsels = later.flatMap((other) => other.morsels)
     return { ...run, morsels: run.morsels.map((morsel) => markedMorsel(morsel, morsels, tools)) }
   })
+}
+
+/** Whether the rows were stored before DEDUP was declared. */
+function isBeforeDedup(
+  { memtable, morsels }: DedupRun<DedupMorsel>,
+  { memory, schema, version }: DedupTools & { readonly version: TableVersion },
+): boolean {
+  if (schema.dedupAfter === undefined) return false
+  const source = morsels[0]?.source ?? -1
+  if (memtable < 0) return precedesDedup(schema, version.parts.find(({ id }) => id === source)?.maxTxn ?? 0)
+  const address = version.memtables.find(({ id }) => id === memtable)?.address
+  return address !== undefined && precedesDedup(schema, visibleTransaction(memory, address))
 }
 
 interface Span {

@@ -18,6 +18,7 @@ import { frameKinds, type WalFrame } from '../../wal/types.js'
 import type { SourcePositions } from '../manifest/source-positions.js'
 import type { SymbolDictionary } from '../memtable/dictionary.js'
 import type { Memtable } from '../memtable/memtable.js'
+import { changesDedup } from '../schema/draft.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import type { PartDescriptor } from '../schema/schema.js'
 import { emptiedSchema, finishedSchema } from '../schema/schema.js'
@@ -145,6 +146,8 @@ export class Replay {
       if (known !== undefined && known.schema.version >= change.schema.version) return
       if (known === undefined) noteSchemaChange(this.catalog.add(change.schema), lsn)
       else {
+        // The DEDUP index of a memtable is built for one set of keys.
+        if (known.open !== undefined && changesDedup(known.schema, change.schema)) this.closeMemtable(known, known.open)
         this.catalog.replaceSchema(known, change.schema)
         known.settle(change.schema)
         noteSchemaChange(known, lsn)

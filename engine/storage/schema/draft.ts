@@ -129,6 +129,13 @@ export function changesDedup(before: Pick<TableSchema, DedupMember>, after: Pick
   return before.dedupKeys.join() !== after.dedupKeys.join() || skips(before) !== skips(after)
 }
 
+/** The new schema of a table whose last transaction this is. Rows that are stored before DEDUP is declared all stay. */
+export function withDedupStart(before: TableSchema, after: TableSchema, transaction: number): TableSchema {
+  if (!changesDedup(before, after)) return after
+  const { dedupAfter: _, ...rest } = after
+  return after.dedupKeys.length === 0 || transaction === 0 ? rest : { ...rest, dedupAfter: transaction }
+}
+
 function retypedTable(
   table: DraftTable,
   version: TableVersion,
@@ -157,6 +164,12 @@ export function draftVersions({ tables }: Draft): TableVersion[] {
 /** Whether COMMIT copies the table's rows to its new version. */
 export function keepsRows({ version, rebuilt }: DraftTable): boolean {
   return version !== null && rebuilt && isTable(version.schema)
+}
+
+/** Whether rows with equal keys, which precede DEDUP and so all stay, may become one if COMMIT writes them again. */
+export function losesRepeats({ base, version, emptied }: DraftTable): boolean {
+  if (base === null || version === null || emptied || version.schema.dedupKeys.length === 0) return false
+  return base.schema.dedupAfter !== undefined || changesDedup(base.schema, version.schema)
 }
 
 /** Throws SqlError if another transaction has changed the table since. */

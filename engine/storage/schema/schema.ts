@@ -79,6 +79,11 @@ export function comparesRows(schema: Pick<TableSchema, 'keys' | 'dedupKeys'>): b
   return schema.dedupKeys.length > 0 || enforcedKey(schema) !== undefined
 }
 
+/** Whether rows of transactions up to this one, the last of a part or memtable, supersede no others by DEDUP. */
+export function precedesDedup({ dedupAfter = 0 }: Pick<TableSchema, 'dedupAfter'>, transaction: number): boolean {
+  return transaction <= dedupAfter
+}
+
 /** An enumeration created by CREATE TYPE .. AS ENUM. Its id is a table id. */
 export interface Enumeration {
   readonly id: number
@@ -140,6 +145,11 @@ export interface TableSchema {
   readonly dedupKeys: readonly number[]
   /** DEDUP SKIP: of the rows with equal keys the first one stays. Otherwise it is the last one. */
   readonly dedupSkips?: boolean
+  /**
+   * Rows of transactions up to this one were stored before DEDUP was declared: they do not supersede each other. Absent:
+   * there are none.
+   */
+  readonly dedupAfter?: number
   /** Absent if none was declared. */
   readonly keys?: readonly DeclaredKey[]
   readonly ttl: PartitionAge | null

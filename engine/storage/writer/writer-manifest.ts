@@ -45,9 +45,13 @@ export function requireFormat(state: WriterState, format: number): void {
 }
 
 /** The same for the format that the rows of such a table need. */
-export function requireFormatOf(state: WriterState, schema: Pick<TableSchema, 'dedupSkips' | 'keys'>): void {
+export function requireFormatOf(
+  state: WriterState,
+  schema: Pick<TableSchema, 'dedupSkips' | 'dedupAfter' | 'keys'>,
+): void {
   if (schema.dedupSkips === true) requireFormat(state, formats.dedupSkip)
   if (enforcedKey(schema) !== undefined) requireFormat(state, formats.enforcedKeys)
+  if (schema.dedupAfter !== undefined) requireFormat(state, formats.dedupOfStored)
 }
 
 /** Durably reserved part ids; returns the first. Throws FileError. */

@@ -1,9 +1,10 @@
 // Appends schema changes to the log and makes a table's new schema the current one in the writer. Log frames (log
 // records) contain the resulting schema, not the statement.
 
+import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import { frameKinds, type Lsn } from '../../wal/types.js'
-import { changesDedup } from '../schema/draft.js'
+import { changesDedup, withDedupStart } from '../schema/draft.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import type { TableSchema } from '../schema/schema.js'
 import { noteSchemaChange } from './writer-commit.js'
@@ -24,8 +25,9 @@ export function replaceSchema(
   state: WriterState,
   requestId: number | null,
   table: WriterTable,
-  schema: TableSchema,
+  changed: TableSchema,
 ): void {
+  const schema = withDedupStart(table.schema, changed, table.transaction)
   if (schema === table.schema) {
     if (requestId !== null) enqueue(state, { receipts: [receiptOf(requestId, { existed: true })] })
     return
@@ -33,6 +35,7 @@ export function replaceSchema(
   const holder = state.catalog.find(schema.name)
   if (holder !== undefined && holder !== table) throw SqlError.tableExists(0)
   const keysChanged = changesDedup(table.schema, schema)
+  assert((schema.dedupAfter ?? 0) <= table.transaction, 'T2: rows that precede DEDUP are stored before it')
   requireFormatOf(state, schema)
   const firstLsn = state.wal.headLsn
   const endLsn = logChange(state, { kind: 'schema', schema })

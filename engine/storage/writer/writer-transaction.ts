@@ -11,9 +11,10 @@
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import type { DraftedTable, ToWriter } from '../jobs/messages.js'
-import { changedMeanwhile, changesDedup } from '../schema/draft.js'
+import { changedMeanwhile, changesDedup, withDedupStart } from '../schema/draft.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import { isTableName } from '../schema/names.js'
+import type { TableSchema } from '../schema/schema.js'
 import { heldRows, removeRows, removeTable } from './writer-changes.js'
 import type { CommitExtra } from './writer-commit.js'
 import { flushTable } from './writer-flush.js'
@@ -52,7 +53,7 @@ export function enterDrafts(state: WriterState, drafts: readonly DraftedTable[])
     if (draft.schema === null) continue
     if (!isTableName(draft.schema.name)) throw new SqlError(`invalid table name [name=${draft.schema.name}]`, 0)
     if (table === undefined) catalog.addDrafted(draft.schema)
-    else if (draft.schema.version !== table.schema.version) enterSchema(state, table, draft)
+    else if (draft.schema.version !== table.schema.version) enterSchema(state, table, draft.schema)
   }
   const taken = catalog.renamed()
   if (taken !== undefined) throw changedMeanwhile(taken)
@@ -73,8 +74,9 @@ function checkedTable({ catalog }: WriterState, { tableId, base, name, read }: D
   return table
 }
 
-function enterSchema(state: WriterState, table: WriterTable, { schema }: DraftedTable): void {
-  if (schema === null) return
+function enterSchema(state: WriterState, table: WriterTable, drafted: TableSchema): void {
+  const schema = withDedupStart(table.schema, drafted, table.transaction)
+  requireFormatOf(state, schema)
   // The DEDUP index of a memtable is built for one set of keys.
   if (changesDedup(table.schema, schema)) flushTable(state, table)
   state.catalog.replaceDrafted(table, schema)

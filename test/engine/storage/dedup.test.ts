@@ -1,7 +1,8 @@
 // Goal: queries of a table with DEDUP, in which a row replaces the one with equal keys, see one row per key, that of
 // the last transaction (DEDUP SKIP: the first one), wherever the versions of the row are stored: in one memtable, in
-// several, in overlapping Parquet files, compacted or not, after a restart. Method: random inserts, deletions, flushes,
-// compactions and restarts of the whole engine, compared with a Map by every form of query.
+// several, in overlapping Parquet files, compacted or not, after a restart. Rows with equal keys that were stored before
+// DEDUP was declared all stay, until a later row supersedes them. Method: random inserts, deletions, changes of DEDUP,
+// flushes, compactions and restarts of the whole engine, compared with a Map by every form of query.
 
 import { describe, expect, test } from 'vitest'
 import { formats } from '../../../engine/storage/manifest/manifest-format.js'
@@ -56,16 +57,18 @@ test.each(['create table', 'alter table'])('%s with DEDUP SKIP makes earlier ver
   expect(formatOf()).toBe(formats.dedupSkip)
 })
 
-/** Key to value. */
-type Model = Map<string, bigint>
+/** Key to values. */
+type Model = Map<string, bigint[]>
+
+type Mode = 'upsert' | 'skip' | 'off'
 
 /** Several rows of one transaction; few keys, so that they repeat. */
-async function upsert(
+async function insert(
   engine: InlineEngine,
   random: Random,
   model: Model,
   next: () => bigint,
-  skips: boolean,
+  mode: Mode,
 ): Promise<void> {
   const rows: string[] = []
   for (let count = random.between(1, random.pick([2, 30, 200])); count > 0; count--) {
@@ -76,7 +79,8 @@ async function upsert(
     const v = next()
     rows.push(`(${ts}L, ${k}, ${n}, ${s}, ${v})`)
     const key = [ts, k, n, s].join()
-    if (!skips || !model.has(key)) model.set(key, v)
+    const known = model.get(key) ?? []
+    model.set(key, mode === 'off' ? [...known, v] : mode === 'skip' && known.length > 0 ? known : [v])
   }
   await engine.run(`insert into t values ${rows.join()}`)
 }
@@ -88,20 +92,21 @@ async function check(engine: InlineEngine, model: Model): Promise<void> {
   })
   const order = shown.map(([key]) => BigInt(key.split(',')[0] as string))
   expect(order).toEqual(order.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0)))
-  expect(shown.toSorted(byKey)).toEqual([...model].toSorted(byKey))
-  const sum = [...model.values()].reduce((total, value) => total + value, 0n)
-  const count = BigInt(model.size)
+  const rows = [...model].flatMap(([key, values]) => values.map((value) => [key, value] as const))
+  expect(shown.toSorted(byKey)).toEqual(rows.toSorted(byKey))
+  const sum = rows.reduce((total, [, value]) => total + value, 0n)
+  const count = BigInt(rows.length)
   if (model.size === 0) return
   expect(await engine.rows('select count() from t')).toEqual([[count]])
   expect(await engine.rows('select count(), sum(v) from t')).toEqual([[count, sum]])
   expect(await engine.rows('select count() from t where v >= 0')).toEqual([[count]])
   const half = base + 7_200_000_000n
-  const early = [...model.keys()].filter((key) => BigInt(key.split(',')[0] as string) < half).length
+  const early = rows.filter(([key]) => BigInt(key.split(',')[0] as string) < half).length
   expect(await engine.rows(`select count() from t where ts < ${half}L`)).toEqual([[BigInt(early)]])
 }
 
-function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
-  return a < b ? -1 : a > b ? 1 : 0
+function byKey([a, v]: readonly [string, unknown], [b, w]: readonly [string, unknown]): number {
+  return a < b ? -1 : a > b ? 1 : Number(v) - Number(w)
 }
 
 /** Deletes the rows with the key 'b' that are shown. */
@@ -111,7 +116,9 @@ async function deleteSome(engine: InlineEngine, model: Model): Promise<void> {
   await engine.run(`delete from t where k = 'b'`)
 }
 
-const models = Array.from({ length: seeds }, (_, index) => ['upsert', 'skip'].map((kind) => [kind, index + 1] as const))
+const models = Array.from({ length: seeds }, (_, index) =>
+  ['upsert', 'skip', 'changing'].map((kind) => [kind, index + 1] as const),
+)
 
 describe('dedup', () => {
   test.each(models.flat())('%s: model, seed %i', async (kind, seed) => {
@@ -119,12 +126,18 @@ describe('dedup', () => {
     const disk = newDisk(seed)
     const options = { settings: { flushRows: random.pick([150, 2000]) }, noCompactions: random.chance(0.4) }
     let engine = await open(disk, options)
-    await engine.run(create.replace('upsert', kind))
+    let mode: Mode = kind === 'skip' ? 'skip' : kind === 'changing' ? 'off' : 'upsert'
+    await engine.run(mode === 'off' ? create.replace(/dedup.*/, '') : create.replace('upsert', mode))
     const model: Model = new Map()
     let value = 0n
     for (let step = 0; step < 40; step++) {
       engine.jobsRun = random.chance(0.7)
-      await upsert(engine, random, model, () => ++value, kind === 'skip')
+      if (kind === 'changing' && random.chance(0.15)) {
+        engine.jobsRun = true
+        mode = random.pick(['upsert', 'skip', 'off'] as const)
+        await engine.run(`alter table t dedup ${mode === 'off' ? 'disable' : `enable ${mode} keys(ts, k, n, s)`}`)
+      }
+      await insert(engine, random, model, () => ++value, mode)
       if (random.chance(0.2)) {
         engine.jobsRun = true
         await engine.run('checkpoint')

@@ -69,6 +69,7 @@ test.each([
     'create table e (ts timestamp primary key enforced) timestamp(ts) partition by day',
     'enforcedKeys',
   ],
+  ['DEDUP of stored rows', 'alter table t dedup enable upsert keys(ts)', 'dedupOfStored'],
   ['a merge', 'merge into t using (select 1 k) s on t.k = s.k when matched then delete', 'removedRows'],
 ] as const)('%s', async (_, statement, format) => {
   const root = mkdtempSync(join(tmpdir(), 'penstock-formats-'))

@@ -322,3 +322,20 @@ test('what is too much to wait is refused, and nothing is done', async () => {
   expect(await code(client, 'commit')).toBe('0A000')
   expect(await rows(other, 'select sum(y) from n')).toEqual([['400002']])
 })
+
+test('DEDUP of a transaction leaves the stored rows alone, or is refused', async () => {
+  const all = 'select a from t order by a'
+  await client.query("insert into t values ('2024-01-01', 3)")
+  await client.query('begin; alter table t dedup enable upsert keys(ts); commit')
+  expect(await rows(client, all)).toEqual([[1], [2], [3]])
+  await client.query('begin')
+  await client.query('alter table t add column b int')
+  await client.query('update t set b = 1')
+  expect(await code(client, 'commit')).toBe('0A000')
+  expect(await rows(other, all)).toEqual([[1], [2], [3]])
+  await client.query('begin; alter table t dedup enable upsert keys(ts, a)')
+  expect(await code(client, 'commit')).toBe('0A000')
+  await client.query('alter table t dedup enable upsert keys(ts, a)')
+  await client.query("insert into t values ('2024-01-01', 3)")
+  expect(await rows(other, all)).toEqual([[1], [2], [3]])
+})
