@@ -196,7 +196,7 @@ test('files of a newer format are refused with a clear error, and left alone', a
     change(changed)
     writeFileSync(file, changed)
     await expect(server.start(), path).rejects.toThrow(
-      /written by a newer version of this program \[format=\d+, known=\d\]/,
+      /written by a newer version of this program \[format=\d+, known=\d+\]/,
     )
     expect(readFileSync(file).equals(changed), path).toBe(true)
     writeFileSync(file, before)
