@@ -3,14 +3,19 @@
 //
 //   dist/.code/<version of V8 and its flags>/<program>/<script>.bin     compiled code of the functions that ran
 //
+// Where dist/ cannot be written, as in a package of the system, the folder is `penstock-code` in $CACHE_DIRECTORY, which
+// systemd sets for a service with CacheDirectory=. Names of scripts contain a hash of their text, so builds may share it.
+//
 // A program saves its code when it ends cleanly within minutes: V8 drops the code of functions that have not run for
 // long. A folder that cannot be written, a kill and a full disk only mean that the next start compiles again. Node
 // keeps compiled code itself only from version 22 on (node:module, enableCompileCache); its variable
 // NODE_DISABLE_COMPILE_CACHE turns this off as well.
 
 import {
+  accessSync,
   closeSync,
   existsSync,
+  constants as fileConstants,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -43,10 +48,26 @@ const compiled = new Map()
 export function loadProgram(path, program) {
   const keeps = !process.env.NODE_DISABLE_COMPILE_CACHE
   const version = cachedDataVersionTag()
-  const folder = keeps ? join(dist, '.code', version.toString(16), program) : null
+  const folder = keeps ? join(codeFolder(), version.toString(16), program) : null
   // Flags that were changed since would be part of the code's version.
   if (folder !== null) process.once('exit', (code) => code === 0 && cachedDataVersionTag() === version && save())
   return load(join(dist, path), folder)
+}
+
+/** Where compiled code is read, and saved if it can be written. */
+function codeFolder() {
+  const own = join(dist, '.code')
+  const [cache = ''] = (process.env.CACHE_DIRECTORY ?? '').split(':')
+  return cache === '' || isWritable(own) || isWritable(dist) ? own : join(cache, 'penstock-code')
+}
+
+function isWritable(path) {
+  try {
+    accessSync(path, fileConstants.W_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 function load(file, folder) {
@@ -82,7 +103,10 @@ function readOrNone(file) {
 function save() {
   if (process.uptime() > ageMax) return
   try {
-    for (const [file, script] of compiled) if (!existsSync(file)) writeWhole(file, script.createCachedData())
+    for (const [file, script] of compiled) {
+      mkdirSync(dirname(file), { recursive: true })
+      if (!existsSync(file)) writeWhole(file, script.createCachedData())
+    }
   } catch {
     // The next start compiles.
   }
@@ -90,7 +114,6 @@ function save() {
 
 /** V8 does not check the bytes of saved code, so a power cut must leave all of them or no file. */
 function writeWhole(file, bytes) {
-  mkdirSync(dirname(file), { recursive: true })
   const temporary = `${file}.${process.pid}-${threadId}`
   try {
     const handle = openSync(temporary, 'w')

@@ -4,6 +4,7 @@
 
 import { spawnSync } from 'node:child_process'
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -111,6 +112,36 @@ test('an import that a published Penstock would not find fails the build', () =>
   const { status, stderr } = build('programs')
   expect(status).toBe(1)
   expect(stderr).toContain('dist/deploy/cli.js needs csv-parse, which is neither among the dependencies nor packed')
+})
+
+test('compiled code is saved in $CACHE_DIRECTORY where dist/ cannot be written, or not at all', () => {
+  source('deploy/cli.ts', 'console.log(5)')
+  expect(build('programs').status).toBe(0)
+  const cache = join(home, 'cache')
+  mkdirSync(cache)
+  chmodSync(home, 0o755)
+  chmodSync(cache, 0o777)
+  chmodSync(join(home, 'dist'), 0o555)
+  // Root may write everywhere.
+  const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+  const start = (env: NodeJS.ProcessEnv): ReturnType<typeof node> =>
+    spawnSync(process.execPath, ['dist/deploy/cli.js'], { cwd: home, encoding: 'utf8', env, ...nobody })
+  const saved = (): string[] =>
+    readdirSync(cache, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.bin'))
+  try {
+    for (let round = 0; round < 2; round++) {
+      expect(start({})).toMatchObject({ status: 0, stdout: '5\n', stderr: '' })
+      expect(start({ CACHE_DIRECTORY: join(home, 'missing') })).toMatchObject({ status: 0, stdout: '5\n', stderr: '' })
+      expect(saved()).toEqual([])
+    }
+    for (let round = 0; round < 2; round++) {
+      expect(start({ CACHE_DIRECTORY: cache })).toMatchObject({ status: 0, stdout: '5\n', stderr: '' })
+      expect(saved()).toHaveLength(1)
+    }
+    expect(existsSync(join(home, 'dist/.code'))).toBe(false)
+  } finally {
+    chmodSync(join(home, 'dist'), 0o755)
+  }
 })
 
 test('a program that ends well saves its compiled code, and runs with it', () => {
