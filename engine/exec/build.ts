@@ -216,7 +216,7 @@ function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
     return latestOperator(context, buildOperator(context, input), plan)
   }
   const placed = latestBySymbol(context, plan, scanned)
-  if (placed !== undefined) return noted(context, 'newest rows of the parts', placed)
+  if (placed !== undefined) return withoutScan(context, scanned, 'newest rows of the parts', placed)
   const keys = plan.keys.map((index) => {
     const columnId = scanned.columnIds[index] as number
     return { columnId, requested: symbolsOf(context, scanned, columnId) }
@@ -239,7 +239,7 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
   const { input } = plan
   const shape = input.kind === 'scan' ? scanShape(context, input) : null
   const counted = shape === null ? undefined : metadataOperator(context, plan, shape)
-  if (counted !== undefined) return noted(context, 'metadata', counted)
+  if (shape !== null && counted !== undefined) return withoutScan(context, shape, 'metadata', counted)
   const all = (): Operator => buildGroups(context, plan, shape)
   const ends = shape === null ? undefined : firstLastOperator(context, plan, shape, all)
   return ends === undefined ? all() : noted(context, 'first and last rows', ends)
@@ -248,7 +248,7 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
 function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: ScanShape | null): Operator {
   const { input } = plan
   const newest = shape === null ? undefined : newestGroups(context, plan, shape)
-  if (newest !== undefined) return noted(context, 'newest rows of the parts', newest)
+  if (shape !== null && newest !== undefined) return withoutScan(context, shape, 'newest rows of the parts', newest)
   // A fused aggregate returns groups in the order of the morsels, which must be the order of the rows if that is
   // required.
   const inOrder = plan.ordered !== true || (shape !== null && isInOrder(context, input, shape))
@@ -303,6 +303,12 @@ function buildWhole(context: ExecContext, plan: Plan): Operator {
 function noted(context: ExecContext, kernel: string, operator: Operator): Operator {
   context.profile?.note(kernel)
   return operator
+}
+
+/** The operator in the place of a scan, which it does not need. */
+function withoutScan(context: ExecContext, { snapshot }: ScanShape, kernel: string, operator: Operator): Operator {
+  context.progress?.begin(snapshot, 0)
+  return noted(context, kernel, operator)
 }
 
 function buildSample(context: ExecContext, plan: PlanOf<'sample'>): Operator {

@@ -142,7 +142,7 @@ export class LocalEngine implements Engine {
     this.#catalogOf = localCatalog(options, {
       ...{ relations: this.#relations, users: this.users },
       note: (tableId, sequence) => this.#requests.change({ kind: 'alterTable', tableId, changes: { sequence } }),
-      activity: () => this.#runs.activity.values(),
+      activity: () => this.#runs.running(),
     })
     this.#catalog = this.#catalogOf(null)
     const values = new PlannedValues((sql, query, requested) => this.#runs.run(sql, query, requested, () => {}))

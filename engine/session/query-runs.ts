@@ -24,6 +24,12 @@ export class QueryRuns {
     this.#requests = requests
   }
 
+  /** What runs, with the rows that queries have read. */
+  running(): QueryActivity[] {
+    const { queries } = this.#options
+    return Array.from(this.activity.values(), (entry) => ({ ...entry, rowsRead: queries.rowsRead(entry.queryId) }))
+  }
+
   /** `ended` is called once, at the end of the query. */
   run(
     sql: string,

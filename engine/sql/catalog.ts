@@ -98,6 +98,8 @@ export interface QueryActivity {
   readonly user: string
   readonly startMicros: number
   readonly sql: string
+  /** Rows that its scans have read, and have to read; null or absent while that is not known. */
+  readonly rowsRead?: { readonly read: number; readonly total: number } | null
 }
 
 export interface CredentialEntry {

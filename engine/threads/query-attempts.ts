@@ -2,6 +2,7 @@
 // run them, and the storage jobs.
 
 import type { RunQuery } from '../exec/run/messages.js'
+import type { RowsRead } from '../exec/run/scan-progress.js'
 import type { Job, StageWork } from '../storage/jobs/messages.js'
 import type { QueuedQuery } from './memory-queue.js'
 import type { ToQueryHost } from './messages.js'
@@ -15,6 +16,8 @@ export interface Task {
   readonly ended: () => void
   readonly startedMs: number
   readonly starved: QueuedQuery
+  /** What the current attempt has read; null: not known yet. */
+  rowsRead: RowsRead | null
   /** Number of attempts that ended because rows of the object store were not on this disk. */
   fetches: number
   /** The thread of the current attempt; null between two attempts. */

@@ -25,6 +25,7 @@ import {
 } from '../base/errors.js'
 import type { CsvShape } from '../csv/shape.js'
 import type { OfferFragment, RunQuery } from '../exec/run/messages.js'
+import type { RowsRead } from '../exec/run/scan-progress.js'
 import { createAllocator } from '../memory/allocator.js'
 import { clearCancelFlag, setCancelFlag } from '../memory/cancel-flags.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -167,7 +168,7 @@ export class QueryPool {
       start: () => this.#turn(task),
       expire: () => this.#failed(task, new TimeoutError(request.timeoutMs)),
     }
-    const task: Task = { running, request, ended, startedMs, starved, fetches: 0, worker: null }
+    const task: Task = { running, request, ended, startedMs, starved, rowsRead: null, fetches: 0, worker: null }
     this.#running.set(queryId, task)
     if (ready === null) this.#begin(task)
     else
@@ -203,6 +204,7 @@ export class QueryPool {
       ...{ startedMs, endedMs: 0, ended: null },
     })
     task.worker = worker
+    task.rowsRead = null
     worker.queries.add(running)
     worker.readers.add(running)
     try {
@@ -300,6 +302,11 @@ export class QueryPool {
     return task !== undefined
   }
 
+  /** How many rows the query has read, and has to read; null while that is not known. */
+  rowsRead(queryId: number): RowsRead | null {
+    return this.#running.get(queryId)?.rowsRead ?? null
+  }
+
   runJob(jobId: number, job: Job): void {
     this.#postJob(this.#leastBusy(), { jobId, job, deaths: 0 })
   }
@@ -348,6 +355,11 @@ export class QueryPool {
       case 'offerFragment':
         this.#offer(message)
         return
+      case 'progress': {
+        const task = this.#running.get(message.queryId)
+        if (task !== undefined) task.rowsRead = message
+        return
+      }
       case 'dismissed': {
         const thread = this.#workers.get(threadId)?.thread
         if (thread !== undefined) this.#workerGone(message.queryId, thread)

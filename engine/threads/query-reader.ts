@@ -33,7 +33,7 @@ export interface RunningQuery {
 }
 
 /** Messages of the coordinator to the query's reader. */
-export type QueryReply = Exclude<FromQueryThread, { kind: 'offerFragment' | 'dismissed' }>
+export type QueryReply = Exclude<FromQueryThread, { kind: 'offerFragment' | 'dismissed' | 'progress' }>
 type Delivered = Extract<FromQueryThread, { kind: 'block' | 'rows' | 'packed' }>
 /** The last bytes of the result, which arrive with its end. */
 interface Tail {

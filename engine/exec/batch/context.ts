@@ -11,6 +11,7 @@ import type { TemporaryFiles } from '../../storage/part/temporary-files.js'
 import type { TableSnapshot } from '../../storage/schema/schema.js'
 import type { Parallelism } from '../parallel/coordinator.js'
 import type { Profile } from '../run/profile.js'
+import type { ScanProgress } from '../run/scan-progress.js'
 import type { QueryArena } from './query-arena.js'
 import type { QueryState } from './query-state.js'
 import type { SymbolStrings, Symbols } from './symbols.js'
@@ -60,6 +61,8 @@ export interface ExecContext {
   readonly keepsOrder?: boolean | undefined
   /** Collects the figures of EXPLAIN ANALYZE. */
   readonly profile?: Profile | undefined
+  /** Counts the rows that scans read; absent where the caller counts them, or nobody asks. */
+  readonly progress?: ScanProgress | undefined
   /** Files for spilling; if absent, the query cannot spill. */
   readonly temporary?: TemporaryFiles | undefined
   /** Access to other query threads that can run fragments of the plan; if absent, the query runs on one thread. */

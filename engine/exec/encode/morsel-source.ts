@@ -10,6 +10,7 @@
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { StoredPage } from '../../storage/part/part-stored.js'
+import type { TableSnapshot } from '../../storage/schema/schema.js'
 import type { ExecContext } from '../batch/context.js'
 import type { Operator, Pull, Vector } from '../batch/vector.js'
 import type { FragmentDetails } from '../parallel/coordinator.js'
@@ -57,6 +58,8 @@ export interface MorselCut {
 export interface DivisibleRows {
   /** Rows of the source, before filters. */
   readonly rows: number
+  /** The table that the source scans; null: its rows were read before. */
+  readonly scanned: TableSnapshot | null
   /** Whether some rows are stored pages worth copying. */
   readonly hasStoredPages: boolean
   /** Minimal number of morsels that keeps all threads busy; 1: the format decides alone. */

@@ -22,7 +22,13 @@ import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import type { QueryArena } from '../batch/query-arena.js'
 import { isBatch, type Operator, type Pull } from '../batch/vector.js'
-import { type ChunkWorker, CoordinatorRun, type FragmentDetails, type Parallelism } from '../parallel/coordinator.js'
+import {
+  type ChunkWorker,
+  CoordinatorRun,
+  type CoordinatorWork,
+  type FragmentDetails,
+  type Parallelism,
+} from '../parallel/coordinator.js'
 import { singleThread } from '../parallel/single-thread.js'
 import type { EncoderOptions, RowWindow } from './encoder.js'
 import type { EncodedBlock, Measured, MorselEncoder, MorselFormat, MorselSink } from './morsel-format.js'
@@ -133,8 +139,11 @@ class Coordinator implements Operator {
     }
     const morselRows = this.#format.morselRows(this.#rows, measured)
     const cut = morselRows === null ? undefined : this.#rows.divide(morselRows, this.#format.cut)
-    if (cut !== undefined) return inOrder(this.#output, this.#parallelism, this.#plan, this.#format, this.#sink, cut)
-    const { computed } = this.#rows
+    const { computed, scanned, rows } = this.#rows
+    if (cut !== undefined) {
+      const counted = scanned === null ? undefined : this.#output.context.progress?.chunked(scanned, rows)
+      return inOrder(this.#output, this.#parallelism, this.#plan, this.#format, this.#sink, { ...cut, counted })
+    }
     assert(computed !== null, 'rows that are not computed can be divided')
     return computed.undivided()
   }
@@ -147,7 +156,7 @@ function inOrder(
   plan: Plan,
   format: MorselFormat,
   sink: MorselSink,
-  { source, details }: MorselCut,
+  { source, details, counted }: MorselCut & Pick<CoordinatorWork, 'counted'>,
 ): Operator {
   const { memory } = output.context
   const worker = new MorselWorker(output, format, source, sink.direct)
@@ -157,7 +166,7 @@ function inOrder(
   /** Rows of a direct morsel. */
   let direct = 0
   const run = new CoordinatorRun(memory, parallelism, {
-    ...{ plan, worker, details },
+    ...{ plan, worker, details, counted },
     chunks: source.morsels,
     merge: (result) => {
       const { blocks, rows, note } = readMorsel(memory, result)

@@ -75,6 +75,7 @@ function divisible(
 ): DivisibleRows {
   return {
     rows: rows.count,
+    scanned: null,
     hasStoredPages: false,
     morselsWanted,
     computed: null,

@@ -3,6 +3,7 @@
 // formats the ranges end at page boundaries where possible, so that only one thread decodes a page.
 
 import { pageRowsMax } from '../../base/limits.js'
+import type { TableSnapshot } from '../../storage/schema/schema.js'
 import type { ExecContext } from '../batch/context.js'
 import { batchRowsMax, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import type { TableCut } from '../parallel/coordinator.js'
@@ -63,6 +64,7 @@ function withSkippedRows(inner: Operator, rowsBefore: number, rowsAfter: number)
 
 class TableRows implements DivisibleRows {
   readonly rows: number
+  readonly scanned: TableSnapshot
   readonly hasStoredPages: boolean
   readonly morselsWanted = 1
   readonly computed = null
@@ -80,6 +82,7 @@ class TableRows implements DivisibleRows {
     this.#next = first
     this.#end = end
     this.rows = end - first
+    this.scanned = scan.shape.snapshot
     this.hasStoredPages = scan.morsels.some(isWorthCopying)
   }
 

@@ -4,6 +4,7 @@
 // divide a result are listed in morsel-source.ts.
 
 import type { Plan } from '../../sql/plan/plan.js'
+import type { TableSnapshot } from '../../storage/schema/schema.js'
 import type { ExecContext } from '../batch/context.js'
 import { isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { buildOperator, type IsolatedRows, isolated } from '../build.js'
@@ -28,7 +29,7 @@ export const timeShape: SourceShape = {
     const shape = scan === undefined ? undefined : scanShape(context, scan)
     if (scan === undefined || shape === undefined || shape.snapshot.version.schema.timestampId < 0) return undefined
     const morsels = morselsOf(context, shape)
-    return morsels.length === 0 ? undefined : divide(new TimedRows(context, plan, morsels, scan.order === 'descending'))
+    return morsels.length === 0 ? undefined : divide(new TimedRows(context, plan, shape.snapshot, morsels))
   },
   attach: (context, plan, { times }) => {
     const scan = stableScan(plan)
@@ -39,11 +40,14 @@ export const timeShape: SourceShape = {
 
 class TimedRows implements DivisibleRows, ComputedRows {
   readonly rows: number
+  readonly scanned: TableSnapshot
   readonly hasStoredPages = false
   readonly morselsWanted = morselsWanted
   readonly computed = this
   readonly headRows = headRows
+  /** Its scans are not counted: they read samples, or parts of what is counted. */
   readonly #context: ExecContext
+  readonly #counting: ExecContext
   readonly #plan: Plan
   readonly #morsels: readonly ScanMorsel[]
   readonly #descending: boolean
@@ -56,12 +60,14 @@ class TimedRows implements DivisibleRows, ComputedRows {
   #sampledRows = 0
   #passedRows = 0
 
-  constructor(context: ExecContext, plan: Plan, morsels: readonly ScanMorsel[], descending: boolean) {
-    this.#context = context
+  constructor(context: ExecContext, plan: Plan, scanned: TableSnapshot, morsels: readonly ScanMorsel[]) {
+    this.#context = { ...context, progress: undefined }
+    this.#counting = context
     this.#plan = plan
     this.#rest = plan
     this.#morsels = morsels
-    this.#descending = descending
+    this.#descending = stableScan(plan)?.order === 'descending'
+    this.scanned = scanned
     this.rows = rowCount(morsels)
     this.#sampled = Array.from(
       { length: samples },
@@ -97,7 +103,7 @@ class TimedRows implements DivisibleRows, ComputedRows {
   }
 
   undivided(): Operator {
-    return buildOperator(this.#context, this.#rest)
+    return buildOperator(this.#counting, this.#rest)
   }
 
   divide(rows: number): MorselCut | undefined {

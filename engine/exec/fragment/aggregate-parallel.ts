@@ -21,7 +21,7 @@ import { type ChunkWorker, CoordinatorRun, type FragmentDetails } from '../paral
 import { singleThread } from '../parallel/single-thread.js'
 import { byTime } from '../scan/full-scan.js'
 import { listMorsels } from '../scan/morsel-list.js'
-import type { ScanMorsel } from '../scan/morsels.js'
+import { rowCount, type ScanMorsel } from '../scan/morsels.js'
 import { scanShape } from '../scan/scan-shape.js'
 import { isPartitionable, PartitionedGroups, partitionWorker } from './aggregate-partitioned.js'
 import { buildJoins, probedScan } from './join-parallel.js'
@@ -63,8 +63,10 @@ export function parallelAggregate(
   const own = inOrder === undefined ? plan : inAnyOrder(plan)
   const scan = probedScan(context, own.input)
   if (scan === undefined || PartialAccumulators.ofCalls(context, own.aggregates) === null) return undefined
-  const chunked = chunkedMorsels(context, scanShape(context, scan), inOrder)
-  if (chunked.morsels.length <= chunked.chunkMorsels) return undefined
+  const shape = scanShape(context, scan)
+  const cut = chunkedMorsels(context, shape, inOrder)
+  if (cut.morsels.length <= cut.chunkMorsels) return undefined
+  const chunked = { ...cut, count: context.progress?.begin(shape.snapshot, rowCount(cut.morsels)) }
   return parallelScan(own.input) === undefined
     ? operatorOf(joinedGroups(context, own, sharedPlan, chunked, build))
     : parallelGroups(context, own, sharedPlan, chunked)
@@ -105,17 +107,17 @@ function parallelGroups(
   sharedPlan: Plan,
   chunked: ChunkedMorsels,
 ): Operator {
-  const { morsels, chunkMorsels, joins = [] } = chunked
+  const { morsels, chunkMorsels, joins = [], count } = chunked
   const dense = keysOfOneTable(plan.input, plan.keys)
   const arena = context.arena.child()
   const total = new PartialGroups({ ...context, arena }, plan, dense)
   const output = new ResultColumns(context, plan, total.accumulators)
-  let input: Operator | null = rowsOf(context, plan.input, { morsels: morsels.slice(0, chunkMorsels), joins })
+  let input: Operator | null = rowsOf(context, plan.input, { morsels: morsels.slice(0, chunkMorsels), joins, count })
   let stage: 'first' | 'alone' | 'shared' | 'over' = 'first'
   let coordinator: CoordinatorRun | null = null
   let partitioned: PartitionedGroups | null = null
   let next = 0
-  const rest = { morsels: morsels.slice(chunkMorsels), chunkMorsels, joins }
+  const rest = { morsels: morsels.slice(chunkMorsels), chunkMorsels, joins, count }
   const spreadable = isPartitionable(plan, morsels, dense) && joins.every(isUnique)
 
   const advance = (): Pull => {
@@ -191,13 +193,14 @@ function coordinatorOf(
   dense: boolean,
   total: PartialGroups,
 ): CoordinatorRun {
-  const { morsels, chunkMorsels, joins = [] } = rest
+  const { morsels, chunkMorsels, joins = [], count } = rest
   return new CoordinatorRun(context.memory, context.parallelism ?? singleThread(context.arena), {
     plan: sharedPlan,
     worker: workerOf(context, plan, rest, dense),
     chunks: Math.ceil(morsels.length / chunkMorsels),
     details: () => ({ morsels: listMorsels(morsels), chunkMorsels, counts: null, joins }),
     merge: (result) => total.merge(result),
+    counted: count === undefined ? undefined : { count, rows: rowCount(morsels) },
   })
 }
 

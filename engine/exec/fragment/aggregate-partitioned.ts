@@ -41,6 +41,7 @@ import {
 } from '../parallel/coordinator.js'
 import { columnAt, rowsAt } from '../parallel/result-columns.js'
 import { singleThread } from '../parallel/single-thread.js'
+import type { CountedChunks, ScanCount } from '../run/scan-progress.js'
 import { listMorsels } from '../scan/morsel-list.js'
 import { rowCount, type ScanMorsel } from '../scan/morsels.js'
 import { type ChosenMorsels, type ChunkedMorsels, RowChunks } from './rows-parallel.js'
@@ -116,6 +117,7 @@ export class PartitionedGroups {
   readonly #morsels: readonly ScanMorsel[]
   readonly #rows: number
   readonly #joins: readonly BuiltJoin[]
+  readonly #count: ScanCount | undefined
   readonly #chunkMorsels: number
   /** Maximal rows that are partitioned at a time. */
   readonly #rowsAtOnce: number
@@ -139,13 +141,16 @@ export class PartitionedGroups {
   #groups: number[] = []
   #output: GroupsByRank | null = null
 
-  constructor(context: ExecContext, query: PartitionedQuery, { morsels, joins = [] }: ChosenMorsels) {
+  constructor(context: ExecContext, query: PartitionedQuery, { morsels, joins = [], count }: ChosenMorsels) {
     const parallelism = context.parallelism ?? singleThread(context.arena)
     this.#context = context
     this.#query = query
     this.#morsels = morsels
     this.#rows = rowCount(morsels)
     this.#joins = joins
+    this.#count = count
+    // The rows that were read before are read again.
+    if (count !== undefined) count.read = 0
     this.#spread = partitionedShape(query.shape)
     this.#groupBytes = groupBytes(context, this.#spread)
     this.#chunkMorsels = morselsPerChunk(parallelism, morsels, Math.max(chunksMin, Math.ceil(this.#rows / chunkRows)))
@@ -171,6 +176,7 @@ export class PartitionedGroups {
     const partitions = this.#later.pop()
     if (partitions === undefined) return null
     output.close()
+    if (this.#count !== undefined) this.#count.rows += this.#rows
     this.#last?.close()
     this.#last = null
     this.#output = null
@@ -209,6 +215,7 @@ export class PartitionedGroups {
         partitions: { ...details, spread: null, before: [] },
       }),
       (result) => this.#chunks.push(result),
+      this.#count === undefined ? undefined : { count: this.#count, rows: this.#roundRows },
     )
   }
 
@@ -286,10 +293,11 @@ export class PartitionedGroups {
     chunks: number,
     details: () => FragmentDetails,
     merge: (result: number) => void,
+    counted?: CountedChunks,
   ): CoordinatorRun {
     const parallelism = this.#context.parallelism ?? singleThread(this.#context.arena)
     return new CoordinatorRun(this.#context.memory, parallelism, {
-      ...{ plan: this.#query.plan, worker, chunks, details, merge, retained: true },
+      ...{ plan: this.#query.plan, worker, chunks, details, merge, counted, retained: true },
     })
   }
 }

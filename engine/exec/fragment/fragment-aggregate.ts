@@ -317,7 +317,7 @@ class DenseAggregation implements FragmentRun {
   readonly #firstRows = new Map<number, number>()
 
   constructor(context: ExecContext, plan: Plan, query: DenseQuery) {
-    const { keys, morsels, chunkMorsels } = query
+    const { keys, morsels, chunkMorsels, scan } = query
     this.#context = context
     this.#query = query
     if (query.buckets === null) this.#slotOf(null)
@@ -332,6 +332,7 @@ class DenseAggregation implements FragmentRun {
         grid: query.grid,
       }),
       merge: (result) => this.#merge(result),
+      counted: context.progress?.chunked(scan.snapshot, rowCount(morsels)),
     })
   }
 

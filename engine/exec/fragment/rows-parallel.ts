@@ -15,6 +15,7 @@ import { filterOperator } from '../operators/filter.js'
 import { projectOperator } from '../operators/project.js'
 import { type ChunkWorker, type FragmentDetails, morselsPerChunk } from '../parallel/coordinator.js'
 import { singleThread } from '../parallel/single-thread.js'
+import type { ScanCount } from '../run/scan-progress.js'
 import { pickMorsels } from '../scan/morsel-list.js'
 import type { ScanMorsel } from '../scan/morsels.js'
 import { scanOperator } from '../scan/scan.js'
@@ -48,32 +49,39 @@ export function stableScan(plan: Plan): ScanPlan | undefined {
 export function rowsOf(
   context: ExecContext,
   plan: Plan,
-  { morsels, joins = [] }: ChosenMorsels,
+  { morsels, joins = [], count }: ChosenMorsels,
   wanted: WantedRows | null = null,
 ): Operator {
   switch (plan.kind) {
     case 'filter':
       return filterOperator(
         context,
-        rowsOf(context, plan.input, { morsels, joins }, wanted),
+        rowsOf(context, plan.input, { morsels, joins, count }, wanted),
         plan.columns,
         plan.predicate,
       )
     case 'project':
-      return projectOperator(context, rowsOf(context, plan.input, { morsels, joins }, wanted), plan.expressions)
+      return projectOperator(context, rowsOf(context, plan.input, { morsels, joins, count }, wanted), plan.expressions)
     case 'join': {
       const [built = {}, ...below] = joins
       const own = { ...context, joinRows: joinRowsOf(context, plan) }
-      return probeOperator(own, rowsOf(own, probedPlan(context, plan), { morsels, joins: below }, wanted), built, plan)
+      return probeOperator(
+        own,
+        rowsOf(own, probedPlan(context, plan), { morsels, joins: below, count }, wanted),
+        built,
+        plan,
+      )
     }
     default:
-      return scanOperator(context, scanShape(context, plan as ScanPlan), morsels, wanted)
+      return scanOperator(context, scanShape(context, plan as ScanPlan), morsels, wanted, count)
   }
 }
 
 export interface ChosenMorsels {
   readonly morsels: readonly ScanMorsel[]
   readonly joins?: readonly BuiltJoin[]
+  /** Counts the rows of the whole scan, of which these may be a part. */
+  readonly count?: ScanCount | undefined
 }
 
 export interface ChunkedMorsels extends ChosenMorsels {

@@ -11,6 +11,7 @@ import { type ChunkWorker, CoordinatorRun, type FragmentDetails } from '../paral
 import { batchOf, columnsBytes, rowsAt, writeColumns } from '../parallel/result-columns.js'
 import { singleThread } from '../parallel/single-thread.js'
 import { listMorsels } from '../scan/morsel-list.js'
+import { rowCount } from '../scan/morsels.js'
 import { type ScanShape, scanShape } from '../scan/scan-shape.js'
 import type { Bound } from '../scan/sort-bound.js'
 import { topMorsels, wantedRows } from '../scan/top-rows.js'
@@ -52,6 +53,7 @@ export function parallelSort(context: ExecContext, plan: SortPlan): Operator | u
         if (batch !== null) rows.add(batch)
       }
     },
+    counted: context.progress?.chunked(shape.snapshot, rowCount(morsels)),
   })
   const pull = (): Pull => {
     if (rows.sorted) return rows.next()

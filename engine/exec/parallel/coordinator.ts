@@ -11,6 +11,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan, Query } from '../../sql/plan/plan.js'
 import type { BucketGrid } from '../aggregate/buckets.js'
 import type { BuiltJoin } from '../join/join-built.js'
+import type { CountedChunks } from '../run/scan-progress.js'
 import type { MorselList } from '../scan/morsel-list.js'
 import { rowCount } from '../scan/morsels.js'
 import { initWorkQueue, WorkQueue, workQueueBytes } from './work-queue.js'
@@ -144,6 +145,8 @@ export interface CoordinatorWork {
   readonly details: () => FragmentDetails
   /** Called in the order of the chunks. */
   readonly merge: (result: number) => void
+  /** The rows that the chunks read; absent if they are not counted. */
+  readonly counted?: CountedChunks | undefined
   /** Results are kept until letGo() or close(). */
   readonly retained?: boolean
 }
@@ -219,6 +222,7 @@ export class CoordinatorRun {
     if (last === 'again') {
       this.#taken = 0
       this.#withdraw(--this.#merged)
+      this.#countChunk(-1)
     } else if (last === 'written') this.#letGo()
     if (this.#current >= 0 && this.#current !== this.#merged && this.#work.worker.drop !== undefined) {
       this.#work.worker.drop()
@@ -366,8 +370,14 @@ export class CoordinatorRun {
     this.#work.merge(result)
     if (this.#work.retained !== true) this.#taken = result
     this.#merged++
+    this.#countChunk(1)
     this.#waitingSinceMs = -1
     return true
+  }
+
+  #countChunk(change: 1 | -1): void {
+    const { counted, chunks } = this.#work
+    if (counted !== undefined) counted.count.read += (change * counted.rows) / chunks
   }
 
   /** A result stays valid until the next step, because output may still be written from it. */

@@ -13,6 +13,7 @@ import type { QwpEncoding } from '../encode/encode-qwp.js'
 import type { ParquetEncoding } from '../encode/parquet-encoding.js'
 import type { FragmentDetails } from '../parallel/coordinator.js'
 import type { NodeProfile, ProfileMode } from './profile.js'
+import type { RowsRead } from './scan-progress.js'
 
 /** DataRow messages of the PostgreSQL wire protocol. */
 export interface PgEncoding {
@@ -155,5 +156,7 @@ export type FromQueryThread =
       readonly tail?: Uint8Array | undefined
     }
   | { readonly kind: 'error'; readonly queryId: number; readonly error: ErrorRecord }
+  /** Rows that the scans have read so far, and have to read; at most once a second. */
+  | ({ readonly kind: 'progress'; readonly queryId: number } & RowsRead)
   | OfferFragment
   | { readonly kind: 'dismissed'; readonly queryId: number }

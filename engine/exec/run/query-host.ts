@@ -84,8 +84,9 @@ function neverBack(clock: Clock, fromMicros: bigint): () => bigint {
   }
 }
 
-/** The creator of the context sets `parallelism` later. */
-export type OwnContext = Omit<ExecContext, 'parallelism'> & { parallelism: ExecContext['parallelism'] }
+/** The creator of the context sets these later. */
+type SetLater = 'parallelism' | 'progress'
+export type OwnContext = Omit<ExecContext, SetLater> & { -readonly [Member in SetLater]: ExecContext[Member] }
 
 /**
  * A context for a single thread. All members exist from the beginning, because operators copy the context with other
@@ -134,6 +135,7 @@ export function queryContext(
     profile,
     temporary: host.temporary === undefined ? undefined : filesOfQuery(host.temporary, host.spillBytesMax ?? 0),
     parallelism: undefined,
+    progress: undefined,
     onEnd,
   }
 }

@@ -222,7 +222,9 @@ export class QueryLoop {
     } finally {
       working?.(0)
     }
-    query.usedMs += clock.monotonicMs() - start
+    const now = clock.monotonicMs()
+    query.usedMs += now - start
+    query.report(now)
     this.#turns = [...this.#turns.filter((other) => other !== query), query]
     if (worked) this.#relieveHeap()
     return worked

@@ -22,6 +22,7 @@ import { QueryParallelism } from '../parallel/query-parallelism.js'
 import { type NumberList, numbersOf } from './list-numbers.js'
 import type { RunQuery } from './messages.js'
 import { type QueryHost, queryContext } from './query-host.js'
+import { ScanProgress } from './scan-progress.js'
 
 /** 'parked': the client must read first. 'waiting': another thread must act first. */
 export type Progress = 'worked' | 'parked' | 'waiting' | 'ended'
@@ -45,6 +46,9 @@ const beyondBytesMax = 512 * 1024
 export interface Windows {
   bytes: number
 }
+
+/** How often the main thread is told how many rows were read. */
+const reportMs = 1000
 
 /** A last block up to this size is sent with the last message, as a copy. */
 const tailBytesMax = 256 * 1024
@@ -75,6 +79,8 @@ export class RunningQuery {
   readonly #subqueries: SubqueryResult[] = []
   readonly #outstanding: Map<number, number>
   readonly #startedMs: number
+  /** When the main thread was told last how many rows were read. */
+  #reportedMs: number
   #cancelled: string | null = null
   #encoder: Encoder | null = null
   #root: Operator | null = null
@@ -109,6 +115,7 @@ export class RunningQuery {
     this.#request = request
     this.#outstanding = outstanding
     this.#startedMs = host.clock.monotonicMs() - (request.spentMs ?? 0)
+    this.#reportedMs = this.#startedMs
     const nowMicros = BigInt(request.nowMicros)
     const onEnd = (release: () => void): void => {
       this.#endings.push(release)
@@ -122,6 +129,7 @@ export class RunningQuery {
       arena: this.#arena,
     })
     context.parallelism = this.#parallelism
+    if (host.isInline !== true) context.progress = new ScanProgress(request.query, request.snapshots)
     this.#context = context
   }
 
@@ -151,6 +159,14 @@ export class RunningQuery {
   get parked(): boolean {
     const full = this.#waitingBytes >= this.#windowBytes || this.#waitingRows >= resultWindowRows
     return this.#cancelled === null && full
+  }
+
+  /** Tells the main thread how many rows were read, if it was not told lately. */
+  report(nowMs: number): void {
+    if (nowMs - this.#reportedMs < reportMs) return
+    this.#reportedMs = nowMs
+    const rows = this.#context.progress?.rows()
+    if (rows !== undefined) this.#host.post({ kind: 'progress', queryId: this.queryId, ...rows })
   }
 
   /** Present size of the window. */

@@ -17,8 +17,9 @@ import { GatheredBatch } from '../batch/selection.js'
 import { rowsFor } from '../batch/small-batches.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { compileFilter, type FilterInput, type RowFilter } from '../expression/row-filter.js'
+import type { ScanCount } from '../run/scan-progress.js'
 import { type IndexedRows, indexedRows, sparseShare } from './indexed-rows.js'
-import type { ScanMorsel } from './morsels.js'
+import { rowCount, type ScanMorsel } from './morsels.js'
 import { type MergedRows, mergeRows } from './scan-merge.js'
 import { columnsRead, type ScanShape } from './scan-shape.js'
 import { type SkipTest, type Stream, streamsOf } from './streams.js'
@@ -141,6 +142,7 @@ class StreamMerge {
   readonly #read: readonly number[]
   readonly #types: readonly DataType[]
   #streams: Stream[] | null = null
+  #count: ScanCount | null = null
   #merging: Merging | null = null
   /** Consecutive rows of one stream that are returned without a merge. */
   #run: { readonly stream: Stream; rows: number } | null = null
@@ -178,6 +180,7 @@ class StreamMerge {
   close(): void {
     for (const stream of this.#streams ?? []) stream.close()
     this.#streams = []
+    if (this.#count !== null) this.#context.progress?.end(this.#count)
   }
 
   goIdle(): void {
@@ -195,13 +198,19 @@ class StreamMerge {
   #begin(): Stream[] {
     const { snapshot, ranges } = this.#shape
     const { schema } = snapshot.version
-    return streamsOf(scanRuns(this.#context, this.#shape), {
+    const runs = scanRuns(this.#context, this.#shape)
+    const count = this.#context.progress?.begin(snapshot, rowCount(runs)) ?? null
+    this.#count = count
+    return streamsOf(runs, {
       context: this.#context,
       timestampId: schema.timestampId,
       ranges,
       typeOf: (columnId) => this.#typeOf(columnId),
       descending: this.#descending,
       skips: this.#skips,
+      passed: (rows) => {
+        if (count !== null) count.read += rows
+      },
     })
   }
 

@@ -4,17 +4,19 @@
 import type { ExecContext } from '../batch/context.js'
 import { rowsFor } from '../batch/small-batches.js'
 import { batchRowsMax, type Operator, type Pull } from '../batch/vector.js'
-import type { Run, ScanMorsel } from './morsels.js'
+import type { ScanCount } from '../run/scan-progress.js'
+import { type Run, rowCount, type ScanMorsel } from './morsels.js'
 import { columnsRead, type ScanShape } from './scan-shape.js'
 import { longScanMorsels, type Slice, SliceReader, type WantedRows } from './scan-slices.js'
 import { scanRuns } from './zones.js'
 
-/** `chosen`: morsels to read instead of all of the snapshot's. */
+/** `chosen`: morsels to read instead of all of the snapshot's; `counted`: where their rows are counted, if at all. */
 export function scanOperator(
   context: ExecContext,
   shape: ScanShape,
   chosen: readonly ScanMorsel[] | null = null,
   wanted: WantedRows | null = null,
+  counted: ScanCount | null = null,
 ): Operator {
   const batchRows = Math.min(context.streamRows ?? batchRowsMax, rowsFor(shape.types.length))
   const long = chosen !== null && chosen.length >= longScanMorsels / 4
@@ -26,15 +28,25 @@ export function scanOperator(
   let upcoming: ScanMorsel | null = null
   let current: ScanMorsel | null = null
   const columnIds = columnsRead(shape)
+  let count = counted
   const close = (): void => {
     current?.release()
+    if (current !== null && count !== null) count.read += current.rows
     current = null
   }
-  context.onEnd(close)
+  context.onEnd(() => {
+    close()
+    if (count !== null && chosen === null) context.progress?.end(count)
+  })
+  const begin = (): Generator<ScanMorsel, undefined> => {
+    const runs = scanRuns(context, shape, reader.keys)
+    count = context.progress?.begin(shape.snapshot, rowCount(runs)) ?? null
+    return eachMorsel(runs)
+  }
 
   const advance = (): 'working' | 'waiting' | null => {
     close()
-    morsels ??= eachMorsel(scanRuns(context, shape, reader.keys))
+    morsels ??= begin()
     upcoming ??= morsels.next().value ?? null
     if (upcoming === null) return null
     const isSkipped = wanted?.skips(upcoming) === true

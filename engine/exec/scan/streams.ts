@@ -15,6 +15,8 @@ export interface StreamShape {
   readonly typeOf: (columnId: number) => DataType
   readonly descending: boolean
   readonly skips: SkipTest
+  /** Rows of morsels that were read or skipped. */
+  readonly passed: (rows: number) => void
 }
 
 /**
@@ -69,11 +71,16 @@ export class Stream {
   settle(): boolean {
     if (this.morsel !== null && this.from < this.to) return true
     this.close()
-    if (this.#morsels === null) return !this.#shape.skips(this.#run)
+    if (this.#morsels === null) {
+      const isSkipped = this.#shape.skips(this.#run)
+      if (isSkipped) this.#shape.passed(this.#run.rows)
+      return !isSkipped
+    }
     for (; this.#next < this.#morsels.length; this.#next++) {
       const next = this.#morsels[this.#next] as ScanMorsel
       if (!this.#shape.skips(next)) return true
       next.release()
+      this.#shape.passed(next.rows)
     }
     return false
   }
@@ -163,6 +170,7 @@ export class Stream {
 
   close(): void {
     this.morsel?.release()
+    if (this.morsel !== null) this.#shape.passed(this.morsel.rows)
     this.morsel = null
     this.from = 0
     this.to = 0

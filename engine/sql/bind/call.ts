@@ -69,6 +69,7 @@ const rowFunctions: ReadonlySet<string> = new Set([
   'keywords',
   'pg_get_keywords',
   'query_activity',
+  'query_progress',
   'views',
 ])
 

@@ -62,6 +62,8 @@ export function systemRelation(request: RelationRequest): SystemRelation | undef
       return allWalTransactions(context)
     case 'query_activity':
       return activityRelation(context)
+    case 'query_progress':
+      return progressRelation(context)
     case 'views':
       return viewsRelation(context)
     case 'pg_get_keywords':
@@ -101,6 +103,20 @@ function activityRelation({ catalog }: BindContext): SystemRelation {
       catalog.activity().map(({ queryId, user, startMicros, sql }) => {
         const start = BigInt(startMicros)
         return [BigInt(queryId), 0n, 'query', user, start, start, 'active', false, sql]
+      }),
+  }
+}
+
+/** Columns of their own, because those of query_activity() are part of the interface for existing clients. */
+function progressRelation({ catalog }: BindContext): SystemRelation {
+  return {
+    columns: columnList(
+      'query_id LONG, username STRING, query_start TIMESTAMP, rows_read LONG, rows_total LONG, query STRING',
+    ),
+    rows: () =>
+      catalog.activity().map(({ queryId, user, startMicros, rowsRead, sql }) => {
+        const [read, total] = rowsRead ? [BigInt(rowsRead.read), BigInt(rowsRead.total)] : [null, null]
+        return [BigInt(queryId), user, BigInt(startMicros), read, total, sql]
       }),
   }
 }

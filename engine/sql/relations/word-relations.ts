@@ -13,7 +13,7 @@ const predicates: ReadonlySet<string> = new Set(['<<', '<<=', '>>', '>>=', 'with
 /** Functions that are used in FROM. */
 const cursors =
   `_pg_expandarray all_tables backups checkpoint_status export_files files functions generate_series glob import_files keywords long_sequence materialized_views
-  information_schema.questdb_columns memory_metrics pg_get_keywords pg_listening_channels query_activity reader_pool table_columns table_partitions table_parts table_storage tables
+  information_schema.questdb_columns memory_metrics pg_get_keywords pg_listening_channels query_activity query_progress reader_pool table_columns table_partitions table_parts table_storage tables
   unnest views wal_tables wal_transactions writer_pool`.split(/\s+/)
 
 export function functionsRelation(): SystemRelation {

@@ -2,7 +2,8 @@
 // server evaluates them; sys.alerts has their states.
 
 import { removeAlert, storeAlert } from './api.js'
-import { button, element, errorText, notify } from './dom.js'
+import { button, drawReleased, element, errorText, notify } from './dom.js'
+import { patchChildren } from './patch.js'
 import { plainTable } from './table-details.js'
 import { grouped, type Row } from './values.js'
 
@@ -21,6 +22,8 @@ export class AlertsPanel {
   readonly #query = element('textarea', { required: true, rows: 3, spellcheck: false })
   readonly #problem = element('p', { className: 'problem', role: 'alert' })
   readonly #form = element('details', {})
+  /** By name. */
+  #definitions: ReadonlyMap<string, Row> = new Map()
 
   constructor() {
     const form = element(
@@ -46,10 +49,8 @@ export class AlertsPanel {
   }
 
   paint(alerts: readonly Row[]): void {
-    // Buttons that have the focus stay.
-    if (this.#states.contains(document.activeElement)) return
-    const rows = alerts.map(([name, state, since, rowCount, text, every, duration, query]) => {
-      const edit = button('Change', () => this.#edit(String(name), String(every), String(duration), String(query)))
+    const rows = alerts.map(([name, state, since, rowCount, text, , , query]) => {
+      const edit = button('Change', () => this.#edit(String(name)))
       edit.title = `Change ${String(name)}`
       const remove = button('Remove', () => void this.#remove(String(name)), { title: `Remove ${String(name)}` })
       return [
@@ -61,15 +62,17 @@ export class AlertsPanel {
     const none = element('p', { className: 'quiet' }, 'None.')
     const table = rows.length === 0 ? none : plainTable(heads, rows, new Set([3]))
     if (rows.length > 0) Object.assign(table, { ariaLabel: 'Alerts', role: 'region' })
-    this.#states.replaceChildren(table)
+    this.#definitions = new Map(alerts.map((row) => [String(row[0]), row]))
+    drawReleased(this.#states, () => patchChildren(this.#states, [table]))
   }
 
-  #edit(name: string, every: string, duration: string, query: string): void {
+  #edit(name: string): void {
+    const [, , , , , every, duration, query] = this.#definitions.get(name) ?? []
     this.#form.open = true
     this.#name.value = name
-    this.#every.value = every
-    this.#for.value = duration
-    this.#query.value = query
+    this.#every.value = String(every)
+    this.#for.value = String(duration)
+    this.#query.value = String(query)
     this.#query.focus()
   }
 

@@ -5,6 +5,7 @@ import { AlertsPanel, alertsQuery } from './alerts.js'
 import { execute, metricsText, rowsOf, type Warning, warnings } from './api.js'
 import { button, byId, drawReleased, element, errorText, notify } from './dom.js'
 import { byLabel, parseMetrics, quantile, type Reading, rate, total } from './metrics-text.js'
+import { patchChildren } from './patch.js'
 import { Sparkline } from './sparkline.js'
 import { plainTable } from './table-details.js'
 import { durationText, grouped, type Row, sizeText } from './values.js'
@@ -93,7 +94,9 @@ export class LivePage {
       ask(
         'SELECT id, protocol, principal, application, remote_address, state, rows_received, rows_rejected, bytes_in, bytes_out, connected_at FROM sys.connections ORDER BY id DESC',
       ),
-      ask('SELECT query_id, username, query_start, query FROM query_activity() ORDER BY query_start'),
+      ask(
+        'SELECT query_id, username, query_start, rows_read, rows_total, query FROM query_progress() ORDER BY query_start',
+      ),
       ask(`SELECT ts, table_name, line, reason FROM sys.rejects ORDER BY ts DESC LIMIT ${listedMax}`),
       optional('SELECT * FROM sys.connectors'),
       ask(alertsQuery),
@@ -150,8 +153,8 @@ export class LivePage {
 
   #paintRunning(running: readonly Row[]): void {
     const rows = running
-      .filter(([, , , sql]) => !String(sql).endsWith(mark))
-      .map(([id, user, begun, sql]) => {
+      .filter(([, , , , , sql]) => !String(sql).endsWith(mark))
+      .map(([id, user, begun, read, total, sql]) => {
         const forMs = Math.max(0, Date.now() - Date.parse(String(begun)))
         const cancel = button('Cancel', () => void cancelQuery(String(id)), { title: `Cancel statement ${id}` })
         const plan = button('Plan', () => void showPlan(String(id), String(sql)), { title: `Plan of statement ${id}` })
@@ -159,11 +162,18 @@ export class LivePage {
           String(id),
           String(user ?? ''),
           durationText(forMs),
+          progressOf(String(id), read, total),
           element('code', {}, String(sql).slice(0, 400)),
           element('div', { className: 'bar' }, plan, cancel),
         ]
       })
-    this.#table('running', 'Running statements', ['Id', 'User', 'For', 'Statement', ''], rows, new Set([0, 2]))
+    this.#table(
+      'running',
+      'Running statements',
+      ['Id', 'User', 'For', 'Rows read', 'Statement', ''],
+      rows,
+      new Set([0, 2]),
+    )
   }
 
   /** Rows that connections of each protocol have sent since the last reading. */
@@ -260,36 +270,37 @@ export class LivePage {
     rows: readonly (readonly (string | Node)[])[],
     right: ReadonlySet<number>,
   ): void {
-    const host = this.#parts.get(id)
-    if (host === undefined) return
-    // A table in which the user selects text stays until the next update.
-    const selection = getSelection()
-    if (selection?.isCollapsed === false && host.contains(selection.anchorNode)) return
-    drawReleased(host, () => {
-      const focused = host.contains(document.activeElement) ? document.activeElement : null
-      const content = rows.length === 0 ? element('p', { className: 'quiet' }, 'None.') : plainTable(heads, rows, right)
-      this.#fill(id, title, [content])
-      if (focused instanceof HTMLElement) focusLike(host, focused)
-    })
+    this.#fill(id, title, [
+      rows.length === 0 ? element('p', { className: 'quiet' }, 'None.') : plainTable(heads, rows, right),
+    ])
   }
 
   #fill(id: string, title: string, content: readonly HTMLElement[]): void {
-    const scroll = this.#parts.get(id)?.querySelector('.table-scroll')?.scrollTop ?? 0
-    this.#parts.get(id)?.replaceChildren(element('h2', {}, title), ...content)
-    const table = this.#parts.get(id)?.querySelector('.table-scroll')
-    if (table instanceof HTMLElement) {
-      table.scrollTop = scroll
-      table.ariaLabel = title
-      table.role = 'region'
+    const host = this.#parts.get(id)
+    if (host === undefined) return
+    for (const part of content) {
+      if (!part.matches('.table-scroll')) continue
+      part.ariaLabel = title
+      part.role = 'region'
     }
+    drawReleased(host, () => {
+      const hadFocus = host.contains(document.activeElement)
+      patchChildren(host, [element('h2', {}, title), ...content])
+      // The keyboard stays here when a row with the focus has gone.
+      const table = host.querySelector('[tabindex="0"]')
+      if (hadFocus && !host.contains(document.activeElement) && table instanceof HTMLElement) table.focus()
+    })
   }
 }
 
-/** Focuses the button that has taken the place of another one, or else the table, so that the keyboard stays here. */
-function focusLike(host: HTMLElement, { title }: HTMLElement): void {
-  const successor = [...host.querySelectorAll('button')].find((made) => title !== '' && made.title === title)
-  const other = successor ?? host.querySelector('[tabindex="0"]')
-  if (other instanceof HTMLElement) other.focus()
+/** A bar with the rows that the scans of a statement have read; a dash while that is not known. */
+function progressOf(id: string, read: Row[number] | undefined, total: Row[number] | undefined): Node | string {
+  const [done, all] = [Number(read ?? 0), Number(total ?? 0)]
+  if (all === 0) return '–'
+  const percent = Math.floor((100 * done) / all)
+  const text = `${percent} % of ${grouped(all)}`
+  const bar = element('progress', { max: 100, value: percent, ariaLabel: `Rows read by statement ${id}` })
+  return element('div', { className: 'share', title: `${grouped(done)} of ${grouped(all)} rows` }, bar, text)
 }
 
 /** The plan that the statement would get now; values of its parameters are not known. */
