@@ -21,7 +21,7 @@ const desk = [1360, 860]
 const phone = [390, 844]
 
 /** Wrong statements and refused sign-ins are part of the walk. */
-const page = await openBrowser(screenshots, /\/(exec|session|settings|alerts|saved)$/)
+const page = await openBrowser(screenshots, /\/((exec|session|settings|alerts|saved)$|imp\?)/)
 /** What axe calls serious or critical. */
 const findings = []
 const views = ['query', 'dashboards', 'import', 'live', 'start']
@@ -294,6 +294,13 @@ async function importParquet() {
   const query =
     "select timestamp_sequence('2026-01-01', 3600000000L) ts, 'r' || x room, case when x = 2 then 'two' else x::varchar end n from long_sequence(250)"
   const answer = await fetch(`${base}/exp?${new URLSearchParams({ query, fmt: 'parquet' })}`)
+  const broken = join(page.profile, 'broken.parquet')
+  writeFileSync(broken, 'PAR1, and nothing of a Parquet file')
+  await page.chooseFiles('#import-file', [broken])
+  await page.until(`document.querySelector('.import-form [role=alert]') !== null`)
+  const buttons = `[...document.querySelectorAll('.import-form button')].map((one) => one.textContent).join()`
+  check((await page.evaluate(buttons)) === 'Choose another file,Try again', 'a broken file has a way on')
+  await serious('a broken Parquet file')
   const file = join(page.profile, 'console_parquet.parquet')
   writeFileSync(file, Buffer.from(await answer.arrayBuffer()))
   await page.chooseFiles('#import-file', [file])
@@ -356,10 +363,18 @@ async function livePage() {
   await page.until(`document.querySelectorAll('.live-memory meter').length >= 4`)
   await page.until(`document.querySelector('.live-connections tbody tr') !== null`)
   const running = fetch(
-    `${base}/exec?${new URLSearchParams({ query: 'select count() from long_sequence(300000) a cross join long_sequence(100000) b' })}`,
+    `${base}/exec?${new URLSearchParams({ query: 'select count() from readings a cross join long_sequence(2000000) b' })}`,
   )
   await page.until(`document.querySelector('.live-running tbody')?.textContent.includes('long_sequence') === true`)
+  await page.until(`document.querySelector('.live-running progress') !== null`)
   await page.screenshot('live-light')
+  // Selected text stays while the rest is redrawn.
+  await page.evaluate(`getSelection().selectAllChildren(document.querySelector('.live-running code'))`)
+  const duration = `document.querySelector('.live-running tbody td:nth-child(3)').textContent`
+  const before = await page.evaluate(duration)
+  await page.until(`${duration} !== ${JSON.stringify(before)}`)
+  check((await page.evaluate(`String(getSelection())`)).includes('long_sequence'), 'selected text stays selected')
+  await page.evaluate(`getSelection().removeAllRanges()`)
   const pressRunning = (text) =>
     page.evaluate(
       `[...document.querySelectorAll('.live-running button')].find((one) => one.textContent === '${text}').click()`,

@@ -31,7 +31,11 @@ export function openImport(imported: () => void): void {
   const take = (files: FileList | null | undefined): void => {
     pane.replaceChildren(...[...(files ?? [])].map((file) => new FileImport(file, imported).host))
   }
-  input.addEventListener('change', () => take(input.files))
+  input.addEventListener('change', () => {
+    take(input.files)
+    // The same file may be chosen again, when it has been mended.
+    input.value = ''
+  })
   const window = document.documentElement
   window.addEventListener('dragover', (event) => {
     if (event.dataTransfer?.types.includes('Files') !== true) return
@@ -71,10 +75,25 @@ class FileImport {
       event.preventDefault()
       void this.#run(kind === 'lines' ? () => this.#sendLines() : () => this.#sendFile())
     })
-    if (kind === 'csv') void this.#previewCsv()
-    else if (kind === 'lines') void this.#previewLines()
-    else if (kind === 'parquet') this.#openParquet()
+    this.#open()
+  }
+
+  #open(): void {
+    if (this.#kind === 'csv') void this.#previewCsv().catch((error: unknown) => this.#refuse(error))
+    else if (this.#kind === 'lines') void this.#previewLines().catch((error: unknown) => this.#refuse(error))
+    else if (this.#kind === 'parquet') this.#openParquet()
     else this.#refuseDump()
+  }
+
+  /** The file has no preview, so there is nothing to fill in. */
+  #refuse(error: unknown): void {
+    this.#result.replaceChildren()
+    const other = button('Choose another file', () => byId('import-file', HTMLInputElement).click())
+    const again = button('Try again', () => this.#open())
+    this.#form.replaceChildren(
+      element('p', { className: 'problem', role: 'alert' }, errorText(error)),
+      element('div', { className: 'bar' }, other, again),
+    )
   }
 
   #refuseDump(): void {
@@ -86,18 +105,14 @@ class FileImport {
   // CSV ------------------------------------------------------------------------------------------------------------
 
   async #previewCsv(): Promise<void> {
-    try {
-      const { text, whole } = await beginningOf(this.#file)
-      const preview = previewCsv(text, whole)
-      this.#columns = columnChoices(preview.names, preview.types)
-      this.#form.replaceChildren(
-        this.#csvFields(preview),
-        previewTable(this.#columns, preview.rows, false),
-        element('div', { className: 'bar' }, this.#start),
-      )
-    } catch (error) {
-      this.#form.replaceChildren(element('p', { className: 'problem' }, errorText(error)))
-    }
+    const { text, whole } = await beginningOf(this.#file)
+    const preview = previewCsv(text, whole)
+    this.#columns = columnChoices(preview.names, preview.types)
+    this.#form.replaceChildren(
+      this.#csvFields(preview),
+      previewTable(this.#columns, preview.rows, false),
+      element('div', { className: 'bar' }, this.#start),
+    )
   }
 
   #csvFields({ delimiter, hasHeader, rows }: CsvPreview): HTMLElement {
@@ -129,7 +144,8 @@ class FileImport {
   /** A large file is sent twice only if the user wants that. */
   #openParquet(): void {
     if (this.#file.size <= parquetPreviewBytes) {
-      void this.#run(() => this.#previewParquet())
+      this.#abort = new AbortController()
+      this.#previewParquet().catch((error: unknown) => this.#refuse(error))
       return
     }
     const look = button('Show columns and rows', () => void this.#run(() => this.#previewParquet()), {
