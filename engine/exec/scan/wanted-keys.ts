@@ -79,6 +79,14 @@ function alternativesOf(condition: Expression): Equals[] {
   return found
 }
 
+/** The values of one column of which the condition requires one; null: it has another form. */
+export function wantedValues(condition: Expression): { readonly column: number; readonly values: Value[] } | null {
+  const alternatives = eitherOf(condition)
+  const [column] = alternatives?.[0]?.keys() ?? []
+  if (alternatives === null || column === undefined || !alternatives.every((equals) => equals.has(column))) return null
+  return { column, values: alternatives.map((equals) => equals.get(column) ?? null) }
+}
+
 /** null: it requires no constants. */
 function eitherOf(condition: Expression): Equals[] | null {
   if (condition.kind !== 'call') return null

@@ -4,21 +4,25 @@
 // - pages whose index of a declared key (PRIMARY KEY, UNIQUE; storage/part/page-keys.ts) has none of the keys that the
 //   filter looks for
 // - parts that do not contain the symbols (dictionary-encoded strings) that the filter requires
+// - parts whose Bloom filter of a column has none of the values that the filter requires
 //
 // The filter is still applied to the rows of all other pages.
 
+import { xxh64 } from '../../kernels/xxh64.js'
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type ConstantComparison, constantComparison, orderedBounds } from '../../sql/plan/column-conditions.js'
 import { type Expression, rowIdColumn } from '../../sql/plan/plan.js'
 import { conjuncts } from '../../sql/typing/walk-expression.js'
 import { boundsTest } from '../../types/bounds.js'
+import type { DataType } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
 import type { WantedSymbols } from '../batch/query-state.js'
 import { wantedSymbols } from '../batch/symbol-matches.js'
 import { type Run, runOf, runsOf, type ScanMorsel } from './morsels.js'
 import { withRowIds } from './row-ids.js'
 import type { ScanShape } from './scan-shape.js'
-import { type SearchedKeys, wantedKeys } from './wanted-keys.js'
+import { type SearchedKeys, wantedKeys, wantedValues } from './wanted-keys.js'
 
 /** Whether a row of the morsel may pass. NULL passes none of the supported comparisons. */
 type ZoneTest = (morsel: ScanMorsel) => boolean
@@ -66,7 +70,46 @@ function testOf(context: ExecContext, condition: Expression, shape: ScanShape): 
   const wanted = wantedSymbols(condition, context)
   if (wanted !== undefined) return symbolTest(context, wanted, shape)
   const comparison = constantComparison(condition)
-  return comparison === null ? [] : columnTest(comparison, shape)
+  return [...(comparison === null ? [] : columnTest(comparison, shape)), ...bloomTest(condition, shape)]
+}
+
+/** With more values, most parts have one of them. */
+const bloomValuesMax = 256
+
+/** For conditions that only certain values of a column satisfy: a part with a Bloom filter may have none of them. */
+function bloomTest(condition: Expression, { columnIds, snapshot, types }: ScanShape): ZoneTest[] {
+  const { columns } = snapshot.version.schema
+  if (!columns.some(({ parquet }) => parquet?.bloomFilter === true)) return []
+  const wanted = wantedValues(condition)
+  if (wanted === null || wanted.values.length > bloomValuesMax) return []
+  const [type, columnId] = [types[wanted.column], columnIds[wanted.column]]
+  if (type === undefined || columnId === undefined || columns[columnId]?.parquet?.bloomFilter !== true) return []
+  const hashes = wanted.values.flatMap((value) => plainBytes(type, value) ?? []).map(xxh64)
+  if (hashes.length < wanted.values.length) return []
+  const known = new Map<number, boolean>()
+  return [
+    (morsel) => {
+      const answer = known.get(morsel.source) ?? morsel.keys()?.mayContain(columnId, hashes) ?? true
+      known.set(morsel.source, answer)
+      return answer
+    },
+  ]
+}
+
+const longs: ReadonlySet<string> = new Set(['LONG', 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS'])
+
+/** The value in Parquet's PLAIN encoding without a length; undefined for NULL and types that are not looked up. */
+function plainBytes({ name }: DataType, value: Value): Uint8Array | undefined {
+  if (typeof value === 'string') return name === 'STRING' || name === 'VARCHAR' ? Buffer.from(value) : undefined
+  if (typeof value !== 'number' && typeof value !== 'bigint') return undefined
+  const bytes = Buffer.alloc(16)
+  bytes.writeBigInt64LE(BigInt.asIntN(64, BigInt(value)))
+  if (name === 'BYTE' || name === 'SHORT' || name === 'INT') return bytes.subarray(0, 4)
+  if (longs.has(name)) return bytes.subarray(0, 8)
+  if (name !== 'UUID') return undefined
+  bytes.writeBigUInt64BE(BigInt(value) >> 64n)
+  bytes.writeBigUInt64BE(BigInt.asUintN(64, BigInt(value)), 8)
+  return bytes
 }
 
 /** A part lists its symbols by id of the table's dictionary, so all pages of a part have the same answer. */

@@ -12,7 +12,15 @@ import type {
   TypeName,
 } from './ast.js'
 import type { ChannelStatement } from './ast-channel.js'
-import type { ConstraintAction, ConstraintKind, KeyDefinition, KeyOption, Persistence } from './ast-constraints.js'
+import type {
+  ColumnDefault,
+  ColumnDefinition,
+  ColumnStorageClause,
+  ConstraintAction,
+  ConstraintKind,
+  KeyDefinition,
+  Persistence,
+} from './ast-constraints.js'
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { ChangesInWith, Insert, Merge } from './ast-insert.js'
 import type { AlterIndex, Backup, Checkpoint, CreateIndex, Empty, Reindex, Remark, Vacuum } from './ast-maintenance.js'
@@ -124,29 +132,6 @@ export interface IndexOption {
   readonly capacity: number | null
   /** Columns of INCLUDE. */
   readonly included: readonly Name[]
-}
-
-export interface ColumnDefinition {
-  readonly position: number
-  readonly name: string
-  readonly quoted: boolean
-  readonly type: TypeName
-  readonly symbol: SymbolOptions
-  readonly index: IndexOption | null
-  readonly notNull: boolean
-  /** Keys on this column alone. */
-  readonly keys: readonly KeyOption[]
-  /** Other constraints declared with the column; ignored. */
-  readonly constraints: readonly ConstraintKind[]
-  /** `serial`, `generated .. as identity`: INSERT fills the column from a counter. */
-  readonly counted: Counted | null
-  readonly defaultValue: ColumnDefault | null
-}
-
-export interface ColumnDefault {
-  readonly expression: Expression
-  /** As written. */
-  readonly text: string
 }
 
 export interface CreateTable extends Persistence {
@@ -308,6 +293,12 @@ export type AlterAction =
     }
   | { readonly kind: 'add index'; readonly position: number; readonly column: Name; readonly index: IndexOption }
   | { readonly kind: 'drop index'; readonly position: number; readonly column: Name }
+  | {
+      readonly kind: 'set storage'
+      readonly position: number
+      readonly column: Name
+      readonly storage: ColumnStorageClause
+    }
   /** SET and DROP NOT NULL. As with CREATE TABLE, the catalog shows NOT NULL, and it is not enforced. */
   | { readonly kind: 'set nullable'; readonly position: number; readonly column: Name; readonly notNull: boolean }
   /** Null: the default is dropped. */

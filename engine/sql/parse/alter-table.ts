@@ -16,10 +16,12 @@ import {
   parseAddedIndex,
   parseCapacity,
   parseColumnAfterName,
+  parseColumnStorage,
   parseColumnTail,
   parseDefault,
   parseIdentity,
   parseNewName,
+  parseUsing,
   requireColumnName,
   takeIdentity,
 } from './column.js'
@@ -337,8 +339,6 @@ function parseRenameConstraint(cursor: Cursor, position: number): AlterAction {
 
 const alterColumnExpected = "'add index' or 'drop index' or 'type' or 'cache' or 'nocache' or 'symbol' expected"
 
-const alterColumnFound = "'add', 'drop', 'set', 'symbol', 'cache' or 'nocache' expected"
-
 function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   // In PostgreSQL the word COLUMN is optional.
   if (!isAlteredColumn(cursor))
@@ -349,6 +349,7 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'set')) {
     if (take(cursor, 'default')) return { kind: 'set default', position, column, value: parseDefault(cursor) }
     if (take(cursor, 'not')) return parseNullable(cursor, position, column, true)
+    if (take(cursor, 'parquet')) return { kind: 'set storage', position, column, storage: parseColumnStorage(cursor) }
     expect(cursor, 'data')
     expect(cursor, 'type')
     return parseChangeType(cursor, column)
@@ -368,7 +369,13 @@ function parseAlterColumn(cursor: Cursor, position: number): AlterAction {
   if (take(cursor, 'cache') || take(cursor, 'nocache'))
     return { kind: 'set cache', position, column, cache: word === 'cache' }
   const isMissing = atEnd(cursor)
-  expect(cursor, 'symbol', isMissing ? alterColumnExpected : `${alterColumnFound} found '${shownToken(cursor)}'`)
+  expect(
+    cursor,
+    'symbol',
+    isMissing
+      ? alterColumnExpected
+      : `'add', 'drop', 'set', 'symbol', 'cache' or 'nocache' expected found '${shownToken(cursor)}'`,
+  )
   expect(cursor, 'capacity')
   if (atEnd(cursor)) throw new SqlError('numeric capacity expected', cursor.start)
   const capacity = parseCapacity(cursor, 'alter')
@@ -398,19 +405,6 @@ function parseChangeType(cursor: Cursor, column: Name): AlterAction {
   if (again) parseUsing(cursor, column)
   requireEnd(cursor, 'trying to change column type')
   return { kind: 'change type', position: position ?? lastTokenStart(cursor), column, definition, again }
-}
-
-/** `using a::text`: accepted if it is the conversion that the statement makes anyway. */
-function parseUsing(cursor: Cursor, { name }: Name): void {
-  advance(cursor)
-  const written = parseExpression(cursor)
-  const { kind, position } = written
-  const outer = kind === 'cast' ? written.operand : written
-  // `a::text::mood`: any type may be cast to text first.
-  const value = outer.kind === 'cast' && outer.type.name === 'text' ? outer.operand : outer
-  const isOwn =
-    value.kind === 'column' && value.path.length === 1 && value.path[0]?.toLowerCase() === name.toLowerCase()
-  if (!isOwn) throw new SqlError('USING can only be a cast of the column itself', position)
 }
 
 function requireEnd(cursor: Cursor, doing: string): void {

@@ -1,10 +1,11 @@
-// Parses a column definition of CREATE TABLE or ALTER TABLE: name, type, SYMBOL options, default, identity and
-// constraints.
+// Parses a column definition of CREATE TABLE or ALTER TABLE: name, type, SYMBOL options, default, identity, constraints
+// and storage.
 
 import { SqlError } from '../../base/errors.js'
 import type {
   ColumnDefault,
   ColumnDefinition,
+  ColumnStorageClause,
   ConstraintKind,
   Counted,
   IndexOption,
@@ -15,7 +16,15 @@ import type {
 } from '../ast/ast.js'
 import { parseColumnConstraint, takeColumnConstraintName, takeColumnKey } from './constraint.js'
 import { advance, type Cursor, shownTokenError } from './cursor.js'
-import { atEnd, expect, parseNameOrString, parseNamesInParentheses, parseWholeNumber, take } from './expect.js'
+import {
+  atEnd,
+  expect,
+  parseName,
+  parseNameOrString,
+  parseNamesInParentheses,
+  parseWholeNumber,
+  take,
+} from './expect.js'
 import { parseExpression } from './expression.js'
 import { parseIdentityOptions } from './sequence.js'
 import { parseColumnType } from './type-name.js'
@@ -80,6 +89,7 @@ export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnT
     counted: null as Counted | null,
     defaultValue: null as ColumnTail['defaultValue'],
   }
+  let storage: ColumnStorageClause | null = null
   const counter = countedTypes.get(type.name)
   if (counter !== undefined) Object.assign(tail, { type: { ...type, name: counter }, counted: serial })
   for (;;) {
@@ -94,15 +104,16 @@ export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnT
       expect(cursor, 'null')
       tail.notNull = true
     } else if (take(cursor, 'default')) tail.defaultValue = parseDefault(cursor)
+    else if (take(cursor, 'parquet')) storage = parseColumnStorage(cursor)
     else if (take(cursor, 'generated')) tail.counted = parseIdentity(cursor)
-    else if (!takeConstraint(cursor, tail.constraints)) return tail
+    else if (!takeConstraint(cursor, tail.constraints)) return { ...tail, storage }
   }
 }
 
 /** A constraint, which is recorded, or an option without effect. */
 function takeConstraint(cursor: Cursor, constraints: ConstraintKind[]): boolean {
   const constraint = parseColumnConstraint(cursor)
-  if (constraint === null) return take(cursor, 'null') || take(cursor, 'parquet')
+  if (constraint === null) return take(cursor, 'null')
   constraints.push(constraint)
   return true
 }
@@ -247,4 +258,54 @@ function parseIndexType(cursor: Cursor, position: number): IndexOption | null {
   if (isBitmap) throw new SqlError('INCLUDE is only supported for POSTING indexes', cursor.start)
   advance(cursor)
   return { position, capacity, included: parseNamesInParentheses(cursor) }
+}
+
+/** `using a::text`: accepted if it is the conversion that the statement makes anyway. */
+export function parseUsing(cursor: Cursor, { name }: Name): void {
+  advance(cursor)
+  const written = parseExpression(cursor)
+  const { kind, position } = written
+  const outer = kind === 'cast' ? written.operand : written
+  // `a::text::mood`: any type may be cast to text first.
+  const value = outer.kind === 'cast' && outer.type.name === 'text' ? outer.operand : outer
+  const isOwn =
+    value.kind === 'column' && value.path.length === 1 && value.path[0]?.toLowerCase() === name.toLowerCase()
+  if (!isOwn) throw new SqlError('USING can only be a cast of the column itself', position)
+}
+
+/** `(rle_dictionary, zstd(3), bloom_filter)`, `(default, lz4_raw)`, `(bloom_filter)` after PARQUET. */
+export function parseColumnStorage(cursor: Cursor): ColumnStorageClause {
+  expect(cursor, '(')
+  let bloomFilter = takeBloomFilter(cursor)
+  const encoding = bloomFilter ? null : parseEncoding(cursor)
+  let codec: ColumnStorageClause['codec'] = null
+  if (!bloomFilter && take(cursor, ',')) {
+    bloomFilter = takeBloomFilter(cursor)
+    if (!bloomFilter) codec = parseCodec(cursor)
+    if (codec !== null && take(cursor, ',')) {
+      if (!takeBloomFilter(cursor)) throw new SqlError("'bloom_filter' expected", cursor.start)
+      bloomFilter = true
+    }
+  }
+  expect(cursor, ')')
+  return { encoding, codec, bloomFilter }
+}
+
+function takeBloomFilter(cursor: Cursor): boolean {
+  return take(cursor, 'bloom_filter')
+}
+
+/** null: DEFAULT, a reserved word. */
+function parseEncoding(cursor: Cursor): Name | null {
+  return take(cursor, 'default') ? null : parseName(cursor, "encoding, 'default' or 'bloom_filter' expected")
+}
+
+function parseCodec(cursor: Cursor): NonNullable<ColumnStorageClause['codec']> {
+  const name = parseName(cursor, "compression codec or 'bloom_filter' expected")
+  if (cursor.word !== '(') return { name, level: null }
+  advance(cursor)
+  const position = cursor.start
+  const value = parseWholeNumber(cursor, 'compression level expected')
+  expect(cursor, ')')
+  return { name, level: { position, value } }
 }

@@ -4,6 +4,7 @@
 import type { RefreshStrategy } from '../../storage/schema/materialized.js'
 import {
   type ColumnSchema,
+  type ColumnStorage,
   enforcedKey,
   liveColumns,
   type PartitionAge,
@@ -85,11 +86,24 @@ function ageText({ value, unit }: PartitionAge): string {
   return `${value} ${unit}${value === 1 ? '' : 'S'}`
 }
 
-function columnText({ name, type, symbol, indexed, default: value }: ColumnSchema): string {
+function columnText({ name, type, symbol, indexed, default: value, parquet }: ColumnSchema): string {
   const cache = type.name === 'SYMBOL' && symbol?.cached === false ? ' NOCACHE' : ''
   const index = indexed === undefined ? '' : ` INDEX CAPACITY ${indexed.blockCapacity || defaultIndexCapacity}`
   const filled = value === undefined ? '' : ` DEFAULT ${value}`
-  return `${name} ${typeText(type)}${cache}${index}${filled}`
+  return `${name} ${typeText(type)}${cache}${index}${filled}${storageText(parquet)}`
+}
+
+/** ` PARQUET(rle_dictionary, zstd(3))` */
+function storageText(storage: ColumnStorage | undefined): string {
+  if (storage === undefined) return ''
+  const { encoding, codec, level, bloomFilter } = storage
+  const parts = [
+    ...(encoding === undefined && (codec !== undefined || bloomFilter !== true) ? ['default'] : []),
+    ...(encoding === undefined ? [] : [encoding]),
+    ...(codec === undefined ? [] : [level === undefined ? codec : `${codec}(${level})`]),
+    ...(bloomFilter === true ? ['BLOOM_FILTER'] : []),
+  ]
+  return ` PARQUET(${parts.join(', ')})`
 }
 
 /** Says what a statement without it would not do: a table is in the lake if it has a storage policy. */

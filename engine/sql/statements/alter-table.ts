@@ -38,6 +38,7 @@ import {
   requireWal,
 } from './alter-checks.js'
 import { combinedChange } from './alter-combined.js'
+import { columnStorage } from './column-storage.js'
 import { checkColumnName, checkTableName, columnOf, dedupKeysOf, powerOfTwo, storedType } from './create-table.js'
 import { declaredOf, sameDeclared } from './declared.js'
 import { changedDefault } from './identity.js'
@@ -143,7 +144,7 @@ export function changesOf(
     case 'set default':
       return setDefault(action, schema, context)
     default:
-      return symbolChanges(action, version, position)
+      return storageChanges(action, version, position)
   }
 }
 
@@ -157,10 +158,13 @@ function positionOfWord(word: string, position: number, { sql }: BindContext): n
   return Math.max(sql.toLowerCase().indexOf(word, position), position)
 }
 
-type SymbolAction = Extract<ast.AlterAction, { kind: 'add index' | 'drop index' | 'set cache' | 'set symbol capacity' }>
+type StorageAction = Extract<
+  ast.AlterAction,
+  { kind: 'add index' | 'drop index' | 'set cache' | 'set symbol capacity' | 'set storage' }
+>
 
 /** Indexes, caches and capacities of symbols do not affect this storage. They are only recorded and shown. */
-function symbolChanges(action: SymbolAction, version: TableVersion, position: number): SchemaChange[] {
+function storageChanges(action: StorageAction, version: TableVersion, position: number): SchemaChange[] {
   const { schema } = version
   switch (action.kind) {
     case 'add index': {
@@ -181,6 +185,10 @@ function symbolChanges(action: SymbolAction, version: TableVersion, position: nu
       const column = checkSymbol(action.column, schema, 'cache is')
       const { capacity } = column.symbol ?? { capacity: defaultSymbolCapacity }
       return columnOptions(schema, column, { symbol: { capacity, cached: action.cache } })
+    }
+    case 'set storage': {
+      const column = existingAltered(action.column, schema)
+      return columnOptions(schema, column, { parquet: columnStorage(action.storage, action.column, column.type) })
     }
     case 'set symbol capacity': {
       const column = existingAltered(action.column, schema)

@@ -40,6 +40,7 @@ import { defaultIndexCapacity, defaultSymbolCapacity } from '../relations/table-
 import type { BindContext } from '../scope/bind-context.js'
 import { typeOfName, unboundedDigits } from '../typing/types.js'
 import { requireIncluded } from './alter-checks.js'
+import { columnStorage } from './column-storage.js'
 import { declaredOf, enumerationOf, isUnboundedNumber } from './declared.js'
 import { checkedDefault } from './defaults.js'
 import { countedColumn } from './identity.js'
@@ -131,7 +132,7 @@ export function columnOf(
   table: string,
   context: BindContext,
 ): Omit<ColumnSchema, 'id' | 'dropped'> {
-  const column = typedColumn(definition, context)
+  const column = { ...typedColumn(definition, context), ...storageOf(definition, context) }
   // SHOW CREATE TABLE and dumps write the default explicitly.
   const isWritten = definition.defaultValue !== null && isOwnCounter(definition.defaultValue.text, table, column.name)
   const counted: ast.Counted | null = isWritten
@@ -140,6 +141,14 @@ export function columnOf(
   if (counted !== null) return { ...column, ...countedColumn(counted, column, table, definition.position) }
   const value = checkedDefault(definition.defaultValue, column, context)
   return value === undefined ? column : { ...column, default: value }
+}
+
+function storageOf(
+  { storage, type, ...name }: ast.ColumnDefinition,
+  context: BindContext,
+): Pick<ColumnSchema, 'parquet'> {
+  const parquet = storage === null ? null : columnStorage(storage, name, storedKind(storedType(type, context)))
+  return parquet === null ? {} : { parquet }
 }
 
 function typedColumn(definition: ast.ColumnDefinition, context: BindContext): Omit<ColumnSchema, 'id' | 'dropped'> {

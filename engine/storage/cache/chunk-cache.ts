@@ -50,6 +50,9 @@ export const dictionaryPage = 0x7fff_ffff
 /** Page number under which the list of the newest row of each symbol is cached. */
 export const newestPage = 0x7fff_fffe
 
+/** Page number under which a column's Bloom filter is cached. */
+export const bloomPage = 0x7fff_fffd
+
 /** Added to the page number of a page's index of keys (part/page-keys.ts). */
 export const keyPages = 0x1000_0000
 

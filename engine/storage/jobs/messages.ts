@@ -12,6 +12,7 @@ import type { UserRecord } from '../manifest/users.js'
 import type { Sealing } from '../schema/materialized.js'
 import type {
   ColumnSchema,
+  ColumnStorage,
   DeclaredColumn,
   DeclaredKey,
   LakePointer,
@@ -101,7 +102,7 @@ export type ColumnChange =
       readonly ifNotExists: boolean
     }
   | { readonly kind: 'dropColumn'; readonly tableId: number; readonly columnId: number }
-  /** Options of a column; null removes the index or the default. */
+  /** Options of a column; null removes the index, the default or PARQUET(..). */
   | {
       readonly kind: 'alterColumn'
       readonly tableId: number
@@ -110,6 +111,7 @@ export type ColumnChange =
       readonly indexed?: NonNullable<ColumnSchema['indexed']> | null
       readonly default?: string | null
       readonly declared?: DeclaredColumn
+      readonly parquet?: ColumnStorage | null
     }
   | { readonly kind: 'addKey'; readonly tableId: number; readonly key: NewKey }
   | { readonly kind: 'renameKey'; readonly tableId: number; readonly keyId: number; readonly name: string }

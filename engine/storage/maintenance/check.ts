@@ -251,7 +251,8 @@ function areasOf({ columns, firstRows }: PartIndex): CheckedArea[] {
   for (const column of columns.values()) {
     for (let page = 0; page < firstRows.length - 1; page++) add(pageAt(column, page), 'a page')
     if (column.metadata.dictionary !== null) add(column.metadata.dictionary, 'a dictionary page')
-    const { symbols } = column
+    const { symbols, bloom } = column
+    if (bloom !== undefined) areas.push({ ...bloom, what: 'a Bloom filter' })
     if (symbols === undefined) continue
     areas.push({ offset: symbols.offset, bytes: symbols.count * 4, crc: symbols.crc, what: 'symbol ids' })
   }

@@ -99,7 +99,8 @@ const blockBytes = 4096
  * with PRIMARY KEY .. ENFORCED: others would accept rows with the key of a stored row. Version 9 is written before the
  * first materialized view with states of aggregates: others would show them as columns, and store buckets without them.
  * Version 10 is written before DEDUP is declared for a table that has had rows: others would hide and remove those with
- * equal keys. This server reads all versions.
+ * equal keys. Version 11 is written before the first column with PARQUET(..): others cannot read each of its encodings
+ * and codecs. This server reads all versions.
  */
 export const formats = {
   oldest: 1,
@@ -112,8 +113,9 @@ export const formats = {
   enforcedKeys: 8,
   viewStates: 9,
   dedupOfStored: 10,
+  columnStorage: 11,
 } as const
-export const newestFormat = formats.dedupOfStored
+export const newestFormat = formats.columnStorage
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */

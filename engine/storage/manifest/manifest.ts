@@ -4,7 +4,7 @@
 //
 // Layout of `manifest-<number, 10 digits>.log`, little-endian:
 //
-//   header   magic "PMF1" (4) | format version u32 = 2 to 4 | number u32 | reserved u32
+//   header   magic "PMF1" (4) | format version u32 (manifest-format.ts) | number u32 | reserved u32
 //   frame    magic "PMFR" (4) | length u32 | crc32 u32 | kind u32 | durable u64 | payload (length bytes) | zeros to 8
 //
 //   Frames are padded with zeros to a multiple of 8. A frame that follows a synced one begins at a multiple of 4096

@@ -11,15 +11,21 @@
 // number in the lower half. Bucket and tag are bits of the hash, so the caller must still compare the keys of a row
 // that is found. `columns` is a hash of the key's column ids; keys that begin with the same column share one place in
 // the cache, so only one of them has an index.
+//
+// The class also looks into the Bloom filters of parts, which columns with PARQUET(.. BLOOM_FILTER) have.
 
+import { crc32 } from 'node:zlib'
 import { assert } from '../../base/assert.js'
-import { ResourceError } from '../../base/errors.js'
+import { CorruptionError, ResourceError } from '../../base/errors.js'
 import { pageRowsMax } from '../../base/limits.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import { keyPages, type PageCache } from '../cache/chunk-cache.js'
+import { bloomPage, keyPages, type PageCache } from '../cache/chunk-cache.js'
 import { type ChunkKey, chunkKey } from '../cache/chunk-key.js'
 import { hashRow, type KeyColumn } from '../memtable/key-columns.js'
+import { mayContain } from './bloom-filter.js'
 import type { KeysOfPage, PartHandle, WantedKeys } from './part-access.js'
+import type { PartFiles } from './part-files.js'
+import { OpenedPart } from './part-opened.js'
 
 const headerBytes = 64
 /** The index is kept at this request for the page: making it for a single search does not pay. */
@@ -32,18 +38,48 @@ export class PageKeys {
   private readonly cache: PageCache
   /** By page: how often its index was missing, up to a limit. */
   private readonly missed = new WeakMap<PartHandle, Uint8Array>()
+  private readonly withFile: PartFiles['with']
   private hashes = new Int32Array(0)
 
-  constructor(memory: SharedMemory, cache: PageCache) {
+  constructor(memory: SharedMemory, cache: PageCache, withFile: PartFiles['with']) {
     this.memory = memory
     this.cache = cache
+    this.withFile = withFile
   }
 
   of(part: PartHandle, page: number): KeysOfPage {
     return {
+      mayContain: (columnId, hashes) => this.mayContain(part, columnId, hashes),
       mayHave: (wanted) => this.mayHave(part, wanted, page),
       select: (wanted, from, rows, out) => this.select(part, wanted, page, from, rows, out),
       keep: (wanted, columns) => this.keep(part, wanted, page, columns),
+    }
+  }
+
+  /** The filter is kept in the chunk cache. */
+  private mayContain(part: PartHandle, columnId: number, hashes: readonly bigint[]): boolean {
+    if (!(part instanceof OpenedPart)) return true
+    const bloom = part.index.columns.get(columnId)?.bloom
+    if (bloom === undefined) return true
+    assert(bloom.bytes > 0, 'F2: a Bloom filter has a block')
+    const load = (room: (bytes: number) => number): { needs: number; cost: 'read' } => {
+      this.withFile(part.path, (file) => {
+        const target = room(bloom.bytes)
+        const words = this.memory.u8.subarray(target, target + bloom.bytes)
+        if (file.read(words, bloom.offset) < bloom.bytes || crc32(words) !== bloom.crc)
+          throw new CorruptionError('the checksum of a Bloom filter is wrong', part.path, bloom.offset)
+      })
+      return { needs: 0, cost: 'read' }
+    }
+    try {
+      const data = this.cache.pin(chunkKey(part.descriptor.id, columnId, bloomPage), { load })
+      const found = hashes.some((hash) => mayContain(this.memory.u32, data >>> 2, bloom.bytes, hash))
+      this.cache.unpin(data)
+      return found
+    } catch (thrown) {
+      // The cache is full of pinned pages.
+      if (thrown instanceof ResourceError) return true
+      throw thrown
     }
   }
 

@@ -48,8 +48,10 @@ export interface WantedKeys {
   readonly hashes: Int32Array
 }
 
-/** The index of a page's keys. */
+/** The index of a page's keys, and the Bloom filters of its part. */
 export interface KeysOfPage {
+  /** False only if the column of the page's part has none of the values with these XXH64 hashes of their PLAIN form. */
+  mayContain(columnId: number, hashes: readonly bigint[]): boolean
   /** False only if the page has none of the keys. Never waits. */
   mayHave(wanted: WantedKeys): boolean
   /**

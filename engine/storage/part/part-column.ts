@@ -7,6 +7,7 @@ import { assert } from '../../base/assert.js'
 import { rangeKinds } from '../../kernels/parquet.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { DataType } from '../../types/column-types.js'
+import { BloomFilter, falseShareUsual } from './bloom-filter.js'
 import { encodePageHeader, type PageHeader } from './page-header.js'
 import { compressPage, type PageCodec } from './parquet-codec.js'
 import { encodings } from './parquet-types.js'
@@ -78,6 +79,8 @@ export interface WrittenColumn {
   readonly bytes: number
   /** SYMBOL: for each entry of the chunk's dictionary the id in the table's dictionary. */
   readonly symbolIds: Int32Array | undefined
+  /** Undefined if the column has none. */
+  readonly bloom?: Uint8Array | undefined
 }
 
 const symbolLimits: DictionaryLimits = { count: 2 ** 31, bytes: 0 }
@@ -100,13 +103,22 @@ export function* writeColumn(job: ColumnJob): Generator<undefined, WrittenColumn
       ? yield* writeDictionaryPages(job, scan.dictionary, pages)
       : yield* writePlainPages(job, scan.trial as Trial)
   assert(result.pages.length === job.firstRows.length - 1, 'F2: a column has every page of its part')
-  for (const name of ['dictionaryIndexes', 'dictionarySlots', 'dictionaryValues', 'dictionaryOffsets']) {
+  for (const name of [
+    'dictionaryIndexes',
+    'dictionarySlots',
+    'dictionaryValues',
+    'dictionaryOffsets',
+    'bloomHashes',
+    'bloomValues',
+  ]) {
     job.tools.scratch.drop(name)
   }
   return result
 }
 
-function wantsDictionary({ tools: { mapping }, sorted }: ColumnJob): boolean {
+function wantsDictionary({ tools: { mapping, storage }, sorted }: ColumnJob): boolean {
+  const encoding = storage?.encoding
+  if (encoding !== undefined) return encoding === 'rle_dictionary'
   if (sorted || mapping.conversion === 'boolean') return false
   return mapping.conversion === 'text' || mapping.conversion === 'symbol' || mapping.diskBytes > 0
 }
@@ -165,6 +177,7 @@ function pays(
   pages: readonly PreparedStatistics[],
 ): boolean {
   const first = pages[0]?.page as PreparedPage
+  if (job.tools.storage?.encoding === 'rle_dictionary') return dictionary.count <= dictionary.countLimit
   const last = pages.at(-1) as PreparedStatistics
   const seen = last.firstIndex + last.page.present
   const complete = pages.length === job.firstRows.length - 1
@@ -253,8 +266,8 @@ class ChunkOutput {
   }
 
   put(header: Pick<PageHeader, 'kind' | 'values' | 'encoding'>, address: number, bytes: number): PagePlace {
-    const { kernel, scratch } = this.job.tools
-    const packed = compressPage(kernel, scratch, this.codec, address, bytes)
+    const { kernel, scratch, storage } = this.job.tools
+    const packed = compressPage(kernel, scratch, this.codec, address, bytes, storage?.level)
     assert(packed.bytes > 0 || bytes === 0, 'K3: a page fits into its compression bound')
     const body = scratch.memory.u8.subarray(packed.address, packed.address + packed.bytes)
     const crc = crc32(body)
@@ -276,8 +289,10 @@ function* writePlainPages(job: ColumnJob, trial: Trial): Generator<undefined, Wr
   const { tools } = job
   const { scratch, mapping } = tools
   const output = new ChunkOutput(job, trial.codec)
+  const bloom = bloomOf(job, job.firstRows.at(-1) ?? 0)
   for (let index = 0; index < job.firstRows.length - 1; index++) {
     const page = readPage(job, index, false)
+    if (bloom !== null) noteHashes(tools, bloom, page)
     const roomBytes = bodyBytesMax(mapping, page.rows) + page.rows + textBytesOf(tools, page)
     const raw = scratch.room('raw', roomBytes)
     const levels = mapping.optional ? writeLevels(scratch.memory.u8, page, raw) : 0
@@ -290,7 +305,32 @@ function* writePlainPages(job: ColumnJob, trial: Trial): Generator<undefined, Wr
   const { pages, rawBytes, bytes, codec } = output
   const used = [...new Set([encodingOfBody[trial.encoding], encodings.rle])]
   const encoding = encodingOfBody[trial.encoding]
-  return { encodings: used, encoding, codec, pages, rawBytes, bytes, dictionary: undefined, symbolIds: undefined }
+  const rest = { dictionary: undefined, symbolIds: undefined, bloom: bloom?.bytes }
+  return { encodings: used, encoding, codec, pages, rawBytes, bytes, ...rest }
+}
+
+function bloomOf({ tools: { storage } }: ColumnJob, distinct: number): BloomFilter | null {
+  return storage?.bloomFilter === true ? new BloomFilter(distinct, falseShareUsual) : null
+}
+
+function noteHashes(tools: PageTools, bloom: BloomFilter, { values, present }: PreparedPage): void {
+  const { kernel, scratch, mapping } = tools
+  if (present === 0) return
+  if (mapping.conversion !== 'text') {
+    addHashes(tools, bloom, values, present, mapping.diskBytes)
+    return
+  }
+  const lengths = scratch.room('lengths', present * 4)
+  const plain = scratch.room('bloomValues', kernel.textLengths(values, present, lengths) + present * 4)
+  kernel.plainStrings(values, present, plain)
+  addHashes(tools, bloom, plain, present, 0)
+}
+
+/** `width`: bytes of a value; 0 for strings, each preceded by its length. */
+function addHashes({ kernel, scratch }: PageTools, bloom: BloomFilter, plain: number, count: number, width: number) {
+  const hashes = scratch.room('bloomHashes', count * 8)
+  kernel.hashPlain(plain, count, width, hashes)
+  bloom.add(scratch.memory.u32.subarray(hashes >>> 2, (hashes >>> 2) + count * 2), count)
 }
 
 function* writeDictionaryPages(
@@ -301,7 +341,8 @@ function* writeDictionaryPages(
   const { scratch, mapping } = job.tools
   const symbolIds = mapping.conversion === 'symbol' ? idsOf(job, dictionary) : undefined
   const output = new ChunkOutput(job, dictionaryCodec(job, dictionary, pages))
-  const place = putDictionary(job, output, dictionary, symbolIds)
+  const bloom = bloomOf(job, dictionary.count)
+  const place = putDictionary(job, output, dictionary, symbolIds, bloom)
   yield
   for (const { page, firstIndex, summary } of pages) {
     const raw = scratch.room('raw', page.present * 4 + (page.rows >>> 3) + 1024)
@@ -314,7 +355,7 @@ function* writeDictionaryPages(
   }
   const { rawBytes, bytes, codec } = output
   const used = [encodings.plain, encodings.rle, encodings.dictionary]
-  const rest = { dictionary: { ...place, count: dictionary.count }, symbolIds }
+  const rest = { dictionary: { ...place, count: dictionary.count }, symbolIds, bloom: bloom?.bytes }
   return { encodings: used, encoding: encodings.dictionary, codec, pages: output.pages, rawBytes, bytes, ...rest }
 }
 
@@ -336,9 +377,12 @@ function putDictionary(
   output: ChunkOutput,
   dictionary: ChunkDictionary,
   symbolIds: Int32Array | undefined,
+  bloom: BloomFilter | null,
 ): PagePlace {
   const body =
     symbolIds === undefined ? { address: dictionary.values, bytes: dictionary.bytes } : writeSymbols(job, symbolIds)
+  if (bloom !== null)
+    addHashes(job.tools, bloom, body.address, dictionary.count, Math.max(0, job.tools.mapping.diskBytes))
   const header = { kind: 'dictionary', values: dictionary.count, encoding: encodings.plain } as const
   return output.put(header, body.address, body.bytes)
 }

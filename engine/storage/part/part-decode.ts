@@ -6,6 +6,7 @@ import { crc32 } from 'node:zlib'
 import { assert } from '../../base/assert.js'
 import { CorruptionError } from '../../base/errors.js'
 import type { File } from '../../base/files.js'
+import type { Kernels } from '../../kernels/load.js'
 import type { ParquetKernel } from '../../kernels/parquet.js'
 import { decompressPage, pageCodecs } from './parquet-codec.js'
 import { type ColumnMapping, encodings } from './parquet-types.js'
@@ -14,6 +15,7 @@ import { nullsAt, type PartColumn } from './part-index.js'
 import type { Scratch } from './part-scratch.js'
 
 export interface DecodeTools {
+  readonly kernels: Pick<Kernels, 'parquet' | 'foreign'>
   readonly kernel: ParquetKernel
   readonly scratch: Scratch
 }
@@ -44,14 +46,14 @@ export function damaged({ file, offset }: Pick<PageInFile, 'file' | 'offset'>, m
   return new CorruptionError(message, file.path, offset)
 }
 
-export function readPage({ kernel, scratch }: DecodeTools, place: PageInFile): RawPage {
+export function readPage({ kernels, scratch }: DecodeTools, place: PageInFile): RawPage {
   const { memory } = scratch
   const address = scratch.room('encoded', place.bytes)
   readBody({ scratch }, place, address)
   if (place.codec === pageCodecs.none) return { place, address, bytes: place.bytes }
   const target = scratch.room('page', place.rawBytes)
   const from = { address, bytes: place.bytes }
-  if (!decompressPage(kernel, memory.u8, place.codec, from, target, place.rawBytes)) {
+  if (!decompressPage(kernels, memory.u8, place.codec, from, target, place.rawBytes)) {
     throw damaged(place, 'a page cannot be decompressed')
   }
   return { place, address: target, bytes: place.rawBytes }
@@ -67,7 +69,7 @@ export function readBody({ scratch }: Pick<DecodeTools, 'scratch'>, place: PageI
 /** Size of a decoded page. Its strings follow the entries. */
 export function decodedBytes(mapping: ColumnMapping, rows: number, page: RawPage): number {
   const fixed = rows * mapping.memoryBytes
-  const ownStrings = page.place.encoding === encodings.deltaLength
+  const ownStrings = mapping.conversion === 'text' && page.place.encoding !== encodings.dictionary
   return fixed + 63 - ((fixed + 63) % 64) + (ownStrings ? page.bytes : 0)
 }
 
@@ -187,7 +189,7 @@ function decodeBody(
     kernel.unpackBooleans(page.address, count, out.values)
     return
   }
-  if (page.place.encoding === encodings.deltaLength) {
+  if (page.place.encoding === encodings.deltaLength || (mapping.conversion === 'text' && isPlain(page))) {
     decodeStrings(tools, mapping, page, out)
     return
   }
@@ -243,13 +245,22 @@ function decodePlain(
   }
 }
 
+function isPlain({ place }: RawPage): boolean {
+  return place.encoding === encodings.plain
+}
+
 /** Writes the entries to the values, and the strings after all entries of the target. */
 function decodeStrings({ kernel, scratch }: DecodeTools, mapping: ColumnMapping, page: RawPage, out: BodyTarget): void {
+  const fixed = out.rows * mapping.memoryBytes + 63
+  const strings = out.target + fixed - (fixed % 64)
+  if (isPlain(page)) {
+    scratch.memory.copy(strings, page.address, page.address + page.bytes)
+    if (kernel.plainTextEntries(strings, page.bytes, out.count, out.values) === 0) return
+    throw damaged(page.place, 'the strings of a page do not match their lengths')
+  }
   const lengths = scratch.room('lengths', out.count * 4)
   const head = kernel.deltaDecode32(page.address, page.bytes, out.count, lengths)
   if (head < 0) throw damaged(page.place, 'the lengths of a page are unreadable')
-  const fixed = out.rows * mapping.memoryBytes + 63
-  const strings = out.target + fixed - (fixed % 64)
   const bytes = page.bytes - head
   scratch.memory.copy(strings, page.address + head, page.address + page.bytes)
   if (kernel.textEntries(lengths, out.count, strings, bytes, out.values) !== 0) {

@@ -1,7 +1,7 @@
 // Writes the end of a part (the Parquet file of a table): Parquet's page indexes and footer, and the part index, which
 // has the metadata for our own reader.
 //
-//   file     "PAR1" | column chunks | symbol ids | column indexes | offset indexes | part index | footer |
+//   file     "PAR1" | column chunks | Bloom filters | symbol ids | column indexes | offset indexes | part index | footer |
 //            footer bytes u32 | "PAR1"
 //
 // The file has one row group. The part index (part-index.ts) and the symbol ids are our own; other Parquet readers skip
@@ -17,6 +17,7 @@ import { type ParquetTypes, parquetThrift } from './parquet-thrift.js'
 import { type ColumnMapping, mappingOf, physicalTypes, schemaElementOf } from './parquet-types.js'
 import type { WrittenColumn, WrittenPage } from './part-column.js'
 import {
+  type BloomRun,
   columnMetadata,
   encodePartIndex,
   type PartMetadata,
@@ -42,6 +43,7 @@ export interface FooterInput {
   readonly firstRows: readonly number[]
   readonly columns: readonly FooterColumn[]
   readonly symbols: readonly SymbolRun[]
+  readonly blooms: readonly BloomRun[]
 }
 
 /** The file so far. Both methods append and return the offset of the bytes. */
@@ -57,7 +59,7 @@ export interface FooterOutput {
 export function writeFooter(input: FooterInput, output: FooterOutput): void {
   assert(input.columns.length > 0, 'F2: a part has a column')
   const { serialize, int64 } = parquetThrift()
-  const chunks = input.columns.map((column) => columnChunk(column, input.rows))
+  const chunks = input.columns.map((column) => columnChunk(column, input))
   for (const [index, { column, written }] of input.columns.entries()) {
     const bytes = columnIndex(column, written, input.schema)
     if (bytes === undefined) continue
@@ -115,7 +117,7 @@ function fileMetadata(
 }
 
 function metadataOf(input: FooterInput): PartMetadata {
-  const { schema, partId, partition, minTxn, maxTxn, rows, columns, symbols } = input
+  const { schema, partId, partition, minTxn, maxTxn, rows, columns, symbols, blooms } = input
   return {
     format: 2,
     partId,
@@ -123,10 +125,11 @@ function metadataOf(input: FooterInput): PartMetadata {
     ...{ partition, timestampId: schema.timestampId, minTxn, maxTxn, rows },
     columns: columns.map(({ column, written }) => columnMetadata(column, typeText(column.type), written)),
     symbols,
+    ...(blooms.length === 0 ? {} : { blooms }),
   }
 }
 
-function columnChunk({ column, written }: FooterColumn, rows: number): ParquetTypes.ColumnChunk {
+function columnChunk({ column, written }: FooterColumn, { rows, blooms }: FooterInput): ParquetTypes.ColumnChunk {
   const { types, int64 } = parquetThrift()
   const mapping = mappingOf(column.type)
   const firstPage = written.pages[0]
@@ -146,6 +149,11 @@ function columnChunk({ column, written }: FooterColumn, rows: number): ParquetTy
   })
   const { dictionary } = written
   if (dictionary !== undefined) metadata.dictionary_page_offset = int64(dictionary.offset)
+  const bloom = blooms.find(({ columnId }) => columnId === column.id)
+  if (bloom !== undefined) {
+    metadata.bloom_filter_offset = int64(bloom.offset - bloom.headerBytes)
+    metadata.bloom_filter_length = bloom.headerBytes + bloom.bytes
+  }
   return new types.ColumnChunk({ file_offset: int64(0), meta_data: metadata })
 }
 

@@ -9,7 +9,7 @@
 //   metadata JSON text (PartMetadata)
 //   tail     pages per column u32 | metadata bytes u32 | crc32 of pages, rows and metadata u32 | "PNI1"
 //
-// Every byte of a part is covered by a checksum. Pages, dictionary pages and symbol ids have their own, this index has
+// Every byte of a part is covered by a checksum. Pages, dictionary pages, symbol ids and Bloom filters have their own, this index has
 // one, and `outsideCrc` of the metadata covers the rest in file order: the magic at both ends, page headers, column and
 // offset indexes, and the footer.
 //
@@ -44,6 +44,16 @@ export interface SymbolRun {
   readonly crc: number
 }
 
+/** The Bloom filter of a column (bloom-filter.ts), which follows its Thrift header. */
+export interface BloomRun {
+  readonly columnId: number
+  /** Of the filter itself. */
+  readonly offset: number
+  readonly headerBytes: number
+  readonly bytes: number
+  readonly crc: number
+}
+
 export interface PartMetadata {
   readonly format: 1 | 2
   readonly partId: number
@@ -57,6 +67,8 @@ export interface PartMetadata {
   readonly rows: number
   readonly columns: readonly ColumnMetadata[]
   readonly symbols: readonly SymbolRun[]
+  /** Absent in parts without Bloom filters. */
+  readonly blooms?: readonly BloomRun[]
   /** Only in the part index, not in the footer; undefined in parts of earlier versions. */
   readonly outsideCrc?: number
 }
@@ -117,6 +129,7 @@ function putPage(target: Buffer, at: number, page: WrittenPage): number {
 export interface PartColumn {
   readonly metadata: ColumnMetadata
   readonly symbols: SymbolRun | undefined
+  readonly bloom: BloomRun | undefined
   /** The records of its pages. */
   readonly pages: Buffer
   readonly recordBytes: number
@@ -264,6 +277,7 @@ function indexOf(
     columns.set(column.id, {
       metadata: column,
       symbols: metadata.symbols.find(({ columnId }) => columnId === column.id),
+      bloom: metadata.blooms?.find(({ columnId }) => columnId === column.id),
       pages: records.subarray(index * columnBytes, (index + 1) * columnBytes),
       recordBytes,
     })

@@ -4,14 +4,16 @@
 
 import { assert, unreachable } from '../../base/assert.js'
 import type { ParquetKernel } from '../../kernels/parquet.js'
+import type { ColumnStorage } from '../schema/schema.js'
 import { compressPage, type PageCodec } from './parquet-codec.js'
 import { type ColumnMapping, encodings, widenKindOf } from './parquet-types.js'
 import type { Scratch } from './part-scratch.js'
 
-export type BodyEncoding = 'plain' | 'boolean' | 'delta' | 'deltaLength' | 'byteStreamSplit'
+export type BodyEncoding = 'plain' | 'plainText' | 'boolean' | 'delta' | 'deltaLength' | 'byteStreamSplit'
 
 export const encodingOfBody: Readonly<Record<BodyEncoding, number>> = {
   plain: encodings.plain,
+  plainText: encodings.plain,
   boolean: encodings.plain,
   delta: encodings.delta,
   deltaLength: encodings.deltaLength,
@@ -31,6 +33,8 @@ export interface PageTools {
   readonly kernel: ParquetKernel
   readonly scratch: Scratch
   readonly mapping: ColumnMapping
+  /** What PARQUET(..) of the column says. */
+  readonly storage?: ColumnStorage | undefined
 }
 
 /** `values`: address in memory layout; 0 if all are null (or zero). `bits`: target for one presence bit per row. */
@@ -115,6 +119,8 @@ export function writeBody(tools: PageTools, encoding: BodyEncoding, page: Prepar
       assert(width > 0, 'R1: a plain page has values of fixed width')
       scratch.memory.copy(target, values, values + present * width)
       return present * width
+    case 'plainText':
+      return kernel.plainStrings(values, present, target)
     case 'boolean':
       kernel.packBooleans(values, present, target)
       return (present + 7) >>> 3
@@ -154,6 +160,7 @@ export interface Trial {
  */
 const codecGains: Readonly<Record<BodyEncoding, number>> = {
   plain: 0.5,
+  plainText: 0.5,
   byteStreamSplit: 0.5,
   boolean: 0.85,
   delta: 0.85,
@@ -175,7 +182,7 @@ export function bestTrial(tools: PageTools, codec: PageCodec, whole: PreparedPag
 function bestTrialOf(tools: PageTools, codec: PageCodec, page: PreparedPage): Trial {
   const target = tools.scratch.room('raw', bodyBytesMax(tools.mapping, page.rows) + textBytesOf(tools, page))
   let best: Trial | undefined
-  for (const encoding of candidatesOf(tools.mapping)) {
+  for (const encoding of candidatesOf(tools)) {
     const bytes = writeBody(tools, encoding, page, target)
     const trial = withCodec(tools, codec, encoding, target, bytes)
     if (best === undefined || trial.bytes < best.bytes * encodingGain) best = trial
@@ -185,7 +192,9 @@ function bestTrialOf(tools: PageTools, codec: PageCodec, page: PreparedPage): Tr
 }
 
 function withCodec(tools: PageTools, codec: PageCodec, encoding: BodyEncoding, address: number, bytes: number): Trial {
-  const packed = compressPage(tools.kernel, tools.scratch, codec, address, bytes).bytes
+  const { kernel, scratch, storage } = tools
+  const packed = compressPage(kernel, scratch, codec, address, bytes, storage?.level).bytes
+  if (storage?.codec !== undefined) return { encoding, codec, bytes: packed }
   return packed < bytes * codecGains[encoding] ? { encoding, codec, bytes: packed } : { encoding, codec: 'none', bytes }
 }
 
@@ -200,7 +209,21 @@ export function codecFor(
 }
 
 /** In the order of decoding speed, the fastest first. */
-function candidatesOf(mapping: ColumnMapping): readonly BodyEncoding[] {
+function candidatesOf({ mapping, storage }: PageTools): readonly BodyEncoding[] {
+  switch (storage?.encoding) {
+    case 'delta_binary_packed':
+      return ['delta']
+    case 'delta_length_byte_array':
+      return ['deltaLength']
+    case 'plain':
+      if (mapping.conversion === 'boolean') return ['boolean']
+      return [mapping.conversion === 'text' ? 'plainText' : 'plain']
+    default:
+      return usualCandidates(mapping)
+  }
+}
+
+function usualCandidates(mapping: ColumnMapping): readonly BodyEncoding[] {
   switch (mapping.physical) {
     case 'BOOLEAN':
       return ['boolean']

@@ -55,7 +55,7 @@ export interface PartAccessOptions {
   readonly directory: string
   readonly memory: SharedMemory
   readonly allocator: Allocator
-  readonly kernels: Pick<Kernels, 'parquet' | 'sort'>
+  readonly kernels: Pick<Kernels, 'parquet' | 'sort' | 'foreign'>
   readonly cache: PageCache
   /** If absent, parts that are only in the object store can be opened, but not read. */
   readonly remote?: RemoteBlocks
@@ -89,7 +89,7 @@ class PartReader implements PartAccess {
     this.directory = directory
     this.memory = memory
     this.cache = cache
-    const pageKeys = new PageKeys(memory, cache)
+    const pageKeys = new PageKeys(memory, cache, (path, read) => this.partFiles.with(path, read))
     this.keys = (part, page) => pageKeys.of(part, page)
     this.lists = { memory, allocator, cache }
     // Work buffers are allocated from the cache's budget, so allocating them evicts chunks.
@@ -98,7 +98,7 @@ class PartReader implements PartAccess {
     this.partFiles = new PartFiles((path) =>
       isSidecar(path) ? new RemotePartFile(files, path, this.remote) : files.open(path, 'read'),
     )
-    this.tools = { kernel: kernels.parquet, scratch: new Scratch(memory, evicting, budgets.cache) }
+    this.tools = { kernels, kernel: kernels.parquet, scratch: new Scratch(memory, evicting, budgets.cache) }
     this.invertedIndex = new InvertedIndex({
       memory,
       cache,

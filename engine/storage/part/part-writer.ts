@@ -12,11 +12,12 @@ import { pageRowsMax, valueBytesMax } from '../../base/limits.js'
 import type { ParquetKernel } from '../../kernels/parquet.js'
 import { isVariable } from '../../types/column-types.js'
 import { type ColumnSchema, type PartDescriptor, storedColumns, type TableSchema } from '../schema/schema.js'
-import type { PageCodec } from './parquet-codec.js'
+import { bloomHeader } from './bloom-filter.js'
+import { type PageCodec, pageCodecOf } from './parquet-codec.js'
 import { mappingOf } from './parquet-types.js'
 import { writeColumn } from './part-column.js'
 import { type FooterColumn, type FooterOutput, writeFooter } from './part-footer.js'
-import { parquetMagic, type SymbolRun } from './part-index.js'
+import { type BloomRun, parquetMagic, type SymbolRun } from './part-index.js'
 import { preparePage, textBytesOf } from './part-page.js'
 import type { Scratch } from './part-scratch.js'
 import { SyncGroup } from './sync-group.js'
@@ -94,10 +95,11 @@ function* writeBody(
   output.writeOutside([Buffer.from(parquetMagic)])
   const written: FooterColumn[] = []
   for (const column of columns) {
+    const { type, parquet: storage } = column
     const result = yield* writeColumn({
-      tools: { kernel: tools.kernel, scratch: tools.scratch, mapping: mappingOf(column.type) },
-      type: column.type,
-      codec: tools.codec,
+      tools: { kernel: tools.kernel, scratch: tools.scratch, mapping: mappingOf(type), storage },
+      type,
+      codec: storage?.codec === undefined ? tools.codec : pageCodecOf(storage.codec),
       sorted: column.id === schema.timestampId,
       firstRows,
       read: (page) => source.read(column, firstRows[page] as number, rowsOf(firstRows, page)),
@@ -110,8 +112,9 @@ function* writeBody(
     })
     written.push({ column, written: result })
   }
+  const blooms = writeBlooms(written, output)
   const symbols = writeSymbolIds(written, output)
-  writeFooter({ ...input, rows: source.rows, firstRows, columns: written, symbols }, output)
+  writeFooter({ ...input, rows: source.rows, firstRows, columns: written, symbols, blooms }, output)
   const { partId: id, partition, minTxn, maxTxn } = input
   const rest = { rows: source.rows, bytes: output.bytes, minTxn, maxTxn, columnIds: columns.map((column) => column.id) }
   return { id, file, partition, ...rest, ...timeRange(schema, written), ...nullSymbols(written) }
@@ -225,6 +228,20 @@ function writeSymbolIds(columns: readonly FooterColumn[], output: PartFile): Sym
     if (ids === undefined) continue
     const bytes = new Uint8Array(ids.buffer, ids.byteOffset, ids.byteLength)
     runs.push({ columnId: column.id, offset: output.write([bytes]), count: ids.length, crc: crc32(bytes) })
+  }
+  return runs
+}
+
+function writeBlooms(columns: readonly FooterColumn[], output: PartFile): BloomRun[] {
+  const runs: BloomRun[] = []
+  for (const { column, written } of columns) {
+    const { bloom } = written
+    if (bloom === undefined) continue
+    assert(bloom.length > 0, 'F2: a Bloom filter has a block')
+    const header = bloomHeader(bloom.length)
+    output.writeOutside([header])
+    const place = { offset: output.write([bloom]), bytes: bloom.length, crc: crc32(bloom) }
+    runs.push({ columnId: column.id, headerBytes: header.length, ...place })
   }
   return runs
 }

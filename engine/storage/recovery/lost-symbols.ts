@@ -52,7 +52,7 @@ export function foundSymbols(
     return symbols.every(([id, text]) => id >= count || found.get(id)?.equals(text) === true)
   }
   try {
-    const tools = { kernel: kernels.parquet, scratch }
+    const tools = { kernels, kernel: kernels.parquet, scratch }
     for (const part of parts) if (!add(symbolsIn(options, tools, part, columnId))) return undefined
     if (!add(logged(tableId, columnId))) return undefined
   } catch (thrown) {

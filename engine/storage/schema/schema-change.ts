@@ -113,13 +113,15 @@ function renameColumn(schema: TableSchema, columnId: number, name: string): Tabl
 
 function alterColumn(
   schema: TableSchema,
-  { columnId, symbol, indexed, default: value, declared }: Extract<ColumnChange, { kind: 'alterColumn' }>,
+  { columnId, symbol, indexed, default: value, declared, parquet }: Extract<ColumnChange, { kind: 'alterColumn' }>,
 ): TableSchema {
-  const { indexed: before, default: valueBefore, ...column } = liveColumn(schema, columnId)
+  const { indexed: before, default: valueBefore, parquet: storedBefore, ...column } = liveColumn(schema, columnId)
   const retained = indexed === undefined ? before : (indexed ?? undefined)
   const valueRetained = value === undefined ? valueBefore : (value ?? undefined)
+  const storage = parquet === undefined ? storedBefore : (parquet ?? undefined)
   const changed = {
     ...column,
+    ...(storage === undefined ? {} : { parquet: storage }),
     ...(symbol === undefined ? {} : { symbol }),
     ...(declared === undefined ? {} : { declared }),
     ...(retained === undefined ? {} : { indexed: retained }),

@@ -32,7 +32,30 @@ export interface ColumnSchema {
   readonly state?: true
   /** Position among the columns if it differs from the id, for a column that replaced one with another type. */
   readonly place?: number
+  readonly parquet?: ColumnStorage
 }
+
+/** PARQUET(..): how new parts store the column. What is absent follows from the column's values. */
+export interface ColumnStorage {
+  readonly encoding?: ColumnEncoding
+  readonly codec?: ColumnCodec
+  readonly level?: number
+  readonly bloomFilter?: true
+}
+
+export const columnEncodings = ['plain', 'rle_dictionary', 'delta_length_byte_array', 'delta_binary_packed'] as const
+export type ColumnEncoding = (typeof columnEncodings)[number]
+
+/** With the least, the greatest and the default level; null: the codec has no levels. */
+export const columnCodecs = {
+  lz4_raw: null,
+  zstd: [1, 22, 3],
+  snappy: null,
+  gzip: [1, 9, 6],
+  brotli: [0, 11, 1],
+  uncompressed: null,
+} as const
+export type ColumnCodec = keyof typeof columnCodecs
 
 /**
  * The column's definition for PostgreSQL clients, shown by pg_catalog. Only an enumeration and `date` restrict values.

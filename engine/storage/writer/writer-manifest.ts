@@ -47,11 +47,12 @@ export function requireFormat(state: WriterState, format: number): void {
 /** The same for the format that the rows of such a table need. */
 export function requireFormatOf(
   state: WriterState,
-  schema: Pick<TableSchema, 'dedupSkips' | 'dedupAfter' | 'keys'>,
+  schema: Pick<TableSchema, 'dedupSkips' | 'dedupAfter' | 'keys' | 'columns'>,
 ): void {
   if (schema.dedupSkips === true) requireFormat(state, formats.dedupSkip)
   if (enforcedKey(schema) !== undefined) requireFormat(state, formats.enforcedKeys)
   if (schema.dedupAfter !== undefined) requireFormat(state, formats.dedupOfStored)
+  if (schema.columns.some(({ parquet }) => parquet !== undefined)) requireFormat(state, formats.columnStorage)
 }
 
 /** Durably reserved part ids; returns the first. Throws FileError. */

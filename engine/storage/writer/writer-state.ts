@@ -80,7 +80,7 @@ export const writerSettings: WriterSettings = {
 export interface WriterOptions {
   readonly memory: SharedMemory
   readonly allocator: Allocator
-  readonly kernels: Pick<Kernels, 'ilp' | 'parquet' | 'rows' | 'sort'>
+  readonly kernels: Pick<Kernels, 'ilp' | 'parquet' | 'rows' | 'sort' | 'foreign'>
   readonly files: Files
   /** The database directory, with wal/, manifest/, symbols/ and the parts. */
   readonly directory: string

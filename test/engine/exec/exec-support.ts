@@ -73,7 +73,7 @@ export const noParts: PartAccess = {
   stored: () => undefined,
   statistics: () => undefined,
   nulls: () => undefined,
-  keys: () => ({ mayHave: () => true, select: () => -1, keep: () => {} }),
+  keys: () => ({ mayContain: () => true, mayHave: () => true, select: () => -1, keep: () => {} }),
   mayHold: () => true,
   symbols: () => undefined,
   pinNewest: () => 0,

@@ -70,6 +70,12 @@ test.each([
     'enforcedKeys',
   ],
   ['DEDUP of stored rows', 'alter table t dedup enable upsert keys(ts)', 'dedupOfStored'],
+  [
+    'a column with PARQUET(..)',
+    'create table p (a int parquet(plain), ts timestamp) timestamp(ts) partition by day',
+    'columnStorage',
+  ],
+  ['SET PARQUET', 'alter table t alter column x set parquet(default, zstd)', 'columnStorage'],
   ['a merge', 'merge into t using (select 1 k) s on t.k = s.k when matched then delete', 'removedRows'],
 ] as const)('%s', async (_, statement, format) => {
   const root = mkdtempSync(join(tmpdir(), 'penstock-formats-'))
