@@ -125,7 +125,7 @@ describe('folders', () => {
   })
 })
 
-test('no folder holds more files than a newcomer can take in', () => {
+test('no folder holds too many files', () => {
   const counts = new Map<string, number>()
   for (const path of codePaths) counts.set(posix.dirname(path), (counts.get(posix.dirname(path)) ?? 0) + 1)
   const full = [...counts].filter(([folder, files]) => layerOf(folder) !== null && files > folderFilesMax)
@@ -136,7 +136,7 @@ test('no folder holds more files than a newcomer can take in', () => {
 })
 
 describe('layers', () => {
-  test('imports point downwards and enter by the doors', () => {
+  test('imports point downwards and use entry points', () => {
     expectClean(
       'layer',
       moduleSources.flatMap((file) => layerFindings(file)),
@@ -175,7 +175,7 @@ describe('layers', () => {
     )
   })
 
-  test('nothing is passed on but by the doors', () => {
+  test('only entry points re-export', () => {
     const found = moduleSources.filter((file) => {
       const layer = layerOf(file.path)
       return layer !== null && file.imports.some(({ reexport }) => reexport) && !entryPoints[layer].test(file.path)

@@ -257,7 +257,7 @@ async function tryRow(source: TestServer, { name, damage, rows, reported: lost, 
       // What costs no row is found as long as the segment is there.
       check(findings(server.root) === (found ? 1 : 0), `${name}: check says ${found ? 'damage' : 'nothing'} afterwards`)
     }
-    // A damaged segment is told of at each start as long as it is part of the log.
+    // A damaged segment is reported at each start as long as it is part of the log.
     await server.start()
     await server.rows('checkpoint')
     for (let wait = 0; wait < 100 && segmentCount(server.root) > 1; wait++) await sleep(100)

@@ -23,7 +23,7 @@ function configOf(set: Readonly<Record<string, string>>): Readonly<Record<string
   return openLake(loadSettings({ file: null, environment: {}, assignments }).values, root).config
 }
 
-test('region and path style are told, an endpoint only if there is one, and no keys', () => {
+test('region and path style are reported, an endpoint only if there is one, and no keys', () => {
   expect(configOf(store)).toEqual({
     ...{ 's3.region': 'us-east-1', 'client.region': 'us-east-1', 's3.path-style-access': 'false' },
   })

@@ -49,7 +49,7 @@ test('a new day has a new file, the link follows, old files go', async () => {
   expect(readdirSync(folder)).toContain('mine.txt')
 })
 
-test('what the disk refuses is counted and told later', () => {
+test('records that the disk refuses are counted and reported later', () => {
   const { log, flush } = open()
   const path = join(folder, 'stdout-2024-02-28.txt')
   mkdirSync(path)
@@ -88,7 +88,7 @@ test('records may be JSON, and have a least level that changes', async () => {
   ])
 })
 
-test('what a full disk refuses is counted, and told when there is room again', async () => {
+test('records that a full disk refuses are counted, and reported when there is room again', async () => {
   const folder = join(mkdtempSync(join(tmpdir(), 'penstock-log-')), 'log')
   const logging = openLog({ folder, daysKept: 0, terminal: null, nowMs: () => 0 })
   // A folder that is not there refuses as a full disk does.

@@ -373,7 +373,7 @@ describe('imports', () => {
     expect((await exported('bomb')).status).toBe(400)
   })
 
-  test('a header is told above cells of megabytes', async () => {
+  test('a header is recognised above cells of megabytes', async () => {
     const cells = [1, 2, 3].map((row) => `${row},"${'x'.repeat(2_000_000)}"`).join('\n')
     const { body } = await imported(`k,t\n${cells}\n`, { name: 'cells' })
     expect(body).toMatchObject({ status: 'OK', header: true, rowsImported: 3 })

@@ -80,7 +80,7 @@ test.each(['sep=;\r\n', '\ufeffsep=;\n', '"sep=;"\r\n'])('%j names the delimiter
   expect(numbers.answer.rejects).toMatchObject([{ line: 4 }])
 })
 
-test('the schema part names columns as the header or as the table does, and unknown names are told', async () => {
+test('the schema part names columns as the header or as the table does, and unknown names are reported', async () => {
   const form = new FormData()
   const schema = ['sensor id', 'roomNo', 'nope'].map((name) => ({ name, type: 'SYMBOL' }))
   form.set('schema', JSON.stringify(schema))

@@ -97,7 +97,7 @@ const queries = [
   'select count() from (select x from T union all select x from T)',
 ]
 
-/** Each query returns the same over the remote table and over its local twin. */
+/** Each query returns the same over the remote table and over an equal local table. */
 async function compare(): Promise<void> {
   for (const query of queries) {
     const [remote, local] = ['t', 'twin'].map((name) => query.replaceAll(' T', ` ${name}`)) as [string, string]

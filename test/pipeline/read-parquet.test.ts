@@ -398,7 +398,7 @@ test('a run of levels that is longer than its page is an error that tells where'
   )
 })
 
-test('what is no Parquet file, or a piece of one', async () => {
+test('files that are not Parquet, and truncated ones', async () => {
   const whole = parquetFile([numbers(100)], plainForm)
   await expectDamage('bare.parquet', parquetFile([], plainForm), 'the file has no columns [file=bare.parquet]')
   await expectDamage('empty.parquet', Buffer.alloc(0), 'not a Parquet file: it has 0 bytes [file=empty.parquet]')

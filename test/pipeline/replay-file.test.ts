@@ -1,4 +1,4 @@
-// Goal: the temporary copy of an import's bytes returns the bytes as they were appended, in pieces of any size and also
+// Goal: the temporary copy of an import's bytes returns the bytes as they were appended, in chunks of any size and also
 // between appends, and leaves no file behind.
 
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'

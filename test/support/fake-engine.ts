@@ -249,7 +249,7 @@ function rowsResult(
   const summary = new Promise<{ rows: number; cut: boolean }>((resolve) => {
     settle = resolve
   })
-  // One buffer for all blocks: whoever keeps a view reads what came later.
+  // One buffer for all blocks: a reader that keeps a view reads what came later.
   const shared = Buffer.alloc(blockBytes + 100)
   async function* blocks(): AsyncGenerator<Uint8Array> {
     try {

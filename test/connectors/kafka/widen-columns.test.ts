@@ -84,7 +84,7 @@ test('what cannot be widened: other types, other reasons', async () => {
   expect(logged).toEqual([])
 })
 
-test('a change that the server refuses is told, and the lines are bad', async () => {
+test('a change that the server refuses is reported, and the lines are bad', async () => {
   const receipt = await send('t v=1i 1000\n').then(() => send('t v=1.5 1000\n'))
   const execute = () => Promise.reject(new Error('not now'))
   const outcome = await widenColumns(receipt.rejects, {

@@ -173,7 +173,7 @@ test('types by affinity and values', () => {
   })
 })
 
-test('what does not fit is told with its line, and the rows around it stay', () => {
+test('a value that does not fit is reported with its line, and the rows around it are stored', () => {
   const good = Array.from({ length: 10_000 }, (_, n) => `INSERT INTO t VALUES(${n},1.5);`).join('\n')
   const text = `CREATE TABLE t(a INTEGER, b REAL);
 ${good}

@@ -84,7 +84,7 @@ test.each([
   ['PENSTOCK_PG_PASSWROD_FILE', 'PENSTOCK_PG_PASSWORD_FILE'],
   ['PENSTOCK_KAFKA_MY_PLANT_TOPICZ', 'PENSTOCK_KAFKA_MY_PLANT_TOPICS'],
   ['PENSTOCK_NOTHING_LIKE_IT', null],
-])('the variable %s is told of, with the nearest name', (name, meant) => {
+])('the variable %s is reported with the nearest name', (name, meant) => {
   const { warnings } = loadSettings({ ...nothing, environment: { [name]: '1' } })
   const hint = meant === null ? '' : `, perhaps ${meant} is meant`
   expect(warnings).toEqual([`no setting has the environment variable ${name}${hint}`])
@@ -99,7 +99,7 @@ test('variables of orchestrators, of the tool and of other programs are no mista
   expect(loadSettings({ ...nothing, environment }).warnings).toEqual([])
 })
 
-test('an unknown setting is told of with the nearest one', () => {
+test('an unknown setting is reported with the nearest one', () => {
   const message = 'unknown setting: http.net.bnd.to, perhaps http.net.bind.to is meant [file=conf/server.conf, line=1]'
   expect(() => loadSettings(conf('http.net.bnd.to = x'))).toThrow(message)
   expect(() => loadSettings({ ...nothing, assignments: ['kafka.plant.topic=x'] })).toThrow(

@@ -45,7 +45,7 @@ test.each([
   ['forward', 5 * 8760 * hourMicros],
   ['back', -8760 * hourMicros],
   ['by a tenth of a second', 100_000],
-])('a clock that is set %s is followed within a second, and told', (_name, step) => {
+])('a clock that is set %s is followed within a second, and reported', (_name, step) => {
   const machine = new Machine()
   const clock = new AnchoredClock(machine)
   const steps: number[] = []

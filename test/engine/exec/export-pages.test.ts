@@ -92,7 +92,7 @@ test('names of columns leave before the parts are opened', async () => {
   expect(seen).toEqual(['"ts","x"\r\n'])
 })
 
-test('cuts cover the rows, and leave pieces whole where they can', () => {
+test('cuts cover the rows, and leave pages whole where they can', () => {
   const random = createRandom(7)
   for (let round = 0; round < 300; round++) {
     const morsels = Array.from({ length: 1 + random.below(12) }, () => ({ rows: 1 + random.below(50) }))

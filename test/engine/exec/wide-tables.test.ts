@@ -158,7 +158,7 @@ describe.each(widths.slice(0, runs(widths.length, 1)))('%s columns of %s rows', 
   })
 })
 
-test('rows of very many keys are told apart as those of few', async () => {
+test('rows with very many keys are distinguished like rows with few', async () => {
   const kinds = [
     'case when x % 7 = 0 then null else (x % 3)::long end',
     'case when x % 5 = 0 then 0.0 when x % 5 = 1 then -0.0 when x % 5 = 2 then null else 1.5 end',

@@ -191,7 +191,7 @@ test('many manifests are joined, and files keep the numbers of the snapshots tha
   for (const { file, sequenceNumber } of entries) expect(sequenceNumber).toBe((file.partition ?? 0) + 1)
 })
 
-test('of two writers one commits, and the other one is told', async () => {
+test('of two writers one commits, and the other one gets an error', async () => {
   const { store } = plainStore()
   const first = await LakeTable.open(counted(store), 0)
   const second = await LakeTable.open({ ...counted(store), randomName: () => crypto.randomUUID() }, 0)

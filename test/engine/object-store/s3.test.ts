@@ -72,7 +72,7 @@ test('a write whose response was lost has succeeded', async () => {
   expect(await store.putIfAbsent('once', body('x'))).toBeNull()
 })
 
-test('412 for a write that has been applied is told from one of another writer', async () => {
+test('412 for a write that was applied is distinguished from 412 because of another writer', async () => {
   let failures = 1
   service.fail = ({ method }) => (method === 'PUT' && failures-- > 0 ? { status: 412, applied: true } : null)
   expect(await store.putIfAbsent('mine', body('x'))).not.toBeNull()

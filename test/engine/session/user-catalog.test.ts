@@ -50,7 +50,7 @@ test('a user, its rights and its end', async () => {
   expect(users.user('bob')).toBeUndefined()
 })
 
-test('tokens are told once, found by their hash, and end', async () => {
+test('tokens are shown once, found by their hash, and expire', async () => {
   const { users, run, stored, time } = open()
   await run('create user robot write')
   const made = await run("alter user robot create token type rest with ttl '1h'")

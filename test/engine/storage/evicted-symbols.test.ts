@@ -93,7 +93,7 @@ describe('symbols that take more than the memory', () => {
     await check(engine, 0)
   })
 
-  test('a file that is damaged meanwhile is told, and other tables go on', async () => {
+  test('a file that is damaged meanwhile is reported, and other tables work', async () => {
     const disk = newDisk()
     const engine = new InlineEngine({ files: disk.files, ...little })
     for (let table = 0; table < 8; table++) await write(engine, table)

@@ -310,7 +310,7 @@ describe('flush', () => {
     expect(host.rows('small0').length).toBe(9)
   })
 
-  test('a stream of wide rows with one value each is committed in pieces that fit the memory', () => {
+  test('a stream of wide rows with one value each is committed in chunks that fit into the memory', () => {
     const made = world()
     const { host } = made
     const rows = 8000
@@ -360,7 +360,7 @@ describe('a disk that refuses', () => {
     expect(made.restart().rows('a')).toEqual(expected(0, 30))
   })
 
-  test('a manifest that cannot be written puts the flush off, and a checkpoint is told so', () => {
+  test('a manifest that cannot be written postpones the flush, and a checkpoint reports it', () => {
     const made = world()
     const { host, disk } = made
     host.write(lines('a', 0, 10))

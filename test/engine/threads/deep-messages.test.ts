@@ -22,7 +22,7 @@ function heap() {
   return memory
 }
 
-test('lost messages are told of in their order, and the thread goes on', async () => {
+test('lost messages are reported in their order, and the thread continues', async () => {
   const heard: unknown[] = []
   let next = (): void => {}
   const hear = (what: unknown): void => {
@@ -56,7 +56,7 @@ test('lost messages are told of in their order, and the thread goes on', async (
 
 const request = { query: { plan: { kind: 'values', columns: [], rows: [] }, subqueries: [] }, timeoutMs: 0 } as never
 
-test('a query that a thread cannot be told of fails', async () => {
+test('a query that cannot be sent to a thread fails', async () => {
   const pool = new QueryPool({ memory: heap(), jobDone: () => {}, jobFailed: () => {} })
   const post = (): void => {
     throw new SqlError(tooDeep, 0)

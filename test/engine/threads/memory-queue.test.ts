@@ -163,7 +163,7 @@ test('what is too large alone, or was seen in part, fails', async () => {
   await expect(large.running.summary).rejects.toThrow('out of memory [budget=queries')
 })
 
-test('who had memory may have ended before the shortage is told', async () => {
+test('a query that held memory may have ended before the shortage is reported', async () => {
   const { run } = openPool()
   const [first, starved, later] = [run(), run(), run()]
   first.end()

@@ -16,7 +16,7 @@ function run(queryId: number, ...versions: readonly TableVersion[]): RunQuery {
   return { kind: 'run', queryId, snapshots } as unknown as RunQuery
 }
 
-test('a thread hears what it was told, and each version once', () => {
+test('a thread receives each version once, with what changed', () => {
   const [sentVersions, receivedVersions] = [new SentVersions(), new ReceivedVersions()]
   const known = Array.from({ length: 400 }, (_, id) => version(id, 1))
   const [first, second] = [version(1000, 1), version(1000, 2)]

@@ -64,7 +64,7 @@ describe('texts', () => {
     )
   })
 
-  test('digits that the column cannot hold are told', () => {
+  test('digits that the column cannot hold are reported', () => {
     expect(parseFileTime('2024-01-31T10:11:12.1234567Z', 'TIMESTAMP')?.cut).toBe(true)
     expect(parseFileTime('2024-01-31T10:11:12.123456000Z', 'TIMESTAMP')?.cut).toBe(false)
     expect(parseFileTime('2024-01-31T10:11:12.1234567Z', 'TIMESTAMP_NS')?.cut).toBe(false)

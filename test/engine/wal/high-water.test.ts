@@ -99,7 +99,7 @@ const losses = {
   },
 } as const
 
-test.each(Object.entries(losses))('%s is told, and only what it held is missing', (_name, { at, change }) => {
+test.each(Object.entries(losses))('%s is reported, and only its rows are missing', (_name, { at, change }) => {
   for (const how of ['closed', 'killed'] as const) {
     const { disk, path } = written(how)
     rewrite(disk, path(at), change)
@@ -152,7 +152,7 @@ test('a segment of another log, and a copy of one that is there, are set aside',
   expect(disk.files.list(directory)).not.toContain('0000000077.wal')
 })
 
-test('all segments gone: the log begins anew, and its end is told', () => {
+test('all segments gone: the log begins anew, and the loss is reported', () => {
   const { disk } = written('killed')
   for (const name of disk.files.list(directory)) {
     if (name.endsWith('.wal')) disk.files.remove(`${directory}/${name}`)
@@ -198,7 +198,7 @@ test('marks whose file is lost or damaged are begun anew', () => {
   }
 })
 
-test.each<OperationKind>(['size', 'write'])('a segment whose start failed at %s is no missing piece', (failing) => {
+test.each<OperationKind>(['size', 'write'])('a segment whose creation failed at %s is not missing', (failing) => {
   const disk = createFaultyDisk(7)
   const { wal, settle, time } = openOn(disk)
   const add = () => {

@@ -35,7 +35,7 @@ function dismissedOf(opened: readonly Opened[]): number[] {
   return opened.flatMap(({ dismissed }, index) => (dismissed === null ? [] : [index]))
 }
 
-test('whoever works takes a place, and one more is refused', () => {
+test('a connection that works takes a slot, and one more is refused', () => {
   const all = slots(3)
   const working = enterMany(all, 3)
   expect(working.map(({ place }) => place.work())).toEqual([null, null, null])

@@ -45,7 +45,7 @@ test.each(specified)('%s is a %s', async (name, type, label) => {
   if (label === undefined && type !== 'histogram') expect(text).toMatch(new RegExp(`^${name}(\\{.*\\})? \\S+$`, 'm'))
 })
 
-test('names are told apart and have sentences', () => {
+test('names are unique and have descriptions', () => {
   const metrics = allMetrics()
   expect(new Set(metrics.map(({ name }) => name)).size).toBe(metrics.length)
   for (const { description } of metrics) expect(description).toMatch(/^[A-Z].*\.$/)

@@ -14,7 +14,7 @@ function refusals(): { readonly logged: string[]; readonly note: (address: strin
   return { logged, note: (remoteAddress, reason = 'why') => all.note({ remoteAddress }, reason) }
 }
 
-test('an address is told of once a minute, with the number of the others', () => {
+test('an address is logged once a minute, with the number of the others', () => {
   const { logged, note } = refusals()
   for (let index = 0; index < 100; index++) note('192.0.2.1')
   note('::ffff:192.0.2.1')

@@ -93,7 +93,7 @@ test('a changed key store is taken over; a broken one is not', async () => {
   opened.close()
 })
 
-test('a certificate that ends soon is told', () => {
+test('a certificate that expires soon is reported', () => {
   const logged: string[] = []
   const options = { keyStorePath: pair(''), keyStorePassword: '', name: 'test' }
   const log = (level: string, _name: string, message: string): void => void logged.push(`${level} ${message}`)

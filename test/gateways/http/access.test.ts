@@ -121,7 +121,7 @@ describe('a page of another site', () => {
   })
 })
 
-test('read-only: nothing is written, queries are told', async () => {
+test('read-only: nothing is written, queries are answered', async () => {
   gateway = await testHttp({ readOnly: true })
   const answer = await fetch(`${gateway.url}/write`, { method: 'POST', body: 'a b=1i\n' })
   expect(answer.status).toBe(403)

@@ -37,7 +37,7 @@ test.each([
   ['HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n', 200],
   ['a body that is too large', 'POST /write HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\na', 413],
   ['a broken chunk', 'POST /write HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', 400],
-])('%s: whoever stays is cut off', async (_name, text, status) => {
+])('%s: a client that stays is disconnected', async (_name, text, status) => {
   // The test would end before an idle connection did.
   gateway = await testHttp({ keepAliveMs: 3_600_000 })
   // Its own side stays open.

@@ -277,7 +277,7 @@ describe('parameters', () => {
     expect(rowsOf(messages)).toEqual([[expected]])
   })
 
-  test('that do not fit the statement are told from statements that are wrong', async () => {
+  test('that do not fit the statement are distinguished from statements that are wrong', async () => {
     await open()
     const { query } = await connect()
     await rowsFrom(engine, 'create table if not exists fits (x long, ts timestamp)')

@@ -64,7 +64,7 @@ test('a full engine stops reading from the socket', async () => {
   expect(gateway.engine.stored.length).toBe(50_000)
 })
 
-test('whoever ends the connection sees it close when all is stored', async () => {
+test('a client that ends the connection sees it close when all rows are stored', async () => {
   gateway = await testLineTcp()
   const makeRoom = fillEngine()
   const socket = await connectTo(gateway.port)

@@ -128,7 +128,7 @@ test('parameters are described as their columns', async () => {
   await sql.end()
 })
 
-test('JSON is told as such', async () => {
+test('JSON is described as JSON', async () => {
   await client.query('create table j (a json, b json, c text)')
   const values = [JSON.stringify({ k: [1] }), '[2]', '{}']
   const made = await client.query('insert into j values ($1, $2, $3) returning a, b, c', values)
@@ -211,7 +211,7 @@ test('a DATE that HTTP makes has a time of day, one of the wire protocol is a da
   expect(await columnsOf('dates')).toEqual(['a timestamp - YES', 'b varchar 7 NO', 'c date - YES'])
 })
 
-test('times of day are told as such, and so are parameters for them', async () => {
+test('times of day are described as such, and so are parameters for them', async () => {
   await client.query('create table days (d date, t time, n int)')
   await client.query(
     "insert into days values ('2024-02-29', '10:11:12.5', 1), ('1969-12-31', '00:00', 2), (null, null, 3)",

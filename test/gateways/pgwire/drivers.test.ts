@@ -240,7 +240,7 @@ test('postgres.js: parameters, cursors, transactions', async () => {
   }
 })
 
-test('wrong passwords and unknown users are told the same', async () => {
+test('wrong passwords and unknown users get the same error', async () => {
   for (const wrong of [{ password: 'no' }, { user: 'nobody' }]) {
     const other = new pg.Client({ ...server.login, ...wrong })
     await expect(other.connect()).rejects.toMatchObject({ code: '28P01', severity: 'FATAL' })
@@ -283,7 +283,7 @@ test('a session is cancelled or ended by its number, by its user or an administr
   expect(await signal('pg_terminate_backend', 1_000_000)).toBe(false)
 })
 
-test('who is sent away while a statement runs is told so', async () => {
+test('a client that is disconnected while a statement runs gets an error', async () => {
   const other = new pg.Client(server.login)
   other.on('error', () => {})
   await other.connect()
@@ -294,7 +294,7 @@ test('who is sent away while a statement runs is told so', async () => {
   await told
 })
 
-test('who is there when the server ends is told so', async () => {
+test('a client that is connected when the server ends gets an error', async () => {
   const ending = new TestServer(['query.threads=1'])
   try {
     await ending.start()
@@ -463,7 +463,7 @@ test('a parameter that is cast is unknown still while its statement is described
   }
 })
 
-test('a cast to oid is told as one: drivers that look a type up by its name read no other number', async () => {
+test('a cast to oid is described as oid: drivers that look a type up by its name read no other number', async () => {
   for (const text of ['select $1::regtype::oid n', 'select n::regtype::oid n from (select $1::text n)']) {
     const { rows, fields } = await client.query(text, ['int4'])
     expect([rows, fields[0]?.dataTypeID], text).toEqual([[{ n: 23 }], 26])

@@ -34,7 +34,7 @@ test('DROP TABLE takes a list, within a transaction too', async () => {
   expect(await tables('list_%')).toEqual(['list_c'])
 })
 
-test('fillfactor is told to mean nothing, and other options stay errors', async () => {
+test('fillfactor gets a notice that it means nothing, and other options stay errors', async () => {
   const notices: string[] = []
   client.on('notice', ({ message }) => notices.push(message ?? ''))
   await client.query('create table filled (n int) with (fillfactor=100)')

@@ -117,7 +117,7 @@ test('spans are compared and sorted by their length', async () => {
   expect(await ids("ts - '2023-12-30'::timestamp - d < interval '2 days' order by id")).toEqual(['1'])
 })
 
-test('the type is told by descriptions and the catalog, and stays with tables and views that are made of it', async () => {
+test('descriptions and the catalog show the type, and tables and views that are made of it keep it', async () => {
   const { types } = (await sql
     .unsafe('insert into computed (d) select $1 + d from computed where d > $2 and d * $3 < d')
     .describe()) as unknown as { types: readonly number[] }

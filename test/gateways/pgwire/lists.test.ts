@@ -108,7 +108,7 @@ test('arguments are described as the columns are, and lists of a column as lists
   ])
 })
 
-test('what makes lists is told as one', async () => {
+test('expressions that make lists are described as lists', async () => {
   const made = "string_to_array('a,b', ','), array['a', 'b'], array_remove('{1,2}'::int[], '1'), array(select 'q')"
   expect(await rowsOf(`select ${made}`)).toEqual([[['a', 'b'], ['a', 'b'], [2], ['q']]])
   expect(await oidsOf(`select ${made}, array_agg(t[1]), '{}'::jsonb from kept`)).toEqual([

@@ -81,7 +81,7 @@ test('DROP SCHEMA takes its tables and views with CASCADE alone', async () => {
   await client.query('drop schema if exists lake cascade')
 })
 
-test('a temporary table is found with its schema and without it, and the client is told that it stays', async () => {
+test('a temporary table is found with its schema and without it, and a notice says that it stays', async () => {
   const notices: string[] = []
   const listener = ({ message }: { message?: string | undefined }): number => notices.push(message ?? '')
   client.on('notice', listener)

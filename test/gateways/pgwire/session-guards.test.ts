@@ -118,7 +118,7 @@ test.each([
   await other.end()
 })
 
-test('what IF EXISTS and IF NOT EXISTS pass over is told', async () => {
+test('notices name what IF EXISTS and IF NOT EXISTS skip', async () => {
   const client = await connected()
   const notices: (string | undefined)[] = []
   client.on('notice', ({ code, message }) => notices.push(`${code} ${message}`))

@@ -20,7 +20,7 @@ const columns = [
 ]
 const kernelKeys = [1, 2, 3, 4, 5]
 
-test('ties in the first key are told apart by the second one', () => {
+test('ties in the first key are ordered by the second one', () => {
   const bench = createBench()
   const random = createRandom(11)
   const few = <Item>(...items: Item[]): Item => random.pick(items)

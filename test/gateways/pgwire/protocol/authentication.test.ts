@@ -66,7 +66,7 @@ for (const method of ['cleartext', 'md5', 'scram-sha-256'] as const) {
   })
 }
 
-test('one connection too many is refused, and told why', async () => {
+test('one connection too many is refused with the reason', async () => {
   await open('cleartext', 1)
   const client = await connect('admin', 'quest')
   await expect(connect('admin', 'quest')).rejects.toMatchObject({ code: '53300', severity: 'FATAL' })

@@ -55,7 +55,7 @@ async function askWith(sql: string, values: readonly (string | null)[], format: 
   return answers()
 }
 
-test('the client is told the name that it has in PostgreSQL', async () => {
+test('the client gets the name that the encoding has in PostgreSQL', async () => {
   expect((await ask("set client_encoding to 'Windows-1252'"))[0]).toBe('Sclient_encoding\0WIN1252\0')
   expect(rowsOf(await ask('select pg_client_encoding()'))).toEqual([row('WIN1252')])
   expect(rowsOf(await ask("select '\x80', length('\x80')"))).toEqual([row('\x80', '1')])

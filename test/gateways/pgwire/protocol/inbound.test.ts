@@ -26,7 +26,7 @@ test('messages cut anywhere', () => {
 })
 
 // Chunks that wait in the stage are called back by next() itself, when nobody waits for them.
-test('a message larger than what is held, whose last piece waits in the stage, comes at once', () => {
+test('a message larger than what is held, whose last chunk waits in the stage, comes at once', () => {
   const bytes = Buffer.concat([message('d', Buffer.alloc(300 * 1024)), message('c')])
   const inbound = new Inbound(1024 * 1024)
   inbound.starting = false
