@@ -5,7 +5,6 @@
 //   csv      RFC 4180; quotes where necessary, also around what would be read as NULL; and a newline
 //   binary   as DataRow
 
-import { escapeCopyField } from '../../types/pg-copy-escapes.js'
 import { wireForm } from '../../types/pg-encode-value.js'
 import { valueReader } from '../batch/values.js'
 import type { PgCopyEncoding } from '../run/messages.js'
@@ -13,6 +12,16 @@ import { binaryCopyRows, copyData, putMessage } from './encode-pg.js'
 import type { Encoder, EncoderOptions } from './encoder.js'
 
 const headerBytes = 5
+/** Of the text format: characters that would separate fields or rows. */
+const escapes: Readonly<Record<string, string>> = {
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+  '\\': '\\\\',
+}
 
 export function pgCopyEncoder(encoding: PgCopyEncoding, options: EncoderOptions): Encoder {
   const { context, columns, writer } = options
@@ -67,4 +76,9 @@ function csvField(encoding: PgCopyEncoding): (text: string, forced: boolean) => 
     const escaped = quoteEscape === quote ? text : text.replaceAll(quoteEscape, quoteEscape + quoteEscape)
     return `${quote}${escaped.replaceAll(quote, quoteEscape + quote)}${quote}`
   }
+}
+
+function escapeCopyField(text: string, delimiter: string): string {
+  const escaped = text.replace(/[\b\f\n\r\t\v\\]/g, (character) => escapes[character] ?? character)
+  return delimiter === '\t' ? escaped : escaped.replaceAll(delimiter, `\\${delimiter}`)
 }

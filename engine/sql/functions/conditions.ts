@@ -3,7 +3,8 @@
 import { dataType } from '../../types/column-types.js'
 import { compareValues, equalValues } from '../../types/compare.js'
 import type { Value } from '../../types/value.js'
-import { caseOfStrings } from './column/choices.js'
+import type { Expression } from '../plan/plan.js'
+import { type ColumnFunction, isText } from './column/column-function.js'
 import type { BoundArgument, ScalarFunction } from './function-types.js'
 import { onlyRow } from './single-row.js'
 
@@ -22,6 +23,32 @@ function extreme(sign: 1 | -1): (args: readonly Value[]) => Value {
     }
     return best
   }
+}
+
+/**
+ * Vectorised CASE whose results are constant strings, such as `case when a > 0 then 'up' else 'down' end`. The strings
+ * become a dictionary, and the CASE returns their integer codes, so that it runs as a CASE over integers and no strings
+ * are copied. The result is a dictionary-encoded vector.
+ */
+const caseOfStrings: ColumnFunction = (call) => {
+  const { type, position } = call
+  if (!isText(type)) return undefined
+  const codes = new Map<string | null, number>([[null, 0]])
+  const codeOf = (value: string | null): Expression => {
+    const code = codes.get(value) ?? codes.size
+    codes.set(value, code)
+    return { kind: 'constant', value: code, type: dataType('INT'), position }
+  }
+  const args: Expression[] = []
+  for (const [index, argument] of call.args.entries()) {
+    const isCondition = index % 2 === 0 && index + 1 < call.args.length
+    if (isCondition) args.push(argument)
+    else if (argument.kind !== 'constant' || !isText(argument.type)) return undefined
+    else if (argument.value !== null && typeof argument.value !== 'string') return undefined
+    else args.push(codeOf(argument.value))
+  }
+  if (args.length % 2 === 0) args.push(codeOf(null))
+  return { codes: { ...call, args, type: dataType('INT') }, dictionary: [...codes.keys()] }
 }
 
 export const conditionFunctions: readonly ScalarFunction[] = [
