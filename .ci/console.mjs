@@ -297,8 +297,8 @@ async function importParquet() {
   const broken = join(page.profile, 'broken.parquet')
   writeFileSync(broken, 'PAR1, and nothing of a Parquet file')
   await page.chooseFiles('#import-file', [broken])
-  await page.until(`document.querySelector('.import-form [role=alert]') !== null`)
-  const buttons = `[...document.querySelectorAll('.import-form button')].map((one) => one.textContent).join()`
+  await page.until(`document.querySelector('#import-pane form [role=alert]') !== null`)
+  const buttons = `[...document.querySelectorAll('#import-pane form button')].map((one) => one.textContent).join()`
   check((await page.evaluate(buttons)) === 'Choose another file,Try again', 'a broken file has a way on')
   await serious('a broken Parquet file')
   const file = join(page.profile, 'console_parquet.parquet')
