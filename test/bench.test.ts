@@ -32,6 +32,7 @@ const suites: readonly (readonly string[])[] = [
   ['scan', '--rows', '15000', '--peer', 'duckdb'],
   ['http', '--rows', '15000', '--repeats', '20', '--peer', 'duckdb'],
   ['spill', '--rows', '15000'],
+  ['series', '--rows', '15000', '--series', '5000'],
   ['latency', '--repeats', '20'],
   ['clients', '--rows', '15000', '--repeats', '20'],
   ['views', '--rows', '15000'],

@@ -12,6 +12,7 @@
 //   views      costs and gains of materialized views   --rows n --runs n --peer questdb
 //   upserts    ON CONFLICT from eight sessions, MERGE   --rows n --runs n --repeats n --set memory.bytes=2g
 //   spill      states that outgrow the memory, with --set memory.bytes=512m    --rows n --runs n
+//   series     many distinct symbols: load, restart, queries    --rows n --series n --runs n
 //   latency    freshness, small queries     --peer questdb
 //   start      time to the first response, idle memory
 //   first      first request of each kind in fresh processes   --rows n --repeats processes
@@ -54,6 +55,7 @@ import { pgWire } from './suite-pg.js'
 import { qwp } from './suite-qwp.js'
 import { randomLoads } from './suite-random-lines.js'
 import { scans } from './suite-scan.js'
+import { manySeries } from './suite-series.js'
 import { spills } from './suite-spill.js'
 import { analytics } from './suite-sql.js'
 import { upserts } from './suite-upserts.js'
@@ -72,6 +74,7 @@ const { values, positionals } = parseArgs({
     runs: { type: 'string', default: '1' },
     seed: { type: 'string', default: '1' },
     rounds: { type: 'string', default: '1' },
+    series: { type: 'string', default: '1000000' },
     kafka: { type: 'string', default: '4.3.1' },
     tsbs: { type: 'string', default: '1000000' },
     only: { type: 'string', default: '' },
@@ -221,6 +224,17 @@ async function first(): Promise<void> {
   await firsts(buildsOf(otherBuilds()), options, (line) => process.stdout.write(`${line}\n`))
 }
 
+async function series(): Promise<void> {
+  const rows = Number(values.rows)
+  const options = {
+    rows,
+    series: Math.min(rows, Number(values.series)),
+    runs: Number(values.runs),
+    settings: values.set,
+  }
+  await manySeries(buildsOf(otherBuilds()), options, (line) => process.stdout.write(`${line}\n`))
+}
+
 async function disk(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers) print(peer, await diskBytes(peer, Number(values.rows), bytesOfTables))
 }
@@ -250,7 +264,7 @@ async function records(): Promise<void> {
 }
 
 /** Suites that start their servers themselves. */
-const alone: ReadonlySet<string> = new Set(['start', 'first', 'kafka', 'parser'])
+const alone: ReadonlySet<string> = new Set(['start', 'first', 'series', 'kafka', 'parser'])
 
 const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   lines,
@@ -264,6 +278,7 @@ const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   upserts: upserted,
   start,
   first,
+  series,
   disk,
   pg,
   qwp: columns,
