@@ -79,7 +79,7 @@ function operatorOf(context: ExecContext, plan: Plan): Operator {
     case 'aggregate':
       return spilling(context, plan, (own) => buildAggregate(own, plan))
     case 'sample':
-      return buildSample(context, plan)
+      return spilling(context, plan, (own) => buildSample(own, plan))
     case 'latest':
       return spilling(context, plan, (own) => buildLatest(own, plan))
     case 'sort':

@@ -63,11 +63,14 @@ export function parallelAggregate(
   const own = inOrder === undefined ? plan : inAnyOrder(plan)
   const scan = probedScan(context, own.input)
   if (scan === undefined || PartialAccumulators.ofCalls(context, own.aggregates) === null) return undefined
+  const isJoined = parallelScan(own.input) === undefined
+  // Without other threads, joins that build their sides themselves can spill.
+  if (isJoined && context.parallelism === undefined) return undefined
   const shape = scanShape(context, scan)
   const cut = chunkedMorsels(context, shape, inOrder)
   if (cut.morsels.length <= cut.chunkMorsels) return undefined
   const chunked = { ...cut, count: context.progress?.begin(shape.snapshot, rowCount(cut.morsels)) }
-  return parallelScan(own.input) === undefined
+  return isJoined
     ? operatorOf(joinedGroups(context, own, sharedPlan, chunked, build))
     : parallelGroups(context, own, sharedPlan, chunked)
 }

@@ -44,6 +44,8 @@ export function spillShape(context: ExecContext, plan: Plan): SpillShape | null 
       return groupsShape(plan)
     case 'distinct':
       return groupsShape({ ...plan, kind: 'aggregate', keys: columnsOf(plan), aggregates: [] })
+    case 'sample':
+      return sampleShape(plan)
     case 'set':
       return setShape(plan)
     case 'window':
@@ -99,6 +101,25 @@ function groupsShape(plan: PlanOf<'aggregate'>): SpillShape | null {
       aggregates: [...aggregates, firstRank(input)],
     }),
     order: [ascending(columns.length)],
+    output: firstColumns(columns.length),
+  }
+}
+
+/** Buckets come in the order of time. Those of FILL, and those that begin at the first row, depend on all keys. */
+function sampleShape(plan: PlanOf<'sample'>): SpillShape | null {
+  const { columns, input, keys, aggregates, fills, align } = plan
+  const isFilling = fills.some(({ kind }) => kind !== 'none')
+  if (keys.length === 0 || isFilling || align.kind === 'first' || !keys.every(isStable)) return null
+  return {
+    inputs: [oneInput(input, keys)],
+    over: ([source = input]) => ({
+      ...plan,
+      input: source,
+      columns: [...columns, rankColumn],
+      aggregates: [...aggregates, firstRank(input)],
+      fills: [...fills, { kind: 'none' }],
+    }),
+    order: [ascending(0), ascending(columns.length)],
     output: firstColumns(columns.length),
   }
 }

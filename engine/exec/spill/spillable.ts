@@ -2,8 +2,11 @@
 // suffice, its state is discarded, and it runs again over partitions of its rows in temporary files (spilled-steps.ts).
 // One mechanism serves all these operators, and their code does not know of it:
 //
-//   GROUP BY, DISTINCT, UNION, EXCEPT, INTERSECT, joins by equal keys, ASOF and LT JOIN by keys, LATEST ON,
-//   window functions with PARTITION BY
+//   GROUP BY, SAMPLE BY by keys, DISTINCT, UNION, EXCEPT, INTERSECT, joins by equal keys, ASOF and LT JOIN by keys,
+//   LATEST ON, window functions with PARTITION BY
+//
+// An aggregate without keys has little state, but builds the joins below it for all threads. If these outgrow the
+// memory, it runs again on one thread, where the joins can spill.
 //
 // The second run returns the same rows in the same order, so rows that the first run has returned already are skipped.
 // For this, `keepsOrder` in the context obliges operators to return results in the order in which their first rows
@@ -44,9 +47,22 @@ function externalOperator(context: ExecContext, plan: Plan, build: Build): Exter
   const passes = plan.kind === 'window' ? windowPasses(plan) : null
   if (plan.kind === 'window' && passes !== null)
     return { ordered: true, steps: (own, skip) => passSteps(own, plan, passes, build, skip) }
+  if (sharesJoins(context, plan)) return { ordered: false, steps: (own) => unshared(own, plan, build) }
   const shape = spillShape(context, plan)
   if (shape === null) return null
   return { ordered: shape.order !== null, steps: (own, skip) => spilledSteps(own, shape, build, skip) }
+}
+
+function sharesJoins({ parallelism }: ExecContext, plan: Plan): boolean {
+  if (parallelism === undefined || plan.kind !== 'aggregate' || plan.keys.length > 0) return false
+  let { input } = plan
+  while (input.kind === 'filter' || input.kind === 'project') input = input.input
+  return input.kind === 'join'
+}
+
+function* unshared(context: ExecContext, plan: Plan, build: Build): Steps {
+  const rows = build({ ...context, parallelism: undefined }, plan)
+  for (let pulled = rows.pull(); pulled !== null; pulled = rows.pull()) yield pulled
 }
 
 class Spillable implements Operator {

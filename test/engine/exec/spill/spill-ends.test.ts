@@ -29,6 +29,8 @@ const columns = [
 ]
 const rowsCount = 60_000
 const memoryLeft = 6 * 1024 * 1024
+/** Suffices for no hash table of all groups. */
+const shortForJoins = 3 * 1024 * 1024
 
 let directory: string
 let database: Database
@@ -156,6 +158,16 @@ describe('rows of one key', () => {
     if (typeof outcome === 'string') expect(outcome).toMatch(/out of memory.*setting=memory.bytes/)
     expect(open()).toBe(0)
   })
+})
+
+test('a join that an aggregate without keys builds for all threads spills', () => {
+  const { open, temporary } = watchedFiles()
+  for (const join of ['join', 'left join']) {
+    const grouped = '(select v, max(k) a from t group by v)'
+    const sql = `select count(), max(a) from (select t.ts, x.a from t ${join} ${grouped} x on t.v = x.v)`
+    expect(run(sql, { memoryLeft: shortForJoins, temporary }).rows).toEqual([[60_000n, 419_993n]])
+  }
+  expect(open()).toBe(0)
 })
 
 test('files whose name a killed process has left are removed', () => {

@@ -75,6 +75,13 @@ function groupBy(random: Random): string {
   return `select ${chosen.join()}, ${calls.map((call, index) => `${call} a${index}`).join()} from t group by ${chosen.join()}`
 }
 
+function samples(random: Random): string {
+  const own = [...new Set([random.pick(keys), ...(random.chance(0.3) ? ['few'] : [])])]
+  const calls = [random.pick(aggregates), random.pick(aggregates)]
+  const interval = random.pick(['3s', '20s', '1m', "1m align to calendar with offset '00:10'"])
+  return `select ts, ${own.join()}, ${calls.map((call, index) => `${call} a${index}`).join()} from t sample by ${interval}`
+}
+
 function distinct(random: Random): string {
   const chosen = [...new Set([random.pick(keys), random.pick(keys), 'few'])]
   return random.pick([
@@ -134,7 +141,7 @@ function asof(random: Random): string {
   return `select t.ts, t.i, r.ts, r.v from t ${kind} join r on (${key})`
 }
 
-const makers = { groupBy, distinct, sets, joins, windows, latest, asof } as const
+const makers = { groupBy, samples, distinct, sets, joins, windows, latest, asof } as const
 
 let directory: string
 let database: Database
