@@ -3,6 +3,8 @@
 // generated WebAssembly kernels. compileSymbolPredicate() returns an evaluator that fills an entry when its symbol
 // first occurs in a row.
 
+import { dictionaryCount, dictionarySerial } from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
 import { compileExpression } from '../../sql/functions/registry/evaluate.js'
 import type { Expression } from '../../sql/plan/plan.js'
 import type { Value } from '../../types/value.js'
@@ -56,7 +58,10 @@ function isSymbolTree(expression: Expression): boolean {
   return expression.kind !== 'call' || expression.args.every(isSymbolTree)
 }
 
-/** Fills its table on demand, so a query over few rows of a large dictionary evaluates few entries. */
+/**
+ * Fills its table on demand, so a query over few rows of a large dictionary evaluates few entries. Comparisons of a
+ * table's column with constant strings compare ids.
+ */
 export function compileSymbolPredicate(expression: Expression, context: ExecContext): VectorEvaluator | undefined {
   if (symbolPredicate(expression, context) === undefined) return undefined
   const column = columnsOf(expression)[0] as number
@@ -64,9 +69,17 @@ export function compileSymbolPredicate(expression: Expression, context: ExecCont
   const evaluate = compileExpression(expression, evaluation)
   const address = arena.take(batchRowsMax)
   const results = new Map<number, Uint8Array>()
+  const wanted = wantedSymbols(expression, context)
   const row: Value[] = []
   return ({ rows, vectors }) => {
     const vector = vectors[column] as Vector
+    const { dictionary } = vector
+    // Dictionaries of queries have no serial number: another query may have had one at the same address.
+    if (wanted !== undefined && dictionary !== 0 && dictionarySerial(memory, dictionary) !== 0) {
+      const ids = wanted.idsIn(dictionary, dictionaryCount(memory, dictionary))
+      markIds(memory, vector.address, rows, ids, address)
+      return { type: expression.type, address, dictionary: 0 }
+    }
     const textOf = strings.of(vector.dictionary)
     let table = results.get(vector.dictionary) ?? new Uint8Array(256)
     const ids = vector.address >>> 2
@@ -84,6 +97,14 @@ export function compileSymbolPredicate(expression: Expression, context: ExecCont
     }
     results.set(vector.dictionary, table)
     return { type: expression.type, address, dictionary: 0 }
+  }
+}
+
+/** NULL, which has no id, equals no string. */
+function markIds({ u8, i32 }: SharedMemory, at: number, rows: number, ids: readonly number[], out: number): void {
+  u8.fill(0, out, out + rows)
+  for (const id of ids) {
+    for (let row = 0, word = at >>> 2; row < rows; row++, word++) if (i32[word] === id) u8[out + row] = 1
   }
 }
 
