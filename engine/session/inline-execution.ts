@@ -5,15 +5,22 @@
 
 import type { ReadSnapshot } from '../api/session.js'
 import type { ReadyRows } from '../api/statements.js'
-import type { InlineExecutor, InlineResult } from '../exec/run/inline-executor.js'
+import type { Clock } from '../base/clock.js'
+import { nodeFiles } from '../base/files.js'
+import { InlineExecutor, type InlineResult, readyChunks } from '../exec/run/inline-executor.js'
 import type { FoundKeys, SearchRequest } from '../exec/run/key-search.js'
 import type { RunQuery } from '../exec/run/messages.js'
+import { loadKernels } from '../kernels/load.js'
+import { createAllocator } from '../memory/allocator.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Query } from '../sql/plan/plan.js'
+import type { ChunkCache } from '../storage/cache/chunk-cache.js'
 import type { PackedBatch } from '../storage/jobs/messages.js'
+import { createPartAccess } from '../storage/part/part-reader.js'
 import type { TableSnapshot } from '../storage/schema/schema.js'
 import { PinnedSymbols } from '../threads/pinned-symbols.js'
 import type { QueryPool, QuerySummary, RunningQuery } from '../threads/query-pool.js'
+import { threadIds } from '../threads/wake.js'
 import type { Value } from '../types/value.js'
 import { withViewSides } from '../views/view-sides.js'
 import type { CatalogView } from './catalog-view.js'
@@ -136,4 +143,31 @@ class FinishedQuery implements RunningQuery {
     yield* items
     if (this.#result.end instanceof Error) throw this.#result.end
   }
+}
+
+interface InlineExecutorOptions {
+  readonly memory: SharedMemory
+  /** Address of the memory of the queries. */
+  readonly arena: number
+  readonly cache: ChunkCache
+  /** The database directory. */
+  readonly directory: string
+  readonly clock: Clock
+}
+
+/**
+ * An executor with kernels and access to parts of its own. It waits for no lock and reads cached pages only, since the main
+ * thread must not wait for a disk.
+ */
+export function openInlineExecutor({ memory, arena, cache, directory, clock }: InlineExecutorOptions): InlineExecutor {
+  const kernels = loadKernels(memory)
+  const partAccess = createPartAccess({
+    files: nodeFiles(),
+    directory,
+    memory,
+    allocator: createAllocator(memory, threadIds.main),
+    kernels,
+    cache: readyChunks(cache),
+  })
+  return new InlineExecutor({ memory, clock, kernels, partAccess, arena })
 }
