@@ -41,6 +41,14 @@ const slow = [
     'engine/kernels/jit/fragments',
     'engine/pg/literal-rows',
   ],
+  ...['docs/examples', 'docs/tasks', 'docs/errors', 'deploy/embedded', 'deploy/cli-machine', 'deploy/lake-example'],
+  ...['gateways/http/access', 'gateways/http/connections', 'engine/wal/guards'],
+  ...['changes-in-with', 'upserts'].map((name) => `engine/session/${name}`),
+  ...['scan/latest-symbols', 'scan/first-last-rows', 'spill/spill', 'spill/spill-order', 'spill/spill-ends'].map(
+    (name) => `engine/exec/${name}`,
+  ),
+  ...['manifest/source-positions', 'part/remote-part', 'enforced-keys'].map((name) => `engine/storage/${name}`),
+  ...['engine/views/grouped-views', 'engine/exec/constants-columns', 'engine/sql/functions/rounding'],
   ...[
     'coordinator',
     'asof-late',
