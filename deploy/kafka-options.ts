@@ -27,6 +27,14 @@ function connectorOptions(name: string, settings: KafkaSettings): KafkaOptions {
   if (settings['bootstrap.servers'].length === 0) throw wrong('bootstrap.servers is missing')
   const oneOfBoth = settings.topics.length > 0 !== (topicPattern !== '')
   if (!oneOfBoth) throw wrong('either topics or topics.regex is to be set')
+  const offsetsInLake = settings['offsets.in.lake']
+  if (
+    offsetsInLake &&
+    (settings.table === '' || settings.table.includes('${') || settings['value.converter'] === 'line')
+  )
+    throw wrong(
+      'offsets.in.lake needs one table for all records: set table, without parameters, and another format than line',
+    )
   return {
     name,
     enabled: settings.enabled,
@@ -54,6 +62,7 @@ function connectorOptions(name: string, settings: KafkaSettings): KafkaOptions {
     maxRetries: settings['max.retries'],
     retryBackoffMs: settings['retry.backoff.ms'],
     deadLetterTopic: settings['errors.deadletterqueue.topic.name'],
+    offsetsInLake,
   }
 }
 
@@ -91,6 +100,7 @@ function mappingOptions(settings: KafkaSettings, wrong: Wrong): MappingOptions {
     skipUnsupported: settings['skip.unsupported.types'],
     csvColumns,
     csvDelimiter: delimiterOf(settings['value.csv.delimiter'], wrong),
+    recordColumns: settings['offsets.in.lake'],
   }
 }
 

@@ -4,22 +4,30 @@
 //   consumer ─ batch ─> PartitionStream ─ block ─> engine ─ receipt (stored or not) ─> offset committed to the group
 //
 // The stored offsets are authoritative: after every assignment each partition is fetched from its stored offset,
-// whatever the group has committed. When too many lines wait for the engine, partitions are paused until half of them
+// whatever the group has committed. If servers of the group append to one Iceberg table (`offsetsInLake`), its snapshots
+// have the offsets, and each assigned partition waits until its stored offset is the one there. When too many lines wait for the engine, partitions are paused until half of them
 // are stored.
 //
 // A broker error ends the consumer, and a new one is created after a delay. Nothing is lost: fetched records are kept
 // until they are stored.
 
-import type { Clock } from '../../engine/base/clock.js'
 import { deferred } from '../../engine/base/deferred.js'
-import type { Log } from '../../engine/base/log.js'
-import type { Bounds, Consumer, FetchedBatch, FetchedRecord, TopicPartition } from './consumer.js'
+import type { ConnectorServices } from './connector-services.js'
+import {
+  type Bounds,
+  type Consumer,
+  type FetchedBatch,
+  type FetchedRecord,
+  placeKey,
+  type TopicPartition,
+} from './consumer.js'
 import { DeadLetters } from './dead-letters.js'
-import type { EngineClient } from './engine-client.js'
-import type { KafkaOptions } from './options.js'
+import type { Positions } from './engine-client.js'
+import { type KafkaOptions, precisionOf } from './options.js'
 import { type BadRecord, PartitionStream, type StreamServices } from './partition-stream.js'
+import { messageOf, pauseFor } from './pause-for.js'
 import { RecordReader } from './record-reader.js'
-import { RegistryError, type SchemaRegistry } from './schema-registry.js'
+import { RegistryError } from './schema-registry.js'
 import { type ConnectorState, type ConnectorStatistics, Rate } from './statistics.js'
 
 /** Lines that may wait for the engine; partitions are paused above this and resumed below half of it. */
@@ -33,14 +41,6 @@ const backoffMsMax = 60_000
 /** How long to wait for outstanding receipts of the engine. */
 const settleMs = 10_000
 
-export interface ConnectorServices {
-  readonly engine: EngineClient
-  readonly consumer: () => Consumer
-  readonly registry: SchemaRegistry | null
-  readonly log: Log
-  readonly clock: Clock
-}
-
 export class KafkaConnector {
   readonly #options: KafkaOptions
   readonly #services: ConnectorServices
@@ -51,6 +51,8 @@ export class KafkaConnector {
   /** The running consumer. */
   #consumer: Consumer | null = null
   #assigned = new Set<string>()
+  /** Assigned partitions whose offset is not known yet; their batches are dropped. */
+  #unplaced = new Set<string>()
   #paused: TopicPartition[] = []
   #state: ConnectorState = 'stopped'
   #records = 0
@@ -141,6 +143,7 @@ export class KafkaConnector {
   /** Restores the positions of the streams from the engine. */
   async #recall(): Promise<void> {
     this.#streams.clear()
+    if (this.#options.offsetsInLake) return
     for (const { topic, partition, offset } of await this.#services.engine.positions()) {
       this.#streamOf({ topic, partition }, offset)
     }
@@ -161,10 +164,11 @@ export class KafkaConnector {
           assigned: (places) => this.#place(current, places, ended.resolve),
           batch: (batch, heartbeat) => this.#take(batch, heartbeat, signal),
           outdated: () => ended.resolve(null),
+          reassigning: () => void this.#handOver(),
           failed: ended.resolve,
         }),
       ])
-      const timer = setInterval(() => void this.#commit(current), commitMs)
+      const timer = setInterval(() => void this.#lookAt(current), commitMs)
       try {
         return await ended.promise
       } finally {
@@ -177,18 +181,29 @@ export class KafkaConnector {
       this.#consumer = null
       this.#paused = []
       this.#assigned = new Set()
+      if (consumer !== null && this.#options.offsetsInLake) {
+        await this.#settle()
+        await Promise.race([this.#handOver(), this.#someRoom(settleMs)])
+      }
       await consumer?.stop().catch(() => {})
     }
   }
 
   /** Positions newly assigned partitions: after the stored offset, or as the options say when nothing is stored. */
   #place(consumer: Consumer, places: readonly TopicPartition[], failed: (error: Error) => void): void {
-    this.#assigned = new Set(places.map(keyOf))
+    this.#assigned = new Set(places.map(placeKey))
     this.#paused = []
     this.#attempts = 0
     this.#state = 'running'
     const names = places.map(({ topic, partition }) => `${topic}-${partition}`).join(' ')
     this.#log('I', `partitions assigned [${names === '' ? 'none' : names}]`)
+    if (this.#options.offsetsInLake) {
+      this.#unplaced = new Set(this.#assigned)
+      for (const key of this.#streams.keys()) if (!this.#assigned.has(key)) this.#end(key)
+      if (places.length > 0) consumer.pause(places)
+      if (places.length > 0) this.#placeShared(consumer, places, this.#unplaced).catch(failed)
+      return
+    }
     for (const place of places) {
       const stream = this.#streamOf(place, -1)
       const bounds = consumer.knownBounds(place)
@@ -198,6 +213,54 @@ export class KafkaConnector {
         consumer.pause([place])
         this.#begin(consumer, stream).catch(failed)
       }
+    }
+  }
+
+  /** `unplaced`: that of this assignment, which a later one replaces. */
+  async #placeShared(consumer: Consumer, places: readonly TopicPartition[], unplaced: Set<string>): Promise<void> {
+    const isCurrent = (): boolean => this.#unplaced === unplaced && this.#consumer === consumer
+    const { signal } = this.#stop
+    let positions: Positions | null = null
+    while (positions === null) {
+      try {
+        positions = await this.#services.engine.begin(places)
+      } catch (error) {
+        if (!isCurrent() || signal.aborted) return
+        await this.#again(messageOf(error), signal)
+      }
+      if (!isCurrent()) return
+    }
+    this.#state = 'running'
+    this.#attempts = 0
+    const offsets = new Map(positions.map((position) => [placeKey(position), position.offset]))
+    for (const place of places) {
+      const key = placeKey(place)
+      this.#end(key)
+      const stream = this.#streamOf(place, offsets.get(key) ?? -1)
+      if (stream.next < 0) this.#beginAt(consumer, stream, await consumer.bounds(place))
+      else consumer.seek(place, stream.next)
+      if (!isCurrent()) return
+      unplaced.delete(key)
+    }
+    consumer.resume(places)
+  }
+
+  #end(key: string): void {
+    this.#streams.get(key)?.close()
+    this.#streams.delete(key)
+  }
+
+  /** Goes back, or on, where the stored offset was moved because another server has committed the same records. */
+  async #follow(consumer: Consumer): Promise<void> {
+    const before = new Map([...this.#streams].map(([key, { position }]) => [key, position]))
+    for (const { topic, partition, offset } of await this.#services.engine.positions()) {
+      const place = { topic, partition }
+      const key = placeKey(place)
+      const stream = this.#streams.get(key)
+      if (stream?.idle !== true || stream.position === offset || stream.position !== before.get(key)) continue
+      if (!this.#assigned.has(key) || this.#unplaced.has(key) || this.#consumer !== consumer) continue
+      this.#end(key)
+      consumer.seek(place, this.#streamOf(place, offset).next)
     }
   }
 
@@ -213,7 +276,7 @@ export class KafkaConnector {
   }
 
   #streamOf(place: TopicPartition, position: number): PartitionStream {
-    const key = keyOf(place)
+    const key = placeKey(place)
     const known = this.#streams.get(key)
     if (known !== undefined) return known
     const stream = new PartitionStream(place, position, this.#streamServices())
@@ -261,7 +324,7 @@ export class KafkaConnector {
 
   async #take(batch: FetchedBatch, heartbeat: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const stream = this.#streamOf(batch, -1)
-    if (stream.next < 0 || signal.aborted) return
+    if (stream.next < 0 || signal.aborted || this.#unplaced.has(placeKey(batch))) return
     stream.highWatermark = batch.highWatermark
     if (this.#isAhead(stream, batch)) return
     const start = this.#startOf(stream, batch)
@@ -294,6 +357,8 @@ export class KafkaConnector {
   #startOf(stream: PartitionStream, { topic, partition, records, highWatermark }: FetchedBatch): number {
     const first = records[0]
     if (first === undefined || Number(first.offset) >= stream.next) return 0
+    if (highWatermark < stream.next && stream.idle && this.#options.offsetsInLake)
+      throw new Error(`the partition ends before the offset in the table [${topic}-${partition}, next=${stream.next}]`)
     if (highWatermark < stream.next && stream.idle) {
       this.#log('W', `the partition ends before the stored offset; reading it from its start [${topic}-${partition}]`)
       return 0
@@ -365,13 +430,29 @@ export class KafkaConnector {
     this.#state = 'running'
   }
 
+  async #lookAt(consumer: Consumer): Promise<void> {
+    await this.#commit(consumer)
+    if (this.#options.offsetsInLake) await this.#follow(consumer)
+  }
+
+  /** Before another server reads on. */
+  async #handOver(): Promise<void> {
+    if (this.#options.offsetsInLake) await this.#services.engine.handOver().catch(() => {})
+  }
+
+  /** What the group is to know: offsets that are stored, and in the Iceberg table if there is a shared one. */
+  async #stored(): Promise<Positions> {
+    if (this.#options.offsetsInLake) return this.#services.engine.committed()
+    return [...this.#streams.values()].map(({ place, position }) => ({ ...place, offset: position }))
+  }
+
   /** Commits offsets to the group for monitoring only; nothing depends on them. */
   async #commit(consumer: Consumer): Promise<void> {
-    const offsets = [...this.#streams].flatMap(([key, { place, position }]) =>
-      this.#assigned.has(key) && position >= 0 && this.#committed.get(key) !== position
-        ? [{ key, ...place, offset: position + 1 }]
-        : [],
-    )
+    const offsets = (await this.#stored()).flatMap(({ topic, partition, offset }) => {
+      const key = placeKey({ topic, partition })
+      const isNew = this.#assigned.has(key) && offset >= 0 && this.#committed.get(key) !== offset
+      return isNew ? [{ key, topic, partition, offset: offset + 1 }] : []
+    })
     if (offsets.length === 0) return
     try {
       await consumer.commit(offsets.map(({ topic, partition, offset }) => ({ topic, partition, offset })))
@@ -415,26 +496,4 @@ export class KafkaConnector {
   #log(level: 'I' | 'W' | 'E', message: string): void {
     this.#services.log(level, `kafka.${this.#options.name}`, message)
   }
-}
-
-function keyOf({ topic, partition }: TopicPartition): string {
-  return `${partition} ${topic}`
-}
-
-function precisionOf({ mapping }: KafkaOptions): 'n' | 'u' | 'ms' | 's' {
-  const precisions = { auto: 'n', nanos: 'n', micros: 'u', millis: 'ms', seconds: 's' } as const
-  return precisions[mapping.timestampUnits]
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
-async function pauseFor(ms: number, signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return
-  const { promise, resolve } = deferred<void>()
-  const timer = setTimeout(resolve, ms)
-  signal.addEventListener('abort', () => resolve(), { once: true })
-  await promise
-  clearTimeout(timer)
 }

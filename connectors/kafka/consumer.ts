@@ -6,6 +6,10 @@ export interface TopicPartition {
   readonly partition: number
 }
 
+export function placeKey({ topic, partition }: TopicPartition): string {
+  return `${partition} ${topic}`
+}
+
 /** A record as kafkajs returns it: offsets and timestamps are numbers or decimal strings. */
 export interface FetchedRecord {
   readonly key: Uint8Array | null
@@ -29,6 +33,8 @@ export interface FetchedBatch extends TopicPartition {
 export interface ConsumerEvents {
   /** The group assigned exactly these partitions. Seeks within the call apply to the first fetch. */
   assigned(partitions: readonly TopicPartition[]): void
+  /** The group assigns partitions anew. */
+  reassigning(): void
   /** The batch is consumed when the promise resolves; the next one of the partition follows it. */
   batch(batch: FetchedBatch, heartbeat: () => Promise<void>): Promise<void>
   /** New topics exist that this consumer does not know; a new consumer must be created. */

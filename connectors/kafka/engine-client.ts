@@ -33,9 +33,20 @@ export interface Reject extends TopicPartition {
   readonly reason: string
 }
 
+export type Positions = readonly (TopicPartition & { readonly offset: number })[]
+
 export interface EngineClient {
   /** Stored offset of each partition. */
-  positions(): Promise<readonly (TopicPartition & { readonly offset: number })[]>
+  positions(): Promise<Positions>
+  /**
+   * Makes the stored offsets of the partitions those from which their rows go on in the shared Iceberg table; returns
+   * stored offsets. Rejects while the table does not say so.
+   */
+  begin(places: readonly TopicPartition[]): Promise<Positions>
+  /** Commits the stored rows to the Iceberg table, as far as that is possible now. */
+  handOver(): Promise<void>
+  /** Last offset of each partition whose rows are in the Iceberg table. */
+  committed(): Promise<Positions>
   store(request: StoreRequest): Promise<StoreResult>
   /** Reports to sys.rejects. */
   rejects(rejects: readonly Reject[]): void

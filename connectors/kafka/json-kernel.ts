@@ -79,9 +79,11 @@ export class JsonKernel {
   }
 
   /** Whether the kernel supports these options. */
-  static serves({ valueFormat, schemasEnabled, includeKey, keyFormat, timestampFields }: MappingOptions): boolean {
+  static serves(options: MappingOptions): boolean {
+    const { valueFormat, schemasEnabled, includeKey, keyFormat, timestampFields } = options
     const plainKey = !includeKey || keyFormat === 'string' || keyFormat === 'none'
-    return valueFormat === 'json' && !schemasEnabled && plainKey && timestampFields.length < 2
+    const plainValue = valueFormat === 'json' && !schemasEnabled && !options.recordColumns
+    return plainValue && plainKey && timestampFields.length < 2
   }
 
   #writeState(options: MappingOptions): void {

@@ -9,14 +9,15 @@ import { checkServerIdentity } from 'node:tls'
 import type { Admin, Batch, KafkaConfig, Consumer as KafkaConsumer, LogEntry, Producer } from 'kafkajs'
 import type { Log } from '../../engine/base/log.js'
 import { gzipCodec, lz4Codec, snappyCodec, zstdCodec } from './codecs.js'
-import type {
-  Bounds,
-  Consumer,
-  ConsumerEvents,
-  DeadLetter,
-  FetchedBatch,
-  FetchedRecord,
-  TopicPartition,
+import {
+  type Bounds,
+  type Consumer,
+  type ConsumerEvents,
+  type DeadLetter,
+  type FetchedBatch,
+  type FetchedRecord,
+  placeKey,
+  type TopicPartition,
 } from './consumer.js'
 import { decodeRecord } from './kafkajs-records.js'
 import type { ClientOptions, TlsOptions } from './options.js'
@@ -96,6 +97,7 @@ class KafkaJsConsumer implements Consumer {
       )
       events.assigned(places)
     })
+    consumer.on(consumer.events.REBALANCING, () => events.reassigning())
     consumer.on(consumer.events.CRASH, ({ payload }) => events.failed(payload.error))
     await consumer.connect()
     const { topics, topicPattern } = this.#options.client
@@ -128,7 +130,7 @@ class KafkaJsConsumer implements Consumer {
   }
 
   knownBounds({ topic, partition }: TopicPartition): Bounds | undefined {
-    return this.#bounds.get(`${partition} ${topic}`)
+    return this.#bounds.get(placeKey({ topic, partition }))
   }
 
   async bounds(place: TopicPartition): Promise<Bounds> {
@@ -143,7 +145,7 @@ class KafkaJsConsumer implements Consumer {
     await this.#asAdmin(async (admin) => {
       for (const topic of topics) {
         for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
-          this.#bounds.set(`${partition} ${topic}`, { first: Number(low), end: Number(high) })
+          this.#bounds.set(placeKey({ topic, partition }), { first: Number(low), end: Number(high) })
         }
       }
     })

@@ -52,6 +52,11 @@ export class LineText {
     return this.#lines.length
   }
 
+  /** Whether the current row has any. */
+  get hasColumns(): boolean {
+    return this.#fields.length > 0 || this.#symbols > 0
+  }
+
   begin(table: string): void {
     this.#open = true
     this.#start = this.#lines.length
@@ -104,7 +109,7 @@ export class LineText {
   /** `timestamp`: digits with the suffix t (microseconds) or n (nanoseconds); empty: the time of arrival. */
   end(timestamp: string): void {
     const lines = this.#lines
-    if (this.#fields.length === 0 && this.#symbols === 0) {
+    if (!this.hasColumns) {
       this.cancel()
       throw new BadRecordError('the record has no column')
     }

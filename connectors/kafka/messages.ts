@@ -1,9 +1,9 @@
 // Types of the messages between a Kafka connector's thread and the main thread. The thread sends blocks of lines to
-// store, rejected records, statistics and log records; the main thread sends the results of storing, stored offsets,
-// and orders to start, pause and stop.
+// store, questions about offsets, rejected records, statistics and log records; the main thread sends the results of
+// storing, answers, and orders to start, pause and stop.
 
 import type { TopicPartition } from './consumer.js'
-import type { Reject, StoreRequest, StoreResult } from './engine-client.js'
+import type { Positions, Reject, StoreRequest, StoreResult } from './engine-client.js'
 import type { KafkaOptions } from './options.js'
 import type { ConnectorStatistics } from './statistics.js'
 
@@ -18,15 +18,17 @@ export type ToThread =
   | { readonly kind: 'pause' }
   | { readonly kind: 'stop' }
   | { readonly kind: 'stored'; readonly id: number; readonly result: StoreResult }
-  | {
-      readonly kind: 'positions'
-      readonly id: number
-      readonly positions: readonly (TopicPartition & { readonly offset: number })[]
-    }
+  /** `error`: the request could not be carried out. */
+  | { readonly kind: 'answer'; readonly id: number; readonly positions: Positions; readonly error: string | null }
+
+/** A method of EngineClient. */
+export type Ask =
+  | { readonly what: 'positions' | 'committed' | 'handOver' }
+  | { readonly what: 'begin'; readonly places: readonly TopicPartition[] }
 
 export type FromThread =
   | { readonly kind: 'store'; readonly id: number; readonly request: StoreRequest }
-  | { readonly kind: 'askPositions'; readonly id: number }
+  | { readonly kind: 'ask'; readonly id: number; readonly ask: Ask }
   | { readonly kind: 'rejects'; readonly rejects: readonly Reject[] }
   | { readonly kind: 'statistics'; readonly statistics: ConnectorStatistics }
   | { readonly kind: 'log'; readonly level: 'I' | 'W' | 'E' | 'C'; readonly logger: string; readonly message: string }

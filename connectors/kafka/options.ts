@@ -26,7 +26,12 @@ export interface KafkaOptions {
   readonly retryBackoffMs: number
   /** Empty: bad records are reported in sys.rejects only. */
   readonly deadLetterTopic: string
+  /** Servers of the group append to one Iceberg table, whose snapshots have the offsets. */
+  readonly offsetsInLake: boolean
 }
+
+/** Columns that say from which record a row is, if the mapping has `recordColumns`. */
+export const recordColumns = { topic: 'kafka_topic', partition: 'kafka_partition', offset: 'kafka_offset' } as const
 
 export interface ClientOptions {
   readonly brokers: readonly string[]
@@ -96,4 +101,12 @@ export interface MappingOptions {
   readonly skipUnsupported: boolean
   readonly csvColumns: readonly CsvColumn[]
   readonly csvDelimiter: string
+  /** Rows have the columns that `recordColumns` names. */
+  readonly recordColumns: boolean
+}
+
+/** Of the timestamps in lines. */
+export function precisionOf({ mapping }: KafkaOptions): 'n' | 'u' | 'ms' | 's' {
+  const precisions = { auto: 'n', nanos: 'n', micros: 'u', millis: 'ms', seconds: 's' } as const
+  return precisions[mapping.timestampUnits]
 }

@@ -168,6 +168,7 @@ export class RecordReader {
       this.#lines.cancel()
       return false
     }
+    if (this.#options.recordColumns) this.#mapper.origin(place.topic, place.partition, String(record.offset))
     this.#mapper.end(String(record.timestamp))
     return true
   }

@@ -3,7 +3,7 @@
 // by its path, whose parts are joined with `_`.
 import { BadRecordError } from './bad-record.js'
 import type { LineText } from './line-text.js'
-import type { MappingOptions } from './options.js'
+import { type MappingOptions, recordColumns } from './options.js'
 import { timestampOfNumber, timestampOfText } from './timestamps.js'
 
 /** Characters that the server rejects in column names. */
@@ -12,6 +12,7 @@ const lastControl = 0x0f
 const int64Min = -(2n ** 63n)
 const int64Max = 2n ** 63n - 1n
 const namesMax = 10_000
+const recordNames: ReadonlySet<string> = new Set(Object.values(recordColumns))
 
 /** How the values of a field are stored. */
 export type FieldAction = 'value' | 'symbol' | 'double' | 'time' | 'timestamp' | 'part'
@@ -53,11 +54,21 @@ export class RowMapper {
     this.#lines.end(this.#timestamp)
   }
 
+  /** Adds the columns that say from which record the row is, unless it has no others. */
+  origin(topic: string, partition: number, offset: string): void {
+    if (!this.#lines.hasColumns) return
+    this.#lines.symbol(recordColumns.topic, topic)
+    this.#lines.long(recordColumns.partition, String(partition))
+    this.#lines.long(recordColumns.offset, offset)
+  }
+
   field(path: string): Field {
     const known = this.#fields.get(path)
     if (known !== undefined) return known
     if (this.#fields.size >= namesMax) this.#fields.clear()
     const column = columnName(path)
+    if (this.#options.recordColumns && recordNames.has(column.toLowerCase()))
+      throw new BadRecordError(`the column has the offsets of records [field=${path}]`)
     const field = { path, column, action: this.#actionOf(path, column) }
     this.#fields.set(path, field)
     return field

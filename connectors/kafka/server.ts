@@ -9,9 +9,9 @@ import { type Deferred, deferred } from '../../engine/base/deferred.js'
 import { SqlError } from '../../engine/base/errors.js'
 import type { Log } from '../../engine/base/log.js'
 import type { Engine, LineRequest } from '../../engine/engine.js'
-import type { Reject, StoreRequest, StoreResult } from './engine-client.js'
-import type { FromThread, ThreadOptions, ToThread } from './messages.js'
-import type { KafkaOptions } from './options.js'
+import type { Positions, Reject, StoreRequest, StoreResult } from './engine-client.js'
+import type { Ask, FromThread, ThreadOptions, ToThread } from './messages.js'
+import { type KafkaOptions, recordColumns } from './options.js'
 import { RecordReader } from './record-reader.js'
 import { type ConnectorStatistics, noStatistics } from './statistics.js'
 import { widenColumns } from './widen-columns.js'
@@ -76,6 +76,9 @@ class ConnectorHost implements KafkaConnectorHandle {
     this.options = options
     this.name = options.name
     this.#services = services
+    const { table } = options.mapping
+    if (options.offsetsInLake)
+      services.engine.lake.sources.share({ connector: options.name, table, columns: recordColumns })
     this.#wanted = options.enabled ? 'running' : 'paused'
     this.#worker = this.#startThread()
   }
@@ -136,8 +139,8 @@ class ConnectorHost implements KafkaConnectorHandle {
       case 'store':
         void this.#store(message.request).then((result) => this.#post({ kind: 'stored', id: message.id, result }))
         return
-      case 'askPositions':
-        this.#post({ kind: 'positions', id: message.id, positions: this.#services.engine.positions(this.options.name) })
+      case 'ask':
+        void this.#answerTo(message.ask).then((answer) => this.#post({ kind: 'answer', id: message.id, ...answer }))
         return
       case 'rejects':
         this.#reject(message.rejects)
@@ -153,6 +156,19 @@ class ConnectorHost implements KafkaConnectorHandle {
     }
   }
 
+  async #answerTo(ask: Ask): Promise<{ readonly positions: Positions; readonly error: string | null }> {
+    const { engine } = this.#services
+    const { sources } = engine.lake
+    try {
+      if (ask.what === 'begin') await sources.begin(this.name, ask.places)
+      if (ask.what === 'handOver') await sources.handOver(this.name)
+      const positions = ask.what === 'committed' ? sources.committed(this.name) : engine.positions(this.name)
+      return { positions, error: null }
+    } catch (error) {
+      return { positions: [], error: error instanceof Error ? error.message : String(error) }
+    }
+  }
+
   async #store(request: StoreRequest): Promise<StoreResult> {
     const { topic, partition, offset, previous, lines, precision } = request
     const sourcePosition = { connector: this.options.name, topic, partition, offset, previous }
@@ -162,6 +178,8 @@ class ConnectorHost implements KafkaConnectorHandle {
     }
     try {
       for (;;) {
+        if (this.#services.engine.lake.sources.isHeld(this.name, request))
+          return refused('rows of the partition that other servers have are being discarded')
         const receipt = await this.#services.engine.lines(line).receipt
         if (receipt.existed) return { kind: 'astray', stored: this.#storedOffset(request) }
         if (receipt.error === null) return { kind: 'stored', rows: receipt.rows }

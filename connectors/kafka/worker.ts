@@ -8,10 +8,9 @@ import { AnchoredClock, systemTime } from '../../engine/base/clock.js'
 import { type Deferred, deferred } from '../../engine/base/deferred.js'
 import type { Log } from '../../engine/base/log.js'
 import { KafkaConnector } from './connector.js'
-import type { TopicPartition } from './consumer.js'
-import type { EngineClient, StoreResult } from './engine-client.js'
+import type { EngineClient, Positions, StoreResult } from './engine-client.js'
 import { clientLog, kafkaJsConsumer } from './kafkajs-client.js'
-import type { FromThread, ThreadOptions, ToThread } from './messages.js'
+import type { Ask, FromThread, ThreadOptions, ToThread } from './messages.js'
 import { schemaRegistry } from './schema-registry.js'
 
 // Fetched records die young; with so little surviving, parallel scavenging costs more CPU than it saves. V8 reads
@@ -28,15 +27,22 @@ const log: Log = (level, logger, message) => post({ kind: 'log', level, logger, 
 
 let nextId = 1
 const waiting = new Map<number, Deferred<StoreResult>>()
-const waitingPositions = new Map<number, Deferred<readonly (TopicPartition & { readonly offset: number })[]>>()
+const asked = new Map<number, Deferred<Positions>>()
+
+function askEngine(ask: Ask): Promise<Positions> {
+  const id = nextId++
+  const reply = deferred<Positions>()
+  asked.set(id, reply)
+  post({ kind: 'ask', id, ask })
+  return reply.promise
+}
 
 const engine: EngineClient = {
-  positions: () => {
-    const id = nextId++
-    const reply = deferred<readonly (TopicPartition & { readonly offset: number })[]>()
-    waitingPositions.set(id, reply)
-    post({ kind: 'askPositions', id })
-    return reply.promise
+  positions: () => askEngine({ what: 'positions' }),
+  begin: (places) => askEngine({ what: 'begin', places }),
+  committed: () => askEngine({ what: 'committed' }),
+  handOver: async () => {
+    await askEngine({ what: 'handOver' })
   },
   store: (request) => {
     const id = nextId++
@@ -76,9 +82,10 @@ function receive(message: ToThread): void {
       waiting.get(message.id)?.resolve(message.result)
       waiting.delete(message.id)
       return
-    case 'positions':
-      waitingPositions.get(message.id)?.resolve(message.positions)
-      waitingPositions.delete(message.id)
+    case 'answer':
+      if (message.error === null) asked.get(message.id)?.resolve(message.positions)
+      else asked.get(message.id)?.reject(new Error(message.error))
+      asked.delete(message.id)
   }
 }
 

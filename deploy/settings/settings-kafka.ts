@@ -35,6 +35,12 @@ export const kafkaSettings = {
     choices: ['earliest', 'latest'],
     description: 'Where to start a partition without a stored offset. Offsets committed by the group are ignored.',
   },
+  'offsets.in.lake': {
+    type: 'boolean',
+    initial: 'false',
+    description:
+      'Keep offsets in the Iceberg table of `table` (`LAKE ON`, `lake.catalog.url`), so that servers of one group divide the partitions and each record is in it once. Rows get the columns `kafka_topic`, `kafka_partition` and `kafka_offset`.',
+  },
   'security.protocol': {
     type: 'choice',
     initial: 'PLAINTEXT',

@@ -1,11 +1,15 @@
 // Records which part of an Iceberg table belongs to this server, if several servers commit to the table. Each server
 // has one property of the table for this, named after the id of its root folder:
 //
-//   penstock.<root id> = {"table": id and uuid, "commit": number, "files": count, "rows": count, "columns": FieldMap}
+//   penstock.<root id> = {"table": id and uuid, "commit": number, "files": count, "rows": count, "columns": FieldMap,
+//                         "sources": {connector: {topic: {partition: SourceBegin}}}}
+//
+// A server without rows of sources has no member `sources`.
 
 import { StoreError } from '../object-store/object-store.js'
 import type { FieldMap } from './catalog-columns.js'
 import { type CatalogMetadata, isObject } from './catalog-metadata.js'
+import { flatStreams, nestedStreams, offsetOf, type SourceBegin } from './source-offsets.js'
 
 export interface OwnShare {
   /** Id and uuid of the table here that the files are of. */
@@ -16,14 +20,17 @@ export interface OwnShare {
   readonly files: number
   readonly rows: number
   readonly columns: FieldMap
+  /** By streamKey(): where rows of the server begin that are not in the table. */
+  readonly sources: ReadonlyMap<string, SourceBegin>
 }
 
-export const noShare: OwnShare = { table: '', commit: 0, files: 0, rows: 0, columns: {} }
+export const noShare: OwnShare = { table: '', commit: 0, files: 0, rows: 0, columns: {}, sources: new Map() }
 
 const start = 'penstock.'
 
-export function shareProperty(rootId: string, share: OwnShare): Record<string, string> {
-  return { [`${start}${rootId}`]: JSON.stringify(share) }
+export function shareProperty(rootId: string, { sources, ...share }: OwnShare): Record<string, string> {
+  const nested = sources.size === 0 ? {} : { sources: nestedStreams(sources) }
+  return { [`${start}${rootId}`]: JSON.stringify({ ...share, ...nested }) }
 }
 
 /** Null: the server has nothing in the table. Throws StoreError. */
@@ -41,16 +48,33 @@ export function sharedFields({ properties = {} }: CatalogMetadata, rootId: strin
   return new Set(others.flatMap(([, text]) => Object.values(parsed(text)?.columns ?? {}).map(([id]) => id)))
 }
 
+/** Whether any server has rows of sources in the table. */
+export function hasSources({ properties = {} }: CatalogMetadata): boolean {
+  const shares = Object.entries(properties).filter(([name]) => name.startsWith(start))
+  return shares.some(([, text]) => (parsed(text)?.sources.size ?? 0) > 0)
+}
+
 function parsed(text: string): OwnShare | null {
   try {
     const share: unknown = JSON.parse(text)
-    return isShare(share) ? share : null
+    if (!isShare(share)) return null
+    const sources = flatStreams(share.sources ?? {}, beginOf)
+    return sources === null ? null : { ...share, sources }
   } catch {
     return null
   }
 }
 
-function isShare(value: unknown): value is OwnShare {
+function beginOf(value: unknown): SourceBegin | null {
+  if (!isObject(value)) return null
+  const next = value['next'] === null ? null : offsetOf(value['next'])
+  if (next === null && value['next'] !== null) return null
+  if (value['discard'] === undefined) return { next }
+  const discard = offsetOf(value['discard'])
+  return discard === null ? null : { next, discard }
+}
+
+function isShare(value: unknown): value is Omit<OwnShare, 'sources'> & { readonly sources?: unknown } {
   if (!isObject(value) || typeof value['table'] !== 'string' || !isObject(value['columns'])) return false
   const { commit, files, rows, columns } = value
   const areNumbers = [commit, files, rows].every((one) => typeof one === 'number')

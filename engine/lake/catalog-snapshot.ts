@@ -1,13 +1,15 @@
 // Builds pieces of a new snapshot of an Iceberg table in an external catalog: the entry for a manifest in the manifest
-// list, and the totals in the snapshot's summary.
+// list, the totals in the snapshot's summary, what its commit requires, and which snapshots it removes.
 
-import type { CatalogSnapshot } from './catalog-metadata.js'
+import { type CatalogMetadata, type CatalogSnapshot, currentSchemaOf, snapshotOf } from './catalog-metadata.js'
 import { type DataFile, intBytes } from './manifest-files.js'
 import type { ListedFile, ListedManifest, NewSnapshot } from './manifest-lists.js'
 
 /** In the summaries of this server's snapshots. */
 export const rootMember = 'penstock.root'
 export const commitMember = 'penstock.commit'
+/** Older snapshots of this server are removed from the metadata. */
+const snapshotsMax = 100
 
 /** A manifest of new files as a list describes it; its numbers are those of the snapshot. */
 export function addedManifest(path: string, bytes: number, specId: number, added: readonly DataFile[]): ListedManifest {
@@ -58,4 +60,21 @@ export function totalsOf(
   for (const member of ['total-delete-files', 'total-position-deletes', 'total-equality-deletes'])
     total(member, () => 0)
   return totals
+}
+
+/** Snapshots of this server that are not listed any more, unless a branch or a tag needs them. */
+export function expiredSnapshots({ snapshots = [], refs = {} }: CatalogMetadata, rootId: string): string[] {
+  const named = new Set(Object.values(refs).map((ref) => ref['snapshot-id']))
+  const own = snapshots.filter(({ summary }) => summary[rootMember] === rootId)
+  const old = own.sort((x, y) => x['sequence-number'] - y['sequence-number']).slice(0, -snapshotsMax)
+  return old.map((snapshot) => snapshot['snapshot-id']).filter((id) => !named.has(id))
+}
+
+/** Nobody has changed columns or rows since, so neither what other servers have of them: see catalog-share.ts. */
+export function unchanged(metadata: CatalogMetadata): object[] {
+  const id = snapshotOf(metadata)?.['snapshot-id'] ?? null
+  return [
+    { type: 'assert-current-schema-id', 'current-schema-id': currentSchemaOf(metadata)['schema-id'] },
+    { type: 'assert-ref-snapshot-id', ref: 'main', 'snapshot-id': id },
+  ]
 }

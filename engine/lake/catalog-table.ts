@@ -15,7 +15,9 @@
 //   4. Property and snapshot change in one commit. So if the number of this server's files or rows differs from the
 //      property, another program has replaced files. Then nothing is committed, since the rows might be in that
 //      program's files, and adding files again would duplicate them.
-//   5. The name of a data file tells which rows it contains. That is trusted only if the file is in the snapshot of the
+//   5. Rows of sources that several servers read, such as Kafka topics, are committed only if they begin where those in the
+//      current snapshot end (source-offsets.ts). This is checked after each look at the table.
+//   6. The name of a data file tells which rows it contains. That is trusted only if the file is in the snapshot of the
 //      commit that our manifest records, as in lake-table.ts.
 
 import { randomInt, randomUUID } from 'node:crypto'
@@ -23,23 +25,34 @@ import { bodyOf, StoreError } from '../object-store/object-store.js'
 import type { PartDescriptor, TableSchema } from '../storage/schema/schema.js'
 import { type MatchedColumns, matchColumns } from './catalog-columns.js'
 import { creationOf, isSortedIn, partitionIn } from './catalog-layout.js'
+import { keptManifests, type ManifestPlaces } from './catalog-manifests.js'
 import { type CatalogMetadata, type CatalogSnapshot, currentSchemaOf, snapshotOf } from './catalog-metadata.js'
 import { CatalogReader, type CatalogStore, type ReadSnapshot } from './catalog-reader.js'
-import { noShare, type OwnShare, sharedFields, shareIn, shareProperty } from './catalog-share.js'
-import { addedManifest, commitMember, isLive, numbersOf, rootMember, totalsOf } from './catalog-snapshot.js'
-import { type CommittedTable, countsOf, type LakeChange, operationOf } from './committed-table.js'
+import { hasSources, noShare, type OwnShare, sharedFields, shareIn, shareProperty } from './catalog-share.js'
+import {
+  addedManifest,
+  commitMember,
+  expiredSnapshots,
+  numbersOf,
+  rootMember,
+  totalsOf,
+  unchanged,
+} from './catalog-snapshot.js'
+import { type CommittedTable, countsOf, type LakeChange, operationOf, type SharedSources } from './committed-table.js'
 import type { LakeColumn } from './lake-columns.js'
 import { type DataFile, encodeManifest, entryStatus } from './manifest-files.js'
-import {
-  encodeList,
-  type ListedFile,
-  type ListedManifest,
-  mayJoin,
-  type NewSnapshot,
-  rewritten,
-} from './manifest-lists.js'
+import { encodeList, type ListedFile, type ListedManifest, type NewSnapshot } from './manifest-lists.js'
 import { partitionOfParts } from './partition-spec.js'
 import type { CommitResult, RestCatalog } from './rest-catalog.js'
+import {
+  advancedSources,
+  type NextOffsets,
+  nestedStreams,
+  offsetsIn,
+  type SourceBegin,
+  sourcesMember,
+  type TableSources,
+} from './source-offsets.js'
 
 export interface CatalogTableOptions {
   readonly store: CatalogStore
@@ -67,23 +80,20 @@ export interface RecordedCommit {
 const attemptsMax = 12
 const firstDelayMs = 100
 const delayMsMax = 3000
-/** More manifests of this server than this are joined into one. */
-const manifestsMax = 24
-/** Those with more files are left as they are. */
-const joinedFilesMax = 4000
-/** Older snapshots of this server are removed from the metadata. */
-const snapshotsMax = 100
 
 export class CatalogTable implements CommittedTable {
   readonly name: string
   readonly handedOut = null
   readonly files = new Map<string, ListedFile>()
+  readonly sources: SharedSources
   readonly #options: CatalogTableOptions
   readonly #reader: CatalogReader
   readonly #recorded: RecordedCommit
+  readonly #places: ManifestPlaces
   #metadata: CatalogMetadata | null = null
   #share: OwnShare = noShare
   #current: ReadSnapshot = { manifests: [], listed: [] }
+  #offsets: NextOffsets = new Map()
   #known: ReadonlySet<string> = new Set()
   #matched: MatchedColumns | null = null
 
@@ -92,6 +102,19 @@ export class CatalogTable implements CommittedTable {
     this.#recorded = recorded
     this.name = options.schema.name
     this.#reader = new CatalogReader(options.store, this.#ownRoot())
+    this.#places = {
+      isOwn: (uri) => this.#isOwn(uri),
+      newName: () => `metadata/${this.#randomName()}.avro`,
+      uri: (name) => this.uri(name),
+      put: (name, bytes) => this.#putNew(name, bytes),
+    }
+    const state = (): TableSources => this.#sourcesNow()
+    this.sources = {
+      get state() {
+        return state()
+      },
+      claim: (decide) => this.#claim(decide),
+    }
   }
 
   /** Creates the table if this server has never committed to it. Rejects with StoreError. */
@@ -193,7 +216,7 @@ export class CatalogTable implements CommittedTable {
     const id = BigInt(randomId())
     const gone = [...this.files.values()].filter(({ path }) => change.removed.has(path))
     const files = [...this.files.values(), ...change.added].filter(({ path }) => !change.removed.has(path))
-    const next: Omit<OwnShare, 'columns'> = {
+    const next: Omit<OwnShare, 'columns' | 'sources'> = {
       ...{ table: this.#options.identity, commit: this.#share.commit + 1, files: files.length },
       rows: files.reduce((sum, { rows }) => sum + rows, 0),
     }
@@ -204,14 +227,18 @@ export class CatalogTable implements CommittedTable {
       if (this.#match(change.schema, this.#loaded()).fields !== null) await this.prepare(change.schema)
       const metadata = this.#loaded()
       if (this.#share.commit !== next.commit - 1) throw this.#overtaken()
+      const sources = advancedSources(this.sources.state, change.advances ?? [], this.name)
       own ??= await this.#writeAdded(metadata, id, change)
-      const made = await this.#snapshot(metadata, { id, change, gone, own, commit: next.commit })
+      const made = await this.#snapshot(metadata, { id, change, gone, own, commit: next.commit, offsets: sources.lake })
       const { map } = this.#match(change.schema, metadata)
       const result = await this.#commit(unchanged(metadata), [
         { action: 'add-snapshot', snapshot: made },
         { action: 'set-snapshot-ref', 'ref-name': 'main', type: 'branch', 'snapshot-id': `${id}` },
-        this.#sharing({ ...next, columns: map }),
-        ...this.#expired(metadata).map((old) => ({ action: 'remove-snapshots', 'snapshot-ids': [old] })),
+        this.#sharing({ ...next, columns: map, sources: sources.own }),
+        ...expiredSnapshots(metadata, this.#options.rootId).map((old) => ({
+          action: 'remove-snapshots',
+          'snapshot-ids': [old],
+        })),
       ])
       const isThere = ({ snapshots = [] }: CatalogMetadata): boolean =>
         snapshots.some((snapshot) => snapshot['snapshot-id'] === `${id}`)
@@ -219,6 +246,21 @@ export class CatalogTable implements CommittedTable {
     })
     this.#known = new Set([...known].filter((path) => this.files.has(path)))
     return true
+  }
+
+  #sourcesNow(): TableSources {
+    return { lake: this.#offsets, own: this.#share.sources }
+  }
+
+  async #claim(decide: (sources: TableSources) => ReadonlyMap<string, SourceBegin>): Promise<void> {
+    await this.#reload()
+    await this.#attempt(async () => {
+      const changes = decide(this.#sourcesNow())
+      if (changes.size === 0) return true
+      const sources = new Map([...this.#share.sources, ...changes])
+      const result = await this.#commit(unchanged(this.#loaded()), [this.#sharing({ ...this.#share, sources })])
+      return this.#settle(result, () => false)
+    })
   }
 
   // Loading -----------------------------------------------------------------------------------------------------------
@@ -276,6 +318,7 @@ export class CatalogTable implements CommittedTable {
     const files = current.manifests.flatMap((manifest) => manifest.files).filter(({ path }) => this.#isOwn(path))
     const rows = files.reduce((sum, file) => sum + file.rows, 0)
     if (files.length !== share.files || rows !== share.rows) throw this.#tampered(share, files.length)
+    this.#offsets = offsetsIn(metadata, hasSources(metadata))
     this.#metadata = metadata
     this.#share = share
     this.#current = current
@@ -297,7 +340,7 @@ export class CatalogTable implements CommittedTable {
     return new StoreError('conflict', `another commit of this server was applied meanwhile [table=${table}]`)
   }
 
-  /** Finds the files of which invariant 5 holds. */
+  /** Finds the files of which invariant 6 holds. */
   async #trust(): Promise<void> {
     const { identity } = this.#options
     const { table, commit } = this.#share
@@ -380,12 +423,14 @@ export class CatalogTable implements CommittedTable {
       gone,
       own,
       commit,
+      offsets,
     }: {
       readonly id: bigint
       readonly change: LakeChange
       readonly gone: readonly ListedFile[]
       readonly own: ListedManifest | null
       readonly commit: number
+      readonly offsets: NextOffsets
     },
   ): Promise<CatalogSnapshot> {
     const parent = snapshotOf(metadata)
@@ -395,7 +440,7 @@ export class CatalogTable implements CommittedTable {
       ...{ id, parentId: parentId === null ? null : BigInt(parentId), sequenceNumber: BigInt(number) },
     }
     const added = own === null ? [] : [{ ...own, ...numbersOf(snapshot) }]
-    const manifests = [...(await this.#kept(snapshot, change.removed)), ...added]
+    const manifests = [...(await keptManifests(this.#current, snapshot, change.removed, this.#places)), ...added]
     const name = `metadata/snap-${id}-${this.#randomName()}.avro`
     await this.#putNew(name, encodeList(snapshot, manifests))
     return {
@@ -409,45 +454,10 @@ export class CatalogTable implements CommittedTable {
         ...countsOf('added', 'added-files-size', change.added),
         ...countsOf('deleted', 'removed-files-size', gone),
         ...totalsOf(parent, change.added, gone),
+        ...(offsets.size === 0 ? {} : { [sourcesMember]: JSON.stringify(nestedStreams(offsets)) }),
       },
       'schema-id': metadata['current-schema-id'],
     }
-  }
-
-  /** The manifests of the current snapshot without the removed files; many small ones of this server are joined. */
-  async #kept(snapshot: NewSnapshot, removed: ReadonlySet<string>): Promise<ListedManifest[]> {
-    const { manifests, listed } = this.#current
-    const touched = manifests.filter(({ files }) => files.some(({ path }) => removed.has(path)))
-    const small = manifests.filter(
-      ({ files, manifest }) => this.#isOwn(manifest.listed.manifest_path) && files.length < joinedFilesMax,
-    )
-    const joined = small.length < manifestsMax ? touched : [...new Set([...touched, ...small])]
-    const again = new Set(joined.map(({ manifest }) => manifest.listed.manifest_path))
-    const kept = listed.filter(({ manifest_path: path }) => !again.has(path))
-    const groups: (typeof joined)[] = []
-    for (const one of joined) {
-      const group = groups.find(([first]) => first !== undefined && this.#mayJoin(first.manifest, one.manifest))
-      if (group === undefined) groups.push([one])
-      else group.push(one)
-    }
-    for (const group of groups) {
-      const name = `metadata/${this.#randomName()}.avro`
-      const made = rewritten(
-        group.map(({ manifest }) => manifest),
-        removed,
-        snapshot,
-        this.uri(name),
-      )
-      await this.#putNew(name, made.bytes)
-      kept.push(made.listed)
-    }
-    return kept.filter(isLive(snapshot.id))
-  }
-
-  /** Others' manifests stay on their own. */
-  #mayJoin(one: Parameters<typeof mayJoin>[0], other: Parameters<typeof mayJoin>[0]): boolean {
-    const isOwn = [one, other].every(({ listed }) => this.#isOwn(listed.manifest_path))
-    return isOwn && mayJoin(one, other)
   }
 
   /** The manifest of the added files; its numbers are those of the snapshot that lists it. */
@@ -470,14 +480,6 @@ export class CatalogTable implements CommittedTable {
     return addedManifest(this.uri(name), bytes.length, specId, added)
   }
 
-  /** Snapshots of this server that are not listed any more, unless a branch or a tag needs them. */
-  #expired({ snapshots = [], refs = {} }: CatalogMetadata): string[] {
-    const named = new Set(Object.values(refs).map((ref) => ref['snapshot-id']))
-    const own = snapshots.filter(({ summary }) => summary[rootMember] === this.#options.rootId)
-    const old = own.sort((x, y) => x['sequence-number'] - y['sequence-number']).slice(0, -snapshotsMax)
-    return old.map((snapshot) => snapshot['snapshot-id']).filter((id) => !named.has(id))
-  }
-
   #randomName(): string {
     return (this.#options.randomName ?? randomUUID)()
   }
@@ -486,13 +488,4 @@ export class CatalogTable implements CommittedTable {
     if ((await this.#options.store.putIfAbsent(this.key(name), bodyOf(bytes))) !== null) return
     throw new StoreError('conflict', `another object has the key [key=${name}]`)
   }
-}
-
-/** Nobody has changed columns or rows since, so neither what other servers have of them: see catalog-share.ts. */
-function unchanged(metadata: CatalogMetadata): object[] {
-  const id = snapshotOf(metadata)?.['snapshot-id'] ?? null
-  return [
-    { type: 'assert-current-schema-id', 'current-schema-id': currentSchemaOf(metadata)['schema-id'] },
-    { type: 'assert-ref-snapshot-id', ref: 'main', 'snapshot-id': id },
-  ]
 }

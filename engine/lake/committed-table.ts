@@ -6,6 +6,7 @@ import { StoreError } from '../object-store/object-store.js'
 import type { PartDescriptor, TableSchema } from '../storage/schema/schema.js'
 import type { LakeColumn } from './lake-columns.js'
 import type { DataFile } from './manifest-files.js'
+import type { SourceAdvance, SourceBegin, TableSources } from './source-offsets.js'
 
 export interface CommittedTable {
   /** Recorded in our manifest after each commit; 0: there was none. */
@@ -17,6 +18,8 @@ export interface CommittedTable {
   readonly handedOut: CatalogTable | null
   /** Null: the table has no snapshot. */
   readonly snapshotId: bigint | null
+  /** How far sources are in the table; null: this server is its catalog, and only its own commits count. */
+  readonly sources: SharedSources | null
   /** Those of this server, by path. */
   readonly files: ReadonlyMap<string, Pick<DataFile, 'path' | 'rows' | 'bytes'>>
   /** Whether the file has the rows that its name says. */
@@ -32,8 +35,18 @@ export interface CommittedTable {
   prepare(schema: TableSchema): Promise<void>
   columns(schema: TableSchema): readonly LakeColumn[]
   placeOf(schema: TableSchema, parts: readonly PartDescriptor[]): Pick<DataFile, 'partition' | 'isSorted'>
-  /** Whether there was anything to change. Rejects with StoreError. */
+  /** Whether there was anything to change. Rejects with StoreError, and with OvertakenError because of sources. */
   commit(change: LakeChange): Promise<boolean>
+}
+
+/** Sources whose records several servers store in the table. */
+export interface SharedSources {
+  readonly state: TableSources
+  /**
+   * Reads what the table is now, and commits, without a snapshot, where rows of sources begin. `decide` is called
+   * again in each further attempt. Rejects with StoreError.
+   */
+  claim(decide: (state: TableSources) => ReadonlyMap<string, SourceBegin>): Promise<void>
 }
 
 /** What a commit changes. */
@@ -44,6 +57,7 @@ export interface LakeChange {
   readonly removed: ReadonlySet<string>
   /** The added files have the rows of the removed ones. */
   readonly isCompaction: boolean
+  readonly advances?: readonly SourceAdvance[]
 }
 
 type Sized = Pick<DataFile, 'rows' | 'bytes'>

@@ -69,6 +69,7 @@ const joinedFilesMax = 4000
 
 export class LakeTable implements CommittedTable {
   readonly name = null
+  readonly sources = null
   /** Of the newest metadata; 0: there is none. */
   version = 0
   metadata: TableMetadata | null = null

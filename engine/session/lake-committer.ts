@@ -10,24 +10,41 @@
 // It runs on the main thread, which only decides: query threads read and encode rows, the object store's thread writes
 // and uploads files.
 
-import { isDeepStrictEqual } from 'node:util'
-import type { CatalogTable, LakeCatalog, LakeStatistics } from '../api/lake.js'
+import type {
+  CatalogTable,
+  LakeCatalog,
+  LakeStatistics,
+  SharedSource,
+  SourcePlace,
+  SourceSharing,
+} from '../api/lake.js'
 import type { VirtualRelation } from '../api/statements.js'
 import type { Clock } from '../base/clock.js'
 import type { Log } from '../base/log.js'
 import type { CommittedTable } from '../lake/committed-table.js'
-import type { LakeTable } from '../lake/lake-table.js'
+import { lakeRelation } from '../lake/lake-relation.js'
 import { type LakeUnit, unitsOf } from '../lake/lake-units.js'
 import type { DataFile } from '../lake/manifest-files.js'
+import {
+  hasSameRows,
+  identityOf,
+  isCompacted,
+  openLakeTable,
+  recordedVersion,
+  unitNameOf,
+} from '../lake/open-lake-table.js'
 import type { RestCatalog, RestCatalogOptions } from '../lake/rest-catalog.js'
+import { OvertakenError, type SourceAdvance, streamKey, streamOf } from '../lake/source-offsets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { StoreError } from '../object-store/object-store.js'
 import { notOwner, type Ownership } from '../object-store/ownership.js'
 import type { ToWriter } from '../storage/jobs/messages.js'
 import type { TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import type { StoreClient } from '../threads/store-client.js'
+import type { KafkaPosition } from '../wal/source-position.js'
 import type { CatalogView } from './catalog-view.js'
 import { type LakeFileOptions, writeLakeFile } from './lake-file.js'
+import { type LakeSources, notConfigured, type StoredOffsets, sharedBy } from './lake-sources.js'
 import type { NamedObjects } from './store-sweeper.js'
 
 export interface LakeOptions extends Pick<LakeFileOptions, 'directory' | 'execute'> {
@@ -49,6 +66,7 @@ export interface LakeOptions extends Pick<LakeFileOptions, 'directory' | 'execut
   readonly report: (statistics: LakeStatistics) => void
   readonly flush: (tableId: number) => Promise<unknown>
   readonly post: (message: Extract<ToWriter, { kind: 'lakeCommitted' }>) => void
+  readonly sources: LakeSources
 }
 
 export type LakeClient = Pick<
@@ -61,6 +79,8 @@ const lookMs = 250
 const tablesAtOnce = 2
 /** After a failure. */
 const pauseMs = 5000
+/** After a start, connectors have this time to say what they read. */
+const connectorsMs = 30_000
 /** The writer records a version within this time, or is asked again. */
 const recordMs = 10_000
 
@@ -93,9 +113,20 @@ export class LakeCommitter implements LakeCatalog {
   #isClosed = false
   #statistics: LakeStatistics = { waiting: 0, commits: 0, files: 0, bytes: 0, failures: 0, conflicts: 0, failure: null }
   #catalog: Promise<RestCatalog> | null = null
+  readonly sources: SourceSharing
+  readonly #startedMs: number
 
   constructor(options: LakeOptions) {
+    const { sources, clock } = options
     this.#options = options
+    this.#startedMs = clock.monotonicMs()
+    this.sources = {
+      share: (source) => sources.share(source),
+      begin: (connector, places) => this.#begin(sources.named(connector), places),
+      isHeld: (connector, place) => sources.isHeld(connector, place),
+      handOver: (connector) => this.#handOver(sources.named(connector)),
+      committed: (connector) => this.#committedOffsets(sources.named(connector)),
+    }
     this.#timer = setInterval(() => this.#look(), lookMs).unref()
   }
 
@@ -124,35 +155,13 @@ export class LakeCommitter implements LakeCatalog {
   }
 
   relation(): VirtualRelation {
-    return {
-      name: 'lake_tables',
-      columns: [
-        { name: 'table_name', type: 'VARCHAR' },
-        { name: 'location', type: 'VARCHAR' },
-        { name: 'metadata_version', type: 'LONG' },
-        { name: 'snapshot_id', type: 'LONG' },
-        { name: 'files', type: 'LONG' },
-        { name: 'rows', type: 'LONG' },
-        { name: 'state', type: 'VARCHAR' },
-        { name: 'files_written', type: 'LONG' },
-        { name: 'files_to_write', type: 'LONG' },
-        { name: 'failure', type: 'VARCHAR' },
-      ],
-      rows: () =>
-        this.#lakeTables().map((version) => {
-          const followed = this.#of(version)
-          const { table, isRunning, progress, failure } = followed
-          const files = [...(table?.files.values() ?? [])]
-          const isCommitted = table !== null && !this.#isChanged(followed, version)
-          const state = isRunning ? 'committing' : isCommitted ? 'committed' : 'waiting'
-          return [
-            ...[version.schema.name, table?.location ?? null, BigInt(table?.version ?? 0)],
-            ...[table?.snapshotId ?? null, BigInt(files.length)],
-            ...[BigInt(files.reduce((sum, { rows }) => sum + rows, 0)), state],
-            ...[BigInt(progress[0]), BigInt(progress[1]), failure],
-          ]
-        }),
-    }
+    return lakeRelation(() =>
+      this.#lakeTables().map((version) => {
+        const followed = this.#of(version)
+        const isCommitted = followed.table !== null && !this.#isChanged(followed, version)
+        return { ...followed, version, isCommitted }
+      }),
+    )
   }
 
   /** What the Iceberg tables name. */
@@ -238,11 +247,93 @@ export class LakeCommitter implements LakeCatalog {
       await this.#commit(store, followed, tableId)
       followed.failure = null
     } catch (error) {
-      this.#failed(followed, tableId, error)
+      if (error instanceof OvertakenError) await this.#overtaken(followed, tableId, error)
+      else this.#failed(followed, tableId, error)
     } finally {
       followed.isRunning = false
       this.#running--
     }
+  }
+
+  // Sources that several servers read -------------------------------------------------------------------------------
+
+  async #begin(source: SharedSource, places: readonly SourcePlace[]): Promise<void> {
+    const { sources, store, ready, view, ownership } = this.#options
+    const version = view.table(source.table)
+    if (version?.schema.lake == null || version.schema.dedupKeys.length > 0) {
+      const needed = 'offsets are shared through a table with LAKE ON and without DEDUP keys: create it'
+      throw new StoreError('rejected', `${needed} [table=${source.table}]`)
+    }
+    if (store === null || !ready()) throw new StoreError('unavailable', 'the object store is not ready')
+    const followed = this.#of(version)
+    while (followed.isRunning) await pause(10)
+    followed.isRunning = true
+    try {
+      if (ownership !== null && !(await ownership.isOwner())) throw notOwner(ownership.key)
+      const shared = sharedBy(await this.#opened(followed, version), source)
+      const keys = places.map((place) => streamKey({ connector: source.connector, ...place }))
+      await sources.settle(source, shared, version.schema, keys)
+    } catch (error) {
+      if (error instanceof StoreError) followed.table = null
+      throw error
+    } finally {
+      followed.isRunning = false
+    }
+  }
+
+  async #overtaken(followed: Followed, tableId: number, error: OvertakenError): Promise<void> {
+    const { sources, view, log } = this.#options
+    const schema = view.byId(tableId)?.schema
+    const source = schema === undefined ? undefined : sources.ofTable(schema.name)
+    const shared = followed.table?.sources ?? null
+    try {
+      if (schema === undefined || source === undefined || shared === null) throw error
+      log('I', 'lake', error.message)
+      await sources.settle(source, shared, schema, error.keys)
+      followed.matched = 0
+    } catch (thrown) {
+      this.#failed(followed, tableId, thrown)
+    }
+  }
+
+  async #handOver({ table }: SharedSource): Promise<void> {
+    const { store, ready, view } = this.#options
+    const version = view.table(table)
+    if (version?.schema.lake == null || store === null || !ready()) return
+    const followed = this.#of(version)
+    while (followed.isRunning && !this.#isClosed) await pause(10)
+    if (!this.#isClosed && this.#isChanged(followed, view.byId(version.schema.id) ?? version))
+      await this.#run(store, followed, version.schema.id)
+  }
+
+  #committedOffsets({ table, connector }: SharedSource): readonly KafkaPosition[] {
+    const version = this.#options.view.table(table)
+    const own = version === undefined ? undefined : this.#followed.get(version.schema.id)?.table?.sources?.state.own
+    return [...(own ?? [])].flatMap(([key, { next }]) => {
+      const stream = streamOf(key)
+      return next === null || stream.connector !== connector ? [] : [{ ...stream, offset: next - 1 }]
+    })
+  }
+
+  /** How far the sources of the table are in the lake after a commit of these units. */
+  async #advances(
+    table: CommittedTable,
+    snapshot: TableSnapshot,
+    units: readonly LakeUnit[],
+    stored: StoredOffsets,
+  ): Promise<readonly SourceAdvance[]> {
+    const { sources, clock } = this.#options
+    const { name } = snapshot.version.schema
+    const own = table.sources?.state.own ?? new Map<string, unknown>()
+    if (sources.ofTable(name) === undefined && own.size === 0) return []
+    const isEarly = (): boolean => clock.monotonicMs() - this.#startedMs < connectorsMs
+    while (sources.ofTable(name) === undefined && isEarly() && !this.#isClosed) await pause(100)
+    const source = sources.ofTable(name)
+    if (source !== undefined) {
+      const parts = units.flatMap((unit) => unit.parts)
+      return sources.advances(source, sharedBy(table, source), snapshot, parts, stored)
+    }
+    throw notConfigured(name, own.keys())
   }
 
   #failed(followed: Followed, tableId: number, error: unknown): void {
@@ -261,8 +352,11 @@ export class LakeCommitter implements LakeCatalog {
   }
 
   async #commit(store: LakeClient, followed: Followed, tableId: number): Promise<void> {
-    const { view, flush, ownership } = this.#options
+    const { view, flush, ownership, sources } = this.#options
     if (ownership !== null && !(await ownership.isOwner())) throw notOwner(ownership.key)
+    const source = sources.ofTable(view.byId(tableId)?.schema.name ?? '')
+    // Taken before the flush, so that the rows up to these offsets are in parts.
+    const stored: StoredOffsets = source === undefined ? new Map() : sources.stored(source)
     if (this.#hasRowsInMemory(tableId)) await flush(tableId)
     const current = view.byId(tableId)
     if (current?.schema.lake?.uuid !== followed.uuid) return
@@ -270,7 +364,7 @@ export class LakeCommitter implements LakeCatalog {
     if (view.byId(tableId) === undefined) return
     const held = view.hold([tableId])
     try {
-      for (const snapshot of held.snapshots) await this.#match(store, followed, table, snapshot)
+      for (const snapshot of held.snapshots) await this.#match(store, followed, table, snapshot, stored)
     } finally {
       held.release()
     }
@@ -282,48 +376,34 @@ export class LakeCommitter implements LakeCatalog {
     const { store, catalog } = this.#options
     if (store === null) throw new StoreError('unavailable', 'no object store is configured')
     followed.table = null
-    const table = await (catalog === null
-      ? this.#openOwn(store, followed, version)
-      : this.#openExternal(store, catalog, version))
+    const { clock, rootId } = this.#options
+    const table = await openLakeTable(version, {
+      ...{ store, rootId, clock, prefix: this.#prefixOf(version) },
+      catalog: catalog === null ? null : await this.#client(catalog),
+      onConflict: () => {
+        this.#statistics = { ...this.#statistics, conflicts: this.#statistics.conflicts + 1 }
+      },
+    })
     followed.table ??= table
     return followed.table
   }
 
-  // The following are loaded by servers with such tables only.
-
-  async #openOwn(store: LakeClient, { uuid }: Followed, version: TableVersion): Promise<LakeTable> {
-    const { LakeTable: Opened } = await import('../lake/lake-table.js')
-    const prefix = this.#prefixOf(version)
-    return Opened.open({ store, prefix, uuid, nowMs: () => this.#nowMs() }, recordedVersion(version))
-  }
-
-  async #openExternal(store: LakeClient, catalog: RestCatalogOptions, version: TableVersion): Promise<CommittedTable> {
-    const { clock, rootId } = this.#options
-    const [{ CatalogTable: Opened }, { RestCatalog: Client }] = await Promise.all([
-      import('../lake/catalog-table.js'),
-      import('../lake/rest-catalog.js'),
-    ])
-    this.#catalog ??= Promise.resolve(new Client(catalog, () => clock.monotonicMs()))
-    const name = version.lake?.uuid === version.schema.lake?.uuid ? version.lake?.name : undefined
-    return Opened.open(
-      {
-        ...{ store, rootId, identity: identityOf(version), schema: version.schema, nowMs: () => this.#nowMs() },
-        catalog: await this.#catalog,
-        sleep: (ms) => new Promise((later) => setTimeout(later, ms)),
-        onConflict: () => {
-          this.#statistics = { ...this.#statistics, conflicts: this.#statistics.conflicts + 1 }
-        },
-      },
-      { version: recordedVersion(version), ...(name === undefined ? {} : { name }) },
+  /** Loaded by servers with an external catalog only. */
+  #client(catalog: RestCatalogOptions): Promise<RestCatalog> {
+    this.#catalog ??= import('../lake/rest-catalog.js').then(
+      ({ RestCatalog: Client }) => new Client(catalog, () => this.#options.clock.monotonicMs()),
     )
-  }
-
-  #nowMs(): number {
-    return Math.floor(this.#options.clock.nowMicros() / 1000)
+    return this.#catalog
   }
 
   /** Makes the files of the table those of the snapshot's units. */
-  async #match(store: LakeClient, followed: Followed, table: CommittedTable, snapshot: TableSnapshot): Promise<void> {
+  async #match(
+    store: LakeClient,
+    followed: Followed,
+    table: CommittedTable,
+    snapshot: TableSnapshot,
+    stored: StoredOffsets,
+  ): Promise<void> {
     const { version } = snapshot
     const { schema } = version
     await table.prepare(schema)
@@ -335,10 +415,11 @@ export class LakeCommitter implements LakeCatalog {
     const names = new Set(units.map(({ name }) => name))
     const paths = new Set([...kept].filter(([name]) => names.has(name)).map(([, path]) => path))
     const removed = new Set([...table.files.keys()].filter((path) => !paths.has(path)))
+    const advances = await this.#advances(table, snapshot, missing, stored)
     const added = await this.#write(store, followed, table, snapshot, missing)
     if (this.#isClosed) return
-    const isCompaction = isCompacted(followed, table, version, added, removed)
-    const isCommitted = await table.commit({ schema, added, removed, isCompaction })
+    const isCompaction = isCompacted(followed.rewrites, table, version, added, removed)
+    const isCommitted = await table.commit({ schema, added, removed, isCompaction, advances })
     if (isCommitted) this.#count(added)
     followed.rewrites = version.rewrites
     await this.#record(table, followed, schema.id)
@@ -407,40 +488,11 @@ export class LakeCommitter implements LakeCatalog {
         const name = table.name === null ? {} : { name: table.name }
         post({ kind: 'lakeCommitted', tableId, lake: { uuid, version: table.version, ...name } })
       }
-      await new Promise((later) => setTimeout(later, 10))
+      await pause(10)
     }
   }
 }
 
-function identityOf({ schema }: TableVersion): string {
-  return `${schema.id}-${schema.lake?.uuid ?? ''}`
-}
-
-/** Whether versions differ at most in what the manifest records of the lake. */
-function hasSameRows(one: TableVersion, other: TableVersion): boolean {
-  const bare = ({ version: _, lake: __, ...rest }: TableVersion): Omit<TableVersion, 'version' | 'lake'> => rest
-  return isDeepStrictEqual(bare(one), bare(other))
-}
-
-/** The version of the metadata that the manifest records; 0: none. */
-function recordedVersion({ schema, lake }: TableVersion): number {
-  return lake !== undefined && lake.uuid === schema.lake?.uuid ? lake.version : 0
-}
-
-function unitNameOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1).replace(/-[0-9a-f-]{36}\.parquet$/, '')
-}
-
-/** Whether the added files certainly have the rows of the removed ones. */
-function isCompacted(
-  { rewrites }: Followed,
-  { files }: CommittedTable,
-  version: TableVersion,
-  added: readonly DataFile[],
-  removed: ReadonlySet<string>,
-): boolean {
-  if (rewrites === undefined || rewrites !== version.rewrites) return false
-  if (version.schema.dedupKeys.length > 0 || version.removals !== undefined) return false
-  const rowsOf = (all: readonly Pick<DataFile, 'rows'>[]): number => all.reduce((sum, { rows }) => sum + rows, 0)
-  return rowsOf(added) === rowsOf([...files.values()].filter(({ path }) => removed.has(path)))
+function pause(ms: number): Promise<void> {
+  return new Promise((later) => setTimeout(later, ms))
 }

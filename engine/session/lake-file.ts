@@ -57,7 +57,8 @@ export async function writeLakeFile(
   }
 }
 
-function oneTable(tableId: number, snapshot: TableSnapshot): ReadSnapshot {
+/** A snapshot in which the session sees this table alone. */
+export function oneTable(tableId: number, snapshot: TableSnapshot): ReadSnapshot {
   return { snapshotOf: (id) => (id === tableId ? snapshot : undefined), release: () => {} }
 }
 

@@ -287,6 +287,8 @@ class EngineThreads {
       post: (message) => this.#writer.post(message),
       flush: (tableId) => engine.flush(tableId),
       execute: (sql, requested) => engine.execute(sql, requested),
+      lines: (request) => engine.lines(request),
+      positions: (connector) => engine.positions(connector),
     })
     engine.lake = work.lake
     engine.relation(work.relation)

@@ -13,6 +13,7 @@ import type { ToWriter } from '../storage/jobs/messages.js'
 import type { BlockSource } from '../threads/remote-fetches.js'
 import type { CatalogView } from './catalog-view.js'
 import { type LakeClient, LakeCommitter } from './lake-committer.js'
+import { LakeSources, type LakeSourcesOptions } from './lake-sources.js'
 import { StoreSweeper, type SweepStatistics } from './store-sweeper.js'
 import { type PolicyStore, Uploader, type UploadStatistics } from './uploader.js'
 
@@ -57,6 +58,8 @@ export interface StoreWorkOptions {
   readonly post: (message: ToWriter) => void
   readonly flush: (tableId: number) => Promise<unknown>
   readonly execute: (sql: string, options: ExecuteOptions) => Promise<StatementResult>
+  readonly lines: LakeSourcesOptions['lines']
+  readonly positions: LakeSourcesOptions['positions']
 }
 
 export interface StoreWork {
@@ -75,7 +78,8 @@ export function startStoreWork(
   const path = `${sweep.directory}/root.owner`
   const ownership =
     store === null ? null : new Ownership({ store, rootId, files, path, fingerprint: sweep.fingerprint })
-  const committer = new LakeCommitter({ ...options, ...objectStore, ...lake, store, ownership })
+  const sources = new LakeSources(options)
+  const committer = new LakeCommitter({ ...options, ...objectStore, ...lake, store, ownership, sources })
   const sweeper =
     store === null || ownership === null
       ? null

@@ -174,7 +174,7 @@ function loaded(metadata: CatalogMetadata): object {
 }
 
 /** Fields get ids from 1 on, those of lists after all columns. */
-function newTable(body: Json): CatalogMetadata {
+export function newTable(body: Json): CatalogMetadata {
   const schema = object(body['schema'])
   const fields = list(schema['fields'])
   let last = fields.length

@@ -22,6 +22,7 @@ export function mapping(changes: Partial<MappingOptions> = {}): MappingOptions {
     skipUnsupported: false,
     csvColumns: [],
     csvDelimiter: ',',
+    recordColumns: false,
     ...changes,
   }
 }
@@ -38,6 +39,7 @@ export function kafkaOptions(changes: Partial<KafkaOptions> = {}): KafkaOptions 
     mapping: mapping(),
     registry: { url: '', credentials: '' },
     ...{ widenNumbers: false, allowedLagMs: 10, maxRetries: -1, retryBackoffMs: 1, deadLetterTopic: '' },
+    offsetsInLake: false,
     ...changes,
   }
 }

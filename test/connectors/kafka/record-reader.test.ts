@@ -375,3 +375,22 @@ describe('the kernel', () => {
     )
   })
 })
+
+test('rows say from which record they are, if they have another column', () => {
+  const reader = new RecordReader(mapping({ recordColumns: true, symbols: ['s'] }), null)
+  const records = [
+    record('{"s":"a","v":1}', { offset: '7' }),
+    record('{}', { offset: '8' }),
+    record('{"Kafka_Offset":1}', { offset: '9' }),
+    record('{"v":2}', { offset: '10' }),
+  ]
+  const { lines, bad } = reader.read({ topic: 'my ticks', partition: 3 }, records, 0, new Set())
+  expect(textOf(lines)).toBe(
+    'my\\ ticks,s=a,kafka_topic=my\\ ticks v=1i,kafka_partition=3i,kafka_offset=7i\n' +
+      'my\\ ticks,kafka_topic=my\\ ticks v=2i,kafka_partition=3i,kafka_offset=10i\n',
+  )
+  expect([...bad]).toEqual([
+    [1, 'the record has no column'],
+    [2, 'the column has the offsets of records [field=Kafka_Offset]'],
+  ])
+})

@@ -9,7 +9,13 @@ import type {
   FetchedBatch,
   TopicPartition,
 } from '../../../connectors/kafka/consumer.js'
-import type { EngineClient, Reject, StoreRequest, StoreResult } from '../../../connectors/kafka/engine-client.js'
+import type {
+  EngineClient,
+  Positions,
+  Reject,
+  StoreRequest,
+  StoreResult,
+} from '../../../connectors/kafka/engine-client.js'
 import { deferred } from '../../../engine/base/deferred.js'
 import { record } from './kafka-support.js'
 
@@ -112,6 +118,28 @@ export class ScriptedEngine implements EngineClient {
 
   async positions() {
     return [...this.offsets].map(([partition, offset]) => ({ topic: 'ticks', partition, offset }))
+  }
+
+  /** What the Iceberg table says; null: it does not answer. */
+  lakeOffsets: ReadonlyMap<number, number> | null = new Map()
+  handOvers = 0
+
+  /** The stored offset becomes the one in the table. */
+  async begin(places: readonly TopicPartition[]): Promise<Positions> {
+    if (this.lakeOffsets === null) throw new Error('the catalog does not answer')
+    for (const { partition } of places) {
+      const next = this.lakeOffsets.get(partition)
+      if (next !== undefined) this.offsets.set(partition, next - 1)
+    }
+    return this.positions()
+  }
+
+  async handOver(): Promise<void> {
+    this.handOvers++
+  }
+
+  async committed(): Promise<Positions> {
+    return [...(this.lakeOffsets ?? [])].map(([partition, next]) => ({ topic: 'ticks', partition, offset: next - 1 }))
   }
 
   /** From now on nothing is answered until release(). */

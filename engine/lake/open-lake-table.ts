@@ -1,0 +1,76 @@
+// Opens the Iceberg table of a table with LAKE ON, in this server's catalog or in an external one.
+
+import { isDeepStrictEqual } from 'node:util'
+import type { Clock } from '../base/clock.js'
+import type { TableVersion } from '../storage/schema/schema.js'
+import type { CatalogTableOptions } from './catalog-table.js'
+import type { CommittedTable } from './committed-table.js'
+import type { LakeTableOptions } from './lake-table.js'
+import type { DataFile } from './manifest-files.js'
+import type { RestCatalog } from './rest-catalog.js'
+
+export interface OpenLakeOptions {
+  readonly store: LakeTableOptions['store'] & CatalogTableOptions['store']
+  readonly rootId: string
+  /** Of the table's keys in the store. */
+  readonly prefix: string
+  /** Null: this server is the catalog. */
+  readonly catalog: RestCatalog | null
+  readonly clock: Clock
+  /** Called when a commit begins again because of another writer. */
+  readonly onConflict: () => void
+}
+
+/** Rejects with StoreError. The code is loaded by servers with such tables only. */
+export async function openLakeTable(
+  version: TableVersion,
+  { store, rootId, prefix, catalog, clock, onConflict }: OpenLakeOptions,
+): Promise<CommittedTable> {
+  const { schema, lake } = version
+  const nowMs = (): number => Math.floor(clock.nowMicros() / 1000)
+  const recorded = recordedVersion(version)
+  if (catalog === null) {
+    const { LakeTable } = await import('./lake-table.js')
+    return LakeTable.open({ store, prefix, uuid: schema.lake?.uuid ?? '', nowMs }, recorded)
+  }
+  const { CatalogTable } = await import('./catalog-table.js')
+  const name = lake?.uuid === schema.lake?.uuid ? lake?.name : undefined
+  const sleep = (ms: number): Promise<void> => new Promise((later) => setTimeout(later, ms))
+  return CatalogTable.open(
+    { store, rootId, identity: identityOf(version), schema, nowMs, catalog, sleep, onConflict },
+    { version: recorded, ...(name === undefined ? {} : { name }) },
+  )
+}
+
+export function identityOf({ schema }: TableVersion): string {
+  return `${schema.id}-${schema.lake?.uuid ?? ''}`
+}
+
+/** The version of the metadata that the manifest records; 0: none. */
+export function recordedVersion({ schema, lake }: TableVersion): number {
+  return lake !== undefined && lake.uuid === schema.lake?.uuid ? lake.version : 0
+}
+
+export function unitNameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1).replace(/-[0-9a-f-]{36}\.parquet$/, '')
+}
+
+/** Whether versions differ at most in what the manifest records of the lake. */
+export function hasSameRows(one: TableVersion, other: TableVersion): boolean {
+  const bare = ({ version: _, lake: __, ...rest }: TableVersion): Omit<TableVersion, 'version' | 'lake'> => rest
+  return isDeepStrictEqual(bare(one), bare(other))
+}
+
+/** Whether the added files certainly have the rows of the removed ones. `rewrites`: of the version before. */
+export function isCompacted(
+  rewrites: number | undefined,
+  { files }: CommittedTable,
+  version: TableVersion,
+  added: readonly DataFile[],
+  removed: ReadonlySet<string>,
+): boolean {
+  if (rewrites === undefined || rewrites !== version.rewrites) return false
+  if (version.schema.dedupKeys.length > 0 || version.removals !== undefined) return false
+  const rowsOf = (all: readonly Pick<DataFile, 'rows'>[]): number => all.reduce((sum, { rows }) => sum + rows, 0)
+  return rowsOf(added) === rowsOf([...files.values()].filter(({ path }) => removed.has(path)))
+}

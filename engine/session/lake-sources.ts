@@ -1,0 +1,279 @@
+// Sources that several servers read into one Iceberg table, such as the partitions of a Kafka topic, each with one
+// server at a time: makes the rows of all servers together have each record once (engine/lake/source-offsets.ts). The
+// table has columns that say from which record a row is, so that rows can be removed that other servers have, too.
+//
+//   begin       before records of a stream are stored: where its rows begin, which the catalog then knows
+//   commit      allowed if the rows begin where those in the table end (advances())
+//   otherwise   the rows from there on are discarded, and the stored position becomes that of the table; whoever reads
+//               the stream is told so with its next rows, and fetches the records behind it (settle())
+//
+// Invariants:
+//   1. Rows of a stream that are not in the table have offsets from SourceBegin.next on.
+//   2. Which rows are to be discarded is in the catalog before the first of them is: a crash in between repeats it.
+//   3. While rows of a stream are discarded, none are stored (isHeld()).
+
+import type { LineRequest, LineTicket } from '../api/ingest.js'
+import type { SharedSource, SourcePlace } from '../api/lake.js'
+import { internalSession } from '../api/session.js'
+import type { ExecuteOptions, StatementResult } from '../api/statements.js'
+import { errorFromRecord } from '../base/errors.js'
+import type { Log } from '../base/log.js'
+import type { CommittedTable, SharedSources } from '../lake/committed-table.js'
+import { unitSnapshot } from '../lake/lake-units.js'
+import {
+  advancedSources,
+  describeStream,
+  OvertakenError,
+  type SourceAdvance,
+  type SourceBegin,
+  streamKey,
+  streamOf,
+  type TableSources,
+} from '../lake/source-offsets.js'
+import { StoreError } from '../object-store/object-store.js'
+import { liveColumns, type PartDescriptor, type TableSchema, type TableSnapshot } from '../storage/schema/schema.js'
+import type { Value } from '../types/value.js'
+import type { KafkaPosition } from '../wal/source-position.js'
+import { oneTable } from './lake-file.js'
+import { internalStatement } from './open-refresher.js'
+
+export interface LakeSourcesOptions {
+  /** Stored positions of a connector. */
+  readonly positions: (connector: string) => readonly KafkaPosition[]
+  readonly lines: (request: LineRequest) => LineTicket
+  readonly execute: (sql: string, options: ExecuteOptions) => Promise<StatementResult>
+  readonly log: Log
+}
+
+/** By streamKey(): the offset behind the last stored record. */
+export type StoredOffsets = ReadonlyMap<string, number>
+
+const emptyLine = new Uint8Array([10])
+
+export class LakeSources {
+  readonly #options: LakeSourcesOptions
+  readonly #sources: SharedSource[] = []
+  readonly #held = new Set<string>()
+  /** Streams of which this process has discarded what the catalog says. */
+  readonly #settled = new Set<string>()
+
+  constructor(options: LakeSourcesOptions) {
+    this.#options = options
+  }
+
+  /** Throws Error if another source has the table. */
+  share(source: SharedSource): void {
+    const other = this.ofTable(source.table)
+    if (other !== undefined)
+      throw new Error(`${other.connector} and ${source.connector} share offsets of one table [table=${source.table}]`)
+    this.#sources.push(source)
+  }
+
+  ofTable(table: string): SharedSource | undefined {
+    return this.#sources.find((source) => source.table === table)
+  }
+
+  named(connector: string): SharedSource {
+    const source = this.#sources.find((one) => one.connector === connector)
+    if (source === undefined) throw new Error(`no such source [connector=${connector}]`)
+    return source
+  }
+
+  isHeld(connector: string, { topic, partition }: SourcePlace): boolean {
+    return this.#held.has(streamKey({ connector, topic, partition }))
+  }
+
+  stored({ connector }: SharedSource): StoredOffsets {
+    return new Map(this.#options.positions(connector).map((one) => [streamKey(one), one.offset + 1]))
+  }
+
+  /**
+   * How far a commit of the parts gets. All rows of stored records are in parts. Rejects with OvertakenError if the rows
+   * must not be committed.
+   */
+  async advances(
+    source: SharedSource,
+    { state }: Pick<SharedSources, 'state'>,
+    snapshot: TableSnapshot,
+    parts: readonly PartDescriptor[],
+    stored: StoredOffsets,
+  ): Promise<SourceAdvance[]> {
+    const { name } = snapshot.version.schema
+    const unsettled = [...state.own].filter(([key, { discard }]) => discard !== undefined && !this.#settled.has(key))
+    if (unsettled.length > 0)
+      throw new OvertakenError(
+        unsettled.map(([key]) => key),
+        name,
+      )
+    const ends = await this.#ends(source, snapshot, parts)
+    for (const key of ends.keys()) if (!state.own.has(key)) throw unknownRows(key, name)
+    const advances = [...state.own].flatMap(([key, { next }]): SourceAdvance[] => {
+      const end = Math.max(ends.get(key) ?? 0, stored.get(key) ?? 0)
+      return end > (next ?? 0) ? [{ key, next: end }] : []
+    })
+    advancedSources(state, advances, name)
+    return advances
+  }
+
+  /**
+   * Makes rows of these streams follow those in the table: discards the others, and moves the stored positions. Rejects
+   * with StoreError, or with an error of the engine.
+   */
+  async settle(
+    source: SharedSource,
+    shared: SharedSources,
+    schema: TableSchema,
+    keys: readonly string[],
+  ): Promise<void> {
+    for (const key of keys) this.#held.add(key)
+    try {
+      for (const key of keys) if (!shared.state.own.has(key)) await this.#requireNoRows(source, schema, key)
+      await shared.claim((state) => this.#claims(source, state, keys))
+      for (const key of keys) {
+        const begin = shared.state.own.get(key)
+        if (begin?.discard === undefined || this.#settled.has(key)) continue
+        await this.#discard(source, schema, key, begin.next ?? 0, begin.discard)
+        this.#settled.add(key)
+      }
+    } finally {
+      for (const key of keys) this.#held.delete(key)
+    }
+  }
+
+  /** What the catalog does not say yet. */
+  #claims(source: SharedSource, { lake, own }: TableSources, keys: readonly string[]): Map<string, SourceBegin> {
+    const stored = this.stored(source)
+    const claims = new Map<string, SourceBegin>()
+    for (const key of keys) {
+      const begin = own.get(key)
+      const next = lake.get(key) ?? null
+      if (next === null) {
+        if (begin === undefined) claims.set(key, { next })
+        else if (begin.next !== null) throw offsetLost(key, source.table)
+        continue
+      }
+      const follows = begin?.next === next && (stored.get(key) ?? 0) >= next
+      if (!follows) this.#settled.delete(key)
+      const before = begin?.discard !== undefined && !this.#settled.has(key) ? begin.discard : null
+      if (follows && before === null) continue
+      const discard = Math.min(before ?? next, begin === undefined ? next : (begin.next ?? 0), next)
+      if (begin?.next !== next || before !== discard) claims.set(key, { next, discard })
+    }
+    return claims
+  }
+
+  async #discard(source: SharedSource, schema: TableSchema, key: string, next: number, from: number): Promise<void> {
+    const stream = streamOf(key)
+    // Requests under way are stored before this one, or rejected because of it.
+    for (;;) {
+      const previous = (this.stored(source).get(key) ?? 0) - 1
+      const { receipt } = this.#options.lines({
+        ...{ blocks: [emptyLine], precision: 'n', atomic: true, skipBadLines: true, connectionId: 0 },
+        sourcePosition: { ...stream, offset: next - 1, previous },
+      })
+      const { existed, error } = await receipt
+      if (error !== null) throw errorFromRecord(error)
+      if (!existed) break
+    }
+    const where = this.#whereFrom(source, schema, key, from)
+    const result = where === null ? null : await this.#execute(`delete from ${quoted(source.table)} where ${where}`)
+    const rows = result?.kind === 'done' ? result.rows : 0
+    if (rows === 0) return
+    const place = `${describeStream(stream)}, table=${source.table}, rows=${rows}, from=${from}, next=${next}`
+    this.#options.log('W', 'lake', `rows that other servers have committed are discarded [${place}]`)
+  }
+
+  /**
+   * Throws StoreError if records were stored of which the catalog knows nothing: before the offsets were shared, or before
+   * the table was restored here, or dropped in the catalog.
+   */
+  async #requireNoRows(source: SharedSource, schema: TableSchema, key: string): Promise<void> {
+    if (this.stored(source).has(key)) throw unknownRows(key, source.table)
+    const where = this.#whereFrom(source, schema, key, 0)
+    if (where === null) return
+    const [row] = await this.#values(`select count() from ${quoted(source.table)} where ${where}`)
+    if (Number(row?.[0] ?? 0) > 0) throw unknownRows(key, source.table)
+  }
+
+  /** Null: the table has no such rows, as it lacks the columns. */
+  #whereFrom({ columns }: SharedSource, schema: TableSchema, key: string, from: number): string | null {
+    if (!hasColumns(schema, columns)) return null
+    const { topic, partition } = streamOf(key)
+    const isTopic = `${quoted(columns.topic)} = '${topic.replaceAll("'", "''")}'`
+    return `${isTopic} and ${quoted(columns.partition)} = ${partition} and ${quoted(columns.offset)} >= ${from}`
+  }
+
+  /** Offsets behind the last rows in the parts. */
+  async #ends(
+    { connector, columns }: SharedSource,
+    snapshot: TableSnapshot,
+    parts: readonly PartDescriptor[],
+  ): Promise<Map<string, number>> {
+    const ends = new Map<string, number>()
+    const { schema } = snapshot.version
+    if (parts.length === 0 || !hasColumns(schema, columns)) return ends
+    const [topic, partition, offset] = [columns.topic, columns.partition, columns.offset].map(quoted)
+    const rows = await this.#values(
+      `select ${topic}, ${partition}, max(${offset}) from ${quoted(schema.name)} where ${offset} is not null group by ${topic}, ${partition}`,
+      oneTable(schema.id, unitSnapshot(snapshot, parts)),
+    )
+    for (const [name, number, last] of rows) {
+      const stream = { connector, topic: String(name), partition: Number(number) }
+      ends.set(streamKey(stream), Number(last) + 1)
+    }
+    return ends
+  }
+
+  async #values(sql: string, snapshot?: ReturnType<typeof oneTable>): Promise<(readonly Value[])[]> {
+    const result = await this.#execute(sql, snapshot)
+    if (result.kind !== 'rows') throw new Error('a query returns no rows')
+    const rows: (readonly Value[])[] = []
+    for await (const some of result.values) rows.push(...some)
+    return rows
+  }
+
+  #execute(sql: string, snapshot?: ReturnType<typeof oneTable>): Promise<StatementResult> {
+    const session = { ...internalSession('system'), ...(snapshot === undefined ? {} : { snapshot }) }
+    return this.#options.execute(sql, { ...internalStatement, session, encoding: { kind: 'values' }, signal: null })
+  }
+}
+
+function hasColumns(schema: TableSchema, columns: SharedSource['columns']): boolean {
+  const names = new Set(liveColumns(schema).map(({ name }) => name.toLowerCase()))
+  return Object.values(columns).every((name) => names.has(name.toLowerCase()))
+}
+
+function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
+}
+
+function unknownRows(key: string, table: string): StoreError {
+  const place = `table=${table}, source=${describeStream(streamOf(key))}`
+  return new StoreError(
+    'conflict',
+    `this server has rows of a source of which the catalog knows nothing: begin with a new table and connector [${place}]`,
+  )
+}
+
+function offsetLost(key: string, table: string): StoreError {
+  const place = `table=${table}, source=${describeStream(streamOf(key))}`
+  return new StoreError(
+    'conflict',
+    `the table in the catalog has lost the offset of a source: roll it forward [${place}]`,
+  )
+}
+
+/** Throws StoreError for a table in this server's catalog. */
+export function sharedBy({ sources }: CommittedTable, { table }: SharedSource): SharedSources {
+  if (sources !== null) return sources
+  const message = `offsets are shared through an external catalog: set lake.catalog.url [table=${table}]`
+  throw new StoreError('rejected', message)
+}
+
+export function notConfigured(table: string, keys: Iterable<string>): StoreError {
+  const connectors = new Set([...keys].map((key) => streamOf(key).connector))
+  return new StoreError(
+    'rejected',
+    `the table has rows of a connector that is not configured, or does not share its offsets [table=${table}, connector=${[...connectors].join()}]`,
+  )
+}
