@@ -1,8 +1,9 @@
-// Goal: random queries over random tables return the same results as DuckDB. This test runs a small number of queries;
-// .ci/run executes 10,000 (duckdb-main.ts).
+// Goal: random queries over random tables return the same results as DuckDB, and random upserts (ON CONFLICT, MERGE)
+// leave the same rows. This test runs a small number of them; .ci/run executes many (duckdb-main.ts).
 
 import { expect, test } from 'vitest'
 import { runDuck } from '../support/duck-run.js'
+import { runDuckUpserts } from '../support/duck-upserts.js'
 import { engineClient } from './clients.js'
 
 test.each([true, false])('random queries beside DuckDB, jit %s', async (jit) => {
@@ -12,6 +13,17 @@ test.each([true, false])('random queries beside DuckDB, jit %s', async (jit) => 
     const { refused, differences } = await runDuck(seed, 150, client.rows)
     expect(differences.join('\n')).toBe('')
     expect(refused).toBeLessThan(12)
+  } finally {
+    await client.close()
+  }
+})
+
+test('random upserts beside DuckDB', async () => {
+  const client = await engineClient(true)
+  try {
+    const { refused, differences } = await runDuckUpserts(9000, 100, client.rows)
+    expect(differences.join('\n')).toBe('')
+    expect(refused).toBeLessThan(6)
   } finally {
     await client.close()
   }
