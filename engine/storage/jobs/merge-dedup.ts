@@ -104,14 +104,17 @@ function markGroup(walk: Walk, ahead: Uint32Array, at: number, end: number): num
 
 /** Marks those of the rows with the same keys, by their places among the choices, that others supersede. */
 function markSameKeys({ address, u8, skips, isOld }: Walk, places: readonly number[]): number {
-  const inputs = places.map((place) => u8[address + place]!)
-  const first = Math.min(...inputs)
-  const newest = Math.max(-1, ...inputs.filter((input) => isOld[input] !== true))
+  let [first, newest] = [Number.POSITIVE_INFINITY, -1]
+  for (const place of places) {
+    const input = u8[address + place]!
+    first = Math.min(first, input)
+    if (isOld[input] !== true) newest = Math.max(newest, input)
+  }
   let count = 0
-  for (const [index, input] of inputs.entries()) {
+  for (const place of places) {
+    const input = u8[address + place]!
     if (skips ? input === first || isOld[input] === true : input >= newest) continue
-    const place = address + places[index]!
-    u8[place] = u8[place]! | dropped
+    u8[address + place] = input | dropped
     count++
   }
   assert(count < places.length, 'S2: of rows with the same keys one stays')

@@ -175,7 +175,7 @@ function findRepeats(
   return { address, own: true }
 }
 
-/** Rows of the morsel whose keys occur in later morsels. A row may be listed twice. */
+/** Rows of the morsel whose keys occur in later morsels. */
 export function duplicateRows(morsel: DedupMorsel, later: readonly DedupMorsel[], tools: DedupTools): number[] {
   const nulls = tools.arena.take(nullBytes)
   try {
@@ -201,9 +201,13 @@ function keyColumns(morsel: DedupMorsel, { memory, schema }: DedupTools, nulls: 
 class KeyTable {
   private readonly memory: SharedMemory
   private readonly columns: readonly KeyColumn[]
-  /** Row number + 1; 0 is free. */
+  /** Number + 1 of the last row with a key; 0 is free. */
   private readonly slots: Int32Array
   private readonly hashes: Int32Array
+  /** Number + 1 of the row before with the same key: rows that precede DEDUP may have it. */
+  private readonly earlier: Int32Array
+  /** Of the last row with a key: whether its rows were found. */
+  private readonly isFound: Uint8Array
 
   constructor(memory: SharedMemory, columns: readonly KeyColumn[], rows: number) {
     this.memory = memory
@@ -211,30 +215,42 @@ class KeyTable {
     const slotCount = 2 ** Math.max(4, 33 - Math.clz32(rows))
     this.slots = new Int32Array(slotCount)
     this.hashes = new Int32Array(rows)
+    this.earlier = new Int32Array(rows)
+    this.isFound = new Uint8Array(rows)
     for (let row = 0; row < rows; row++) {
       const hash = hashRow(memory, columns, row)
+      const at = this.#slotOf(hash, columns, row)
       this.hashes[row] = hash
-      let at = hash & (slotCount - 1)
-      while (this.slots[at] !== 0) at = (at + 1) & (slotCount - 1)
+      this.earlier[row] = this.slots[at]!
       this.slots[at] = row + 1
     }
   }
 
   /** Adds to `into` the rows whose keys equal those of another morsel's rows within the time span. */
   probe(others: readonly KeyColumn[], count: number, span: Span, into: number[]): void {
-    const { memory, slots, hashes } = this
-    const mask = slots.length - 1
+    const { memory, slots, earlier, isFound } = this
     const words = (others[0] as KeyColumn).address >>> 2
     // Both sides are rounded to doubles in the same way, so no row is missed and at most a few extra ones are probed.
     const [min, max] = [Number(span.minTs), Number(span.maxTs)]
     for (let other = 0; other < count; other++) {
       const ts = memory.i32[words + other * 2 + 1]! * 2 ** 32 + memory.u32[words + other * 2]!
       if (ts < min || ts > max) continue
-      const hash = hashRow(memory, others, other)
-      for (let at = hash & mask; slots[at] !== 0; at = (at + 1) & mask) {
-        const row = slots[at]! - 1
-        if (hashes[row] === hash && sameRow(memory, this.columns, row, others, other)) into.push(row)
-      }
+      const last = slots[this.#slotOf(hashRow(memory, others, other), others, other)]!
+      if (last === 0 || isFound[last - 1] === 1) continue
+      isFound[last - 1] = 1
+      for (let row = last; row !== 0; row = earlier[row - 1]!) into.push(row - 1)
     }
+  }
+
+  /** The slot of the rows with the same key as this one, or the free one for them. */
+  #slotOf(hash: number, columns: readonly KeyColumn[], row: number): number {
+    const { slots, hashes } = this
+    const mask = slots.length - 1
+    let at = hash & mask
+    for (; slots[at] !== 0; at = (at + 1) & mask) {
+      const known = slots[at]! - 1
+      if (hashes[known] === hash && sameRow(this.memory, this.columns, known, columns, row)) break
+    }
+    return at
   }
 }

@@ -74,9 +74,10 @@ export function recoverWriter(given: WriterOptions): WriterState {
   const isCommitted = failure === null && commitUnlessFull(options, manifest, records)
   // On a full disk, part ids are reserved later, when there is space for parts.
   const partIdsEnd = isCommitted ? reservedEnd : nextPartId
-  // Parts that were registered by imports have transactions without log frames.
+  // Parts that were registered by imports have transactions without log frames; rows that precede DEDUP may be gone.
   for (const table of catalog.byId.values()) {
-    for (const { maxTxn } of table.parts) table.transaction = Math.max(table.transaction, maxTxn)
+    const known = [...table.parts, ...(table.schema.detached ?? [])].map(({ maxTxn }) => maxTxn)
+    table.transaction = Math.max(table.transaction, table.schema.dedupAfter ?? 0, ...known)
   }
   highWater.sync()
   // Frames that a full disk keeps from being durable were visible to no one, so nothing depends on them.

@@ -21,7 +21,7 @@ import type { Memtable } from '../memtable/memtable.js'
 import { changesDedup } from '../schema/draft.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import type { PartDescriptor } from '../schema/schema.js'
-import { emptiedSchema, finishedSchema } from '../schema/schema.js'
+import { emptiedSchema, finishedSchema, precedesDedup } from '../schema/schema.js'
 import {
   BatchHeap,
   type ChunkColumn,
@@ -215,7 +215,7 @@ export class Replay {
 
   /** Returns false or throws ResourceError if the memory is exhausted; no row is added then. */
   private appendRows(table: WriterTable, rows: TableRows, frame: WalFrame): boolean {
-    const entry = this.openMemtable(table)
+    const entry = this.openMemtable(table, rows.transaction)
     const { memtable } = entry
     const before = memtable.rows
     let complete = false
@@ -276,11 +276,17 @@ export class Replay {
     return [...this.waiting.values()].some((waiting) => waiting.table === table && waiting.strings.size > 0)
   }
 
-  private openMemtable(table: WriterTable): MemtableEntry {
-    const { open } = table
-    if (open !== undefined && open.memtable.rows < this.flushRows) return open
-    if (open !== undefined) open.state = 'frozen'
-    return table.addMemtable(this.nextMemtableId++, this.options.clock)
+  /** The manifest may already have a schema with DEDUP, while rows that precede it come from the log. */
+  private openMemtable(table: WriterTable, transaction: number): MemtableEntry {
+    const { open, schema } = table
+    if (open !== undefined && open.memtable.rows < this.flushRows) {
+      if (precedesDedup(schema, open.maxTxn) === precedesDedup(schema, transaction)) return open
+      this.closeMemtable(table, open)
+    } else if (open !== undefined) open.state = 'frozen'
+    const entry = table.addMemtable(this.nextMemtableId++, this.options.clock, transaction)
+    // Rows that were stored in the log again have earlier transactions than the last one.
+    entry.minTxn = Math.min(entry.minTxn, transaction)
+    return entry
   }
 
   /**

@@ -167,9 +167,14 @@ export function keepsRows({ version, rebuilt }: DraftTable): boolean {
 }
 
 /** Whether rows with equal keys, which precede DEDUP and so all stay, may become one if COMMIT writes them again. */
-export function losesRepeats({ base, version, emptied }: DraftTable): boolean {
+export function losesRepeats({ base, version, emptied, retyped }: DraftTable): boolean {
   if (base === null || version === null || emptied || version.schema.dedupKeys.length === 0) return false
-  return base.schema.dedupAfter !== undefined || changesDedup(base.schema, version.schema)
+  const original = (id: number): number => {
+    const old = retyped.get(id)
+    return old === undefined ? id : original(old)
+  }
+  const dedupKeys = version.schema.dedupKeys.map(original)
+  return base.schema.dedupAfter !== undefined || changesDedup(base.schema, { ...version.schema, dedupKeys })
 }
 
 /** Throws SqlError if another transaction has changed the table since. */

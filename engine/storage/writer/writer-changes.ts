@@ -7,7 +7,7 @@ import type { Lsn } from '../../wal/types.js'
 import type { SchemaChange } from '../jobs/messages.js'
 import type { Manifest, ManifestRecord } from '../manifest/manifest.js'
 import { formats } from '../manifest/manifest-format.js'
-import { losesKeys } from '../schema/draft.js'
+import { changesDedup, losesKeys } from '../schema/draft.js'
 import { isTableName } from '../schema/names.js'
 import type { PartDescriptor, TableSchema } from '../schema/schema.js'
 import { emptiedSchema, finishedSchema } from '../schema/schema.js'
@@ -75,7 +75,12 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
       if (table.schema.materialized !== undefined && (change.changes.ttl ?? null) !== null)
         requireFormat(state, formats.sealedBuckets)
       if (losesKeys(table.schema, change.changes)) {
-        dropRepeats(state, requestId, table, () => changeSchema(table.schema, change))
+        dropRepeats(state, requestId, table, change, table.transaction)
+        return
+      }
+      // Removed rows have keys, too: with DEDUP SKIP, later rows would be left out because of them.
+      if (changesDedup(table.schema, { ...table.schema, ...change.changes }) && mayHaveRemoved(table)) {
+        dropRepeats(state, requestId, table, change)
         return
       }
       replaceSchema(state, requestId, table, changeSchema(table.schema, change))
@@ -85,11 +90,25 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
   }
 }
 
-/** Removes superseded rows before the DEDUP keys change, because readers hide these rows by the keys. */
-function dropRepeats(state: WriterState, requestId: number, table: WriterTable, schema: () => TableSchema): void {
+export function mayHaveRemoved({ hasRemovals, marks }: WriterTable): boolean {
+  return hasRemovals || marks.size > 0
+}
+
+/**
+ * Removes superseded rows before the DEDUP keys change, because readers hide these rows by the keys. Rows of later
+ * transactions than `transaction` are compared by the new keys.
+ */
+function dropRepeats(
+  state: WriterState,
+  requestId: number,
+  table: WriterTable,
+  change: Extract<SchemaChange, { kind: 'alterTable' }>,
+  transaction?: number,
+): void {
+  const replace = (): void => replaceSchema(state, requestId, table, changeSchema(table.schema, change), transaction)
   rewriteParts(state, table, null, ({ error }) => {
     if (error !== null) sendReceiptNow(state, refusal(requestId, error))
-    else state.later.push(() => attempt(state, requestId, () => replaceSchema(state, requestId, table, schema())))
+    else state.later.push(() => attempt(state, requestId, replace))
   })
 }
 

@@ -19,7 +19,14 @@ import type { DictionaryIndexes } from '../memtable/dictionary-indexes.js'
 import { Memtable, type MemtableKernels } from '../memtable/memtable.js'
 import { DedupIndex } from '../memtable/memtable-dedup.js'
 import { decodeRowNumbers, PartMarks } from '../memtable/removed-rows.js'
-import type { ColumnSchema, LakePointer, PartDescriptor, TableSchema, TableVersion } from '../schema/schema.js'
+import {
+  type ColumnSchema,
+  type LakePointer,
+  type PartDescriptor,
+  precedesDedup,
+  type TableSchema,
+  type TableVersion,
+} from '../schema/schema.js'
 
 /** open: accepts rows. frozen: waits for its flush. flushing: a job reads it. gone: freed when that job ends. */
 type MemtableState = 'open' | 'frozen' | 'flushing' | 'gone'
@@ -163,17 +170,18 @@ export class WriterTable {
     for (const dictionary of this.dictionaries.values()) dictionary.restore()
   }
 
-  /** A new open memtable. Throws ResourceError. */
-  addMemtable(id: number, clock: Clock): MemtableEntry {
+  /** A new open memtable, whose first transaction is `transaction` or later. Throws ResourceError. */
+  addMemtable(id: number, clock: Clock, transaction = this.transaction + 1): MemtableEntry {
     assert(this.open === undefined, 'T2: a table has one open memtable')
     this.restoreSymbols()
     this.usedMs = clock.monotonicMs()
     const { memory, allocator, kernels } = this.resources
     const memtable = new Memtable({ memory, allocator, kernels, id })
     const keys = this.schema.dedupKeys.map((key) => ({ id: key, type: this.columnById(key).type }))
+    const isCompared = keys.length > 0 && !precedesDedup(this.schema, transaction)
     const entry: MemtableEntry = {
       memtable,
-      dedup: keys.length > 0 ? new DedupIndex(memory, memtable, keys, this.schema.dedupSkips === true) : undefined,
+      dedup: isCompared ? new DedupIndex(memory, memtable, keys, this.schema.dedupSkips === true) : undefined,
       state: 'open',
       minTxn: this.transaction + 1,
       maxTxn: this.transaction,

@@ -15,7 +15,7 @@ import { changedMeanwhile, changesDedup, withDedupStart } from '../schema/draft.
 import type { LoggedChange } from '../schema/logged-change.js'
 import { isTableName } from '../schema/names.js'
 import type { TableSchema } from '../schema/schema.js'
-import { heldRows, removeRows, removeTable } from './writer-changes.js'
+import { heldRows, mayHaveRemoved, removeRows, removeTable } from './writer-changes.js'
 import type { CommitExtra } from './writer-commit.js'
 import { flushTable } from './writer-flush.js'
 import { noneLeaving } from './writer-keys.js'
@@ -53,7 +53,7 @@ export function enterDrafts(state: WriterState, drafts: readonly DraftedTable[])
     if (draft.schema === null) continue
     if (!isTableName(draft.schema.name)) throw new SqlError(`invalid table name [name=${draft.schema.name}]`, 0)
     if (table === undefined) catalog.addDrafted(draft.schema)
-    else if (draft.schema.version !== table.schema.version) enterSchema(state, table, draft.schema)
+    else if (draft.schema.version !== table.schema.version) enterSchema(state, table, draft.schema, draft.emptied)
   }
   const taken = catalog.renamed()
   if (taken !== undefined) throw changedMeanwhile(taken)
@@ -74,8 +74,13 @@ function checkedTable({ catalog }: WriterState, { tableId, base, name, read }: D
   return table
 }
 
-function enterSchema(state: WriterState, table: WriterTable, drafted: TableSchema): void {
-  const schema = withDedupStart(table.schema, drafted, table.transaction)
+function enterSchema(state: WriterState, table: WriterTable, drafted: TableSchema, emptied: boolean): void {
+  const schema = withDedupStart(table.schema, drafted, emptied ? 0 : table.transaction)
+  if (!emptied && schema.dedupSkips === true && mayHaveRemoved(table) && changesDedup(table.schema, schema))
+    throw new SqlError(
+      `DEDUP SKIP of a table with rows that were removed is not supported in a transaction [table=${schema.name}]`,
+      0,
+    )
   requireFormatOf(state, schema)
   // The DEDUP index of a memtable is built for one set of keys.
   if (changesDedup(table.schema, schema)) flushTable(state, table)

@@ -12,6 +12,7 @@ import { createRandom, type Random } from '../../support/random.js'
 
 const seeds = Number(process.env['DEDUP_SEEDS'] ?? 5)
 const base = 1_704_067_200_000_000n
+const day = 86_400_000_000n
 
 function newDisk(seed: number): FaultyDisk {
   const disk = createFaultyDisk(seed)
@@ -133,7 +134,7 @@ describe('dedup', () => {
     for (let step = 0; step < 40; step++) {
       engine.jobsRun = random.chance(0.7)
       if (kind === 'changing' && random.chance(0.15)) {
-        engine.jobsRun = true
+        if (mode !== 'off') engine.jobsRun = true
         mode = random.pick(['upsert', 'skip', 'off'] as const)
         await engine.run(`alter table t dedup ${mode === 'off' ? 'disable' : `enable ${mode} keys(ts, k, n, s)`}`)
       }
@@ -183,5 +184,83 @@ describe('dedup', () => {
     expect(held.snapshots[0]?.visibleRows.every((rows) => rows === 0)).toBe(true)
     expect(await engine.rows('select v from t')).toEqual([[2n]])
     held.release()
+  })
+
+  test('rows that precede DEDUP stay when the log is replayed behind a manifest that knows it', async () => {
+    const disk = newDisk(1)
+    let engine = await open(disk)
+    await engine.run(create.replace(/dedup.*/, ''))
+    await engine.run(`insert into t values (${base}L, 'a', 1, 'x', 1), (${base + day}L, 'a', 1, 'x', 1)`)
+    await engine.run('checkpoint')
+    engine.jobsRun = false
+    await engine.run(`insert into t values (${base + day}L, 'a', 1, 'x', 2), (${base + day}L, 'a', 1, 'x', 3)`)
+    await engine.run('alter table t dedup enable upsert keys(ts, k, n, s)')
+    await engine.run(`insert into t values (${base + day + 1n}L, 'b', 1, 'x', 4)`)
+    await engine.run(`insert into t values (${base + day + 1n}L, 'b', 1, 'x', 5)`)
+    await engine.run(`alter table t drop partition list '2024-01-01'`)
+    const expected = [[1n], [2n], [3n], [5n]]
+    expect(await engine.rows('select v from t order by v')).toEqual(expected)
+    disk.crash(7)
+    engine = await open(disk)
+    expect(await engine.rows('select v from t order by v')).toEqual(expected)
+    await engine.run('checkpoint')
+    await engine.settle()
+    expect(await engine.rows('select v from t order by v')).toEqual(expected)
+    await engine.run(`insert into t values (${base + day}L, 'a', 1, 'x', 6)`)
+    await engine.run('checkpoint')
+    await engine.settle()
+    expect(await engine.rows('select v from t order by v')).toEqual([[5n], [6n]])
+  })
+
+  test('DEDUP of an emptied table counts later rows as later, also after a restart', async () => {
+    const disk = newDisk(1)
+    let engine = await open(disk)
+    await engine.run(create.replace(/dedup.*/, ''))
+    for (const v of [1, 2, 3]) await engine.run(`insert into t values (${base}L, 'a', 1, 'x', ${v})`)
+    await engine.run('truncate table t')
+    await engine.run('alter table t dedup enable upsert keys(ts, k, n, s)')
+    await engine.run('checkpoint')
+    disk.crash(3)
+    engine = await open(disk)
+    for (const v of [4, 5]) {
+      await engine.run(`insert into t values (${base}L, 'a', 1, 'x', ${v})`)
+      await engine.run('checkpoint')
+    }
+    expect(await engine.rows('select v from t')).toEqual([[5n]])
+    await engine.run('alter table t add column later int')
+    expect(await engine.rows('select v from t')).toEqual([[5n]])
+  })
+
+  test('rows that an upsert has removed do not keep rows of DEDUP SKIP away', async () => {
+    const engine = await open(newDisk(1))
+    await engine.run('create table m (ts timestamp, k int, v long, primary key (ts, k)) timestamp(ts) partition by day')
+    await engine.run(`insert into m select ${base}L::timestamp, x::int, x from long_sequence(10)`)
+    await engine.run('checkpoint')
+    await engine.run(
+      `merge into m using (select ${base}L::timestamp ts, 1 k) s on m.ts = s.ts and m.k = s.k when matched then delete`,
+    )
+    await engine.run('alter table m dedup enable skip keys(ts, k)')
+    await engine.run(`insert into m values (${base}L, 1, 20), (${base}L, 2, 20)`)
+    expect(await engine.rows('select v from m where k < 3 order by k')).toEqual([[20n], [2n]])
+    await engine.run('checkpoint')
+    await engine.settle()
+    expect(await engine.rows('select v from m where k < 3 order by k')).toEqual([[20n], [2n]])
+  })
+
+  test('very many stored rows with equal keys are joined with later ones', async () => {
+    const engine = await open(newDisk(1))
+    await engine.run('create table m (ts timestamp, v long) timestamp(ts) partition by day')
+    await engine.run(`insert into m select ${base}L::timestamp, x from long_sequence(200000)`)
+    await engine.run('checkpoint')
+    await engine.run('alter table m dedup enable upsert keys(ts)')
+    await engine.run(`insert into m values (${base + 1n}L, 1)`)
+    await engine.run('checkpoint')
+    await engine.settle()
+    expect(await engine.rows('select count() from m')).toEqual([[200_001n]])
+    await engine.run(`insert into m values (${base}L, 2)`)
+    expect(await engine.rows('select count() from m')).toEqual([[2n]])
+    await engine.run('checkpoint')
+    await engine.settle()
+    expect(await engine.rows('select count() from m')).toEqual([[2n]])
   })
 })

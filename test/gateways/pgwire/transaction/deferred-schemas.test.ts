@@ -338,4 +338,10 @@ test('DEDUP of a transaction leaves the stored rows alone, or is refused', async
   await client.query('alter table t dedup enable upsert keys(ts, a)')
   await client.query("insert into t values ('2024-01-01', 3)")
   expect(await rows(other, all)).toEqual([[1], [2], [3]])
+  // A key column with another type is still the same key.
+  await client.query('create table m (ts timestamp, k int) timestamp(ts) partition by day dedup upsert keys(ts, k)')
+  for (let time = 0; time < 2; time++) await client.query("insert into m values ('2024-01-01', 3)")
+  await client.query('begin; alter table m alter column k type bigint; commit')
+  await client.query("insert into m values ('2024-01-01', 3)")
+  expect(await rows(other, 'select k from m')).toEqual([['3']])
 })
