@@ -1,8 +1,10 @@
-// `npm run docs`: writes the documents that are generated from tables (settings, functions), and the copies that the Helm
-// chart has of other files, because a chart reads nothing outside of its folder.
+// `npm run docs`: writes the documents that are generated from tables (settings, functions), the dashboards for Grafana's
+// QuestDB plug-in, and the copies that the Helm chart has of other files, because a chart reads nothing outside of its
+// folder.
 
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { functionsDocument } from '../engine/engine.js'
+import { pluginDashboard, pluginDashboards } from './plugin-dashboards.js'
 import { sampleConfiguration, settingsDocument } from './settings/settings-text.js'
 
 // Relative to the compiled file in dist/deploy/.
@@ -19,3 +21,8 @@ copyFileSync(
   new URL(`../../deploy/${dashboard}`, import.meta.url),
   new URL('../../deploy/helm/files/dashboard.json', import.meta.url),
 )
+
+for (const name of pluginDashboards) {
+  const text = readFileSync(new URL(`../../deploy/grafana/${name}.json`, import.meta.url), 'utf8')
+  writeFileSync(new URL(`../../deploy/grafana-questdb/${name}.json`, import.meta.url), pluginDashboard(text))
+}

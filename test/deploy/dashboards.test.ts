@@ -3,23 +3,10 @@
 // replaced as Grafana replaces them.
 
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { dashboardOf, instant } from '../support/grafana.js'
 import { command, TestServer } from '../support/server.js'
-import { repositoryRoot } from '../support/source-tree.js'
-
-interface Dashboard {
-  readonly time: { readonly from: string; readonly to: string }
-  readonly templating: {
-    readonly list: readonly { readonly name: string; readonly type: string; readonly query: string }[]
-  }
-  readonly panels: readonly {
-    readonly title: string
-    readonly targets: readonly { readonly rawSql: string; readonly format: string }[]
-  }[]
-}
 
 const server = new TestServer(['memory.bytes=512m', 'query.threads=1'])
 let client: pg.Client
@@ -35,16 +22,8 @@ beforeAll(async () => {
 
 afterAll(() => server.remove())
 
-/** `2026-03-02T00:00:00.000Z` as it is, `now-1h` and `now` from the clock. */
-function instant(text: string): string {
-  const [, count] = /^now(?:-(\d+)h)?$/.exec(text) ?? []
-  if (!text.startsWith('now')) return text
-  return new Date(Date.now() - Number(count ?? 0) * 3_600_000 + (count === undefined ? 60_000 : 0)).toISOString()
-}
-
 test.each(['rooms', 'activity'])('%s', async (name) => {
-  const text = readFileSync(join(repositoryRoot, `deploy/grafana/${name}.json`), 'utf8')
-  const { time, templating, panels } = JSON.parse(text) as Dashboard
+  const { time, templating, panels } = dashboardOf(`grafana/${name}.json`)
   const [from, to] = [instant(time.from), instant(time.to)]
   const variables = new Map<string, string>()
   for (const { name, type, query } of templating.list) {
