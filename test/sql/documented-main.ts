@@ -72,7 +72,7 @@ const listed: readonly (readonly [statement: RegExp, row: string])[] = [
   [/\bLIVE VIEW\b|\blive_views\(/i, 'CREATE LIVE VIEW'],
   [/^COPY\b/i, 'COPY over HTTP'],
   [/\bbackup_instance_name\b/i, 'backup_instance_name'],
-  [/\bPARQUET ?\(|CONVERT PARTITION .*\sWITH \(/is, '`PARQUET(..)` of a column'],
+  [/CONVERT PARTITION .*\sWITH \(/is, 'CONVERT PARTITION .. WITH'],
   [/#X[A-Z]{3}\b|tick_calendars\(/, 'exchange calendars'],
   [/\bWINDOW JOIN\b.*\bRANGE BETWEEN [\d* ]*\w+\./is, 'WINDOW JOIN with bounds from columns'],
   [/\bSTORAGE POLICY\b/i, 'a storage policy beside TTL'],
