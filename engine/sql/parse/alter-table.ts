@@ -399,7 +399,7 @@ function parseNullable(cursor: Cursor, position: number, column: Name, notNull: 
 }
 
 function parseChangeType(cursor: Cursor, column: Name): AlterAction {
-  const definition = { ...column, ...parseColumnTail(cursor, 'alter') }
+  const definition = { ...column, ...parseColumnTail(cursor, 'alter', false) }
   const position = cursor.kind === 'word' && cursor.word === 'using' ? cursor.previousEnd : null
   const again = position !== null
   if (again) parseUsing(cursor, column)

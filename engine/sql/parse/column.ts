@@ -75,8 +75,8 @@ export function requireColumnName(name: string, position: number): void {
 
 type ColumnTail = Omit<ColumnDefinition, 'position' | 'name' | 'quoted'>
 
-/** The type and everything after it. */
-export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnTail {
+/** The type and everything after it. `hasStorage`: whether PARQUET(..) may follow. */
+export function parseColumnTail(cursor: Cursor, context: ColumnContext, hasStorage = true): ColumnTail {
   const type = parseColumnType(cursor, context)
   const symbol = isSymbol(type) ? parseSymbolOptions(cursor, context) : { capacity: null, cache: null }
   const tail = {
@@ -104,7 +104,7 @@ export function parseColumnTail(cursor: Cursor, context: ColumnContext): ColumnT
       expect(cursor, 'null')
       tail.notNull = true
     } else if (take(cursor, 'default')) tail.defaultValue = parseDefault(cursor)
-    else if (take(cursor, 'parquet')) storage = parseColumnStorage(cursor)
+    else if (hasStorage && take(cursor, 'parquet')) storage = parseColumnStorage(cursor)
     else if (take(cursor, 'generated')) tail.counted = parseIdentity(cursor)
     else if (!takeConstraint(cursor, tail.constraints)) return { ...tail, storage }
   }

@@ -25,15 +25,15 @@ import { replaceManifest, salvageManifest } from '../manifest/manifest.js'
 import { partIdOf, partsIn, tableFolders } from '../manifest/manifest-age.js'
 import { manifestPath } from '../manifest/manifest-checkpoint.js'
 import { formats, type ManifestState, type ManifestTable } from '../manifest/manifest-format.js'
+import { formatOfPart, formatOfSchema } from '../manifest/needed-format.js'
 import { hasUsers } from '../manifest/users.js'
-import { type PartIndex, readPartIndex } from '../part/part-index.js'
+import { hasColumnStorage, type PartIndex, readPartIndex } from '../part/part-index.js'
 import { descriptorOf } from '../part/part-opened.js'
 import { indexOfPart, isSidecar, openPartFile, readRemoteIndex } from '../part/remote-file.js'
 import type { LoggedChange } from '../schema/logged-change.js'
 import {
   type ColumnSchema,
   finishedSchema,
-  isRemoteOnly,
   localFileOf,
   type PartDescriptor,
   type PartitionUnit,
@@ -104,10 +104,10 @@ export function planRepair({ files, directory }: RepairOptions): RepairPlan {
     }
   }
   strikeMissing({ files, directory }, state, missing)
-  for (const { part, tableId } of withoutOverlaps(state, candidates, orphans, logged)) {
+  const retained = withoutOverlaps(state, candidates, orphans, logged)
+  for (const { part, tableId } of retained) {
     const table = state.tables.get(tableId) ?? newTable(files, directory, tableId, candidates, state, logged)
     state.tables.set(tableId, adopt(files, directory, table, part))
-    if (isRemoteOnly(part)) state.format = Math.max(state.format, formats.remoteParts)
     adopted.push({ file: part.file, table: table.schema.name, rows: part.rows, reason: 'its checksums are right' })
   }
   for (const file of strangerSymbols(files, directory, state, logged)) {
@@ -116,6 +116,7 @@ export function planRepair({ files, directory }: RepairOptions): RepairPlan {
   const [first] = files.exists(`${directory}/wal`) ? listSegments(files, `${directory}/wal`, marks?.log.id).extents : []
   state.trimmedLsn = first?.startLsn ?? 0
   state.usersExist = hasUsers(files, directory)
+  state.format = Math.max(state.format, formatOfTables({ files, directory }, state, logged, retained))
   const highestTable = Math.max(
     0,
     ...state.tables.keys(),
@@ -251,7 +252,6 @@ const partIdsPerRun = 1_048_576
 function strikeMissing({ files, directory }: RepairOptions, state: ManifestState, missing: RepairItem[]): void {
   for (const [tableId, table] of state.tables) {
     const parts = table.parts.map((part) => asOnDisk(files, directory, tableId, part))
-    if (parts.some(isRemoteOnly)) state.format = Math.max(state.format, formats.remoteParts)
     const gone = parts.filter((part) => !files.exists(`${directory}/${localFileOf(part)}`))
     state.tables.set(tableId, { ...table, parts })
     if (gone.length === 0) continue
@@ -296,6 +296,29 @@ function adopt(files: Files, directory: string, table: ManifestTable, part: Part
     flushedTxn: Math.max(table.flushedTxn, part.maxTxn),
     dictionaries: [...dictionaries],
   }
+}
+
+/** The format of the manifest that the tables need, those that a start finds in the log included. */
+function formatOfTables(
+  { files, directory }: RepairOptions,
+  { tables }: ManifestState,
+  logged: LoggedTables,
+  adopted: readonly Candidate[],
+): number {
+  const known = [...tables.values()]
+  const inLog = [...logged.schemas.values()].filter(({ id }) => !logged.dropped.has(id))
+  const schemas = [...inLog, ...known.map(({ schema }) => schema)]
+  const views = new Set(schemas.flatMap(({ id, materialized }) => (materialized === undefined ? [] : [id])))
+  const parts = known.flatMap((table) => [...table.parts, ...(table.schema.detached ?? [])])
+  const isDeclared = adopted.some(({ part }) =>
+    hasColumnStorage(indexOfPart(files, `${directory}/${localFileOf(part)}`).metadata),
+  )
+  return Math.max(
+    logged.removes ? formats.removedRows : formats.plain,
+    isDeclared ? formats.columnStorage : formats.plain,
+    ...schemas.map((schema) => formatOfSchema(schema, (id) => views.has(id))),
+    ...parts.map(formatOfPart),
+  )
 }
 
 /** Symbol files of unknown tables, which a start would remove. */
@@ -354,6 +377,8 @@ interface LoggedTables {
   readonly schemas: ReadonlyMap<number, TableSchema>
   readonly dropped: ReadonlySet<number>
   readonly rows: ReadonlyMap<number, LoggedRows>
+  /** Whether it contains rows that upserts have removed. */
+  readonly removes: boolean
 }
 
 function readLoggedTables(files: Files, directory: string, marks: Marks | undefined): LoggedTables {
@@ -361,7 +386,8 @@ function readLoggedTables(files: Files, directory: string, marks: Marks | undefi
   const dropped = new Set<number>()
   const rows = new Map<number, LoggedRows>()
   const wal = `${directory}/wal`
-  if (!files.exists(wal)) return { schemas, dropped, rows }
+  let removes = false
+  if (!files.exists(wal)) return { schemas, dropped, rows, removes }
   const rowsOf = (tableId: number): LoggedRows => {
     const known = rows.get(tableId) ?? { firstTxn: Number.POSITIVE_INFINITY, relocated: [], truncatedTxn: -1 }
     rows.set(tableId, known)
@@ -373,6 +399,7 @@ function readLoggedTables(files: Files, directory: string, marks: Marks | undefi
       if (known === undefined || known.version < change.schema.version) schemas.set(change.schema.id, change.schema)
     } else if (change.kind === 'drop') dropped.add(change.tableId)
     else if (change.kind === 'truncate') rowsOf(change.tableId).truncatedTxn = change.transaction
+    else if (change.kind === 'remove') removes = true
     else {
       const known = schemas.get(change.tableId)
       if (known !== undefined) schemas.set(change.tableId, finishedSchema(known))
@@ -394,7 +421,7 @@ function readLoggedTables(files: Files, directory: string, marks: Marks | undefi
     },
     { marks },
   )
-  return { schemas, dropped, rows }
+  return { schemas, dropped, rows, removes }
 }
 
 // Reconstruction of a schema from the columns of parts, for tables that neither manifest nor log knows. DEDUP keys, TTL

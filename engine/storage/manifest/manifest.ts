@@ -247,6 +247,7 @@ export class Manifest {
   /** Durably raises the format to this one, if it is lower. Throws FileError. */
   requireFormat(format: number): void {
     if (this.state.format >= format) return
+    assert(!this.failed, 'L4: a manifest raises no format after a failure')
     if (this.waiting.length > 0) this.sync()
     this.state.format = format
     this.checkpoint()

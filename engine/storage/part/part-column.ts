@@ -359,9 +359,10 @@ function* writeDictionaryPages(
   return { encodings: used, encoding: encodings.dictionary, codec, pages: output.pages, rawBytes, bytes, ...rest }
 }
 
-/** Chosen by compressing the indexes of a page from the middle of the chunk. */
+/** The one that the column names, or chosen by compressing the indexes of a page from the middle of the chunk. */
 function dictionaryCodec(job: ColumnJob, dictionary: ChunkDictionary, pages: readonly PreparedStatistics[]): PageCodec {
   const middle = pages[pages.length >>> 1]
+  if (job.tools.storage?.codec !== undefined) return job.codec
   if (job.codec === 'none' || middle === undefined || middle.page.present === 0) return 'none'
   const { address, bytes } = writeIndexes(job, dictionary, middle)
   return codecFor(job.tools, job.codec, address, bytes).codec

@@ -25,6 +25,7 @@ import { rangeKinds } from '../../kernels/parquet.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ColumnSchema } from '../schema/schema.js'
 import { pageCodecs } from './parquet-codec.js'
+import { encodings, mappingOf } from './parquet-types.js'
 import type { PagePlace, WrittenColumn, WrittenDictionary, WrittenPage } from './part-column.js'
 
 export const parquetMagic = 'PAR1'
@@ -84,6 +85,19 @@ export interface ColumnMetadata {
   readonly encoding: number
   readonly dictionary: WrittenDictionary | null
 }
+
+/** Whether the part can only be read by servers that know PARQUET(..) of a column. */
+export function hasColumnStorage({ columns, blooms }: PartMetadata): boolean {
+  return (
+    blooms !== undefined ||
+    columns.some(({ codec, encoding, type }) => {
+      if (!usualCodecs.includes(codec)) return true
+      return encoding === encodings.plain && mappingOf(type).conversion === 'text'
+    })
+  )
+}
+
+const usualCodecs: readonly number[] = [pageCodecs.none, pageCodecs.lz4_raw, pageCodecs.zstd]
 
 /** The metadata of a written column. */
 export function columnMetadata({ id, name, type }: ColumnSchema, text: string, written: WrittenColumn): ColumnMetadata {

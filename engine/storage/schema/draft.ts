@@ -139,8 +139,9 @@ export function withDedupStart(before: TableSchema, after: TableSchema, transact
 function retypedTable(
   table: DraftTable,
   version: TableVersion,
-  { types, changes }: Extract<SchemaChange, { kind: 'changeTypes' }>,
+  change: Extract<SchemaChange, { kind: 'changeTypes' }>,
 ): DraftTable {
+  const { types, changes } = change
   const { schema } = version
   const changed = changeColumns(schema, changes)
   if (types.every(({ columnId, type }) => sameType(schema.columns[columnId]?.type ?? type, type)))
@@ -153,7 +154,7 @@ function retypedTable(
   })
   const whole = { ...changed, version: changed.version + 1, columns: [...changed.columns, ...reserved] }
   const retyped = new Map([...table.retyped, ...types.map(({ columnId }, index) => [newId + index, columnId] as const)])
-  return { ...withSchema(table, version, retypedSchema(whole, types, newId), true), retyped }
+  return { ...withSchema(table, version, retypedSchema(whole, change, newId), true), retyped }
 }
 
 /** The versions of the changed tables, without dropped ones. */

@@ -3,9 +3,16 @@
 
 import { RowError, SqlError } from '../../base/errors.js'
 import { tableColumnsMax, tableKeysMax } from '../../base/limits.js'
-import type { ColumnChange, NewKey, NewType, SchemaChange } from '../jobs/messages.js'
+import type { ColumnChange, NewKey, SchemaChange } from '../jobs/messages.js'
 import { isColumnName, isTableName } from './names.js'
-import { type ColumnSchema, type DeclaredKey, enforcedKey, findColumn, type TableSchema } from './schema.js'
+import {
+  type ColumnSchema,
+  type ColumnStorage,
+  type DeclaredKey,
+  enforcedKey,
+  findColumn,
+  type TableSchema,
+} from './schema.js'
 
 type AnyChange =
   | ColumnChange
@@ -46,8 +53,15 @@ export function changeColumns(schema: TableSchema, changes: readonly ColumnChang
   return changed === schema ? schema : { ...changed, version: schema.version + 1 }
 }
 
-/** The schema with the new columns at the positions of the old ones, which are dropped. */
-export function retypedSchema(schema: TableSchema, types: readonly NewType[], newId: number): TableSchema {
+/**
+ * The schema with the new columns at the positions of the old ones, which are dropped. Of PARQUET(..), new columns have
+ * what the same statement sets.
+ */
+export function retypedSchema(
+  schema: TableSchema,
+  { types, changes }: Pick<Extract<SchemaChange, { kind: 'changeTypes' }>, 'types' | 'changes'>,
+  newId: number,
+): TableSchema {
   const newIds = new Map(types.map(({ columnId }, index) => [columnId, newId + index]))
   const columns = schema.columns.map((column) => {
     if (newIds.has(column.id)) return { ...column, dropped: true }
@@ -55,12 +69,24 @@ export function retypedSchema(schema: TableSchema, types: readonly NewType[], ne
     if (old === undefined) return column
     const value = old.default === undefined ? {} : { default: old.default }
     const said = old.declared === undefined ? {} : { declared: old.declared }
-    return { ...column, ...value, ...said, name: old.name, dropped: false, place: old.place ?? old.id }
+    const set = storageSet(changes, old.id)
+    const stored = set === null ? {} : { parquet: set }
+    return { ...column, ...value, ...said, ...stored, name: old.name, dropped: false, place: old.place ?? old.id }
   })
   const renewed = (ids: readonly number[]): number[] => ids.map((id) => newIds.get(id) ?? id)
   const keys = schema.keys?.map((key) => ({ ...key, columnIds: renewed(key.columnIds) }))
   const dedupKeys = renewed(schema.dedupKeys)
   return { ...schema, version: schema.version + 1, columns, dedupKeys, ...(keys === undefined ? {} : { keys }) }
+}
+
+/** The last PARQUET(..) that the changes set for the column; null if there is none. */
+function storageSet(changes: readonly ColumnChange[], columnId: number): ColumnStorage | null {
+  const set = changes.flatMap((change) =>
+    change.kind === 'alterColumn' && change.columnId === columnId && change.parquet !== undefined
+      ? [change.parquet]
+      : [],
+  )
+  return set.at(-1) ?? null
 }
 
 function next(schema: TableSchema): TableSchema {

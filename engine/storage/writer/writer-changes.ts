@@ -6,7 +6,6 @@ import { errorRecord, ResourceError, SqlError } from '../../base/errors.js'
 import type { Lsn } from '../../wal/types.js'
 import type { SchemaChange } from '../jobs/messages.js'
 import type { Manifest, ManifestRecord } from '../manifest/manifest.js'
-import { formats } from '../manifest/manifest-format.js'
 import { changesDedup, losesKeys } from '../schema/draft.js'
 import { isTableName } from '../schema/names.js'
 import type { PartDescriptor, TableSchema } from '../schema/schema.js'
@@ -17,7 +16,7 @@ import { removeTableFiles } from './recovery-orphans.js'
 import { noteSchemaChange } from './writer-commit.js'
 import { discardParts, flushed, freeMemtable } from './writer-flush.js'
 import { whenIdle } from './writer-jobs.js'
-import { afterPendingRecords, requireFormat, requireFormatOf } from './writer-manifest.js'
+import { afterPendingRecords, requireFormatOf } from './writer-manifest.js'
 import { changePartitions } from './writer-partitions.js'
 import { whenUnpinned } from './writer-pin.js'
 import { afterRewrite, rewriteParts } from './writer-rewrite.js'
@@ -72,8 +71,6 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
       changeTypes(state, requestId, table, change)
       return
     case 'alterTable':
-      if (table.schema.materialized !== undefined && (change.changes.ttl ?? null) !== null)
-        requireFormat(state, formats.sealedBuckets)
       if (losesKeys(table.schema, change.changes)) {
         dropRepeats(state, requestId, table, change, table.transaction)
         return
@@ -124,12 +121,6 @@ function createTable(
   }
   if (!isTableName(schema.name)) throw new SqlError(`invalid table name [name=${schema.name}]`, 0)
   const whole: TableSchema = { ...schema, id: state.catalog.nextTableId, version: 1 }
-  if (schema.materialized !== undefined) {
-    const isOverView = state.catalog.byId.get(schema.materialized.baseId)?.schema.materialized !== undefined
-    const isPlain = schema.ttl === null && !isOverView
-    requireFormat(state, isPlain ? formats.materializedViews : formats.sealedBuckets)
-    if (schema.columns.some((column) => column.state === true)) requireFormat(state, formats.viewStates)
-  }
   requireFormatOf(state, schema)
   const firstLsn = state.wal.headLsn
   const endLsn = logChange(state, { kind: 'schema', schema: whole })

@@ -10,7 +10,8 @@ import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError } from '../../base/errors.js'
 import { Manifest, type ManifestRecord } from '../manifest/manifest.js'
 import { formats } from '../manifest/manifest-format.js'
-import { enforcedKey, type PartDescriptor, type TableSchema } from '../schema/schema.js'
+import { formatOfSchema } from '../manifest/needed-format.js'
+import type { PartDescriptor } from '../schema/schema.js'
 import { withReserve } from './free-space.js'
 import { manifestOptions, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
@@ -44,15 +45,11 @@ export function requireFormat(state: WriterState, format: number): void {
   }
 }
 
-/** The same for the format that the rows of such a table need. */
-export function requireFormatOf(
-  state: WriterState,
-  schema: Pick<TableSchema, 'dedupSkips' | 'dedupAfter' | 'keys' | 'columns'>,
-): void {
-  if (schema.dedupSkips === true) requireFormat(state, formats.dedupSkip)
-  if (enforcedKey(schema) !== undefined) requireFormat(state, formats.enforcedKeys)
-  if (schema.dedupAfter !== undefined) requireFormat(state, formats.dedupOfStored)
-  if (schema.columns.some(({ parquet }) => parquet !== undefined)) requireFormat(state, formats.columnStorage)
+/** The same for the format that a table with this schema needs. */
+export function requireFormatOf(state: WriterState, schema: Parameters<typeof formatOfSchema>[0]): void {
+  const isView = (id: number): boolean => state.catalog.byId.get(id)?.schema.materialized !== undefined
+  const format = formatOfSchema(schema, isView)
+  if (format > formats.plain) requireFormat(state, format)
 }
 
 /** Durably reserved part ids; returns the first. Throws FileError. */

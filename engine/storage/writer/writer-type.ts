@@ -20,6 +20,7 @@ import type { JobResult, SchemaChange } from '../jobs/messages.js'
 import { enforcedKey, type PartDescriptor, type TableSchema } from '../schema/schema.js'
 import { changeColumns, retypedSchema } from '../schema/schema-change.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
+import { requireFormatOf } from './writer-manifest.js'
 import { beginRewrite, endRewrite, postRewrite, replaceParts } from './writer-rewrite.js'
 import { replaceSchema } from './writer-schema.js'
 import { enqueue, type Rewriting, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
@@ -63,6 +64,7 @@ export function changeTypes(state: WriterState, requestId: number, table: Writer
     replaceSchema(state, requestId, table, changed)
     return
   }
+  requireFormatOf(state, changed)
   const newId = schema.columns.length
   if (changed.columns.length + types.length > tableColumnsMax)
     throw new SqlError(`too many columns [limit=${tableColumnsMax}]`, 0)
@@ -80,7 +82,7 @@ export function changeTypes(state: WriterState, requestId: number, table: Writer
   const rewriting: Rewriting = {
     table,
     program: { ...change.program, assigned: reserved.map(({ id }) => id) },
-    schema: () => retypedSchema(table.stableSchema, types, newId),
+    schema: () => retypedSchema(table.stableSchema, change, newId),
     parts: () => table.parts.filter(({ id }) => !changing.replaced.includes(id)),
     written: (result) => roundDone(changing, rewriting, result),
     failed: (error) => end(changing, rewriting, error),
@@ -111,7 +113,7 @@ function commit(changing: Changing, rewriting: Rewriting): void {
   let schema: TableSchema
   try {
     // The table may have a new column by now, even one with the same name, since inserts add columns.
-    schema = retypedSchema(changeColumns(table.schema, change.changes), change.types, newId)
+    schema = retypedSchema(changeColumns(table.schema, change.changes), change, newId)
   } catch (thrown) {
     if (!(thrown instanceof SqlError)) throw thrown
     end(changing, rewriting, errorRecord(thrown))

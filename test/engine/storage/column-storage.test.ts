@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nodeFiles } from '../../../engine/base/files.js'
+import { pageRowsMax } from '../../../engine/base/limits.js'
 import { xxh64 } from '../../../engine/kernels/xxh64.js'
 import { checkDatabase } from '../../../engine/storage/maintenance/check.js'
 import { pageCodecOf, pageCodecs } from '../../../engine/storage/part/parquet-codec.js'
@@ -104,6 +105,22 @@ test.each(codecs)('every type and encoding with %s', (codec) => {
   bed.access.close()
 })
 
+test('a codec holds for a column with NULLs alone in the middle', () => {
+  const bed = bench(root)
+  const type = dataType('VARCHAR')
+  const plain = schemaOf([type, type])
+  const storage: ColumnStorage = { encoding: 'rle_dictionary', codec: 'gzip' }
+  const schema = { ...plain, columns: plain.columns.map((column) => ({ ...column, parquet: storage })) }
+  const rows = 5 * pageRowsMax
+  const edges = Array.from({ length: rows }, (_, row) =>
+    row < pageRowsMax || row >= rows - pageRowsMax ? Buffer.from(`text ${row % 7}`) : null,
+  )
+  const nulls = edges.map(() => null)
+  const { columns } = readPartIndex(nodeFiles(), join(root, write(bed, schema, [edges, nulls]).file))
+  for (const id of [0, 1]) expect(columns.get(id)?.metadata.codec).toBe(pageCodecs.gzip)
+  bed.access.close()
+})
+
 test('a Bloom filter has every value, and few others, with and without a dictionary', () => {
   const bed = bench(root)
   const type = dataType('VARCHAR')
@@ -173,6 +190,15 @@ test('statements over tables with and without PARQUET(..) have the same results'
     const [changed] = (await rowsFrom(engine, 'show create table t')) as [[string]]
     expect(changed[0]).toContain('a VARCHAR,')
     expect(changed[0]).toContain('b LONG PARQUET(plain, BLOOM_FILTER)')
+    await run('begin')
+    await run('alter table t alter column n type long, alter column n set parquet(plain, snappy)')
+    await run('commit')
+    await run('alter table o alter column n type long')
+    await run('alter table t alter column c type varchar, alter column c set parquet(default, brotli)')
+    await run('alter table o alter column c type varchar')
+    const [retyped] = (await rowsFrom(engine, 'show create table t')) as [[string]]
+    expect(retyped[0]).toContain('n LONG PARQUET(plain, snappy)')
+    expect(retyped[0]).toContain('c VARCHAR PARQUET(default, brotli)')
     await run(`update t set n = n + 1`)
     await run(`update o set n = n + 1`)
     await run('checkpoint')

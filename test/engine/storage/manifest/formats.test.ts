@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Files, nodeFiles } from '../../../../engine/base/files.js'
+import { planRepair } from '../../../../engine/storage/maintenance/repair.js'
 import { Manifest } from '../../../../engine/storage/manifest/manifest.js'
 import { formats } from '../../../../engine/storage/manifest/manifest-format.js'
 import { createFaultyDisk } from '../../../support/faulty-files.js'
@@ -76,8 +77,21 @@ test.each([
     'columnStorage',
   ],
   ['SET PARQUET', 'alter table t alter column x set parquet(default, zstd)', 'columnStorage'],
+  [
+    'PARQUET(..) beside a new type of another column',
+    'alter table t alter column x type long, add column b varchar parquet(plain, gzip)',
+    'columnStorage',
+    // The new schema was in the manifest alone, and the log has the rows.
+    'plain',
+  ],
+  [
+    'SET PARQUET of a column with a new type',
+    'alter table t alter column x type long, alter column x set parquet(default, gzip)',
+    'columnStorage',
+    'plain',
+  ],
   ['a merge', 'merge into t using (select 1 k) s on t.k = s.k when matched then delete', 'removedRows'],
-] as const)('%s', async (_, statement, format) => {
+] as const)('%s', async (...[, statement, format, repaired = format]) => {
   const root = mkdtempSync(join(tmpdir(), 'penstock-formats-'))
   const engine = await openTestEngine(root, { queryThreads: 1 })
   const found = (): number => formatOf(nodeFiles(), join(root, 'manifest'))
@@ -91,8 +105,39 @@ test.each([
     expect(found()).toBe(formats.plain)
     await engine.execute(statement, executeOptions)
     expect(found()).toBe(formats[format])
+    await engine.close()
+    rmSync(join(root, 'manifest'), { recursive: true })
+    const { state } = planRepair({ files: nodeFiles(), directory: root })
+    expect(state.format, 'after a repair').toBe(formats[repaired])
   } finally {
     await engine.close()
     rmSync(root, { recursive: true })
   }
 })
+
+test.each(['plain', 'default, gzip', 'bloom_filter'])(
+  'repair without manifest and log finds the parts of a column with PARQUET(%s)',
+  async (storage) => {
+    const root = mkdtempSync(join(tmpdir(), 'penstock-formats-'))
+    const engine = await openTestEngine(root, { queryThreads: 1 })
+    const formatAfter = (): number => planRepair({ files: nodeFiles(), directory: root }).state.format
+    try {
+      await engine.execute('create table o (a varchar, ts timestamp) timestamp(ts) partition by day', executeOptions)
+      await engine.execute("insert into o values ('x', 0)", executeOptions)
+      const columns = `a varchar parquet(${storage}), ts timestamp`
+      await engine.execute(`create table t (${columns}) timestamp(ts) partition by day`, executeOptions)
+      await engine.execute("insert into t values ('x', 0)", executeOptions)
+      await engine.execute('checkpoint', executeOptions)
+      await engine.close()
+      for (const folder of ['manifest', 'wal']) rmSync(join(root, folder), { recursive: true })
+      const { adopted } = planRepair({ files: nodeFiles(), directory: root })
+      expect(adopted.map(({ table }) => table)).toEqual(['o', 't'])
+      expect(formatAfter()).toBe(formats.columnStorage)
+      rmSync(join(root, '2'), { recursive: true })
+      expect(formatAfter()).toBe(formats.plain)
+    } finally {
+      await engine.close()
+      rmSync(root, { recursive: true })
+    }
+  },
+)

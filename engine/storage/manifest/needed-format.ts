@@ -1,0 +1,32 @@
+// The format number of the manifest (the list of all files) that a table needs, so that older servers, which would take
+// its rows for others, refuse the root. The writer raises the format before it installs a schema, and a repair takes it
+// from what it finds.
+
+import { enforcedKey, isRemoteOnly, type PartDescriptor, type TableSchema } from '../schema/schema.js'
+import { formats } from './manifest-format.js'
+
+type FormatMember = 'dedupSkips' | 'dedupAfter' | 'keys' | 'columns' | 'materialized' | 'ttl' | 'sealed'
+
+/** `isView`: whether the table with this id is a materialized view. */
+export function formatOfSchema(schema: Pick<TableSchema, FormatMember>, isView: (tableId: number) => boolean): number {
+  const { materialized, columns } = schema
+  return Math.max(
+    formats.plain,
+    materialized === undefined ? 0 : formats.materializedViews,
+    materialized !== undefined && (schema.ttl !== null || isView(materialized.baseId)) ? formats.sealedBuckets : 0,
+    schema.sealed === undefined ? 0 : formats.sealedBuckets,
+    columns.some(({ state }) => state === true) ? formats.viewStates : 0,
+    schema.dedupSkips === true ? formats.dedupSkip : 0,
+    enforcedKey(schema) === undefined ? 0 : formats.enforcedKeys,
+    schema.dedupAfter === undefined ? 0 : formats.dedupOfStored,
+    columns.some(({ parquet }) => parquet !== undefined) ? formats.columnStorage : 0,
+  )
+}
+
+export function formatOfPart(part: Pick<PartDescriptor, 'remote' | 'removedRows'>): number {
+  return Math.max(
+    formats.plain,
+    isRemoteOnly(part) ? formats.remoteParts : 0,
+    part.removedRows === undefined ? 0 : formats.removedRows,
+  )
+}
