@@ -216,12 +216,12 @@ function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
     return latestOperator(context, buildOperator(context, input), plan)
   }
   const placed = latestBySymbol(context, plan, scanned)
-  if (placed !== undefined) return withoutScan(context, scanned, 'newest rows of the parts', placed)
+  if (placed !== undefined) return withoutScan(context, scanned, 'newest rows of the parts', inOwnOrder(placed))
   const keys = plan.keys.map((index) => {
     const columnId = scanned.columnIds[index] as number
     return { columnId, requested: symbolsOf(context, scanned, columnId) }
   })
-  return latestOfTable(context, plan, keys, (skips) => orderedScanOperator(context, scanned, true, skips))
+  return inOwnOrder(latestOfTable(context, plan, keys, (skips) => orderedScanOperator(context, scanned, true, skips)))
 }
 
 /**
@@ -248,12 +248,13 @@ function buildAggregate(context: ExecContext, plan: PlanOf<'aggregate'>): Operat
 function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: ScanShape | null): Operator {
   const { input } = plan
   const newest = shape === null ? undefined : newestGroups(context, plan, shape)
-  if (shape !== null && newest !== undefined) return withoutScan(context, shape, 'newest rows of the parts', newest)
+  if (shape !== null && newest !== undefined)
+    return withoutScan(context, shape, 'newest rows of the parts', inOwnOrder(newest))
   // A fused aggregate returns groups in the order of the morsels, which must be the order of the rows if that is
   // required.
   const inOrder = plan.ordered !== true || (shape !== null && isInOrder(context, input, shape))
   const fused = shape === null || !inOrder ? undefined : aggregateFragmentOperator(context, plan, shape)
-  if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
+  if (fused !== undefined) return noted(context, 'generated, fused with the scan', inOwnOrder(fused))
   const dense = keysOfOneTable(input, plan.keys)
   const shared = parallelAggregate(context, plan, buildOperator)
   if (shared !== undefined) return noted(context, 'hash table, shared by threads', shared)
@@ -300,6 +301,11 @@ function buildWhole(context: ExecContext, plan: Plan): Operator {
   return context.profile?.watch(plan, build) ?? build()
 }
 
+/** Marks an operator whose rows come in another order than those of the general one. */
+function inOwnOrder(operator: Operator): Operator {
+  return { ...operator, hasOwnOrder: true }
+}
+
 function noted(context: ExecContext, kernel: string, operator: Operator): Operator {
   context.profile?.note(kernel)
   return operator
@@ -315,7 +321,7 @@ function buildSample(context: ExecContext, plan: PlanOf<'sample'>): Operator {
   const { input } = plan
   const shape = input.kind === 'scan' ? scanShape(context, input) : null
   const fused = shape === null ? undefined : sampleFragmentOperator(context, plan, shape)
-  if (fused !== undefined) return noted(context, 'generated, fused with the scan', fused)
+  if (fused !== undefined) return noted(context, 'generated, fused with the scan', inOwnOrder(fused))
   const work = plan.keys.length + plan.aggregates.length
   const rows = smallBatches(buildOperator(context, input), work)
   return noted(

@@ -38,9 +38,11 @@ export interface QueryState {
   readonly numberBits: LazyMap<WholeNumbers, NumberBits | undefined>
   /** The query has an operator that could use temporary files instead of memory. */
   canSpill: boolean
-  /** The next such operator that still works in memory begins again with temporary files. */
+  /** The query has such an operator that keeps values on the heap. */
+  canSpillHeap: boolean
+  /** The next of these that still works in memory begins again with temporary files. */
   heapFull: boolean
-  /** Such operators use temporary files from the beginning. */
+  /** Operators that can use temporary files do so from the beginning. */
   readonly spills: boolean
 }
 
@@ -52,6 +54,7 @@ export function newQueryState(arena: QueryArena, spills = false): QueryState {
     unwanted: new LazyMap(),
     numberBits: new LazyMap(),
     canSpill: false,
+    canSpillHeap: false,
     heapFull: false,
     spills,
   }

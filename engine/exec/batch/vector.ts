@@ -35,6 +35,11 @@ export interface Operator {
    * the last batch has been consumed; may be called repeatedly.
    */
   goIdle?(): void
+  /**
+   * Its rows come in another order than those of the same operator with temporary files: it cannot begin again with
+   * them after it has returned rows.
+   */
+  readonly hasOwnOrder?: boolean
 }
 
 export function isBatch(pulled: Pull): pulled is Batch {

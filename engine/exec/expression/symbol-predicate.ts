@@ -18,6 +18,9 @@ import { columnsOf, isPure } from './expression-shape.js'
 const unknown = 0
 const holds = 2
 
+/** Looking for more ids than this, one pass over the rows for each, costs more than the lookup table. */
+const markedIdsMax = 4
+
 /** undefined when the expression is not of this kind. */
 export function symbolPredicate(expression: Expression, context: ExecContext): SymbolPredicate | undefined {
   return computeIfAbsent(context.state.predicates, expression, () => newPredicate(expression, context))
@@ -77,8 +80,10 @@ export function compileSymbolPredicate(expression: Expression, context: ExecCont
     // Dictionaries of queries have no serial number: another query may have had one at the same address.
     if (wanted !== undefined && dictionary !== 0 && dictionarySerial(memory, dictionary) !== 0) {
       const ids = wanted.idsIn(dictionary, dictionaryCount(memory, dictionary))
-      markIds(memory, vector.address, rows, ids, address)
-      return { type: expression.type, address, dictionary: 0 }
+      if (ids.length <= markedIdsMax) {
+        markIds(memory, vector.address, rows, ids, address)
+        return { type: expression.type, address, dictionary: 0 }
+      }
     }
     const textOf = strings.of(vector.dictionary)
     let table = results.get(vector.dictionary) ?? new Uint8Array(256)

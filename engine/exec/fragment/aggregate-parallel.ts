@@ -33,6 +33,7 @@ import {
   parallelScan,
   RowChunks,
   rowsOf,
+  type ScanPlan,
   stableScan,
 } from './rows-parallel.js'
 
@@ -61,8 +62,8 @@ export function parallelAggregate(
 ): Operator | undefined {
   const inOrder = orderedMorsels(context, plan)
   const own = inOrder === undefined ? plan : inAnyOrder(plan)
-  const scan = probedScan(context, own.input)
-  if (scan === undefined || PartialAccumulators.ofCalls(context, own.aggregates) === null) return undefined
+  const scan = sharedScan(context, own)
+  if (scan === undefined) return undefined
   const isJoined = parallelScan(own.input) === undefined
   // Without other threads, joins that build their sides themselves can spill.
   if (isJoined && context.parallelism === undefined) return undefined
@@ -73,6 +74,12 @@ export function parallelAggregate(
   return isJoined
     ? operatorOf(joinedGroups(context, own, sharedPlan, chunked, build))
     : parallelGroups(context, own, sharedPlan, chunked)
+}
+
+/** The scan whose rows threads can aggregate in parts: the states of the aggregates can be merged. */
+export function sharedScan(context: ExecContext, { input, aggregates }: AggregatePlan): ScanPlan | undefined {
+  const scan = probedScan(context, input)
+  return scan === undefined || PartialAccumulators.ofCalls(context, aggregates) === null ? undefined : scan
 }
 
 /** Morsels of a scan in timestamp order; undefined if no order is required, or they overlap. */

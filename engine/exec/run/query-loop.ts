@@ -247,7 +247,7 @@ export class QueryLoop {
    * full and that is not possible, the query fails. Filling the heap with values takes time.
    */
   #relieveHeap(): void {
-    const canSpill = (): boolean => this.#turns.some((query) => query.canSpill)
+    const canSpill = (): boolean => this.#turns.some((query) => query.canSpillHeap)
     const state = this.#host.heapState?.(canSpill) ?? 'free'
     if (state === 'free') return
     const [longest] = this.#turns.toSorted((x, y) => y.usedMs - x.usedMs)

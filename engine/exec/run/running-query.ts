@@ -233,8 +233,8 @@ export class RunningQuery {
     return { ...this.#request, spills: true, spentMs: this.#host.clock.monotonicMs() - this.#startedMs }
   }
 
-  get canSpill(): boolean {
-    return this.#context.state.canSpill
+  get canSpillHeap(): boolean {
+    return this.#context.state.canSpillHeap
   }
 
   /**
@@ -242,7 +242,7 @@ export class RunningQuery {
    */
   spillHeap(): boolean {
     const { state } = this.#context
-    if (!state.canSpill || state.heapFull) return false
+    if (!state.canSpillHeap || state.heapFull) return false
     state.heapFull = true
     return true
   }

@@ -46,6 +46,11 @@ export class Attempt implements Operator {
     return this.#operator?.pull() ?? null
   }
 
+  /** Whether its rows come in another order with temporary files. */
+  get hasOwnOrder(): boolean {
+    return this.#operator?.hasOwnOrder === true
+  }
+
   /** Whether other threads may read its memory. */
   get isShared(): boolean {
     return this.#parallelism?.invited === true

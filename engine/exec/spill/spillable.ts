@@ -10,15 +10,17 @@
 //
 // The second run returns the same rows in the same order, so rows that the first run has returned already are skipped.
 // For this, `keepsOrder` in the context obliges operators to return results in the order in which their first rows
-// appear in the input, however much memory there is.
+// appear in the input, however much memory there is. Operators that have an order of their own (`hasOwnOrder`), and
+// those whose input has no certain order (repeatable.ts), begin again only before their first rows.
 
 import { isShortage, ResourceError } from '../../base/errors.js'
 import type { Plan } from '../../sql/plan/plan.js'
-import { isStablePlan } from '../../sql/plan/volatile.js'
 import type { ExecContext } from '../batch/context.js'
 import { isBatch, type Operator, type Pull } from '../batch/vector.js'
+import { sharedScan } from '../fragment/aggregate-parallel.js'
 import { operatorOf, type Steps } from '../join/join-build.js'
 import { Attempt } from './attempt.js'
+import { hasRepeatableInput } from './repeatable.js'
 import { spillShape } from './spill-shape.js'
 import { type Build, spilledSteps, spillLevelsMax } from './spilled-steps.js'
 import { passSteps, windowPasses } from './window-passes.js'
@@ -38,6 +40,8 @@ export function spillable(
 interface External {
   /** Its rows come in the same order as in memory. */
   readonly ordered: boolean
+  /** It keeps values on the heap, so it also spills when the heap is crowded. */
+  readonly usesHeap: boolean
   /** `skip`: rows of the result that were already returned. */
   readonly steps: (context: ExecContext, skip: number) => Steps
 }
@@ -46,18 +50,21 @@ interface External {
 function externalOperator(context: ExecContext, plan: Plan, build: Build): External | null {
   const passes = plan.kind === 'window' ? windowPasses(plan) : null
   if (plan.kind === 'window' && passes !== null)
-    return { ordered: true, steps: (own, skip) => passSteps(own, plan, passes, build, skip) }
-  if (sharesJoins(context, plan)) return { ordered: false, steps: (own) => unshared(own, plan, build) }
+    return { ordered: true, usesHeap: true, steps: (own, skip) => passSteps(own, plan, passes, build, skip) }
+  if (sharesJoins(context, plan)) return { ordered: false, usesHeap: false, steps: (own) => unshared(own, plan, build) }
   const shape = spillShape(context, plan)
   if (shape === null) return null
-  return { ordered: shape.order !== null, steps: (own, skip) => spilledSteps(own, shape, build, skip) }
+  // SAMPLE BY keeps the values of one bucket only.
+  const usesHeap = plan.kind !== 'sample'
+  return { ordered: shape.order !== null, usesHeap, steps: (own, skip) => spilledSteps(own, shape, build, skip) }
 }
 
-function sharesJoins({ parallelism }: ExecContext, plan: Plan): boolean {
-  if (parallelism === undefined || plan.kind !== 'aggregate' || plan.keys.length > 0) return false
+/** Whether an aggregate without keys builds the joins below it for all threads. */
+function sharesJoins(context: ExecContext, plan: Plan): boolean {
+  if (context.parallelism === undefined || plan.kind !== 'aggregate' || plan.keys.length > 0) return false
   let { input } = plan
   while (input.kind === 'filter' || input.kind === 'project') input = input.input
-  return input.kind === 'join'
+  return input.kind === 'join' && sharedScan(context, plan) !== undefined
 }
 
 function* unshared(context: ExecContext, plan: Plan, build: Build): Steps {
@@ -85,6 +92,7 @@ class Spillable implements Operator {
     const keepsOrder = external.ordered && spillLevel < spillLevelsMax ? true : context.keepsOrder
     this.#attempt = new Attempt({ ...context, keepsOrder }, build)
     state.canSpill = true
+    if (external.usesHeap) state.canSpillHeap = true
     try {
       if (state.spills && spillLevel === 0) throw ResourceError.outOfMemory('queries', 0)
       this.#attempt.begin()
@@ -98,7 +106,7 @@ class Spillable implements Operator {
     if (this.#failure !== null) return this.#spill(this.#failure)
     const { state } = this.#context
     try {
-      if (state.heapFull && this.#maySpill()) {
+      if (state.heapFull && this.#external.usesHeap && this.#maySpill()) {
         state.heapFull = false
         throw new ResourceError('out of memory: the query keeps too many values [budget=heap]', 'memory')
       }
@@ -127,7 +135,12 @@ class Spillable implements Operator {
 
   /** If rows were returned, the same rows must come again. */
   #canBeginAgain(): boolean {
-    return !this.#spilled && (this.#returned === 0 || (this.#external.ordered && isStablePlan(this.#plan)))
+    return !this.#spilled && (this.#returned === 0 || this.#comesAgain())
+  }
+
+  #comesAgain(): boolean {
+    const isOrdered = this.#external.ordered && !this.#attempt.hasOwnOrder
+    return isOrdered && hasRepeatableInput(this.#context, this.#plan)
   }
 
   #maySpill(): boolean {
