@@ -3,6 +3,8 @@
 //
 // A scan knows its rows when it begins, after zone maps have ruled pages out. Until then its rows are those of the
 // parts within its time ranges.
+//
+// An operator that spills begins again: the scans of its first attempt are forgotten.
 
 import type { Plan, Query } from '../../sql/plan/plan.js'
 import { plansOf } from '../../sql/plan/walk-plan.js'
@@ -28,18 +30,38 @@ export interface RowsRead {
 export class ScanProgress {
   readonly #query: Query
   readonly #snapshots: readonly TableSnapshot[]
+  /** Of this part: the progress of the whole query, or of the part around it. */
+  readonly #whole: ScanProgress | null
   readonly #begun = new Map<TableSnapshot, ScanCount[]>()
   /** Rows of the scans of each snapshot before any of them begins; null: not determined yet. */
   #expected: ReadonlyMap<TableSnapshot, readonly number[]> | null = null
 
-  constructor(query: Query, snapshots: readonly TableSnapshot[]) {
+  constructor(query: Query, snapshots: readonly TableSnapshot[], whole: ScanProgress | null = null) {
     this.#query = query
     this.#snapshots = snapshots
+    this.#whole = whole
+  }
+
+  /** The scans of an operator that may begin again. */
+  part(): ScanProgress {
+    return new ScanProgress(this.#query, this.#snapshots, this)
+  }
+
+  /** The operator begins again, so what its scans have read does not count. */
+  forget(): void {
+    for (const [snapshot, counts] of this.#begun) for (const count of [...counts]) this.#remove(snapshot, count)
+  }
+
+  #remove(snapshot: TableSnapshot, count: ScanCount): void {
+    const counts = this.#begun.get(snapshot) ?? []
+    const index = counts.indexOf(count)
+    if (index >= 0) counts.splice(index, 1)
+    if (this.#whole !== null) this.#whole.#remove(snapshot, count)
   }
 
   /** A scan of that snapshot begins. */
   begin(snapshot: TableSnapshot, rows: number): ScanCount {
-    const count = { rows, read: 0 }
+    const count = this.#whole?.begin(snapshot, rows) ?? { rows, read: 0 }
     const counts = this.#begun.get(snapshot)
     if (counts === undefined) this.#begun.set(snapshot, [count])
     else counts.push(count)

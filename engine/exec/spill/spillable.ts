@@ -19,6 +19,7 @@ import type { ExecContext } from '../batch/context.js'
 import { isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { sharedScan } from '../fragment/aggregate-parallel.js'
 import { operatorOf, type Steps } from '../join/join-build.js'
+import type { ScanProgress } from '../run/scan-progress.js'
 import { Attempt } from './attempt.js'
 import { hasRepeatableInput } from './repeatable.js'
 import { spillShape } from './spill-shape.js'
@@ -76,6 +77,8 @@ class Spillable implements Operator {
   readonly #context: ExecContext
   readonly #plan: Plan
   readonly #external: External
+  /** The scans of the attempt in memory. */
+  readonly #progress: ScanProgress | undefined
   #attempt: Attempt
   #spilled = false
   /** Why the operator in memory has failed, until its memory is free. */
@@ -89,8 +92,9 @@ class Spillable implements Operator {
     this.#plan = plan
     this.#external = external
     const { state, spillLevel = 0 } = context
+    this.#progress = context.progress?.part()
     const keepsOrder = external.ordered && spillLevel < spillLevelsMax ? true : context.keepsOrder
-    this.#attempt = new Attempt({ ...context, keepsOrder }, build)
+    this.#attempt = new Attempt({ ...context, keepsOrder, progress: this.#progress }, build)
     state.canSpill = true
     if (external.usesHeap) state.canSpillHeap = true
     try {
@@ -155,6 +159,7 @@ class Spillable implements Operator {
     const skip = this.#returned
     this.#failure = null
     this.#spilled = true
+    this.#progress?.forget()
     this.#attempt = new Attempt(this.#context, (own) => operatorOf(steps(own, skip)))
     return 'working'
   }

@@ -108,6 +108,36 @@ describe('bounds', () => {
   }
 })
 
+test.each(statements)('the rows read of a query that spills are counted once: %s', (sql) => {
+  const { memory, allocator, kernels } = database.bench
+  const ballast = ballastOf(database.bench, memoryLeft)
+  const { open, temporary } = watchedFiles()
+  const messages: FromQueryThread[] = []
+  let now = 0
+  const loop = new QueryLoop({
+    ...{ memory, allocator, kernels, partAccess: noParts, temporary },
+    // Every slice of work reports the progress.
+    clock: { nowMicros: () => 1_700_000_000_000_000, monotonicMs: () => (now += 400) },
+    post: (message) => messages.push(message),
+  })
+  const query = queryOfText(sql, database)
+  const scans = sql.match(/from t|join t/g)?.length ?? 0
+  try {
+    loop.receive(runMessage(query, tablesOf(query, database), { encoding: { kind: 'count' } }))
+    let mostOpen = 0
+    while (!messages.some(({ kind }) => kind === 'end' || kind === 'error')) {
+      loop.step()
+      mostOpen = Math.max(mostOpen, open())
+    }
+    expect(mostOpen).toBeGreaterThan(0)
+    const totals = messages.flatMap((message) => (message.kind === 'progress' ? [message.total] : []))
+    expect(Math.max(...totals)).toBe(scans * rowsCount)
+  } finally {
+    loop.close()
+    allocator.free(ballast)
+  }
+})
+
 describe('a cancelled query', () => {
   for (const sql of statements) {
     test(sql, () => {
