@@ -35,6 +35,8 @@ function connectorOptions(name: string, settings: KafkaSettings): KafkaOptions {
     throw wrong(
       'offsets.in.lake needs one table for all records: set table, without parameters, and another format than line',
     )
+  if (offsetsInLake && settings['auto.offset.reset'] === 'latest')
+    throw wrong('offsets.in.lake needs auto.offset.reset=earliest: a partition begins with its first record')
   return {
     name,
     enabled: settings.enabled,

@@ -342,10 +342,10 @@ export class KafkaConnector {
   #isAhead(stream: PartitionStream, { topic, partition, fetchedOffset }: FetchedBatch): boolean {
     if (fetchedOffset <= stream.next) return false
     if (stream.lastSeekOffset === stream.next) {
-      this.#log(
-        'W',
-        `records have been deleted from the partition [${topic}-${partition}, from=${stream.next}, to=${fetchedOffset - 1}]`,
-      )
+      const gap = `${topic}-${partition}, from=${stream.next}, to=${fetchedOffset - 1}`
+      // Another server may have their rows, and could not commit them any more.
+      if (this.#options.offsetsInLake) throw new Error(`records after the offset in the table were deleted [${gap}]`)
+      this.#log('W', `records have been deleted from the partition [${gap}]`)
       return false
     }
     stream.lastSeekOffset = stream.next

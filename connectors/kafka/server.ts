@@ -178,8 +178,10 @@ class ConnectorHost implements KafkaConnectorHandle {
     }
     try {
       for (;;) {
-        if (this.#services.engine.lake.sources.isHeld(this.name, request))
-          return refused('rows of the partition that other servers have are being discarded')
+        const reason = this.options.offsetsInLake
+          ? this.#services.engine.lake.sources.refusal(this.name, request)
+          : null
+        if (reason !== null) return refused(reason)
         const receipt = await this.#services.engine.lines(line).receipt
         if (receipt.existed) return { kind: 'astray', stored: this.#storedOffset(request) }
         if (receipt.error === null) return { kind: 'stored', rows: receipt.rows }

@@ -42,8 +42,8 @@ export interface SourceSharing {
    * catalog does not say so.
    */
   begin(connector: string, places: readonly SourcePlace[]): Promise<void>
-  /** Whether records of the stream cannot be stored at the moment. */
-  isHeld(connector: string, place: SourcePlace): boolean
+  /** Why records of the stream must not be stored at the moment; null: they may. */
+  refusal(connector: string, place: SourcePlace): string | null
   /** Commits what is stored, since another server is to read on. Resolves also if that fails. */
   handOver(connector: string): Promise<void>
   /** Last offsets whose rows are in the Iceberg table, as far as they are known. */
@@ -55,7 +55,7 @@ const noSources: SourceSharing = {
   begin: async () => {
     throw new Error('offsets are shared through an Iceberg table, and there is no object store')
   },
-  isHeld: () => false,
+  refusal: () => null,
   handOver: async () => {},
   committed: () => [],
 }

@@ -37,7 +37,7 @@ interface CatalogSortOrder {
 
 export interface CatalogSnapshot {
   readonly 'snapshot-id': string
-  readonly 'parent-snapshot-id'?: string
+  readonly 'parent-snapshot-id'?: string | null
   readonly 'sequence-number': number
   readonly 'timestamp-ms': number
   readonly 'manifest-list': string

@@ -48,10 +48,11 @@ export function sharedFields({ properties = {} }: CatalogMetadata, rootId: strin
   return new Set(others.flatMap(([, text]) => Object.values(parsed(text)?.columns ?? {}).map(([id]) => id)))
 }
 
-/** Whether any server has rows of sources in the table. */
+/** Whether rows of sources have been committed to the table, so that its snapshots have offsets. */
 export function hasSources({ properties = {} }: CatalogMetadata): boolean {
   const shares = Object.entries(properties).filter(([name]) => name.startsWith(start))
-  return shares.some(([, text]) => (parsed(text)?.sources.size ?? 0) > 0)
+  const begins = shares.flatMap(([, text]) => [...(parsed(text)?.sources.values() ?? [])])
+  return begins.some(({ next }) => next !== null)
 }
 
 function parsed(text: string): OwnShare | null {

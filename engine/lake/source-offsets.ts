@@ -108,7 +108,7 @@ export function offsetOf(value: unknown): number | null {
 
 /**
  * The offsets of the current snapshot: its own, or those of its nearest ancestor that has some, since other programs
- * add snapshots without. `isExpected`: a server has rows of sources in the table. Throws StoreError.
+ * add snapshots without. `isExpected`: rows of sources have been committed. Throws StoreError.
  */
 export function offsetsIn(metadata: CatalogMetadata, isExpected: boolean): NextOffsets {
   const { snapshots = [] } = metadata
@@ -116,9 +116,9 @@ export function offsetsIn(metadata: CatalogMetadata, isExpected: boolean): NextO
   while (snapshot !== null) {
     const text = snapshot.summary[sourcesMember]
     if (text !== undefined) return parsedOffsets(text)
-    const parent = snapshot['parent-snapshot-id']
-    const before = parent === undefined ? undefined : snapshots.find((one) => one['snapshot-id'] === parent)
-    if (before === undefined && parent !== undefined && isExpected) throw offsetsLost()
+    const parent = snapshot['parent-snapshot-id'] ?? null
+    const before = parent === null ? undefined : snapshots.find((one) => one['snapshot-id'] === parent)
+    if (before === undefined && parent !== null && isExpected) throw offsetsLost()
     snapshot = before ?? null
   }
   return new Map()
@@ -145,6 +145,26 @@ function offsetsLost(): StoreError {
 }
 
 /**
+ * Throws StoreError if another connector reads one of these streams, whose rows would be in the table twice: rows do not
+ * say their connector.
+ */
+export function requireOneConnector(keys: readonly string[], { lake, own }: TableSources, table: string): void {
+  const connectors = new Map<string, Set<string>>()
+  for (const key of new Set([...keys, ...lake.keys(), ...own.keys()])) {
+    const { connector, topic, partition } = streamOf(key)
+    const place = JSON.stringify([topic, partition])
+    connectors.set(place, (connectors.get(place) ?? new Set()).add(connector))
+  }
+  for (const key of keys) {
+    const { connector, topic, partition } = streamOf(key)
+    const other = [...(connectors.get(JSON.stringify([topic, partition])) ?? [])].find((one) => one !== connector)
+    if (other === undefined) continue
+    const place = `table=${table}, source=${describeStream(streamOf(key))}, other=${other}`
+    throw new StoreError('conflict', `the table has rows of the source from a connector of another name [${place}]`)
+  }
+}
+
+/**
  * What a commit makes of both. Throws OvertakenError for streams whose rows do not begin where those in the table end.
  */
 export function advancedSources(
@@ -161,6 +181,8 @@ export function advancedSources(
       overtaken.map(({ key }) => key),
       table,
     )
+  const keys = advances.map(({ key }) => key)
+  requireOneConnector(keys, { lake, own }, table)
   return {
     lake: new Map([...lake, ...advances.map(({ key, next }) => [key, next] as const)]),
     own: new Map([...own, ...advances.map(({ key, next }) => [key, { next }] as const)]),

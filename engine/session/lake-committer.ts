@@ -123,7 +123,7 @@ export class LakeCommitter implements LakeCatalog {
     this.sources = {
       share: (source) => sources.share(source),
       begin: (connector, places) => this.#begin(sources.named(connector), places),
-      isHeld: (connector, place) => sources.isHeld(connector, place),
+      refusal: (name, place) => sources.refusal(name, place, options.view.table(sources.named(name).table)?.schema),
       handOver: (connector) => this.#handOver(sources.named(connector)),
       committed: (connector) => this.#committedOffsets(sources.named(connector)),
     }
@@ -184,8 +184,7 @@ export class LakeCommitter implements LakeCatalog {
 
   /** Where objects of tables in an external catalog are; those of dropped tables stay, as the catalog may name them. */
   prefixes(): readonly string[] {
-    if (this.#options.catalog === null) return []
-    return this.#lakeTables().map((version) => `${this.#prefixOf(version)}/`)
+    return this.#options.catalog === null ? [] : this.#lakeTables().map((version) => `${this.#prefixOf(version)}/`)
   }
 
   #prefixOf(version: TableVersion): string {
@@ -273,6 +272,7 @@ export class LakeCommitter implements LakeCatalog {
       const shared = sharedBy(await this.#opened(followed, version), source)
       const keys = places.map((place) => streamKey({ connector: source.connector, ...place }))
       await sources.settle(source, shared, version.schema, keys)
+      sources.began(source, version.schema)
     } catch (error) {
       if (error instanceof StoreError) followed.table = null
       throw error
@@ -384,6 +384,8 @@ export class LakeCommitter implements LakeCatalog {
         this.#statistics = { ...this.#statistics, conflicts: this.#statistics.conflicts + 1 }
       },
     })
+    // Files of a commit whose response was lost are those of the table now, and not to be added once more.
+    for (const [unit, { path }] of followed.written) if (table.files.has(path)) followed.written.delete(unit)
     followed.table ??= table
     return followed.table
   }

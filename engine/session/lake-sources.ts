@@ -10,7 +10,8 @@
 // Invariants:
 //   1. Rows of a stream that are not in the table have offsets from SourceBegin.next on.
 //   2. Which rows are to be discarded is in the catalog before the first of them is: a crash in between repeats it.
-//   3. While rows of a stream are discarded, none are stored (isHeld()).
+//   3. While rows of a stream are discarded, none are stored; nor are they in another table than the one in which the
+//      connector began (refusal()).
 
 import type { LineRequest, LineTicket } from '../api/ingest.js'
 import type { SharedSource, SourcePlace } from '../api/lake.js'
@@ -24,6 +25,7 @@ import {
   advancedSources,
   describeStream,
   OvertakenError,
+  requireOneConnector,
   type SourceAdvance,
   type SourceBegin,
   streamKey,
@@ -56,6 +58,8 @@ export class LakeSources {
   readonly #held = new Set<string>()
   /** Streams of which this process has discarded what the catalog says. */
   readonly #settled = new Set<string>()
+  /** By connector: the table in which it began. */
+  readonly #tables = new Map<string, string>()
 
   constructor(options: LakeSourcesOptions) {
     this.#options = options
@@ -70,7 +74,7 @@ export class LakeSources {
   }
 
   ofTable(table: string): SharedSource | undefined {
-    return this.#sources.find((source) => source.table === table)
+    return this.#sources.find((source) => source.table.toLowerCase() === table.toLowerCase())
   }
 
   named(connector: string): SharedSource {
@@ -79,8 +83,18 @@ export class LakeSources {
     return source
   }
 
-  isHeld(connector: string, { topic, partition }: SourcePlace): boolean {
-    return this.#held.has(streamKey({ connector, topic, partition }))
+  /** Records of the connector may be stored in this table. */
+  began({ connector }: SharedSource, schema: TableSchema): void {
+    this.#tables.set(connector, tableOf(schema))
+  }
+
+  /** `schema`: of the table that has the name now. */
+  refusal(connector: string, { topic, partition }: SourcePlace, schema: TableSchema | undefined): string | null {
+    if (this.#held.has(streamKey({ connector, topic, partition })))
+      return 'rows of the partition that other servers have are being discarded'
+    if (schema !== undefined && this.#tables.get(connector) === tableOf(schema)) return null
+    const { table } = this.named(connector)
+    return `the table is not the one in which the connector began to read: it was dropped, renamed, or taken out of the lake [table=${table}]`
   }
 
   stored({ connector }: SharedSource): StoredOffsets {
@@ -127,6 +141,7 @@ export class LakeSources {
   ): Promise<void> {
     for (const key of keys) this.#held.add(key)
     try {
+      requireOneConnector(keys, shared.state, source.table)
       for (const key of keys) if (!shared.state.own.has(key)) await this.#requireNoRows(source, schema, key)
       await shared.claim((state) => this.#claims(source, state, keys))
       for (const key of keys) {
@@ -142,6 +157,7 @@ export class LakeSources {
 
   /** What the catalog does not say yet. */
   #claims(source: SharedSource, { lake, own }: TableSources, keys: readonly string[]): Map<string, SourceBegin> {
+    requireOneConnector(keys, { lake, own }, source.table)
     const stored = this.stored(source)
     const claims = new Map<string, SourceBegin>()
     for (const key of keys) {
@@ -164,6 +180,7 @@ export class LakeSources {
 
   async #discard(source: SharedSource, schema: TableSchema, key: string, next: number, from: number): Promise<void> {
     const stream = streamOf(key)
+    await this.#requireVisible(source, schema, key, next, from)
     // Requests under way are stored before this one, or rejected because of it.
     for (;;) {
       const previous = (this.stored(source).get(key) ?? 0) - 1
@@ -193,6 +210,27 @@ export class LakeSources {
     if (where === null) return
     const [row] = await this.#values(`select count() from ${quoted(source.table)} where ${where}`)
     if (Number(row?.[0] ?? 0) > 0) throw unknownRows(key, source.table)
+  }
+
+  /** Throws StoreError if a DELETE cannot see rows of records from there on, as they do not say which record they are of. */
+  async #requireVisible(
+    source: SharedSource,
+    schema: TableSchema,
+    key: string,
+    next: number,
+    from: number,
+  ): Promise<void> {
+    const stored = this.stored(source).get(key) ?? 0
+    const where = this.#whereFrom(source, schema, key, from)
+    if (stored <= from) return
+    if (where === null) throw hiddenRows(key, source)
+    const [offset, table] = [source.columns.offset, source.table].map(quoted)
+    const [seen] = await this.#values(`select count_distinct(${offset}) from ${table} where ${where}`)
+    const visible = Number(seen?.[0] ?? 0)
+    // A discard before a restart may have removed them all, and moved the stored offset.
+    if (visible === stored - from || (visible === 0 && stored === next)) return
+    const [hidden] = await this.#values(`select count() from ${table} where ${offset} is null`)
+    if (Number(hidden?.[0] ?? 0) > 0) throw hiddenRows(key, source)
   }
 
   /** Null: the table has no such rows, as it lacks the columns. */
@@ -253,6 +291,19 @@ function unknownRows(key: string, table: string): StoreError {
     'conflict',
     `this server has rows of a source of which the catalog knows nothing: begin with a new table and connector [${place}]`,
   )
+}
+
+function hiddenRows(key: string, { table, columns }: SharedSource): StoreError {
+  const place = `table=${table}, source=${describeStream(streamOf(key))}`
+  return new StoreError(
+    'conflict',
+    `rows that other servers have committed cannot be discarded, as rows of the table have no value of ${columns.offset} [${place}]`,
+  )
+}
+
+/** A table that is created again, or taken into the lake again, is another one. */
+function tableOf({ id, lake }: TableSchema): string {
+  return `${id}-${lake?.uuid ?? ''}`
 }
 
 function offsetLost(key: string, table: string): StoreError {

@@ -93,3 +93,13 @@ test.each([
 ])('%j', (text, message) => {
   expect(() => options(text)).toThrow(message)
 })
+
+test('offsets in the lake need one table, and begin with the first record', () => {
+  const text = `${basic}kafka.plant.offsets.in.lake = true\n`
+  expect(() => options(text)).toThrow('kafka.plant: offsets.in.lake needs one table for all records')
+  const named = `${text}kafka.plant.table = readings\n`
+  expect(options(named)[0]).toMatchObject({ offsetsInLake: true })
+  expect(() => options(`${named}kafka.plant.auto.offset.reset = latest\n`)).toThrow(
+    'kafka.plant: offsets.in.lake needs auto.offset.reset=earliest',
+  )
+})

@@ -286,3 +286,23 @@ test('faults of the catalog and kills leave the rows of both servers, each once'
   await expectBoth('t', 'count(), sum(x)')
   expect(catalog.commits()).toBeGreaterThan(commits)
 })
+
+test('a commit whose response is lost, and which cannot be looked up, has its rows once', async () => {
+  await run(one, 'create table l (ts timestamp, v int) timestamp(ts) partition by day lake on')
+  await run(one, "insert into l values ('2024-01-01', 1)")
+  await untilCommitted(one, 'l')
+  const commits = catalog.commits()
+  // Once its commit was applied, the catalog does not answer.
+  catalog.fault = (method, path) => {
+    if (!path.endsWith('/tables/l')) return null
+    return catalog.commits() > commits ? { applied: false, answer: 503 } : { applied: method === 'POST', answer: 503 }
+  }
+  await run(one, "insert into l values ('2024-01-02', 2)")
+  await failureOf(one, 'l', '503')
+  expect(catalog.commits()).toBe(commits + 1)
+  catalog.fault = null
+  await untilCommitted(one, 'l')
+  await run(one, "insert into l values ('2024-01-03', 4)")
+  await untilCommitted(one, 'l')
+  expect(await readShared(metadataOf('l'), 'count(*), sum(v)')).toEqual([['3', '7']])
+})

@@ -376,3 +376,17 @@ test('with offsets in the lake a moved offset is followed, and rows are handed o
   await connector.pause()
   expect(engine.handOvers).toBe(2)
 })
+
+test('with offsets in the lake deleted records behind the offset stop the partition', async () => {
+  const { engine, consumer } = world({ offsetsInLake: true })
+  engine.lakeOffsets = new Map([[0, 12]])
+  const running = await consumer()
+  running.assign(0)
+  await until(() => expect(running.seeks).toEqual(['0:12']))
+  await running.deliver(0, 20, 22)
+  expect(running.seeks).toEqual(['0:12', '0:12'])
+  await expect(running.deliver(0, 20, 22)).rejects.toThrow(
+    'records after the offset in the table were deleted [ticks-0, from=12, to=19]',
+  )
+  expect(engine.requests).toEqual([])
+})

@@ -7,11 +7,19 @@
 import { describe, expect, test } from 'vitest'
 import type { LineRequest, LineTicket } from '../../../engine/api/ingest.js'
 import type { ExecuteOptions, StatementResult } from '../../../engine/api/statements.js'
+import { creationOf } from '../../../engine/lake/catalog-layout.js'
 import { type CatalogMetadata, snapshotOf } from '../../../engine/lake/catalog-metadata.js'
+import { hasSources, noShare, shareProperty } from '../../../engine/lake/catalog-share.js'
 import { CatalogTable, type CatalogTableOptions } from '../../../engine/lake/catalog-table.js'
 import type { DataFile } from '../../../engine/lake/manifest-files.js'
 import type { CommitResult } from '../../../engine/lake/rest-catalog.js'
-import { OvertakenError, offsetsIn, streamKey } from '../../../engine/lake/source-offsets.js'
+import {
+  advancedSources,
+  OvertakenError,
+  offsetsIn,
+  streamKey,
+  type TableSources,
+} from '../../../engine/lake/source-offsets.js'
 import { bodyOf, StoreError } from '../../../engine/object-store/object-store.js'
 import { reliableStore } from '../../../engine/object-store/reliable-store.js'
 import { LakeSources } from '../../../engine/session/lake-sources.js'
@@ -201,6 +209,8 @@ class Server {
       if (this.#world.random.chance(this.dies)) throw new Died()
       return { kind: 'done', tag: 'DELETE', rows, compilerMs: 0 }
     }
+    if (sql.startsWith('select count_distinct'))
+      return rowsResult([[BigInt(new Set(this.rows.filter(isMeant).map(([, offset]) => offset)).size)]])
     if (sql.startsWith('select count()')) return rowsResult([[BigInt(this.rows.filter(isMeant).length)]])
     const ids = new Set(snapshot?.version.parts.map(({ id }) => id))
     const ends = new Map<number, number>()
@@ -342,4 +352,96 @@ async function runSeed(seed: number): Promise<void> {
 
 describe('each record is in the table once', () => {
   for (let seed = 1; seed <= runs(200, 12); seed++) test(`seed ${seed}`, () => runSeed(seed))
+})
+
+describe('offsets of snapshots', () => {
+  const table = newTable({ ...creationOf(schema) })
+  const withSnapshot = (next: number | null, parent: string | null): CatalogMetadata => ({
+    ...table,
+    'current-snapshot-id': '7',
+    snapshots: [
+      {
+        ...{ 'snapshot-id': '7', 'parent-snapshot-id': parent, 'sequence-number': 9, 'timestamp-ms': 0 },
+        ...{ 'manifest-list': 's3://simulated/list', summary: { operation: 'append' } },
+      },
+    ],
+    properties: shareProperty('a', { ...noShare, sources: new Map([[keyOf(0), { next }]]) }),
+  })
+
+  test('are expected only if rows of sources have been committed', () => {
+    const begun = withSnapshot(null, '6')
+    expect(offsetsIn(begun, hasSources(begun))).toEqual(new Map())
+    const lost = withSnapshot(5, '6')
+    expect(() => offsetsIn(lost, hasSources(lost))).toThrow('snapshots that say how far sources are in the table')
+    const first = withSnapshot(5, null)
+    expect(offsetsIn(first, hasSources(first))).toEqual(new Map())
+  })
+
+  test('follow one connector alone', () => {
+    const renamed = streamKey({ connector: 'plant2', topic: 'ticks', partition: 0 })
+    const own = new Map([[renamed, { next: null }]])
+    const state: TableSources = { lake: new Map([[keyOf(0), 5]]), own }
+    expect(() => advancedSources(state, [{ key: renamed, next: 9 }], 't')).toThrow(
+      'a connector of another name [table=t, source=plant2 ticks-0, other=plant]',
+    )
+    expect(advancedSources({ lake: new Map(), own }, [{ key: renamed, next: 9 }], 't').lake.get(renamed)).toBe(9)
+  })
+})
+
+describe('rows of a connector', () => {
+  /** A server that has stored the records before 20, `visible` of them with their offset, and other rows without. */
+  async function settled(changed: TableSchema, visible: number, others: number): Promise<string[]> {
+    const statements: string[] = []
+    let stored = 20
+    const sources = new LakeSources({
+      positions: () => [{ connector: 'plant', topic: 'ticks', partition: 0, offset: stored - 1 }],
+      lines: ({ sourcePosition }) => {
+        stored = (sourcePosition?.offset ?? 0) + 1
+        const receipt = { requestId: 0, rows: 0, rejects: [], rejected: 0, error: null, lsn: 0, existed: false }
+        return { taken: Promise.resolve(), receipt: Promise.resolve(receipt) }
+      },
+      execute: async (sql) => {
+        statements.push(sql)
+        if (sql.startsWith('delete')) return { kind: 'done', tag: 'DELETE', rows: visible, compilerMs: 0 }
+        return rowsResult([[BigInt(sql.includes('count_distinct') ? visible : others)]])
+      },
+      log: () => {},
+    })
+    sources.share(source)
+    const own = new Map<string, { next: number | null; discard?: number }>([[keyOf(0), { next: 10 }]])
+    const state: TableSources = { lake: new Map([[keyOf(0), 15]]), own }
+    const claim = async (decide: (sources: TableSources) => ReadonlyMap<string, { next: number | null }>) => {
+      for (const [key, begin] of decide(state)) own.set(key, begin)
+    }
+    await sources.settle(source, { state, claim }, changed, [keyOf(0)])
+    return statements
+  }
+
+  test('are discarded only if the table says of which records they are', async () => {
+    expect((await settled(schema, 10, 3)).at(-1)).toContain('delete from')
+    expect((await settled(schema, 4, 0)).at(-1)).toContain('delete from')
+    await expect(settled(schema, 4, 3)).rejects.toThrow('have no value of kafka_offset [table=t, source=plant ticks-0]')
+    const renamed = schema.columns.map((column) => (column.name === 'kafka_offset' ? { ...column, name: 'o' } : column))
+    await expect(settled({ ...schema, columns: renamed }, 10, 0)).rejects.toThrow('have no value of kafka_offset')
+  })
+
+  test('are stored only in the table in which it began', () => {
+    const sources = new LakeSources({
+      ...{ positions: () => [], log: () => {} },
+      lines: () => {
+        throw new Error('nothing is stored')
+      },
+      execute: () => Promise.reject(new Error('nothing is asked')),
+    })
+    sources.share(source)
+    expect(sources.ofTable('T')).toBe(source)
+    const place = { topic: 'ticks', partition: 0 }
+    const isOther = 'the table is not the one in which the connector began'
+    expect(sources.refusal('plant', place, schema)).toContain(isOther)
+    sources.began(source, schema)
+    expect(sources.refusal('plant', place, schema)).toBe(null)
+    expect(sources.refusal('plant', place, undefined)).toContain(isOther)
+    expect(sources.refusal('plant', place, { ...schema, id: 8 })).toContain(isOther)
+    expect(sources.refusal('plant', place, { ...schema, lake: { uuid: 'v' } })).toContain(isOther)
+  })
 })
