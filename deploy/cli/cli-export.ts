@@ -1,12 +1,21 @@
 // Implements `penstock export`: saves the rows of a SELECT or of a table as a file. Verifies the row count and
 // checksum that the server sends after the rows, and fails if the file is incomplete.
 
-import { createWriteStream } from 'node:fs'
+import { createReadStream, createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { crc32 } from 'node:zlib'
-import { exitCodes, openClient, type Reply, refusalText, type ServerFlags, ToolError } from './http-client.js'
+import { crc32, createGzip } from 'node:zlib'
+import {
+  type Client,
+  exitCodes,
+  openClient,
+  type Reply,
+  refusalOf,
+  type ServerFlags,
+  ToolError,
+} from './http-client.js'
+import { checkFolder, formatOfName, isGzip } from './output-file.js'
 import { openProgress } from './progress.js'
 
 export interface ExportFlags extends ServerFlags {
@@ -20,7 +29,11 @@ export interface ExportFlags extends ServerFlags {
 }
 
 export const exportFormats = ['csv', 'tsv', 'parquet', 'ndjson', 'jsonl', 'arrow'] as const
-type ExportFormat = (typeof exportFormats)[number]
+export type ExportFormat = (typeof exportFormats)[number]
+
+const endings: Readonly<Record<string, ExportFormat>> = Object.fromEntries(
+  exportFormats.map((format) => [`.${format}`, format]),
+)
 
 /** Parameters of /exp for each format. */
 const servedFormats: Readonly<Record<ExportFormat, Readonly<Record<string, string>>>> = {
@@ -36,15 +49,7 @@ export async function runExport(what: string, flags: ExportFlags): Promise<void>
   const format = formatOf(flags)
   const client = openClient(flags)
   try {
-    const query: Record<string, string> = { query: statementOf(what), ...servedFormats[format] }
-    if (flags.limit !== undefined) query['limit'] = flags.limit
-    if (flags.delimiter !== undefined) query['delimiter'] = flags.delimiter
-    if (flags.header === false) query['nm'] = 'true'
-    if (flags.compression !== undefined) query['compression_codec'] = flags.compression
-    if (flags.timeout !== undefined) query['timeout'] = flags.timeout
-    const reply = await client.get('exp', query)
-    if (reply.status !== 200) throw new ToolError(await refusalText(reply))
-    const rows = await save(reply, flags.output)
+    const rows = await exportRows(client, statementOf(what), format, flags)
     if (flags.output !== undefined && flags.output !== '-') {
       process.stderr.write(`${rows === null ? '' : `${rows} rows to `}${flags.output}\n`)
     }
@@ -53,8 +58,34 @@ export async function runExport(what: string, flags: ExportFlags): Promise<void>
   }
 }
 
+type RowFlags = Omit<ExportFlags, keyof ServerFlags | 'format'> & {
+  /** Adds the rows to the end of the file. */
+  readonly append?: boolean
+  readonly signal?: AbortSignal
+}
+
+/** Saves all rows of a query. Returns the row count if the server reported it. */
+export async function exportRows(
+  client: Client,
+  sql: string,
+  format: ExportFormat,
+  flags: RowFlags,
+): Promise<string | null> {
+  const { output, append } = flags
+  if (output !== undefined) checkFolder(output)
+  const query: Record<string, string> = { query: sql, ...servedFormats[format] }
+  if (flags.limit !== undefined) query['limit'] = flags.limit
+  if (flags.delimiter !== undefined) query['delimiter'] = flags.delimiter
+  if (flags.header === false) query['nm'] = 'true'
+  if (flags.compression !== undefined) query['compression_codec'] = flags.compression
+  if (flags.timeout !== undefined) query['timeout'] = flags.timeout
+  const reply = await client.get('exp', query, flags.signal)
+  if (reply.status !== 200) throw await refusalOf(reply)
+  return await save(reply, output, append === true)
+}
+
 function formatOf({ format, output }: ExportFlags): ExportFormat {
-  if (format === undefined) return exportFormats.find((name) => output?.endsWith(`.${name}`)) ?? 'csv'
+  if (format === undefined) return (output === undefined ? undefined : formatOfName(output, endings)) ?? 'csv'
   const known = exportFormats.find((name) => name === format)
   if (known === undefined) throw new ToolError(`--format is one of ${exportFormats.join(', ')}`, exitCodes.usage)
   return known
@@ -70,7 +101,7 @@ function statementOf(what: string): string {
 }
 
 /** Renames the file to its final name when it is complete. Returns the row count if the server reported it. */
-async function save(reply: Reply, output: string | undefined): Promise<string | null> {
+async function save(reply: Reply, output: string | undefined, append: boolean): Promise<string | null> {
   let checksum = 0
   const progress = openProgress('export')
   const summing = new Transform({
@@ -83,14 +114,15 @@ async function save(reply: Reply, output: string | undefined): Promise<string | 
   const partial = output === undefined || output === '-' ? null : `${output}.part`
   const target = partial === null ? process.stdout : createWriteStream(partial)
   try {
-    await pipeline(reply.body, summing, target, { end: partial !== null })
+    const stages = output !== undefined && isGzip(output) ? [summing, createGzip()] : [summing]
+    await pipeline([reply.body, ...stages, target], { end: partial !== null })
     const given = headerOf(reply, 'x-checksum-crc32')
     if (given !== null && Number.parseInt(given, 16) !== checksum >>> 0) {
       throw new ToolError('the export was damaged in transfer: the checksum differs')
     }
     if (given === null && partial !== null && headerOf(reply, 'trailer') !== null)
       throw new ToolError('the export is incomplete')
-    if (partial !== null) await rename(partial, output as string)
+    if (partial !== null && output !== undefined) await place(partial, output, append)
     return headerOf(reply, 'x-row-count')
   } catch (error) {
     if (partial !== null) await rm(partial, { force: true })
@@ -101,6 +133,12 @@ async function save(reply: Reply, output: string | undefined): Promise<string | 
   } finally {
     progress.end()
   }
+}
+
+async function place(partial: string, output: string, append: boolean): Promise<void> {
+  if (!append) return await rename(partial, output)
+  await pipeline(createReadStream(partial), createWriteStream(output, { flags: 'a' }))
+  await rm(partial)
 }
 
 function headerOf({ headers, trailers }: Reply, name: string): string | null {

@@ -37,6 +37,7 @@ type Format = (typeof importFormats)[number]
 
 /** Size of one line-protocol request. */
 const requestBytes = 8 * 1024 * 1024
+const parquetMark = 'PAR1'
 const endings: Readonly<Record<string, Format>> = {
   '.csv': 'csv',
   '.tsv': 'csv',
@@ -57,7 +58,10 @@ export async function runImport(given: string | undefined, flags: ImportFlags): 
   try {
     if (format === 'lines') await sendLines(client, source, flags)
     else if (format === 'sqlite') await sendDump(client, source, flags)
-    else await sendFile(client, source, file, flags)
+    else {
+      const isChecked = format === 'parquet' || flags.format !== undefined
+      await sendFile(client, isChecked ? ofFormat(source, file, format) : source, file, flags)
+    }
   } finally {
     progress.end()
     await client.close()
@@ -93,11 +97,48 @@ async function openSource(file: string): Promise<Source> {
   const progress = openProgress('import', { total: size })
   const source = createReadStream(file, { highWaterMark: 1024 * 1024 })
   if (!file.endsWith('.gz')) return { source: counted(source, progress), progress }
+  return { source: expanded(counted(source, progress), file), progress }
+}
+
+/** The content of a gzip file. An async generator, so that nothing is read, and fails, before somebody waits for it. */
+async function* expanded(source: AsyncIterable<Buffer>, file: string): AsyncGenerator<Buffer> {
   const gunzip = createGunzip({ chunkSize: 1024 * 1024 })
-  Readable.from(counted(source, progress))
+  // An error after the reader has gone is of no interest.
+  gunzip.on('error', () => {})
+  Readable.from(source)
     .on('error', (error) => gunzip.destroy(error))
     .pipe(gunzip)
-  return { source: gunzip, progress }
+  try {
+    yield* gunzip
+  } catch (error) {
+    const isDamage = error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
+    throw isDamage ? new ToolError(`${file}: the gzip stream is damaged: ${error.message}`) : error
+  }
+}
+
+/** Verifies that a file begins as its format does: the server goes by the content alone. */
+async function* ofFormat(source: AsyncIterable<Buffer>, file: string, format: Format): AsyncGenerator<Buffer> {
+  const chunks = source[Symbol.asyncIterator]()
+  let head: Buffer = Buffer.alloc(0)
+  while (head.length < parquetMark.length) {
+    const next = await chunks.next()
+    if (next.done === true) break
+    head = Buffer.concat([head, next.value])
+  }
+  const whole = beginningWith(head, chunks)
+  if (head[0] === 0x1f && head[1] === 0x8b) {
+    yield* ofFormat(expanded(whole, file), file, format)
+    return
+  }
+  const isParquet = head.toString('latin1', 0, parquetMark.length) === parquetMark
+  if (format === 'parquet' && !isParquet) throw new ToolError(`not a Parquet file [file=${file}]`)
+  if (format === 'csv' && isParquet) throw new ToolError(`a Parquet file, and not CSV [file=${file}]`)
+  yield* whole
+}
+
+async function* beginningWith(head: Buffer, chunks: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+  if (head.length > 0) yield head
+  for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value
 }
 
 async function sizeOf(file: string): Promise<number> {

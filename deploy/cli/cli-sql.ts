@@ -2,14 +2,16 @@
 // prompt. A statement ends at a semicolon outside of quotes and comments.
 
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { extname } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { exportFormats, runExport } from './cli-export.js'
 import { type Client, exitCodes, openClient, ToolError } from './http-client.js'
+import { checkFolder, isGzip } from './output-file.js'
 import { converse, ownTerminal } from './prompt.js'
 import {
   answerOf,
   checkFormat,
   errorPlace,
+  type FileFormat,
   type Format,
   formatOfFile,
   isEmpty,
@@ -22,13 +24,14 @@ export async function runSql(statement: string | undefined, flags: SqlFlags): Pr
   if (statement !== undefined && (flags.execute !== undefined || flags.file !== undefined))
     throw new ToolError('give one of a statement, --execute and --file', exitCodes.usage)
   const { output } = flags
-  const format = checkFormat(flags.format ?? (output === undefined ? 'table' : (formatOfFile(output) ?? 'table')))
+  const format = checkFormat(flags.format ?? 'table')
+  const named = flags.format === undefined && output !== undefined ? formatOfFile(output) : undefined
   const client = openClient(flags)
   try {
     const given = statement ?? flags.execute
     if (output !== undefined) {
       const text = given ?? (flags.file === undefined ? await textOfInput() : readFileSync(flags.file, 'utf8'))
-      await runInto(client, output, text, format, flags)
+      await runInto(client, output, text, named ?? format, flags)
     } else if (given !== undefined) await runAll(client, given, format, flags)
     else if (flags.file !== undefined) await runAll(client, readFileSync(flags.file, 'utf8'), format, flags)
     else if (process.stdin.isTTY === true) await converse(client, format, flags, ownTerminal())
@@ -46,9 +49,9 @@ async function textOfInput(): Promise<string> {
 }
 
 /** Writes results to a file. Formats that hold a whole result of any size come from the export, verified. */
-async function runInto(client: Client, file: string, text: string, format: Format, flags: SqlFlags): Promise<void> {
-  const ending = extname(file).slice(1).toLowerCase()
-  const exported = exportFormats.find((name) => name === (flags.format ?? ending))
+async function runInto(client: Client, file: string, text: string, format: FileFormat, flags: SqlFlags): Promise<void> {
+  checkFolder(file)
+  const exported = exportFormats.find((name) => name === format)
   const { statements, rest } = splitStatements(text)
   const [only = '', ...others] = [...statements, rest].filter((statement) => !isEmpty(statement))
   if (exported !== undefined && others.length === 0) {
@@ -58,10 +61,10 @@ async function runInto(client: Client, file: string, text: string, format: Forma
     await runExport(only, { url, ...set, format: exported, output: file })
     return
   }
-  if (exported === 'parquet' || exported === 'arrow')
-    throw new ToolError(`a file of the format ${exported} holds the rows of one statement`, exitCodes.usage)
+  if (format === 'parquet' || format === 'arrow')
+    throw new ToolError(`a file of the format ${format} holds the rows of one statement`, exitCodes.usage)
   writeFileSync(file, '')
-  await runAll(client, text, format, flags, (answer) => appendFileSync(file, answer))
+  await runAll(client, text, format, flags, (answer) => appendFileSync(file, isGzip(file) ? gzipSync(answer) : answer))
 }
 
 /** Stops at the first statement that fails. */

@@ -79,7 +79,8 @@ export function openClient(flags: ServerFlags): Client {
       const { statusCode, headers, body, trailers } = await request(url, { method, dispatcher, ...rest })
       return { status: statusCode, headers, body, trailers } as Reply
     } catch (error) {
-      throw unreachable(base, error)
+      // A body may fail with an error of its own.
+      throw error instanceof ToolError ? error : unreachable(base, error)
     }
   }
   return {

@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { literal } from '../../gateways/common/sql-text.js'
 import { exitCodes, ToolError } from './http-client.js'
+import { checkFolder } from './output-file.js'
 import type { PromptControls } from './prompt-state.js'
-import { answerOf, checkFormat, isEmpty, sqlFormats } from './sql-answer.js'
+import { answerOf, checkFormat, formatOfFile, isEmpty, sqlFormats } from './sql-answer.js'
 
 interface Command {
   readonly names: readonly string[]
@@ -112,7 +113,7 @@ const commands: readonly Command[] = [
   {
     names: ['o'],
     usage: '\\o [FILE]',
-    what: 'results go to a file, in the format of its name (.csv, .md ..); without one, to the terminal',
+    what: 'results go to a file, in the format of its name (.csv, .parquet ..); without one, to the terminal',
     run: (prompt, file) => {
       if (file !== '') writeText(file)
       prompt.state.outputFile = file === '' ? null : file
@@ -190,8 +191,10 @@ function fileProblem(error: unknown, file: string): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Empties the file, so that it is known to be writable. */
+/** Checks the ending of the name, and empties the file, so that it is known to be writable. */
 function writeText(file: string): void {
+  formatOfFile(file)
+  checkFolder(file)
   try {
     writeFileSync(file, '')
   } catch (error) {

@@ -6,9 +6,12 @@ import { appendFileSync, chmodSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
+import { gzipSync } from 'node:zlib'
 import { mentionsSecret, tokensOf } from '../../gateways/common/sql-text.js'
+import { exportFormats, exportRows } from './cli-export.js'
 import { displayWidth } from './display-width.js'
 import { type Client, ToolError } from './http-client.js'
+import { isGzip } from './output-file.js'
 import { page } from './pager.js'
 import { commandOf, runCommand } from './prompt-commands.js'
 import { openCompleter } from './prompt-completion.js'
@@ -20,6 +23,7 @@ import {
   type Format,
   formatOfFile,
   isEmpty,
+  isQuery,
   isWithinQuotes,
   type SqlFlags,
   splitStatements,
@@ -118,6 +122,7 @@ class Prompt implements PromptControls {
     this.state.last = sql
     const begunMs = performance.now()
     const succeeded = await this.guarded(async (signal) => {
+      if (await this.#exported(sql, signal)) return
       const answer = await answerOf(this.client, sql, { ...this.flags, signal })
       await this.#show(answer)
     }, sql)
@@ -149,16 +154,36 @@ class Prompt implements PromptControls {
     }
   }
 
+  /** Saves all rows of a query in the file of `\o`, if its format is one of exports. */
+  async #exported(sql: string, signal: AbortSignal): Promise<boolean> {
+    const { outputFile: output } = this.state
+    if (output === null || !isQuery(sql)) return false
+    const named = formatOfFile(output) ?? this.state.format
+    const format = exportFormats.find((name) => name === named)
+    if (format === undefined) return false
+    const { limit } = this.flags
+    const append = format !== 'parquet' && format !== 'arrow'
+    const flags = { output, append, signal, ...(limit === undefined ? {} : { limit }) }
+    const rows = await exportRows(this.client, sql, format, flags)
+    this.write(`${rows === null ? '' : `${rows} rows to `}${output}\n`)
+    return true
+  }
+
   async #show(answer: Answer): Promise<void> {
-    const { expanded, outputFile } = this.state
-    const format = (outputFile === null ? undefined : formatOfFile(outputFile)) ?? this.state.format
+    const { expanded } = this.state
+    const named = this.state.outputFile === null ? undefined : formatOfFile(this.state.outputFile)
+    // Only an export writes these: the result of another statement is shown.
+    const isBinary = named === 'parquet' || named === 'arrow'
+    const outputFile = isBinary ? null : this.state.outputFile
+    const format = isBinary ? this.state.format : (named ?? this.state.format)
     const columns = this.terminal.output.columns ?? 80
     const isTable = format === 'table'
     const isWide = (): boolean => widest(answer.render('table')) > columns
     const isExpanded = isTable && (expanded === 'on' || (expanded === 'auto' && isWide()))
     const text = answer.render(isExpanded ? 'vertical' : format)
-    if (outputFile !== null) return appendFileSync(outputFile, text)
-    await page(this, text)
+    if (outputFile === null) return await page(this, text)
+    appendFileSync(outputFile, isGzip(outputFile) ? gzipSync(text) : text)
+    this.write(answer.notes('csv'))
   }
 
   async #take(line: string): Promise<void> {

@@ -1,6 +1,5 @@
 // Executes one statement of `penstock sql`: sends it to the server, and renders the result in the requested format.
 
-import { extname } from 'node:path'
 import { displayWidth } from './display-width.js'
 import {
   csvText,
@@ -16,6 +15,7 @@ import {
   verticalText,
 } from './exec-response.js'
 import { type Client, exitCodes, refusalOf, type ServerFlags, ToolError } from './http-client.js'
+import { formatOfName } from './output-file.js'
 
 export interface SqlFlags extends ServerFlags {
   readonly execute?: string
@@ -41,7 +41,10 @@ const rowsText: Readonly<Record<Format, ((response: ExecResponse) => string) | n
   html: htmlText,
 }
 
-const endings: Readonly<Record<string, Format>> = {
+/** Formats of files; those that are no formats of a terminal come from the export only. */
+export type FileFormat = Format | 'parquet' | 'arrow'
+
+const endings: Readonly<Record<string, FileFormat>> = {
   '.csv': 'csv',
   '.tsv': 'tsv',
   '.json': 'json',
@@ -50,11 +53,13 @@ const endings: Readonly<Record<string, Format>> = {
   '.md': 'markdown',
   '.html': 'html',
   '.txt': 'table',
+  '.parquet': 'parquet',
+  '.arrow': 'arrow',
 }
 
-/** The format that the name of a file asks for; undefined if it asks for none. */
-export function formatOfFile(file: string): Format | undefined {
-  return endings[extname(file).toLowerCase()]
+/** The format that the name of a file asks for; undefined if it has no ending. */
+export function formatOfFile(file: string): FileFormat | undefined {
+  return formatOfName(file, endings)
 }
 
 export interface Answer {
@@ -134,7 +139,16 @@ export function errorPlace({ position }: ToolError, sql: string): string {
 }
 
 export function isEmpty(statement: string): boolean {
-  return statement.replace(/--[^\n]*|\/\*[\s\S]*?\*\//g, '').trim() === ''
+  return withoutComments(statement) === ''
+}
+
+/** Whether a statement begins as one that has rows, which an export can save. */
+export function isQuery(statement: string): boolean {
+  return /^(select|with|show|table|explain|values|from)\b|^\(/i.test(withoutComments(statement))
+}
+
+function withoutComments(statement: string): string {
+  return statement.replace(/--[^\n]*|\/\*[\s\S]*?\*\//g, '').trim()
 }
 
 /** Whether a quote or a comment is not closed at the end of the text. */

@@ -221,8 +221,10 @@ function environmentEntries(
 /** Matches misspelt prefixes such as `PENSTOK_` and `penstock_`. */
 const variableText = /^PEN[A-Z]{2,7}_/i
 const ofOrchestrators = /^PENSTOCK_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
-/** Variables that deploy/cli.ts reads. */
-const ofTool: ReadonlySet<string> = new Set(['URL', 'USER', 'PASSWORD', 'TOKEN'].map((word) => `PENSTOCK_${word}`))
+/** Variables that the command line tool reads. */
+const ofTool: ReadonlySet<string> = new Set(
+  ['URL', 'USER', 'PASSWORD', 'TOKEN', 'CA', 'HISTORY', 'PAGER', 'EDITOR'].map((word) => `PENSTOCK_${word}`),
+)
 
 /** Returns a warning, or none for another program's variable. */
 function unknownVariable(name: string, keys: ReadonlyMap<string, string>): string[] {

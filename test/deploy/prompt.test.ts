@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
+import { gunzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type Client, type Reply, ToolError } from '../../deploy/cli/http-client.js'
 import { converse } from '../../deploy/cli/prompt.js'
@@ -39,7 +40,15 @@ let shown = ''
 let ended: Promise<void> = Promise.resolve()
 
 const client: Client = {
-  get: async (_path, { query = '' }, signal) => {
+  get: async (path, { query = '', fmt = '' }, signal) => {
+    if (path === 'exp') {
+      const headers = { 'x-row-count': '10001' }
+      return {
+        ...replyOf(200, {}),
+        headers,
+        body: Object.assign(Readable.from([Buffer.from(`${fmt} of ${query}\n`)]), { text: async () => '' }),
+      }
+    }
     const known = answers.find(([begin]) => begin.test(query))
     if (known !== undefined) {
       const [, columns, dataset] = known
@@ -164,6 +173,20 @@ describe('the prompt', () => {
     await until('no such file: /no/such/file')
     input.write('\\?\n')
     await until(/\\watch \[SECONDS\]/)
+  })
+
+  test('\\o saves all rows of queries in the format of the name', async () => {
+    const read = (name: string): string => readFileSync(join(folder, name), 'latin1')
+    input.write(`\\o ${join(folder, 'all.parquet')}\nselect 1;\nselect 2;\n`)
+    await expect.poll(() => read('all.parquet')).toBe('parquet of select 2\n')
+    input.write(`\\o ${join(folder, 'all.csv.gz')}\nselect 3; select 4;\n`)
+    const all = (): string => gunzipSync(readFileSync(join(folder, 'all.csv.gz'))).toString()
+    await until(/10001 rows to .*all.csv.gz[\s\S]*10001 rows to .*all.csv.gz/)
+    expect(all()).toBe('csv of select 3\ncsv of select 4\n')
+    input.write(`\\o ${join(folder, 'out.xyz')}\n`)
+    await until('no format has the ending .xyz: use .csv, ')
+    input.write(`\\o ${join(folder, 'none', 'a.csv')}\n`)
+    await until('the folder does not exist')
   })
 
   test('\\i continues an unfinished statement', async () => {

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'
 import { repositoryRoot } from '../support/source-tree.js'
@@ -152,6 +152,38 @@ test('the name of a file chooses the format of its results', async () => {
   expect(await into('two.md', 'select 1 a; select 2 b')).toBe('| a |\n| ---: |\n| 1 |\n| b |\n| ---: |\n| 2 |\n')
   expect(await into('page.html', "select '<b>' a, 2 b")).toContain('<tr><td>&#60;b&#62;</td><td class="n">2</td></tr>')
   expect((await tool(['sql', 'select 1; select 2', '-o', join(folder, 'two.parquet')])).code).toBe(2)
+  for (const name of ['zipped.csv.gz', 'zipped.json.gz']) await into(name, 'select 1 a')
+  const unzipped = (name: string): string => gunzipSync(readFileSync(join(folder, name))).toString()
+  expect(unzipped('zipped.csv.gz')).toBe('"a"\r\n1\r\n')
+  expect(JSON.parse(unzipped('zipped.json.gz'))).toMatchObject({ dataset: [[1]] })
+  for (const command of ['sql', 'export']) {
+    const odd = await tool([command, 'select 1 a', '-o', join(folder, 'weekly.xlsx')])
+    expect(odd).toMatchObject({ code: 2, err: expect.stringContaining('no format has the ending .xlsx: use .csv, ') })
+    expect((await tool([command, 'select 1 a', '-f', 'csv', '-o', join(folder, 'weekly.xlsx')])).code).toBe(0)
+    const missing = await tool([command, 'select 1 a', '-o', join(folder, 'none', 'a.csv')])
+    expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('the folder does not exist: ') })
+  }
+})
+
+test('damaged gzip files and files of another format are errors', async () => {
+  const long = gzipSync(`a,b\n${Array.from({ length: 100_000 }, () => `${Math.random()},2\n`).join('')}`)
+  for (const bad of [file('no.csv.gz', 'a,b\n1,2\n'), file('cut.csv.gz', long.subarray(0, long.length / 2))])
+    expect(await tool(['import', bad])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`${bad}: the gzip stream is damaged: `),
+    })
+  const lines = await tool(['import', file('no.lp.gz', 'w t=1 1\n')])
+  expect(lines).toMatchObject({ code: 1, err: expect.stringContaining('the gzip stream is damaged: ') })
+  const words = file('words.csv', 'a,b\n1,2\n')
+  expect(await tool(['import', words, '-f', 'parquet'])).toMatchObject({
+    code: 1,
+    err: `penstock: not a Parquet file [file=${words}]\n`,
+  })
+  const saved = join(folder, 'saved.parquet')
+  await tool(['export', 'select x from long_sequence(3)', '-o', saved])
+  expect((await tool(['import', saved, '-f', 'csv', '-t', 'saved_text'])).err).toContain('a Parquet file, and not CSV')
+  expect((await tool(['import', saved, '-f', 'parquet', '-t', 'saved_rows'])).code).toBe(0)
+  expect(await server.rows('select count() from saved_rows')).toEqual([[3]])
 })
 
 test('a reader of a pipe that has enough ends the tool silently', async () => {

@@ -25,7 +25,13 @@ test('every default is a value of its type', () => {
 
 test('the command line beats the environment, which beats the file', () => {
   const file = { path: 'c', text: '# a comment\n\nquery.threads = 2\nquery.timeout=300ms\r\nwal.bytes.max = 1g\n' }
-  const environment = { PENSTOCK_QUERY_THREADS: '3', PENSTOCK_QUERY_TIMEOUT: '2s', PENSTOCK_X_Y: '1', PATH: '/' }
+  const environment = {
+    PENSTOCK_QUERY_THREADS: '3',
+    PENSTOCK_QUERY_TIMEOUT: '2s',
+    PENSTOCK_X_Y: '1',
+    PENSTOCK_PAGER: 'less',
+    PATH: '/',
+  }
   const { values, warnings } = loadSettings({ file, environment, assignments: ['query.threads=4'] })
   expect(values['query.threads']).toBe(4)
   expect(values['query.timeout']).toBe(2000)
