@@ -89,7 +89,8 @@ export function importOptions(request: CopyRequest): CopyImport {
   const onError = (options.take('on error') ?? 'abort').toLowerCase()
   if (!['abort', 'skip_row'].includes(onError)) options.refuse('ON ERROR expects ABORT or SKIP_ROW')
   const partitionBy = options.take('partition by')?.toUpperCase() ?? null
-  if (partitionBy !== null && !partitionUnits.has(partitionBy)) options.refuse('invalid partitionBy')
+  if (partitionBy !== null && !partitionUnits.has(partitionBy))
+    options.refuse(`invalid partitionBy [value=${partitionBy}, known=${[...partitionUnits].join()}]`)
   const header = options.has('header') ? options.truth('header', true) : null
   const found: CopyImport = {
     parquet,

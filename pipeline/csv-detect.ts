@@ -103,7 +103,8 @@ export function detectColumns(records: readonly (readonly string[])[], given: 'y
   const rows = regular.slice(1)
   const all = histogram(regular, first.length)
   const together = choose(all, regular.length)
-  const below = rows.length === 0 ? together : choose(belowNames(rows, all), rows.length)
+  const none = given === 'yes' ? first.map(() => null) : together
+  const below = rows.length === 0 ? none : choose(belowNames(rows, all), rows.length)
   const single = rows.length === 1 ? (rows[0] ?? []) : []
   const isClear = single.some((value) => value.length > 1)
   const unclear = first.map((name, column) => !isClear && isUnclear(name, single[column] ?? ''))

@@ -27,6 +27,8 @@ export interface ImportPlan {
 export interface PlanRequest {
   readonly name: string
   readonly detected: Detected
+  /** The request says that the first line contains names. */
+  readonly forceHeader: boolean
   readonly delimiter: string
   readonly records: readonly (readonly string[])[]
   /** Line numbers of the records in the file. */
@@ -179,7 +181,7 @@ function planExisting(request: PlanRequest, table: TableShape, own: readonly Pla
     const pattern = unit !== null && name === table.timestamp ? `epoch_${unit}` : patternFor(column, type)
     return { name, type, pattern, guessed: false, columnId: id }
   })
-  const warnings = unknownNames(request, own)
+  const warnings = [...unknownNames(request, own), ...unknownHeader(request, table, own)]
   if (request.partitionBy !== null && request.partitionBy !== table.partitionBy) {
     warnings.push('Existing table PartitionBy is used')
   }
@@ -198,27 +200,47 @@ function planExisting(request: PlanRequest, table: TableShape, own: readonly Pla
 }
 
 function fieldsInTable(
-  { detected, schema }: PlanRequest,
+  { detected, schema, forceHeader }: PlanRequest,
   table: TableShape,
   own: readonly PlannedColumn[],
 ): readonly number[] {
   const names = own.map(({ name }) => name)
   const isRenamed = schema.some(({ as }) => as !== null && names.includes(columnName(as)))
-  const places = isRenamed || detected.header ? placesByName(names, table, isRenamed) : names.map((_, index) => index)
+  const inOrder = names.map((_, index) => index)
+  const byName = isRenamed || detected.header ? placesByName(names, table) : inOrder
+  const places = isRenamed || forceHeader || hasAny(byName) ? byName : inOrder
   const missing = own[places.indexOf(-1)]
   if (missing !== undefined)
-    throw new ImportError(`column does not exist [column=${missing.name}, table=${table.name}]`)
+    throw new ImportError(
+      `column does not exist [column=${missing.name}, table=${table.name}, columns=${columnList(table)}]`,
+    )
   return places
 }
 
-/**
- * Maps fields to columns by their names; by position if the table has none of the names and the request gave none of
- * them. -1: the table has no such column.
- */
-export function placesByName(names: readonly string[], table: TableShape, isRenamed: boolean): readonly number[] {
+/** A detected header without any name of the table: the fields are stored by position. */
+function unknownHeader({ detected }: PlanRequest, table: TableShape, own: readonly PlannedColumn[]): readonly string[] {
+  const names = own.map(({ name }) => name)
+  if (!detected.header || hasAny(placesByName(names, table))) return []
+  return [
+    `the header has no name of a column, and the fields are stored by position [header=${names.slice(0, namesShown).join()}, columns=${columnList(table)}]`,
+  ]
+}
+
+function hasAny(places: readonly number[]): boolean {
+  return places.some((place) => place >= 0)
+}
+
+const namesShown = 20
+
+function columnList({ columns }: TableShape): string {
+  const names = columns.slice(0, namesShown).map(({ name }) => name)
+  return [...names, ...(columns.length > namesShown ? ['..'] : [])].join()
+}
+
+/** Maps fields to columns by their names. -1: the table has no such column. */
+export function placesByName(names: readonly string[], table: TableShape): readonly number[] {
   const known = new Map(table.columns.map(({ name }, index) => [name.toLowerCase(), index]))
-  const places = names.map((name) => known.get(name.toLowerCase()) ?? -1)
-  return isRenamed || places.some((place) => place >= 0) ? places : names.map((_, index) => index)
+  return names.map((name) => known.get(name.toLowerCase()) ?? -1)
 }
 
 /** A pattern applies to timestamps only. */

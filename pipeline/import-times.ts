@@ -70,6 +70,8 @@ export function asTimes(
 ): Pick<CsvColumn, 'type' | 'pattern'> {
   const named = unit === null ? column.pattern : `epoch_${unit}`
   if (isTimestamp(column) && column.guessed !== true) return { type: column.type, pattern: named }
+  // A file of a header only.
+  if (fields.length === 0) return { type: dataType('TIMESTAMP'), pattern: unit === null ? null : named }
   const scale = unit ?? 'auto'
   const isOwnType = column.guessed === true || epochScale(named ?? '') !== null
   const times = fields.filter(({ text }) => text !== '' && !isNullWord(text))

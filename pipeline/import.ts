@@ -300,7 +300,17 @@ export class ImportSession {
     const from = detected.header ? 1 : 0
     const lines = sample.lines.map((line) => line + this.#firstLine - 1)
     const rows = { records: records.slice(from), lines: lines.slice(from) }
-    const request = { ...rows, name, detected, delimiter, schema: this.#schema, table, timestamp, partitionBy }
+    const request = {
+      ...rows,
+      name,
+      detected,
+      forceHeader,
+      delimiter,
+      schema: this.#schema,
+      table,
+      timestamp,
+      partitionBy,
+    }
     const { unit = null, words = requestWords } = this.#options
     this.#plan = planImport({ ...request, unit, words, widened: this.#widened })
     this.#decoding = engine.csv(this.#shape(this.#plan))

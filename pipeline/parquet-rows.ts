@@ -137,8 +137,7 @@ const textTypes: ReadonlySet<ColumnType> = new Set(['VARCHAR', 'STRING', 'SYMBOL
 /** Which columns become text, in the table if it exists. */
 function textColumns(existing: TableShape | undefined, planned: readonly SchemaColumn[]): readonly boolean[] {
   const names = planned.map(({ name, as }) => columnName(as ?? name))
-  const isRenamed = planned.some(({ as }) => as !== null)
-  const places = existing === undefined ? [] : placesByName(names, existing, isRenamed)
+  const places = existing === undefined ? [] : placesByName(names, existing)
   return planned.map(({ type }, index) => {
     const stored = existing?.columns[places[index] ?? -1]
     return textTypes.has(stored?.type.name ?? type?.name ?? 'BINARY')

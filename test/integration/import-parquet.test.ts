@@ -149,7 +149,10 @@ test('a name by `as` is that of a column of the table', async () => {
   expect(body).toMatchObject({ rowsImported: 1 })
   expect(await server.rows('select a, b from swapped')).toEqual([[1, 2]])
   const wrong = await send({ name: 'swapped' }, [['high,low\n2,1\n', 'a.csv']], [{ name: 'high', as: 'c' }])
-  expect(wrong).toMatchObject({ status: 400, body: { status: 'column does not exist [column=c, table=swapped]' } })
+  expect(wrong).toMatchObject({
+    status: 400,
+    body: { status: 'column does not exist [column=c, table=swapped, columns=a,b]' },
+  })
 })
 
 test('a pattern needs a type', async () => {

@@ -108,3 +108,29 @@ test('lines of values that are no times, behind empty lines and texts of several
   const marked = await imported(`sep=,\n${head}x,nonsense\n`, { timestamp: 'ts' })
   expect(marked.answer.status).toMatch(/\[line=9, value=nonsense\]/)
 })
+
+test('a header without a name of the table: refused if stated, else stored by position with a warning', async () => {
+  await server.exec('create table people (name varchar, town varchar, age int)')
+  const file = 'city,person,size\nKiel,Ann,41\n'
+  const stated = await imported(file, { name: 'people', forceHeader: 'true' })
+  expect(stated.answer.status).toBe('column does not exist [column=city, table=people, columns=name,town,age]')
+  expect(await rowsOf('people')).toEqual([])
+  const found = await imported(file, { name: 'people' })
+  expect(found.answer.warnings).toEqual([
+    'the header has no name of a column, and the fields are stored by position [header=city,person,size, columns=name,town,age]',
+  ])
+  expect(await rowsOf('people')).toEqual([['Kiel', 'Ann', 41]])
+  const known = await imported('AGE,name\n7,Bo\n', { name: 'people', forceHeader: 'true' })
+  expect(known.answer.warnings).toBeUndefined()
+  expect(await rowsOf('select name, age from people where age = 7')).toEqual([['Bo', 7]])
+})
+
+test('a header that is stated, without rows, makes an empty table', async () => {
+  const { answer, table } = await imported('ts,a,b\n', { forceHeader: 'true', timestamp: 'ts' })
+  expect(answer).toMatchObject({ header: true, rowsImported: 0, timestamp: 'ts', partitionBy: 'DAY' })
+  expect(answer.columns.map(({ name, type }) => `${name} ${type}`)).toEqual(['ts TIMESTAMP', 'a VARCHAR', 'b VARCHAR'])
+  expect(await rowsOf(table)).toEqual([])
+  const untimed = await imported('ts,a,b', { forceHeader: 'true' })
+  expect(untimed.answer).toMatchObject({ header: true, rowsImported: 0 })
+  expect(await rowsOf(untimed.table)).toEqual([])
+})

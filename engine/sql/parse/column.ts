@@ -278,6 +278,11 @@ export function parseColumnStorage(cursor: Cursor): ColumnStorageClause {
   expect(cursor, '(')
   let bloomFilter = takeBloomFilter(cursor)
   const encoding = bloomFilter ? null : parseEncoding(cursor)
+  if (encoding !== null && cursor.word === '(')
+    throw new SqlError(
+      'an encoding has no level: the codec comes second, as in PARQUET(default, zstd(9))',
+      encoding.position,
+    )
   let codec: ColumnStorageClause['codec'] = null
   if (!bloomFilter && take(cursor, ',')) {
     bloomFilter = takeBloomFilter(cursor)

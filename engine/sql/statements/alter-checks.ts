@@ -30,6 +30,8 @@ export function requirePartitions({ partitionBy }: TableSchema, position: number
 }
 
 export function requireDedup(version: TableVersion, position: number): void {
+  if (version.schema.timestampId < 0) throw new SqlError('deduplication needs a designated timestamp', position)
+  if (version.schema.partitionBy === 'NONE') throw new SqlError('deduplication needs partitions', position)
   if (!isWalTable(version)) throw new SqlError('deduplication is only supported for WAL tables', position)
   if (enforcedKey(version.schema) !== undefined)
     throw new SqlError('a table with PRIMARY KEY .. ENFORCED cannot have DEDUP keys', position)

@@ -42,11 +42,15 @@ export function columnStorage(
 
 function encodingOf(written: ast.Name, column: ast.Name, type: DataType): ColumnEncoding {
   const encoding = columnEncodings.find((name) => name === written.name.toLowerCase())
-  if (encoding === undefined)
+  if (encoding === undefined) {
+    const hint = isCodec(written.name.toLowerCase())
+      ? `: the codec comes second, as in PARQUET(default, ${written.name})`
+      : ''
     throw new SqlError(
-      `unknown encoding [encoding=${written.name}, known=default,${columnEncodings.join()}]`,
+      `unknown encoding [encoding=${written.name}, known=default,${columnEncodings.join()}]${hint}`,
       written.position,
     )
+  }
   if (!isEncoded(encoding, type.name))
     throw new SqlError(
       `the encoding is not for columns of this type [encoding=${encoding}, column=${column.name}, type=${typeText(type)}]`,
