@@ -20,7 +20,7 @@ export type InsertTarget = Pick<Planned<'insertSelect'>, 'tableId' | 'columns' |
 
 /** What the insertion needs: how to run the query, and where its rows go. */
 export interface InsertSelectOperations extends Pick<ExecuteOptions, 'signal' | 'into'> {
-  readonly run: (encoding: PackedEncoding) => Pick<RunningQuery, 'batches' | 'cancel'>
+  readonly run: (encoding: PackedEncoding) => RunningQuery
   readonly version: TableVersion | undefined
   /** The scope in which defaults are evaluated for columns that the query does not provide. */
   readonly scope: () => ExpressionScope

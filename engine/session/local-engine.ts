@@ -388,7 +388,7 @@ export class LocalEngine implements Engine {
     const startMs = performance.now() - compilerMs
     const run = runOptions(options, columns)
     const running = this.#runs.run(sql, query, run, () => this.#ended(options.session, sql, startMs), nowMicros)
-    if (running.ready === null) cancelAtAbort(options.signal, running)
+    cancelAtAbort(options.signal, running)
     const rowsCertain = (): number =>
       certainRows(query.plan, (table) => this.#catalog.statistics(query.tables[table] ?? -1))
     return new QueryRows(running, { columns, timestampIndex: query.timestampIndex, rowsCertain, compilerMs, cached })

@@ -26,6 +26,7 @@ import type { Query } from '../sql/plan/plan.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { PackedRows, Receipt, RowsInput, SchemaChange } from '../storage/jobs/messages.js'
 import { type Enumeration, isTable, type StoredSequence, type TableVersion } from '../storage/schema/schema.js'
+import type { RunningQuery } from '../threads/query-pool.js'
 import type { DataType } from '../types/column-types.js'
 import type { LocalEngineOptions } from './local-options.js'
 
@@ -54,8 +55,16 @@ export function cancelReason(signal: StopSignal | null): string {
   return typeof reason === 'string' ? reason : 'the client disconnected'
 }
 
-export function cancelAtAbort(signal: StopSignal | null, running: { cancel(reason: string): void }): void {
-  signal?.addEventListener('abort', () => running.cancel(cancelReason(signal)))
+/** Cancels the query at the abort of the signal, which may outlive it: nothing listens when the query has ended. */
+export function cancelAtAbort(
+  signal: StopSignal | null,
+  running: Pick<RunningQuery, 'ready' | 'summary' | 'cancel'>,
+): void {
+  if (signal === null || running.ready !== null) return
+  const cancel = (): void => running.cancel(cancelReason(signal))
+  const ended = (): void => signal.removeEventListener('abort', cancel)
+  signal.addEventListener('abort', cancel)
+  running.summary.then(ended, ended)
 }
 
 /**

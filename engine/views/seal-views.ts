@@ -4,7 +4,8 @@
 //   1. The memtables of the base table are flushed, and each view stores the buckets that would lose rows, in one
 //      snapshot.
 //   2. The writer removes the partitions and seals these buckets in one record, if the base table has not changed since
-//      the snapshot; otherwise step 1 is repeated. A sealed bucket is read as stored from then on.
+//      the snapshot; otherwise step 1 is repeated. A sealed bucket is read as stored from then on. Compactions and
+//      refreshes in between change no rows, so they do not count.
 //
 // The bucket of the newest row is not sealed: DROP PARTITION removes its rows from it, and a TTL waits for its end.
 //
@@ -97,7 +98,9 @@ async function sealed(
       snapshot.release()
     }
     if (tries === triesMax)
-      throw new ResourceError('rows keep arriving in buckets of materialized views that lose rows: try again')
+      throw new ResourceError(
+        'rows keep arriving or changing in buckets of materialized views that lose rows: try again',
+      )
     await sleep(firstPauseMs * 2 ** tries)
   }
 }
@@ -129,6 +132,7 @@ async function stored(
   return {
     views: views.map(({ viewId, ranges: list }) => ({ viewId, ranges: list.map(({ lo, hi }) => [`${lo}`, `${hi}`]) })),
     parts: parts.map(({ id }) => [id, removed.get(id) ?? 0]),
+    version: base.version.version,
   }
 }
 

@@ -104,6 +104,8 @@ export interface Sealing {
   readonly views: readonly { readonly viewId: number; readonly ranges: readonly StoredRange[] }[]
   /** The parts with rows in these ranges when the buckets were stored, and how many rows upserts had removed. */
   readonly parts: readonly (readonly [id: number, removed: number])[]
+  /** The version of the base table that the views have read. */
+  readonly version: number
 }
 
 export interface BucketRange {

@@ -29,6 +29,7 @@ import { withReserve } from './free-space.js'
 import { commitManifest, outcomeOf, postponeFlushes, takePartIds, writePendingRecords } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
 import { relocateMemtable } from './writer-relocate.js'
+import { noteCompaction } from './writer-seal.js'
 import {
   enqueue,
   type Flushed,
@@ -449,6 +450,7 @@ export function mergeDone(
   noteStorageWork(memory, table.id, { kind: 'merge', rows, seconds: (clock.monotonicMs() - postedMs) / 1000 })
   if (table.schema.dedupKeys.length > 0) table.repeats += rowsOf(present) - rows
   table.parts = [...table.parts.filter(({ id }) => !replaced.has(id)), ...parts].sort(byTransaction)
+  noteCompaction(table, present, parts)
   table.retireParts(present, (part) => discardParts(state, [part]))
   enqueue(state, { versions: [table.nextVersion()] })
   postMerge(state, table)

@@ -63,6 +63,19 @@ export interface Retired {
   readonly free: () => void
 }
 
+/** A compaction whose result is published. */
+export interface Compacted {
+  /** The first version with the parts that it has written. */
+  readonly version: number
+  readonly from: readonly PartExtent[]
+  readonly to: readonly number[]
+}
+
+/** A part, and the number of its rows that upserts have removed. */
+export interface PartExtent extends Pick<PartDescriptor, 'id' | 'minTs' | 'maxTs'> {
+  readonly removed: number
+}
+
 export interface TableMemory {
   readonly memory: SharedMemory
   readonly allocator: Allocator
@@ -117,6 +130,8 @@ export class WriterTable {
   namedSymbols: ReadonlyMap<number, number> = new Map()
   readonly dictionaries = new Map<number, SymbolDictionary>()
   retired: Retired[] = []
+  /** Compactions since the oldest version that a reader holds. */
+  compactions: readonly Compacted[] = []
   /** Marks of removed rows by part id. */
   readonly marks = new Map<number, PartMarks>()
   /**

@@ -1,0 +1,81 @@
+// Goal: DROP PARTITION of a table with materialized views is not held up by compactions: parts that were compacted after
+// the views have read them have the same rows. Rows that arrived since are noticed, compacted or not.
+
+import { expect, test } from 'vitest'
+import { metricOf } from '../../../../engine/memory/metrics.js'
+import type { Receipt } from '../../../../engine/storage/jobs/messages.js'
+import type { Sealing } from '../../../../engine/storage/schema/materialized.js'
+import { createFaultyDisk } from '../../../support/faulty-files.js'
+import { WriterHost } from '../writer-host.js'
+
+/** As many parts as a compaction needs are one more. */
+function startHost(): WriterHost {
+  const disk = createFaultyDisk(1)
+  disk.files.makeDirectory('/db')
+  disk.files.syncDirectory('/')
+  const host = new WriterHost({ files: disk.files, parts: new Map(), merges: true, settings: { flushRows: 10 } })
+  for (let part = 0; part < 3; part++) flush(host)
+  expect(host.catalog.table('t')?.parts).toHaveLength(3)
+  return host
+}
+
+/** Writes as many rows as a memtable has, and waits until they are in a part. */
+function flush(host: WriterHost): void {
+  const before = metricOf(host.memory, 'flushes')
+  host.write(Array.from({ length: 10 }, (_, row) => `t a=${row} ${row}\n`).join(''))
+  for (let turns = 0; metricOf(host.memory, 'flushes') === before && turns < 5000; turns++) host.turn()
+}
+
+/** What a view reads now, and the request to seal it. */
+function read(host: WriterHost): { readonly release: () => void; readonly drop: () => Receipt } {
+  const tableId = host.tableId('t')
+  const held = host.catalog.hold([tableId])
+  const version = host.catalog.table('t')
+  if (version === undefined) throw new Error('no table')
+  const sealing: Sealing = {
+    views: [{ viewId: 99, ranges: [['0', '1000']] }],
+    parts: version.parts.map(({ id }) => [id, 0]),
+    version: version.version,
+  }
+  const partitions = [...new Set(version.parts.map(({ partition }) => partition))]
+  return {
+    release: () => held.release(),
+    drop: () => host.change({ kind: 'partitions', tableId, operation: 'drop', partitions, sealing }),
+  }
+}
+
+function compact(host: WriterHost): void {
+  host.jobsRun = true
+  host.settle()
+  expect(host.catalog.table('t')?.parts).toHaveLength(1)
+}
+
+test('compacted parts are those that the views have read', () => {
+  const host = startHost()
+  flush(host)
+  host.jobsRun = false
+  host.settle()
+  expect(host.catalog.table('t')?.parts).toHaveLength(4)
+  const seen = read(host)
+  compact(host)
+  expect(seen.drop()).toMatchObject({ error: null })
+  expect(seen.drop().isStale).toBe(true)
+  host.settle()
+  expect(host.rows('t')).toEqual([])
+  seen.release()
+})
+
+test('rows that were compacted with those that the views have read are noticed', () => {
+  const host = startHost()
+  const [early, rowsBefore] = [read(host), 30]
+  flush(host)
+  compact(host)
+  const late = read(host)
+  expect(early.drop().isStale).toBe(true)
+  expect(host.rows('t')).toHaveLength(rowsBefore + 10)
+  expect(late.drop().isStale).toBeUndefined()
+  host.settle()
+  expect(host.rows('t')).toEqual([])
+  early.release()
+  late.release()
+})
