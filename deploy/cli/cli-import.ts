@@ -10,6 +10,7 @@ import { stat } from 'node:fs/promises'
 import { basename, extname } from 'node:path'
 import { Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { type ImportSummary, importText } from '../../gateways/common/import-text.js'
 import { type Client, exitCodes, openClient, refusalText, type ServerFlags, ToolError } from './http-client.js'
 import { openProgress, type Progress } from './progress.js'
 
@@ -165,7 +166,8 @@ async function sendFile(
   const name = flags.table ?? (file === '-' ? undefined : basename(file).replace(/(\.[^.]*)?(\.gz)?$/, ''))
   if (name === undefined || name === '') throw new ToolError('standard input needs --table', exitCodes.usage)
   const query = {
-    ...{ name, fmt: flags.json === true ? 'json' : 'text' },
+    // Only JSON names the rejected rows.
+    ...{ name, fmt: flags.json === true || showsRejects(flags) ? 'json' : 'text' },
     ...given({
       ...{ timestamp: flags.timestamp, partitionBy: flags.partitionBy, delimiter: flags.delimiter },
       ...{ atomicity: flags.atomicity, overwrite: flags.overwrite, forceHeader: flags.header, unit: flags.unit },
@@ -173,7 +175,7 @@ async function sendFile(
     }),
   }
   const fields = flags.schema === undefined ? {} : { schema: flags.schema }
-  await upload(client, query, fields, name, source)
+  show(await upload(client, query, fields, name, source), flags)
 }
 
 async function sendDump(client: Client, source: AsyncIterable<Buffer>, flags: ImportFlags): Promise<void> {
@@ -184,7 +186,7 @@ async function sendDump(client: Client, source: AsyncIterable<Buffer>, flags: Im
       ...{ unit: flags.unit, types: flags.types, overwrite: flags.overwrite, atomicity: flags.atomicity },
     }),
   }
-  await upload(client, query, {}, 'dump.sql', source)
+  write(await upload(client, query, {}, 'dump.sql', source))
 }
 
 function given(values: Readonly<Record<string, string | boolean | undefined>>): Record<string, string> {
@@ -199,12 +201,33 @@ async function upload(
   fields: Readonly<Record<string, string>>,
   name: string,
   source: AsyncIterable<Buffer>,
-): Promise<void> {
+): Promise<string> {
   const boundary = `penstock-${Math.random().toString(36).slice(2)}${Date.now().toString(36)}`
   const body = multipart(boundary, fields, name, source)
   const reply = await client.post('imp', query, body, `multipart/form-data; boundary=${boundary}`)
   if (reply.status !== 200) throw new ToolError(await refusalText(reply))
-  const text = await reply.body.text()
+  return await reply.body.text()
+}
+
+function showsRejects({ json, atomicity }: ImportFlags): boolean {
+  return json !== true && atomicity?.toLowerCase() === 'skiprow'
+}
+
+/** Prints a response, and the rejected rows to standard error. */
+function show(text: string, flags: ImportFlags): void {
+  if (!showsRejects(flags)) {
+    write(text)
+    return
+  }
+  const result: ImportSummary = JSON.parse(text)
+  write(importText([result]))
+  const { rejects = [], rowsRejected } = result
+  const lines = rejects.map(({ line, reason }) => `line ${line}: ${reason}\n`)
+  const more = rowsRejected - rejects.length
+  process.stderr.write(`${lines.join('')}${more > 0 ? `and ${more} more rejected rows\n` : ''}`)
+}
+
+function write(text: string): void {
   process.stdout.write(text.endsWith('\n') ? text.replaceAll('\r\n', '\n') : `${text}\n`)
 }
 

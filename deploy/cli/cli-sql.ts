@@ -15,6 +15,7 @@ import {
   type Format,
   formatOfFile,
   isEmpty,
+  placesOf,
   type SqlFlags,
   splitStatements,
 } from './sql-answer.js'
@@ -29,13 +30,13 @@ export async function runSql(statement: string | undefined, flags: SqlFlags): Pr
   const client = openClient(flags)
   try {
     const given = statement ?? flags.execute
-    if (output !== undefined) {
-      const text = given ?? (flags.file === undefined ? await textOfInput() : readFileSync(flags.file, 'utf8'))
-      await runInto(client, output, text, named ?? format, flags)
-    } else if (given !== undefined) await runAll(client, given, format, flags)
-    else if (flags.file !== undefined) await runAll(client, readFileSync(flags.file, 'utf8'), format, flags)
-    else if (process.stdin.isTTY === true) await converse(client, format, flags, ownTerminal())
-    else await runAll(client, await textOfInput(), format, flags)
+    const isPrompt = given === undefined && flags.file === undefined && output === undefined
+    if (isPrompt && process.stdin.isTTY === true) return await converse(client, format, flags, ownTerminal())
+    const text = given ?? (flags.file === undefined ? await textOfInput() : readFileSync(flags.file, 'utf8'))
+    if (text.trimStart().startsWith('\\'))
+      throw new ToolError('backslash commands are for the prompt: penstock sql without a statement', exitCodes.usage)
+    if (output === undefined) await runAll(client, text, format, flags)
+    else await runInto(client, output, text, named ?? format, flags)
   } finally {
     await client.close()
   }
@@ -76,21 +77,12 @@ async function runAll(
   write: (text: string) => unknown = (answer) => process.stdout.write(answer),
 ): Promise<void> {
   const { statements, rest } = splitStatements(text)
-  for (const statement of [...statements, rest]) {
-    if (!isEmpty(statement)) await runOne(client, statement, format, flags, write)
+  for (const { statement, linesBefore } of placesOf(text, [...statements, rest])) {
+    const origin = flags.file === undefined ? null : { file: flags.file, linesBefore }
+    const answer = await answerOf(client, statement, flags).catch((error: unknown) => {
+      throw error instanceof ToolError ? error.at(errorPlace(error, statement, origin)) : error
+    })
+    write(answer.render(format))
+    process.stderr.write(answer.notes(format))
   }
-}
-
-async function runOne(
-  client: Client,
-  statement: string,
-  format: Format,
-  flags: SqlFlags,
-  write: (text: string) => unknown,
-): Promise<void> {
-  const answer = await answerOf(client, statement, flags).catch((error: unknown) => {
-    throw error instanceof ToolError ? error.at(errorPlace(error, statement)) : error
-  })
-  write(answer.render(format))
-  process.stderr.write(answer.notes(format))
 }

@@ -107,7 +107,8 @@ const commands: readonly Command[] = [
     run: async (prompt, file) => {
       const text = readText(file)
       // The last statement needs no semicolon.
-      await prompt.runText(`${prompt.takeWaiting()}${text}\n;`)
+      const waiting = prompt.takeWaiting()
+      await prompt.runText(`${waiting}${text}\n;`, { file, linesBefore: 1 - waiting.split('\n').length })
     },
   },
   {

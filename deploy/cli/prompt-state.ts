@@ -2,7 +2,7 @@
 // call.
 
 import type { Client } from './http-client.js'
-import type { Format, SqlFlags } from './sql-answer.js'
+import type { Format, Origin, SqlFlags } from './sql-answer.js'
 
 export interface PromptState {
   format: Format
@@ -38,11 +38,11 @@ export interface PromptControls {
   /** Takes the unfinished statement. */
   takeWaiting(): string
   /** Runs the complete statements of a text, until one fails; the rest waits for its end. */
-  runText(text: string): Promise<boolean>
+  runText(text: string, origin?: Origin): Promise<boolean>
   /** Shows the result, or the error; returns whether it succeeded. */
   runStatement(sql: string): Promise<boolean>
   /** Does something that Ctrl-C ends. An error is printed. */
-  guarded(work: (signal: AbortSignal) => Promise<void>, sql?: string): Promise<boolean>
+  guarded(work: (signal: AbortSignal) => Promise<void>, sql?: string, origin?: Origin | null): Promise<boolean>
   /** Gives the terminal to another program while the work lasts. */
   aside(work: () => Promise<void>): Promise<void>
 }

@@ -25,6 +25,8 @@ import {
   isEmpty,
   isQuery,
   isWithinQuotes,
+  type Origin,
+  placesOf,
   type SqlFlags,
   splitStatements,
 } from './sql-answer.js'
@@ -107,30 +109,38 @@ class Prompt implements PromptControls {
     return text
   }
 
-  async runText(text: string): Promise<boolean> {
+  async runText(text: string, origin?: Origin): Promise<boolean> {
     const { statements, rest } = splitStatements(text)
     this.#waiting = rest
-    for (const statement of statements) {
-      if (isEmpty(statement)) continue
+    for (const { statement, linesBefore } of placesOf(text, statements)) {
       this.#remember(statement)
-      if (!(await this.runStatement(statement))) return false
+      const place = origin && { file: origin.file, linesBefore: origin.linesBefore + linesBefore }
+      if (!(await this.runStatement(statement, place))) return false
     }
     return true
   }
 
-  async runStatement(sql: string): Promise<boolean> {
+  async runStatement(sql: string, origin: Origin | null = null): Promise<boolean> {
     this.state.last = sql
     const begunMs = performance.now()
-    const succeeded = await this.guarded(async (signal) => {
-      if (await this.#exported(sql, signal)) return
-      const answer = await answerOf(this.client, sql, { ...this.flags, signal })
-      await this.#show(answer)
-    }, sql)
+    const succeeded = await this.guarded(
+      async (signal) => {
+        if (await this.#exported(sql, signal)) return
+        const answer = await answerOf(this.client, sql, { ...this.flags, signal })
+        await this.#show(answer)
+      },
+      sql,
+      origin,
+    )
     if (this.state.timing) this.write(`Time: ${(performance.now() - begunMs).toFixed(1)} ms\n`)
     return succeeded
   }
 
-  async guarded(work: (signal: AbortSignal) => Promise<void>, sql = ''): Promise<boolean> {
+  async guarded(
+    work: (signal: AbortSignal) => Promise<void>,
+    sql = '',
+    origin: Origin | null = null,
+  ): Promise<boolean> {
     const running = new AbortController()
     this.#running = running
     try {
@@ -138,7 +148,7 @@ class Prompt implements PromptControls {
       return true
     } catch (error) {
       if (!(error instanceof ToolError)) throw error
-      this.write(running.signal.aborted ? 'cancelled\n' : errorLines(error, sql))
+      this.write(running.signal.aborted ? 'cancelled\n' : errorLines(error, sql, origin))
       return false
     } finally {
       this.#running = null

@@ -120,19 +120,55 @@ function rendered(format: Format, text: string, response: ExecResponse): string 
 }
 
 /** An error with the line that contains it, a caret below its place, and the suggestion of the server. */
-export function errorLines(error: ToolError, sql: string): string {
-  const place = errorPlace(error, sql)
+export function errorLines(error: ToolError, sql: string, origin: Origin | null = null): string {
+  const place = errorPlace(error, sql, origin)
   if (place === '') return `error: ${error.message}\n`
-  return `error: ${error.bare}\n${place}${error.hint === '' ? '' : `hint: ${error.hint}\n`}`
+  return `error: ${error.bare === '' ? error.message : error.bare}\n${place}${error.hint === '' ? '' : `hint: ${error.hint}\n`}`
 }
 
-/** The line of a statement that contains an error, with a caret below its place; empty if the place is not known. */
-export function errorPlace({ position }: ToolError, sql: string): string {
-  if (position <= 0 || position > sql.length) return ''
+/** The place of a statement in a file. */
+export interface Origin {
+  readonly file: string
+  /** How many lines of the file come before the statement. */
+  readonly linesBefore: number
+}
+
+/** Statements of a text that are not empty, with the number of lines before each. */
+export function* placesOf(
+  text: string,
+  statements: readonly string[],
+): Generator<{ readonly statement: string; readonly linesBefore: number }> {
+  let [at, lines] = [0, 0]
+  for (const statement of statements) {
+    const begin = text.indexOf(statement, at)
+    lines += newlines(text.slice(at, begin))
+    if (!isEmpty(statement)) yield { statement, linesBefore: lines }
+    lines += newlines(statement)
+    at = begin + statement.length
+  }
+}
+
+function newlines(text: string): number {
+  return text.split('\n').length - 1
+}
+
+/**
+ * The line of a statement that contains an error, with a caret below its place. If the place is not known, the line of the
+ * file where the statement begins; empty without a file.
+ */
+export function errorPlace({ position }: ToolError, sql: string, origin: Origin | null = null): string {
+  const titleOf = (line: number): string => {
+    const inFile = line + (origin?.linesBefore ?? 0)
+    return origin === null || inFile < 1 ? `line ${line}` : `${origin.file}, line ${inFile}`
+  }
+  if (position <= 0 || position > sql.length) {
+    const skipped = /^\s*/.exec(sql)?.[0] ?? ''
+    return origin === null ? '' : `${titleOf(1 + newlines(skipped))}\n`
+  }
   const begin = sql.lastIndexOf('\n', position - 1) + 1
   const end = sql.indexOf('\n', position)
   const line = sql.slice(begin, end < 0 ? sql.length : end)
-  const head = `line ${sql.slice(0, begin).split('\n').length}: `
+  const head = `${titleOf(1 + newlines(sql.slice(0, begin)))}: `
   // A tab stays, since its width depends on the terminal.
   const lead = sql.slice(begin, position).replace(/[^\t]+/g, (text) => ' '.repeat(displayWidth(text)))
   return `${head}${line}\n${' '.repeat(head.length)}${lead}^\n`

@@ -13,6 +13,7 @@ import {
   readMultipart,
 } from '../../pipeline/ingest.js'
 import { errorReportOf } from '../common/error-reports.js'
+import { importText } from '../common/import-text.js'
 import { importing, refusalOfWrite } from './access.js'
 import type { Exchange, HttpContext } from './context.js'
 import { discardRemainder, refuseUnread } from './guard.js'
@@ -158,21 +159,6 @@ function expanded(stream: Readable, { importExpandedBytesMax }: HttpContext['opt
   return expandedFile(stream, importExpandedBytesMax)
 }
 
-// Responses of /imp: JSON, or this text table (CRLF):
-//
-//   +---..---+
-//   |      Location:  |   name |        Pattern  | Locale  |      Errors  |
-//   |   Partition by  |   unit |                 |         |              |
-//   |      Timestamp  |   name |                 |         |              |
-//   +---..---+
-//   |   Rows handled  |      n |                 |         |              |
-//   |  Rows imported  |      n |                 |         |              |
-//   +---..---+
-//   |          index  |   name |                     type  |      errors  |   for each column
-//   +---..---+
-
-const rule = `+${'-'.repeat(113)}+`
-
 /** For several tables: the totals, and `imports` with the result of each. */
 function importJson(results: readonly ImportResult[]): string {
   const [first, ...others] = results
@@ -195,38 +181,4 @@ function resultJson(result: ImportResult): object {
     columns,
     ...(rejects.length === 0 ? {} : { rejects }),
   }
-}
-
-function importText(results: readonly ImportResult[]): string {
-  return results.map(resultText).join('')
-}
-
-function resultText(result: ImportResult): string {
-  const { location, partitionBy, timestamp, warnings, rowsImported, rowsRejected, columns } = result
-  const lines = [
-    rule,
-    row('Location:', location, 'Pattern', 'Locale', 'Errors'),
-    row('Partition by', partitionBy, '', '', ''),
-    row('Timestamp', timestamp ?? 'NONE', '', '', ''),
-    ...warnings.map((warning) => row('Warning', warning, '', '', '')),
-    rule,
-    row('Rows handled', String(rowsImported + rowsRejected), '', '', ''),
-    row('Rows imported', String(rowsImported), '', '', ''),
-    rule,
-    ...columns.map(({ name, type, errors }, index) => columnRow(index, name, type, errors)),
-    rule,
-  ]
-  return `${lines.join('\r\n')}\r\n`
-}
-
-function row(title: string, value: string, pattern: string, locale: string, errors: string): string {
-  return `|${cell(title, 15)}|${cell(value, 50)}|${cell(pattern, 15)}|${cell(locale, 7)}|${cell(errors, 12)}|`
-}
-
-function columnRow(index: number, name: string, type: string, errors: number): string {
-  return `|${cell(String(index), 15)}|${cell(name, 50)}|${cell(type, 25)}|${cell(String(errors), 12)}|`
-}
-
-function cell(text: string, width: number): string {
-  return `${text.padStart(width)}  `
 }

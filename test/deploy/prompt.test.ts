@@ -195,6 +195,9 @@ describe('the prompt', () => {
     await until('no such file: /no/such/file')
     input.write(`\\i ${join(folder, 'rest.sql')}\n`)
     await expect.poll(() => sent).toEqual(["select 15\nwhere x = 'a'", 'select 16'])
+    writeFileSync(join(folder, 'bad.sql'), 'select 17;\n\nselect\n nope')
+    input.write(`\\i ${join(folder, 'bad.sql')}\n`)
+    await until(`${join(folder, 'bad.sql')}, line 4:  nope`)
   })
 
   test('\\watch repeats the last statement until Ctrl-C', async () => {

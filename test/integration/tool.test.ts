@@ -226,6 +226,22 @@ test('statements show every digit, say how many rows they changed, and whether t
   expect((await tool(['sql', '-e', 'select x from long_sequence(10000)'])).out.endsWith('(10000 rows)\n')).toBe(true)
 })
 
+test('rejected rows, and the places of errors in files', async () => {
+  await tool(['sql', 'create table skipped(a int, b int)'])
+  const rows = file('skipped.csv', 'a,b\n1,2\nx,3\n4,y\n')
+  const skipped = await tool(['import', rows, '--header', '--atomicity', 'skipRow'])
+  expect(skipped.out).toMatch(/Rows imported {2}\| +1 /)
+  expect(skipped.err).toBe(
+    'line 3: not a value of type INT [column=a, value=x]\nline 4: not a value of type INT [column=b, value=y]\n',
+  )
+  const script = file('script.sql', 'select 1;\n\nselect 2,\n  nope;')
+  expect((await tool(['sql', '--file', script])).err).toContain(`\n${script}, line 4:   nope\n`)
+  expect(await tool(['sql', '\\d skipped'])).toMatchObject({
+    code: 2,
+    err: 'penstock: backslash commands are for the prompt: penstock sql without a statement\n',
+  })
+})
+
 test('a misspelt statement is answered with what was meant', async () => {
   expect(await tool(['sql', '-e', 'selec 1'])).toMatchObject({
     code: 1,
