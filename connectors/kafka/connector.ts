@@ -326,7 +326,7 @@ export class KafkaConnector {
     const stream = this.#streamOf(batch, -1)
     if (stream.next < 0 || signal.aborted || this.#unplaced.has(placeKey(batch))) return
     stream.highWatermark = batch.highWatermark
-    if (this.#isAhead(stream, batch)) return
+    if (await this.#isAhead(stream, batch)) return
     const start = this.#startOf(stream, batch)
     if (start < batch.records.length) {
       if (!(await this.#prepare(batch.records, heartbeat, signal))) return
@@ -335,14 +335,13 @@ export class KafkaConnector {
     if (this.#waitingBytes > waitingBytesMax) await this.#wait(batch, heartbeat)
   }
 
-  /**
-   * The batch starts after the expected offset. If a second request returns the same, the records in between are
-   * gone.
-   */
-  #isAhead(stream: PartitionStream, { topic, partition, fetchedOffset }: FetchedBatch): boolean {
+  /** The batch starts after the expected offset. If a second request returns the same, the others are not coming. */
+  async #isAhead(stream: PartitionStream, { topic, partition, fetchedOffset }: FetchedBatch): Promise<boolean> {
     if (fetchedOffset <= stream.next) return false
     if (stream.lastSeekOffset === stream.next) {
       const gap = `${topic}-${partition}, from=${stream.next}, to=${fetchedOffset - 1}`
+      // Batches of aborted transactions are skipped, too.
+      if (((await this.#consumer?.bounds({ topic, partition }))?.first ?? 0) <= stream.next) return false
       // Another server may have their rows, and could not commit them any more.
       if (this.#options.offsetsInLake) throw new Error(`records after the offset in the table were deleted [${gap}]`)
       this.#log('W', `records have been deleted from the partition [${gap}]`)

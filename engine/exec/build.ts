@@ -216,12 +216,14 @@ function buildLatest(context: ExecContext, plan: PlanOf<'latest'>): Operator {
     return latestOperator(context, buildOperator(context, input), plan)
   }
   const placed = latestBySymbol(context, plan, scanned)
-  if (placed !== undefined) return withoutScan(context, scanned, 'newest rows of the parts', inOwnOrder(placed))
+  if (placed !== undefined)
+    return withoutScan(context, scanned, 'newest rows of the parts', inOwnOrder(context, placed))
   const keys = plan.keys.map((index) => {
     const columnId = scanned.columnIds[index] as number
     return { columnId, requested: symbolsOf(context, scanned, columnId) }
   })
-  return inOwnOrder(latestOfTable(context, plan, keys, (skips) => orderedScanOperator(context, scanned, true, skips)))
+  const backward = latestOfTable(context, plan, keys, (skips) => orderedScanOperator(context, scanned, true, skips))
+  return inOwnOrder(context, backward)
 }
 
 /**
@@ -249,12 +251,17 @@ function buildGroups(context: ExecContext, plan: PlanOf<'aggregate'>, shape: Sca
   const { input } = plan
   const newest = shape === null ? undefined : newestGroups(context, plan, shape)
   if (shape !== null && newest !== undefined)
-    return withoutScan(context, shape, 'newest rows of the parts', inOwnOrder(newest))
+    return withoutScan(context, shape, 'newest rows of the parts', inOwnOrder(context, newest))
   // A fused aggregate returns groups in the order of the morsels, which must be the order of the rows if that is
   // required.
   const inOrder = plan.ordered !== true || (shape !== null && isInOrder(context, input, shape))
   const fused = shape === null || !inOrder ? undefined : aggregateFragmentOperator(context, plan, shape)
-  if (fused !== undefined) return noted(context, 'generated, fused with the scan', inOwnOrder(fused))
+  if (fused !== undefined) {
+    // Time buckets come in their order.
+    const isSame =
+      plan.keys.every(({ kind }) => kind === 'column') && shape !== null && isInOrder(context, input, shape)
+    return noted(context, 'generated, fused with the scan', isSame ? fused : inOwnOrder(context, fused))
+  }
   const dense = keysOfOneTable(input, plan.keys)
   const shared = parallelAggregate(context, plan, buildOperator)
   if (shared !== undefined) return noted(context, 'hash table, shared by threads', shared)
@@ -302,7 +309,8 @@ function buildWhole(context: ExecContext, plan: Plan): Operator {
 }
 
 /** Marks an operator whose rows come in another order than those of the general one. */
-function inOwnOrder(operator: Operator): Operator {
+function inOwnOrder({ state }: ExecContext, operator: Operator): Operator {
+  state.reordered++
   return { ...operator, hasOwnOrder: true }
 }
 
@@ -321,7 +329,7 @@ function buildSample(context: ExecContext, plan: PlanOf<'sample'>): Operator {
   const { input } = plan
   const shape = input.kind === 'scan' ? scanShape(context, input) : null
   const fused = shape === null ? undefined : sampleFragmentOperator(context, plan, shape)
-  if (fused !== undefined) return noted(context, 'generated, fused with the scan', inOwnOrder(fused))
+  if (fused !== undefined) return noted(context, 'generated, fused with the scan', inOwnOrder(context, fused))
   const work = plan.keys.length + plan.aggregates.length
   const rows = smallBatches(buildOperator(context, input), work)
   return noted(

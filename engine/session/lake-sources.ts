@@ -223,7 +223,12 @@ export class LakeSources {
     const stored = this.stored(source).get(key) ?? 0
     const where = this.#whereFrom(source, schema, key, from)
     if (stored <= from) return
-    if (where === null) throw hiddenRows(key, source)
+    if (where === null) {
+      // Records that make no rows, such as tombstones, create no columns.
+      const [row] = await this.#values(`select count() from ${quoted(source.table)}`)
+      if (Number(row?.[0] ?? 0) > 0) throw hiddenRows(key, source)
+      return
+    }
     const [offset, table] = [source.columns.offset, source.table].map(quoted)
     const [seen] = await this.#values(`select count_distinct(${offset}) from ${table} where ${where}`)
     const visible = Number(seen?.[0] ?? 0)

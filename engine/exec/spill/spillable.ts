@@ -10,18 +10,21 @@
 //
 // The second run returns the same rows in the same order, so rows that the first run has returned already are skipped.
 // For this, `keepsOrder` in the context obliges operators to return results in the order in which their first rows
-// appear in the input, however much memory there is. Operators that have an order of their own (`hasOwnOrder`), and
-// those whose input has no certain order (repeatable.ts), begin again only before their first rows.
+// appear in the input, however much memory there is. Operators that have an order of their own (`hasOwnOrder`) begin
+// again only before their first rows. So do those above such operators, and above joins whose rows came in another order
+// because they have spilled; and if that happens in the second run, it ends with the error of the first.
 
 import { isShortage, ResourceError } from '../../base/errors.js'
 import type { Plan } from '../../sql/plan/plan.js'
+import { isStablePlan } from '../../sql/plan/volatile.js'
+import { inputsOf } from '../../sql/plan/walk-plan.js'
 import type { ExecContext } from '../batch/context.js'
 import { isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { sharedScan } from '../fragment/aggregate-parallel.js'
 import { operatorOf, type Steps } from '../join/join-build.js'
+import { isUnordered, marksRight } from '../join/join-sides.js'
 import type { ScanProgress } from '../run/scan-progress.js'
 import { Attempt } from './attempt.js'
-import { hasRepeatableInput } from './repeatable.js'
 import { spillShape } from './spill-shape.js'
 import { type Build, spilledSteps, spillLevelsMax } from './spilled-steps.js'
 import { passSteps, windowPasses } from './window-passes.js'
@@ -55,9 +58,7 @@ function externalOperator(context: ExecContext, plan: Plan, build: Build): Exter
   if (sharesJoins(context, plan)) return { ordered: false, usesHeap: false, steps: (own) => unshared(own, plan, build) }
   const shape = spillShape(context, plan)
   if (shape === null) return null
-  // SAMPLE BY keeps the values of one bucket only.
-  const usesHeap = plan.kind !== 'sample'
-  return { ordered: shape.order !== null, usesHeap, steps: (own, skip) => spilledSteps(own, shape, build, skip) }
+  return { ordered: shape.order !== null, usesHeap: true, steps: (own, skip) => spilledSteps(own, shape, build, skip) }
 }
 
 /** Whether an aggregate without keys builds the joins below it for all threads. */
@@ -85,6 +86,10 @@ class Spillable implements Operator {
   #failure: unknown = null
   /** Rows returned so far. */
   #returned = 0
+  /** Why the first run has failed, if it had returned rows. */
+  #skipFailure: unknown = null
+  /** `reordered` of the query before the operators of the attempt were built. */
+  #reordered: number
   #over = false
 
   constructor(context: ExecContext, plan: Plan, build: (context: ExecContext) => Operator, external: External) {
@@ -95,6 +100,7 @@ class Spillable implements Operator {
     this.#progress = context.progress?.part()
     const keepsOrder = external.ordered && spillLevel < spillLevelsMax ? true : context.keepsOrder
     this.#attempt = new Attempt({ ...context, keepsOrder, progress: this.#progress }, build)
+    this.#reordered = state.reordered
     state.canSpill = true
     if (external.usesHeap) state.canSpillHeap = true
     try {
@@ -110,11 +116,13 @@ class Spillable implements Operator {
     if (this.#failure !== null) return this.#spill(this.#failure)
     const { state } = this.#context
     try {
-      if (state.heapFull && this.#external.usesHeap && this.#maySpill()) {
+      if (state.heapFull && this.#mayFreeHeap()) {
         state.heapFull = false
         throw new ResourceError('out of memory: the query keeps too many values [budget=heap]', 'memory')
       }
       const pulled = this.#attempt.pull()
+      // Rows of the first run are skipped, which needs them in the same order.
+      if (this.#skipFailure !== null && state.reordered !== this.#reordered) throw this.#skipFailure
       if (isBatch(pulled)) this.#returned += pulled.rows
       if (pulled === null) this.#end()
       return pulled
@@ -143,12 +151,18 @@ class Spillable implements Operator {
   }
 
   #comesAgain(): boolean {
-    const isOrdered = this.#external.ordered && !this.#attempt.hasOwnOrder
-    return isOrdered && hasRepeatableInput(this.#context, this.#plan)
+    const isOrdered = this.#external.ordered && this.#context.state.reordered === this.#reordered
+    return isOrdered && isStablePlan(this.#plan) && !hasSymbolWalk(this.#plan)
   }
 
   #maySpill(): boolean {
     return this.#canBeginAgain() && (this.#context.spillLevel ?? 0) < spillLevelsMax
+  }
+
+  /** A crowded heap is no failure yet: a second run that might end with one is not worth it. */
+  #mayFreeHeap(): boolean {
+    if (!this.#external.usesHeap || this.#attempt.hasOwnOrder || !this.#maySpill()) return false
+    return this.#returned === 0 || !mayReorder(this.#context, this.#plan)
   }
 
   /** Frees the memory of the failed operator, and begins again with temporary files. */
@@ -160,9 +174,32 @@ class Spillable implements Operator {
     this.#failure = null
     this.#spilled = true
     this.#progress?.forget()
+    const { state } = this.#context
+    if (!this.#external.ordered) state.reordered++
+    this.#reordered = state.reordered
+    if (skip > 0) this.#skipFailure = failure
     this.#attempt = new Attempt(this.#context, (own) => operatorOf(steps(own, skip)))
     return 'working'
   }
+}
+
+/** Whether rows of the input come in another order if a join below spills. */
+function mayReorder(context: ExecContext, plan: Plan): boolean {
+  return inputsOf(plan).some((input) => {
+    const isReordered =
+      input.kind === 'join' &&
+      ((input.join === 'inner' && isUnordered(context, input.left)) || marksRight(context, input))
+    return isReordered || mayReorder(context, input)
+  })
+}
+
+/** Whether an input may be DISTINCT of one symbol column, which walks over the symbols if all of them are read. */
+function hasSymbolWalk(plan: Plan): boolean {
+  return inputsOf(plan).some(
+    (input) =>
+      (input.kind === 'distinct' && input.columns.length === 1 && input.columns[0]?.type.name === 'SYMBOL') ||
+      hasSymbolWalk(input),
+  )
 }
 
 function skewed({ kind }: Plan): ResourceError {

@@ -97,8 +97,11 @@ export class Replay {
     this.fillGaps()
     this.heap.free()
     this.catalog.rebuildNames()
-    for (const { memtables } of this.catalog.byId.values()) {
-      for (const { memtable, maxTxn } of memtables) {
+    for (const table of this.catalog.byId.values()) {
+      const { open, schema } = table
+      // Later rows are compared with others, so they go to another memtable.
+      if (open !== undefined && schema.dedupKeys.length > 0 && open.dedup === undefined) this.closeMemtable(table, open)
+      for (const { memtable, maxTxn } of table.memtables) {
         memtable.mark(maxTxn, 0)
         memtable.publish(memtable.rows)
       }

@@ -8,7 +8,7 @@
 
 import { SqlError } from '../../base/errors.js'
 import { tableColumnsMax } from '../../base/limits.js'
-import { sameType } from '../../types/column-types.js'
+import { type DataType, sameType } from '../../types/column-types.js'
 import type { SchemaChange } from '../jobs/messages.js'
 import {
   emptiedSchema,
@@ -167,15 +167,36 @@ export function keepsRows({ version, rebuilt }: DraftTable): boolean {
   return version !== null && rebuilt && isTable(version.schema)
 }
 
-/** Whether rows with equal keys, which precede DEDUP and so all stay, may become one if COMMIT writes them again. */
+/**
+ * Whether rows may become one if COMMIT writes them again: rows with equal keys that precede DEDUP, which all stay, or
+ * rows whose keys become equal.
+ */
 export function losesRepeats({ base, version, emptied, retyped }: DraftTable): boolean {
   if (base === null || version === null || emptied || version.schema.dedupKeys.length === 0) return false
+  const { columns } = version.schema
   const original = (id: number): number => {
     const old = retyped.get(id)
-    return old === undefined ? id : original(old)
+    if (old === undefined) return id
+    return isDistinctAs(columns[old]?.type, columns[id]?.type) ? original(old) : id
   }
   const dedupKeys = version.schema.dedupKeys.map(original)
   return base.schema.dedupAfter !== undefined || changesDedup(base.schema, { ...version.schema, dedupKeys })
+}
+
+/** Names of types; different values of one are different values of those after it. */
+const distinctTypes = [
+  ['BYTE', 'SHORT', 'INT', 'LONG'],
+  ['FLOAT', 'DOUBLE'],
+]
+const textTypes = new Set(['STRING', 'VARCHAR', 'SYMBOL'])
+
+function isDistinctAs(from: DataType | undefined, to: DataType | undefined): boolean {
+  if (from === undefined || to === undefined) return false
+  if (textTypes.has(from.name) && textTypes.has(to.name)) return true
+  return distinctTypes.some((names) => {
+    const place = names.indexOf(from.name)
+    return place >= 0 && names.indexOf(to.name, place) >= 0
+  })
 }
 
 /** Throws SqlError if another transaction has changed the table since. */

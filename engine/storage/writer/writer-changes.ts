@@ -72,7 +72,7 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
       return
     case 'alterTable':
       if (losesKeys(table.schema, change.changes)) {
-        dropRepeats(state, requestId, table, change, table.transaction)
+        dropRepeats(state, requestId, table, change)
         return
       }
       // Removed rows have keys, too: with DEDUP SKIP, later rows would be left out because of them.
@@ -91,21 +91,29 @@ export function mayHaveRemoved({ hasRemovals, marks }: WriterTable): boolean {
   return hasRemovals || marks.size > 0
 }
 
+/** After so many passes, rows that a few others have superseded meanwhile become visible again. */
+const dropRepeatsMax = 10
+
 /**
- * Removes superseded rows before the DEDUP keys change, because readers hide these rows by the keys. Rows of later
- * transactions than `transaction` are compared by the new keys.
+ * Removes superseded rows before the DEDUP keys change, because readers hide these rows by the keys. Rows that arrive
+ * meanwhile may supersede others, so this is repeated, each time for the few rows that have arrived since.
  */
 function dropRepeats(
   state: WriterState,
   requestId: number,
   table: WriterTable,
   change: Extract<SchemaChange, { kind: 'alterTable' }>,
-  transaction?: number,
+  passes = dropRepeatsMax,
 ): void {
-  const replace = (): void => replaceSchema(state, requestId, table, changeSchema(table.schema, change), transaction)
+  const { transaction } = table
+  const later = (): void => {
+    if (passes > 1 && table.transaction !== transaction && !table.dropped)
+      afterRewrite(state, table, () => dropRepeats(state, requestId, table, change, passes - 1))
+    else attempt(state, requestId, () => replaceSchema(state, requestId, table, changeSchema(table.schema, change)))
+  }
   rewriteParts(state, table, null, ({ error }) => {
     if (error !== null) sendReceiptNow(state, refusal(requestId, error))
-    else state.later.push(() => attempt(state, requestId, replace))
+    else state.later.push(later)
   })
 }
 

@@ -206,6 +206,7 @@ function appendTable(state: WriterState, staged: StagedTable): Appended | undefi
   const fresh = table.open === undefined
   const entry = table.open ?? startMemtable(state, table)
   if (entry === undefined) return undefined
+  assert(entry.dedup !== undefined || table.schema.dedupKeys.length === 0, 'T2: rows of DEDUP tables are compared')
   const rowsBefore = entry.memtable.rows
   const appended = entry.memtable.append(chunks, table.schema.timestampId)
   assert(!appended || entry.memtable.rows - rowsBefore === rowsOf([staged]), 'S2: every staged row is in the memtable')

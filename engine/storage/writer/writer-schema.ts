@@ -20,18 +20,14 @@ export function logChange(state: WriterState, change: LoggedChange): Lsn {
   return endLsn
 }
 
-/**
- * Logs and installs the schema. Without a request id no receipt is sent. If the DEDUP keys change, rows up to the
- * transaction precede them.
- */
+/** Logs and installs the schema. Without a request id no receipt is sent. */
 export function replaceSchema(
   state: WriterState,
   requestId: number | null,
   table: WriterTable,
   changed: TableSchema,
-  transaction = table.transaction,
 ): void {
-  const schema = withDedupStart(table.schema, changed, transaction)
+  const schema = withDedupStart(table.schema, changed, table.transaction)
   if (schema === table.schema) {
     if (requestId !== null) enqueue(state, { receipts: [receiptOf(requestId, { existed: true })] })
     return

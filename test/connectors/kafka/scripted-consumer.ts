@@ -25,7 +25,7 @@ export class ScriptedConsumer implements Consumer {
   readonly paused = new Set<number>()
   readonly commits: string[] = []
   readonly letters: { readonly topic: string; readonly letter: DeadLetter }[] = []
-  readonly bounds0: Bounds
+  bounds0: Bounds
   stopped = false
   heartbeats = 0
   /** Thrown by start(). */

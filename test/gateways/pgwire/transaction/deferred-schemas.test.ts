@@ -344,4 +344,8 @@ test('DEDUP of a transaction leaves the stored rows alone, or is refused', async
   await client.query('begin; alter table m alter column k type bigint; commit')
   await client.query("insert into m values ('2024-01-01', 3)")
   expect(await rows(other, 'select k from m')).toEqual([['3']])
+  await client.query("insert into m values ('2024-01-01', 70000)")
+  await client.query('begin; alter table m alter column k type smallint')
+  expect(await code(client, 'commit')).toBe('0A000')
+  expect(await rows(other, 'select k from m order by k')).toEqual([['3'], ['70000']])
 })
