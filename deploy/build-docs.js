@@ -4,16 +4,17 @@
 //   dist/docs/index.html             docs/README.md
 //   dist/docs/start.html             README.md
 //   dist/docs/<path>.html            docs/<path>.md; a README of a folder is its index.html
-//   dist/docs/search.json            for each section: [page, anchor, title of the page, heading, text]
+//   dist/docs/search.json.gz         for each section: [page, anchor, title of the page, heading, text]
 //
 // The server sends the pages with a policy that allows no inline scripts and styles, so they contain none.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { home } from './build-state.js'
 import { escapeHtml, renderMarkdown } from './markdown.js'
 
-/** Calls write(path below dist/, text) for each file. */
+/** Calls write(path below dist/, text or bytes) for each file. */
 export function renderDocs(write) {
   const sources = ['README.md', ...markdownBelow('docs')]
   const sections = []
@@ -26,7 +27,7 @@ export function renderDocs(write) {
     )
     sections.push(...parts.map(({ anchor, heading, text }) => [page, anchor, title, heading, text]))
   }
-  write('docs/search.json', JSON.stringify(sections))
+  write('docs/search.json.gz', gzipSync(JSON.stringify(sections)))
 }
 
 function read(path) {

@@ -78,7 +78,7 @@ async function build(scope) {
 
 function buildDocs() {
   const state = docsState()
-  renderDocs((path, text) => write(path, text))
+  renderDocs(write)
   markBuilt('docs', state)
 }
 
@@ -89,12 +89,12 @@ function reportOf(error) {
   return errors.map(({ message, id }) => `${id ?? ''}\n${message}`).join('\n')
 }
 
-function write(path, text) {
+function write(path, content) {
   written.add(path)
   const file = join(dist, path)
-  if (existsSync(file) && readFileSync(file, 'utf8') === text) return
+  if (existsSync(file) && readFileSync(file).equals(Buffer.from(content))) return
   mkdirSync(dirname(file), { recursive: true })
-  writeFileSync(file, text)
+  writeFileSync(file, content)
 }
 
 function writeCommit() {

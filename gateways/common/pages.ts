@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { extname } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 
 export interface Page {
   readonly contentType: string
@@ -45,10 +46,13 @@ export const pageHeaders: readonly string[] = [
   ...['Cache-Control', 'no-cache'],
 ]
 
+/** Reads a page, which is compressed on the disk if its name ends in `.gz`. */
 export function readPage(path: string): Page {
-  const body = readFileSync(path)
+  const isPacked = path.endsWith('.gz')
+  const body = isPacked ? gunzipSync(readFileSync(path)) : readFileSync(path)
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 16)}"`
-  return { contentType: contentTypes[extname(path)] ?? 'application/octet-stream', body, etag }
+  const extension = extname(isPacked ? path.slice(0, -3) : path)
+  return { contentType: contentTypes[extension] ?? 'application/octet-stream', body, etag }
 }
 
 /** Both sets of pages; the home is that of the first. */

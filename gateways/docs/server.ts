@@ -12,7 +12,7 @@ export function docsPages(): Pages {
   const files = new Map<string, Page>()
   for (const name of ['docs.css', 'docs.js']) files.set(home + name, readPage(join(assetFolder(), name)))
   const rendered = renderedFolder()
-  for (const path of filesBelow(rendered)) files.set(home + path, readPage(join(rendered, path)))
+  for (const path of filesBelow(rendered)) files.set(home + path.replace(/\.gz$/, ''), readPage(join(rendered, path)))
   for (const [path, page] of [...files])
     if (path.endsWith('/index.html')) files.set(path.replace('index.html', ''), page)
   return { files, home: null, headers: pageHeaders }
@@ -30,7 +30,7 @@ function filesBelow(folder: string): string[] {
 function renderedFolder(): string {
   const here = dirname(fileURLToPath(import.meta.url))
   const beside = join(here, '../../docs')
-  return existsSync(join(beside, 'search.json')) ? beside : join(here, '../../dist/docs')
+  return existsSync(join(beside, 'search.json.gz')) ? beside : join(here, '../../dist/docs')
 }
 
 /** The folder next to this source file; a compiled file in dist/ uses the one next to its source. */
