@@ -239,7 +239,9 @@ function columnList({ columns }: TableShape): string {
 
 /** Maps fields to columns by their names. -1: the table has no such column. */
 export function placesByName(names: readonly string[], table: TableShape): readonly number[] {
-  const known = new Map(table.columns.map(({ name }, index) => [name.toLowerCase(), index]))
+  // Names of the header are converted, and so are those of the table that cannot be such a name.
+  const converted = table.columns.map(({ name }, index) => [columnName(name).toLowerCase(), index] as const)
+  const known = new Map([...converted, ...table.columns.map(({ name }, index) => [name.toLowerCase(), index] as const)])
   return names.map((name) => known.get(name.toLowerCase()) ?? -1)
 }
 

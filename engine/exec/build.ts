@@ -309,8 +309,8 @@ function buildWhole(context: ExecContext, plan: Plan): Operator {
 }
 
 /** Marks an operator whose rows come in another order than those of the general one. */
-function inOwnOrder({ state }: ExecContext, operator: Operator): Operator {
-  state.reordered++
+function inOwnOrder({ order }: ExecContext, operator: Operator): Operator {
+  order?.change()
   return { ...operator, hasOwnOrder: true }
 }
 

@@ -123,6 +123,11 @@ test('a header without a name of the table: refused if stated, else stored by po
   const known = await imported('AGE,name\n7,Bo\n', { name: 'people', forceHeader: 'true' })
   expect(known.answer.warnings).toBeUndefined()
   expect(await rowsOf('select name, age from people where age = 7')).toEqual([['Bo', 7]])
+  // An export of a table whose names are no names of converted headers goes back into it.
+  await server.exec('create table spaced ("sensor id" int, "1m" int)')
+  const back = await imported('1m,sensor id\n7,8\n', { name: 'spaced', forceHeader: 'true' })
+  expect(back.answer.status).toBe('OK')
+  expect(await rowsOf('select "sensor id", "1m" from spaced')).toEqual([[8, 7]])
 })
 
 test('a header that is stated, without rows, makes an empty table', async () => {

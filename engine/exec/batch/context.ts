@@ -59,6 +59,8 @@ export interface ExecContext {
    * rows come in the order that they have then, the order of their first rows in the input.
    */
   readonly keepsOrder?: boolean | undefined
+  /** Of that operator. */
+  readonly order?: InputOrder | undefined
   /** Collects the figures of EXPLAIN ANALYZE. */
   readonly profile?: Profile | undefined
   /** Counts the rows that scans read; absent where the caller counts them, or nobody asks. */
@@ -71,4 +73,20 @@ export interface ExecContext {
   alive(): void
   /** Registers a function that is called once when the query ends, for whatever reason. */
   onEnd(release: () => void): void
+}
+
+/** Whether the rows of an operator's inputs come in another order than with more memory, or with less. */
+export class InputOrder {
+  readonly #outer: InputOrder | undefined
+  isChanged = false
+
+  /** `outer`: that of the operator whose input this operator belongs to. */
+  constructor(outer: InputOrder | undefined) {
+    this.#outer = outer
+  }
+
+  change(): void {
+    this.isChanged = true
+    this.#outer?.change()
+  }
 }

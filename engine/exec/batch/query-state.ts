@@ -42,8 +42,6 @@ export interface QueryState {
   canSpillHeap: boolean
   /** The next of these that still works in memory begins again with temporary files. */
   heapFull: boolean
-  /** Number of operators whose rows come in another order with temporary files than in memory, or came in it. */
-  reordered: number
   /** Operators that can use temporary files do so from the beginning. */
   readonly spills: boolean
 }
@@ -58,7 +56,6 @@ export function newQueryState(arena: QueryArena, spills = false): QueryState {
     canSpill: false,
     canSpillHeap: false,
     heapFull: false,
-    reordered: 0,
     spills,
   }
 }

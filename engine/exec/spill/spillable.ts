@@ -18,7 +18,7 @@ import { isShortage, ResourceError } from '../../base/errors.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import { isStablePlan } from '../../sql/plan/volatile.js'
 import { inputsOf } from '../../sql/plan/walk-plan.js'
-import type { ExecContext } from '../batch/context.js'
+import { type ExecContext, InputOrder } from '../batch/context.js'
 import { isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { sharedScan } from '../fragment/aggregate-parallel.js'
 import { operatorOf, type Steps } from '../join/join-build.js'
@@ -88,8 +88,8 @@ class Spillable implements Operator {
   #returned = 0
   /** Why the first run has failed, if it had returned rows. */
   #skipFailure: unknown = null
-  /** `reordered` of the query before the operators of the attempt were built. */
-  #reordered: number
+  /** Of the attempt. */
+  #order: InputOrder
   #over = false
 
   constructor(context: ExecContext, plan: Plan, build: (context: ExecContext) => Operator, external: External) {
@@ -99,8 +99,8 @@ class Spillable implements Operator {
     const { state, spillLevel = 0 } = context
     this.#progress = context.progress?.part()
     const keepsOrder = external.ordered && spillLevel < spillLevelsMax ? true : context.keepsOrder
-    this.#attempt = new Attempt({ ...context, keepsOrder, progress: this.#progress }, build)
-    this.#reordered = state.reordered
+    this.#order = new InputOrder(context.order)
+    this.#attempt = new Attempt({ ...context, keepsOrder, order: this.#order, progress: this.#progress }, build)
     state.canSpill = true
     if (external.usesHeap) state.canSpillHeap = true
     try {
@@ -122,7 +122,7 @@ class Spillable implements Operator {
       }
       const pulled = this.#attempt.pull()
       // Rows of the first run are skipped, which needs them in the same order.
-      if (this.#skipFailure !== null && state.reordered !== this.#reordered) throw this.#skipFailure
+      if (this.#skipFailure !== null && this.#order.isChanged) throw this.#skipFailure
       if (isBatch(pulled)) this.#returned += pulled.rows
       if (pulled === null) this.#end()
       return pulled
@@ -151,7 +151,7 @@ class Spillable implements Operator {
   }
 
   #comesAgain(): boolean {
-    const isOrdered = this.#external.ordered && this.#context.state.reordered === this.#reordered
+    const isOrdered = this.#external.ordered && !this.#order.isChanged
     return isOrdered && isStablePlan(this.#plan) && !hasSymbolWalk(this.#plan)
   }
 
@@ -174,11 +174,11 @@ class Spillable implements Operator {
     this.#failure = null
     this.#spilled = true
     this.#progress?.forget()
-    const { state } = this.#context
-    if (!this.#external.ordered) state.reordered++
-    this.#reordered = state.reordered
+    const { order } = this.#context
+    if (!this.#external.ordered) order?.change()
+    this.#order = new InputOrder(order)
     if (skip > 0) this.#skipFailure = failure
-    this.#attempt = new Attempt(this.#context, (own) => operatorOf(steps(own, skip)))
+    this.#attempt = new Attempt({ ...this.#context, order: this.#order }, (own) => operatorOf(steps(own, skip)))
     return 'working'
   }
 }

@@ -186,13 +186,15 @@ export function losesRepeats({ base, version, emptied, retyped }: DraftTable): b
 /** Names of types; different values of one are different values of those after it. */
 const distinctTypes = [
   ['BYTE', 'SHORT', 'INT', 'LONG'],
+  ['BYTE', 'SHORT', 'INT', 'DOUBLE'],
   ['FLOAT', 'DOUBLE'],
 ]
 const textTypes = new Set(['STRING', 'VARCHAR', 'SYMBOL'])
+const printedTypes = new Set([...textTypes, 'BOOLEAN', 'BYTE', 'SHORT', 'INT', 'LONG', 'CHAR', 'UUID', 'IPV4'])
 
 function isDistinctAs(from: DataType | undefined, to: DataType | undefined): boolean {
   if (from === undefined || to === undefined) return false
-  if (textTypes.has(from.name) && textTypes.has(to.name)) return true
+  if (printedTypes.has(from.name) && textTypes.has(to.name)) return true
   return distinctTypes.some((names) => {
     const place = names.indexOf(from.name)
     return place >= 0 && names.indexOf(to.name, place) >= 0
