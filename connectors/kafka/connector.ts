@@ -5,8 +5,8 @@
 //
 // The stored offsets are authoritative: after every assignment each partition is fetched from its stored offset,
 // whatever the group has committed. If servers of the group append to one Iceberg table (`offsetsInLake`), its snapshots
-// have the offsets, and each assigned partition waits until its stored offset is the one there. When too many lines wait for the engine, partitions are paused until half of them
-// are stored.
+// have the offsets, and each assigned partition waits until its stored offset is the one there. When too many lines
+// wait for the engine, partitions are paused until half of them are stored.
 //
 // A broker error ends the consumer, and a new one is created after a delay. Nothing is lost: fetched records are kept
 // until they are stored.

@@ -155,7 +155,7 @@ export class DraftStatements {
     const whole = withRebuilt(draft, ids, this.#source)
     for (const [id, table] of whole.tables) {
       if (keepsRows(table) && this.#isLarge(id, table)) throw tooLarge(table)
-      if (keepsRows(table) && losesRepeats(table) && this.#hasRows(id)) throw repeatsLost(table)
+      if (keepsRows(table) && losesRepeats(table) && this.#storedRows(id) > 0) throw repeatsLost(table)
     }
     return whole
   }
@@ -169,15 +169,13 @@ export class DraftStatements {
     return this.#isLarge(id, draft?.tables.get(id) ?? plain)
   }
 
-  #hasRows(id: number): boolean {
+  #storedRows(id: number): number {
     const stored = this.#options.view.byId(id)
-    return stored !== undefined && this.#options.view.rowCount(stored) > 0
+    return stored === undefined ? 0 : this.#options.view.rowCount(stored)
   }
 
   #isLarge(id: number, { base, emptied }: DraftTable): boolean {
-    const { view } = this.#options
-    const stored = view.byId(id)
-    return base !== null && !emptied && stored !== undefined && view.rowCount(stored) > rebuiltRowsMax
+    return base !== null && !emptied && this.#storedRows(id) > rebuiltRowsMax
   }
 
   #readOf(id: number, { base }: DraftTable): DraftedTable['read'] {

@@ -9,6 +9,7 @@
 import type { Plan, Query } from '../../sql/plan/plan.js'
 import { plansOf } from '../../sql/plan/walk-plan.js'
 import type { TableSnapshot } from '../../storage/schema/schema.js'
+import { touches } from '../scan/morsels.js'
 
 /** The rows of one scan. */
 export interface ScanCount {
@@ -114,7 +115,6 @@ function rowsWithin(
 ): number {
   const within = version.schema.timestampId < 0 ? null : ranges
   let rows = visibleRows.reduce((sum, visible) => sum + visible, 0)
-  for (const { minTs, maxTs, rows: stored } of version.parts)
-    if (within === null || within.some(({ lo, hi }) => lo <= maxTs && hi >= minTs)) rows += stored
+  for (const { minTs, maxTs, rows: stored } of version.parts) if (touches(within, minTs, maxTs)) rows += stored
   return rows
 }

@@ -90,16 +90,11 @@ function oneInput(plan: Plan, keys: readonly Expression[]): SpillInput {
 
 /** Groups come in the order of their first rows. */
 function groupsShape(plan: PlanOf<'aggregate'>): SpillShape | null {
-  const { columns, input, keys, aggregates } = plan
+  const { columns, input, keys } = plan
   if (keys.length === 0 || !keys.every(isStable)) return null
   return {
     inputs: [oneInput(input, keys)],
-    over: ([source = input]) => ({
-      ...plan,
-      input: source,
-      columns: [...columns, rankColumn],
-      aggregates: [...aggregates, firstRank(input)],
-    }),
+    over: ([source]) => ({ ...plan, ...withFirstRanks(plan, source) }),
     order: [ascending(columns.length)],
     output: firstColumns(columns.length),
   }
@@ -107,21 +102,20 @@ function groupsShape(plan: PlanOf<'aggregate'>): SpillShape | null {
 
 /** Buckets come in the order of time. Those of FILL, and those that begin at the first row, depend on all keys. */
 function sampleShape(plan: PlanOf<'sample'>): SpillShape | null {
-  const { columns, input, keys, aggregates, fills, align } = plan
+  const { columns, input, keys, fills, align } = plan
   const isFilling = fills.some(({ kind }) => kind !== 'none')
   if (keys.length === 0 || isFilling || align.kind === 'first' || !keys.every(isStable)) return null
   return {
     inputs: [oneInput(input, keys)],
-    over: ([source = input]) => ({
-      ...plan,
-      input: source,
-      columns: [...columns, rankColumn],
-      aggregates: [...aggregates, firstRank(input)],
-      fills: [...fills, { kind: 'none' }],
-    }),
+    over: ([source]) => ({ ...plan, ...withFirstRanks(plan, source), fills: [...fills, { kind: 'none' }] }),
     order: [ascending(0), ascending(columns.length)],
     output: firstColumns(columns.length),
   }
+}
+
+/** Members of a plan of groups over a partition, with the rank of each group's first row as the last column. */
+function withFirstRanks({ input, columns, aggregates }: PlanOf<'aggregate' | 'sample'>, source = input) {
+  return { input: source, columns: [...columns, rankColumn], aggregates: [...aggregates, firstRank(input)] }
 }
 
 function firstRank({ columns }: Plan): PlanOf<'aggregate'>['aggregates'][number] {

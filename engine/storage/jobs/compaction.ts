@@ -145,13 +145,14 @@ function chooseTier(
 ): readonly PartDescriptor[] | undefined {
   const isOld = ({ maxTxn }: PartDescriptor): boolean => precedesDedup(schema, maxTxn)
   for (let newest = parts.length - 1; newest >= compactionPartsMin - 1; newest--) {
-    const isNewestOld = parts.slice(newest, newest + 1).some(isOld)
     let oldest = newest + 1
     let rows = 0
+    let areOld = false
     while (oldest > 0 && newest - oldest < mergePartsMax - 1) {
       const next = parts[oldest - 1] as PartDescriptor
       if (busy.has(next.id) || isSibling(parts, oldest - 1) || rows + next.rows > compactionRowsMax) break
-      if (rows > 0 && (next.rows > rows * sizeRatio || isOld(next) !== isNewestOld)) break
+      if (rows > 0 && (next.rows > rows * sizeRatio || isOld(next) !== areOld)) break
+      areOld = isOld(next)
       rows += next.rows
       oldest--
     }

@@ -77,14 +77,14 @@ export function withoutDuplicates<Morsel extends DedupMorsel, Run extends DedupR
   const meeting = overlapping(runs)
   if (meeting.size === 0) return [...runs]
   const others = again()
+  const skips = tools.schema.dedupSkips === true
+  const isOld = beforeDedup(tools)
   return runs.map((run, index) => {
     if (!meeting.has(index)) return run
-    const isOld = (one: Run): boolean => isBeforeDedup(one, tools)
-    const skips = tools.schema.dedupSkips === true
     if (skips && isOld(run)) return run
     const later = others.filter((other, at) => {
-      const mayReplace = skips ? at < index : at > index && !isOld(other)
-      return mayReplace && meeting.has(at) && meet(run, other)
+      const mayMeet = (skips ? at < index : at > index) && meeting.has(at) && meet(run, other)
+      return mayMeet && (skips || !isOld(other))
     })
     if (later.length === 0) return run
     const morsels = later.flatMap((other) => other.morsels)
@@ -92,16 +92,21 @@ export function withoutDuplicates<Morsel extends DedupMorsel, Run extends DedupR
   })
 }
 
-/** Whether the rows were stored before DEDUP was declared. */
-function isBeforeDedup(
-  { memtable, morsels }: DedupRun<DedupMorsel>,
-  { memory, schema, version }: DedupTools & { readonly version: TableVersion },
-): boolean {
-  if (schema.dedupAfter === undefined) return false
-  const source = morsels[0]?.source ?? -1
-  if (memtable < 0) return precedesDedup(schema, version.parts.find(({ id }) => id === source)?.maxTxn ?? 0)
-  const address = version.memtables.find(({ id }) => id === memtable)?.address
-  return address !== undefined && precedesDedup(schema, visibleTransaction(memory, address))
+/** Tells whether the rows of a run were stored before DEDUP was declared. */
+function beforeDedup({
+  memory,
+  schema,
+  version,
+}: DedupTools & { readonly version: TableVersion }): (run: DedupRun<DedupMorsel>) => boolean {
+  if (schema.dedupAfter === undefined) return () => false
+  const isOld = (transaction: number): boolean => precedesDedup(schema, transaction)
+  const parts = new Set(version.parts.filter(({ maxTxn }) => isOld(maxTxn)).map(({ id }) => id))
+  const memtables = new Map(version.memtables.map(({ id, address }) => [id, address]))
+  return ({ memtable, morsels }) => {
+    const address = memtables.get(memtable)
+    if (address !== undefined) return isOld(visibleTransaction(memory, address))
+    return morsels[0] !== undefined && parts.has(morsels[0].source)
+  }
 }
 
 interface Span {

@@ -71,24 +71,22 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
       changeTypes(state, requestId, table, change)
       return
     case 'alterTable':
-      if (losesKeys(table.schema, change.changes)) {
-        dropRepeats(state, requestId, table, change)
-        return
-      }
-      // Removed rows have keys, too: with DEDUP SKIP, later rows would be left out because of them.
-      if (changesDedup(table.schema, { ...table.schema, ...change.changes }) && mayHaveRemoved(table)) {
-        dropRepeats(state, requestId, table, change)
-        return
-      }
-      replaceSchema(state, requestId, table, changeSchema(table.schema, change))
+      if (!leavesRepeats(table, change)) replaceSchema(state, requestId, table, changeSchema(table.schema, change))
+      else dropRepeats(state, requestId, table, change)
       return
     default:
       replaceSchema(state, requestId, table, changeSchema(table.schema, change))
   }
 }
 
-export function mayHaveRemoved({ hasRemovals, marks }: WriterTable): boolean {
-  return hasRemovals || marks.size > 0
+type TableAlteration = Extract<SchemaChange, { kind: 'alterTable' }>
+
+/**
+ * Whether rows would become visible again that the present DEDUP keys have superseded, or removed rows would keep later
+ * ones away, as they have keys, too (DEDUP SKIP).
+ */
+function leavesRepeats({ schema, mayHaveRemovals }: WriterTable, { changes }: TableAlteration): boolean {
+  return losesKeys(schema, changes) || (mayHaveRemovals && changesDedup(schema, { ...schema, ...changes }))
 }
 
 /** After so many passes, rows that a few others have superseded meanwhile become visible again. */
@@ -96,13 +94,13 @@ const dropRepeatsMax = 10
 
 /**
  * Removes superseded rows before the DEDUP keys change, because readers hide these rows by the keys. Rows that arrive
- * meanwhile may supersede others, so this is repeated, each time for the few rows that have arrived since.
+ * meanwhile may supersede others, so this is repeated. Each pass compares all parts that overlap.
  */
 function dropRepeats(
   state: WriterState,
   requestId: number,
   table: WriterTable,
-  change: Extract<SchemaChange, { kind: 'alterTable' }>,
+  change: TableAlteration,
   passes = dropRepeatsMax,
 ): void {
   const { transaction } = table

@@ -153,6 +153,11 @@ export class WriterTable {
     this.addDictionaries()
   }
 
+  /** Whether upserts may have removed rows, in parts or memtables. */
+  get mayHaveRemovals(): boolean {
+    return this.hasRemovals || this.marks.size > 0
+  }
+
   get id(): number {
     return this.schema.id
   }
@@ -294,7 +299,7 @@ export class WriterTable {
       rewrites: this.rewrites,
       repeats: this.repeats,
       ...(this.lake === undefined ? {} : { lake: this.lake }),
-      ...(this.hasRemovals || this.marks.size > 0 ? { removals: this.removals() } : {}),
+      ...(this.mayHaveRemovals ? { removals: this.removals() } : {}),
       memtables: this.memtables.map(({ memtable }) => ({ id: memtable.id, address: memtable.address })),
       dictionaries: [...this.dictionaries]
         .filter(([columnId]) => columnId < schema.columns.length)

@@ -15,7 +15,7 @@ import { changedMeanwhile, changesDedup, withDedupStart } from '../schema/draft.
 import type { LoggedChange } from '../schema/logged-change.js'
 import { isTableName } from '../schema/names.js'
 import type { TableSchema } from '../schema/schema.js'
-import { heldRows, mayHaveRemoved, removeRows, removeTable } from './writer-changes.js'
+import { heldRows, removeRows, removeTable } from './writer-changes.js'
 import type { CommitExtra } from './writer-commit.js'
 import { flushTable } from './writer-flush.js'
 import { noneLeaving } from './writer-keys.js'
@@ -76,7 +76,7 @@ function checkedTable({ catalog }: WriterState, { tableId, base, name, read }: D
 
 function enterSchema(state: WriterState, table: WriterTable, drafted: TableSchema, emptied: boolean): void {
   const schema = withDedupStart(table.schema, drafted, emptied ? 0 : table.transaction)
-  if (!emptied && schema.dedupSkips === true && mayHaveRemoved(table) && changesDedup(table.schema, schema))
+  if (!emptied && schema.dedupSkips === true && table.mayHaveRemovals && changesDedup(table.schema, schema))
     throw new SqlError(
       `DEDUP SKIP of a table with rows that were removed is not supported in a transaction [table=${schema.name}]`,
       0,
