@@ -1,8 +1,13 @@
-// HTTP client of the command-line tool for a running server. The only module that uses undici.
+// HTTP client of the command-line tool for a running server. It uses the modules of Node, because a package would take
+// most of the time of a short command to load.
 
 import { readFileSync } from 'node:fs'
+import { Agent, type IncomingMessage, type RequestOptions, request } from 'node:http'
+import type { AgentOptions } from 'node:https'
 import { createRequire } from 'node:module'
 import type { Readable } from 'node:stream'
+import { text as textOf } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
 
 export interface ServerFlags {
   readonly url: string
@@ -45,7 +50,7 @@ export interface Reply {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: Readable & { text(): Promise<string> }
   /** Complete after the last byte of the body; names in lower case. */
-  readonly trailers: Readonly<Record<string, string>>
+  readonly trailers: Readonly<Record<string, string | undefined>>
 }
 
 export interface Client {
@@ -56,28 +61,31 @@ export interface Client {
 
 type PostBody = string | Uint8Array | Readable | AsyncIterable<Uint8Array>
 
+/** Limit in ms of connecting. Imports and queries have no limit. */
+const connectMs = 10_000
+
+interface Asked {
+  readonly method: 'GET' | 'POST'
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+  readonly body?: PostBody
+}
+
 export function openClient(flags: ServerFlags): Client {
-  // Loaded on first use, because `penstock start` imports this module for its errors only.
-  const { Agent, request } = createRequire(import.meta.url)('undici') as typeof import('undici')
   const base = baseUrl(flags.url)
-  const dispatcher = new Agent({
-    // Imports and queries have no time limit.
-    ...{ headersTimeout: 0, bodyTimeout: 0, connectTimeout: 10_000 },
-    connect: {
-      rejectUnauthorized: flags.insecure !== true,
-      ...(flags.ca === undefined ? {} : { ca: readFileSync(flags.ca) }),
-    },
-  })
+  const trusted = flags.ca === undefined ? {} : { ca: readFileSync(flags.ca) }
+  const connector =
+    base.protocol === 'https:'
+      ? secureConnector({ rejectUnauthorized: flags.insecure !== true, ...trusted })
+      : { agent: new Agent({ keepAlive: true }), request }
   const authorization = authorizationOf(flags)
-  const send = async (method: 'GET' | 'POST', path: string, query: Readonly<Record<string, string>>, rest: object) => {
-    return ask(method, movable[path] === undefined ? path : await pathOf(path, ask, authorization), query, rest)
-  }
-  const ask = async (method: 'GET' | 'POST', path: string, query: Readonly<Record<string, string>>, rest: object) => {
+  const send = async (path: string, query: Readonly<Record<string, string>>, asked: Asked): Promise<Reply> =>
+    ask(movable[path] === undefined ? path : await pathOf(path, ask, authorization), query, asked)
+  const ask: Ask = async (path, query, asked) => {
     const url = new URL(path.replace(/^\//, ''), base)
     url.search = new URLSearchParams(query).toString()
     try {
-      const { statusCode, headers, body, trailers } = await request(url, { method, dispatcher, ...rest })
-      return { status: statusCode, headers, body, trailers } as Reply
+      return replyOf(await respond(connector, url, asked))
     } catch (error) {
       // A body may fail with an error of its own.
       throw error instanceof ToolError ? error : unreachable(base, error)
@@ -85,10 +93,49 @@ export function openClient(flags: ServerFlags): Client {
   }
   return {
     get: (path, query, signal) =>
-      send('GET', path, query, { headers: authorization, ...(signal === undefined ? {} : { signal }) }),
+      send(path, query, { method: 'GET', headers: authorization, ...(signal === undefined ? {} : { signal }) }),
     post: (path, query, body, type) =>
-      send('POST', path, query, { body, headers: { ...authorization, 'content-type': type } }),
-    close: () => dispatcher.close(),
+      send(path, query, { method: 'POST', headers: { ...authorization, 'content-type': type }, body }),
+    close: async () => connector.agent.destroy(),
+  }
+}
+
+interface Connector {
+  readonly agent: Agent
+  readonly request: typeof request
+}
+
+function secureConnector(options: AgentOptions): Connector {
+  // Loaded on first use: TLS takes its time.
+  const { Agent, request }: typeof import('node:https') = createRequire(import.meta.url)('node:https')
+  return { agent: new Agent({ keepAlive: true, ...options }), request }
+}
+
+/** Resolves when the response begins, even before the body of the request has ended. */
+function respond({ agent, request }: Connector, url: URL, { body, ...asked }: Asked): Promise<IncomingMessage> {
+  const options: RequestOptions = { ...asked, agent }
+  return new Promise((resolve, reject) => {
+    const sent = request(url, options, resolve)
+    sent.on('error', reject)
+    sent.on('socket', (socket) => {
+      if (!socket.connecting) return
+      const late = (): unknown => sent.destroy(new Error(`no connection within ${connectMs / 1000} s`))
+      const timer = setTimeout(late, connectMs)
+      for (const event of ['connect', 'close']) socket.once(event, () => clearTimeout(timer))
+    })
+    if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) sent.end(body)
+    else pipeline(body, sent).catch(reject)
+  })
+}
+
+function replyOf(response: IncomingMessage): Reply {
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    body: Object.assign(response, { text: () => textOf(response) }),
+    get trailers() {
+      return response.trailers
+    },
   }
 }
 
@@ -99,11 +146,11 @@ const movable: Readonly<Record<string, string>> = {
   imp: 'http.context.import',
 }
 
-type Ask = (method: 'GET', path: string, query: Readonly<Record<string, string>>, rest: object) => Promise<Reply>
+type Ask = (path: string, query: Readonly<Record<string, string>>, asked: Asked) => Promise<Reply>
 
 /** Uses the default when the server does not report a path. */
 async function pathOf(path: string, ask: Ask, headers: Readonly<Record<string, string>>): Promise<string> {
-  const reply = await ask('GET', 'settings', {}, { headers })
+  const reply = await ask('settings', {}, { method: 'GET', headers })
   const text = await reply.body.text()
   if (reply.status !== 200) return path
   try {
