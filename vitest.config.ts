@@ -117,6 +117,8 @@ const shared = {
   maxWorkers: 2,
   server: { deps: { external: [/\/dist\//] } },
   sequence: { sequencer: LongFirst },
+  // `TEST_CPU=file`: a line with the CPU seconds of each test file.
+  setupFiles: process.env['TEST_CPU'] ? ['test/support/cpu-times.ts'] : [],
 }
 
 // `vitest --mode quick` and `--mode bench` run other selections. Most files share two processes: the modules of the
