@@ -73,12 +73,15 @@ lake_python() {
   timeout 400 "${pip[@]}" duckdb==1.4.4 duckdb-ext-iceberg~=1.4.4 duckdb-ext-avro~=1.4.4 duckdb-ext-httpfs~=1.4.4 || true
 }
 
-# simulator FIRST COUNT: runs the seeds of the simulator in two processes, since each uses one core.
+# simulator FIRST COUNT: runs the seeds of the simulator in two processes, since each uses one core; then a share of them
+# with a simulated object store.
 simulator() {
   local half=$(($2 / 2)) first status=0
   SIM_FIRST=$1 SIM_SEEDS=$half npx vitest run test/crash/sim.test.ts &
   first=$!
   SIM_FIRST=$(($1 + half)) SIM_SEEDS=$(($2 - half)) npx vitest run test/crash/sim.test.ts || status=$?
-  wait "$first" && return "$status"
+  wait "$first" || status=$?
+  SIM_FIRST=$1 SIM_STORE_SEEDS=$(($2 / 40)) npx vitest run test/crash/store-sim.test.ts || status=$?
+  return "$status"
 }
 export -f simulator

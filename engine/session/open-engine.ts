@@ -283,7 +283,7 @@ class EngineThreads {
     const { directory, clock, log } = this.#options
     const { engine } = this
     const work = startStoreWork(objectStore, {
-      ...{ view: this.#view, memory: this.#memory, directory, clock, log },
+      ...{ view: this.#view, memory: this.#memory, files: nodeFiles(), directory, clock, log },
       post: (message) => this.#writer.post(message),
       flush: (tableId) => engine.flush(tableId),
       execute: (sql, requested) => engine.execute(sql, requested),

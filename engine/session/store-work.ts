@@ -4,7 +4,7 @@
 import type { LakeCatalog, LakeStatistics } from '../api/lake.js'
 import type { ExecuteOptions, StatementResult, VirtualRelation } from '../api/statements.js'
 import type { Clock } from '../base/clock.js'
-import { nodeFiles } from '../base/files.js'
+import type { Files } from '../base/files.js'
 import type { Log } from '../base/log.js'
 import type { RestCatalogOptions } from '../lake/rest-catalog.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -51,6 +51,7 @@ export interface EngineObjectStore {
 export interface StoreWorkOptions {
   readonly view: CatalogView
   readonly memory: SharedMemory
+  readonly files: Files
   /** Of parts. */
   readonly directory: string
   readonly clock: Clock
@@ -73,7 +74,7 @@ export function startStoreWork(
   options: StoreWorkOptions,
 ): StoreWork {
   const uploader = new Uploader({ ...options, ...objectStore, store })
-  const files = nodeFiles()
+  const { files } = options
   const { rootId, ready } = objectStore
   const path = `${sweep.directory}/root.owner`
   const ownership =

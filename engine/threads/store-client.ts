@@ -38,10 +38,20 @@ export interface StoreClient extends ObjectStore {
 }
 
 export function openStoreClient(options: StoreThreadOptions): StoreClient {
-  return new Client(options.url, new Connection(options), '')
+  return storeClient(options.url, new ThreadConnection(options))
 }
 
-class Connection {
+/** What carries requests out. Rejects with StoreError. */
+export interface StoreConnection {
+  send(bucket: string, request: StoreRequest): Promise<StoreReply>
+  close(): Promise<void>
+}
+
+export function storeClient(url: string, connection: StoreConnection): StoreClient {
+  return new Client(url, connection, '')
+}
+
+class ThreadConnection implements StoreConnection {
   readonly #worker: ReturnType<typeof startWorker>
   readonly #pending = new Map<number, Deferred<StoreReply>>()
   #lastId = 0
@@ -86,10 +96,10 @@ class Connection {
 
 class Client implements StoreClient {
   readonly url: string
-  readonly #connection: Connection
+  readonly #connection: StoreConnection
   readonly #bucket: string
 
-  constructor(url: string, connection: Connection, bucket: string) {
+  constructor(url: string, connection: StoreConnection, bucket: string) {
     this.url = url
     this.#connection = connection
     this.#bucket = bucket

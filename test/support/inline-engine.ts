@@ -6,6 +6,7 @@ import type { Clock } from '../../engine/base/clock.js'
 import type { ErrorRecord } from '../../engine/base/errors.js'
 import type { Files } from '../../engine/base/files.js'
 import { inlineArenaBytes } from '../../engine/base/limits.js'
+import type { Log } from '../../engine/base/log.js'
 import type { Receipt } from '../../engine/engine.js'
 import { InlineExecutor, readyChunks } from '../../engine/exec/run/inline-executor.js'
 import { QueryLoop } from '../../engine/exec/run/query-loop.js'
@@ -17,12 +18,14 @@ import { createSharedMemory, type SharedMemory } from '../../engine/memory/share
 import { CatalogView } from '../../engine/session/catalog-view.js'
 import { InlineExecution } from '../../engine/session/inline-execution.js'
 import { LocalEngine } from '../../engine/session/local-engine.js'
+import { type EngineObjectStore, type StoreWork, startStoreWork } from '../../engine/session/store-work.js'
 import { ChunkCache } from '../../engine/storage/cache/chunk-cache.js'
 import { createChunkCache } from '../../engine/storage/cache/chunk-slots.js'
 import { chooseCompaction } from '../../engine/storage/jobs/compaction.js'
 import type { FromWriter, ToWriter } from '../../engine/storage/jobs/messages.js'
 import type { PartAccess } from '../../engine/storage/part/part-access.js'
 import { createPartAccess } from '../../engine/storage/part/part-reader.js'
+import { RemoteBlocks } from '../../engine/storage/part/remote-blocks.js'
 import type { WriterSettings } from '../../engine/storage/writer/writer-state.js'
 import { WriterLoop } from '../../engine/storage/writer-loop.js'
 import { JobRunner } from '../../engine/threads/job-runner.js'
@@ -51,6 +54,12 @@ export interface InlineOptions {
   readonly inline?: boolean
   /** Whether queries have generated code; yes, when missing. */
   readonly jit?: boolean
+  /** Storage policies and the lake work in it by timers. */
+  readonly objectStore?: EngineObjectStore
+  /** As the work with the object store sees the disk. */
+  readonly storeFiles?: Files
+  /** Called at the begin of each turn. */
+  readonly turning?: () => void
 }
 
 export class InlineEngine {
@@ -77,9 +86,7 @@ export class InlineEngine {
   readonly jobKinds: string[] = []
 
   constructor(options: InlineOptions) {
-    this.memory = createSharedMemory(128 * MIB)
-    const memtables = options.memtableBytes ?? 32 * MIB
-    initializeHeap(this.memory, { limits: [12 * MIB, memtables, cacheBytes + 2 * MIB, 32 * MIB, 24 * MIB] })
+    this.memory = preparedMemory(options)
     this.allocator = createAllocator(this.memory, 1)
     initializeRing(this.memory, this.allocator.allocateOrThrow(MIB, budgets.ingest), MIB)
     const kernels = loadKernels(this.memory)
@@ -88,7 +95,7 @@ export class InlineEngine {
     const { files } = options
     const startMicros = options.startMicros ?? 1_700_000_000_000_000
     const clock = { nowMicros: () => startMicros + this.ms * 1000, monotonicMs: () => this.ms }
-    const log = (level: string, _logger: string, message: string): void => {
+    const log: Log = (level, _logger, message) => {
       if (level !== 'I') this.logged.push(message)
     }
     this.view = new CatalogView(memory, (message) => void this.#toWriter.push(message), clock)
@@ -99,21 +106,15 @@ export class InlineEngine {
     })
     const allocator = createAllocator(memory, 3)
     const cache = new ChunkCache(memory, allocator, cacheAddress, 3)
-    const parts = createPartAccess({ files, directory, memory, allocator, kernels, cache })
-    this.#parts = parts
     const post = (message: FromQueryHost): number => this.#fromQueries.push(message)
+    const blocks = options.objectStore?.blocks ?? ''
+    const remote = new RemoteBlocks({ files, directory: blocks, post, nowMs: () => this.ms })
+    this.#remote = remote
+    const parts = createPartAccess({ files, directory, memory, allocator, kernels, cache, remote })
+    this.#parts = parts
     this.#jobs = new JobRunner({ files, directory, memory, allocator, kernels, codec: 'lz4_raw', parts }, post)
     this.#queries = new QueryLoop({ memory, allocator, kernels, partAccess: parts, clock, post })
-    const queries = new QueryPool({
-      memory,
-      jobDone: (jobId, result) => this.#toWriter.push({ kind: 'jobDone', jobId, result }),
-      jobFailed: (jobId, error) => this.#toWriter.push({ kind: 'jobFailed', jobId, error }),
-    })
-    queries.addThread({
-      threadId: 3,
-      post: (message) => this.#toQueries.push(structuredClone(message)),
-      terminate: async () => {},
-    })
+    const queries = this.#startPool(options)
     this.#queryPool = queries
     this.engine = new LocalEngine({
       ...{
@@ -143,11 +144,48 @@ export class InlineEngine {
       partAccess: parts,
       chooseCompaction: options.noCompactions === true ? () => undefined : chooseCompaction,
     })
+    this.#turning = options.turning ?? (() => {})
     this.turn()
+    this.#storeWork = this.#startStoreWork(options, { clock, log })
+    if (this.#storeWork !== null) this.engine.lake = this.#storeWork.lake
   }
 
+  readonly #turning: () => void
+  readonly #storeWork: StoreWork | null
+  readonly #remote: RemoteBlocks
   readonly #parts: PartAccess
   readonly #queryPool: QueryPool
+
+  #startPool({ objectStore }: InlineOptions): QueryPool {
+    const queries = new QueryPool({
+      memory: this.memory,
+      jobDone: (jobId, result) => this.#toWriter.push({ kind: 'jobDone', jobId, result }),
+      jobFailed: (jobId, error) => this.#toWriter.push({ kind: 'jobFailed', jobId, error }),
+      blocks: objectStore?.store ?? null,
+    })
+    queries.addThread({
+      threadId: 3,
+      post: (message) => this.#toQueries.push(structuredClone(message)),
+      terminate: async () => {},
+    })
+    return queries
+  }
+
+  #startStoreWork(
+    { objectStore, files, storeFiles = files }: InlineOptions,
+    { clock, log }: { readonly clock: Clock; readonly log: Log },
+  ): StoreWork | null {
+    if (objectStore === undefined) return null
+    const { view, memory, engine } = this
+    return startStoreWork(objectStore, {
+      ...{ view, memory, files: storeFiles, directory, clock, log },
+      post: (message) => this.#toWriter.push(structuredClone(message)),
+      flush: (tableId) => engine.flush(tableId),
+      execute: (sql, requested) => engine.execute(sql, requested),
+      lines: (request) => engine.lines(request),
+      positions: (connector) => engine.positions(connector),
+    })
+  }
 
   #inlineExecution(files: Files, clock: Clock, cacheAddress: number): InlineExecution {
     const { memory, view } = this
@@ -163,6 +201,7 @@ export class InlineEngine {
   /** Everybody has a turn; answers whether anything happened. */
   turn(): boolean {
     this.ms++
+    this.#turning()
     let worked = false
     for (let message = this.#toWriter.shift(); message !== undefined; message = this.#toWriter.shift()) {
       this.#writer.receive(message)
@@ -181,6 +220,7 @@ export class InlineEngine {
     for (let message = this.#toQueries.shift(); message !== undefined; message = this.#toQueries.shift()) {
       if (message.kind === 'job') this.#jobs.add(message.jobId, message.job)
       else if (message.kind === 'run' || message.kind === 'cancel') this.#queries.receive(message)
+      else if (message.kind === 'fetched') this.#remote.fetched(message.requestId, message.error)
       else if (message.kind === 'release' || message.kind === 'taken') this.#queries.receive(message)
       worked = true
     }
@@ -224,6 +264,17 @@ export class InlineEngine {
     }
   }
 
+  /** The writer ends in order. */
+  async close(): Promise<void> {
+    this.#storeWork?.close()
+    this.#toWriter.push({ kind: 'close', requestId: 0 })
+    for (let turn = 0; !this.#writer.closed; turn++) {
+      if (turn > 20_000) throw new Error('the writer does not close')
+      this.turn()
+      await Promise.resolve()
+    }
+  }
+
   /** Rows of a query, or none; `affected` of other statements. */
   async run(sql: string): Promise<{ rows: (readonly Value[])[]; affected: number }> {
     const result = await this.until(this.engine.execute(sql, executeOptions))
@@ -246,6 +297,12 @@ export class InlineEngine {
     const ticket = this.engine.lines({ blocks, precision: 'n', atomic: true, skipBadLines: false, connectionId: 1 })
     return this.until(ticket.receipt)
   }
+}
+
+function preparedMemory({ memtableBytes = 32 * MIB }: InlineOptions): SharedMemory {
+  const memory = createSharedMemory(128 * MIB)
+  initializeHeap(memory, { limits: [12 * MIB, memtableBytes, cacheBytes + 2 * MIB, 32 * MIB, 24 * MIB] })
+  return memory
 }
 
 /** An engine without tables, on a disk of its own. */

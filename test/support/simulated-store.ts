@@ -25,6 +25,8 @@ export interface StoreFaults {
   /** Probability of each fault, for each request. */
   readonly chance: number
   readonly random: Random
+  /** Awaited before a request has an effect, and before its response. */
+  readonly pass?: () => Promise<void>
 }
 
 export interface SimulatedStore extends ObjectDriver {
@@ -130,8 +132,9 @@ class Simulated implements SimulatedStore {
   async #attempt<T>(operation: string, key: string, apply: () => T): Promise<T> {
     this.requests.push({ operation, key })
     await Promise.resolve()
-    if (this.isAway) throw new StoreError('unavailable', 'the simulated store is away')
     const faults = this.#faults
+    await faults?.pass?.()
+    if (this.isAway) throw new StoreError('unavailable', 'the simulated store is away')
     if (faults === null) return apply()
     const { random, chance } = faults
     for (const late of this.#late.splice(0)) late()
@@ -143,6 +146,7 @@ class Simulated implements SimulatedStore {
     if (operation === 'put' && random.chance(chance))
       throw new StoreError('conflict', '409: another write is under way')
     const result = apply()
+    await faults.pass?.()
     if (random.chance(chance)) throw new StoreError('unavailable', 'applied, but the response was lost')
     // A proxy repeats the request: the second one meets the object that the first one wrote.
     return random.chance(chance) ? apply() : result
