@@ -17,6 +17,6 @@ const target = process.env['TEST_CPU'] ?? ''
 const before = cpuSeconds()
 
 afterAll(() => {
-  const path = (expect.getState().testPath ?? '').replace(`${repositoryRoot}/`, '')
+  const path = (expect.getState().testPath ?? '').replace(repositoryRoot, '')
   appendFileSync(target, `${(cpuSeconds() - before).toFixed(2).padStart(7)} ${path}\n`)
 })

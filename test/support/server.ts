@@ -31,6 +31,28 @@ export interface ExecBody {
   readonly position?: number
 }
 
+/** Settings of the shared server, whose tests do not ask whether rows outlive a crash. */
+const sharedSettings = ['query.threads=1', 'wal.commit.mode=nosync', 'telemetry.enabled=false']
+
+/** What a database holds, in this order: each kind may refer to those after it. */
+const objects = [
+  ['materialized view', 'select view_name from materialized_views()'],
+  ['view', 'select view_name from views()'],
+  ['table', 'select table_name from tables()'],
+] as const
+/** What may not differ between a server that has just started and one that another test file gets. */
+const contents = [
+  'select table_name from all_tables() order by table_name',
+  'select view_name from views() order by view_name',
+  'select typname from pg_type order by typname',
+  'select nspname from pg_namespace order by nspname',
+  'select relname from pg_class order by relname',
+  'select rolname from pg_roles order by rolname',
+]
+
+/** The server that files of tests in this process use in turn. */
+let shared: TestServer | null = null
+
 /** One server at a time on one root folder. */
 export class TestServer {
   readonly root = mkdtempSync(join(tmpdir(), 'penstock-test-'))
@@ -38,10 +60,26 @@ export class TestServer {
   #child: ChildProcess | null = null
   #output = ''
   readonly #clients: pg.Client[] = []
+  /** What the shared server contained at its start. */
+  #empty: string | null = null
 
   /** Settings are texts `key=value`. */
   constructor(settings: readonly string[] = []) {
     this.#settings = settings
+  }
+
+  /**
+   * A server for tests of statements and of the protocol: `remove` empties it for the next file of tests, because a
+   * start takes a second of a processor.
+   */
+  static shared(): TestServer {
+    if (shared === null) {
+      const server = new TestServer(sharedSettings)
+      shared = server
+      process.once('SIGTERM', () => process.exit(143))
+      process.once('exit', () => server.#abandon())
+    }
+    return shared
   }
 
   /** How drivers of PostgreSQL enter the running server. */
@@ -60,6 +98,18 @@ export class TestServer {
 
   /** Resolves when the server answers. Ports change from start to start. */
   async start(): Promise<void> {
+    if (this !== shared) await this.#start()
+    else if (!this.#isRunning) {
+      await this.#start()
+      this.#empty ??= await this.#contents()
+    }
+  }
+
+  get #isRunning(): boolean {
+    return this.#child !== null && this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
+  async #start(): Promise<void> {
     const sets = [...listeners.map((key) => `${key}=127.0.0.1:0`), ...this.#settings]
     const args = [command, 'start', '-d', this.root, ...sets.flatMap((set) => ['--set', set])]
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -94,7 +144,7 @@ export class TestServer {
   /** Ends the process and waits for it: SIGTERM is the clean way, SIGKILL the power cut. */
   async end(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
     const child = this.#child
-    if (child === null || child.exitCode !== null || child.signalCode !== null) return
+    if (child === null || !this.#isRunning) return
     const closed = once(child, 'close')
     child.kill(signal)
     const [code] = (await closed) as [number | null]
@@ -113,14 +163,36 @@ export class TestServer {
     await this.start()
   }
 
-  /** Ends the server and removes its root folder. */
+  /** Ends the server and removes its root folder; empties the shared server. */
   async remove(): Promise<void> {
     try {
-      for (const client of this.#clients) await client.end()
+      for (const client of this.#clients.splice(0)) await client.end()
+      if (this === shared && (await this.#emptied())) return
       await this.end()
     } finally {
-      rmSync(this.root, { recursive: true, force: true })
+      if (!this.#isRunning) rmSync(this.root, { recursive: true, force: true })
+      if (this === shared && !this.#isRunning) shared = null
     }
+  }
+
+  /** Whether the server contains nothing any more; it is not used again if something cannot be dropped like this. */
+  async #emptied(): Promise<boolean> {
+    if (!this.#isRunning || this.#empty === null) return false
+    for (const [kind, names] of objects) {
+      for (const [name] of await this.rows(names))
+        await this.exec(`drop ${kind} "${String(name).replaceAll('"', '""')}"`)
+    }
+    return (await this.#contents()) === this.#empty
+  }
+
+  async #contents(): Promise<string> {
+    return JSON.stringify(await Promise.all(contents.map((query) => this.rows(query))))
+  }
+
+  /** At the end of the process. */
+  #abandon(): void {
+    this.#child?.kill('SIGKILL')
+    rmSync(this.root, { recursive: true, force: true })
   }
 
   async exec(sql: string, options: Readonly<Record<string, string>> = {}): Promise<Answer> {

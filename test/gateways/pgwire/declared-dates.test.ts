@@ -10,7 +10,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
-const server = new TestServer(['query.threads=1', 'wal.commit.mode=nosync'])
+const server = TestServer.shared()
 const asStrings = { getTypeParser: () => (value: unknown) => value } as pg.CustomTypesConfig
 let client: pg.Client
 

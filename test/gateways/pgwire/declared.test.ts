@@ -6,7 +6,7 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
-const server = new TestServer(['query.threads=1'])
+const server = TestServer.shared()
 let client: pg.Client
 
 async function connect(): Promise<void> {

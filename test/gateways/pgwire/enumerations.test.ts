@@ -9,7 +9,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
-const server = new TestServer(['query.threads=1'])
+const server = TestServer.shared()
 let client: pg.Client
 
 async function connect(): Promise<void> {

@@ -16,7 +16,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 import { int16, int32, message, RawClient } from './raw-client.js'
 
-const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+const server = TestServer.shared()
 let client: pg.Client
 let other: pg.Client
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 import { int16, int32, message, RawClient } from './raw-client.js'
 
-const server = new TestServer(['query.threads=1'])
+const server = TestServer.shared()
 let client: pg.Client
 
 beforeAll(async () => {

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type CsvForm, CsvToText } from '../../../../gateways/pgwire/copy/copy-csv.js'
 import { TestServer } from '../../../support/server.js'
 
-const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+const server = TestServer.shared()
 let client: pg.Client
 
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../../support/server.js'
 import { int16, int32, RawClient } from '../raw-client.js'
 
-const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+const server = TestServer.shared()
 let client: RawClient
 
 beforeAll(async () => {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createRandom } from '../../../../engine/sql/functions/random-generator.js'
 import { TestServer } from '../../../support/server.js'
 
-const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+const server = TestServer.shared()
 let client: pg.Client
 let other: pg.Client
 const warnings: string[] = []

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { TestServer } from '../../../support/server.js'
 
-const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+const server = TestServer.shared()
 let listener: pg.Client
 let sender: pg.Client
 let heard: string[] = []
