@@ -106,12 +106,30 @@ function narrowed(
     const count = indexed(morsel, from, rows, out)
     if (count <= 0) return count
     if (count * sparseShare > rows) return -1
-    const vectors: Vector[] = []
-    for (const column of rest.columns) vectors[column] = values(column, count)
     if (retained === 0) retained = arena.take((pageRowsMax / sparseShare) * 4)
-    const left = rest.select(vectors, count, retained)
-    // Safe in place: no row moves to a higher position.
-    kernels.sort.gather(4, out, retained, left, out)
-    return left
+    return passingOf(kernels, rest, { out, count, retained }, values)
   }
+}
+
+/** Rows that an index lists: `count` row numbers (u32) at `out`, and room for as many at `retained`. */
+interface ListedRows {
+  readonly out: number
+  readonly count: number
+  readonly retained: number
+}
+
+/** Reduces the listed rows to those that pass the filter; returns how many. */
+export function passingOf(
+  kernels: ExecContext['kernels'],
+  filter: RowFilter,
+  { out, count, retained }: ListedRows,
+  values: ListedValues,
+): number {
+  if (count === 0) return 0
+  const vectors: Vector[] = []
+  for (const column of filter.columns) vectors[column] = values(column, count)
+  const left = filter.select(vectors, count, retained)
+  // Safe in place: no row moves to a higher position.
+  kernels.sort.gather(4, out, retained, left, out)
+  return left
 }

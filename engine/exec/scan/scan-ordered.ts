@@ -18,11 +18,12 @@ import { rowsFor } from '../batch/small-batches.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { compileFilter, type FilterInput, type RowFilter } from '../expression/row-filter.js'
 import type { ScanCount } from '../run/scan-progress.js'
-import { type IndexedRows, indexedRows, sparseShare } from './indexed-rows.js'
+import { type IndexedRows, indexedRows, passingOf, sparseShare } from './indexed-rows.js'
 import { rowCount, type ScanMorsel } from './morsels.js'
 import { type MergedRows, mergeRows } from './scan-merge.js'
 import { columnsRead, type ScanShape } from './scan-shape.js'
 import { type SkipTest, type Stream, streamsOf } from './streams.js'
+import { type SearchedKeys, wantedKeys } from './wanted-keys.js'
 import { scanRuns } from './zones.js'
 
 /** Bytes of the widest values. */
@@ -155,13 +156,17 @@ class StreamMerge {
   readonly #indexed: IndexedRows | null
   /** Buffer for values before they are reversed; 0 if not allocated yet. */
   #ascending = 0
+  readonly #keys: SearchedKeys | null
   /** Row numbers that passed the filter. */
   readonly #passed: number
+  /** Row numbers that an index lists and that passed; 0 if not allocated yet. */
+  #retained = 0
 
   constructor(context: ExecContext, shape: ScanShape, { descending, skips, filter }: MergeOptions) {
     this.#skips = skips
     this.#filter = filter
     this.#indexed = filter === null ? null : indexedRows(context, shape)
+    this.#keys = wantedKeys(context, shape)
     this.#passed = filter === null ? 0 : context.arena.take(batchRowsMax * 4)
     this.#context = context
     this.#shape = shape
@@ -198,7 +203,7 @@ class StreamMerge {
   #begin(): Stream[] {
     const { snapshot, ranges } = this.#shape
     const { schema } = snapshot.version
-    const runs = scanRuns(this.#context, this.#shape)
+    const runs = scanRuns(this.#context, this.#shape, this.#keys)
     const count = this.#context.progress?.begin(snapshot, rowCount(runs)) ?? null
     this.#count = count
     return streamsOf(runs, {
@@ -387,9 +392,17 @@ class StreamMerge {
       this.#fewOf(morsel, first, column, count, this.#output(column, count))
     const indexed = this.#indexed?.select(morsel, first, rows, this.#passed, values) ?? -1
     if (indexed >= 0) return indexed
+    const listed = this.#keys?.select(morsel, first, rows, this.#passed) ?? -1
+    if (listed >= 0) {
+      if (this.#retained === 0) this.#retained = this.#context.arena.take(batchRowsMax * 4)
+      const found = { out: this.#passed, count: listed, retained: this.#retained }
+      return passingOf(this.#context.kernels, filter, found, values)
+    }
     const vectors: Vector[] = []
     for (const column of filter.columns) vectors[column] = this.#plainColumn(morsel, first, column)
-    return filter.select(vectors, rows, this.#passed)
+    const count = filter.select(vectors, rows, this.#passed)
+    if (first === 0 && count * sparseShare <= rows) this.#keys?.keep(morsel)
+    return count
   }
 
   #passedBatch(morsel: ScanMorsel, first: number, count: number, rows: number): Pull {

@@ -13,7 +13,7 @@ import type { QueryArena } from '../batch/query-arena.js'
 import { GatheredBatch, selectRows } from '../batch/selection.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
 import { compileFilter, type RowFilter } from '../expression/row-filter.js'
-import { type IndexedRows, indexedRows, sparseShare } from './indexed-rows.js'
+import { type IndexedRows, indexedRows, passingOf, sparseShare } from './indexed-rows.js'
 import { covers, type ScanMorsel } from './morsels.js'
 import type { ScanShape } from './scan-shape.js'
 import { type SearchedKeys, wantedKeys } from './wanted-keys.js'
@@ -217,21 +217,13 @@ export class SliceReader {
     const indexed = this.#indexed?.select(morsel, from, rows, this.#index, values) ?? -1
     if (indexed >= 0) return indexed
     const listed = this.keys?.select(morsel, from, rows, this.#index) ?? -1
-    if (listed >= 0) return this.#ofListed(filter, morsel, from, listed)
+    if (listed >= 0) {
+      if (this.#cached === 0) this.#cached = this.#context.arena.take(batchRowsMax * 4)
+      const found = { out: this.#index, count: listed, retained: this.#cached }
+      return passingOf(this.#context.kernels, filter, found, values)
+    }
     const count = filter.select(this.vectors(morsel, from, filter.columns), rows, this.#index)
-    if (from === 0) this.keys?.keep(morsel)
-    return count
-  }
-
-  /** Selects the rows that pass the filter among those in the index; returns how many. */
-  #ofListed(filter: RowFilter, morsel: ScanMorsel, from: number, listed: number): number {
-    if (listed === 0) return 0
-    const vectors: Vector[] = []
-    for (const column of filter.columns) vectors[column] = this.#sparse(morsel, from, column, listed)
-    if (this.#cached === 0) this.#cached = this.#context.arena.take(batchRowsMax * 4)
-    const count = filter.select(vectors, listed, this.#cached)
-    // Safe in place: no row moves to a higher position.
-    this.#context.kernels.sort.gather(4, this.#index, this.#cached, count, this.#index)
+    if (from === 0 && count * sparseShare <= rows) this.keys?.keep(morsel)
     return count
   }
 

@@ -1,5 +1,6 @@
 // Recognises filters that look for certain values of a declared key (PRIMARY KEY, UNIQUE), such as `id in (5, 7)` or
 // `id = 5`, or, for a key of two columns, `(a = 1 and b = 2) or (a = 3 and b = 4)`, the form that ON CONFLICT produces.
+// Without a declared key, a single column of numbers counts as one.
 // The scan skips a page if the minimum and maximum of the key columns, or the page's index of keys, show that it
 // contains none of the wanted keys. Earlier searches have made these indexes (storage/part/page-keys.ts). Of other
 // pages with an index, only the rows that it lists are read.
@@ -43,22 +44,38 @@ type KeyColumnsOf = (addressOf: (columnId: number) => number) => readonly KeyCol
 /** Constants that the columns of the scan must equal, by the column's index. */
 type Equals = ReadonlyMap<number, Value>
 
+/** Searches that read all rows of a page before a column without a declared key is indexed. */
+const searchesBefore = 3
+
 /** null: the filter does not look for keys. */
 export function wantedKeys(context: ExecContext, shape: ScanShape): SearchedKeys | null {
   const { filter, columnIds, snapshot } = shape
-  const { schema } = snapshot.version
-  if (filter === null || schema.keys === undefined || schema.keys.length === 0) return null
-  let alternatives: Equals[] | undefined
-  for (const key of schema.keys) {
+  const { schema, parts } = snapshot.version
+  if (filter === null || parts.length === 0) return null
+  const alternatives = alternativesOf(filter)
+  const [first] = alternatives
+  if (first === undefined || first.size === 0 || alternatives.length > keysMax) return null
+  const areIn = (places: readonly number[]): boolean =>
+    alternatives.every((equals) => places.every((place) => equals.has(place)))
+  for (const key of schema.keys ?? []) {
     const ids = key.columnIds.filter((id) => id !== schema.timestampId && isHashed(schema.columns[id]?.type))
     const places = ids.map((id) => columnIds.indexOf(id))
     if (places.length === 0 || places.includes(-1)) continue
-    alternatives ??= alternativesOf(filter)
-    if (alternatives.length === 0 || alternatives.length > keysMax) return null
-    if (alternatives.every((equals) => places.every((place) => equals.has(place))))
-      return searchedKeys(context, shape, ids, places, alternatives)
+    if (areIn(places)) return searchedKeys(context, shape, { columnIds: ids, places }, alternatives)
+  }
+  for (const place of first.keys()) {
+    const id = columnIds[place]
+    if (id === undefined || id === schema.timestampId || !isIndexed(schema.columns[id]?.type) || !areIn([place]))
+      continue
+    const columns = { columnIds: [id], places: [place], searches: searchesBefore }
+    return searchedKeys(context, shape, columns, alternatives)
   }
   return null
+}
+
+/** Whether columns of the type are indexed without a declared key: texts take longer, and small integers repeat. */
+function isIndexed(type: DataType | undefined): boolean {
+  return type !== undefined && (type.name === 'INT' || longs.has(type.name) || exact.has(type.name))
 }
 
 /** Whether indexes of keys have columns of the type. */
@@ -116,18 +133,26 @@ function valueFor({ name }: DataType, constant: Expression): Value | undefined {
   return integers.has(name) && BigInt.asIntN(bits, BigInt(value)) === BigInt(value) ? Number(value) : undefined
 }
 
+interface KeyPlaces {
+  readonly columnIds: readonly number[]
+  /** Their places in the scan. */
+  readonly places: readonly number[]
+  /** See WantedKeys. */
+  readonly searches?: number
+}
+
 function searchedKeys(
   context: ExecContext,
   { snapshot, types }: ScanShape,
-  ids: readonly number[],
-  places: readonly number[],
+  { places, ...key }: KeyPlaces,
   alternatives: readonly Equals[],
 ): SearchedKeys {
+  const ids = key.columnIds
   const { memory, arena } = context
   const { schema } = snapshot.version
   const nulls = arena.take(nullBytes)
   const columnsOf: KeyColumnsOf = (addressOf) => keyColumnsAt(memory, schema, ids, nulls, addressOf)
-  const wanted: WantedKeys = { columnIds: ids, hashes: hashesOf(context, types, places, alternatives, columnsOf, ids) }
+  const wanted: WantedKeys = { ...key, hashes: hashesOf(context, types, places, alternatives, columnsOf, ids) }
   const bounds = places.map((place) => alternatives.map((equals) => equals.get(place) ?? null))
   const isWithin = (morsel: ScanMorsel): boolean =>
     ids.every((id, index) => {

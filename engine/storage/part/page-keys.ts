@@ -1,10 +1,12 @@
 // Indexes of keys, one per page of a part (Parquet file): for each hash of a declared key's values (PRIMARY KEY,
 // UNIQUE), the rows that have it. A search for few keys skips pages without any of them and reads single rows of the
-// other pages, so its cost does not depend on the order in which keys were stored.
+// other pages, so its cost does not depend on the order in which keys were stored. Columns of numbers without a
+// declared key are indexed in the same way when they are searched often for values that few rows have.
 //
 // The index of a page is built when such a search reads the page's key columns for the second time, and is kept in the
 // chunk cache (the cache of decoded pages). Parts are immutable, so an index stays correct; after an eviction it is
-// built again.
+// built again. For columns without a declared key this takes more searches, and twice as many after each eviction,
+// since the cache may be too small for the table. Pages take turns, so that no single search builds all indexes.
 //
 // Chunk: {columns u32, buckets u32, padded to 64 bytes}, starts u32[buckets + 2], entries u32[rows]. The entries of a
 // bucket are those from starts[bucket] to before starts[bucket + 1]; an entry is a tag in the upper half and the row's
@@ -30,14 +32,21 @@ import { OpenedPart } from './part-opened.js'
 const headerBytes = 64
 /** The index is kept at this request for the page: making it for a single search does not pay. */
 const keptAt = 2
+/** The indexes of a part's pages without a declared key are made in the course of so many searches. */
+const turns = 8
+/** With more rows it is faster to filter all of them. */
+const listedMin = 1024
+const listedShare = 16
 const rowBits = 16
 
 /** Indexes of a thread's parts. */
 export class PageKeys {
   private readonly memory: SharedMemory
   private readonly cache: PageCache
-  /** By page: how often its index was missing, up to a limit. */
+  /** By page: how often its index was missing since it was made last, up to a limit. */
   private readonly missed = new WeakMap<PartHandle, Uint8Array>()
+  /** By page: how often an index was made. */
+  private readonly made = new WeakMap<PartHandle, Uint8Array>()
   private readonly withFile: PartFiles['with']
   private hashes = new Int32Array(0)
 
@@ -95,21 +104,21 @@ export class PageKeys {
     const data = this.pin(part, wanted, page)
     if (data === 0) return -1
     const found: number[] = []
-    this.find(data, wanted.hashes, (row) => {
+    const most = Math.max(listedMin, rows / listedShare)
+    const areTooMany = this.find(data, wanted.hashes, (row) => {
       if (row >= from && row < from + rows) found.push(row - from)
-      return false
+      return found.length > most
     })
     this.cache.unpin(data)
+    if (areTooMany) return -1
     const distinct = [...new Set(found)].sort((left, right) => left - right)
     this.memory.u32.set(distinct, out >>> 2)
     return distinct.length
   }
 
-  private keep(part: PartHandle, { columnIds }: WantedKeys, page: number, columns: readonly KeyColumn[]): void {
-    const missed = this.missed.get(part) ?? new Uint8Array(part.pageCount)
-    this.missed.set(part, missed)
-    missed[page] = Math.min(keptAt, missed[page]! + 1)
-    if (missed[page]! < keptAt) return
+  private keep(part: PartHandle, wanted: WantedKeys, page: number, columns: readonly KeyColumn[]): void {
+    const { columnIds } = wanted
+    if (!this.isDue(part, wanted, page)) return
     const rows = part.firstRows[page + 1]! - part.firstRows[page]!
     const load = (room: (bytes: number) => number): { needs: number; cost: 'decompress' } => {
       this.fill(room, columnsHash(columnIds), rows, columns)
@@ -121,6 +130,21 @@ export class PageKeys {
       // The cache is full of pinned pages.
       if (!(thrown instanceof ResourceError)) throw thrown
     }
+  }
+
+  /** Counts a search that has read the page; returns whether its index is to be made now. */
+  private isDue(part: PartHandle, { searches }: WantedKeys, page: number): boolean {
+    const missed = this.missed.get(part) ?? new Uint8Array(part.pageCount)
+    this.missed.set(part, missed)
+    missed[page] = Math.min(0xff, missed[page]! + 1)
+    if (searches === undefined) return missed[page]! >= keptAt
+    const made = this.made.get(part) ?? new Uint8Array(part.pageCount)
+    this.made.set(part, made)
+    const before = (searches + (page % turns)) * 2 ** made[page]!
+    if (missed[page]! <= Math.min(before, 0xfe)) return false
+    made[page] = Math.min(0xff, made[page]! + 1)
+    missed[page] = 0
+    return true
   }
 
   /** Address of the pinned index, or 0. */

@@ -46,6 +46,8 @@ export interface WantedKeys {
   readonly columnIds: readonly number[]
   /** Hashes of their values (memtable/key-columns.ts). */
   readonly hashes: Int32Array
+  /** How many searches read all rows of a page before its index is made; default: one. */
+  readonly searches?: number
 }
 
 /** The index of a page's keys, and the Bloom filters of its part. */
@@ -56,7 +58,7 @@ export interface KeysOfPage {
   mayHave(wanted: WantedKeys): boolean
   /**
    * Writes the rows (u32) of [from, from + rows) that may have one of the keys, ascending and relative to `from`.
-   * Returns how many; -1 if the page has no index.
+   * Returns how many; -1 if the page has no index, or too many rows have one of the keys.
    */
   select(wanted: WantedKeys, from: number, rows: number, out: number): number
   /** Offers the values of the page's rows, to make the index. */

@@ -1,5 +1,6 @@
 // Goal: the hash index of a page's keys finds every row that has one of the given keys, in any range of the page, and
-// hardly any other row. It is built at the second request for the page. A search by other columns does not use it.
+// hardly any other row. It is built at the second request for the page, without a declared key after more requests. A
+// search by other columns does not use it.
 // Method: a part (Parquet file) with a column of numbers and one of strings, with NULLs and repeated values; the test
 // finds the rows by comparing all values.
 
@@ -91,4 +92,26 @@ test.each([
     expect(keys(page).select(others, 0, own, out)).toBeLessThan(5)
     expect(keys(page).select({ ...wanted, columnIds: [...ids, 7] }, 0, own, out)).toBe(-1)
   }
+})
+
+test('without a declared key, pages take turns', () => {
+  const bed = bench(root)
+  const cells = [
+    Array.from({ length: 3 * pageRowsMax }, (_, row) => longCell(row)),
+    Array.from({ length: 3 * pageRowsMax }, (): Cell => null),
+  ]
+  const place = { partId: 1, partition: 'default', minTxn: 1, maxTxn: 2 }
+  const part = drain(writePart(bed.tools, { schema, source: sourceOf(bed, schema, cells), ...place }))
+  const handle = bed.access.open(part, versionOf(schema))
+  const out = bed.allocator.allocateOrThrow(pageRowsMax * 4, budgets.queries)
+  const wanted = { columnIds: [0], hashes: Int32Array.of(1), searches: 3 }
+  const searchesUntilKept = (page: number): number => {
+    for (let searches = 1; ; searches++) {
+      const address = bed.access.pin(handle, 0, page)
+      bed.access.keys(handle, page).keep(wanted, [{ address, stride: 8, width: 8, variable: false }])
+      bed.access.unpin(address)
+      if (bed.access.keys(handle, page).select(wanted, 0, 10, out) >= 0) return searches
+    }
+  }
+  expect([0, 1, 2].map(searchesUntilKept)).toEqual([4, 5, 6])
 })
