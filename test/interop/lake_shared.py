@@ -3,9 +3,9 @@ test/crash/shared-lake.ts, which compares them with the sums over its servers.
 
 A figure is a function (count, sum, min, max) and a column; times are microseconds. With a time, rows from that on count
 alone. With PENSTOCK_S3 (and AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) the objects are in an S3 service, else in a folder.
-Spark needs that, and takes its libraries from SPARK_JARS.
+Spark and Trino need that; Spark takes its libraries from SPARK_JARS, and PENSTOCK_TRINO is the address of Trino.
 
-usage: lake_shared.py pyiceberg|duckdb|spark CATALOG_URL TABLE FIGURES_IN_JSON [TIME]"""
+usage: lake_shared.py pyiceberg|duckdb|spark|trino CATALOG_URL TABLE FIGURES_IN_JSON [TIME]"""
 
 import datetime
 import json
@@ -73,5 +73,20 @@ def in_spark():
     return list(spark.sql(query(f"lake.qdb.{table}", "unix_micros").replace("timestamptz", "timestamp")).collect()[0])
 
 
-engines = {"pyiceberg": in_pyiceberg, "duckdb": in_duckdb, "spark": in_spark}
+def in_trino():
+    import trino_client
+
+    properties = trino_client.documented("## An external catalog")
+    properties |= {"iceberg.rest-catalog.uri": url, "s3.endpoint": s3, "s3.aws-access-key": key, "s3.aws-secret-key": secret}
+    trino_client.attach("lake", properties)
+
+    def text(function, column):
+        figure = f"{function}({column})"
+        return f"cast(round(to_unixtime({figure}) * 1e6) as bigint)" if column in times and function != "count" else figure
+
+    where = "" if since is None else f" where ts >= timestamp '{since.replace('T', ' ')} UTC'"
+    return trino_client.rows(f"select {', '.join(text(*figure) for figure in figures)} from lake.qdb.{table}{where}")[0]
+
+
+engines = {"pyiceberg": in_pyiceberg, "duckdb": in_duckdb, "spark": in_spark, "trino": in_trino}
 print(json.dumps([plain(value) for value in engines[engine]()]))

@@ -1,59 +1,22 @@
 """The lake and iceberg() beside Spark. Spark attaches to the server's catalog by the properties of docs/lake.md, word for word,
-and agrees with SQL on counts, sums and bounds of every type after inserts, an update, a delete, an added and a dropped column
-and a type change, by its vectorised reader. Then it writes tables with merge-on-read deletes and changes of their schema into
-the import directory, which iceberg() reads.
+and agrees with SQL after each kind of change and while rows arrive, by its vectorised reader. Then it writes tables with
+merge-on-read deletes and changes of their schema into the import directory, which iceberg() reads.
 
 The store is the S3 service in PENSTOCK_S3, with the keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.
 
 usage: lake_spark.py HTTP_PORT DATA_FOLDER JARS [FORMAT_VERSION..]"""
 
-import json
 import os
 import re
 import sys
-import time
-import urllib.error
-import urllib.parse
-import urllib.request
 
 from pyspark.sql import SparkSession
 
+from lake_steps import Server, change_trades, check, compare_kinds, read_while_rows_arrive
+
 port, data, jars, *versions = sys.argv[1:]
-base = f"http://127.0.0.1:{port}"
+server = Server(port)
 os.environ.setdefault("AWS_REGION", "us-east-1")
-
-
-def execute(query):
-    url = f"{base}/exec?{urllib.parse.urlencode({'query': query})}"
-    try:
-        with urllib.request.urlopen(url, timeout=300) as answer:
-            return json.loads(answer.read()).get("dataset", [])
-    except urllib.error.HTTPError as error:
-        sys.exit(f"{query}: {error.read().decode()}")
-
-
-def follow(table):
-    """Until the lake has everything that the table had at the call."""
-    calm = 0
-    for _ in range(1200):
-        state, failure = execute(f"select state, failure from lake_tables() where table_name = '{table}'")[0]
-        calm = calm + 1 if state == "committed" else 0
-        if calm == 5:
-            return
-        time.sleep(0.1)
-    sys.exit(f"{table} is not committed: {state}, {failure}")
-
-
-def close(x, y):
-    if isinstance(x, float) or isinstance(y, float):
-        return abs(float(x) - float(y)) <= 1e-6 * max(1.0, abs(float(x)))
-    return str(x) == str(y)
-
-
-def check(name, expected, found):
-    if len(expected) != len(found) or not all(close(x, y) for x, y in zip(expected, found)):
-        sys.exit(f"{name}: expected {expected}, found {found}")
-    print(f"{name}: {found}", flush=True)
 
 
 def documented():
@@ -88,67 +51,36 @@ def spark_row(query):
 
 # Our tables in Spark -------------------------------------------------------------------------------------------------
 
-execute("create table trades (ts timestamp, symbol symbol, price double, amount long, note varchar) timestamp(ts) partition by day lake on")
+class Spark:
+    def row(self, sql):
+        return spark_row(sql)
+
+    def table(self, name):
+        return f"qdb.qdb.{name}"
+
+    def refresh(self, name):
+        spark.sql(f"refresh table {self.table(name)}")
+
+    def micros(self, value):
+        return f"unix_micros({value})"
+
+    def item(self, array, *indices):
+        return array + "".join(f"[{index - 1}]" for index in indices)
+
+    def quoted(self, name):
+        return f"`{name}`"
 
 
-def insert(first, count):
-    execute(
-        f"insert into trades select dateadd('s', (x * 37)::int, '2024-01-01'::timestamp), 's' || x % 9,"
-        f" case when x % 11 = 0 then null else x / 7.0 end, x + {first}, 'n' || x from long_sequence({count})"
-    )
-
-
-def compare_trades(name, column="amount"):
-    follow("trades")
-    spark.sql("refresh table qdb.qdb.trades")
-    shared = f"sum({column}), count(price), sum(price)"
-    expected = execute(f"select count(), {shared}, min(ts)::long, max(ts)::long, count_distinct(symbol) from trades")[0]
-    found = spark_row(f"select count(*), {shared}, unix_micros(min(ts)), unix_micros(max(ts)), count(distinct symbol) from qdb.qdb.trades")
-    check(f"trades, {name}", expected, found)
-
-
-insert(0, 20_000)
-compare_trades("inserted")
-execute("insert into trades values ('2023-12-31T23:59:59', 'late', 1.5, 7, 'late')")
-execute("update trades set price = price * 2 where symbol = 's3'")
-execute("delete from trades where symbol = 's4'")
-compare_trades("updated and deleted")
-execute("alter table trades add column flag boolean")
-execute("alter table trades drop column note")
-execute("insert into trades values ('2024-01-05T01:00', 'new', 2.5, 8, true)")
-compare_trades("other columns")
-execute("alter table trades alter column amount type double")
-compare_trades("another type")
+print(f"Spark {spark.version}")
+engine = Spark()
+change_trades(server, engine)
 check(
     "a day of trades",
-    execute("select count() from trades where ts in '2024-01-02'")[0],
-    spark_row("select count(*) from qdb.qdb.trades where ts >= timestamp'2024-01-02' and ts < timestamp'2024-01-03'"),
+    server.execute("select count() from trades where ts in '2024-01-03'")[0],
+    spark_row("select count(*) from qdb.qdb.trades where ts >= timestamp'2024-01-03' and ts < timestamp'2024-01-04'"),
 )
-
-execute(
-    "create table kinds (ts timestamp, bo boolean, by byte, sh short, ch char, i int, l long, f float, d double, da date,"
-    " ns timestamp_ns, st string, va varchar, sy symbol, uu uuid, ip ipv4, ge geohash(8c), bi binary, lo long256,"
-    " de decimal(20, 4), hu decimal(50, 2), ar double[], ar2 double[][]) timestamp(ts) partition by month lake on"
-)
-execute(
-    "insert into kinds select timestamp_sequence('2024-01-01', 10000000000L), x % 2 = 0, (x % 100)::byte, (x * 3)::short, 'z',"
-    " x::int, x * 1000000007, x / 4.0f, x / 8.0, (x * 86400000)::date, (x * 1000000000 + 789)::timestamp_ns, 'str' || x,"
-    " 'va' || x, 'sym' || x % 7, rnd_uuid4(), rnd_ipv4(), rnd_geohash(40), rnd_bin(4, 4, 0), rnd_long256(),"
-    " (x || '.1234')::decimal(20, 4), (x || '.25')::decimal(50, 2), ARRAY[x / 2.0, 1], ARRAY[[1.0, x], [2.0, 3.0]]"
-    " from long_sequence(700)"
-)
-execute("insert into kinds (ts) values ('2024-06-01')")
-follow("kinds")
-expected = execute(
-    "select count(), sum(by), sum(sh), sum(i), sum(l), sum(f), sum(d), max(da)::long * 1000, max(ns)::long / 1000, sum(de),"
-    " count(uu), count(ip), count(ge), sum(ar[1]), sum(ar2[1][2]), max(hu)::double, min(va) from kinds"
-)[0]
-found = spark_row(
-    "select count(*), sum(by), sum(sh), sum(i), sum(l), sum(f), sum(d), unix_micros(max(da)), unix_micros(max(ns)), sum(de),"
-    " count(uu), count(ip), count(ge), sum(ar[0]), sum(ar2[0][1]), max(double(hu)), min(va) from qdb.qdb.kinds"
-)
-check("every type", expected, found)
-check("other representations", [122, 32, 4, 789], spark_row("select max(ch), max(length(lo)), max(length(bi)), max(ns_nanos) from qdb.qdb.kinds"))
+read_while_rows_arrive(server, engine)
+compare_kinds(server, engine)
 
 # Tables of Spark in iceberg() ----------------------------------------------------------------------------------------
 
@@ -186,9 +118,9 @@ for version in versions or ["2"]:
     for where in ["", " where ts >= '2024-01-03' and ts < '2024-01-04'", " where label = 'n3' and id > 4000", " where id = 10050"]:
         shared = "sum(id), count(label), sum(x), sum(de), count(extra), count(bi)"
         expected = spark_row(f"select count(*), {shared}, sum(ar[0]), unix_micros(max(ts)) from {table}{where}")
-        found = execute(f"select count(), {shared}, sum(ar[1]), max(ts)::long from {source}{where}")[0]
+        found = server.execute(f"select count(), {shared}, sum(ar[1]), max(ts)::long from {source}{where}")[0]
         check(f"iceberg(), format version {version}{where}", [x for x in expected if x is not None], [x for x in found if x is not None])
-    plan = execute(f"explain select count() from {source} where ts >= '2024-01-03' and ts < '2024-01-04'")
+    plan = server.execute(f"explain select count() from {source} where ts >= '2024-01-03' and ts < '2024-01-04'")
     all_files = spark_row(f"select count(*) from {table}.files where content = 0")[0]
     read = int(re.search(r"iceberg files: (\d+)", str(plan)).group(1))
     if not 0 < read < all_files:
