@@ -33,6 +33,10 @@ export interface ForeignDataFile {
   /** By field id. */
   readonly lowerBounds: ReadonlyMap<number, Uint8Array>
   readonly upperBounds: ReadonlyMap<number, Uint8Array>
+  /** Field ids of the columns that equality deletes compare; empty: the file is another one. */
+  readonly equalityIds: readonly number[]
+  /** Of these columns, those that have a NULL or may have one. */
+  readonly nullIds: ReadonlySet<number>
   /** Of positions: the only data file that they are of; null: of any. */
   readonly dataFile: string | null
   /** Of a deletion vector within its file. */
@@ -73,7 +77,7 @@ interface EntryRecord {
   readonly data_file: FileRecord
 }
 
-type MapRecord = readonly { readonly key: number; readonly value: Uint8Array }[] | null | undefined
+type MapRecord<Value = Uint8Array> = readonly { readonly key: number; readonly value: Value }[] | null | undefined
 
 interface FileRecord {
   readonly content?: number
@@ -84,6 +88,8 @@ interface FileRecord {
   readonly file_size_in_bytes: bigint
   readonly lower_bounds?: MapRecord
   readonly upper_bounds?: MapRecord
+  readonly null_value_counts?: MapRecord<bigint>
+  readonly equality_ids?: readonly number[] | null
   readonly referenced_data_file?: string | null
   readonly content_offset?: bigint | null
   readonly content_size_in_bytes?: bigint | null
@@ -100,6 +106,7 @@ export function decodeForeignManifest(from: ForeignManifest, bytes: Uint8Array):
       const content = contents[file.content ?? 0]
       if (content === undefined) throw new ForeignTableError(`files of content ${file.content} are not supported`)
       const { content_offset: offset, content_size_in_bytes: size } = file
+      const equalityIds = content === 'equality' ? (file.equality_ids ?? []) : []
       return {
         content,
         path: file.file_path,
@@ -111,10 +118,16 @@ export function decodeForeignManifest(from: ForeignManifest, bytes: Uint8Array):
         bytes: Number(file.file_size_in_bytes),
         lowerBounds: mapOf(file.lower_bounds),
         upperBounds: mapOf(file.upper_bounds),
+        equalityIds,
+        nullIds: new Set(equalityIds.filter((id) => mayHaveNulls(file, id))),
         dataFile: file.referenced_data_file ?? null,
         range: offset == null || size == null ? null : { offset: Number(offset), bytes: Number(size) },
       }
     })
+}
+
+function mayHaveNulls({ null_value_counts: counts }: FileRecord, id: number): boolean {
+  return counts?.find(({ key }) => key === id)?.value !== 0n
 }
 
 function mapOf(record: MapRecord): Map<number, Uint8Array> {

@@ -30,6 +30,8 @@ export interface PartitionSource {
 export interface ForeignMetadata {
   readonly location: string
   readonly fields: readonly TableField[]
+  /** The field with this id, which may be dropped since; null: unknown, or of a type that is not supported. */
+  readonly fieldOf: (id: number) => TableField | null
   /** By spec id. */
   readonly specs: ReadonlyMap<number, readonly PartitionSource[]>
   /** Null: the table has no rows. */
@@ -85,9 +87,12 @@ export function parseForeignMetadata(text: string): ForeignMetadata {
   if (version < 1 || version > 3) throw new ForeignTableError(`format version ${version} is not supported`)
   const schema = json.schemas?.find((one) => one['schema-id'] === json['current-schema-id']) ?? json.schema
   if (schema === undefined) throw new ForeignTableError('the metadata lacks its current schema')
+  const mapping = json.properties?.['schema.name-mapping.default']
+  const fields = fieldsOf(schema, mapping)
   return {
     location: json.location.replace(/\/+$/, ''),
-    fields: fieldsOf(schema, json.properties?.['schema.name-mapping.default']),
+    fields,
+    fieldOf: (id) => fields.find((field) => field.id === id) ?? formerField(json.schemas ?? [], mapping, id),
     specs: specsOf(json),
     snapshot: snapshotOf(json),
   }
@@ -111,6 +116,27 @@ function fieldsOf(schema: JsonSchema, mapping: string | undefined): TableField[]
   const columns = schema.fields.map((field) => columnsOf(field, top, paths))
   requireDistinctNames(schema, columns)
   return columns.flat()
+}
+
+/** From the newest schema that has it. */
+function formerField(schemas: readonly JsonSchema[], mapping: string | undefined, id: number): TableField | null {
+  const paths = pathsOf(mapping)
+  for (const { fields } of [...schemas].reverse()) {
+    for (const field of fields) {
+      const found = supported(() => columnsOf(field, top, paths)).find((one) => one.id === id)
+      if (found !== undefined) return found
+    }
+  }
+  return null
+}
+
+function supported(columns: () => TableField[]): TableField[] {
+  try {
+    return columns()
+  } catch (error) {
+    if (error instanceof ForeignTableError) return []
+    throw error
+  }
 }
 
 /** Two columns may have names that differ in case alone, unless one of them is in a struct. `columns`: by field. */

@@ -4,7 +4,7 @@
 import { type Bound, boundsTest, type ColumnCondition, isTextCondition, textTest } from '../types/bounds.js'
 import { bucketOf } from './bucket-transform.js'
 import type { ForeignDataFile, ForeignManifest } from './foreign-manifests.js'
-import { type ForeignMetadata, ForeignTableError, type PartitionSource, type TableField } from './foreign-metadata.js'
+import type { ForeignMetadata, PartitionSource, TableField } from './foreign-metadata.js'
 import { boundOf, type ForeignType, type RawValue, rawBound } from './foreign-types.js'
 
 type Range = readonly [min: Bound | Uint8Array, max: Bound | Uint8Array]
@@ -186,17 +186,34 @@ const scales: Readonly<Record<string, bigint>> = {
   timestamptz_ns: 1_000_000n,
 }
 
-/** The files of positions that may delete rows of a data file. Throws ForeignTableError for equality deletes. */
-export function deletesOf(file: ForeignDataFile, deletes: readonly ForeignDataFile[]): ForeignDataFile[] {
+/** The files that may delete rows of a data file. */
+export function deletesOf(
+  metadata: ForeignMetadata,
+  file: ForeignDataFile,
+  deletes: readonly ForeignDataFile[],
+): ForeignDataFile[] {
   const own = deletes.filter((one) => appliesTo(one, file))
-  const equality = own.find(({ content }) => content === 'equality')
-  if (equality !== undefined)
-    throw new ForeignTableError(
-      `the table has equality deletes, which are not supported: compact it first [delete file=${equality.path}]`,
-    )
+  const equality = own.filter((one) => one.content === 'equality' && mayShareValues(metadata, one, file))
+  const positions = own.filter(({ content }) => content === 'positions')
   // A deletion vector has all positions of the older files.
-  const vector = own.find(({ format }) => format === 'PUFFIN')
-  return vector === undefined ? own : [vector]
+  const vector = positions.find(({ format }) => format === 'PUFFIN')
+  return [...(vector === undefined ? positions : [vector]), ...equality]
+}
+
+/** Whether a file of equality deletes may have values of the data file, as their bounds say. Bounds leave NULL out. */
+function mayShareValues(metadata: ForeignMetadata, deletes: ForeignDataFile, file: ForeignDataFile): boolean {
+  return deletes.equalityIds.every((id) => {
+    const field = metadata.fieldOf(id)
+    if (field === null || deletes.nullIds.has(id)) return true
+    const [own, other] = [boundsOf(field, deletes), boundsOf(field, file)]
+    return own === null || other === null || (!isBelow(own[1], other[0]) && !isBelow(other[1], own[0]))
+  })
+}
+
+function isBelow(value: Range[0], other: Range[0]): boolean {
+  if (value instanceof Uint8Array || other instanceof Uint8Array)
+    return value instanceof Uint8Array && other instanceof Uint8Array && Buffer.compare(value, other) < 0
+  return value < other
 }
 
 function appliesTo(one: ForeignDataFile, file: ForeignDataFile): boolean {

@@ -2,7 +2,7 @@
 // read. foreign-tables.ts loads this module at its first use. Throws ForeignTableError for features that are not
 // supported, and Error for damaged files.
 
-import type { TableData } from '../parquet/foreign-file.js'
+import type { DeleteSource, EqualityDelete, TableData } from '../parquet/foreign-file.js'
 import type { ColumnCondition } from '../types/bounds.js'
 import type { Value } from '../types/value.js'
 import {
@@ -32,7 +32,8 @@ export interface TableFile {
   readonly path: string
   readonly data: Omit<TableData, 'deletes'> & {
     readonly deletes: readonly (Pick<TableFile, 'name' | 'path'> & {
-      readonly vector: TableData['deletes'][number]['vector']
+      readonly vector: DeleteSource['vector']
+      readonly equality: DeleteSource['equality']
     })[]
   }
 }
@@ -62,15 +63,23 @@ export async function findTableFiles(
   if (data.length > filesMax)
     throw new ForeignTableError(`the query needs ${data.length} files of the table, more than ${filesMax}`)
   const deletes = entries.filter(({ content }) => content !== 'data')
-  const plans = data.map((file) => ({ file, deletes: deletesOf(file, deletes) }))
+  const plans = data.map((file) => ({ file, deletes: deletesOf(metadata, file, deletes) }))
   const needed = new Map(plans.flatMap((plan) => [plan.file, ...plan.deletes]).map((file) => [file.path, file]))
   for (const { path, format } of needed.values()) requireFormat(path, format)
+  const equality = new Map(
+    [...needed.values()]
+      .filter(({ content }) => content === 'equality')
+      .map((file) => [file.path, equalityOf(metadata, file)]),
+  )
   const local = await reader.local([...needed.values()])
   const files = plans.map(({ file, deletes: own }): TableFile => {
-    const positions = own.map((one) => ({ ...placeOf(local, one), vector: one.range }))
+    const sources = own.map((one) => ({
+      ...{ ...placeOf(local, one), vector: one.range, equality: equality.get(one.path) ?? null },
+    }))
+    const sequence = Number(file.sequenceNumber)
     return {
       ...placeOf(local, file),
-      data: { uri: file.path, deletes: positions, values: partitionValues(metadata, file) },
+      data: { uri: file.path, deletes: sources, sequence, values: partitionValues(metadata, file) },
     }
   })
   return { files, rows: data.reduce((sum, { rows }) => sum + rows, 0) }
@@ -86,6 +95,26 @@ function manifestEntries(manifest: ForeignManifest, reader: TableReader): Promis
 function requireFormat(path: string, format: string): void {
   if (format !== 'PARQUET' && format !== 'PUFFIN')
     throw new ForeignTableError(`files of the format ${format} are not supported [file=${path}]`)
+}
+
+/** Types whose values, as they are in memory, do not tell NULL from another value, or have no single form. */
+const notCompared: ReadonlySet<string> = new Set(['BOOLEAN', 'ARRAY'])
+
+function equalityOf(metadata: ForeignMetadata, file: ForeignDataFile): EqualityDelete {
+  const { equalityIds: ids, path, specId, partition, sequenceNumber } = file
+  if (ids.length === 0) throw new ForeignTableError(`a file of equality deletes names no columns [file=${path}]`)
+  const columns = ids.map((id) => {
+    const field = metadata.fieldOf(id)
+    if (field === null || notCompared.has(field.type.name)) {
+      const column = field?.name ?? `field ${id}`
+      throw new ForeignTableError(`equality deletes by this column are not supported [column=${column}, file=${path}]`)
+    }
+    const { name, type, initial, paths } = field
+    return { name, type, field: { id, initial, paths } }
+  })
+  const values = partition.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value))
+  const scope = partition.length === 0 ? [] : [specId, ...values.map(String)]
+  return { group: JSON.stringify([ids, scope]), sequence: Number(sequenceNumber), columns }
 }
 
 function placeOf(

@@ -24,13 +24,27 @@ export interface TableData {
   /** The file as files of deletes name it. */
   readonly uri: string
   readonly deletes: readonly DeleteSource[]
+  /** Equality deletes with a higher one apply. */
+  readonly sequence: number
   /** Values of columns that the file lacks, by field id. */
   readonly values: ReadonlyMap<number, Value>
 }
 
-/** Positions of deleted rows: a Parquet file with the columns file_path and pos, or a deletion vector within a file. */
+/**
+ * Deleted rows: a Parquet file with the columns file_path and pos, a deletion vector within a file, or a Parquet file of
+ * values that deleted rows have.
+ */
 export interface DeleteSource extends ForeignSource {
   readonly vector: { readonly offset: number; readonly bytes: number } | null
+  /** Null: the file has positions. */
+  readonly equality: EqualityDelete | null
+}
+
+export interface EqualityDelete {
+  /** Files of the same columns and partition have the same. */
+  readonly group: string
+  readonly sequence: number
+  readonly columns: readonly { readonly name: string; readonly type: DataType; readonly field: TableColumn }[]
 }
 
 /** Between the names in a path, as no name has it: the field `b` of the struct `a` is not the column `a_b`. */

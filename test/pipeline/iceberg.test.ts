@@ -320,19 +320,6 @@ test('a deletion vector, of runs, values and bits', async () => {
   expect(await failure("select count() from iceberg('t')")).toContain('a deletion vector is damaged')
 })
 
-test('equality deletes are refused where they apply', async () => {
-  putData(folder, 'data/a.parquet', [column('id', 1, 1, numbers(3))])
-  const data = { name: 'data/a.parquet', rows: 3, sequence: 3 } as const
-  const equality = { name: 'data/q.parquet', rows: 1, content: 2 } as const
-  table({ files: [data, { ...equality, sequence: 3 }] })
-  expect(await rows("select count() from iceberg('t')")).toEqual([[3]])
-  forget()
-  table({ files: [data, { ...equality, sequence: 4 }] })
-  expect(await failure("select count() from iceberg('t')")).toMatch(
-    /equality deletes, which are not supported.*q\.parquet/,
-  )
-})
-
 test('names that lead out of what is allowed are refused', async () => {
   put(home, 'secret.parquet', Buffer.from('x'))
   for (const [name, words] of [

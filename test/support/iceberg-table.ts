@@ -26,6 +26,10 @@ export interface WrittenFile {
   /** By the name of the field of the partition. */
   readonly partition?: Readonly<Record<string, unknown>>
   readonly bounds?: Readonly<Record<number, readonly [Buffer, Buffer]>>
+  /** Counts of NULLs by field id. */
+  readonly nulls?: Readonly<Record<number, number>>
+  /** Of equality deletes; the first field when missing. */
+  readonly equalityIds?: readonly number[]
   readonly dataFile?: string
   readonly range?: readonly [offset: number, bytes: number]
   readonly status?: 0 | 1 | 2
@@ -34,6 +38,8 @@ export interface WrittenFile {
 export interface WrittenTable {
   readonly location: string
   readonly fields: readonly WrittenField[]
+  /** Of the schema before. */
+  readonly formerFields?: readonly WrittenField[]
   readonly files: readonly WrittenFile[]
   readonly partitions?: readonly { readonly name: string; readonly transform: string; readonly sourceId: number }[]
   /** Avro types of the partition's fields, by name. */
@@ -49,7 +55,7 @@ const snapshotId = 8_123_456_789_012_345_678n
 
 /** Writes all but the data files; returns the path of the metadata. */
 export function writeIceberg(folder: string, table: WrittenTable): string {
-  const { location, fields, files, partitions = [], properties = {}, version = 2 } = table
+  const { location, fields, formerFields = [], files, partitions = [], properties = {}, version = 2 } = table
   const data = files.filter(({ content = 0 }) => content === 0)
   const deletes = files.filter(({ content = 0 }) => content !== 0)
   const manifests = [data, deletes].flatMap((some, index) => {
@@ -82,7 +88,7 @@ export function writeIceberg(folder: string, table: WrittenTable): string {
     'last-sequence-number': 9,
     'current-schema-id': 1,
     schemas: [
-      { type: 'struct', 'schema-id': 0, fields: [] },
+      { type: 'struct', 'schema-id': 0, fields: formerFields.map((field) => ({ required: false, ...field })) },
       { type: 'struct', 'schema-id': 1, fields: fields.map((field) => ({ required: false, ...field })) },
     ],
     'default-spec-id': 0,
@@ -189,6 +195,7 @@ function entrySchema({ partitions = [], partitionTypes = {} }: WrittenTable): ob
     { name: 'record_count', type: 'long', 'field-id': 103 },
     { name: 'file_size_in_bytes', type: 'long', 'field-id': 104 },
     pairs('column_sizes', 108, 'long'),
+    pairs('null_value_counts', 110, 'long'),
     pairs('lower_bounds', 125, 'bytes'),
     pairs('upper_bounds', 128, 'bytes'),
     optional('key_metadata', 'bytes', 131),
@@ -215,6 +222,8 @@ function entrySchema({ partitions = [], partitionTypes = {} }: WrittenTable): ob
 function entry({ location, partitions = [] }: WrittenTable, file: WrittenFile): object {
   const bounds = (index: 0 | 1): object[] =>
     Object.entries(file.bounds ?? {}).map(([id, both]) => ({ key: Number(id), value: both[index] }))
+  const equalityIds = file.content === 2 ? (file.equalityIds ?? [1]) : null
+  const nulls = Object.entries(file.nulls ?? {}).map(([id, count]) => ({ key: Number(id), value: BigInt(count) }))
   const path = /^[a-z0-9]+:|^\//.test(file.name) ? file.name : `${location}/${file.name}`
   return {
     status: file.status ?? 1,
@@ -225,8 +234,8 @@ function entry({ location, partitions = [] }: WrittenTable, file: WrittenFile): 
       ...{ content: file.content ?? 0, file_path: path, file_format: file.format ?? 'PARQUET' },
       partition: Object.fromEntries(partitions.map(({ name }) => [name, file.partition?.[name] ?? null])),
       ...{ record_count: BigInt(file.rows), file_size_in_bytes: 1000n, column_sizes: [{ key: 1, value: 5n }] },
-      ...{ lower_bounds: bounds(0), upper_bounds: bounds(1) },
-      ...{ key_metadata: null, split_offsets: [4n], equality_ids: file.content === 2 ? [1] : null, sort_order_id: 0 },
+      ...{ null_value_counts: nulls, lower_bounds: bounds(0), upper_bounds: bounds(1) },
+      ...{ key_metadata: null, split_offsets: [4n], equality_ids: equalityIds, sort_order_id: 0 },
       referenced_data_file: file.dataFile === undefined ? null : `${location}/${file.dataFile}`,
       content_offset: file.range === undefined ? null : BigInt(file.range[0]),
       content_size_in_bytes: file.range === undefined ? null : BigInt(file.range[1]),

@@ -1,18 +1,15 @@
 // DeletedRows: the positions of rows that an Iceberg table has deleted from one of its data files. Iceberg stores them
 // in two forms: Parquet files with the columns file_path and pos, each for many data files, and deletion vectors (a
-// bitmap for one data file).
+// bitmap for one data file). Rows that are deleted by their values have no positions: see equality-deletes.ts.
 
-import { budgets } from '../../memory/budgets.js'
-import { ColumnReader, type ColumnTools } from '../../parquet/column-reader.js'
-import { type ForeignColumn, leafCount, supportedColumns } from '../../parquet/columns.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import { type ForeignColumn, supportedColumns } from '../../parquet/columns.js'
 import { decodeDeletionVector } from '../../parquet/deletion-vector.js'
-import { chunkOf, readGroups, readSchema } from '../../parquet/footer.js'
 import { type DeleteSource, type ForeignFile, foreignError, type TableData } from '../../parquet/foreign-file.js'
 import { openForeign } from '../../parquet/read-columns.js'
-import { Scratch } from '../../storage/part/part-scratch.js'
-import { arenaAllocator } from '../batch/arena-allocator.js'
 import type { ExecContext } from '../batch/context.js'
 import { textAt } from '../batch/text-at.js'
+import { readRows } from './read-rows.js'
 
 /** Field ids that the specification reserves. */
 const ids = { path: 2_147_483_546, position: 2_147_483_545 } as const
@@ -27,8 +24,9 @@ export class DeletedRows {
     this.#context = context
   }
 
-  /** In ascending order, with repetitions. Throws SqlError. */
-  of({ uri, deletes }: TableData): Float64Array {
+  /** In ascending order, with repetitions, without those that equality deletes delete. Throws SqlError. */
+  of({ uri, deletes: all }: TableData): Float64Array {
+    const deletes = all.filter(({ equality }) => equality === null)
     const [only] = deletes
     if (only?.vector != null) return vectorOf(only, only.vector)
     const lists = deletes.map((source) => this.#positionsIn(source).get(uri) ?? [])
@@ -67,61 +65,35 @@ function vectorOf(source: DeleteSource, { offset, bytes }: NonNullable<DeleteSou
 }
 
 function readPositions(context: ExecContext, file: ForeignFile): Map<string, number[]> {
-  const { memory, kernels, arena } = context
-  const { elements } = readSchema(file)
-  const columns = supportedColumns(file, elements)
-  const path = columnOf(file, columns, ids.path, 'file_path', 'VARCHAR')
-  const position = columnOf(file, columns, ids.position, 'pos', 'LONG')
-  const { groups, dataEnd } = readGroups(file, leafCount(elements), new Set([path.leaf, position.leaf]))
-  const allocator = arenaAllocator(arena)
-  const shared = new Scratch(memory, allocator, budgets.queries)
-  const tools: ColumnTools = { memory, allocator, file, shared, parquet: kernels.parquet, foreign: kernels.foreign }
-  const readers = [path, position].map((column) => new ColumnReader(tools, column))
+  const { memory } = context
   const found = new Map<string, number[]>()
-  try {
-    for (const [group, { rows, chunks, offset }] of groups.entries()) {
-      for (const reader of readers) {
-        const { name, leaf } = reader.column
-        const place = { column: name, group }
-        reader.open(chunkOf(file, { rows, chunks, offset }, leaf, dataEnd, place), rows, place)
-      }
-      collect(context, readers, rows, found)
-    }
-  } finally {
-    for (const reader of readers) reader.release()
-    shared.release()
+  const columnsOf = (elements: Parameters<typeof supportedColumns>[1]): ForeignColumn[] => {
+    const columns = supportedColumns(file, elements)
+    return [
+      columnOf(file, columns, ids.path, 'file_path', 'VARCHAR'),
+      columnOf(file, columns, ids.position, 'pos', 'LONG'),
+    ]
   }
+  readRows(context, file, columnsOf, ([paths = 0, positions = 0], rows) =>
+    collect(memory, paths >>> 2, positions >>> 3, rows, found),
+  )
   return found
 }
 
-function collect(
-  { memory, alive }: ExecContext,
-  readers: readonly ColumnReader[],
-  rows: number,
-  found: Map<string, number[]>,
-): void {
-  const [paths, positions] = readers
-  if (paths === undefined || positions === undefined) return
-  for (let left = rows; left > 0; ) {
-    alive()
-    for (const reader of readers) while (reader.ready === 0) reader.load()
-    const count = Math.min(paths.ready, positions.ready, left)
-    const [text, number] = [paths.take(count) >>> 2, positions.take(count) >>> 3]
-    // Neighbours usually have the same text, even the same entry of a dictionary.
-    let [address, bytes] = [-1, -1]
-    let list: number[] = []
-    for (let row = 0; row < count; row++) {
-      const [at, length] = [memory.u32[text + row * 2]!, memory.i32[text + row * 2 + 1]!]
-      if (at !== address || length !== bytes) {
-        const name = length < 0 ? '' : textAt(memory, at, length)
-        list = found.get(name) ?? []
-        found.set(name, list)
-        address = at
-        bytes = length
-      }
-      list.push(Number(memory.i64[number + row]))
+function collect(memory: SharedMemory, text: number, number: number, rows: number, found: Map<string, number[]>): void {
+  // Neighbours usually have the same text, even the same entry of a dictionary.
+  let [address, bytes] = [-1, -1]
+  let list: number[] = []
+  for (let row = 0; row < rows; row++) {
+    const [at, length] = [memory.u32[text + row * 2]!, memory.i32[text + row * 2 + 1]!]
+    if (at !== address || length !== bytes) {
+      const name = length < 0 ? '' : textAt(memory, at, length)
+      list = found.get(name) ?? []
+      found.set(name, list)
+      address = at
+      bytes = length
     }
-    left -= count
+    list.push(Number(memory.i64[number + row]))
   }
 }
 

@@ -8,11 +8,12 @@
 
 import { budgets } from '../../memory/budgets.js'
 import { ColumnReader, type ColumnTools } from '../../parquet/column-reader.js'
-import { type ForeignColumn, foreignColumns, leafCount, promoted, supportedColumns } from '../../parquet/columns.js'
+import { type ForeignColumn, foreignColumns, leafCount } from '../../parquet/columns.js'
 import { chunkOf, type ForeignChunk, type ForeignGroups, readGroups, readSchema } from '../../parquet/footer.js'
-import type { ForeignFile, ForeignSource, TableColumn } from '../../parquet/foreign-file.js'
+import type { EqualityDelete, ForeignFile, ForeignSource } from '../../parquet/foreign-file.js'
 import { type ChunkTest, chunkTest } from '../../parquet/group-bounds.js'
 import { openForeign } from '../../parquet/read-columns.js'
+import { TableColumns } from '../../parquet/table-columns.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import { Scratch } from '../../storage/part/part-scratch.js'
 import { type DataType, typeText, widthOf } from '../../types/column-types.js'
@@ -24,6 +25,8 @@ import { StringHeap } from '../batch/string-heap.js'
 import { writeValue } from '../batch/values.js'
 import { type Batch, batchRowsMax, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { DeletedRows } from './deleted-rows.js'
+import { EqualityDeletes, type EqualityKeys } from './equality-deletes.js'
+import { readRows } from './read-rows.js'
 
 type ForeignPlan = Extract<Plan, { kind: 'foreign' }>
 
@@ -39,6 +42,7 @@ interface ScanTools {
   readonly plan: ForeignPlan
   readonly shared: Scratch
   readonly deleted: DeletedRows
+  readonly equality: EqualityDeletes
   readonly gathered: GatheredBatch
   readonly selection: GrowableBuffer
   readonly constants: Constants
@@ -56,6 +60,9 @@ class ForeignScan implements Operator {
       ...{ context, plan },
       shared: new Scratch(context.memory, arenaAllocator(context.arena), budgets.queries),
       deleted: new DeletedRows(context),
+      equality: new EqualityDeletes(context, (file, columns, take) =>
+        readRows(context, file, (elements) => keyColumns(file, columns, elements), take),
+      ),
       gathered: new GatheredBatch(context, types),
       selection: { address: 0, rows: 0 },
       constants: new Constants(context),
@@ -104,12 +111,17 @@ class OpenedFile {
   readonly #file: ForeignFile
   readonly #tools: ScanTools
   readonly #footer: ForeignGroups
+  /** Those of the plan, and behind them others that equality deletes compare. */
+  readonly #wanted: readonly Wanted[]
   readonly #found: readonly Found[]
   /** By wanted column; null: a constant. */
   readonly #readers: readonly (ColumnReader | null)[]
   readonly #open: readonly ColumnReader[]
   /** Positions in ascending order; empty: no row is deleted. */
   readonly #deleted: Float64Array
+  readonly #sequence: number
+  /** Values that rows are deleted by, and the numbers of their columns. */
+  readonly #keys: readonly { readonly keys: EqualityKeys; readonly columns: readonly number[] }[]
   /** Of the first deleted row that is not passed. */
   #nextDeleted = 0
   #group = -1
@@ -122,7 +134,17 @@ class OpenedFile {
     this.#file = file
     this.#tools = tools
     const { elements, rows } = readSchema(file)
-    this.#found = wantedColumns(file, source, plan, elements)
+    const equality = source.data === undefined ? [] : tools.equality.of(source.data.deletes)
+    this.#wanted = withKeyColumns(
+      plan.wanted,
+      equality.flatMap(({ columns }) => columns),
+    )
+    this.#keys = equality.map(({ keys, columns }) => ({
+      keys,
+      columns: columns.map(({ field }) => this.#wanted.findIndex((one) => one.field?.id === field.id)),
+    }))
+    this.#sequence = source.data?.sequence ?? 0
+    this.#found = wantedColumns(file, source, { exact: plan.exact, wanted: this.#wanted }, elements)
     const leaves = this.#found.flatMap((found) => (found.kind === 'column' ? [found.column.leaf] : []))
     this.#footer = readGroups(file, leafCount(elements), new Set(leaves))
     const found = this.#footer.groups.reduce((sum, group) => sum + group.rows, 0)
@@ -155,14 +177,16 @@ class OpenedFile {
     this.#rowsLeft -= rows
     const { plan, constants } = this.#tools
     const vectors = this.#readers.map((reader, index): Vector => {
-      const type = plan.wanted[index]?.type as DataType
+      const type = this.#wanted[index]?.type as DataType
       const found = this.#found[index]
       if (reader !== null) return { type, address: reader.take(rows), dictionary: 0 }
       return { type, address: constants.of(type, found?.kind === 'constant' ? found.value : null), dictionary: 0 }
     })
     const from = this.#position
     this.#position += rows
-    return this.#deleted.length === 0 ? { rows, vectors } : this.#withoutDeleted({ rows, vectors }, from)
+    const batch = { rows, vectors: vectors.slice(0, plan.wanted.length) }
+    const isWhole = this.#deleted.length === 0 && this.#keys.length === 0
+    return isWhole ? batch : this.#withoutDeleted(batch, vectors, from)
   }
 
   close(): void {
@@ -170,15 +194,19 @@ class OpenedFile {
     this.#file.close()
   }
 
-  /** `from`: the position of the batch's first row. */
-  #withoutDeleted(batch: Batch, from: number): Pull {
+  /** `all`: with the vectors that equality deletes compare; `from`: the position of the batch's first row. */
+  #withoutDeleted(batch: Batch, all: readonly Vector[], from: number): Pull {
     const deleted = this.#deleted
     const { context, gathered, selection } = this.#tools
     const before = this.#nextDeleted
     while (this.#nextDeleted < deleted.length && deleted[this.#nextDeleted]! < from + batch.rows) this.#nextDeleted++
-    if (this.#nextDeleted === before) return batch
+    if (this.#nextDeleted === before && this.#keys.length === 0) return batch
     const index = ensureCapacity(context, selection, batch.rows, 4)
-    const rows = keptRows(context.memory.u32, index >>> 2, batch.rows, deleted, before, from)
+    let rows = keptRows(context.memory.u32, index >>> 2, batch.rows, deleted, before, from)
+    for (const { keys, columns } of this.#keys) {
+      const addresses = columns.map((column) => all[column]?.address ?? 0)
+      rows = keys.keep(addresses, index, rows, this.#sequence)
+    }
     if (rows === 0) return 'working'
     return rows === batch.rows ? batch : gathered.gather(batch.vectors, index, rows)
   }
@@ -259,41 +287,49 @@ class Constants {
   }
 }
 
+type Wanted = ForeignPlan['wanted'][number]
+
+/** The columns with those that equality deletes compare. */
+function withKeyColumns(wanted: readonly Wanted[], keys: EqualityDelete['columns']): Wanted[] {
+  const all = [...wanted]
+  for (const key of keys) {
+    if (!all.some(({ field }) => field?.id === key.field.id)) all.push({ ...key, index: -1 })
+  }
+  return all
+}
+
+/** The columns of a file of equality deletes. Throws SqlError if it lacks one. */
+function keyColumns(
+  file: ForeignFile,
+  columns: EqualityDelete['columns'],
+  elements: Parameters<typeof foreignColumns>[1],
+): ForeignColumn[] {
+  const known = new TableColumns(file, elements)
+  return columns.map((column) => {
+    const found = known.find(column)
+    if (found === undefined) throw file.error('a file of deletes lacks a column', { column: column.name })
+    return found
+  })
+}
+
 function wantedColumns(
   file: ForeignFile,
   { data }: ForeignSource,
-  plan: ForeignPlan,
+  plan: Pick<ForeignPlan, 'exact' | 'wanted'>,
   elements: Parameters<typeof foreignColumns>[1],
 ): Found[] {
   if (data === undefined) {
     const columns = foreignColumns(file, elements, plan.exact)
     return plan.wanted.map((wanted) => ({ kind: 'column', column: sameColumn(file, columns, wanted) }))
   }
-  const columns = supportedColumns(file, elements)
-  const hasIds = elements.some(({ field_id: id }) => id !== null && id !== undefined)
-  return plan.wanted.map(({ name, type, field }): Found => {
-    const column = field === undefined ? undefined : columnOf(file, columns, field, name, hasIds)
-    if (column === undefined) {
-      const value = data.values.get(field?.id ?? -1)
-      return { kind: 'constant', value: value === undefined ? (field?.initial ?? null) : value }
-    }
-    const adapted = promoted(column, type)
-    if (adapted !== null) return { kind: 'column', column: adapted }
-    throw file.error(`its type is ${typeText(column.type)}, but the table's is ${typeText(type)}`, { column: name })
+  const columns = new TableColumns(file, elements)
+  return plan.wanted.map((wanted): Found => {
+    const column = columns.find(wanted)
+    if (column !== undefined) return { kind: 'column', column }
+    const { field } = wanted
+    const value = data.values.get(field?.id ?? -1)
+    return { kind: 'constant', value: value === undefined ? (field?.initial ?? null) : value }
   })
-}
-
-/** The column of an Iceberg table in one of its files; undefined: the file is from before the column. */
-function columnOf(
-  file: ForeignFile,
-  columns: readonly ForeignColumn[],
-  { id, paths }: TableColumn,
-  name: string,
-  hasIds: boolean,
-): ForeignColumn | undefined {
-  if (hasIds) return columns.find(({ fieldId }) => fieldId === id)
-  if (paths === null) throw file.error('it has no field ids, and its table no name mapping', { column: name })
-  return columns.find(({ path }) => paths.includes(path))
 }
 
 /** Checks that the file still has the column of the plan, since another program may have replaced the file. */

@@ -17,13 +17,14 @@ const field = (foreign: string): TableField => ({
 
 function metadataOf(foreign: string, ...transforms: readonly string[]): ForeignMetadata {
   const spec = transforms.map((transform) => ({ name: transform, sourceId: 1, transform }))
-  return { location: '/t', fields: [field(foreign)], specs: new Map([[0, spec]]), snapshot: null }
+  return { location: '/t', fields: [field(foreign)], specs: new Map([[0, spec]]), fieldOf: () => null, snapshot: null }
 }
 
 const file: ForeignDataFile = {
   content: 'data',
   ...{ path: '/t/a', format: 'PARQUET', specId: 0, partition: [], sequenceNumber: 1n, rows: 1 },
   ...{ bytes: 1, lowerBounds: new Map(), upperBounds: new Map(), dataFile: null, range: null },
+  ...{ equalityIds: [], nullIds: new Set() },
 }
 
 /** The list, and how many of its elements were read. */
