@@ -35,9 +35,7 @@ import {
 } from '../pipeline/ingest.js'
 import { ServerAlerts } from './alerts.js'
 import { ServerBackups } from './backups.js'
-import { resumeCounters } from './counters.js'
 import { copyDirectories, engineOptions } from './engine-options.js'
-import { runFirstStatements } from './first-statements.js'
 import { httpOptions, lineTcpOptions, pgOptions, qwpUdpOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
 import { openObjectStore, remoteFileOptions, type ServerStore } from './object-store.js'
@@ -45,6 +43,7 @@ import { bindPorts, type Listener, type Port } from './root/ports.js'
 import type { LiveSettings, Loaded } from './settings/live-settings.js'
 import { freeBytesMin } from './settings/machine.js'
 import { httpAccess, httpAuthenticator, lineTcpKeys, pgAccess, pgAuthenticator } from './settings/security.js'
+import { resumeCounters, runFirstStatements } from './start-statements.js'
 import { Telemetry } from './telemetry.js'
 
 export interface ServerOptions {

@@ -1,5 +1,6 @@
-// Imports the rows of a Parquet file: read_parquet() returns them as CSV, which an ImportSession stores. Column types are
-// those of the file unless the request or the table has others.
+// Imports the rows of an uploaded Parquet file: read_parquet() returns them as CSV, which an ImportSession stores.
+// Column types are those of the file unless the request or the table has others. Before an import, a client may ask for
+// a preview: the columns, the number of rows, and the first rows.
 
 import { SqlError } from '../engine/base/errors.js'
 import {
@@ -10,7 +11,7 @@ import {
   type StopSignal,
   type TableShape,
 } from '../engine/engine.js'
-import type { ColumnType, DataType } from '../engine/types/column-types.js'
+import { type ColumnType, type DataType, typeText } from '../engine/types/column-types.js'
 import { columnName } from './csv-detect.js'
 import type { ImportSession } from './import.js'
 import type { ImportOptions } from './import-options.js'
@@ -58,7 +59,7 @@ export function parquetColumns({ engine, session }: ParquetImport, file: Parquet
 }
 
 /** The file in FROM. */
-export function parquetSource({ name }: ParquetFile, options = ''): string {
+function parquetSource({ name }: ParquetFile, options = ''): string {
   return `read_parquet('${name.replaceAll("'", "''")}'${options})`
 }
 
@@ -110,12 +111,12 @@ export async function importParquet(
 }
 
 /** A session that may read the file: importing needs the right to write only. */
-export function reading(session: Session): Session {
+function reading(session: Session): Session {
   return { ...session, rights: { ...session.rights, read: true } }
 }
 
 /** Names the file, and its place in the statement, in an error of the internal statement. */
-export function ofFile(error: unknown, { name, title, position }: ParquetFile): unknown {
+function ofFile(error: unknown, { name, title, position }: ParquetFile): unknown {
   if (!(error instanceof SqlError)) return error
   const message = error.message.replaceAll(name, () => title)
   return new SqlError(message, position)
@@ -169,5 +170,32 @@ class NullLines {
       this.#atStart = byte === 0x0a && !this.#quoted
     }
     return Buffer.concat([...parts, bytes.subarray(from)])
+  }
+}
+
+const encoding = { kind: 'json', quoteLargeNumbers: true, geohashAsText: true } as const
+
+/** A JSON object: columns, rowCount and, as arrays of values, the first rows in `dataset`. */
+export async function previewParquet(request: ParquetImport, file: ParquetFile, rowsMax: number): Promise<string> {
+  const { engine, session, signal } = request
+  const from = parquetSource(file)
+  const columns = parquetColumns(request, file)
+  const rowsOf = async (sql: string): Promise<string> => {
+    const options = { ...wholeResult, session: reading(session), signal, timeoutMs: 0, encoding, rowsMax }
+    const result = await engine.execute(sql, options)
+    if (result.kind !== 'rows') return ''
+    const blocks: Buffer[] = []
+    for await (const block of result.blocks) blocks.push(Buffer.from(block))
+    await result.summary
+    return Buffer.concat(blocks).toString()
+  }
+  try {
+    const count = await rowsOf(`select count() from ${from}`)
+    const dataset = await rowsOf(`select * from ${from}`)
+    const described = columns.map(({ name, type }) => ({ name, type: typeText(type) }))
+    const rowCount = Number(/\d+/.exec(count)?.[0] ?? 0)
+    return `{"status":"OK","columns":${JSON.stringify(described)},"rowCount":${rowCount},"dataset":[${dataset}]}`
+  } catch (error) {
+    throw ofFile(error, file)
   }
 }

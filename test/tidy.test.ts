@@ -58,6 +58,13 @@ const folderFilesMax = 40
 const castsMax: Record<Layer, number> = { engine: 808, pipeline: 22, gateways: 35, connectors: 45, deploy: 19 }
 
 /**
+ * Small modules that one other module imports, of the same folder: a module is an idea, not what another one had too much
+ * of. The number may only fall.
+ */
+const smallLinesMax = 80
+const smallModulesMax = 55
+
+/**
  * Folders whose code guards invariants by assertions: at least so many in a thousand lines, each of which cites one.
  */
 const assertedFolders = ['storage', 'wal', 'memory', 'pg', 'csv', 'lines', 'kernels'].map((name) => `engine/${name}`)
@@ -307,6 +314,25 @@ describe('files', () => {
     expectClean(
       'file-size',
       found.map(({ path, lines }) => ({ path, text: `${path} has ${lines} lines` })),
+    )
+  })
+
+  test('are ideas of their own', () => {
+    const importers = new Map<string, Set<string>>()
+    for (const file of moduleSources) {
+      if (layerOf(file.path) === null) continue
+      for (const target of file.imports.map(({ specifier }) => targetOf(file, specifier) ?? ''))
+        importers.set(target, (importers.get(target) ?? new Set()).add(file.path))
+    }
+    const small = moduleSources
+      .filter(({ path, lines }) => layerOf(path) !== null && lines <= smallLinesMax)
+      .map(({ path }) => ({ path, from: [...(importers.get(path) ?? [])] }))
+      .filter(
+        ({ path, from: [first = '', ...more] }) => more.length === 0 && posix.dirname(first) === posix.dirname(path),
+      )
+    const listed = small.map(({ path, from }) => `${path} is imported by ${from.join()} only`).join('\n')
+    expect(small.length, `merge small modules that are no ideas of their own:\n${listed}`).toBeLessThanOrEqual(
+      smallModulesMax,
     )
   })
 

@@ -11,6 +11,7 @@
 // A broker error ends the consumer, and a new one is created after a delay. Nothing is lost: fetched records are kept
 // until they are stored.
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import { deferred } from '../../engine/base/deferred.js'
 import type { ConnectorServices } from './connector-services.js'
 import {
@@ -25,7 +26,6 @@ import { DeadLetters } from './dead-letters.js'
 import type { Positions } from './engine-client.js'
 import { type KafkaOptions, precisionOf } from './options.js'
 import { type BadRecord, PartitionStream, type StreamServices } from './partition-stream.js'
-import { messageOf, pauseFor } from './pause-for.js'
 import { RecordReader } from './record-reader.js'
 import { RegistryError } from './schema-registry.js'
 import { type ConnectorState, type ConnectorStatistics, Rate } from './statistics.js'
@@ -477,11 +477,9 @@ export class KafkaConnector {
     this.#state = 'retrying'
     this.#attempts++
     this.#retries++
-    const waitMs = Math.min(
-      retryBackoffMs * 2 ** Math.min(this.#attempts - 1, 10),
-      Math.max(backoffMsMax, retryBackoffMs),
-    )
-    await pauseFor(waitMs, signal)
+    const longestMs = Math.max(backoffMsMax, retryBackoffMs)
+    const waitMs = Math.min(retryBackoffMs * 2 ** Math.min(this.#attempts - 1, 10), longestMs)
+    await sleep(waitMs, undefined, { signal }).catch(() => {})
     if (signal.aborted) throw new Error('the connector is stopping')
   }
 
@@ -495,4 +493,8 @@ export class KafkaConnector {
   #log(level: 'I' | 'W' | 'E', message: string): void {
     this.#services.log(level, `kafka.${this.#options.name}`, message)
   }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

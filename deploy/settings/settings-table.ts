@@ -2,7 +2,6 @@
 // variables, docs/settings.md, the sample configuration and the types of the values derive from it.
 
 import type { SettingsTable } from './setting-row.js'
-import { backupSettings } from './settings-backup.js'
 import { objectStoreSettings } from './settings-object-store.js'
 import { qwpSettings } from './settings-qwp.js'
 import { securitySettings } from './settings-security.js'
@@ -450,7 +449,20 @@ export const settingsTable = {
     description: 'Grace period for running requests at shutdown.',
   },
   ...objectStoreSettings,
-  ...backupSettings,
+  'backup.object.store': {
+    reload: true,
+    type: 'words',
+    initial: '',
+    description:
+      'Where BACKUP writes: a folder as `file:///path`, or `s3://bucket/prefix` of the service that `object.store.s3.*` describes. Empty: BACKUP is refused.',
+  },
+  'backup.cleanup.keep.latest.n': {
+    reload: true,
+    type: 'integer',
+    initial: '5',
+    min: 1,
+    description: 'Backups that an object store keeps; older ones are removed after a backup. A folder has one.',
+  },
   ...qwpSettings,
   ...securitySettings,
 } as const satisfies SettingsTable

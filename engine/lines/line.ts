@@ -1,4 +1,5 @@
-// The type of a parsed line of line protocol, which the general parser fills. Objects are reused from line to line.
+// The type of a parsed line of line protocol, which the general parser fills, and the replacement of characters that
+// names cannot contain. Objects are reused from line to line.
 //
 //   line       := table (',' tag)* (' ' field (',' field)*)? (' ' timestamp)? '\r'? '\n'
 //   tag        := name '=' text
@@ -6,6 +7,9 @@
 //   timestamp  := '-'? digits ('m' | 't' | 'n')?
 //
 // A backslash escapes the next byte. The last byte of a value determines its type (`i`, `t`, ...).
+
+import { nonNull } from '../base/assert.js'
+import { isColumnName, replaceForbidden } from '../storage/schema/names.js'
 
 /** Types of values in the protocol, with the names that error messages use. */
 export const protocolTypes = {
@@ -99,4 +103,34 @@ export function addEntity(line: ParsedLine, name: string): LineEntity {
   }
   line.entities.push(fresh)
   return fresh
+}
+
+/**
+ * Replaces characters that names of tables and columns cannot contain (setting line.name.replacement): other systems
+ * have metrics such as `0.005`, `km/h` and `node.cpu`. Returns an error message when two names become the same, because
+ * the second value would be lost; otherwise an empty string.
+ */
+export function replaceNames(line: ParsedLine, replacement: string): string {
+  line.table = replaceForbidden(line.table, 'table', replacement)
+  if (hasColumnNames(line)) return ''
+  const originals = new Map<string, string>()
+  for (let index = 0; index < line.count; index++) {
+    const entity = nonNull(line.entities[index])
+    const original = entity.name
+    entity.name = replaceForbidden(original, 'column', replacement)
+    const key = entity.name.toLowerCase()
+    const other = originals.get(key)
+    if (other === undefined) originals.set(key, original)
+    else if (other.toLowerCase() !== original.toLowerCase()) {
+      return `table: ${line.table}; the names ${other} and ${original} both become ${entity.name}`
+    }
+  }
+  return ''
+}
+
+function hasColumnNames(line: ParsedLine): boolean {
+  for (let index = 0; index < line.count; index++) {
+    if (!isColumnName(nonNull(line.entities[index]).name)) return false
+  }
+  return true
 }

@@ -29,11 +29,10 @@ import {
   sealGroupFrame,
   sealPadFrame,
 } from './frame.js'
-import { Removals } from './removals.js'
+import { Removals, SyncRequests } from './pending-requests.js'
 import { isFull } from './reserve.js'
 import { buildSegment, offsetOf, segmentHeaderBytes, segmentPath, startSegment, unfinishedSuffix } from './segment.js'
 import { type CurrentSegment, type OldSegment, type WalStart, zerosAfter } from './segments.js'
-import { SyncRequests } from './sync-requests.js'
 import {
   type CommitMode,
   frameKinds,

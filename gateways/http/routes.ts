@@ -1,9 +1,11 @@
-// Maps method and path of a request to its handler. Includes the handlers of /chk and /api/v1/sql/validate.
+// Maps method and path of a request to its handler. Includes the handlers of /chk, /api/v1/sql/validate and static pages.
 
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import { whenReady } from '../../engine/base/errors.js'
 import { requireRight } from '../../engine/base/rights.js'
 import { errorReportOf } from '../common/error-reports.js'
-import { type Pages, redirectsOf } from '../common/pages.js'
+import { type Page, type Pages, redirectsOf } from '../common/pages.js'
 import { handleAlert, handleAlertRemoval } from './alerts.js'
 import type { Exchange, Handler, HttpContext, HttpOptions } from './context.js'
 import { handleExec } from './exec.js'
@@ -13,7 +15,6 @@ import { handleExp } from './exp.js'
 import { handleIceberg, icebergPath } from './iceberg.js'
 import { handleImp } from './imp.js'
 import { handleInfluxHealth, handleInfluxQuery, handleReady } from './influx.js'
-import { handlePage } from './page.js'
 import { parseQueryString } from './query-string.js'
 import { contentTypes, reply, replyEmpty, replyJson, replyText, statusOf } from './replies.js'
 import { handleSaved, handleSavedChange, handleSavedRemoval } from './saved.js'
@@ -127,5 +128,26 @@ async function handleValidate(context: HttpContext, { response, query, session }
     if (error instanceof ExecRequestError) sql = error.sql
     const { category, message, place, hint } = errorReportOf(error)
     reply(response, statusOf(category), contentTypes.json, errorBody(sql, message, place, hint))
+  }
+}
+
+/** Smaller bodies fit into a packet uncompressed. */
+const packedBytesMin = 1400
+const acceptsGzip = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/i
+
+function handlePage({ contentType, body, etag }: Page): Handler {
+  let packed: Promise<Buffer> | null = null
+  return async ({ pages }, { request, response }) => {
+    const shared = [...pages.headers, 'ETag', etag, 'Vary', 'Accept-Encoding']
+    if (request.headers['if-none-match'] === etag) {
+      response.writeHead(304, shared).end()
+      return
+    }
+    const isPacked = body.length >= packedBytesMin && acceptsGzip.test(String(request.headers['accept-encoding'] ?? ''))
+    if (isPacked) packed ??= promisify(gzip)(body, { level: 9 })
+    const sent = isPacked && packed !== null ? await packed : body
+    const coding = isPacked ? ['Content-Encoding', 'gzip'] : []
+    response.writeHead(200, [...shared, 'Content-Type', contentType, ...coding, 'Content-Length', String(sent.length)])
+    response.end(request.method === 'HEAD' ? undefined : sent)
   }
 }

@@ -11,7 +11,6 @@ import type {
   TableSource,
   TypeName,
 } from './ast.js'
-import type { ChannelStatement } from './ast-channel.js'
 import type {
   ColumnDefault,
   ColumnDefinition,
@@ -483,4 +482,14 @@ export interface CopyOption {
   readonly name: string
   readonly value: string
   readonly values: readonly string[]
+}
+
+/** A LISTEN, UNLISTEN or NOTIFY statement. */
+export interface ChannelStatement {
+  readonly kind: 'channel'
+  readonly position: number
+  readonly action: 'listen' | 'unlisten' | 'notify'
+  /** Null: all channels (`unlisten *`). */
+  readonly channel: string | null
+  readonly payload: string
 }

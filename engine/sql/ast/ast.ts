@@ -17,19 +17,19 @@ import type {
   TimeUnit,
   WindowSpecification,
 } from './ast-expressions.js'
-import type { Show } from './ast-show.js'
+import type { Show } from './ast-maintenance.js'
 import type { Statement } from './ast-statements.js'
 
-export type * from './ast-channel.js'
 export type * from './ast-constraints.js'
 export type * from './ast-enumeration.js'
 export type * from './ast-expressions.js'
 export type * from './ast-insert.js'
 export type * from './ast-maintenance.js'
+export type * from './ast-maintenance.js'
 export type * from './ast-mat-view.js'
 export type * from './ast-policy.js'
 export type * from './ast-sequence.js'
-export type * from './ast-show.js'
+export type * from './ast-statements.js'
 export type * from './ast-statements.js'
 export type * from './ast-users.js'
 

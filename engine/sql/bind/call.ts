@@ -6,7 +6,15 @@
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'
 import { suggestion } from '../../base/nearest.js'
-import { arrayTypeOf, type ColumnType, type DataType, dataType, isJson, textKinds } from '../../types/column-types.js'
+import {
+  arrayTypeOf,
+  type ColumnType,
+  type DataType,
+  dataType,
+  isJson,
+  isSpan,
+  textKinds,
+} from '../../types/column-types.js'
 import { typeName } from '../../types/compare.js'
 import { integerDigits, isNumber, isText } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
@@ -20,6 +28,7 @@ import {
 } from '../functions/registry/all.js'
 import { aggregateOf } from '../functions/registry/evaluate.js'
 import { bestOverload } from '../functions/registry/resolve.js'
+import { isExactPart } from '../functions/times-exact.js'
 import type { AggregateCall, Expression } from '../plan/plan.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { withoutSpans } from '../scope/interval-shift.js'
@@ -33,6 +42,7 @@ import {
   resolvedArgument,
   resultType,
   scalarCall,
+  textOf,
 } from '../typing/make-call.js'
 import { noMatch } from '../typing/mismatch.js'
 import { spanCall, spanOfParts, sumType, totalOfSpans } from '../typing/span.js'
@@ -56,7 +66,6 @@ import { isTimestamp } from './comparison.js'
 import { aggregateMark, bindExpression, type ExpressionScope, windowMark } from './expression.js'
 import { groupingCall, groupingName } from './grouping-sets.js'
 import { isSetReturning, replicationOf } from './set-returning-call.js'
-import { partOfTime } from './time-parts.js'
 import { rewriteWholeRow } from './whole-row.js'
 import { bindWindowCall } from './window.js'
 import { isMovingAverage } from './window-moving.js'
@@ -404,4 +413,41 @@ function withFilter(
   const value = first ?? constantOf(1, dataType('INT'), call.position)
   const retained = [condition, value, constantOf(null, value.type, call.position)]
   return { name, args: [scalarCall('case', retained, call.position, scope.context), ...rest] }
+}
+
+/**
+ * Binds extract() and date_part() where the scalar functions do not suffice; null if they do, or for any other call. In
+ * the PostgreSQL dialect seconds and epoch keep their fraction, so functions with that result are called instead. In the
+ * native dialect (that of HTTP clients) a difference of two timestamps is a plain number, whose unit (micro- or
+ * nanoseconds) is taken from the two operands.
+ */
+function partOfTime(
+  { name: written, args: [, operand], position }: ast.Call,
+  [part, time, ...more]: readonly Expression[],
+  scope: ExpressionScope,
+): Expression | null {
+  const name = written.toLowerCase()
+  if (name !== 'extract' && name !== 'date_part') return null
+  if (operand === undefined || part === undefined || time === undefined || more.length > 0) return null
+  const { context } = scope
+  const call = (called: string, of: Expression): Expression =>
+    scalarCall(called, [part, of], position, context, written)
+  const isExact = isExactPart(textOf(part) ?? '')
+  const isDouble = isExact && name === 'date_part'
+  if (context.dialect.exactTimeParts && isSpan(time.type))
+    return call(isDouble ? 'span_date_part' : 'span_part', castTo(time, dataType('LONG')))
+  if (context.dialect.exactTimeParts && isExact) return call(isDouble ? 'exact_date_part' : 'exact_part', time)
+  const unit = isSpan(time.type) ? null : unitOfDistance(operand, scope)
+  return unit === null ? null : call(name, castTo(time, unit))
+}
+
+/**
+ * The unit of a difference of two timestamps: a number in the finer unit, whose fields are those of a timestamp that
+ * long after the epoch. Null for other operands.
+ */
+function unitOfDistance(operand: ast.Expression, scope: ExpressionScope): DataType | null {
+  if (operand.kind !== 'binary' || operand.operator !== '-') return null
+  const [left, right] = [operand.left, operand.right].map((side) => bindExpression(side, scope).type)
+  if (left === undefined || right === undefined || !isTimestamp(left) || !isTimestamp(right)) return null
+  return commonType(left, right)
 }

@@ -1,5 +1,5 @@
-// SQL functions on timestamps: fields, truncation, arithmetic, time zones. Parameters declared as TIME accept
-// timestamps in microseconds and in nanoseconds; a result that is a timestamp has the unit of the argument.
+// SQL functions on timestamps: fields, tests of the day, truncation, arithmetic, time zones. Parameters declared as TIME
+// accept timestamps in microseconds and in nanoseconds; a result that is a timestamp has the unit of the argument.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -10,6 +10,7 @@ import {
   daysInMonth,
   floorDivide,
   floorModulo,
+  isLeapYear,
   isoDayOfWeek,
   isoWeek,
   partsOf,
@@ -32,10 +33,50 @@ import {
 import { fromZone, parseOffset, timeZone, toZone } from '../../types/timestamp-zone.js'
 import type { Value } from '../../types/value.js'
 import { dateaddColumn } from './column/times.js'
-import { dayTests } from './day-tests.js'
 import { type BoundArgument, type CallSite, isNullConstant, type ScalarFunction } from './function-types.js'
 
 const sample = "'2024-03-31T13:45:30.123456Z'::timestamp"
+
+/** A function that tests the day of a timestamp. `shown`: its result for the sample. */
+function partTest(
+  name: string,
+  description: string,
+  test: (parts: TimestampParts) => boolean,
+  shown = true,
+): ScalarFunction {
+  return {
+    name,
+    takes: ['TIME'],
+    gives: 'BOOLEAN',
+    description,
+    example: [`${name}(${sample})`, String(shown)],
+    eval: ([ts]: readonly [bigint], site) =>
+      test(partsOf(ts, site.argTypes[0]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP')),
+  }
+}
+
+function isMonthEnd({ year, month, day }: TimestampParts): boolean {
+  return day === daysInMonth(year, month)
+}
+
+const dayTests: readonly ScalarFunction[] = [
+  partTest('is_leap_year', 'Whether the year has 366 days.', ({ year }) => isLeapYear(year)),
+  partTest('is_end_of_month', 'Whether the day is the last one of its month.', isMonthEnd),
+  partTest(
+    'is_end_of_quarter',
+    'Whether the day is the last one of its quarter.',
+    (p) => p.month % 3 === 0 && isMonthEnd(p),
+  ),
+  partTest('is_end_of_year', 'Whether the day is December 31.', ({ month, day }) => month === 12 && day === 31, false),
+  partTest('is_start_of_month', 'Whether the day is the first one of its month.', ({ day }) => day === 1, false),
+  partTest(
+    'is_start_of_quarter',
+    'Whether the day is the first one of its quarter.',
+    (p) => p.month % 3 === 1 && p.day === 1,
+    false,
+  ),
+  partTest('is_start_of_year', 'Whether the day is January 1.', ({ month, day }) => month === 1 && day === 1, false),
+]
 
 function unitOf(site: CallSite, index: number): TimestampUnit {
   return site.argTypes[index]?.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'

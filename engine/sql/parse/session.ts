@@ -1,10 +1,10 @@
 // Parses statements about the session, as clients of PostgreSQL send them: SET and RESET, transactions, cursors,
-// DEALLOCATE, DISCARD, LISTEN and NOTIFY. Also parses LOCK and ANALYZE, which have no effect, and passes COMMENT on to
-// comment.ts.
+// DEALLOCATE, DISCARD, LISTEN and NOTIFY. Also parses COMMENT, and LOCK and ANALYZE, which have no effect.
 
 import { SqlError } from '../../base/errors.js'
 import type {
   ChannelStatement,
+  Comment,
   DeclareCursor,
   FetchCursor,
   SetOption,
@@ -13,7 +13,6 @@ import type {
   TransactionModes,
   TransactionStatement,
 } from '../ast/ast.js'
-import { parseComment } from './comment.js'
 import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
 import {
   atEnd,
@@ -24,6 +23,7 @@ import {
   parseString,
   parseTableName,
   parseWholeNumber,
+  tableNameOf,
   take,
   unexpectedToken,
 } from './expect.js'
@@ -299,4 +299,31 @@ function parseFetchCount(cursor: Cursor): number | null {
   }
   const count = parseWholeNumber(cursor, 'number expected')
   return negative ? -count : count
+}
+
+/** COMMENT ON; the cursor is after `comment`. Null: the object is neither a table nor a column. */
+function parseComment(cursor: Cursor, position: number): Comment | null {
+  expect(cursor, 'on')
+  const isColumn = cursor.word === 'column'
+  if (!isColumn && cursor.word !== 'table') return null
+  advance(cursor)
+  const named = isColumn ? parseColumn(cursor) : { table: parseTableName(cursor), column: null }
+  expect(cursor, 'is')
+  const text = take(cursor, 'null') ? '' : parseString(cursor, 'text of the comment expected').name
+  if (!atEnd(cursor)) throw new SqlError('end of the statement expected', cursor.start)
+  return { kind: 'comment', position, ...named, text }
+}
+
+/** `t.c`, `public.t.c` */
+function parseColumn(cursor: Cursor): Pick<Comment, 'table' | 'column'> {
+  const parts = [parseName(cursor, 'column name expected')]
+  while (take(cursor, '.')) parts.push(parseName(cursor, 'column name expected'))
+  const column = parts.pop()
+  const [first] = parts
+  const last = parts.at(-1)
+  if (column === undefined || first === undefined || last === undefined || parts.length > 3)
+    throw new SqlError('column name must be qualified', cursor.start)
+  const path = parts.map(({ name }) => name)
+  const quoted = parts.some((part) => part.quoted)
+  return { table: tableNameOf(path, [first.position, last.position], quoted), column }
 }

@@ -24,7 +24,6 @@ import { isConstant } from '../typing/make-call.js'
 import { convertTo } from '../typing/types.js'
 import { type AffectedRows, planAffected } from './affected-rows.js'
 import { planAlterTable, renameTable } from './alter-table.js'
-import { planBackup } from './backup.js'
 import { planChanges, planWithin } from './changes-in-with.js'
 import { planCopy } from './copy.js'
 import { planCreateTable } from './create-table.js'
@@ -389,4 +388,23 @@ function changesOf(schema: TableSchema, name: ast.Name | null, text: string): Ch
   const { comment: _, ...declared } = column.declared ?? {}
   const retained = text === '' ? declared : { ...declared, comment: text }
   return [{ kind: 'alterColumn', tableId, columnId: column.id, declared: retained }]
+}
+
+const startedColumns = [{ name: 'backup_timestamp', type: dataType('TIMESTAMP') }]
+const abortedColumns = [
+  { name: 'status', type: dataType('VARCHAR') },
+  { name: 'backup_id', type: dataType('TIMESTAMP') },
+]
+
+/** Plans BACKUP as a request to the BackupService (engine/api/statements.ts), which knows where backups are stored. */
+function planBackup({ action, tables }: ast.Backup, context: BindContext): PlannedStatement {
+  const columns = action === 'abort' ? abortedColumns : startedColumns
+  const chosen = tables.map((table) => {
+    const { schema } = tableOf(table, context)
+    const { id, name, materialized } = schema
+    if (materialized !== undefined)
+      throw new SqlError(`a materialized view is part of BACKUP DATABASE only [view=${name}]`, table.position)
+    return { id, name }
+  })
+  return { kind: 'backup', action, tables: chosen, columns, tag: 'BACKUP' }
 }

@@ -37,8 +37,7 @@ import {
   type TableVersion,
 } from '../schema/schema.js'
 import { dedupChoices } from './merge-dedup.js'
-import { removedChoices } from './merge-removed.js'
-import { mergeChoices, mergeSource } from './merge-rows.js'
+import { mergeChoices, mergeSource, removedChoices } from './merge-rows.js'
 import { type CompactionInput, sliceInputs, slicesMax } from './merge-slices.js'
 import type { Job, JobResult } from './messages.js'
 import {

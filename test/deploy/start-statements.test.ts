@@ -2,7 +2,7 @@
 // errors, so only this test would notice.)
 
 import { expect, test } from 'vitest'
-import { firstStatements, runFirstStatements } from '../../deploy/first-statements.js'
+import { firstStatements, runFirstStatements } from '../../deploy/start-statements.js'
 import { createFaultyDisk } from '../support/faulty-files.js'
 import { InlineEngine } from '../support/inline-engine.js'
 

@@ -1,9 +1,9 @@
-// Tracks the syncs that the writer has requested and the log thread has not yet reported, and keeps the file
-// descriptors open until the reports arrive.
+// What the writer has requested of the log thread, and the log thread has not yet reported: SyncRequests has the syncs,
+// and Removals the log segments that are to be removed.
 
 import { assert } from '../base/assert.js'
 import type { File } from '../base/files.js'
-import type { Lsn } from './types.js'
+import type { LogReport, LogRequest, Lsn } from './types.js'
 
 interface PendingSync {
   readonly sequence: number
@@ -16,6 +16,7 @@ interface Closing {
   readonly lastSequence: number
 }
 
+/** Keeps the file descriptors of segments open until their syncs are reported. */
 export class SyncRequests {
   #closing: Closing[] = []
   readonly #inFlight: PendingSync[] = []
@@ -57,5 +58,42 @@ export class SyncRequests {
       file.close()
       return false
     })
+  }
+}
+
+/**
+ * The queue of log segments that are no longer needed. The log thread is asked to remove them, the oldest first. If a
+ * removal fails, the same file is tried again before any other, so that there is never a gap between the remaining
+ * segments.
+ */
+export class Removals {
+  #removing = false
+  readonly #waiting: string[] = []
+  readonly #directory: string
+  readonly #send: (request: LogRequest) => void
+
+  constructor(directory: string, send: (request: LogRequest) => void) {
+    this.#directory = directory
+    this.#send = send
+  }
+
+  /** Whether a request is in progress. */
+  get removing(): boolean {
+    return this.#removing
+  }
+
+  remove(paths: readonly string[]): void {
+    this.#waiting.push(...paths)
+    if (this.#removing || this.#waiting.length === 0) return
+    this.#removing = true
+    this.#send({ kind: 'remove', paths: this.#waiting.splice(0), directory: this.#directory })
+  }
+
+  /** Takes the report of a request. Files that could not be removed are tried again with the next ones. */
+  reported(report: Extract<LogReport, { kind: 'removed' | 'removeFailed' }>): void {
+    assert(this.#removing, 'L5: every removal is reported once')
+    this.#removing = false
+    if (report.kind === 'removed') this.remove([])
+    else this.#waiting.unshift(...report.paths)
   }
 }
