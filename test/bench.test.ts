@@ -28,6 +28,7 @@ const suites: readonly (readonly string[])[] = [
   ['lines', '--shape', 'cpu', '--protocol', 'tcp', '--rows', '15000'],
   ['lines', '--shape', 'trades', '--protocol', 'http', '--order', 'late', '--rows', '15000'],
   ['lines', '--shape', 'trades', '--order', 'shuffled', '--rows', '15000'],
+  ['lines', '--shape', 'orders', '--runs', '2', '--rows', '5000'],
   ['lines', '--shape', 'random', '--seed', '3', '--runs', '2', '--rows', '2000'],
   ['scan', '--rows', '15000', '--peer', 'duckdb'],
   ['http', '--rows', '15000', '--repeats', '20', '--peer', 'duckdb'],

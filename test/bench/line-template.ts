@@ -9,9 +9,11 @@
 //   trades  2 symbols and 2 doubles, one row a millisecond
 //   market  3 symbols (100, 2 and 12 values), 2 doubles, 3 integers (1 million users), a boolean and a string, one
 //           row in 43 ms
+//   orders  3 symbols (1,000, 2 and 12 values), 3 doubles, 3 integers and a text of 35 bytes that never comes again,
+//           one row a millisecond
 //   quotes  1 symbol (the first one of market, 100 values) and 2 doubles, one row in 10 ms
 
-export type Shape = 'cpu' | 'tsbs' | 'trades' | 'market' | 'quotes'
+export type Shape = 'cpu' | 'tsbs' | 'trades' | 'market' | 'orders' | 'quotes'
 export type RowOrder = 'sorted' | 'late' | 'shuffled'
 
 export interface LineTemplate {
@@ -117,6 +119,17 @@ function marketLines(table: string, seed: number): (row: number) => string {
   }
 }
 
+function orderLines(table: string, seed: number): (row: number) => string {
+  const random = randomNumbers(seed)
+  return (row) => {
+    const tags = `symbol=S${Math.floor(random() * 1000)},side=${pick(['buy', 'sell'], random)},venue=V${Math.floor(random() * 12)}`
+    const doubles = `price=${(random() * 1000).toFixed(2)},amount=${(random() * 10).toFixed(4)},fee=${random().toFixed(3)}`
+    const longs = `user_id=${Math.floor(random() * 1e6)}i,qty=${Math.floor(random() * 500)}i,lot=${row % 100}i`
+    const note = `order ${Math.floor(random() * 1e9)} ${row}`.padEnd(35, 'x')
+    return `${table},${tags} ${doubles},${longs},note="${note}" `
+  }
+}
+
 function quoteLines(table: string, seed: number): (row: number) => string {
   const random = randomNumbers(seed)
   return () => {
@@ -130,6 +143,7 @@ const lineMakers: Record<Shape, (table: string, seed: number) => (row: number) =
   tsbs: tsbsLines,
   trades: tradeLines,
   market: marketLines,
+  orders: orderLines,
   quotes: quoteLines,
 }
 
@@ -139,6 +153,7 @@ const stepNanosByShape: Record<Shape, number> = {
   tsbs: (10 * nanosPerSecond) / hostCount,
   trades: 1e6,
   market: 43.2e6,
+  orders: 1e6,
   quotes: 10e6,
 }
 

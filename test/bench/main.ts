@@ -1,19 +1,20 @@
 // `npm run bench -- [suite] [options]`: measures our server and other databases (peers) in the same run, taking turns,
 // so that changes of the machine's speed affect all alike.
 //
-//   lines      sustained line protocol      --shape cpu|trades --order sorted|late|shuffled --protocol tcp|http
+//   lines      sustained line protocol      --shape cpu|trades|orders --order sorted|late|shuffled --protocol tcp|http
 //                                           --connections n --rows n --runs n
 //              --shape random --seed n: random shapes, as many as --runs, and our rates divided by the first peer's
 //   scan       scans and group-bys          --rows n --runs n --peer duckdb
 //   sql        analytic queries             --rows n --tsbs n --runs n --rounds n --only pattern
 //                                           --peer questdb --peer duckdb
 //   http       exports, answers, imports     --rows n --runs n --only pattern --peer questdb --peer duckdb
-//   clients    small queries from many clients   --rows n --runs n --repeats n --only pattern --peer questdb
+//   clients    small queries from many clients, a large one   --rows n --runs n --repeats n --only pattern
+//              --peer questdb
 //   views      costs and gains of materialized views   --rows n --runs n --peer questdb
 //   upserts    ON CONFLICT from eight sessions, MERGE   --rows n --runs n --repeats n --set memory.bytes=2g
 //   spill      states that outgrow the memory, with --set memory.bytes=512m    --rows n --runs n
 //   series     many distinct symbols: load, restart, queries    --rows n --series n --runs n
-//   latency    freshness, small queries     --peer questdb
+//   latency    freshness, small queries, a dashboard beside lines   --runs n --peer questdb
 //   start      time to the first response, idle memory
 //   first      first request of each kind in fresh processes   --rows n --repeats processes
 //   disk       bytes a row                  --rows n --peer questdb
@@ -48,13 +49,13 @@ import { clients } from './suite-clients.js'
 import { firsts } from './suite-first.js'
 import { httpFiles } from './suite-http.js'
 import { kafka } from './suite-kafka.js'
-import { diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
+import { dashboards, diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
 import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
 import { parserReport } from './suite-parser.js'
 import { pgWire } from './suite-pg.js'
 import { qwp } from './suite-qwp.js'
 import { randomLoads } from './suite-random-lines.js'
-import { scans } from './suite-scan.js'
+import { median, scans } from './suite-scan.js'
 import { manySeries } from './suite-series.js'
 import { spills } from './suite-spill.js'
 import { analytics } from './suite-sql.js'
@@ -95,7 +96,8 @@ function otherBuilds(): string[] {
 }
 
 async function startPeers(): Promise<Peer[]> {
-  const sets = positionals[0] === 'http' ? ['http.json.query.max.response.rows=1000000', ...values.set] : values.set
+  const isLong = positionals[0] === 'http' || positionals[0] === 'clients'
+  const sets = isLong ? ['http.json.query.max.response.rows=1000000', ...values.set] : values.set
   const peers = [await startPenstock(sets, values.keep)]
   for (const folder of otherBuilds()) peers.push(await startOtherBuild(folder, sets, values.keep))
   if (values.peer.includes('questdb')) peers.push(await startQuestdb(values.keep))
@@ -113,10 +115,22 @@ async function lines(peers: readonly Peer[]): Promise<void> {
     connections: Number(values.connections),
     rows: Number(values.rows),
   }
+  const rates = new Map<string, number[]>()
   for (let run = 0; run < Number(values.runs); run++) {
-    for (const peer of peers)
-      process.stdout.write(`${lineReport(peer.server.name, load, await measureLines(peer, load))}\n`)
+    for (const peer of peers) {
+      const measured = await measureLines(peer, { ...load, templateRows: templateRowsOf(load) })
+      process.stdout.write(`${lineReport(peer.server.name, load, measured)}\n`)
+      rates.set(peer.server.name, [...(rates.get(peer.server.name) ?? []), measured.rowsPerSecond])
+    }
   }
+  const [ours, ...others] = [...rates].map(([name, all]) => ({ name, rate: median(all) }))
+  for (const { name, rate } of others)
+    process.stdout.write(`medians: ${((ours?.rate ?? 0) / rate).toFixed(2)} times the rate of ${name}\n`)
+}
+
+/** Texts that never come again are in as many lines as there are rows. */
+function templateRowsOf({ shape, rows }: LineLoad): number {
+  return shape === 'orders' ? rows : Math.min(rows, 400_000)
 }
 
 async function randomShapes(peers: readonly Peer[]): Promise<void> {
@@ -194,6 +208,8 @@ async function latency(peers: readonly Peer[]): Promise<void> {
     print(peer, await smallQueries(peer, repeats(5000)))
     print(peer, await freshness(peer, repeats(200), 100_000))
   }
+  const options = { runs: Number(values.runs), rounds: repeats(100), rowsPerSecond: 100_000 }
+  await dashboards(peers, options, (line) => process.stdout.write(`${line}\n`))
 }
 
 async function columns(peers: readonly Peer[]): Promise<void> {

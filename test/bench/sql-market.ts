@@ -83,6 +83,7 @@ export const marketQueries: readonly SqlQuery[] = [
     sql: () => 'select * from market limit -100',
     duckdb: () => 'select * from (select * from market order by timestamp desc limit 100) order by timestamp',
   },
+  { name: 'rows of one user', sql: (n) => `select * from market where user_id = ${(n * 7919) % 1_000_000}` },
   { name: 'point look-up', sql: (n) => `select * from market where order_id = ${123_456 + n} limit 5` },
   {
     name: 'SAMPLE BY 10s FILL',

@@ -1,6 +1,7 @@
 // Benchmark of small queries from many clients at once: over HTTP, and over the PostgreSQL protocol as simple queries
-// and as prepared statements, with 1, 16 and 64 connections. Load generator and servers share the machine, so each rate
-// is printed with the server's processor time per request. Servers take turns, and the last lines are medians.
+// and as prepared statements, with 1, 8, 16 and 64 connections; one query with a large result is among them. Load
+// generator and servers share the machine, so each rate is printed with the server's processor time per request.
+// Servers take turns, and each line is the median of the runs.
 
 import type { ClientLoad, ClientMeasurement } from './client-load.js'
 import type { Peer } from './peers.js'
@@ -20,8 +21,12 @@ interface Work {
   readonly name: string
   readonly sql: string
   readonly values: readonly string[]
+  /** One in so many of the requests is sent: those of small queries take less. */
+  readonly share?: number
 }
 
+/** As many as double-groupby-1 of TSBS returns of 4,000 hosts in three hours, with as many columns. */
+const largeRows = 12_000
 const symbols = 100
 const firstMillis = Date.UTC(2024, 0, 1)
 const valuesMax = 1000
@@ -41,11 +46,12 @@ function worksOf(rows: number): Work[] {
       sql: `select ts, max(a) from clients where sym = $1 and ${hour} sample by 1m`,
       values: names,
     },
+    { name: 'rows', sql: `select ts, sym, a from clients limit ${largeRows}`, values: [], share: 50 },
   ]
 }
 
 const protocols: readonly ClientLoad['protocol'][] = ['http', 'simple', 'prepared']
-const connectionCounts = [1, 16, 64]
+const connectionCounts = [1, 8, 16, 64]
 
 interface Figures {
   readonly rate: number
@@ -69,7 +75,8 @@ export async function clients(
         const all = new Map<string, Figures[]>()
         for (let run = 0; run < runs; run++) {
           for (const peer of peers) {
-            const figures = await measure(peer, { ...work, protocol, connections, requests })
+            const count = Math.ceil(requests / (work.share ?? 1))
+            const figures = await measure(peer, { ...work, protocol, connections, requests: count })
             all.set(peer.server.name, [...(all.get(peer.server.name) ?? []), figures])
           }
         }

@@ -1,6 +1,6 @@
 // Benchmark of HTTP exports, imports and query responses, ours compared with QuestDB and DuckDB on the same rows.
-// Responses are read by a raw socket that discards them; DuckDB works in this process, with files. Reports rows per
-// second of wall time and of processor time.
+// Responses are read by a raw socket that discards them; DuckDB works in this process, with files. Servers take turns.
+// Reports rows per second of wall time and of processor time, and the medians of the runs.
 
 import { once } from 'node:events'
 import { createReadStream, mkdtempSync, rmSync, statSync } from 'node:fs'
@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import type { Peer } from './peers.js'
 import { usageOf } from './processes.js'
+import { median } from './suite-scan.js'
 
 export interface HttpSuiteOptions {
   readonly rows: number
@@ -43,13 +44,52 @@ export async function httpFiles(
   try {
     const csv = join(folder, 'rows.csv')
     await makeRows(csv, options.rows)
+    const medians = new Medians()
+    const duckdb = options.duckdb ? await openDuckdb(csv, folder, options) : null
     for (let run = 0; run < options.runs; run++) {
-      for (const peer of peers) await measurePeer(peer, csv, run, options, print)
+      const say = (line: Figures): void => print(medians.add(line))
+      for (const peer of peers) await measurePeer(peer, csv, run, options, say)
+      await duckdb?.run(run, say)
     }
-    if (options.duckdb) await measureDuckdb(csv, folder, options, print)
+    duckdb?.close()
+    if (options.runs > 1) for (const line of medians.lines()) print(line)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** One measurement of a server. */
+interface Figures {
+  readonly name: string
+  readonly what: string
+  readonly rate: number
+  readonly cpuRate: number
+  /** What else is printed. */
+  readonly note: string
+}
+
+class Medians {
+  readonly #all = new Map<string, Figures[]>()
+
+  /** Returns the line of the measurement. */
+  add(figures: Figures): string {
+    const key = `${figures.what} ${figures.name}`
+    this.#all.set(key, [...(this.#all.get(key) ?? []), figures])
+    return lineOf(figures)
+  }
+
+  lines(): string[] {
+    return [...this.#all.values()].map((all) => {
+      const { name, what } = all[0] as Figures
+      const of = (key: 'rate' | 'cpuRate'): number => median(all.map((figures) => figures[key]))
+      return `median of ${all.length} runs: ${lineOf({ name, what, rate: of('rate'), cpuRate: of('cpuRate'), note: '' })}`
+    })
+  }
+}
+
+function lineOf({ name, what, rate, cpuRate, note }: Figures): string {
+  const millions = (value: number): string => (value / 1e6).toFixed(2).padStart(6)
+  return `${name.padEnd(9)} ${what.padEnd(16)} ${millions(rate)} Mrows/s ${millions(cpuRate)} Mrows/cpu-s${note}`
 }
 
 async function measurePeer(
@@ -57,14 +97,13 @@ async function measurePeer(
   csv: string,
   run: number,
   { rows, only }: HttpSuiteOptions,
-  print: (line: string) => void,
+  print: (figures: Figures) => void,
 ): Promise<void> {
   const { name } = peer.server
   const say = (what: string, count: number, measured: Measured): void => {
     const { seconds, cpuSeconds, firstMs, bytes } = measured
-    print(
-      `${name.padEnd(9)} ${what.padEnd(16)} ${rate(count, seconds)} Mrows/s ${rate(count, cpuSeconds)} Mrows/cpu-s, ${(bytes / 1e6).toFixed(0)} MB, first byte ${firstMs.toFixed(1)} ms`,
-    )
+    const note = `, ${(bytes / 1e6).toFixed(0)} MB, first byte ${firstMs.toFixed(1)} ms`
+    print({ name, what, rate: rate(count, seconds), cpuRate: rate(count, cpuSeconds), note })
   }
   if (only.test('CSV import')) say('CSV import', rows, await upload(peer, csv, `imported${run}`, rows))
   const exports = exportsOf(name, `typed${run}`, rows).filter(({ what }) => only.test(what))
@@ -105,8 +144,8 @@ function exportsOf(name: string, table: string, rows: number): Export[] {
   ]
 }
 
-function rate(count: number, seconds: number): string {
-  return (count / Math.max(seconds, 0.001) / 1e6).toFixed(2).padStart(6)
+function rate(count: number, seconds: number): number {
+  return count / Math.max(seconds, 0.001)
 }
 
 /** Reads an answer to its end and throws it away. */
@@ -204,37 +243,43 @@ async function makeRows(file: string, rows: number): Promise<void> {
   instance.closeSync()
 }
 
-async function measureDuckdb(
-  csv: string,
-  folder: string,
-  { rows, runs, only }: HttpSuiteOptions,
-  print: (line: string) => void,
-): Promise<void> {
+interface DuckdbRuns {
+  run(run: number, print: (figures: Figures) => void): Promise<void>
+  close(): void
+}
+
+async function openDuckdb(csv: string, folder: string, { rows, only }: HttpSuiteOptions): Promise<DuckdbRuns> {
   const instance = await DuckDBInstance.create(join(folder, 'peer.duckdb'), { threads: '2' })
   const connection = await instance.connect()
-  const measure = async (what: string, count: number, ...statements: readonly string[]): Promise<void> => {
-    if (!only.test(what) && !what.endsWith('import')) return
+  const measure = async (what: string, count: number, ...statements: readonly string[]): Promise<Figures[]> => {
+    if (!only.test(what) && !what.endsWith('import')) return []
     await warm(csv)
     const cpuBefore = process.cpuUsage()
     const begin = performance.now()
     for (const statement of statements) await connection.run(statement)
     const { user, system } = process.cpuUsage(cpuBefore)
     const seconds = (performance.now() - begin) / 1000
-    const cpu = rate(count, (user + system) / 1e6)
-    if (!only.test(what)) return
-    print(`${'duckdb'.padEnd(9)} ${what.padEnd(16)} ${rate(count, seconds)} Mrows/s ${cpu} Mrows/cpu-s`)
+    const cpuRate = rate(count, (user + system) / 1e6)
+    return only.test(what) ? [{ name: 'duckdb', what, rate: rate(count, seconds), cpuRate, note: '' }] : []
   }
-  for (let run = 0; run < runs; run++) {
-    const table = `imported${run}`
-    await measure('CSV import', rows, `create table ${table} as select * from read_csv('${csv}')`, 'checkpoint')
-    await measure('CSV export', rows, `copy ${table} to '/dev/null' (format csv)`)
-    const limited = `(select * from ${table} limit ${jsonRows})`
-    await measure('JSON', Math.min(rows, jsonRows), `copy ${limited} to '/dev/null' (format json)`)
-    for (const codec of ['snappy', 'zstd']) {
-      const target = join(folder, `${codec}.parquet`)
-      await measure(`Parquet ${codec}`, rows, `copy ${table} to '${target}' (format parquet, compression ${codec})`)
-    }
+  return {
+    run: async (run, print) => {
+      const say = (all: readonly Figures[]): void => {
+        for (const figures of all) print(figures)
+      }
+      const table = `imported${run}`
+      say(await measure('CSV import', rows, `create table ${table} as select * from read_csv('${csv}')`, 'checkpoint'))
+      say(await measure('CSV export', rows, `copy ${table} to '/dev/null' (format csv)`))
+      const limited = `(select * from ${table} limit ${jsonRows})`
+      say(await measure('JSON', Math.min(rows, jsonRows), `copy ${limited} to '/dev/null' (format json)`))
+      for (const codec of ['snappy', 'zstd']) {
+        const copied = `copy ${table} to '${join(folder, `${codec}.parquet`)}' (format parquet, compression ${codec})`
+        say(await measure(`Parquet ${codec}`, rows, copied))
+      }
+    },
+    close: () => {
+      connection.closeSync()
+      instance.closeSync()
+    },
   }
-  connection.closeSync()
-  instance.closeSync()
 }

@@ -1,5 +1,5 @@
 // Benchmark of latencies: from sending a line to a query that returns its row, of small queries over a persistent
-// connection, and of a server start.
+// connection, of the queries of a dashboard beside a load of lines, and of a server start.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -91,6 +91,82 @@ export async function freshness(peer: Peer, rounds: number, backgroundRowsPerSec
   socket.end()
   await client.close()
   return `freshness under ${backgroundRowsPerSecond} rows/s: ${spread(samples)}`
+}
+
+/** What a dashboard of the last minutes asks, over the table of the background load. */
+const panels: readonly (readonly [name: string, sql: string])[] = [
+  ['latest', 'select * from background latest on timestamp partition by host'],
+  ['by second', 'select timestamp, avg(value), max(n) from background where timestamp > # sample by 1s'],
+  [
+    'one host',
+    "select timestamp, value from background where host = 'h7' and timestamp > # order by timestamp limit 500",
+  ],
+  ['by host', 'select host, max(value), count() from background where timestamp > # group by host'],
+]
+/** Rows are there before the first round. */
+const dashboardWarmMs = 3000
+/** The dashboard shows so many microseconds. */
+const shownMicros = 5_000_000
+
+interface DashboardTimes {
+  readonly all: number[]
+  readonly latest: number[]
+}
+
+/**
+ * Milliseconds of a dashboard's four queries, one after the other, beside so many rows a second, and of one of them.
+ * Servers take turns; each has its load only in its turn.
+ */
+export async function dashboards(
+  peers: readonly Peer[],
+  { runs, rounds, rowsPerSecond }: { readonly runs: number; readonly rounds: number; readonly rowsPerSecond: number },
+  print: (line: string) => void,
+): Promise<void> {
+  const medians = new Map<Peer, { all: number; latest: number; cpu: number }[]>()
+  for (let run = 0; run < runs; run++) {
+    for (const peer of peers) {
+      let over = false
+      const background = backgroundLoad(peer, rowsPerSecond, () => over)
+      await new Promise((resolve) => setTimeout(resolve, dashboardWarmMs))
+      const before = usageOf(peer.server.pid).cpuSeconds
+      const begun = performance.now()
+      const { all, latest } = await dashboard(peer, rounds)
+      const cpu = (usageOf(peer.server.pid).cpuSeconds - before) / ((performance.now() - begun) / 1000)
+      over = true
+      await background
+      const figures = { all: percentile(all, 0.5), latest: percentile(latest, 0.5), cpu }
+      medians.set(peer, [...(medians.get(peer) ?? []), figures])
+    }
+  }
+  for (const [{ server }, figures] of medians) {
+    const of = (key: 'all' | 'latest' | 'cpu'): number =>
+      percentile(
+        figures.map((each) => each[key]),
+        0.5,
+      )
+    print(
+      `${server.name.padEnd(9)} dashboard beside ${rowsPerSecond} rows/s: four queries p50 ${of('all').toFixed(2)} ms, latest p50 ${of('latest').toFixed(2)} ms, server ${of('cpu').toFixed(2)} CPU-s a second with the load`,
+    )
+  }
+}
+
+async function dashboard(peer: Peer, rounds: number): Promise<DashboardTimes> {
+  const client = new Client(`http://127.0.0.1:${peer.server.httpPort}`)
+  const times: DashboardTimes = { all: [], latest: [] }
+  for (let round = 0; round < rounds; round++) {
+    const from = (Date.now() * 1000 - shownMicros).toString()
+    const begun = performance.now()
+    for (const [name, sql] of panels) {
+      const start = performance.now()
+      const answer = await exec(client, sql.replace('#', `${from}::timestamp`))
+      if (!answer.includes('"dataset"')) throw new Error(`${peer.server.name} refused ${name}: ${answer}`)
+      if (name === 'latest') times.latest.push(performance.now() - start)
+    }
+    times.all.push(performance.now() - begun)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  await client.close()
+  return times
 }
 
 async function backgroundLoad(peer: Peer, rowsPerSecond: number, stopped: () => boolean): Promise<void> {

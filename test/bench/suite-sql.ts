@@ -99,20 +99,22 @@ export async function analytics(
   )
   const queries = [...(options.rows > 0 ? marketQueries : []), ...(options.tsbsRows > 0 ? tsbsQueries : [])]
   const requested = queries.filter(({ name }) => options.only.test(name))
-  const rounds: number[][][] = []
+  const rounds: SidesOfQuery[][] = []
   for (let round = 0; round < options.rounds; round++) {
-    const times: number[][] = []
-    for (const query of requested) times.push(await sideBySide(runners, query, options.runs, print))
-    summarise(times, print)
-    rounds.push(times)
+    const sides: SidesOfQuery[] = []
+    for (const query of requested) sides.push(await sideBySide(runners, query, options.runs, print))
+    summarise(sides, print)
+    rounds.push(sides)
   }
   if (rounds.length > 1) {
     print(`medians of ${rounds.length} rounds:`)
-    const medians = requested.map((_, index) => {
-      return runners.map((_, side) => median(rounds.map((times) => times[index]?.[side] as number)))
+    const medians = requested.map((_, index): SidesOfQuery => {
+      const of = (key: keyof SidesOfQuery): number[] =>
+        runners.map((_, side) => median(rounds.map((sides) => sides[index]?.[key][side] as number)))
+      return { times: of('times'), cpus: of('cpus') }
     })
     for (const [index, { name }] of requested.entries())
-      printTimes(name, runners, medians[index] as number[], null, print)
+      printTimes(name, runners, medians[index] as SidesOfQuery, print)
     summarise(medians, print)
   }
   if (options.rows > 0 && options.only.test('growth')) await growth(ours, options, print)
@@ -145,12 +147,18 @@ async function growth(client: Client, { rows, runs }: SqlOptions, print: (line: 
 }
 
 /** Milliseconds of each side, ours first. */
+interface SidesOfQuery {
+  readonly times: readonly number[]
+  /** Of the processor, for each request. */
+  readonly cpus: readonly number[]
+}
+
 async function sideBySide(
   runners: readonly Runner[],
   query: SqlQuery,
   runs: number,
   print: (line: string) => void,
-): Promise<number[]> {
+): Promise<SidesOfQuery> {
   const times: number[] = []
   const cpus: number[] = []
   for (const { textOf, run, cpu } of runners) {
@@ -165,24 +173,20 @@ async function sideBySide(
     times.push(milliseconds)
     cpus.push(((cpu() - before) * 1000) / requested)
   }
-  printTimes(query.name, runners, times, cpus, print)
-  return times
+  printTimes(query.name, runners, { times, cpus }, print)
+  return { times, cpus }
 }
 
-/**
- * Milliseconds, with those of the processor in brackets where they are known; the ratio is to the quickest of the
- * others.
- */
+/** Milliseconds, with those of the processor in brackets; the ratio is to the quickest of the others. */
 function printTimes(
   name: string,
   runners: readonly Runner[],
-  times: readonly number[],
-  cpus: readonly number[] | null,
+  { times, cpus }: SidesOfQuery,
   print: (line: string) => void,
 ): void {
   const columns = runners.map(({ name }, side) => {
-    const used = cpus === null ? '' : ` (${(cpus[side] as number).toFixed(0).padStart(5)})`
-    return `${name} ${(times[side] as number).toFixed(1).padStart(7)}${used}`
+    const used = (cpus[side] as number).toFixed(1).padStart(6)
+    return `${name} ${(times[side] as number).toFixed(1).padStart(7)} (${used})`
   })
   print(`${name.padEnd(28)} ${columns.join('  ')}  ratio to the better ${ratioOf(times).toFixed(2)}`)
 }
@@ -191,8 +195,8 @@ function ratioOf([own, ...others]: readonly number[]): number {
   return others.length === 0 ? 1 : (own as number) / Math.min(...others)
 }
 
-function summarise(times: readonly (readonly number[])[], print: (line: string) => void): void {
-  const ratios = times.map(ratioOf)
+function summarise(sides: readonly SidesOfQuery[], print: (line: string) => void): void {
+  const ratios = sides.map(({ times }) => ratioOf(times))
   const mean = Math.exp(ratios.reduce((sum, ratio) => sum + Math.log(ratio), 0) / ratios.length)
   const above = ratios.filter((ratio) => ratio > ratioMost).length
   print(
