@@ -6,12 +6,14 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type EngineOptions, type LakeStatistics, storePlace } from '../engine/engine.js'
 import { type Metric, reportedMetric } from '../gateways/common/metric.js'
+import { type LakeKeys, lakeKeys, noKeys } from './lake-keys.js'
 import { type Settings, SettingsError } from './settings/settings.js'
 
 export interface ServerLake {
   readonly engine: NonNullable<EngineOptions['objectStore']>['lake']
   /** How readers of Iceberg tables reach the object store. */
   readonly config: Readonly<Record<string, string>>
+  readonly keys: LakeKeys
   readonly metrics: readonly Metric[]
   readonly warnings: () => readonly string[]
 }
@@ -19,6 +21,7 @@ export interface ServerLake {
 /** Throws SettingsError if the settings do not fit together. */
 export function openLake(settings: Settings, root: string): ServerLake {
   const config = readerConfig(settings)
+  const keys = settings['object.store.url'].startsWith('s3:') ? lakeKeys(settings) : noKeys
   const catalog = catalogOptions(settings)
   const directory = join(root, 'tmp', 'lake')
   // Files that a crash has left.
@@ -34,6 +37,7 @@ export function openLake(settings: Settings, root: string): ServerLake {
       },
     },
     config,
+    keys,
     metrics: lakeMetrics(() => statistics),
     warnings: () => warningsOf(statistics, settings['object.store.url'] !== ''),
   }
@@ -88,7 +92,6 @@ function warningsOf(statistics: LakeStatistics | null, isConfigured: boolean): s
 
 /** Names of properties are those of Iceberg's implementations. */
 function readerConfig(settings: Settings): Record<string, string> {
-  const keys = vendedKeys(settings)
   const url = settings['object.store.url']
   if (!url.startsWith('s3:')) return {}
   const place = storePlace(url)
@@ -101,25 +104,7 @@ function readerConfig(settings: Settings): Record<string, string> {
     ...(endpoint === '' ? {} : { 's3.endpoint': endpoint }),
     ...{ 's3.region': region, 'client.region': region },
     's3.path-style-access': `${isPathStyle}`,
-    ...keys,
   }
-}
-
-function vendedKeys(settings: Settings): Record<string, string> {
-  if (settings['lake.credentials.vend'] === 'off') return {}
-  const id = settings['lake.credentials.access.key.id']
-  const secret = settings['lake.credentials.secret.access.key']
-  if (id === '' || secret === '') {
-    throw new SettingsError(
-      'lake.credentials.vend is static, but lake.credentials.access.key.id or lake.credentials.secret.access.key is not set',
-    )
-  }
-  if (id === settings['object.store.access.key.id']) {
-    throw new SettingsError(
-      'lake.credentials.access.key.id is the key of the server: hand out a second one that can only read',
-    )
-  }
-  return { 's3.access-key-id': id, 's3.secret-access-key': secret }
 }
 
 function lakeMetrics(statisticsOf: () => LakeStatistics | null): Metric[] {

@@ -209,6 +209,7 @@ async function openHttp(opening: Opening, { port, tls }: Port): Promise<void> {
     openDump,
     warnings: opening.store.warnings,
     lakeConfig: opening.store.lakeConfig,
+    lakeKeys: opening.store.lakeKeys,
   }
   const http = await openHttpGateway(port, httpOptions(settings, version, root), services)
   live.onChange(({ values }) => {

@@ -21,6 +21,7 @@ import {
 import { type Metric, reportedMetric } from '../gateways/common/metric.js'
 import type { RemoteFilesOptions } from '../pipeline/ingest.js'
 import { openLake } from './lake.js'
+import type { LakeKeys } from './lake-keys.js'
 import { freeBytesMin } from './settings/machine.js'
 import { type Settings, SettingsError } from './settings/settings.js'
 import { storeOptions } from './settings/store-options.js'
@@ -33,6 +34,7 @@ export interface ServerStore {
   readonly relation: VirtualRelation
   /** How readers of Iceberg tables reach the store. */
   readonly lakeConfig: Readonly<Record<string, string>>
+  readonly lakeKeys: LakeKeys
   readonly metrics: readonly Metric[]
   /** What an administrator should act on. */
   readonly warnings: () => readonly { readonly tag: string; readonly warning: string }[]
@@ -95,7 +97,7 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
     client,
     policies,
     relation: storeRelation(options, () => state),
-    lakeConfig: lake.config,
+    ...{ lakeConfig: lake.config, lakeKeys: lake.keys },
     metrics: [
       ...storeMetrics(
         () => state,
@@ -114,7 +116,7 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
       })),
     close: async () => {
       closing.abort()
-      await client?.close()
+      await Promise.all([lake.keys.close(), client?.close()])
     },
   }
 }

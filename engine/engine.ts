@@ -72,6 +72,7 @@ export { blockEnd, countLines, lastLineEnd, lineEnd } from './lines/line-ends.js
 export type { Histogram } from './memory/metrics.js'
 export { type StoreCapabilities, StoreError } from './object-store/object-store.js'
 export { type ObjectStoreOptions, openStore, storePlace } from './object-store/open-store.js'
+export { openReaderKeys, type ReaderKeysOptions, type ReaderKeysProvider } from './object-store/reader-keys.js'
 export type { ForeignTable } from './parquet/foreign-file.js'
 export { mayHoldSmallest } from './parquet/smallest.js'
 export type { BindShape } from './pg/bind-rows.js'

@@ -145,14 +145,39 @@ export const objectStoreSettings = {
   'lake.credentials.vend': {
     type: 'choice',
     initial: 'off',
-    choices: ['off', 'static'],
+    choices: ['off', 'static', 'sts'],
     description:
-      'Keys of the object store that the Iceberg catalog hands out to whoever may read: none, or those of the next two settings.',
+      'Keys of the object store that the Iceberg catalog hands out to whoever may read: none; those of the next two settings; or temporary keys of a security token service (STS), which can only read the objects of one table.',
   },
   'lake.credentials.access.key.id': {
     type: 'words',
     initial: '',
-    description: 'Id of a second access key, which should only be able to read.',
+    description:
+      'Id of a second access key. With `static` it is handed out, and should only be able to read. With `sts` it signs the requests to the service; empty: the keys of the server do.',
   },
   'lake.credentials.secret.access.key': { type: 'secret', initial: '', description: 'Its secret access key.' },
+  'lake.credentials.sts.endpoint': {
+    type: 'words',
+    initial: '',
+    description:
+      'Address of the security token service; empty: that of `object.store.s3.endpoint`, as with MinIO, or that of AWS in the region.',
+  },
+  'lake.credentials.sts.role.arn': {
+    type: 'words',
+    initial: '',
+    description: 'Role whose temporary keys are handed out (AssumeRole). MinIO needs none.',
+  },
+  'lake.credentials.sts.external.id': {
+    type: 'words',
+    initial: '',
+    description: 'External id that the trust policy of the role asks for; empty: none.',
+  },
+  'lake.credentials.sts.duration': {
+    type: 'duration',
+    initial: '1h',
+    min: 900_000,
+    max: 43_200_000,
+    description:
+      'How long these keys are valid. They are handed out again until a quarter of it is left, and then replaced.',
+  },
 } as const satisfies SettingsTable

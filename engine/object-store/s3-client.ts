@@ -1,11 +1,9 @@
-// Client for S3-compatible services: builds addresses, signs requests (package aws4fetch), sends them, and converts error
-// responses to StoreError. No other module of the engine uses this package; it is loaded on first use, since most
-// servers have no object storage. Credentials appear in no message.
+// Client for S3-compatible services: builds addresses, signs requests, sends them, and converts error responses to
+// StoreError. Credentials appear in no message.
 
-import { createHash } from 'node:crypto'
-import { createRequire } from 'node:module'
 import { type HttpResponse, type HttpTransport, httpTransport } from './http-transport.js'
 import { StoreError, type StoreErrorKind } from './object-store.js'
+import { RequestSigner } from './request-signer.js'
 import type { CredentialsProvider } from './s3-credentials.js'
 import { elementText } from './s3-xml.js'
 
@@ -33,29 +31,19 @@ export interface S3Request {
   readonly body?: Uint8Array
 }
 
-/** What is used of aws4fetch. */
-interface Signing {
-  readonly AwsV4Signer: new (
-    options: Readonly<Record<string, unknown>>,
-  ) => { sign(): Promise<{ readonly url: URL; readonly headers: Headers }> }
-}
-
 const emptyBody = new Uint8Array()
 
 export class S3Client {
-  readonly #options: S3Options
   readonly #credentials: CredentialsProvider
   readonly #base: URL
   readonly #transport: HttpTransport
-  readonly #signing: Signing = createRequire(import.meta.url)('aws4fetch')
-  /** Of derived keys. */
-  readonly #keys = new Map<string, ArrayBuffer>()
+  readonly #signer: RequestSigner
 
   constructor(options: S3Options, credentials: CredentialsProvider) {
-    this.#options = options
     this.#credentials = credentials
     this.#base = baseUrl(options)
     this.#transport = httpTransport('object storage', options)
+    this.#signer = new RequestSigner('s3', options.region)
   }
 
   /** Resolves for statuses below 300. Rejects with StoreError. */
@@ -74,19 +62,12 @@ export class S3Client {
   }
 
   async #sendOnce({ method, key, query = {}, headers = {}, body = emptyBody }: S3Request): Promise<HttpResponse> {
-    const { accessKeyId, secretAccessKey, sessionToken } = await this.#credentials.current()
-    const signer = new this.#signing.AwsV4Signer({
-      ...{ method, url: this.#url(key, query), accessKeyId, secretAccessKey, service: 's3' },
-      region: this.#options.region,
-      ...(sessionToken === '' ? {} : { sessionToken }),
-      headers: { ...headers, 'x-amz-content-sha256': createHash('sha256').update(body).digest('hex') },
-      cache: this.#keys,
-    })
-    const signed = await signer.sign()
+    const url = this.#url(key, query)
+    const signed = await this.#signer.sign({ method, url, headers, body }, await this.#credentials.current())
     const hasBody = method === 'PUT' || method === 'POST'
     const response = await this.#transport.send(signed.url, {
       method,
-      headers: Object.fromEntries(signed.headers),
+      headers: signed.headers,
       body: hasBody ? body : null,
     })
     if (response.status < 300) return response

@@ -100,6 +100,11 @@ export interface HttpServices {
   readonly uploads: ParquetUploads
   /** How readers of Iceberg tables reach the object store: properties of Iceberg's file access. */
   readonly lakeConfig: Readonly<Record<string, string>>
+  /** Keys of the object store that they get, as such properties, for the objects below a location. */
+  readonly lakeKeys: {
+    readonly of: (location: string) => Promise<Readonly<Record<string, string>>>
+    readonly expire: boolean
+  }
   readonly alerts: Alerts
   /** Problems beside those of the engine and the settings, for /warnings. */
   readonly warnings: () => readonly { readonly tag: string; readonly warning: string }[]

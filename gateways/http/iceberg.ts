@@ -8,6 +8,7 @@
 //   GET   /iceberg/v1/namespaces/qdb                    HEAD, too
 //   GET   /iceberg/v1/namespaces/qdb/tables
 //   GET   /iceberg/v1/namespaces/qdb/tables/<name>      metadata of a table; HEAD, too
+//   GET   /iceberg/v1/namespaces/qdb/tables/<name>/credentials    keys of the object store, if it hands some out
 //
 // Requests of the protocol's writing part get a 406. If the server commits its tables to an external catalog instead,
 // this catalog has no namespace, and its errors say where the tables are.
@@ -34,6 +35,7 @@ const endpoints = [
   'GET /v1/{prefix}/namespaces/{namespace}/tables',
   'GET /v1/{prefix}/namespaces/{namespace}/tables/{table}',
   'HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}',
+  'GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials',
 ]
 
 /** An error in the form of the protocol. */
@@ -74,10 +76,11 @@ export function icebergStranger(message: string): object {
 
 function answerTo(context: HttpContext, path: string, { request, query }: Exchange): object | Promise<object> {
   const { method = '' } = request
-  const [kind, name, tables, table, ...rest] = path.slice(icebergPath.length).split('/').map(decodedSegment)
+  const [kind, name, tables, table, part, ...rest] = path.slice(icebergPath.length).split('/').map(decodedSegment)
   const isRead = method === 'GET' || method === 'HEAD'
   if (kind === 'config' && name === undefined && method === 'GET') return { defaults: {}, overrides: {}, endpoints }
-  if (kind !== 'namespaces' || !isRead || rest.length > 0 || (tables !== undefined && tables !== 'tables')) {
+  const isKnown = (tables ?? 'tables') === 'tables' && (part ?? 'credentials') === 'credentials' && rest.length === 0
+  if (kind !== 'namespaces' || !isRead || !isKnown) {
     const message = `the catalog is read-only and does not have this operation [method=${method}, path=${path}]`
     throw new CatalogError(406, 'UnsupportedOperationException', message)
   }
@@ -95,16 +98,38 @@ function answerTo(context: HttpContext, path: string, { request, query }: Exchan
     const identifiers = context.engine.lake.tables().map((own) => ({ namespace: [namespace], name: own }))
     return { identifiers, 'next-page-token': null }
   }
+  if (part !== undefined) return loadCredentials(context, table)
   return loadTable(context, table, parameters.get('snapshots') ?? 'all')
 }
 
-async function loadTable({ engine, lakeConfig }: HttpContext, name: string, snapshots: string): Promise<object> {
-  const found = engine.lake.tables().includes(name) ? await engine.lake.table(name) : null
-  if (found === null) {
-    throw new CatalogError(404, 'NoSuchTableException', `table does not exist in the lake [table=${namespace}.${name}]`)
-  }
+async function loadTable(context: HttpContext, name: string, snapshots: string): Promise<object> {
+  const { lakeConfig, lakeKeys } = context
+  const found = await tableNamed(context, name)
   const metadata = snapshots === 'refs' ? withReferredSnapshots(found) : found.metadata
-  return { 'metadata-location': found.metadataLocation, metadata, config: lakeConfig }
+  const refresh = `v1/namespaces/${namespace}/tables/${encodeURIComponent(name)}/credentials`
+  const config = {
+    ...lakeConfig,
+    ...(await lakeKeys.of(locationOf(found))),
+    ...(lakeKeys.expire ? { 'client.refresh-credentials-endpoint': refresh } : {}),
+  }
+  return { 'metadata-location': found.metadataLocation, metadata, config }
+}
+
+async function loadCredentials(context: HttpContext, name: string): Promise<object> {
+  const prefix = locationOf(await tableNamed(context, name))
+  const config = await context.lakeKeys.of(prefix)
+  return { 'storage-credentials': Object.keys(config).length === 0 ? [] : [{ prefix, config }] }
+}
+
+async function tableNamed({ engine }: HttpContext, name: string): Promise<CatalogTable> {
+  const found = engine.lake.tables().includes(name) ? await engine.lake.table(name) : null
+  if (found !== null) return found
+  throw new CatalogError(404, 'NoSuchTableException', `table does not exist in the lake [table=${namespace}.${name}]`)
+}
+
+/** The folder of the table. */
+function locationOf({ metadataLocation }: CatalogTable): string {
+  return metadataLocation.replace(/\/metadata\/[^/]*$/, '')
 }
 
 /** The metadata with the current snapshot alone, which saves bytes. */

@@ -36,16 +36,35 @@ test('region and path style are reported, an endpoint only if there is one, and 
   expect(configOf({})).toEqual({})
 })
 
-test('a second pair of keys is handed out, the own one and half of a pair are refused', () => {
+function keysOf(set: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
+  const assignments = Object.entries(set).map(([key, value]) => `${key}=${value}`)
+  return openLake(loadSettings({ file: null, environment: {}, assignments }).values, root).keys.of('s3://history/t')
+}
+
+test('a second pair of keys is handed out, the own one and half of a pair are refused', async () => {
   const vend = { 'lake.credentials.vend': 'static', 'lake.credentials.access.key.id': 'READER' }
   const pair = { ...vend, 'lake.credentials.secret.access.key': 'reader secret' }
-  expect(configOf({ ...store, ...pair })).toMatchObject({
+  expect(await keysOf(store)).toEqual({})
+  expect(await keysOf({ ...store, ...pair })).toEqual({
     's3.access-key-id': 'READER',
     's3.secret-access-key': 'reader secret',
   })
-  expect(() => configOf({ ...store, ...vend })).toThrow('lake.credentials.vend is static, but')
+  expect(() => configOf({ ...store, 'lake.credentials.vend': 'static' })).toThrow(
+    'lake.credentials.vend is static, but',
+  )
+  expect(() => configOf({ ...store, ...vend })).toThrow('must be set together')
   expect(() => configOf({ ...store, ...pair, 'lake.credentials.access.key.id': 'OWN' })).toThrow(
     'lake.credentials.access.key.id is the key of the server',
   )
-  expect(() => configOf({ ...store, 'lake.credentials.vend': 'sts' })).toThrow(/off, static/)
+  expect(() => configOf({ ...store, 'lake.credentials.vend': 'all' })).toThrow(/off, static, sts/)
+})
+
+test('a security token service needs a role, or an address', () => {
+  const sts = { ...store, 'lake.credentials.vend': 'sts' }
+  expect(() => configOf(sts)).toThrow('lake.credentials.vend is sts, but lake.credentials.sts.role.arn is not set')
+  expect(() => configOf({ ...sts, 'lake.credentials.sts.endpoint': 'http://user@host' })).toThrow(
+    'bad value of lake.credentials.sts.endpoint',
+  )
+  expect(() => configOf({ ...sts, 'lake.credentials.sts.role.arn': 'arn:aws:iam::1:role/r' })).not.toThrow()
+  expect(() => configOf({ ...sts, 'object.store.s3.endpoint': 'http://127.0.0.1:9100' })).not.toThrow()
 })

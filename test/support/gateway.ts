@@ -122,6 +122,7 @@ export async function testHttp(
       alerts: { define: async () => {}, remove: async () => false },
       warnings: () => [],
       lakeConfig: {},
+      lakeKeys: { of: async () => ({}), expire: false },
     },
   )
   const { port } = gateway.address

@@ -197,8 +197,14 @@ function listReply(service: S3Service, url: URL): Reply {
   )
 }
 
-/** Empty when the signature is right. */
-function refusal(request: IncomingMessage, url: URL, body: Buffer, service: S3Service): string {
+/** What is wrong with the signature of a request; empty: nothing. `name`: of the service, as signatures have it. */
+export function refusal(
+  request: IncomingMessage,
+  url: URL,
+  body: Buffer,
+  service: Pick<S3Service, 'accessKeyId' | 'secretAccessKey'>,
+  name = 's3',
+): string {
   const [, id, day, signed = '', signature] =
     /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d+)\/[^,]+, SignedHeaders=([^,]+), Signature=(\w+)$/.exec(
       request.headers.authorization ?? '',
@@ -210,10 +216,10 @@ function refusal(request: IncomingMessage, url: URL, body: Buffer, service: S3Se
   const query = search.split('&').sort().join('&')
   const headers = signed.split(';').map((name) => `${name}:${String(request.headers[name] ?? '').trim()}\n`)
   const canonical = [request.method, path, query, headers.join(''), signed, hash].join('\n')
-  const scope = `${day}/${region}/s3/aws4_request`
+  const scope = `${day}/${region}/${name}/aws4_request`
   const digest = createHash('sha256').update(canonical).digest('hex')
   const text = ['AWS4-HMAC-SHA256', request.headers['x-amz-date'], scope, digest].join('\n')
   const hmac = (key: string | Buffer, data: string): Buffer => createHmac('sha256', key).update(data).digest()
-  const key = [region, 's3', 'aws4_request'].reduce(hmac, hmac(`AWS4${service.secretAccessKey}`, day ?? ''))
+  const key = [region, name, 'aws4_request'].reduce(hmac, hmac(`AWS4${service.secretAccessKey}`, day ?? ''))
   return hmac(key, text).toString('hex') === signature && url.host !== '' ? '' : 'SignatureDoesNotMatch'
 }
