@@ -1,8 +1,8 @@
 // Test runner settings. Tests mirror the tree under test/.
 //
-// Where dist/ is what the sources say (`npm test` builds first), tests take all but themselves from there: modules that
-// Node loads itself come in a tenth of the time and run a seventh quicker than those that the test runner rewrites.
-// After a change of a source, until the next build, the sources are used.
+// If dist/ is up to date (`npm test` builds first), tests import the compiled modules from there, because modules that Node
+// loads itself load and run faster than those that the test runner transforms. If a source has changed since the last
+// build, tests import the sources.
 import { existsSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { configDefaults, defineConfig } from 'vitest/config'

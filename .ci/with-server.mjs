@@ -1,7 +1,7 @@
-// `node .ci/with-server.mjs command args ...`: runs a command beside a built server with an empty root folder, then ends
-// the server and removes the folder. In the arguments {http}, {line}, {health}, {pg} are ports and {db} is the data folder.
-// Settings `key=value` may stand in SERVER_SETTINGS. The exit status is the command's; a server that does not end cleanly
-// is a failure, too.
+// `node .ci/with-server.mjs command args ...`: runs a command beside a built server with an empty root folder, then
+// ends the server and removes the folder. In the arguments {http}, {line}, {health}, {pg} are ports and {db} is the
+// data folder. The variable SERVER_SETTINGS may hold settings `key=value`. The exit status is the command's; a server
+// that does not end cleanly is a failure, too.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

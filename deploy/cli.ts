@@ -14,7 +14,7 @@ import { type ImportFlags, importFormats, runImport } from './cli/cli-import.js'
 import type { RepairFlags } from './cli/cli-repair.js'
 import { exitCodes, ToolError } from './cli/http-client.js'
 import { completionScript, shells } from './cli/shell-completions.js'
-import { type SqlFlags, sqlFormats } from './cli/sql-answer.js'
+import { type SqlFlags, sqlFormats } from './cli/sql-result.js'
 import type { RestoreFlags } from './cli/stored-backup.js'
 import { defaultRoot } from './root/root-folder.js'
 

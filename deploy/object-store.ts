@@ -79,8 +79,8 @@ export function openObjectStore(settings: Settings, root: string, log: Log): Ser
         sweeps = latest
       },
     },
-    report: (figures: UploadStatistics) => {
-      uploads = figures
+    report: (statistics: UploadStatistics) => {
+      uploads = statistics
     },
   }
   const closing = new AbortController()

@@ -1,4 +1,4 @@
-// What a Kafka connector uses; tests replace the consumer and the engine by fakes.
+// The services that a Kafka connector gets when it is created. Tests replace the consumer and the engine by fakes.
 
 import type { Clock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'

@@ -8,7 +8,6 @@ import { type Client, exitCodes, openClient, ToolError } from './http-client.js'
 import { checkFolder, isGzip } from './output-file.js'
 import { converse, ownTerminal } from './prompt.js'
 import {
-  answerOf,
   checkFormat,
   errorPlace,
   type FileFormat,
@@ -16,9 +15,10 @@ import {
   formatOfFile,
   isEmpty,
   placesOf,
+  resultOf,
   type SqlFlags,
   splitStatements,
-} from './sql-answer.js'
+} from './sql-result.js'
 
 /** `statement` is one that the command line gives without an option. */
 export async function runSql(statement: string | undefined, flags: SqlFlags): Promise<void> {
@@ -65,7 +65,7 @@ async function runInto(client: Client, file: string, text: string, format: FileF
   if (format === 'parquet' || format === 'arrow')
     throw new ToolError(`a file of the format ${format} holds the rows of one statement`, exitCodes.usage)
   writeFileSync(file, '')
-  await runAll(client, text, format, flags, (answer) => appendFileSync(file, isGzip(file) ? gzipSync(answer) : answer))
+  await runAll(client, text, format, flags, (result) => appendFileSync(file, isGzip(file) ? gzipSync(result) : result))
 }
 
 /** Stops at the first statement that fails. */
@@ -74,15 +74,15 @@ async function runAll(
   text: string,
   format: Format,
   flags: SqlFlags,
-  write: (text: string) => unknown = (answer) => process.stdout.write(answer),
+  write: (text: string) => unknown = (result) => process.stdout.write(result),
 ): Promise<void> {
   const { statements, rest } = splitStatements(text)
   for (const { statement, linesBefore } of placesOf(text, [...statements, rest])) {
     const origin = flags.file === undefined ? null : { file: flags.file, linesBefore }
-    const answer = await answerOf(client, statement, flags).catch((error: unknown) => {
+    const result = await resultOf(client, statement, flags).catch((error: unknown) => {
       throw error instanceof ToolError ? error.at(errorPlace(error, statement, origin)) : error
     })
-    write(answer.render(format))
-    process.stderr.write(answer.notes(format))
+    write(result.render(format))
+    process.stderr.write(result.notes(format))
   }
 }

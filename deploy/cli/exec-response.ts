@@ -102,8 +102,8 @@ function escaped(text: string): string {
 }
 
 /** A line for each value, for rows that are wider than a terminal. */
-export function verticalText(answer: ExecResponse): string {
-  const { columns = [], dataset = [] } = answer
+export function verticalText(response: ExecResponse): string {
+  const { columns = [], dataset = [] } = response
   const size = Math.max(0, ...columns.map(({ name }) => displayWidth(name)))
   const rows = dataset.map((row, index) => {
     const lines = columns.map(({ name }, place) => {
@@ -113,7 +113,7 @@ export function verticalText(answer: ExecResponse): string {
     })
     return `-- ${index + 1} --\n${lines.join('\n')}\n`
   })
-  return `${rows.join('')}(${summaryOf(answer)})\n`
+  return `${rows.join('')}(${summaryOf(response)})\n`
 }
 
 export function tableText(response: ExecResponse): string {

@@ -9,7 +9,7 @@ import { literal } from '../../gateways/common/sql-text.js'
 import { exitCodes, ToolError } from './http-client.js'
 import { checkFolder } from './output-file.js'
 import type { PromptControls } from './prompt-state.js'
-import { answerOf, checkFormat, formatOfFile, isEmpty, sqlFormats } from './sql-answer.js'
+import { checkFormat, formatOfFile, isEmpty, resultOf, sqlFormats } from './sql-result.js'
 
 interface Command {
   readonly names: readonly string[]
@@ -211,8 +211,8 @@ async function watch(prompt: PromptControls, argument: string): Promise<void> {
   if (sql === '') throw new ToolError('no statement has run yet')
   await prompt.guarded(async (signal) => {
     while (!signal.aborted) {
-      const answer = await answerOf(prompt.client, sql, { ...prompt.flags, signal })
-      prompt.write(`${new Date().toISOString()} (every ${seconds} s)\n${answer.render(prompt.state.format)}`)
+      const result = await resultOf(prompt.client, sql, { ...prompt.flags, signal })
+      prompt.write(`${new Date().toISOString()} (every ${seconds} s)\n${result.render(prompt.state.format)}`)
       await sleep(seconds * 1000, undefined, { signal }).catch(() => {})
     }
   })

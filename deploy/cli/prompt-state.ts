@@ -2,7 +2,7 @@
 // call.
 
 import type { Client } from './http-client.js'
-import type { Format, Origin, SqlFlags } from './sql-answer.js'
+import type { Format, Origin, SqlFlags } from './sql-result.js'
 
 export interface PromptState {
   format: Format

@@ -17,8 +17,6 @@ import { commandOf, runCommand } from './prompt-commands.js'
 import { openCompleter } from './prompt-completion.js'
 import type { PromptControls, PromptState, Terminal } from './prompt-state.js'
 import {
-  type Answer,
-  answerOf,
   errorLines,
   type Format,
   formatOfFile,
@@ -27,9 +25,11 @@ import {
   isWithinQuotes,
   type Origin,
   placesOf,
+  resultOf,
   type SqlFlags,
+  type StatementResult,
   splitStatements,
-} from './sql-answer.js'
+} from './sql-result.js'
 
 const historyMax = 1000
 const prompts = { ready: 'penstock> ', more: '      ... ' } as const
@@ -126,8 +126,8 @@ class Prompt implements PromptControls {
     const succeeded = await this.guarded(
       async (signal) => {
         if (await this.#exported(sql, signal)) return
-        const answer = await answerOf(this.client, sql, { ...this.flags, signal })
-        await this.#show(answer)
+        const result = await resultOf(this.client, sql, { ...this.flags, signal })
+        await this.#show(result)
       },
       sql,
       origin,
@@ -179,7 +179,7 @@ class Prompt implements PromptControls {
     return true
   }
 
-  async #show(answer: Answer): Promise<void> {
+  async #show(result: StatementResult): Promise<void> {
     const { expanded } = this.state
     const named = this.state.outputFile === null ? undefined : formatOfFile(this.state.outputFile)
     // Only an export writes these: the result of another statement is shown.
@@ -188,12 +188,12 @@ class Prompt implements PromptControls {
     const format = isBinary ? this.state.format : (named ?? this.state.format)
     const columns = this.terminal.output.columns ?? 80
     const isTable = format === 'table'
-    const isWide = (): boolean => widest(answer.render('table')) > columns
+    const isWide = (): boolean => widest(result.render('table')) > columns
     const isExpanded = isTable && (expanded === 'on' || (expanded === 'auto' && isWide()))
-    const text = answer.render(isExpanded ? 'vertical' : format)
+    const text = result.render(isExpanded ? 'vertical' : format)
     if (outputFile === null) return await page(this, text)
     appendFileSync(outputFile, isGzip(outputFile) ? gzipSync(text) : text)
-    this.write(answer.notes('csv'))
+    this.write(result.notes('csv'))
   }
 
   async #take(line: string): Promise<void> {

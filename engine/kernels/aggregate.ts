@@ -171,7 +171,7 @@ export interface KeyTable {
 export function writeKeyTable(memory: SharedMemory, at: number, table: KeyTable): void {
   assert((table.slotCount & (table.slotCount - 1)) === 0, 'K2: the slots of a key table are a power of two')
   assert(table.countMax * 4 <= table.slotCount * 3, 'K2: at most three quarters of the slots of a key table are used')
-  assert(table.heap + table.heapBytes <= memory.bytes, 'K2: the heap of a key table lies in the memory')
+  assert(table.heap + table.heapBytes <= memory.bytes, 'K2: the heap of a key table is in the memory')
   memory.u32.set(
     [table.slots, table.slotCount - 1, 0, table.countMax, table.keys, table.heap, table.heap + table.heapBytes, 0],
     at >>> 2,

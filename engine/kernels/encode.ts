@@ -162,7 +162,7 @@ export function writeEncodeState(memory: SharedMemory, at: number, state: Encode
   assert(at % 8 === 0, 'K1: an encoder state is aligned to 8 bytes')
   assert(state.row <= state.rowEnd, 'K2: rows to be encoded do not end before their beginning')
   assert(state.out <= state.outEnd, 'K2: the output does not end before its beginning')
-  assert(state.outEnd <= memory.bytes, 'K2: the output lies in the memory')
+  assert(state.outEnd <= memory.bytes, 'K2: the output is in the memory')
   const { u32 } = memory
   u32[(at + layout.stateColumns) >>> 2] = state.columns
   u32[(at + layout.stateCount) >>> 2] = state.count

@@ -174,7 +174,7 @@ export interface IlpState {
 export function writeIlpState(memory: SharedMemory, address: number, state: IlpState): void {
   assert(address % 8 === 0, 'K1: a decoder state is aligned to 8 bytes')
   assert(state.cursor <= state.end, 'K2: a block does not end before its beginning')
-  assert(state.end <= memory.bytes, 'K2: a block lies in the memory')
+  assert(state.end <= memory.bytes, 'K2: a block is in the memory')
   memory.u32[(address + layout.stateCursor) >>> 2] = state.cursor
   memory.u32[(address + layout.stateEnd) >>> 2] = state.end
   memory.u32[(address + layout.stateTemplates) >>> 2] = state.templates

@@ -47,7 +47,7 @@ export interface RecordField {
 /** Writes a FIELD. The key's bytes must already be in shared memory. */
 export function writeRecordField(memory: SharedMemory, address: number, field: RecordField): void {
   assert(address % 16 === 0, 'K1: a field is aligned to 16 bytes')
-  assert(field.keyAt + field.keyBytes <= memory.bytes, 'K2: the key of a field lies in the memory')
+  assert(field.keyAt + field.keyBytes <= memory.bytes, 'K2: the key of a field is in the memory')
   const { u8, u32 } = memory
   u8.fill(0, address, address + recordFieldBytes)
   u32[(address + layout.fieldKey) >>> 2] = field.keyAt

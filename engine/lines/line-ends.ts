@@ -71,7 +71,7 @@ export function blockEnd(bytes: Buffer, most: number, limits: LineEndLimits): Li
 /** Offset after the newline of the line at `start`, or `end`, the end of the last block. */
 export function lineEnd(bytes: Uint8Array, start: number, end: number, lineBytesMax: number): number {
   assert(start <= end, 'P2: a line does not end before its beginning')
-  assert(end <= bytes.length, 'P2: a line lies within its block')
+  assert(end <= bytes.length, 'P2: a line is within its block')
   const block = bytes.subarray(start, end)
   const found = new LineScan(block, { lineBytesMax, final: true }).lineEnd(0)
   return found === null ? end : start + found

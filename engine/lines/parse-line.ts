@@ -51,7 +51,7 @@ interface Cursor {
 /** Parses the line at `start`; `end` is the end of the bytes. */
 export function parseLine(bytes: Uint8Array, start: number, end: number, line: ParsedLine): void {
   assert(start < end, 'P2: a line has bytes')
-  assert(end <= bytes.length, 'P2: a line lies within its block')
+  assert(end <= bytes.length, 'P2: a line is within its block')
   const cursor: Cursor = { bytes, start, end, at: start }
   line.count = 0
   line.hasTimestamp = false

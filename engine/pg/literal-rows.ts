@@ -32,7 +32,7 @@ export interface InsertHead {
 
 /** Offset of the first tuple of an INSERT; -1 when the text is another statement or not plain. */
 export function firstTuple(bytes: Uint8Array, start: number, end: number): number {
-  assert(end <= bytes.length, 'P2: a statement lies within its message')
+  assert(end <= bytes.length, 'P2: a statement is within its message')
   const insert = skipBlanks(bytes, start, end)
   if (!isWord(bytes, insert, end, 'insert')) return -1
   const last = Math.min(end, insert + headBytesMax)

@@ -45,8 +45,8 @@ export interface UploaderOptions {
   readonly rootId: string
   readonly clock: Clock
   readonly log: Log
-  /** Called whenever the figures may have changed. */
-  readonly report: (figures: UploadStatistics) => void
+  /** Called whenever the statistics may have changed. */
+  readonly report: (statistics: UploadStatistics) => void
   readonly post: (message: Extract<ToWriter, { kind: 'uploaded' }>) => void
 }
 
@@ -78,7 +78,7 @@ export class Uploader {
   readonly #timer: NodeJS.Timeout
   #running = 0
   #pausedUntilMs = 0
-  #figures: UploadStatistics = {
+  #statistics: UploadStatistics = {
     waiting: 0,
     droppable: 0,
     uploaded: 0,
@@ -115,8 +115,8 @@ export class Uploader {
       }
     }
     for (const [partId, untilMs] of this.#busy) if (untilMs <= nowMs) this.#busy.delete(partId)
-    this.#figures = { ...this.#figures, waiting, droppable }
-    report(this.#figures)
+    this.#statistics = { ...this.#statistics, waiting, droppable }
+    report(this.#statistics)
   }
 
   async #upload(store: PolicyStore, version: TableVersion, part: PartDescriptor): Promise<void> {
@@ -126,8 +126,8 @@ export class Uploader {
     await this.#attempt(version, part.id, 'uploaded', async () => {
       const { bytes, checksum } = await store.upload(`${directory}/${part.file}`, key)
       post({ kind: 'uploaded', tableId, partId: part.id, remote: { key, checksum } })
-      const { uploaded, bytes: before } = this.#figures
-      this.#figures = { ...this.#figures, uploaded: uploaded + 1, bytes: before + bytes, failure: null }
+      const { uploaded, bytes: before } = this.#statistics
+      this.#statistics = { ...this.#statistics, uploaded: uploaded + 1, bytes: before + bytes, failure: null }
     })
   }
 
@@ -138,7 +138,7 @@ export class Uploader {
     await this.#attempt(version, -part.id, 'dropped from this disk', async () => {
       await store.writeSidecar(`${directory}/${part.file}`, `${directory}/${sidecarFileOf(part)}`, remote)
       post({ kind: 'uploaded', tableId: version.schema.id, partId: part.id, remote: { ...remote, only: true } })
-      this.#figures = { ...this.#figures, dropped: this.#figures.dropped + 1, failure: null }
+      this.#statistics = { ...this.#statistics, dropped: this.#statistics.dropped + 1, failure: null }
     })
   }
 
@@ -160,18 +160,18 @@ export class Uploader {
       this.#busy.delete(busy)
       if (!(error instanceof StoreError)) throw error
       this.#pausedUntilMs = clock.monotonicMs() + pauseMs
-      if (this.#figures.failure !== error.message) {
+      if (this.#statistics.failure !== error.message) {
         log(
           'W',
           'object-store',
           `a part could not be ${what} [table=${name}, part=${Math.abs(busy)}]: ${error.message}`,
         )
       }
-      this.#figures = { ...this.#figures, failures: this.#figures.failures + 1, failure: error.message }
+      this.#statistics = { ...this.#statistics, failures: this.#statistics.failures + 1, failure: error.message }
     } finally {
       held.release()
       this.#running--
-      report(this.#figures)
+      report(this.#statistics)
     }
   }
 }

@@ -11,7 +11,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
-import { splitStatements } from '../../deploy/cli/sql-answer.js'
+import { splitStatements } from '../../deploy/cli/sql-result.js'
 import { TestServer } from '../support/server.js'
 import { filesBelow, repositoryRoot } from '../support/source-tree.js'
 

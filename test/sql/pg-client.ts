@@ -2,8 +2,9 @@
 // protocol. The server runs without generated WebAssembly kernels, so that the files also test the operators that such
 // kernels replace.
 //
-// Values arrive as PostgreSQL's text, with PostgreSQL's types. Where several types of this dialect have the same
-// PostgreSQL type, the expected result decides, and the text is converted to the form that /exec returns.
+// The files contain values as /exec returns them, but here they arrive as PostgreSQL's text, with PostgreSQL's types. So
+// each value is converted to the form of /exec. If several types of this dialect have the same PostgreSQL type, the
+// expected value tells which of them is meant.
 
 import pg from 'pg'
 import { type ColumnType, columnTypes } from '../../engine/types/column-types.js'

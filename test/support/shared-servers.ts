@@ -1,5 +1,6 @@
-// Servers that append to one Iceberg table through the external catalog in $PENSTOCK_CATALOG, and what engines read there.
-// The store is the S3 service in $PENSTOCK_S3, or a folder. .ci/iceberg-catalog.sh and .ci/s3.sh set the variables.
+// Helpers of tests in which several servers append to one Iceberg table: the servers' settings, waiting until rows are
+// in the table, and reading it with other query engines. The table is in the external catalog at $PENSTOCK_CATALOG, its
+// files in the S3 service at $PENSTOCK_S3 or in a folder. .ci/iceberg-catalog.sh and .ci/s3.sh set the variables.
 
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
-// The object store of one life of a simulated server: what the object store's thread does, over the simulated disk and a
-// simulated store that outlives the server. After the life has ended nothing that it began goes on: its requests are
-// never answered, and its file operations fail.
+// Simulates the object store's thread of a server from its start to its crash (a life), over a simulated disk and a
+// simulated store, which both survive the crash. After the crash, requests that the thread has sent get no reply, and
+// its file operations fail.
 
 import { FileError } from '../../engine/base/errors.js'
 import type { File, Files } from '../../engine/base/files.js'

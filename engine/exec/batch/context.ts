@@ -61,7 +61,7 @@ export interface ExecContext {
   readonly keepsOrder?: boolean | undefined
   /** Of that operator. */
   readonly order?: InputOrder | undefined
-  /** Collects the figures of EXPLAIN ANALYZE. */
+  /** Collects the statistics of EXPLAIN ANALYZE. */
   readonly profile?: Profile | undefined
   /** Counts the rows that scans read; absent where the caller counts them, or nobody asks. */
   readonly progress?: ScanProgress | undefined

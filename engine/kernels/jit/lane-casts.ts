@@ -1,5 +1,6 @@
-// Generates casts between numeric types, with the results of types/convert.ts: a value outside of the range of an
-// integer type becomes NULL. Types without NULL, BYTE and SHORT, get 0 instead, and keep the low bits of an integer.
+// Generates the WebAssembly code of casts between numeric types, with the results of types/convert.ts: a value outside
+// of the range of an integer type becomes NULL. Types without NULL, BYTE and SHORT, get 0 instead, and keep the low
+// bits of an integer.
 
 import { nonNull } from '../../base/assert.js'
 import type { FunctionBuilder } from './assembler.js'

@@ -1,6 +1,6 @@
-// Generates the loop over the rows of a batch: full steps of one or more groups of four rows, then the remaining rows,
-// again four at a time, with a mask of those that exist. Columns are readable up to the next multiple of 64 bytes, so
-// the last group may extend beyond the last row.
+// Generates the WebAssembly code of the loop over the rows of a batch: full steps of one or more groups of four rows,
+// then the remaining rows, again four at a time, with a mask of those that exist. Columns are readable up to the next
+// multiple of 64 bytes, so the last group may extend beyond the last row.
 
 import { widthOf } from '../../types/column-types.js'
 import type { FunctionBuilder } from './assembler.js'

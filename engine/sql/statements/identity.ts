@@ -1,5 +1,5 @@
-// Plans columns that INSERT numbers: `serial` and `generated .. as identity`. Both get a default that calls nextval()
-// on a counter of the column. Identity columns are also marked as such, because clients of PostgreSQL expect that mark
+// Plans auto-increment columns: `serial` and `generated .. as identity`. Both get a default that calls nextval() on a
+// counter of the column. Identity columns are also marked as such, because clients of PostgreSQL expect that mark
 // instead of a default, and object mappers compare it with their models.
 
 import { SqlError } from '../../base/errors.js'

@@ -1,5 +1,5 @@
-// Casts of values that SQL takes from JSON texts, by json_extract() or UNNEST(.. COLUMNS ..): there a number has no type
-// of its own, and a timestamp is a text or a number.
+// Casts values extracted from JSON, by json_extract() or UNNEST(.. COLUMNS ..), to SQL types. A JSON number may become
+// an integer, which drops its fraction, and a timestamp may be a JSON string or a number.
 
 import { type DataType, dataType, sameType } from '../../types/column-types.js'
 import { castValue, isTime } from '../../types/convert.js'

@@ -17,8 +17,8 @@
 //   compacted: their rows are in order already, so that would only save files. Rows that arrive in order and in
 //   large numbers are therefore written only once, by the flush.
 // - Parts of which upserts have removed many rows are rewritten alone.
-// - Parts that precede DEDUP are joined with later ones only if no other part overlaps any of them in time. Rows that
-//   precede it do not supersede each other, which could not be told any more in a part that has both.
+// - Parts that precede DEDUP are joined with later ones only if no other part overlaps any of them in time. Rows from
+//   before DEDUP do not supersede each other, and in a joined part they could not be told from later rows.
 //
 // The job's memory comes from the query budget. The flush arena is reserved for flushes, because ingestion waits for
 // them.

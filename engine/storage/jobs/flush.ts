@@ -140,7 +140,7 @@ function* cutSlice(
   for (let first = 0; first < rows; ) {
     const { name, to } = find(memory.i64[(timestamps >>> 3) + first]!)
     const end = kernels.sort.lowerBound(timestamps, first, rows, to)
-    assert(end <= rows, 'K3: a bound lies within the rows')
+    assert(end <= rows, 'K3: a bound is within the rows')
     // No timestamp is above the maximum of the type, so no bound is either.
     const next = end > first ? end : rows
     yield { partition: name, rows: next - first, positions: positions + first * 4, firstPosition: 0 }

@@ -209,7 +209,7 @@ class PagePins {
     while (firstRows[place.page + 1]! <= row) place.page++
     place.first = firstRows[place.page]!
     place.end = firstRows[place.page + 1]!
-    assert(row < place.end, 'F2: a row lies in its page')
+    assert(row < place.end, 'F2: a row is in its page')
     place.number = this.addresses.length
     this.addresses.push(this.parts.pin(this.handles[input] as PartHandle, this.columnId, place.page))
   }

@@ -90,7 +90,7 @@ function copyRows(
   for (let done = 0; done < count; ) {
     const page = pageOf(handle, rowAt(first + done))
     const end = handle.firstRows[page + 1]!
-    assert(rowAt(first + done) < end, 'F2: a row lies in its page')
+    assert(rowAt(first + done) < end, 'F2: a row is in its page')
     let taken = 1
     while (done + taken < count && rowAt(first + done + taken) < end) taken++
     const address = pin(id, page)

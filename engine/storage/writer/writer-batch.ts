@@ -65,7 +65,7 @@ export class BatchHeap {
     assert(chunk !== undefined, 'A1: a heap has memory for what it keeps')
     const address = chunk.address + this.used
     this.used += wanted
-    assert(this.used <= chunk.bytes, 'A1: what a heap keeps lies in its memory')
+    assert(this.used <= chunk.bytes, 'A1: what a heap keeps is in its memory')
     return address
   }
 

@@ -1,7 +1,7 @@
 // Commits a transaction that changes schemas: its changes and its rows are one log frame (record), which makes it
 // atomic.
 //
-//   check     every table has the schema from the start of the transaction, and only the rows that it has read
+//   check     since the transaction began, nobody else has changed the schemas of its tables, or the rows that it read
 //   draft     the new schemas enter the catalog; readers do not see them yet, and undo() removes them
 //   commit    rows go to new memtables, the frame to the log, and follow-up work runs: writer-commit.ts
 //

@@ -62,7 +62,7 @@ export function formatOfFile(file: string): FileFormat | undefined {
   return formatOfName(file, endings)
 }
 
-export interface Answer {
+export interface StatementResult {
   readonly response: ExecResponse
   render(format: Format): string
   /** What belongs to the standard error in a format: that there are more rows, and timings. */
@@ -75,11 +75,11 @@ export function checkFormat(text: string): Format {
   return known
 }
 
-export async function answerOf(
+export async function resultOf(
   client: Client,
   statement: string,
   { limit, timings, signal }: Pick<SqlFlags, 'limit' | 'timings'> & { readonly signal?: AbortSignal },
-): Promise<Answer> {
+): Promise<StatementResult> {
   const query: Record<string, string> = { query: statement }
   if (limit !== undefined) query['limit'] = limit
   if (timings === true) query['timings'] = 'true'
