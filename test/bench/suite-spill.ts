@@ -1,6 +1,7 @@
 // Benchmark of operators whose state outgrows the memory of queries and spills to temporary files, beside the same
 // operators with a state that fits. Reports the median milliseconds of both and their ratio. The server's memory
-// decides what fits: start with `--set memory.bytes=512m`.
+// decides what fits: start with `--set memory.bytes=512m`. Where the rows grow with the state, the ratio is that of the
+// times of a row.
 
 import type { Peer } from './peers.js'
 import { exec, medianTime, queryClient } from './suite-scan.js'
@@ -13,7 +14,10 @@ export interface SpillOptions {
 
 const smallerParts = 8
 
-/** `#` stands for the number of distinct keys, `?` for a constant that varies from run to run. */
+/**
+ * `#` stands for the number of distinct keys, or of rows where the condition is `k < #`; `?` for a constant that varies
+ * from run to run.
+ */
 const statements: readonly (readonly [name: string, sql: string])[] = [
   ['GROUP BY', 'select count(), max(n) from (select k % # g, count() n, sum(v + ?) s, first(t) f from s group by g)'],
   ['DISTINCT', 'select count(), max(g) from (select distinct k % # g, v % 7 w, t from s where k % 100 <> ?)'],
@@ -21,6 +25,10 @@ const statements: readonly (readonly [name: string, sql: string])[] = [
   ['join by texts', 'select count() from s join (select t, v w from s where k <= # and v <> ?) r on s.t = r.t'],
   ['window', 'select max(n) from (select row_number() over (partition by k % # order by v) n from s where v <> ?)'],
   ['LATEST ON', 'select count() from (select k % # g, v + ? w, ts from s) latest on ts partition by g'],
+  ['FILL', 'select count() from (select ts, k % # g, max(v + ?) from s sample by 100s fill(prev))'],
+  ['one window', 'select max(n) from (select sum(v + ?) over (order by k) n from s where k < #)'],
+  ['moving window', 'select max(n) from (select sum(v + ?) over (order by k rows 20 preceding) n from s where k < #)'],
+  ['ranks', 'select max(n) from (select percent_rank() over (order by v + ?) n from s where k < #)'],
 ]
 
 export async function spills(
@@ -39,7 +47,7 @@ export async function spills(
       const timeOf = (keys: number): Promise<number> =>
         medianTime(runs, (n) => exec(client, sql.replaceAll('#', `${keys}`).replaceAll('?', `${n}`)))
       const smaller = await timeOf(Math.ceil(rows / smallerParts))
-      const larger = await timeOf(rows)
+      const larger = (await timeOf(rows)) / (sql.includes('k < #') ? smallerParts : 1)
       print(
         `${server.name.padEnd(9)} ${name.padEnd(16)} ${milliseconds(smaller)}   larger ${milliseconds(larger)}   ratio ${(larger / smaller).toFixed(2)}`,
       )

@@ -336,6 +336,8 @@ function fillValue(
       return rows.slice(0, index).findLast((row) => row !== null)?.[column] ?? nullOf(type)
     case 'linear':
       return linear(rows, buckets, index, column, type)
+    case 'first':
+      return rows.find((row) => row !== null)?.[column] ?? nullOf(type)
   }
 }
 

@@ -20,6 +20,7 @@ export function* filledRows(plan: SamplePlan, groups: FilledGroups): Generator<r
   const { fills, aggregates } = plan
   const skipsMissing = fills.every(({ kind }) => kind === 'none')
   const previous: (Value[] | undefined)[] = []
+  const firsts = fills.some(({ kind }) => kind === 'first') ? firstResults(groups) : null
   const lines = new Lines(groups, plan.from === null && plan.to === null)
   // Without groups there are no rows to add, and there may be very many buckets.
   if (groups.count === 0) return
@@ -37,9 +38,23 @@ export function* filledRows(plan: SamplePlan, groups: FilledGroups): Generator<r
             ? lines.value(group, column, bucket.start, index, type)
             : filledValue(fill, before, type)
         })
-      yield [bucket.start, ...groups.keysOf(group), ...values]
+      const first = firsts?.get(group)
+      const all =
+        first === undefined
+          ? values
+          : values.map((value, at) => (fills[at]?.kind === 'first' ? (first[at] ?? null) : value))
+      yield [bucket.start, ...groups.keysOf(group), ...all]
     }
   }
+}
+
+/** The results of each group in the first bucket in which it has rows. */
+function firstResults({ results }: FilledGroups): Map<number, readonly Value[]> {
+  const firsts = new Map<number, readonly Value[]>()
+  for (const entry of results) {
+    for (const [group, values] of entry.results) if (!firsts.has(group)) firsts.set(group, values)
+  }
+  return firsts
 }
 
 function filledValue(fill: Fill, before: Value, type: DataType): Value {
@@ -92,12 +107,13 @@ interface Visited<Known> {
 
 /** All buckets from the first one (or FROM) to the last one (or TO), including those without rows. */
 function* allBuckets<Known extends Bucket>(
-  { from, to }: SamplePlan,
+  { from, to, span }: SamplePlan,
   buckets: Buckets,
   results: readonly Known[],
 ): Generator<Visited<Known>> {
-  let bucket: Bucket | undefined = from === null ? results[0] : buckets.of(from)
-  const last = to === null ? results[results.length - 1]?.start : to - 1n
+  const ends = span && { first: buckets.of(span.first), last: buckets.of(span.last) }
+  let bucket: Bucket | undefined = from === null ? (ends?.first ?? results[0]) : buckets.of(from)
+  const last = to === null ? (ends?.last ?? results[results.length - 1])?.start : to - 1n
   let index = 0
   while (bucket !== undefined && last !== undefined && bucket.start <= last) {
     const known = results[index]

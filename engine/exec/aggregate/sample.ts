@@ -91,6 +91,8 @@ class Sampler {
     this.#plan = plan
     const type = plan.columns[0]?.type.name
     this.#buckets = createBuckets(plan, type === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP')
+    // Buckets that are aligned to the first row begin there.
+    if (plan.span !== undefined) this.#buckets.of(plan.span.first)
     this.#keys = plan.keys.map((key) => compileVector(key, context))
     const types = plan.keys.map((key) => key.type)
     this.#groups = plan.keys.length > 0 ? createGrouping(context, types, dense) : null

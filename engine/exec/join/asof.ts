@@ -22,6 +22,9 @@ type JoinPlan = Extract<Plan, { kind: 'join' }>
 
 /** Rows buffered in addition to twice the referenced ones before they are pruned. */
 const pruneRowsMin = 262_144
+/** The same where the buffered rows take more than this fraction of the free memory of queries. */
+const pruneRowsLeast = 16_384
+const pruneShare = 1 / 8
 
 export function asofJoin(context: ExecContext, left: Operator, right: Operator, plan: JoinPlan): Operator {
   const ordered = {
@@ -77,6 +80,7 @@ class AsofMerge {
   readonly #types: readonly Vector['type'][]
   readonly #leftTimes: (vector: Vector, rows: number) => number
   readonly #rightTimes: (vector: Vector, rows: number) => number
+  /** At so many rows; twice the rows left by the last time, and pruneRowsMin. */
   #pruneAt = pruneRowsMin
 
   constructor(context: ExecContext, plan: JoinPlan, keys: JoinKeys, scales: TimeScales) {
@@ -124,7 +128,7 @@ class AsofMerge {
   /** Adds right rows; the kernel has put all earlier ones into the table. */
   add({ rows, vectors }: Batch): void {
     const { rightKeys, rightTimestamp } = this.#plan
-    if (this.#store.rows >= this.#pruneAt) this.#prune()
+    if (this.#store.rows >= this.#pruneAt || this.#isCrowded) this.#prune()
     this.#keys.number(
       rightKeys.map((index) => vectors[index] as Vector),
       rows,
@@ -152,6 +156,11 @@ class AsofMerge {
     const found = this.#store.columns(this.#types.length)
     const side = { vectors: found, index: this.#out, mayLack: true }
     return { rows, vectors: [...own, ...this.#gather.gather(side, rows, null)] }
+  }
+
+  get #isCrowded(): boolean {
+    const rowsMin = this.#pruneAt - pruneRowsMin + pruneRowsLeast
+    return this.#store.rows >= rowsMin && this.#store.bytes > this.#context.arena.left * pruneShare
   }
 
   #reserve(): void {

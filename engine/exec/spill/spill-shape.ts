@@ -6,7 +6,7 @@
 // Where the order of the result matters, each row carries its number in the input (rank): as an additional column, or,
 // through an aggregation, as an additional min() aggregate. The result of each partition is ordered by it.
 
-import type { Expression, Plan, SortKey } from '../../sql/plan/plan.js'
+import type { Expression, Fill, Plan, SortKey, TimeSpan } from '../../sql/plan/plan.js'
 import { isStable } from '../../sql/plan/volatile.js'
 import { rewriteExpression } from '../../sql/typing/walk-expression.js'
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -23,12 +23,14 @@ export interface SpillInput {
   /** Types of the keys with which these are compared. */
   readonly comparedAs: readonly DataType[]
   readonly ranking: Ranking
+  /** The column that the rows are ordered by, if the first and the last value matter. */
+  readonly timestamp?: number
 }
 
 export interface SpillShape {
   readonly inputs: readonly SpillInput[]
-  /** The plan over one partition. `sources`: plans that read the partition of each input. */
-  readonly over: (sources: readonly Plan[]) => Plan
+  /** The plan over one partition. `sources`: plans that read the partition of each input. `span`: of all rows. */
+  readonly over: (sources: readonly Plan[], span?: TimeSpan) => Plan
   /** Order of the result by columns of that plan; null for any order. */
   readonly order: readonly SortKey[] | null
   /** The columns of that plan that are the result. */
@@ -100,14 +102,23 @@ function groupsShape(plan: PlanOf<'aggregate'>): SpillShape | null {
   }
 }
 
-/** Buckets come in the order of time. Those of FILL, and those that begin at the first row, depend on all keys. */
+/**
+ * Buckets come in the order of time, with FILL all groups in each of them in the order of their first rows. Which buckets
+ * there are depends on the first and the last of all rows.
+ */
 function sampleShape(plan: PlanOf<'sample'>): SpillShape | null {
-  const { columns, input, keys, fills, align } = plan
+  const { columns, input, keys, fills, timestampIndex } = plan
+  if (keys.length === 0 || !keys.every(isStable)) return null
   const isFilling = fills.some(({ kind }) => kind !== 'none')
-  if (keys.length === 0 || isFilling || align.kind === 'first' || !keys.every(isStable)) return null
+  const rank: Fill = { kind: isFilling ? 'first' : 'none' }
   return {
-    inputs: [oneInput(input, keys)],
-    over: ([source]) => ({ ...plan, ...withFirstRanks(plan, source), fills: [...fills, { kind: 'none' }] }),
+    inputs: [{ ...oneInput(input, keys), timestamp: timestampIndex }],
+    over: ([source], span) => ({
+      ...plan,
+      ...withFirstRanks(plan, source),
+      fills: [...fills, rank],
+      span: plan.span ?? span,
+    }),
     order: [ascending(0), ascending(columns.length)],
     output: firstColumns(columns.length),
   }
@@ -210,7 +221,8 @@ function latestShape(plan: PlanOf<'latest'>): SpillShape {
 
 function joinShape(context: ExecContext, plan: PlanOf<'join'>): SpillShape | null {
   const { join, right, leftKeys, rightKeys, columns } = plan
-  if (join === 'cross' || join === 'splice') return null
+  if (join === 'cross') return null
+  if (join === 'splice') return spliceShape(plan)
   const left = probedInOrder(context, plan)
   const ranks = ranksOf(context, plan)
   const keys = { left: pickColumns(left, leftKeys), right: pickColumns(right, rightKeys) }
@@ -237,6 +249,33 @@ function joinShape(context: ExecContext, plan: PlanOf<'join'>): SpillShape | nul
     }),
     order: order.length === 0 ? null : order,
     output: columns.map((_, index) => (index < width ? index : index + shift)),
+  }
+}
+
+/** Rows of both sides come in the order of time, at equal times those of the left side first. */
+function spliceShape(plan: PlanOf<'join'>): SpillShape {
+  const { left, right, leftKeys, rightKeys, columns, placed = 0 } = plan
+  const keys = { left: pickColumns(left, leftKeys), right: pickColumns(right, rightKeys) }
+  const inputs: SpillInput[] = [
+    { plan: left, keys: keys.left, comparedAs: typesOf(keys.right), ranking: 'rows' },
+    { plan: right, keys: keys.right, comparedAs: typesOf(keys.left), ranking: 'rows' },
+  ]
+  const width = left.columns.length
+  const both = width + right.columns.length
+  const place = Array.from({ length: placed + 3 }, () => rankColumn)
+  // After both sides with their ranks: the time, the side, and ranks of earlier levels before that of this one.
+  const [time, side, rank] = [both + 2, both + 3, both + 4 + placed]
+  return {
+    inputs,
+    over: ([ranked = left, other = right]) => ({
+      ...plan,
+      left: ranked,
+      right: other,
+      placed: placed + 1,
+      columns: [...columns.slice(0, width), rankColumn, ...columns.slice(width, both), rankColumn, ...place],
+    }),
+    order: [{ index: time, descending: false, nullsFirst: true }, ascending(side), ascending(rank)],
+    output: columns.map((_, index) => (index < width ? index : index < both ? index + 1 : index + 2)),
   }
 }
 

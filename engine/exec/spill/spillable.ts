@@ -2,8 +2,11 @@
 // suffice, its state is discarded, and it runs again over partitions of its rows in temporary files (spilled-steps.ts).
 // One mechanism serves all these operators, and their code does not know of it:
 //
-//   GROUP BY, SAMPLE BY by keys, DISTINCT, UNION, EXCEPT, INTERSECT, joins by equal keys, ASOF and LT JOIN by keys,
+//   GROUP BY, SAMPLE BY by keys, DISTINCT, UNION, EXCEPT, INTERSECT, joins by equal keys, ASOF, LT and SPLICE JOIN,
 //   LATEST ON, window functions with PARTITION BY
+//
+// Window functions without PARTITION BY, and those whose partitions are still too large, are computed over sorted rows
+// (window-sorted.ts), and calls with different partitions in several passes (window-passes.ts).
 //
 // An aggregate without keys has little state, but builds the joins below it for all threads. If these outgrow the
 // memory, it runs again on one thread, where the joins can spill.
@@ -26,8 +29,11 @@ import { isUnordered, marksRight } from '../join/join-sides.js'
 import type { ScanProgress } from '../run/scan-progress.js'
 import { Attempt } from './attempt.js'
 import { spillShape } from './spill-shape.js'
-import { type Build, spilledSteps, spillLevelsMax } from './spilled-steps.js'
+import { type Build, spilledSteps, spillLevelsMax, undividedLevels } from './spilled-steps.js'
 import { passSteps, windowPasses } from './window-passes.js'
+import { isSortable, sortedSteps } from './window-sorted.js'
+
+type WindowPlan = Extract<Plan, { kind: 'window' }>
 
 /** `build` makes the operator that works in memory, `buildInput` those of other plans. */
 export function spillable(
@@ -46,19 +52,33 @@ interface External {
   readonly ordered: boolean
   /** It keeps values on the heap, so it also spills when the heap is crowded. */
   readonly usesHeap: boolean
+  /** It divides rows by their keys, which is repeated up to spillLevelsMax times. */
+  readonly divides: boolean
   /** `skip`: rows of the result that were already returned. */
   readonly steps: (context: ExecContext, skip: number) => Steps
 }
 
 /** null if the operator needs all rows together. */
 function externalOperator(context: ExecContext, plan: Plan, build: Build): External | null {
-  const passes = plan.kind === 'window' ? windowPasses(plan) : null
-  if (plan.kind === 'window' && passes !== null)
-    return { ordered: true, usesHeap: true, steps: (own, skip) => passSteps(own, plan, passes, build, skip) }
-  if (sharesJoins(context, plan)) return { ordered: false, usesHeap: false, steps: (own) => unshared(own, plan, build) }
+  const windows = plan.kind === 'window' ? externalWindow(context, plan, build) : null
+  if (windows !== null) return windows
+  if (sharesJoins(context, plan))
+    return { ordered: false, usesHeap: false, divides: true, steps: (own) => unshared(own, plan, build) }
   const shape = spillShape(context, plan)
   if (shape === null) return null
-  return { ordered: shape.order !== null, usesHeap: true, steps: (own, skip) => spilledSteps(own, shape, build, skip) }
+  const steps: External['steps'] = (own, skip) => spilledSteps(own, shape, build, skip)
+  return { ordered: shape.order !== null, usesHeap: true, divides: true, steps }
+}
+
+/** Window functions in several passes, or over sorted rows; null if their rows are to be partitioned. */
+function externalWindow(context: ExecContext, plan: WindowPlan, build: Build): External | null {
+  const sorts = (context.spillLevel ?? 0) >= undividedLevels
+  const common = { ordered: true, usesHeap: true, divides: false }
+  const passes = windowPasses(plan, sorts)
+  if (passes !== null) return { ...common, steps: (own, skip) => passSteps(own, plan, passes, build, skip) }
+  const isWhole = sorts || plan.calls.every(({ partitionBy }) => partitionBy.length === 0)
+  if (!isWhole || !isSortable(plan)) return null
+  return { ...common, steps: (own, skip) => sortedSteps(own, plan, build, skip) }
 }
 
 /** Whether an aggregate without keys builds the joins below it for all threads. */
@@ -98,7 +118,8 @@ class Spillable implements Operator {
     this.#external = external
     const { state, spillLevel = 0 } = context
     this.#progress = context.progress?.part()
-    const keepsOrder = external.ordered && spillLevel < spillLevelsMax ? true : context.keepsOrder
+    const keepsOrder =
+      external.ordered && (!external.divides || spillLevel < spillLevelsMax) ? true : context.keepsOrder
     this.#order = new InputOrder(context.order)
     this.#attempt = new Attempt({ ...context, keepsOrder, order: this.#order, progress: this.#progress }, build)
     state.canSpill = true
@@ -156,7 +177,7 @@ class Spillable implements Operator {
   }
 
   #maySpill(): boolean {
-    return this.#canBeginAgain() && (this.#context.spillLevel ?? 0) < spillLevelsMax
+    return this.#canBeginAgain() && (!this.#external.divides || (this.#context.spillLevel ?? 0) < spillLevelsMax)
   }
 
   /** A crowded heap is no failure yet: a second run that might end with one is not worth it. */

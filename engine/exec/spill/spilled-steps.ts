@@ -3,10 +3,10 @@
 // order of the result matters, it also writes the results of the partitions to temporary files, and merges them by rank
 // (the number of a row in the input).
 
-import type { Plan } from '../../sql/plan/plan.js'
+import type { Plan, TimeSpan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'
 import type { RunFile } from '../batch/run-file.js'
-import { isBatch, type Operator, type Pull, sliceBatch } from '../batch/vector.js'
+import { type Batch, isBatch, type Operator, type Pull, sliceBatch } from '../batch/vector.js'
 import { compileVector } from '../expression/expression.js'
 import type { Steps } from '../join/join-build.js'
 import { isAscending } from '../join/join-sides.js'
@@ -24,17 +24,21 @@ export const spillLevelsMax = 8
 /** A partition with more than this fraction of the rows was hardly divided, most likely because it has one key. */
 const undividedShare = 0.9
 /** Such a partition counts as so many levels: twice in a row is the end. */
-const undividedLevels = spillLevelsMax / 2
+export const undividedLevels = spillLevelsMax / 2
 
 /** An input of the operator, written to partitions. */
-interface SpilledInput extends SpillInput {
+interface SpilledInput extends SpillInput, Written {}
+
+interface Written {
   readonly written: PartitionedRows
+  /** The first and the last timestamp of all rows, if the operator asks for them. */
+  readonly span: TimeSpan | undefined
 }
 
 /** `skip`: rows of the result that were already returned. */
 export function* spilledSteps(context: ExecContext, shape: SpillShape, build: Build, skip: number): Steps {
   const inputs: SpilledInput[] = []
-  for (const input of shape.inputs) inputs.push({ ...input, written: yield* partitioned(context, input, build) })
+  for (const input of shape.inputs) inputs.push({ ...input, ...(yield* partitioned(context, input, build)) })
   const partitions = new Partitions(context, shape, inputs, build)
   context.profile?.note(`${partitionCount} partitions on disk`)
   if (shape.order === null) {
@@ -49,9 +53,9 @@ export function* spilledSteps(context: ExecContext, shape: SpillShape, build: Bu
 /** Writes the rows of an input to partitions. */
 function* partitioned(
   context: ExecContext,
-  { plan, keys, comparedAs, ranking }: SpillInput,
+  { plan, keys, comparedAs, ranking, timestamp }: SpillInput,
   build: Build,
-): Generator<'working' | 'waiting', PartitionedRows, undefined> {
+): Generator<'working' | 'waiting', Written, undefined> {
   const arena = context.arena.child()
   const own = { ...context, arena }
   const evaluators = keys.map((key) => compileVector(key, own))
@@ -71,14 +75,25 @@ function* partitioned(
     ),
   )
   const input = new Attempt(context, (inner) => build(inner, plan))
+  let span: TimeSpan | undefined
   for (let batch = input.pull(); batch !== null; batch = input.pull()) {
-    if (isBatch(batch)) rows.add(batch)
+    if (isBatch(batch)) {
+      if (timestamp !== undefined) span = widened(context, span, batch, timestamp)
+      rows.add(batch)
+    }
     yield batch === 'waiting' ? batch : 'working'
   }
   rows.complete()
   while (!input.release()) yield 'waiting'
   arena.freeAll()
-  return rows
+  return { written: rows, span }
+}
+
+/** The span with the rows of a batch, which come later. */
+function widened({ memory }: ExecContext, span: TimeSpan | undefined, { rows, vectors }: Batch, column: number) {
+  const first = (vectors[column]?.address ?? 0) >>> 3
+  if (rows === 0) return span
+  return { first: span?.first ?? memory.i64[first]!, last: memory.i64[first + rows - 1]! }
 }
 
 /** The partitions of an operator's inputs. */
@@ -100,6 +115,7 @@ class Partitions {
       inputs.map(({ plan, ranking }, index) =>
         workingPlan(this.#firstId - index, ranking === 'none' ? plan.columns : [...plan.columns, rankColumn]),
       ),
+      inputs[0]?.span,
     )
   }
 

@@ -3,36 +3,46 @@
 // temporary file and read in several passes. Each pass computes the calls of some of the lists. It reads only the
 // columns that these calls need, and stores the results in a file. At the end the results are joined to the rows by
 // position. If a pass outgrows the memory, it is divided into several passes, or, if all of its calls have the same
-// list, its rows are partitioned (spilled-steps.ts).
+// list, its rows are partitioned (spilled-steps.ts) or sorted (window-sorted.ts).
 
 import type { Expression, Plan, WindowCall } from '../../sql/plan/plan.js'
 import { expressionsOf } from '../../sql/plan/walk-plan.js'
 import { columnsOf, rewriteExpression } from '../../sql/typing/walk-expression.js'
-import type { DataType } from '../../types/column-types.js'
 import type { ExecContext, WorkingRows } from '../batch/context.js'
 import type { RunFile } from '../batch/run-file.js'
-import { type Batch, isBatch, type Operator, sliceBatch } from '../batch/vector.js'
+import type { Operator } from '../batch/vector.js'
 import type { Steps } from '../join/join-build.js'
-import { isAscending } from '../join/join-sides.js'
 import { expressionKey } from '../window/window-rows.js'
 import { Attempt } from './attempt.js'
 import type { Build } from './spilled-steps.js'
-import { contextWith, newRunFile, nextWorkingId, pick, rowsOfFile, workingPlan } from './stored-rows.js'
+import {
+  contextWith,
+  nextWorkingId,
+  rowsOfFile,
+  sideBySide,
+  stored,
+  storedInput,
+  type Working,
+  workingPlan,
+} from './stored-rows.js'
+import { sortedKey } from './window-sorted.js'
 
 type WindowPlan = Extract<Plan, { kind: 'window' }>
-type Working<Result> = Generator<'working' | 'waiting', Result, undefined>
-
 /** A pass that outgrows the memory has worked in vain, so a few larger steps are better than halving. */
 const passesMax = 8
 
 /** Indexes of the calls of each pass. */
 type Passes = readonly (readonly number[])[]
 
-/** Several passes; null when all calls have the same PARTITION BY list. */
-export function windowPasses({ calls }: WindowPlan): Passes | null {
+/**
+ * Several passes; null when all calls can be computed in one. `sorts`: rows are not divided by PARTITION BY any more, but
+ * sorted.
+ */
+export function windowPasses({ calls }: WindowPlan, sorts: boolean): Passes | null {
   const lists = new Map<string, number[]>()
-  calls.forEach(({ partitionBy }, index) => {
-    const key = expressionKey(partitionBy)
+  calls.forEach((call, index) => {
+    const isSorted = sorts || call.partitionBy.length === 0
+    const key = (isSorted ? sortedKey(call) : undefined) ?? expressionKey(call.partitionBy)
     const list = lists.get(key) ?? []
     lists.set(key, list)
     list.push(index)
@@ -57,15 +67,6 @@ export function* passSteps(context: ExecContext, plan: WindowPlan, passes: Passe
   const order = plan.calls.map((_, call) => width + places.indexOf(call))
   const output = [...plan.input.columns.keys(), ...order]
   yield* sideBySide([rows.read(context), ...results], output, skip)
-}
-
-/** The rows of the input in a file, in which they may be already. */
-function* storedInput(context: ExecContext, plan: Plan, build: Build): Working<WorkingRows> {
-  const known = plan.kind === 'working' && plan.id < 0 ? context.working?.get(plan.id) : undefined
-  if (known !== undefined) return known
-  const order = { unordered: false, isAscending: (column: number) => isAscending(context, plan, column) }
-  const types = plan.columns.map(({ type }) => type)
-  return rowsOfFile(yield* stored(context, new Attempt(context, (own) => build(own, plan)), types, 0), order)
 }
 
 /** Computes some of the calls; returns a file with their results, in the order of the rows. */
@@ -118,50 +119,4 @@ function passOf(plan: WindowPlan, indexes: readonly number[], source: Plan): Win
       }),
     ),
   }
-}
-
-/** Writes the columns of an operator from `from` on to a file. */
-function* stored(context: ExecContext, rows: Attempt, types: readonly DataType[], from: number): Working<RunFile> {
-  const file = newRunFile(context, types)
-  for (let batch = rows.pull(); batch !== null; batch = rows.pull()) {
-    if (isBatch(batch)) file.append({ rows: batch.rows, vectors: batch.vectors.slice(from, from + types.length) })
-    yield batch === 'waiting' ? batch : 'working'
-  }
-  while (!rows.release()) yield 'waiting'
-  return file
-}
-
-/** A source of columns, and its current batch from row `next` on. */
-interface Source {
-  readonly operator: Operator
-  batch: Batch | null
-  next: number
-}
-
-/** Puts the columns of several operators with equally many rows beside each other. */
-function* sideBySide(operators: readonly Operator[], output: readonly number[], skip: number): Steps {
-  const sources = operators.map((operator): Source => ({ operator, batch: null, next: 0 }))
-  let left = skip
-  for (;;) {
-    if (!sources.every(hasRows)) return
-    const rows = Math.min(...sources.map(({ batch, next }) => (batch?.rows ?? 0) - next))
-    const vectors = sources.flatMap((source) => {
-      const from = source.next
-      source.next += rows
-      return source.batch === null ? [] : sliceBatch(source.batch, from, source.next).vectors
-    })
-    const skipped = Math.min(left, rows)
-    left -= skipped
-    const batch = sliceBatch({ rows, vectors }, skipped, rows)
-    yield batch.rows === 0 ? 'working' : { rows: batch.rows, vectors: pick(batch.vectors, output) }
-  }
-}
-
-/** Whether the source has a current row; it reads the next batch if necessary. Files never wait. */
-function hasRows(source: Source): boolean {
-  if (source.batch !== null && source.next < source.batch.rows) return true
-  const pulled = source.operator.pull()
-  source.batch = isBatch(pulled) ? pulled : null
-  source.next = 0
-  return source.batch !== null
 }

@@ -7,7 +7,7 @@ import { assert } from '../../base/assert.js'
 import type { Accumulator, CallSite } from '../../sql/functions/function-types.js'
 import { aggregateOf, callSite } from '../../sql/functions/registry/evaluate.js'
 import type { WindowCall } from '../../sql/plan/plan.js'
-import { dataType, widthOf } from '../../types/column-types.js'
+import { type DataType, dataType, widthOf } from '../../types/column-types.js'
 import { castValue } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
 import { StringHeap } from '../batch/string-heap.js'
@@ -56,15 +56,18 @@ function aggregationOf({ rows, order }: WindowOrder, call: WindowCall, slots: re
   const { memory, strings, evaluation } = rows.context
   const found = aggregateOf(call.name, call.args)
   assert(found !== undefined, `no aggregate of that signature [name=${call.name}]`)
-  // SQL sums of integers are DOUBLE in window functions; the interpreter sums in a wide DECIMAL, without overflow.
-  const integers = ['BYTE', 'SHORT', 'INT', 'LONG'].includes(call.args[0]?.type.name ?? '')
-  const type = call.name === 'sum' && integers ? dataType('DECIMAL', 76) : call.type
   return {
     accumulator: found.accumulator,
-    site: callSite(type, call.args, call.position, evaluation),
+    site: callSite(aggregateType(call), call.args, call.position, evaluation),
     args: slots.map((slot) => valueReader(memory, strings, rows.column(slot))),
     rowAt: (p) => memory.u32[(order >>> 2) + p]!,
   }
+}
+
+/** SQL sums of integers are DOUBLE in window functions; the interpreter sums in a wide DECIMAL, without overflow. */
+export function aggregateType({ name, args, type }: WindowCall): DataType {
+  const integers = ['BYTE', 'SHORT', 'INT', 'LONG'].includes(args[0]?.type.name ?? '')
+  return name === 'sum' && integers ? dataType('DECIMAL', 76) : type
 }
 
 function add({ accumulator, args, rowAt, site }: Aggregation, state: unknown, p: number): void {

@@ -47,11 +47,11 @@ export function* computed(rows: WindowRows, prepared: readonly Prepared[]): Work
   return { results, orders: used }
 }
 
-function hasFrame({ name }: WindowCall): boolean {
+export function hasFrame({ name }: WindowCall): boolean {
   return !rankNames.has(name) && !movingNames.has(name) && name !== 'lag' && name !== 'lead'
 }
 
-function* callResult(
+export function* callResult(
   order: WindowOrder,
   call: WindowCall,
   slots: readonly number[],

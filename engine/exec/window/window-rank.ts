@@ -64,7 +64,7 @@ export function* rankResult(order: WindowOrder, call: WindowCall, groups: number
 }
 
 /** If the rows cannot be divided evenly, the first groups have one more row. */
-function tileOf(place: number, rows: number, groups: number): number {
+export function tileOf(place: number, rows: number, groups: number): number {
   const size = Math.floor(rows / groups)
   const larger = rows % groups
   const inLarger = larger * (size + 1)

@@ -68,10 +68,15 @@ export class ResultReader {
   }
 }
 
-/** Operator steps: the buffered rows from `first` on, with their results. */
-export function* emitted(rows: WindowRows, results: readonly ResultReader[], first: number): Steps {
+/** Operator steps: the buffered rows from `first` on, up to `last` if there is one, with their results. */
+export function* emitted(
+  rows: WindowRows,
+  results: readonly ResultReader[],
+  first: number,
+  last = Number.POSITIVE_INFINITY,
+): Steps {
   for (let from = first; ; ) {
-    const batch = rows.batchAt(from)
+    const batch = rows.batchAt(from, last)
     if (batch === null) return
     yield { rows: batch.rows, vectors: [...batch.vectors, ...results.map((result) => result.vector(from, batch.rows))] }
     from += batch.rows

@@ -48,6 +48,11 @@ export class WindowRows {
     this.#types = columns.map(({ type }) => type)
   }
 
+  /** The context whose memory is freed with the rows. */
+  get own(): ExecContext {
+    return this.#own
+  }
+
   get rows(): number {
     return this.#store?.rows ?? 0
   }
@@ -136,9 +141,9 @@ export class WindowRows {
     this.context.arena.freeAll()
   }
 
-  /** A batch of rows from `from` on, with the columns of the input. */
-  batchAt(from: number): Batch | null {
-    const batch = this.#store?.batchAt(from, this.rows) ?? null
+  /** A batch of rows from `from` on and before `to`, with the columns of the input. */
+  batchAt(from: number, to: number): Batch | null {
+    const batch = this.#store?.batchAt(from, Math.min(to, this.rows)) ?? null
     return batch === null ? null : { rows: batch.rows, vectors: batch.vectors.slice(0, this.#width) }
   }
 }

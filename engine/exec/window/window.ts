@@ -7,6 +7,8 @@
 //   window-order.ts     sort order, partitions, peers
 //   window-frames.ts    frames by position
 //   window-rank.ts, window-pick.ts, window-sums.ts, window-extremes.ts, window-any.ts      the functions
+//   window-ordered.ts   calls over rows sorted on disk, of which few are in memory: window-blocks.ts, window-running.ts,
+//                       window-groups.ts, window-place.ts
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -142,6 +142,11 @@ export interface SortKey {
   readonly nullsFirst: boolean
 }
 
+export interface TimeSpan {
+  readonly first: bigint
+  readonly last: bigint
+}
+
 export type Fill =
   | { readonly kind: 'none' }
   | { readonly kind: 'null' }
@@ -149,6 +154,8 @@ export type Fill =
   | { readonly kind: 'prev'; readonly of: number | null }
   | { readonly kind: 'linear' }
   | { readonly kind: 'constant'; readonly value: Value }
+  /** In every bucket the result of the first bucket in which the group has rows. Not in SQL: for ranks of groups. */
+  | { readonly kind: 'first' }
 
 /** Units of SAMPLE BY: n U T s m h d w M y (nanoseconds to years). */
 export interface SampleInterval {
@@ -257,6 +264,8 @@ export type Plan =
       readonly aggregates: readonly AggregateCall[]
       /** One for each aggregate. */
       readonly fills: readonly Fill[]
+      /** If the input is a part of the rows: timestamps of the first and the last of all rows. */
+      readonly span?: TimeSpan | undefined
     }
   /** LATEST ON: the newest row of each key, in timestamp order. */
   | {
@@ -345,6 +354,11 @@ export type Plan =
       readonly tolerance: bigint | null
       /** ASOF, LT: where the right row lies; absent: in the past. */
       readonly direction?: 'forward' | 'nearest'
+      /**
+       * SPLICE over a part of the rows: columns follow that tell the place of each row in the result. These are the
+       * time, the side (0 for the left one), and as many last columns of that side.
+       */
+      readonly placed?: number
     }
   /** Output: the input's columns, then one column for each call. */
   | {

@@ -91,6 +91,11 @@ function differences(rows: readonly (readonly Value[])[], expected: readonly (re
   return found
 }
 
+/** Expects the same rows in the same order. */
+export function expectSameRows(rows: readonly (readonly Value[])[], expected: readonly (readonly Value[])[]): void {
+  expect(differences(rows, expected)).toEqual([])
+}
+
 /** Expects the same rows in the same order of both; `rewrite` changes the plan that both run. */
 export function compareWithInterpreter(
   sql: string,

@@ -82,6 +82,14 @@ function samples(random: Random): string {
   return `select ts, ${own.join()}, ${calls.map((call, index) => `${call} a${index}`).join()} from t sample by ${interval}`
 }
 
+function filled(random: Random): string {
+  const key = random.pick(keys)
+  const fill = random.pick(['prev', 'null', 'linear', '0, 1'])
+  const calls = fill === 'null' || fill === 'prev' ? 'last(v) a, count() b' : 'sum(i) a, avg(d) b'
+  const align = random.pick(['', ' align to first observation', " align to calendar with offset '00:03'"])
+  return `select ts, ${key}, ${calls} from t where s > 10000 sample by 7s fill(${fill})${align}`
+}
+
 function distinct(random: Random): string {
   const chosen = [...new Set([random.pick(keys), random.pick(keys), 'few'])]
   return random.pick([
@@ -136,12 +144,12 @@ function latest(random: Random): string {
 }
 
 function asof(random: Random): string {
-  const kind = random.pick(['asof', 'lt'])
+  const kind = random.pick(['asof', 'lt', 'splice'])
   const key = random.pick(['l', 'i', 'v', 'sym', 'u'])
   return `select t.ts, t.i, r.ts, r.v from t ${kind} join r on (${key})`
 }
 
-const makers = { groupBy, samples, distinct, sets, joins, windows, latest, asof } as const
+const makers = { groupBy, samples, filled, distinct, sets, joins, windows, latest, asof } as const
 
 let directory: string
 let database: Database

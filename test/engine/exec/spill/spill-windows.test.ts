@@ -1,0 +1,111 @@
+// Goal: window functions whose partitions outgrow the memory return the rows that they return with enough memory: those
+// without PARTITION BY, and those of a key that all rows have. Method: each function and kind of frame over rows in
+// random order, with so little memory that few rows are in memory at a time, and told to spill at random times.
+
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { nodeFiles } from '../../../../engine/base/files.js'
+import { temporaryFiles } from '../../../../engine/storage/part/temporary-files.js'
+import { dataType } from '../../../../engine/types/column-types.js'
+import type { Value } from '../../../../engine/types/value.js'
+import { createRandom } from '../../../support/random.js'
+import { createBench, runQuery } from '../exec-support.js'
+import { type Database, expectSameRows, makeDatabase, queryOfText, tablesOf } from '../statement-support.js'
+
+const columns = [
+  { name: 'ts', type: dataType('TIMESTAMP') },
+  { name: 'l', type: dataType('LONG') },
+  { name: 'v', type: dataType('VARCHAR') },
+  { name: 'y', type: dataType('SYMBOL') },
+  { name: 'p', type: dataType('DECIMAL', 20, 2) },
+  { name: 'one', type: dataType('INT') },
+  { name: 'few', type: dataType('SYMBOL') },
+  { name: 'd', type: dataType('DOUBLE') },
+  { name: 'n', type: dataType('INT') },
+]
+const rowsCount = 36_000
+/** 4 MiB are reserved for queries that have sent rows. */
+const memoryLeft = 16 * 1024 * 1024
+
+let directory: string
+let database: Database
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'penstock-spill-'))
+  const random = createRandom(3)
+  const rows = Array.from({ length: rowsCount }, (_, row): Value[] => {
+    const key = (row * 7919) % rowsCount
+    const n = random.chance(0.1) ? null : random.below(rowsCount / 3)
+    return [
+      ...[1_000_000n + BigInt(row) * 20_000n, BigInt(key), `text ${key}`, `s${key % 5000}`, BigInt(key) * 5n],
+      ...[1, `few ${row < 100 ? row : 0}`, random.chance(0.1) ? null : random.below(1000) / 4, n],
+    ]
+  })
+  const memtables = [rows.slice(0, 10_000), rows.slice(10_000)]
+  database = makeDatabase(createBench(128), [{ name: 't', columns, memtables, timestampId: 0 }])
+})
+afterAll(() => rmSync(directory, { recursive: true }))
+
+const places = ['row_number()', 'rank()', 'dense_rank()', 'percent_rank()', 'cume_dist()', 'ntile(7)']
+const aggregates = ['sum(d)', 'avg(n)', 'count(d)', 'count()', 'min(v)', 'max(p)', 'sum(l)', 'stddev(d)', 'max(l)']
+const picks = ['first_value(v)', 'last_value(y)', 'nth_value(l, 3)', 'first_value(d) ignore nulls']
+const neighbours = ['lag(v, 2)', 'lead(d)', 'lag(d) ignore nulls', 'lead(d, 2, -1.0) ignore nulls', 'lag(y, 70)']
+const frames = [
+  '',
+  'rows between unbounded preceding and current row',
+  'rows between 3 preceding and 20 following',
+  'rows between 30 preceding and 5 preceding',
+  'rows between unbounded preceding and 7 following',
+  'rows between unbounded preceding and 2 preceding',
+  'rows between unbounded preceding and unbounded following',
+  'rows between unbounded preceding and current row exclude current row',
+  'rows between 2 preceding and 2 following exclude ties',
+  'range between 10 preceding and 10 following',
+  'range between unbounded preceding and 5 following',
+  'range between 20 preceding and 10 preceding',
+  'groups between 2 preceding and 2 following',
+  'groups between unbounded preceding and 1 following',
+  'groups between 3 preceding and current row exclude group',
+]
+const endless = ['sum(d)', 'count()', 'max(l)', 'first_value(v)', 'last_value(y)']
+const orders = ['n', 'n desc nulls last', 'n nulls last']
+
+function statements(): string[] {
+  const random = createRandom(5)
+  const over = (call: string, frame: string, order = random.pick(orders)) =>
+    `select ts, l, ${call} over (# order by ${order} ${frame}) w from t`
+  return [
+    ...places.map((call) => over(call, '')),
+    ...neighbours.map((call) => over(call, '')),
+    ...frames.flatMap((frame) => [over(random.pick(aggregates), frame), over(random.pick(picks), frame)]),
+    ...endless.map((call) => over(call, 'rows between current row and unbounded following')),
+    over('sum(d)', 'range between 5 following and unbounded following'),
+    over('sum(d)', '', 'ts'),
+    over('max(d)', 'range between 10 seconds preceding and current row', 'ts'),
+    over('rank()', '', 'few'),
+    over('sum(d)', '', 'few'),
+    ...['avg(d)', 'count()', 'row_number()', 'last_value(v)', 'rank()'].map((w) => `select l, ${w} over (#) w from t`),
+    'select v, rank() over (# order by n) a, sum(d) over (# order by l) b, max(d) over (partition by v) c from t',
+    'select l, sum(d) over (# order by n, l) a, cume_dist() over (# order by n, l) b, lead(v) over (# order by n, l) from t',
+  ]
+}
+
+const partitions = [
+  { name: 'one partition', partition: '', each: 2 },
+  { name: 'one key', partition: 'partition by one', each: 9 },
+  { name: 'one frequent key', partition: 'partition by few', each: 9 },
+]
+for (const [place, { name, partition, each }] of partitions.entries()) {
+  const chosen = statements().filter((_, index) => index % each === place % each)
+  test.each(chosen.map((sql) => sql.replaceAll('#', partition)))(`${name}: %s`, (sql) => {
+    const query = queryOfText(sql, database)
+    const tables = tablesOf(query, database)
+    const expected = runQuery(database.bench, query, tables).rows
+    const random = createRandom(sql.length)
+    const heapState = () => (random.chance(0.4) ? 'crowded' : 'free') as 'crowded' | 'free'
+    const temporary = temporaryFiles({ directory, memory: database.bench.memory, threadId: 1, files: nodeFiles() })
+    expectSameRows(runQuery(database.bench, query, tables, { temporary, memoryLeft, heapState }).rows, expected)
+    expect(readdirSync(directory)).toEqual([])
+  })
+}
