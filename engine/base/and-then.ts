@@ -1,6 +1,6 @@
-// Continuations that run at once if their value is there, and use a promise only if they must wait. A small statement
-// thus passes from request to response without a promise, since a chain of promises would take longer than the
-// statement.
+// Continuations of functions that return a value or a promise: they run at once for a value, and after the promise
+// otherwise. So a small statement passes from request to response without a promise, since a chain of promises would
+// take longer than the statement.
 
 /** Calls `next` at once, or when the promise resolves. */
 export function andThen<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {

@@ -2,8 +2,8 @@
 // operations, values have one of the kinds below instead of an SQL type, and a constant is a position in the kernel's
 // parameter memory. The text of a node determines its code, so it is used as the key of caches.
 //
-// Kinds: i32 (INT, SHORT, BYTE, ids), u32 (IPv4), i64 (LONG and timestamps), f32, f64, mask (BOOLEAN), entry (only its
-// length).
+// Kinds: i32 (INT, SHORT, BYTE, ids), u32 (IPv4), i64 (LONG and timestamps), f32, f64, mask (BOOLEAN), entry (strings,
+// BINARY and arrays, of which generated code reads only the length; a negative one means NULL).
 
 import { nonNull } from '../../base/assert.js'
 import { type ColumnType, columnTypes, type DataType } from '../../types/column-types.js'

@@ -1,6 +1,6 @@
-// Goal: the values of an IN list are sorted, and hashed for a number of buckets, once for a query and not for each file
-// of an Iceberg table; and the files that are left are those that a comparison with each value leaves. Method: a list
-// that counts how often it is read.
+// Goal: a query with an IN list skips those files of an Iceberg table that can contain none of the listed values, by the
+// bounds and partitions of the files. The list is prepared once for the query (sorted, or hashed to Iceberg's buckets) and
+// not read again for each file. Method: the test compares every value with the bounds, and counts reads of the list.
 
 import { expect, test } from 'vitest'
 import { bucketOf } from '../../../engine/lake/bucket-transform.js'
