@@ -14,17 +14,26 @@ const markerAddress = constantTablesBase + 32 * 1024
 
 const word = 0xffff_ffff_ffff_ffffn
 
+/** What this thread has computed, for its further memories: tests open many engines in a thread. */
+let computed: { readonly fives: BigUint64Array; readonly tens: BigUint64Array } | null = null
+
 /** Writes the tables unless another thread has already done so. */
 export function writeConstants(memory: SharedMemory): void {
   if (Atomics.load(memory.u32, markerAddress >>> 2) === 1) return
-  for (let q = -342; q <= 308; q++) put(memory, powersOfFiveAddress + (q + 342) * 16, parsingPower(q))
-  for (let k = -292; k <= 324; k++) put(memory, powersOfTenAddress + (k + 292) * 16, printingPower(k))
+  computed ??= { fives: table(-342, 308, parsingPower), tens: table(-292, 324, printingPower) }
+  memory.u64.set(computed.fives, powersOfFiveAddress >>> 3)
+  memory.u64.set(computed.tens, powersOfTenAddress >>> 3)
   Atomics.store(memory.u32, markerAddress >>> 2, 1)
 }
 
-function put(memory: SharedMemory, address: number, value: bigint): void {
-  memory.u64[address >>> 3] = value >> 64n
-  memory.u64[(address + 8) >>> 3] = value & word
+function table(from: number, to: number, power: (exponent: number) => bigint): BigUint64Array {
+  const words = new BigUint64Array((to - from + 1) * 2)
+  for (let exponent = from; exponent <= to; exponent++) {
+    const value = power(exponent)
+    words[(exponent - from) * 2] = value >> 64n
+    words[(exponent - from) * 2 + 1] = value & word
+  }
+  return words
 }
 
 function bitLength(value: bigint): number {

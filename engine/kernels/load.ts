@@ -107,7 +107,11 @@ function kernel<K>(memory: SharedMemory, base64: string): () => K {
   }
 }
 
+/** Compiled modules by their code, for the further memories of a thread: tests open many engines in a thread. */
+const compiled = new Map<string, WebAssembly.Module>()
+
 function instantiate(memory: SharedMemory, base64: string): unknown {
-  const module = new WebAssembly.Module(Buffer.from(base64, 'base64'))
+  const module = compiled.get(base64) ?? new WebAssembly.Module(Buffer.from(base64, 'base64'))
+  compiled.set(base64, module)
   return new WebAssembly.Instance(module, { env: { memory: memory.memory } }).exports
 }
