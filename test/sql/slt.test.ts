@@ -3,7 +3,7 @@
 // whether its rows are in memtables, in Parquet files, or in both.
 //
 // By default, as in `npm test`, the engine runs all files, in turn with rows in memtables and in both places; each
-// other client runs a quarter of the files. Environment variables change that:
+// other client runs an eighth of the files. Environment variables change that:
 //
 //   SLT_COMPLETE=1      writes the results of the first client into the files as expectations: read the diff
 //   SLT_FILE=name       runs only files of that name, with these clients: the engine with kernels, and rows in
@@ -31,7 +31,7 @@ const wantedModes = process.env['SLT_MODES'] ?? ''
 /** Each file is run by some clients only. */
 const isShare = wantedModes === '' && wantedFile === ''
 const clients: SltClient[] = []
-/** Each has a quarter of the files, unless all are wanted. */
+/** Each has an eighth of the files, unless all are wanted. */
 const servers: SltClient[] = []
 
 beforeAll(async () => {
@@ -52,7 +52,7 @@ for (const [index, file] of files.entries()) {
     const records = withFixtures(parseSlt(readFileSync(path, 'utf8')))
     const failures = new Map<SltRecord, string>()
     // Each client has a database of its own, and mostly waits.
-    const server = servers[index % (2 * servers.length)]
+    const server = servers[index % (4 * servers.length)]
     const requested = new Set(isShare ? clients : [...clients, ...servers])
     if (isShare && server !== undefined) requested.add(server)
     await Promise.all([...requested].map((client) => allModes(client, modesOf(client, index), records, failures)))

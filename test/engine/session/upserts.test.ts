@@ -10,6 +10,7 @@ import { expect, test } from 'vitest'
 import { InlineExecutor } from '../../../engine/exec/run/inline-executor.js'
 import { randomNumbers } from '../../bench/line-template.js'
 import { emptyEngine, type InlineEngine } from '../../support/inline-engine.js'
+import { runs } from '../../support/runs.js'
 import { executeOptions } from '../../support/test-engine.js'
 
 const seed = Date.now() % 1e9
@@ -150,7 +151,7 @@ test(`a search by indexes changes what a query changes [seed=${seed}]`, async ()
     for (const [table, key] of Object.entries(keys))
       await both(`create table ${table} (${list}, primary key (${key.join()})) timestamp(ts) partition by day`)
     const endMs = performance.now() + 40_000
-    for (let stretch = 0; stretch < 9 && performance.now() < endMs; stretch++) {
+    for (let stretch = 0; stretch < runs(9, 4) && performance.now() < endMs; stretch++) {
       const table = Object.keys(keys)[stretch % 3] ?? ''
       // Then the rows are in parts, whose pages get indexes by the first searches.
       if (stretch % 2 === 1) await both('checkpoint')

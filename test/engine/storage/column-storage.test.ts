@@ -136,7 +136,7 @@ test('a Bloom filter has every value, and few others, with and without a diction
   const handle = bed.access.open(part, versionOf(schema))
   const { mayContain } = bed.access.keys(handle, 0)
   for (const [id, cells] of [texts, few, numbers].entries())
-    for (const cell of cells) expect(mayContain(id, [xxh64(cell)])).toBe(true)
+    expect(cells.filter((cell) => !mayContain(id, [xxh64(cell)]))).toEqual([])
   const others = texts.map((_, row) => xxh64(Buffer.from(`other ${row}`)))
   for (const id of [0, 1, 2])
     expect(others.filter((hash) => mayContain(id, [hash])).length).toBeLessThan(others.length * 0.02)
@@ -216,7 +216,7 @@ test('statements over tables with and without PARQUET(..) have the same results'
   expect(findings).toEqual([])
 })
 
-test.each([
+const refused: readonly (readonly [string, string])[] = [
   ['create table e (a int parquet)', "'(' expected"],
   ['create table e (a int parquet())', "encoding, 'default' or 'bloom_filter' expected"],
   ['create table e (a int parquet(fast))', 'unknown encoding [encoding=fast'],
@@ -228,11 +228,14 @@ test.each([
   ['create table e (a int parquet(plain, lz4_raw(1)))', 'the compression codec has no levels'],
   ['create table e (a int parquet(plain, zstd, 5))', "'bloom_filter' expected"],
   ['alter table t alter column x set parquet(plain)', "column 'x' does not exist"],
-])('%s', async (sql, message) => {
+]
+
+test('what cannot be stored is refused', async () => {
   const engine = await openTestEngine(join(root, 'db'))
   try {
     await engine.execute('create table t (a int)', executeOptions)
-    await expect(engine.execute(sql, executeOptions)).rejects.toThrow(message)
+    for (const [sql, message] of refused)
+      await expect(engine.execute(sql, executeOptions), sql).rejects.toThrow(message)
   } finally {
     await engine.close()
   }

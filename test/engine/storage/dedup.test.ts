@@ -10,7 +10,7 @@ import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js
 import { InlineEngine, type InlineOptions } from '../../support/inline-engine.js'
 import { createRandom, type Random } from '../../support/random.js'
 
-const seeds = Number(process.env['DEDUP_SEEDS'] ?? 5)
+const seeds = Number(process.env['DEDUP_SEEDS'] ?? 2)
 const base = 1_704_067_200_000_000n
 const day = 86_400_000_000n
 

@@ -21,6 +21,12 @@ import { columns, randomRows, statements } from './shared-statements.js'
 
 /** .ci/run takes more. */
 const seeds = Number(process.env['SHARE_SEEDS'] ?? 1)
+/** All of them with TEST_RUNS=all; otherwise statements take them in turn. */
+function inTurn<Item>(index: number, all: readonly Item[]): readonly Item[] {
+  const from = index % all.length
+  return runs(1, 0) === 1 ? all : all.slice(from, from + 1)
+}
+
 const bench = createBench(256)
 const database = makeDatabase(bench, [
   { name: 't', columns, memtables: randomRows(createRandom(11), 45_000), timestampId: 0 },
@@ -256,14 +262,16 @@ test('as many groups as rows stay with the lead when their symbols are made', as
   expect(rounded(rows)).toEqual(unshared(sql))
 })
 
-describe.each(statements)('%s', (sql) => {
+describe.each(statements.map((sql, index) => [sql, index] as const))('%s', (sql, index) => {
+  const faults = inTurn(index, ['sleep', 'death', 'no memory'])
+
   test('another path says the same', async () => {
     const expected = await alone(sql)
     expect(expected.length).toBeGreaterThan(0)
     expect(rounded(expected)).toEqual(unshared(sql))
   })
 
-  test.each([1, 2, 4])('the same bits with %d threads', async (threads) => {
+  test.each(inTurn(index, [4, 2, 1]))('the same bits with %d threads', async (threads) => {
     const expected = await alone(sql)
     const before = used()
     taken = 0
@@ -276,7 +284,7 @@ describe.each(statements)('%s', (sql) => {
     expect(taken > 2 * seeds).toBe(threads > 1)
   })
 
-  test('helpers sleep with a chunk in hand', async () => {
+  test.runIf(faults.includes('sleep'))('helpers sleep with a chunk in hand', async () => {
     const expected = await alone(sql)
     const before = used()
     for (let seed = 1; seed <= seeds; seed++) {
@@ -286,7 +294,7 @@ describe.each(statements)('%s', (sql) => {
     }
   })
 
-  test('helpers die', async () => {
+  test.runIf(faults.includes('death'))('helpers die', async () => {
     const expected = await alone(sql)
     const before = used()
     for (let seed = 1; seed <= seeds; seed++) {
@@ -295,7 +303,7 @@ describe.each(statements)('%s', (sql) => {
     }
   })
 
-  test('helpers have no memory', async () => {
+  test.runIf(faults.includes('no memory'))('helpers have no memory', async () => {
     const expected = await alone(sql)
     const before = used()
     const random = createRandom(5)
@@ -392,7 +400,9 @@ describe.each([
   })
 })
 
-const textScenarios = [{ threads: 2 }, { threads: 4 }, { threads: 3, sleep: 0.02 }, { threads: 3, death: 0.002 }]
+const textScenarios = [{ threads: 2 }, { threads: 4 }, { threads: 3, sleep: 0.02 }, { threads: 3, death: 0.002 }].slice(
+  -runs(4, 2),
+)
 
 describe.each([
   ['CSV', { encoding: { kind: 'csv', delimiter: 44, header: true } }],

@@ -8,7 +8,7 @@ import { createFaultyDisk, type FaultyDisk } from '../../../support/faulty-files
 import { InlineEngine, type InlineOptions } from '../../../support/inline-engine.js'
 import { createRandom, type Random } from '../../../support/random.js'
 
-const seeds = Number(process.env['REWRITE_SEEDS'] ?? 10)
+const seeds = Number(process.env['REWRITE_SEEDS'] ?? 5)
 const base = 1_704_067_200_000_000n
 
 function newDisk(seed = 1): FaultyDisk {

@@ -68,8 +68,9 @@ test.each([false, true])(
     // Forty tables of a quarter of a MiB do not fit beside their texts.
     const dictionaries = Array.from({ length: 40 }, () => new SymbolDictionary(memory, allocator, kernels.ilp, indexes))
     const count = 3000
+    const ids = Array.from({ length: count }, (_, id) => id)
     for (const [index, dictionary] of dictionaries.entries())
-      for (let id = 0; id < count; id++) expect(intern(dictionary, textOf(index, id))).toBe(id)
+      expect(ids.filter((id) => intern(dictionary, textOf(index, id)) !== id)).toEqual([])
     for (let round = 0; round < 2; round++)
       for (const [index, dictionary] of dictionaries.entries())
         for (let id = 0; id < count; id += 97) expect(intern(dictionary, textOf(index, id))).toBe(id)
