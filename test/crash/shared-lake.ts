@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { randomNumbers } from '../bench/line-template.js'
 import { TestServer } from '../support/server.js'
-import { catalogUrl, figuresIn, s3Url, sharedLakeSettings, untilInLake } from '../support/shared-servers.js'
+import { catalogUrl, figuresIn, s3Url, sharedLakeSettings, tablesUrl, untilInLake } from '../support/shared-servers.js'
 
 const { values } = parseArgs({
   options: {
@@ -61,7 +61,7 @@ function insert(server: TestServer, first: number, count: number): Promise<unkno
 
 /** Rows of the current snapshot, as the catalog has it. */
 async function committedRows(): Promise<number> {
-  const answer = await fetch(`${catalogUrl}/v1/namespaces/qdb/tables/t`)
+  const answer = await fetch(`${tablesUrl}/t`)
   const text = await answer.text()
   const current = /"current-snapshot-id":(\d+)/.exec(text)?.[1]
   const at = text.indexOf(`"snapshot-id":${current},`, text.indexOf('"snapshots"'))

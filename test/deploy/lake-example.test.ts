@@ -34,36 +34,30 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Of each server. */
+/** Of each server: they have the same. */
 function loadedSettings() {
-  const shared = [...compose.matchAll(/^ {2}(PENSTOCK_\w+): (\S+)$/gm)].map(([, name = '', value = '']) => [
-    name,
-    value,
-  ])
-  const topics = [...compose.matchAll(/<<: \*settings, (PENSTOCK_\w+): (\S+), (PENSTOCK_\w+): (\S+) \}/g)]
-  return topics.map(([, topic = '', value = '', group = '', id = '']) =>
-    loadSettings({
-      file: null,
-      environment: Object.fromEntries([...shared, [topic, value], [group, id]]),
-      assignments: [],
-    }),
+  const environment = Object.fromEntries(
+    [...compose.matchAll(/^ {2}(PENSTOCK_\w+): "?([^\s"]+)"?$/gm)].map(([, name = '', value = '']) => [name, value]),
   )
+  return loadSettings({ file: null, environment, assignments: [] })
 }
 
-function connectors() {
-  return loadedSettings().flatMap((loaded) => kafkaOptions(loaded))
+function connector() {
+  return kafkaOptions(loadedSettings())[0] ?? expect.fail('the servers have no connector')
 }
 
-test('the settings of the servers exist, and each reads a topic of its own in a group of its own', () => {
-  const all = loadedSettings()
-  expect(all.flatMap(({ warnings }) => warnings)).toEqual([])
-  expect(connectors().map(({ client }) => client.topics)).toEqual([['readings-1'], ['readings-2'], ['readings-3']])
-  expect(new Set(connectors().map(({ client }) => client.groupId)).size).toBe(3)
-  const [first] = all
-  const { engine } = openLake(first?.values ?? expect.fail('no server'), folder)
+test('the settings of the servers exist, and they divide one topic', () => {
+  const loaded = loadedSettings()
+  expect(loaded.warnings).toEqual([])
+  expect(compose.match(/<<: \*server\n/g)?.length).toBe(3)
+  expect(connector()).toMatchObject({
+    offsetsInLake: true,
+    client: { topics: ['readings'], groupId: 'readings' },
+  })
+  const { engine } = openLake(loaded.values, folder)
   expect(compose).toContain(`iceberg.rest-catalog.uri=${engine.catalog?.url}\n`)
-  expect(compose).toContain(`s3.endpoint=${first?.values['object.store.s3.endpoint']}\n`)
-  expect(compose).toContain('for topic in readings-1 readings-2 readings-3;')
+  expect(compose).toContain(`s3.endpoint=${loaded.values['object.store.s3.endpoint']}\n`)
+  expect(compose).toContain('--topic readings"')
 })
 
 test('images have versions, those of the tests', () => {
@@ -90,29 +84,30 @@ test('what three servers receive is in one table', async () => {
   const [create] = /'(CREATE TABLE [^']+)'/.exec(textOf('deploy/lake/create-tables.sh'))?.slice(1) ?? []
   for (const [index, server] of servers.entries()) {
     await server.start()
-    const mapping = connectors()[index]?.mapping ?? expect.fail('a server has no connector')
+    const { mapping } = connector()
     const text = execFileSync('sh', [join(repositoryRoot, 'deploy/kafka/readings.sh'), '20'], { encoding: 'utf8' })
     const records = text
       .trim()
       .split('\n')
       .map((value, at) => ({ key: null, value: Buffer.from(value), offset: String(at), timestamp: '0' }))
-    const topic = `readings-${index + 1}`
-    const { lines, bad } = new RecordReader(mapping, null).read({ topic, partition: 0 }, records, 0, new Set())
+    const source = { topic: 'readings', partition: index }
+    const { lines, bad } = new RecordReader(mapping, null).read(source, records, 0, new Set())
     expect(bad.size).toBe(0)
     for (let time = 0; time < 2; time++) await server.rows(create ?? expect.fail('no statement'))
     expect((await server.write(Buffer.from(lines))).status).toBe(204)
     expect(await server.rows('select count(), count(site), count(temperature) from readings')).toEqual([[20, 20, 20]])
     const columns = (await server.rows("select column from table_columns('readings')")).map(([name]) => name)
-    expect(columns).toEqual(['device', 'site', 'temperature', 'pressure', 'running', 'timestamp'])
+    const places = ['kafka_topic', 'kafka_partition', 'kafka_offset']
+    expect(columns).toEqual(['device', 'site', 'temperature', 'pressure', 'running', ...places, 'timestamp'])
   }
   const shared = async (): Promise<unknown> => {
     const metadata = catalog.tables.get('qdb.readings')
-    return metadata === undefined ? null : (await readShared(metadata, 'count(*), count(distinct site)'))[0]
+    return metadata === undefined ? null : (await readShared(metadata, 'count(*), count(distinct site), count(distinct kafka_partition)'))[0]
   }
   let found: unknown = null
-  for (let attempt = 0; attempt < 300 && String(found) !== '60,4'; attempt++) {
+  for (let attempt = 0; attempt < 300 && String(found) !== '60,4,3'; attempt++) {
     await new Promise((later) => setTimeout(later, 200))
     found = await shared()
   }
-  expect(found).toEqual(['60', '4'])
+  expect(found).toEqual(['60', '4', '3'])
 })

@@ -1,6 +1,7 @@
 // Helpers of tests in which several servers append to one Iceberg table: the servers' settings, waiting until rows are
 // in the table, and reading it with other query engines. The table is in the external catalog at $PENSTOCK_CATALOG, its
-// files in the S3 service at $PENSTOCK_S3 or in a folder. .ci/iceberg-catalog.sh and .ci/s3.sh set the variables.
+// files in the S3 service at $PENSTOCK_S3 or in a folder. .ci/iceberg-catalog.sh or .ci/nessie.sh,
+// and .ci/s3.sh set the variables.
 
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -8,6 +9,8 @@ import type { TestServer } from './server.js'
 import { repositoryRoot } from './source-tree.js'
 
 export const { PENSTOCK_CATALOG: catalogUrl = '', PENSTOCK_S3: s3Url = '' } = process.env
+/** Of the catalog, where a table is found. */
+export const tablesUrl = `${catalogUrl}/v1/${process.env['PENSTOCK_CATALOG_PREFIX'] ?? ''}namespaces/qdb/tables`
 const followMs = 120_000
 
 /** `folder`: the store, without an S3 service. */
