@@ -43,6 +43,7 @@ const suites: readonly (readonly string[])[] = [
   ['qwp', '--rows', '3000'],
   ['start', '--repeats', '2'],
   ['first', '--rows', '2000', '--repeats', '2'],
+  ['lake', '--rows', '15000'],
 ]
 
 // Half of their time they wait for servers to come to rest.

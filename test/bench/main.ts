@@ -22,6 +22,7 @@
 //   qwp        rows in and out by QWP, beside lines, PG wire and Arrow   --rows n
 //   parser     our SQL parser beside the package sqlite-parser
 //   kafka      JSON records of a topic       --rows n --runs n --kafka version (needs Java and Maven)
+//   lake       LAKE ON beside plain tables, rows in object storage    --rows n --runs n
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
 //   --peer folder                           also runs the build of Penstock in that clone, to compare two versions
 //   --keep folder                           keeps the servers' data there, so that it is not loaded again (scan, sql)
@@ -49,6 +50,7 @@ import { clients } from './suite-clients.js'
 import { firsts } from './suite-first.js'
 import { httpFiles } from './suite-http.js'
 import { kafka } from './suite-kafka.js'
+import { lake } from './suite-lake.js'
 import { dashboards, diskBytes, freshness, smallQueries, starts } from './suite-latency.js'
 import { type LineLoad, lineReport, measureLines } from './suite-lines.js'
 import { parserReport } from './suite-parser.js'
@@ -279,8 +281,13 @@ async function records(): Promise<void> {
   await kafka(options, (line) => process.stdout.write(`${line}\n`))
 }
 
+async function lakes(): Promise<void> {
+  const options = { rows: Number(values.rows), runs: Number(values.runs), settings: values.set }
+  await lake(options, (line) => process.stdout.write(`${line}\n`))
+}
+
 /** Suites that start their servers themselves. */
-const alone: ReadonlySet<string> = new Set(['start', 'first', 'series', 'kafka', 'parser'])
+const alone: ReadonlySet<string> = new Set(['start', 'first', 'series', 'kafka', 'parser', 'lake'])
 
 const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   lines,
@@ -299,6 +306,7 @@ const suites: Record<string, (peers: readonly Peer[]) => Promise<void>> = {
   pg,
   qwp: columns,
   kafka: records,
+  lake: lakes,
   parser: async () => parserReport((line) => process.stdout.write(`${line}\n`)),
 }
 

@@ -1,11 +1,11 @@
-// `node dist/test/crash/kafka-shared.js [--python P] [--kafka 4.3.1] [--records n] [--events n] [--seed n] [--port n]`:
-// three servers of one consumer group divide the partitions of a topic of a real Kafka broker, and append to one Iceberg
-// table, whose snapshots have the offsets. Servers are killed with SIGKILL, restarted, or stopped (SIGSTOP) for longer
-// than their session lasts, so partitions move, and some records are read by several servers. At the end each record is
-// in the table exactly once, and in exactly one server.
+// `node dist/test/crash/kafka-shared.js [--python P] [--engine pyiceberg] [--kafka 4.3.1] [--records n] [--events n]
+// [--seed n] [--port n]`: three servers of one consumer group divide the partitions of a topic of a real Kafka broker, and
+// append to one Iceberg table, whose snapshots have the offsets. Servers are killed with SIGKILL, restarted, or stopped
+// (SIGSTOP) for longer than their session lasts, so partitions move, and some records are read by several servers. At the
+// end each record is in the table exactly once, and in exactly one server.
 //
-// $PENSTOCK_CATALOG is the external catalog, and PyIceberg reads the table. Without it, a catalog of this process is
-// used, and DuckDB reads the files.
+// $PENSTOCK_CATALOG is the external catalog, and PyIceberg or another engine (test/interop/lake_shared.py) reads the table.
+// Without it, a catalog of this process is used, and DuckDB reads the files.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,6 +22,7 @@ import { catalogUrl, figuresIn, sharedLakeSettings } from '../support/shared-ser
 const { values } = parseArgs({
   options: {
     python: { type: 'string', default: 'python3' },
+    engine: { type: 'string', default: 'pyiceberg' },
     kafka: { type: 'string', default: '4.3.1' },
     records: { type: 'string', default: '1000000' },
     events: { type: 'string', default: '8' },
@@ -164,7 +165,8 @@ const servers = [1, 2, 3].map(
 )
 
 async function readTable(): Promise<unknown[]> {
-  if (own === null) return figuresIn({ python: values.python, engine: 'pyiceberg', table: 'readings', figures })
+  const { python, engine } = values
+  if (own === null) return figuresIn({ python, engine, table: 'readings', figures })
   const metadata = own.tables.get('qdb.readings')
   if (metadata === undefined) throw new Error('the catalog has no such table')
   const expressions = figures.map(([name, column]) => `${name}(${column === '*' ? '*' : `"${column}"`})`)

@@ -102,7 +102,9 @@ test('what three servers receive is in one table', async () => {
   }
   const shared = async (): Promise<unknown> => {
     const metadata = catalog.tables.get('qdb.readings')
-    return metadata === undefined ? null : (await readShared(metadata, 'count(*), count(distinct site), count(distinct kafka_partition)'))[0]
+    return metadata === undefined
+      ? null
+      : (await readShared(metadata, 'count(*), count(distinct site), count(distinct kafka_partition)'))[0]
   }
   let found: unknown = null
   for (let attempt = 0; attempt < 300 && String(found) !== '60,4,3'; attempt++) {

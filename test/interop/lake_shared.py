@@ -81,7 +81,7 @@ def in_trino():
     trino_client.attach("lake", properties)
 
     def text(function, column):
-        figure = f"{function}({column})"
+        figure = f"{function}({column})" if column == "*" else f'{function}("{column}")'
         return f"cast(round(to_unixtime({figure}) * 1e6) as bigint)" if column in times and function != "count" else figure
 
     where = "" if since is None else f" where ts >= timestamp '{since.replace('T', ' ')} UTC'"
