@@ -69,8 +69,9 @@ export class IcebergTables {
   /** Throws NotReadyError, SqlError, or ResourceError while the store is away. */
   named(name: string, position: number): ForeignTable {
     const opened = this.#ready(this.#opened, name, position, () => this.#open(name, position))
-    const { fields, snapshot } = opened.metadata
+    const { fields, leftOut, snapshot } = opened.metadata
     return {
+      leftOut,
       columns: fields.map(({ id, name: column, type, initial, paths }) => ({
         ...{ name: column, type },
         field: { id, initial, paths },

@@ -1,6 +1,7 @@
 // Reads the metadata of an Iceberg table that another program wrote, format versions 1 to 3: its columns, its partition
 // specs, and where the current snapshot lists its manifests. The fields of a struct `place` are columns `place_<field>`,
-// as in other Parquet files. Throws ForeignTableError if the table uses features that this server cannot read.
+// as in other Parquet files. Columns of types that this server cannot read are left out. Throws ForeignTableError if the
+// table uses other features that it cannot read.
 
 import { structDepthMax } from '../base/limits.js'
 import { pathSeparator } from '../parquet/foreign-file.js'
@@ -20,6 +21,11 @@ export interface TableField {
   readonly paths: readonly string[] | null
 }
 
+interface LeftOutColumn {
+  readonly name: string
+  readonly reason: string
+}
+
 export interface PartitionSource {
   /** As Avro records have it. */
   readonly name: string
@@ -30,6 +36,8 @@ export interface PartitionSource {
 export interface ForeignMetadata {
   readonly location: string
   readonly fields: readonly TableField[]
+  /** Columns that cannot be read. */
+  readonly leftOut: readonly LeftOutColumn[]
   /** The field with this id, which may be dropped since; null: unknown, or of a type that is not supported. */
   readonly fieldOf: (id: number) => TableField | null
   /** By spec id. */
@@ -88,21 +96,24 @@ export function parseForeignMetadata(text: string): ForeignMetadata {
   const schema = json.schemas?.find((one) => one['schema-id'] === json['current-schema-id']) ?? json.schema
   if (schema === undefined) throw new ForeignTableError('the metadata lacks its current schema')
   const mapping = json.properties?.['schema.name-mapping.default']
-  const fields = fieldsOf(schema, mapping)
+  const { fields, leftOut } = columnsIn(schema, mapping)
   return {
     location: json.location.replace(/\/+$/, ''),
     fields,
+    leftOut,
     fieldOf: (id) => fields.find((field) => field.id === id) ?? formerField(json.schemas ?? [], mapping, id),
     specs: specsOf(json),
     snapshot: snapshotOf(json),
   }
 }
 
-/** Ids of snapshots have 63 bits, so they are read as texts. */
+/** Ids of snapshots have 63 bits, as may defaults, so they are read as texts. */
 function parsed(text: string): Json {
   try {
     const json: Json = JSON.parse(
-      text.replace(/("(?:current-snapshot-id|snapshot-id|parent-snapshot-id)"\s*:\s*)(-?\d+)/g, '$1"$2"'),
+      text
+        .replace(/("(?:current-snapshot-id|snapshot-id|parent-snapshot-id)"\s*:\s*)(-?\d+)/g, '$1"$2"')
+        .replace(/("initial-default"\s*:\s*)(-?\d{16,19})(?=\s*[,}])/g, '$1"$2"'),
     )
     if (typeof json === 'object' && json !== null) return json
   } catch {
@@ -111,11 +122,18 @@ function parsed(text: string): Json {
   throw new ForeignTableError('the file is not the metadata of an Iceberg table')
 }
 
-function fieldsOf(schema: JsonSchema, mapping: string | undefined): TableField[] {
+function columnsIn(
+  schema: JsonSchema,
+  mapping: string | undefined,
+): { readonly fields: readonly TableField[]; readonly leftOut: readonly LeftOutColumn[] } {
   const paths = pathsOf(mapping)
-  const columns = schema.fields.map((field) => columnsOf(field, top, paths))
+  const leftOut: LeftOutColumn[] = []
+  const columns = schema.fields.map((field) => columnsOf(field, top, { paths, leftOut }))
   requireDistinctNames(schema, columns)
-  return columns.flat()
+  const fields = columns.flat()
+  const [first] = leftOut
+  if (fields.length === 0 && first !== undefined) throw new ForeignTableError(`${first.reason} [column=${first.name}]`)
+  return { fields, leftOut }
 }
 
 /** From the newest schema that has it. */
@@ -123,20 +141,11 @@ function formerField(schemas: readonly JsonSchema[], mapping: string | undefined
   const paths = pathsOf(mapping)
   for (const { fields } of [...schemas].reverse()) {
     for (const field of fields) {
-      const found = supported(() => columnsOf(field, top, paths)).find((one) => one.id === id)
+      const found = columnsOf(field, top, { paths, leftOut: [] }).find((one) => one.id === id)
       if (found !== undefined) return found
     }
   }
   return null
-}
-
-function supported(columns: () => TableField[]): TableField[] {
-  try {
-    return columns()
-  } catch (error) {
-    if (error instanceof ForeignTableError) return []
-    throw error
-  }
 }
 
 /** Two columns may have names that differ in case alone, unless one of them is in a struct. `columns`: by field. */
@@ -166,28 +175,38 @@ interface Above {
 
 const top: Above = { name: '', depth: 0, isOptional: false }
 
-/** The columns of a field, several for a struct. */
+interface Collected {
+  /** Of the name mapping, by field id. */
+  readonly paths: ReadonlyMap<number, readonly string[]> | null
+  readonly leftOut: LeftOutColumn[]
+}
+
+/** The columns of a field, several for a struct. Those that cannot be read go to `leftOut`. */
 function columnsOf(
   { id, name: own, type: foreign, required, 'initial-default': json }: ForeignField,
   above: Above,
-  paths: ReadonlyMap<number, readonly string[]> | null,
+  into: Collected,
 ): TableField[] {
   const name = `${above.name}${own}`
-  const unsupported = (reason: string): Error => new ForeignTableError(`${reason} [column=${name}]`)
+  const without = (reason: string): [] => {
+    into.leftOut.push({ name, reason })
+    return []
+  }
   const fields = structFields(foreign)
   if (fields.length > 0 && above.depth < structDepthMax) {
-    if (!isEmptyDefault(json)) throw unsupported('the default of the column is not supported')
+    if (!isEmptyDefault(json)) return without('the default of the column is not supported')
     const isOptional = above.isOptional || required !== true
     const inner = { name: `${name}_`, depth: above.depth + 1, isOptional }
-    return fields.flatMap((field) => columnsOf(field, inner, paths))
+    return fields.flatMap((field) => columnsOf(field, inner, into))
   }
   const type = typeOfForeign(foreign)
-  if (type === null) throw unsupported(`the type ${foreignTypeText(foreign)} is not supported`)
+  if (type === null) return without(`the type ${foreignTypeText(foreign)} is not supported`)
   const initial = defaultOf(foreign, json)
-  if (initial === undefined) throw unsupported('the default of the column is not supported')
+  if (initial === undefined) return without('the default of the column is not supported')
   // It is not that of rows whose struct is NULL.
   if (initial !== null && above.isOptional)
-    throw unsupported('the default of a field in an optional struct is not supported')
+    return without('the default of a field in an optional struct is not supported')
+  const { paths } = into
   return [{ id, name, type, foreign, initial, paths: paths === null ? null : (paths.get(id) ?? []) }]
 }
 

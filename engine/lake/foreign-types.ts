@@ -159,17 +159,61 @@ export function valueOfRaw(type: ForeignType, raw: RawValue): Value | undefined 
 /** The default of an added column, in JSON. Undefined: it is not supported. */
 export function defaultOf(type: ForeignType, json: unknown): Value | undefined {
   if (json === undefined || json === null) return null
-  const name = typeOfForeign(type)?.name
-  if (name === 'DATE' || name === 'TIMESTAMP') {
-    const ms = typeof json === 'string' ? Date.parse(/[TZ]|[+-]\d\d:\d\d$/.test(json) ? zoned(json) : json) : Number.NaN
-    if (Number.isNaN(ms)) return undefined
-    return name === 'DATE' ? BigInt(ms) : BigInt(ms) * 1000n + microsecondsOf(String(json))
+  if (typeof json === 'boolean') return type === 'boolean' ? json : undefined
+  if (typeof json !== 'number' && typeof json !== 'string') return undefined
+  switch (typeOfForeign(type)?.name) {
+    case 'INT':
+    case 'FLOAT':
+    case 'DOUBLE':
+      return typeof json === 'number' || wholeNumber.test(json) ? Number(json) : undefined
+    case 'LONG':
+      return type === 'time' ? timeOf(String(json)) : wholeNumber.test(String(json)) ? BigInt(json) : undefined
+    case 'DATE':
+      return instantOf(String(json), 1n, 0)
+    case 'TIMESTAMP':
+      return instantOf(String(json), 1000n, 6)
+    case 'TIMESTAMP_NS':
+      return instantOf(String(json), 1_000_000n, 9)
+    case 'VARCHAR':
+      return typeof json === 'string' ? json : undefined
+    case 'UUID':
+      return /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(String(json))
+        ? BigInt(`0x${String(json).replaceAll('-', '')}`)
+        : undefined
+    case 'BINARY':
+      return /^([\da-f]{2})*$/i.test(String(json)) ? Buffer.from(String(json), 'hex') : undefined
+    case 'DECIMAL':
+      return unscaledOf(String(json), typeOfForeign(type)?.b ?? 0)
+    default:
+      return undefined
   }
-  if (name === 'LONG' && type === 'long') return typeof json === 'number' ? BigInt(json) : undefined
-  const isPlain = typeof json === 'number' || typeof json === 'string' || typeof json === 'boolean'
-  return isPlain && ['BOOLEAN', 'INT', 'FLOAT', 'DOUBLE', 'VARCHAR'].includes(name ?? '')
-    ? valueOfRaw(type, json)
-    : undefined
+}
+
+const wholeNumber = /^-?\d+$/
+
+/** The microseconds of a time of day. */
+function timeOf(text: string): bigint | undefined {
+  const [, hours = '', minutes = '', seconds = '', fraction = ''] =
+    /^(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,6}))?)?$/.exec(text) ?? []
+  if (hours === '') return undefined
+  const whole = Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)
+  return BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, '0'))
+}
+
+/** `units`: of the type, in a millisecond; `digits`: of its fractions of a second. */
+function instantOf(text: string, units: bigint, digits: number): bigint | undefined {
+  const isZoned = /(Z|[+-]\d\d:\d\d)$/.test(text)
+  const ms = Date.parse(text.includes('T') && !isZoned ? `${text}Z` : text)
+  if (Number.isNaN(ms)) return undefined
+  const [, beyond = ''] = /\.\d{3}(\d{1,6})/.exec(text) ?? []
+  return BigInt(ms) * units + (digits === 0 ? 0n : BigInt(beyond.padEnd(6, '0').slice(0, digits - 3)))
+}
+
+/** A decimal without its point, with as many digits behind it as the type has. */
+function unscaledOf(text: string, scale: number): bigint | undefined {
+  const [, sign, whole = '', fraction = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(text) ?? []
+  if (whole === '' || fraction.length > scale) return undefined
+  return BigInt(`${sign}${whole}${fraction.padEnd(scale, '0')}`)
 }
 
 /** `units`: of the type, in a millisecond. */
@@ -177,16 +221,6 @@ function timestampOf(raw: RawValue, units: bigint): bigint | undefined {
   if (typeof raw === 'bigint') return raw
   // The date of a partition from before a promotion.
   return typeof raw === 'number' ? BigInt(raw) * dayMs * units : undefined
-}
-
-function zoned(text: string): string {
-  return /(Z|[+-]\d\d:\d\d)$/.test(text) ? text : `${text}Z`
-}
-
-/** The microseconds beyond the milliseconds of a text. */
-function microsecondsOf(text: string): bigint {
-  const [, digits = ''] = /\.\d{3}(\d{1,3})/.exec(text) ?? []
-  return BigInt(digits.padEnd(3, '0'))
 }
 
 /** Big-endian. */

@@ -62,6 +62,8 @@ export interface TableColumn {
 /** An Iceberg table that other programs wrote. Its columns are known before its files. */
 export interface ForeignTable {
   readonly columns: readonly { readonly name: string; readonly type: DataType; readonly field: TableColumn }[]
+  /** Columns that cannot be read, and why. */
+  readonly leftOut: readonly { readonly name: string; readonly reason: string }[]
   /** Before any condition. */
   readonly rows: number
   readonly find: FindFiles

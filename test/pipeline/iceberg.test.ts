@@ -81,6 +81,41 @@ test('files from before a change of the schema are read as of today', async () =
   expect(await rows("select count() from iceberg('t')")).toEqual([[4]])
 })
 
+test('rows that are older than a column have its default, of any type', async () => {
+  putData(folder, 'data/a.parquet', [column('id', 1, 1, [1])])
+  const defaults: readonly (readonly [string, unknown, unknown])[] = [
+    ['boolean', true, true],
+    ['int', -7, -7],
+    ['long', 9007199254740993n, 9007199254740993n],
+    ['double', 2.5, 2.5],
+    ['double', 4, 4],
+    ['decimal(9, 3)', '-14.2', '-14.200'],
+    ['date', '2017-11-16', '2017-11-16T00:00:00.000Z'],
+    ['time', '22:31:08.1234', 81_068_123_400],
+    ['timestamp', '2017-11-16T22:31:08.123456', '2017-11-16T22:31:08.123456Z'],
+    ['timestamptz', '2017-11-16T22:31:08.12+02:00', '2017-11-16T20:31:08.120000Z'],
+    ['timestamp_ns', '1969-12-31T23:59:59.123456789', '1969-12-31T23:59:59.123456789Z'],
+    ['timestamptz_ns', '2017-11-16T22:31:08+00:00', '2017-11-16T22:31:08.000000000Z'],
+    ['string', '12', '12'],
+    ['uuid', 'f79c3e09-677c-4bbd-a479-3f349cb785e7', 'f79c3e09-677c-4bbd-a479-3f349cb785e7'],
+  ]
+  const fields = defaults.map(([type, value], index) => ({
+    ...{ id: index + 2, name: `c${index}`, type },
+    'initial-default': typeof value === 'bigint' ? `#${value}#` : value,
+  }))
+  const binary = { id: 99, name: 'b', type: 'fixed[3]', 'initial-default': '00ff10' }
+  table({ version: 3, fields: [...fields, binary], files: [{ name: 'data/a.parquet', rows: 1 }] })
+  const path = join(folder, 'metadata/00001-b55d.metadata.json')
+  writeFileSync(path, readFileSync(path, 'utf8').replace(/"#(\d+)#"/g, '$1'))
+  const names = fields.map(({ name, type }) => (type === 'long' ? `${name}::varchar` : name))
+  expect(await rows(`select ${names.join()}, length(b) from iceberg('t')`)).toEqual([
+    [...defaults.map(([, , value]) => (typeof value === 'bigint' ? `${value}` : value)), 3],
+  ])
+  forget()
+  table({ fields: [idField, { id: 2, name: 'u', type: 'uuid', 'initial-default': 'no' }], files: [] })
+  expect(await failure("select u from iceberg('t')")).toContain('the default of the column is not supported [column=u]')
+})
+
 test('files without field ids need a name mapping', async () => {
   putData(folder, 'data/a.parquet', [column('old_id', null, 1, [1, 2])])
   table({ files: [{ name: 'data/a.parquet', rows: 2 }] })

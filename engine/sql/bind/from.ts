@@ -398,7 +398,8 @@ function foreignTableSource(
     )
   context.requireWrite()
   context.cacheable = false
-  const { columns, rows, find } = table(first.value, first.position)
+  const { columns, rows, find, leftOut } = table(first.value, first.position)
+  const reasons = new Map(leftOut.map(({ name, reason }) => [name.toLowerCase(), reason]))
   const plan: Plan = {
     kind: 'foreign',
     exact: false,
@@ -409,7 +410,8 @@ function foreignTableSource(
     conditions: [],
     rows,
   }
-  return { plan, columns: scopeOf(plan, alias?.name ?? call.name), timestampIndex: -1, order: 'none' }
+  const scope = scopeOf(plan, alias?.name ?? call.name)
+  return { plan, columns: scope.map((column) => ({ ...column, leftOut: reasons })), timestampIndex: -1, order: 'none' }
 }
 
 /**

@@ -25,6 +25,8 @@ export interface ScopeColumn {
   readonly fromFunction?: true
   /** Catalog column that holds names of tables or columns (catalog-names.ts). */
   readonly ofNames?: true
+  /** Columns of the source that cannot be read, by lower-case name, and why. */
+  readonly leftOut?: ReadonlyMap<string, string>
 }
 
 /** A plan, and the names of its output columns. */
@@ -131,14 +133,17 @@ function unique(found: readonly ScopeColumn[], name: string, position: number): 
   return found[0]
 }
 
-/** The error suggests a column of the scope, of the same source if the name has one. */
+/** The error says why a column cannot be read, or suggests one of the scope, of the same source if the name has one. */
 export function columnMissing({ path, position }: ColumnName, scope: Scope): SqlError {
   const source = path[path.length - 2]
   const candidates = scope.filter((column) => {
     if (column.hidden === true) return false
     return source === undefined || (column.source !== null && same(column.source, source))
   })
-  const names = candidates.map(({ name }) => name)
+  const name = path[path.length - 1] ?? ''
+  const reason = candidates.find(({ leftOut }) => leftOut?.has(name.toLowerCase()))?.leftOut?.get(name.toLowerCase())
+  if (reason !== undefined) return new SqlError(`the column cannot be read: ${reason} [column=${name}]`, position)
+  const names = candidates.map((column) => column.name)
   return SqlError.columnMissing(path.join('.'), position, names)
 }
 

@@ -17,7 +17,14 @@ const field = (foreign: string): TableField => ({
 
 function metadataOf(foreign: string, ...transforms: readonly string[]): ForeignMetadata {
   const spec = transforms.map((transform) => ({ name: transform, sourceId: 1, transform }))
-  return { location: '/t', fields: [field(foreign)], specs: new Map([[0, spec]]), fieldOf: () => null, snapshot: null }
+  return {
+    location: '/t',
+    fields: [field(foreign)],
+    specs: new Map([[0, spec]]),
+    leftOut: [],
+    fieldOf: () => null,
+    snapshot: null,
+  }
 }
 
 const file: ForeignDataFile = {
