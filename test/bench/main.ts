@@ -14,7 +14,7 @@
 //   upserts    ON CONFLICT from eight sessions, MERGE   --rows n --runs n --repeats n --set memory.bytes=2g
 //   spill      states that outgrow the memory, with --set memory.bytes=512m    --rows n --runs n
 //   series     many distinct symbols: load, restart, queries    --rows n --series n --runs n
-//   latency    freshness, small queries, a dashboard beside lines   --runs n --peer questdb
+//   latency    small queries, freshness, a dashboard beside lines   --runs n --only pattern --peer questdb
 //   start      time to the first response, idle memory
 //   first      first request of each kind in fresh processes   --rows n --repeats processes
 //   disk       bytes a row                  --rows n --peer questdb
@@ -206,10 +206,12 @@ async function clientLoads(peers: readonly Peer[]): Promise<void> {
 }
 
 async function latency(peers: readonly Peer[]): Promise<void> {
+  const only = new RegExp(values.only)
   for (const peer of peers) {
-    print(peer, await smallQueries(peer, repeats(5000)))
-    print(peer, await freshness(peer, repeats(200), 100_000))
+    if (only.test('small')) print(peer, await smallQueries(peer, repeats(5000)))
+    if (only.test('freshness')) print(peer, await freshness(peer, repeats(200), 100_000))
   }
+  if (!only.test('dashboard')) return
   const options = { runs: Number(values.runs), rounds: repeats(100), rowsPerSecond: 100_000 }
   await dashboards(peers, options, (line) => process.stdout.write(`${line}\n`))
 }
