@@ -70,6 +70,8 @@ export interface Session {
 export interface ViewRefresh {
   readonly viewId: number
   readonly ranges: readonly { readonly lo: bigint; readonly hi: bigint }[]
+  /** Views are read as their queries: the snapshot has only the rows of the base that are to be merged into the view. */
+  readonly added?: true
 }
 
 /** A session for the server's own statements. */

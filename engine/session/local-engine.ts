@@ -15,6 +15,7 @@ import type {
   ParsedStatement,
   RowsResult,
   StatementResult,
+  StopSignal,
   VirtualRelation,
 } from '../api/statements.js'
 import { andThen } from '../base/and-then.js'
@@ -153,9 +154,10 @@ export class LocalEngine implements Engine {
       planOptions: (requested) => this.#planner.options(requested),
       inserts: (sql, requested) => this.#inserts(sql, requested),
     })
-    this.#views = openRefresher(options, this.#catalog, this.#requests, (sql, session, signal) =>
-      this.execute(sql, { ...internalStatement, session, signal }),
-    )
+    const execute = (sql: string, session: Session, signal: StopSignal | null): Promise<StatementResult> =>
+      this.execute(sql, { ...internalStatement, session, signal })
+    const inserts = (requested: ExecuteOptions): InsertOperations => this.#inserts('', requested)
+    this.#views = openRefresher(options, this.#catalog, this.#requests, execute, inserts)
     for (const { relation } of [this.#rejects, this.#checkpoints, this.#views]) this.relation(relation)
     for (const relation of tableRelations(view, memory)) this.relation(relation)
   }

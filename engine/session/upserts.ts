@@ -413,7 +413,7 @@ async function changesOf(
 }
 
 /** Collects which rows the changes remove, from the first two columns of their query. */
-class RowIds {
+export class RowIds {
   readonly #target: TableSnapshot
   /** Row numbers by part or memtable, in the order of the snapshot. */
   readonly #removed = new Map<number, number[]>()
@@ -463,7 +463,7 @@ class RowIds {
   }
 }
 
-function fixedColumn(columns: PackedRows['columns'], wanted: number): DataView | null {
+export function fixedColumn(columns: PackedRows['columns'], wanted: number): DataView | null {
   const values = columns.find(({ columnId }) => columnId === wanted)?.values
   if (values?.kind !== 'fixed') return null
   return new DataView(values.bytes.buffer, values.bytes.byteOffset, values.bytes.byteLength)

@@ -6,6 +6,8 @@
 //   2. Removes these buckets from the list of stored ones, if they are in it.
 //   3. Replaces the view's rows of these buckets by the result of the view's query over the snapshot.
 //   4. Adds the buckets to the list, with the parts (Parquet files) of the snapshot.
+//
+// Before that, it merges rows that were only added to stored buckets (late-rows.ts).
 
 import type { ReadSnapshot, Session } from '../api/session.js'
 import { internalSession } from '../api/session.js'
@@ -18,11 +20,11 @@ import type { Plan, TimeRange, ViewBuckets } from '../sql/plan/plan.js'
 import { baseTableOf, bucketsOf, isStorable } from '../sql/scope/stored-view.js'
 import { bindContext } from '../sql/statements/new-context.js'
 import { keptRange, type MaterializedSchema, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
-import type { TableSchema, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
+import type { TableSchema, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime, complement, intersect, normalise, unite } from '../types/interval.js'
 import { formatTimestamp } from '../types/timestamp.js'
+import { isReplaced, type LateOperations, mergeLateRows, rowsWithin } from './late-rows.js'
 import {
-  type BucketGrid,
   bucketGrid,
   cleanRanges,
   columnsRead,
@@ -30,8 +32,8 @@ import {
   markedRanges,
   memtableRanges,
   notedBetween,
+  type SeenView,
   thisProcess,
-  type ViewInputs,
   wholeWithin,
 } from './view-ranges.js'
 
@@ -41,14 +43,13 @@ const rangesMax = 64
 const listedMax = 1000
 
 /** What a refresh needs of the engine. */
-export interface RefreshOperations {
+export interface RefreshOperations extends LateOperations {
   readonly memory: SharedMemory
   readonly catalog: Catalog
   readonly nowMicros: () => number
   /** Whether the log syncs commits before they are acknowledged. */
   readonly durable: boolean
   readonly holdSnapshot: () => ReadSnapshot
-  readonly byId: (tableId: number) => TableVersion | undefined
   readonly execute: (sql: string, session: Session, signal: StopSignal | null) => Promise<unknown>
   readonly record: (viewId: number, stored: StoredBuckets) => Promise<unknown>
 }
@@ -71,6 +72,9 @@ export async function refreshView(operations: RefreshOperations, request: Refres
     const seen = seenBy(operations, snapshot, request.viewId)
     if (seen === undefined) return false
     const { inputs, grid, base } = seen
+    const { within: requested, signal } = request
+    const record = recorder(operations, seen)
+    if (!request.again && (await mergeLateRows(operations, seen, { within: requested, signal, record }))) return true
     const present = memtableRanges(base, operations.memory).map((range) => grid.whole(range))
     const clean = cleanRanges(inputs, grid, markedRanges(base.version))
     const wanted = request.again ? [allOfTime] : complement(clean)
@@ -82,16 +86,6 @@ export async function refreshView(operations: RefreshOperations, request: Refres
   } finally {
     snapshot.release()
   }
-}
-
-/** A view in a snapshot. */
-export interface SeenView {
-  readonly snapshot: ReadSnapshot
-  readonly view: TableSnapshot
-  readonly base: TableSnapshot
-  readonly inputs: ViewInputs
-  readonly levels: readonly ViewBuckets[]
-  readonly grid: BucketGrid
 }
 
 /** Undefined if the view was dropped. Throws SqlError if its query does not bind any more. */
@@ -120,15 +114,25 @@ export async function storeRanges(
   ranges: readonly TimeRange[],
 ): Promise<boolean> {
   if (ranges.length === 0) return false
-  const { view, base, inputs, grid, levels } = seen
+  const { view, base, inputs, grid } = seen
   const { schema } = view.version
-  const startMicros = operations.nowMicros()
   const marked = normalise(markedRanges(base.version).map((range) => grid.whole(range)))
   const left = intersect(cleanRanges(inputs, grid, markedRanges(base.version)), complement(ranges))
   const listed = schema.stored?.ranges.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) })) ?? []
+  const record = recorder(operations, seen)
+  if (intersect(listed, ranges).length > 0) await record(left)
+  await replaceRows(operations, signal, seen, ranges)
+  await record(unite(left, intersect(ranges, complement(marked))))
+  return true
+}
+
+/** Makes lists of the buckets that are stored and right for the snapshot durable, one after the other. */
+function recorder(operations: RefreshOperations, { view, base, inputs, levels }: SeenView) {
+  const { schema } = view.version
+  const startMicros = operations.nowMicros()
   let changes = (schema.stored?.changes ?? 0) + 1
   const { expired } = schema.stored ?? {}
-  const record = (stored: readonly TimeRange[]): Promise<unknown> =>
+  return (stored: readonly TimeRange[]): Promise<unknown> =>
     operations.record(schema.id, {
       ...{ changes: changes++, startMicros, finishMicros: operations.nowMicros() },
       ...(operations.durable ? {} : { process: thisProcess }),
@@ -139,10 +143,6 @@ export async function storeRanges(
       ...(expired === undefined ? {} : { expired }),
       ...(inputs.between.length === 0 ? {} : { between: notedBetween(inputs.between, base.version.schema) }),
     })
-  if (intersect(listed, ranges).length > 0) await record(left)
-  await replaceRows(operations, signal, seen, ranges)
-  await record(unite(left, intersect(ranges, complement(marked))))
-  return true
 }
 
 /** Throws SqlError if the view has become invalid. */
@@ -181,9 +181,9 @@ function longest(ranges: readonly TimeRange[]): readonly TimeRange[] {
 }
 
 async function replaceRows(
-  { memory, byId, execute }: RefreshOperations,
+  { memory, byId, execute, late }: RefreshOperations,
   signal: StopSignal | null,
-  { snapshot, view }: SeenView,
+  { snapshot, view, base }: SeenView,
   ranges: readonly TimeRange[],
 ): Promise<void> {
   const { schema, parts } = view.version
@@ -191,10 +191,31 @@ async function replaceRows(
   const name = `"${schema.name}"`
   const session: Session = { ...internalSession('system'), refreshes: { viewId, ranges } }
   const present = [...parts.map(({ minTs, maxTs }) => ({ lo: minTs, hi: maxTs })), ...memtableRanges(view, memory)]
-  if (intersect(normalise(present), ranges).length > 0)
+  if (intersect(normalise(present), ranges).length > 0) {
+    if (isSmall(view.version, base.version, ranges)) {
+      const replaced = await late.computed(
+        view.version,
+        { ...session, snapshot, refreshes: { viewId, ranges } },
+        signal,
+      )
+      if (replaced.input.rows > 0 && (await isReplaced(late, byId(viewId), replaced))) return
+    }
     await execute(`delete from ${name}${condition(schema, ranges)}`, session, signal)
+  }
   if (byId(viewId) === undefined) throw new SqlError('the view was dropped', 0)
   await execute(`insert into ${name} select * from ${name}`, { ...session, snapshot }, signal)
+}
+
+/** Rows of the base that are computed for one transaction. */
+const computedMax = 200_000
+/** DELETE writes whole parts: rows are replaced one by one if it would write so many times as many. */
+const writtenMin = 4
+
+function isSmall({ parts }: TableVersion, base: TableVersion, ranges: readonly TimeRange[]): boolean {
+  const touched = parts.filter(({ minTs, maxTs }) => intersect(ranges, [{ lo: minTs, hi: maxTs }]).length > 0)
+  const written = touched.reduce((sum, { rows }) => sum + rows, 0)
+  if (rowsWithin(touched, ranges) * writtenMin > written) return false
+  return rowsWithin(base.parts, ranges) <= computedMax
 }
 
 function condition({ columns, timestampId }: TableVersion['schema'], ranges: readonly TimeRange[]): string {

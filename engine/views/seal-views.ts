@@ -28,7 +28,7 @@ import { keptRange, type Sealing, sealedRanges } from '../storage/schema/materia
 import { partitionFinder } from '../storage/schema/partition.js'
 import type { TableSchema, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime, complement, intersect, normalise } from '../types/interval.js'
-import { type RefreshOperations, type SeenView, seenBy, storeRanges } from './refresh-view.js'
+import { type RefreshOperations, seenBy, storeRanges } from './refresh-view.js'
 import {
   type BucketGrid,
   bucketGrid,
@@ -36,6 +36,7 @@ import {
   inputsOfView,
   markedRanges,
   memtableRanges,
+  type SeenView,
   trustedRanges,
 } from './view-ranges.js'
 

@@ -11,6 +11,7 @@
 // No bucket extends across the boundary of two ranges. With a time zone, buckets around a change of the UTC offset may
 // have rows on both sides of their start, so there the dirty range is extended until no bucket does.
 
+import type { ReadSnapshot } from '../api/session.js'
 import { type Buckets, createBuckets } from '../exec/aggregate/buckets.js'
 import { blockAt, blockCount, blockRows, blockTimes } from '../memory/column-layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
@@ -33,6 +34,16 @@ export interface ViewInputs {
   readonly base: TableVersion
 }
 
+/** A view in a snapshot. */
+export interface SeenView {
+  readonly snapshot: ReadSnapshot
+  readonly view: TableSnapshot
+  readonly base: TableSnapshot
+  readonly inputs: ViewInputs
+  readonly levels: readonly ViewBuckets[]
+  readonly grid: BucketGrid
+}
+
 /** Undefined if a table of the chain is missing. */
 export function inputsOfView(
   view: TableSchema,
@@ -50,20 +61,32 @@ export function inputsOfView(
 
 /** The stored ranges of the view that are still right, if the base has rows in `memory` besides its parts. */
 export function cleanRanges(inputs: ViewInputs, grid: BucketGrid, memory: readonly TimeRange[]): readonly TimeRange[] {
-  const { stored } = inputs.view
-  if (stored === undefined || stored.columns !== columnsRead(inputs)) return []
-  return trustedRanges(inputs, grid, memory)
+  return isOfColumns(inputs) ? trustedRanges(inputs, grid, memory) : []
 }
 
-/** The same, of the columns that the base had when the buckets were stored. */
+/** The ranges that were stored of the columns that the base has now, whatever has changed since. */
+export function listedRanges(inputs: ViewInputs): readonly TimeRange[] {
+  return isOfColumns(inputs) ? ofThisProcess(inputs.view) : []
+}
+
+function isOfColumns(inputs: ViewInputs): boolean {
+  return inputs.view.stored?.columns === columnsRead(inputs)
+}
+
+function ofThisProcess({ stored }: TableSchema): readonly TimeRange[] {
+  if (stored === undefined || (stored.process !== undefined && stored.process !== thisProcess)) return []
+  return rangesOf(stored.ranges)
+}
+
+/** The same as cleanRanges(), of the columns that the base had when the buckets were stored. */
 export function trustedRanges(
-  { view: { stored }, between, base }: ViewInputs,
+  { view, between, base }: ViewInputs,
   grid: BucketGrid,
   memory: readonly TimeRange[],
 ): readonly TimeRange[] {
-  if (stored === undefined || stored.ranges.length === 0) return []
-  if (stored.process !== undefined && stored.process !== thisProcess) return []
-  const listed = rangesOf(stored.ranges)
+  const { stored } = view
+  const listed = ofThisProcess(view)
+  if (stored === undefined || listed.length === 0) return []
   const changed = [
     ...changedRanges(stored.parts, base.parts),
     ...memory,
@@ -87,9 +110,7 @@ export function sidesOf(
 export function storedAlone(view: TableSchema, base: TableSchema | undefined): readonly TimeRange[] {
   const { stored } = view
   if (stored === undefined) return []
-  const isLost = stored.process !== undefined && stored.process !== thisProcess
-  const listed = isLost ? [] : rangesOf(stored.ranges)
-  return intersect(unite(listed, base === undefined ? [] : sealedRanges(base, view.id)), [keptRange(view)])
+  return intersect(unite(ofThisProcess(view), base === undefined ? [] : sealedRanges(base, view.id)), [keptRange(view)])
 }
 
 /** The same for a query of the base that reads these ranges of its rows. */
@@ -154,7 +175,7 @@ export function notedBetween(
   ])
 }
 
-function changedBetween(
+export function changedBetween(
   { between: noted = [] }: StoredBuckets,
   between: readonly TableSchema[],
   base: TableSchema,

@@ -7,6 +7,7 @@ import { assert } from '../../base/assert.js'
 import type { TimeRange } from '../../sql/plan/plan.js'
 import { dictionariesOf } from '../../storage/schema/schema.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
+import { contains } from '../../types/interval.js'
 import type { ExecContext } from '../batch/context.js'
 import { dictionaryColumn } from '../batch/dictionary-strings.js'
 import type { QueryArena } from '../batch/query-arena.js'
@@ -55,6 +56,9 @@ export interface Slice {
   readonly to: number
 }
 
+/** Slices of a morsel that are read one by one. */
+const slicesMax = 8
+
 export class SliceReader {
   /** The keys that the filter looks for. */
   readonly keys: SearchedKeys | null
@@ -71,6 +75,8 @@ export class SliceReader {
   readonly #index: number
   readonly #mask: number
   #cached = 0
+  /** Rows in the time ranges, of a morsel whose ranges are read as one. */
+  #cuts: { readonly morsel: ScanMorsel; readonly slices: readonly Slice[] } | null = null
 
   constructor(context: ExecContext, shape: ScanShape, reads: PageReads = 'cached', wanted: WantedRows | null = null) {
     this.#context = context
@@ -110,11 +116,22 @@ export class SliceReader {
     if (!morsel.sorted || covers(ranges, morsel.minTs, morsel.maxTs)) return [{ from: 0, to: morsel.rows }]
     const { lowerBound, upperBound } = this.#context.kernels.sort
     const ts = morsel.column(timestampId)
-    return (ranges ?? []).flatMap(({ lo, hi }) => {
+    const near = (ranges ?? []).filter(({ lo, hi }) => lo <= morsel.maxTs && hi >= morsel.minTs)
+    return near.flatMap(({ lo, hi }) => {
       const from = lowerBound(ts, 0, morsel.rows, lo)
       const to = upperBound(ts, from, morsel.rows, hi)
       return from < to ? [{ from, to }] : []
     })
+  }
+
+  /** The same for read(), in at most some slices: batches of many short ranges would cost more than their rows. */
+  longSlices(morsel: ScanMorsel): Slice[] {
+    const slices = this.slices(morsel)
+    this.#cuts = null
+    const [first, last] = [slices[0], slices.at(-1)]
+    if (slices.length <= slicesMax || first === undefined || last === undefined) return slices
+    this.#cuts = { morsel, slices }
+    return [{ from: first.from, to: last.to }]
   }
 
   /**
@@ -247,10 +264,15 @@ export class SliceReader {
   #rowMask(morsel: ScanMorsel, from: number, rows: number): number {
     const { ranges, snapshot } = this.#shape
     const dead = morsel.superseded !== 0
+    const cuts = this.#cuts?.morsel === morsel ? this.#cuts.slices : null
     const timed = !morsel.sorted && !covers(ranges, morsel.minTs, morsel.maxTs)
-    if (!dead && !timed) return 0
+    if (!dead && !timed && cuts === null) return 0
     const { u8, u32, i64 } = this.#context.memory
-    u8.fill(1, this.#mask, this.#mask + rows)
+    u8.fill(cuts === null ? 1 : 0, this.#mask, this.#mask + rows)
+    for (const slice of cuts ?? []) {
+      const [start, end] = [Math.max(slice.from - from, 0), Math.min(slice.to - from, rows)]
+      if (start < end) u8.fill(1, this.#mask + start, this.#mask + end)
+    }
     if (timed) {
       const ts = (morsel.column(snapshot.version.schema.timestampId) >>> 3) + from
       for (let row = 0; row < rows; row++) if (!inRanges(ranges, i64[ts + row]!)) u8[this.#mask + row] = 0
@@ -282,7 +304,7 @@ function narrowed(
 }
 
 function inRanges(ranges: readonly TimeRange[] | null, value: bigint): boolean {
-  return ranges === null || ranges.some(({ lo, hi }) => value >= lo && value <= hi)
+  return ranges === null || contains(ranges, value)
 }
 
 // Decoded columns of the current morsel in memory of the query, instead of the chunk cache: filling the cache would

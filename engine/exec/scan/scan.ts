@@ -53,7 +53,7 @@ export function scanOperator(
     if (!isSkipped && !upcoming.ready(columnIds)) return 'waiting'
     current = upcoming
     upcoming = null
-    slices = isSkipped ? [] : reader.slices(current)
+    slices = isSkipped ? [] : reader.longSlices(current)
     nextRow = slices[0]?.from ?? 0
     return 'working'
   }

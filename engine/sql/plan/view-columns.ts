@@ -10,28 +10,38 @@ import type { AggregateCall, Expression, Plan } from './plan.js'
 type Sample = Extract<Plan, { kind: 'sample' }>
 type Scan = Extract<Plan, { kind: 'scan' }>
 
-/** The query of a view: a SAMPLE BY over all rows of a table, whose columns it returns as they are or not. */
-export interface ViewColumns {
+/** The query of a view: a SAMPLE BY, whose columns it returns as they are or not. */
+export interface SampleColumns {
   readonly sample: Sample
-  readonly scan: Scan
   /** The column of the view that is this column of the SAMPLE BY; -1 for none. */
   placeOf(column: number): number
 }
 
-export function viewColumns(plan: Plan): ViewColumns | undefined {
+/** The same over all rows of a table. */
+export interface ViewColumns extends SampleColumns {
+  readonly scan: Scan
+}
+
+export function sampleColumns(plan: Plan): SampleColumns | undefined {
   const sample = plan.kind === 'project' ? plan.input : plan
-  if (sample.kind !== 'sample' || sample.input.kind !== 'scan' || sample.align.kind !== 'calendar') return undefined
-  const { input: scan } = sample
-  if (scan.filter !== null || scan.ranges !== null || scan.viewSides !== undefined) return undefined
+  if (sample.kind !== 'sample' || sample.align.kind !== 'calendar') return undefined
   const placeOf = (column: number): number => {
     if (plan.kind !== 'project') return column
     return plan.expressions.findIndex((item) => item.kind === 'column' && item.index === column)
   }
-  return { sample, scan, placeOf }
+  return { sample, placeOf }
+}
+
+export function viewColumns(plan: Plan): ViewColumns | undefined {
+  const view = sampleColumns(plan)
+  if (view === undefined || view.sample.input.kind !== 'scan') return undefined
+  const { input: scan } = view.sample
+  if (scan.filter !== null || scan.ranges !== null || scan.viewSides !== undefined) return undefined
+  return { ...view, scan }
 }
 
 /** The view's column with this expression of the base as a key; -1 for none. */
-export function keyPlace({ sample, placeOf }: ViewColumns, key: Expression): number {
+export function keyPlace({ sample, placeOf }: SampleColumns, key: Expression): number {
   const wanted = expressionKey(key)
   const index = sample.keys.findIndex((own) => expressionKey(own) === wanted)
   return index < 0 ? -1 : placeOf(1 + index)
@@ -49,10 +59,19 @@ interface CombineOptions {
   readonly ordered: boolean
 }
 
-const ordinal: ReadonlySet<string> = new Set(['INT', 'LONG', 'FLOAT', 'DOUBLE', 'TIMESTAMP', 'TIMESTAMP_NS', 'DATE'])
+/** Types of fixed size whose extremes, first and last values are values of several buckets together. */
+export const ordinal: ReadonlySet<string> = new Set([
+  'INT',
+  'LONG',
+  'FLOAT',
+  'DOUBLE',
+  'TIMESTAMP',
+  'TIMESTAMP_NS',
+  'DATE',
+])
 
 export function combined(
-  view: ViewColumns,
+  view: SampleColumns,
   { name, args, type, position, orderBy, fill }: AggregateCall,
   { exact, ordered }: CombineOptions,
 ): Combined | undefined {
@@ -84,7 +103,7 @@ export function combined(
 }
 
 /** The aggregate over the states of the view's buckets. */
-function ofStates(view: ViewColumns, call: AggregateCall): Combined | undefined {
+function ofStates(view: SampleColumns, call: AggregateCall): Combined | undefined {
   const { name, type, position } = call
   const states = statesOf(call)
   const places = states?.calls.map((state) => aggregatePlace(view, state)) ?? []
@@ -106,7 +125,7 @@ function ofStates(view: ViewColumns, call: AggregateCall): Combined | undefined 
 }
 
 /** The view's column with this aggregate of a bucket; -1 for none. */
-export function aggregatePlace({ sample, placeOf }: ViewColumns, call: AggregateCall): number {
+export function aggregatePlace({ sample, placeOf }: SampleColumns, call: AggregateCall): number {
   const places = sample.aggregates.map((own, index) =>
     isSameCall(own, call) ? placeOf(1 + sample.keys.length + index) : -1,
   )

@@ -6,21 +6,38 @@
 //   variance                count, mean, sum of squared deviations
 //   covariance, regression  count; of both variables mean and sum of squared deviations; sum of products of deviations
 //
+//   first, last           the timestamp of the row
+//   others that combine   the result itself, if the query has it within an expression only
+//
+// The last two are of rule 2; views of earlier versions have rule 1, which applies to queries of all rows of a table alone.
+//
 // The view's query and the types of the table's columns determine which hidden columns there are. If they are others than
 // those of the view, because a type has changed, refreshes store NULL in them, and nobody reads them. A change of the
 // rule needs a new format number of the manifest (the file that lists the parts of all tables), because existing views
 // would have to be created again.
 
+import { dataType } from '../../types/column-types.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'
-import { aggregatePlace, isSameCall, statesOf, viewColumns } from './view-columns.js'
+import {
+  aggregatePlace,
+  isSameCall,
+  ordinal,
+  type SampleColumns,
+  sampleColumns,
+  statesOf,
+  viewColumns,
+} from './view-columns.js'
+
+type StateRule = 1 | 2
+export const newestStateRule = 2
 
 /** The view's query with the states of its aggregates as last columns, apart from those that it returns anyway. */
-export function withStates(query: Plan): Plan {
-  const view = viewColumns(query)
+export function withStates(query: Plan, rule: StateRule): Plan {
+  const view = rule === 1 ? viewColumns(query) : sampleColumns(query)
   if (view === undefined) return query
   const { sample } = view
   const calls: AggregateCall[] = []
-  for (const call of sample.aggregates.flatMap((own) => statesOf(own)?.calls ?? [])) {
+  for (const call of sample.aggregates.flatMap((own) => stateCalls(own, view, rule))) {
     if (aggregatePlace(view, call) < 0 && !calls.some((other) => isSameCall(other, call))) calls.push(call)
   }
   if (calls.length === 0) return query
@@ -40,4 +57,40 @@ export function withStates(query: Plan): Plan {
     input: stated,
     expressions: [...query.expressions, ...read],
   }
+}
+
+function stateCalls(call: AggregateCall, { sample }: SampleColumns, rule: StateRule): readonly AggregateCall[] {
+  const states = statesOf(call)
+  if (states !== undefined) return states.calls
+  if (rule === 1) return []
+  const time = timeOf(call, sample)
+  if (time !== undefined) return [call, time]
+  return isOwnState(call) ? [call] : []
+}
+
+/** Whether the result for several buckets follows from those of each. */
+function isOwnState({ name, args, type }: AggregateCall): boolean {
+  switch (name) {
+    case 'count':
+      return type.name === 'LONG' && args.length <= 1
+    case 'sum':
+      return type.name === 'LONG'
+    case 'min':
+    case 'max':
+      return ordinal.has(type.name)
+    default:
+      return name === 'regr_count'
+  }
+}
+
+/** Of first() and last(): the aggregate with the timestamp of their row. */
+export function timeOf(
+  { name, type, position }: AggregateCall,
+  sample: SampleColumns['sample'],
+): AggregateCall | undefined {
+  if ((name !== 'first' && name !== 'last') || !ordinal.has(type.name)) return undefined
+  const { timestampIndex, input } = sample
+  const of = input.columns[timestampIndex]?.type ?? dataType('TIMESTAMP')
+  const column: Expression = { kind: 'column', index: timestampIndex, type: of, position }
+  return { name: name === 'first' ? 'min' : 'max', args: [column], type: of, position }
 }

@@ -81,8 +81,25 @@ export function chainOf(baseId: number, query: Plan, context: BindContext): View
 
 /** The relation of the query, whose scans of the base read these ranges only. */
 function withinRanges(computed: Relation, chain: ViewChain, ranges: readonly TimeRange[]): Relation {
-  const within = (scan: Scan): Scan => ({ ...scan, ranges: intersect(scan.ranges ?? [allOfTime], ranges) })
-  return { ...computed, plan: mapScans(computed.plan, chain.tables, within) }
+  return { ...computed, plan: mapScans(computed.plan, chain.tables, (scan) => cut(scan, ranges)) }
+}
+
+function cut(scan: Scan, ranges: readonly TimeRange[]): Scan {
+  return { ...scan, ranges: intersect(scan.ranges ?? [allOfTime], ranges) }
+}
+
+/** The view's query with its states over these ranges of its base; undefined if it has others than the view. */
+export function addedRows(
+  version: TableVersion,
+  query: Plan,
+  baseId: number,
+  ranges: readonly TimeRange[],
+  context: BindContext,
+): Plan | undefined {
+  const plan = storedQuery(version, query)
+  const chain = chainOf(baseId, query, context)
+  if (plan === undefined || chain.base < 0) return undefined
+  return mapScans(plan, chain.tables, (scan) => cut(scan, ranges))
 }
 
 /** Both sides of the view, in the order of its timestamp. `view` is an index of the statement's tables. */
@@ -124,6 +141,7 @@ export function readView(
   const { refreshes, readsStored, pending, own } = context
   const { schema } = version
   const base = context.tables[chain.base]?.schema
+  if (refreshes?.added === true) return computed
   if (refreshes?.viewId === schema.id)
     return withinRanges(withStoredStates(computed, version, alias), chain, refreshes.ranges)
   if (base === undefined || !hasNamesOf(version, computed.plan) || schema.stored === undefined) return computed
@@ -177,7 +195,9 @@ function mapScans(plan: Plan, tables: readonly number[] | null, map: (scan: Scan
 /** The view's query with the states that its table has; undefined if it has other columns or states now. */
 export function storedQuery({ schema }: TableVersion, query: Plan): Plan | undefined {
   // Views of earlier versions have no states.
-  const plan = schema.columns.some(({ state }) => state === true) ? withStates(query) : query
+  const plan = schema.columns.some(({ state }) => state === true)
+    ? withStates(query, schema.materialized?.stateRule ?? 1)
+    : query
   return isOfColumns(storedColumns(schema), plan) ? plan : undefined
 }
 

@@ -12,7 +12,7 @@ import { scalarsNamed } from '../functions/registry/all.js'
 import { bucketsText } from '../plan/bucket-call.js'
 import { isNested, isNestedInZone } from '../plan/nested-buckets.js'
 import type { Plan, PlanColumn, ViewBuckets } from '../plan/plan.js'
-import { withStates } from '../plan/view-states.js'
+import { newestStateRule, withStates } from '../plan/view-states.js'
 import { isStablePlan } from '../plan/volatile.js'
 import { type BindContext, describing } from '../scope/bind-context.js'
 import { hasAggregate } from '../scope/map-syntax.js'
@@ -29,6 +29,8 @@ export interface CheckedQuery {
   readonly queryText: string
   /** Columns that the view stores besides those that it returns. */
   readonly states: readonly PlanColumn[]
+  /** Set if the states are others than those of views of earlier versions. */
+  readonly stateRule?: typeof newestStateRule
 }
 
 export function checkedQuery(statement: ast.CreateMaterialized, context: BindContext): CheckedQuery {
@@ -50,14 +52,20 @@ export function checkedQuery(statement: ast.CreateMaterialized, context: BindCon
   if (timestampIndex < 0)
     throw new SqlError('TIMESTAMP column is not present in select list', select.items[0]?.position ?? query.position)
   const { query: kept, queryText } = made
-  return { base, sample, query: kept, queryText, states: statesOf(kept, queryText, context) }
+  return { base, sample, query: kept, queryText, ...statesOf(kept, queryText, context) }
 }
 
 /** Refreshes bind the query in the native dialect. */
-function statesOf(query: ast.Query, queryText: string, context: BindContext): readonly PlanColumn[] {
+function statesOf(
+  query: ast.Query,
+  queryText: string,
+  context: BindContext,
+): Pick<CheckedQuery, 'states' | 'stateRule'> {
   const native: BindContext = { ...trialContext(queryText, context), dialect: nativeDialect }
   const { plan } = bindQuery(query, native)
-  return withStates(plan).columns.slice(plan.columns.length)
+  const states = withStates(plan, newestStateRule).columns.slice(plan.columns.length)
+  const isNew = withStates(plan, 1).columns.length < plan.columns.length + states.length
+  return isNew ? { states, stateRule: newestStateRule } : { states }
 }
 
 function trialContext(sql: string, context: BindContext): BindContext {

@@ -1,23 +1,40 @@
 // Plans CREATE, ALTER and REFRESH MATERIALIZED VIEW. A materialized view is a table whose schema contains the view's
-// query; materialized-query.ts checks the query.
+// query; materialized-query.ts checks the query. Also plans the queries of a refresh that merges added rows of the base
+// table into stored buckets (engine/views/late-rows.ts): which buckets they are in, and the rows of the view that change.
 
 import { SqlError } from '../../base/errors.js'
 import { tableColumnsMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'
 import { lifeOf } from '../../storage/schema/age.js'
 import type { MaterializedSchema, RefreshStrategy } from '../../storage/schema/materialized.js'
-import type { ColumnSchema, TableSchema } from '../../storage/schema/schema.js'
+import { type ColumnSchema, storedColumns, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
+import { dataType } from '../../types/column-types.js'
 import { parseTimestamp } from '../../types/timestamp.js'
 import { intervalTicks } from '../../types/timestamp-floor.js'
 import { timeZone } from '../../types/timestamp-zone.js'
 import type * as ast from '../ast/ast.js'
+import { tableRelation, viewRelation } from '../bind/from.js'
 import { materializedOf } from '../bind/show.js'
-import type { PlanColumn, SampleInterval } from '../plan/plan.js'
+import {
+  type Expression,
+  type Plan,
+  type PlanColumn,
+  type Query,
+  rowIdColumn,
+  type SampleInterval,
+  type TimeRange,
+} from '../plan/plan.js'
+import { lateRows } from '../plan/view-late.js'
 import type { BindContext } from '../scope/bind-context.js'
-import { changesOf } from './alter-table.js'
+import { addedRows } from '../scope/stored-view.js'
+import { scalarCall } from '../typing/make-call.js'
+import { constantOf } from '../typing/types.js'
+import { changesOf as alterationsOf } from './alter-table.js'
 import { checkTableName, planCreateAs } from './create-table.js'
 import { checkedQuery } from './materialized-query.js'
-import type { PlannedStatement } from './planned.js'
+import { actionColumnId, type PlannedStatement, type TargetColumn, type UpsertQuery, upsertActions } from './planned.js'
+import { queryOf } from './query-statement.js'
+import { targetOf } from './target.js'
 
 /** The materialized views that read the table, and those that read these. */
 export function viewsOver(tableId: number, { catalog }: Pick<BindContext, 'catalog'>): TableSchema[] {
@@ -39,7 +56,7 @@ export function planCreateMaterialized(written: ast.CreateMaterialized, context:
   }
   if (known !== undefined || context.catalog.view(view.name) !== undefined)
     throw new SqlError('table or view with the requested name already exists', view.position)
-  const { base, sample, query, queryText, states } = checkedQuery(written, context)
+  const { base, sample, query, queryText, states, stateRule } = checkedQuery(written, context)
   const statement = { ...written, query, queryText }
   const refresh = refreshOf(statement.refresh)
   const made = planCreateAs(asTable(statement, sample.interval), sourceOf(statement), context)
@@ -52,6 +69,7 @@ export function planCreateMaterialized(written: ast.CreateMaterialized, context:
     baseId: base.id,
     baseName: base.name,
     ...(statement.base === null ? {} : { withBase: true }),
+    ...(stateRule === undefined ? {} : { stateRule }),
     refresh,
     limit: null,
   }
@@ -178,7 +196,7 @@ export function planAlterMaterialized({ view, action }: ast.AlterMaterialized, c
           "'set refresh', 'set refresh limit', 'set ttl', 'alter column' or 'resume wal' expected",
           position,
         )
-      return changed(changesOf(action.action, version, context, view.position))
+      return changed(alterationsOf(action.action, version, context, view.position))
     }
   }
 }
@@ -191,4 +209,88 @@ export function planRefresh({ view, mode, range }: ast.RefreshMaterialized, cont
   const [lo, end] = [timestampOf(range.from, unit), timestampOf(range.to, unit)]
   if (lo >= end) throw new SqlError('FROM must be before TO', range.to.position)
   return { ...planned, range: { lo, hi: end - 1n } }
+}
+
+// Late rows ---------------------------------------------------------------------------------------------------------
+
+interface LateQueries {
+  /** A query for the start of each bucket that has added rows. */
+  buckets(): Query | null
+  /** The changes of the view's rows, with an action of view-late.ts. */
+  readonly changes: UpsertQuery
+}
+
+/** Null if added rows cannot be merged. Throws SqlError if the view's query does not bind. */
+export function lateQueries(
+  version: TableVersion,
+  ranges: readonly TimeRange[],
+  context: () => BindContext,
+): LateQueries | null {
+  const changes = changesOf(version, ranges, context())
+  return changes === null ? null : { changes, buckets: () => bucketsOf(version, ranges, context()) }
+}
+
+function bucketsOf(version: TableVersion, ranges: readonly TimeRange[], context: BindContext): Query | null {
+  const added = addedOf(version, ranges, context)
+  const time = storedColumns(version.schema).findIndex(({ id }) => id === version.schema.timestampId)
+  const column = added?.columns[time]
+  if (added === undefined || column === undefined) return null
+  const key: Expression = { kind: 'column', index: time, type: column.type, position: 0 }
+  return queryOf({ kind: 'aggregate', columns: [column], input: added, keys: [key], aggregates: [] }, -1, context)
+}
+
+function addedOf(version: TableVersion, ranges: readonly TimeRange[], context: BindContext): Plan | undefined {
+  const { materialized } = version.schema
+  if (materialized === undefined) return undefined
+  const query = viewRelation(materialized.sql, context).plan
+  return addedRows(version, query, materialized.baseId, ranges, context)
+}
+
+function changesOf(version: TableVersion, ranges: readonly TimeRange[], context: BindContext): UpsertQuery | null {
+  const { schema } = version
+  const own = viewRelation(schema.materialized?.sql ?? '', context).plan
+  const added = addedRows(version, own, schema.materialized?.baseId ?? -1, ranges, context)
+  if (added === undefined) return null
+  const columns = storedColumns(schema)
+  const stored = placedRows(version, columns, ranges, context)
+  const call = (name: string, args: readonly Expression[]): Expression => scalarCall(name, args, 0, context)
+  const plan = lateRows({ own, added, stored, call })
+  if (plan === undefined) return null
+  const targets = [...changeColumns, ...columns.map(targetOf)]
+  return { query: queryOf(plan, -1, context), columns: targets, schemaVersion: schema.version }
+}
+
+const changeColumns: readonly TargetColumn[] = [
+  { columnId: actionColumnId, name: 'action', type: dataType('INT') },
+  { columnId: rowIdColumn, name: 'place', type: dataType('LONG') },
+]
+
+/** The rows of the table in these ranges, with their places as the first column. */
+function placedRows(
+  version: TableVersion,
+  columns: readonly ColumnSchema[],
+  ranges: readonly TimeRange[],
+  context: BindContext,
+): Plan {
+  const { plan: scan } = tableRelation(version, version.schema.name, context, columns)
+  if (scan.kind !== 'scan') throw new RangeError('a table is scanned')
+  return {
+    ...{ ...scan, ranges, order: 'any' },
+    columns: [{ name: 'place', type: dataType('LONG') }, ...scan.columns],
+    columnIds: [rowIdColumn, ...scan.columnIds],
+  }
+}
+
+/** The places of the view's rows in these ranges, as an upsert that replaces them has them. */
+export function storedPlaces(
+  version: TableVersion,
+  ranges: readonly TimeRange[],
+  context: BindContext,
+): Pick<UpsertQuery, 'query' | 'columns'> {
+  const input = placedRows(version, [], ranges, context)
+  const action = constantOf(upsertActions.update, dataType('INT'), 0)
+  const place: Expression = { kind: 'column', index: 0, type: dataType('LONG'), position: 0 }
+  const columns = changeColumns.map(({ name, type }) => ({ name, type }))
+  const plan: Plan = { kind: 'project', columns, input, expressions: [action, place] }
+  return { query: queryOf(plan, -1, context), columns: changeColumns }
 }

@@ -16,6 +16,7 @@ import { relationNames } from '../catalog.js'
 import { postgresDialect } from '../dialect.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
 import { pgRelation } from '../pg-catalog/catalog.js'
+import type { TimeRange } from '../plan/plan.js'
 import { planAlterIndex } from '../relations/keys.js'
 import { namespaces } from '../relations/namespaces.js'
 import type { RelationColumn } from '../relations/relation-columns.js'
@@ -31,7 +32,14 @@ import { planAlterType, planCreateType, planDropType } from './enumerations.js'
 import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
 import { withLosses } from './lost-values.js'
-import { planAlterMaterialized, planCreateMaterialized, planRefresh, viewsOver } from './materialized.js'
+import {
+  lateQueries,
+  planAlterMaterialized,
+  planCreateMaterialized,
+  planRefresh,
+  storedPlaces,
+  viewsOver,
+} from './materialized.js'
 import { suggestStatement } from './misspelt.js'
 import { type BindOptions, bindContext } from './new-context.js'
 import type { PlannedStatement, Returning, UpsertQuery, UpsertSource } from './planned.js'
@@ -116,6 +124,24 @@ export function planInsertNew(
   keys: readonly (readonly number[])[] = [version.schema.dedupKeys],
 ): Extract<PlannedStatement, { kind: 'insertSelect' }> {
   return planNewRows(version, rows, keys, bindContext({ sql: '', ...options }))
+}
+
+/** A query for the places of a view's stored rows in these ranges, which a refresh replaces. */
+export function planStoredPlaces(
+  version: TableVersion,
+  ranges: readonly TimeRange[],
+  options: PlanOptions,
+): Pick<UpsertQuery, 'query' | 'columns'> {
+  return storedPlaces(version, ranges, bindContext({ sql: '', ...options }))
+}
+
+/** Plans how a refresh merges added rows into these ranges of a view. Null: it cannot. */
+export function planLateRows(
+  version: TableVersion,
+  ranges: readonly TimeRange[],
+  options: PlanOptions,
+): ReturnType<typeof lateQueries> {
+  return lateQueries(version, ranges, () => bindContext({ sql: version.schema.materialized?.sql ?? '', ...options }))
 }
 
 /** Plans ON CONFLICT DO UPDATE over the rows of its statement. */

@@ -100,7 +100,8 @@ const blockBytes = 4096
  * first materialized view with states of aggregates: others would show them as columns, and store buckets without them.
  * Version 10 is written before DEDUP is declared for a table that has had rows: others would hide and remove those with
  * equal keys. Version 11 is written before the first column with PARQUET(..): others cannot read each of its encodings
- * and codecs. This server reads all versions.
+ * and codecs. Version 12 is written before the first materialized view with states by rule 2: others would store its
+ * buckets without them. This server reads all versions.
  */
 export const formats = {
   oldest: 1,
@@ -114,8 +115,9 @@ export const formats = {
   viewStates: 9,
   dedupOfStored: 10,
   columnStorage: 11,
+  viewTimes: 12,
 } as const
-export const newestFormat = formats.columnStorage
+export const newestFormat = formats.viewTimes
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */

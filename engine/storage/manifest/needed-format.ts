@@ -16,6 +16,7 @@ export function formatOfSchema(schema: Pick<TableSchema, FormatMember>, isView: 
     materialized !== undefined && (schema.ttl !== null || isView(materialized.baseId)) ? formats.sealedBuckets : 0,
     schema.sealed === undefined ? 0 : formats.sealedBuckets,
     columns.some(({ state }) => state === true) ? formats.viewStates : 0,
+    materialized?.stateRule === undefined ? 0 : formats.viewTimes,
     schema.dedupSkips === true ? formats.dedupSkip : 0,
     enforcedKey(schema) === undefined ? 0 : formats.enforcedKeys,
     schema.dedupAfter === undefined ? 0 : formats.dedupOfStored,

@@ -31,6 +31,8 @@ export interface MaterializedSchema {
   /** WITH BASE was written. */
   readonly withBase?: true
   readonly refresh: RefreshStrategy
+  /** Which hidden columns the view has: engine/sql/plan/view-states.ts. Absent in views of earlier versions: 1. */
+  readonly stateRule?: 2
   /** Automatic and incremental refreshes leave older buckets alone; null for no limit. */
   readonly limit: { readonly value: number; readonly unit: 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR' } | null
 }

@@ -35,18 +35,45 @@ function namesIn(parts: readonly MergedPart[]): number {
   return parts.reduce((sum, [, , , merged = []]) => sum + 1 + namesIn(merged), 0)
 }
 
+interface ChangedParts {
+  /** Parts all of whose rows were added, and their time ranges. */
+  readonly added: readonly PartDescriptor[]
+  readonly addedRanges: readonly BucketRange[]
+  /** Time ranges of rows that were removed, or added to a part that has others. */
+  readonly other: readonly BucketRange[]
+}
+
+/** Compares the parts of a table with those that are listed. */
+export function changedParts(
+  listed: readonly (readonly [id: number, minTs: string, maxTs: string])[],
+  parts: readonly PartDescriptor[],
+): ChangedParts {
+  const left = new Map(listed.map(([id, lo, hi]) => [id, { lo: BigInt(lo), hi: BigInt(hi) }]))
+  const added: PartDescriptor[] = []
+  const addedRanges: BucketRange[] = []
+  const other: BucketRange[] = []
+  /** Whether none of the rows are listed. Adds the ranges of those that are not to `news`. */
+  const visit = ([id, lo, hi, merged]: MergedPart, news: BucketRange[]): boolean => {
+    if (left.delete(id)) return false
+    if (merged !== undefined) return merged.map((one) => visit(one, news)).every((isNew) => isNew)
+    news.push({ lo: BigInt(lo), hi: BigInt(hi) })
+    return true
+  }
+  for (const part of parts) {
+    const news: BucketRange[] = []
+    const { id, minTs, maxTs, merged } = part
+    const isAdded = visit(named(id, minTs, maxTs, merged), news)
+    if (isAdded) added.push(part)
+    ;(isAdded ? addedRanges : other).push(...news)
+  }
+  return { added, addedRanges, other: [...other, ...left.values()] }
+}
+
 /** Time ranges of the rows that were added to, or removed from, the rows of the parts that are listed. */
 export function changedRanges(
   listed: readonly (readonly [id: number, minTs: string, maxTs: string])[],
   parts: readonly PartDescriptor[],
 ): BucketRange[] {
-  const left = new Map(listed.map(([id, lo, hi]) => [id, { lo: BigInt(lo), hi: BigInt(hi) }]))
-  const changed: BucketRange[] = []
-  const visit = ([id, lo, hi, merged]: MergedPart): void => {
-    if (left.delete(id)) return
-    if (merged === undefined) changed.push({ lo: BigInt(lo), hi: BigInt(hi) })
-    else merged.forEach(visit)
-  }
-  for (const { id, minTs, maxTs, merged } of parts) visit(named(id, minTs, maxTs, merged))
-  return [...changed, ...left.values()]
+  const { addedRanges, other } = changedParts(listed, parts)
+  return [...addedRanges, ...other]
 }

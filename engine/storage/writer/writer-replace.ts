@@ -72,10 +72,10 @@ export function applyReplace(state: WriterState, command: Replace): void {
   }
 }
 
-function tableOf(state: WriterState, { tableId }: RowsInput): WriterTable {
+function tableOf(state: WriterState, { tableId, refreshes }: RowsInput): WriterTable {
   const table = state.catalog.byId.get(tableId)
   if (table === undefined || table.dropped) throw new SqlError(`table does not exist any more [id=${tableId}]`, 0)
-  requireTable(table.schema)
+  if (refreshes !== true) requireTable(table.schema)
   return table
 }
 

@@ -27,6 +27,8 @@ const queries = [
   'select ts, sym, sum(n) sn, count() cnt, avg(n) mean, min(d) lo, max(d) hi, first(d) o, last(d) c, avg(d) md from base sample by 1h',
   "select ts, max(n) mx, count_distinct(s) cd from base where n > 100 sample by 1d align to calendar time zone 'Europe/Berlin'",
   'select ts, sym, sum(sn) sn, max(hi) hi from v0 sample by 6h',
+  // Late rows are merged into its buckets.
+  'select ts, sym, first(d) o, last(n) l, sum(n) sn, count() cnt, avg(d) md from base where n < 900 sample by 2h',
 ]
 
 interface View {

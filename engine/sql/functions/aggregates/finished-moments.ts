@@ -65,7 +65,14 @@ export const finishOfTwo = {
   regr_sxy: ifAny(({ products }) => products),
 } satisfies Record<string, Finish>
 
-const oneVariable: ReadonlyMap<string, Finish> = new Map(Object.entries(finishOfOne))
+/** Also the members of the moments themselves, as the views store them. */
+const oneVariable: ReadonlyMap<string, Finish> = new Map(
+  Object.entries({
+    ...finishOfOne,
+    regr_avgx: ifAny(({ meanX }) => meanX),
+    regr_sxx: ifAny(({ squaresX }) => squaresX),
+  }),
+)
 const twoVariables: ReadonlyMap<string, Finish> = new Map(Object.entries(finishOfTwo))
 
 /** Whether moments of this many variables have the aggregate's result. */

@@ -55,6 +55,11 @@ test.each([
     'viewStates',
   ],
   [
+    'a materialized view with timestamps of first rows',
+    'create materialized view v as (select ts, first(x) y from t sample by 1h)',
+    'viewTimes',
+  ],
+  [
     'a TTL of a materialized view',
     'create materialized view v as (select ts, max(x) y from t sample by 1h) partition by day ttl 1 week',
     'sealedBuckets',

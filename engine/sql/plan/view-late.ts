@@ -1,0 +1,226 @@
+// Plans how late rows are merged into the stored buckets of a materialized view: the aggregates of the rows that were
+// added to the base table are combined with the stored ones, group by group, from the states of both (view-states.ts).
+// The rows of all other groups stay as they are.
+//
+// This is possible if every aggregate of the view's query can be combined. first() and last() are decided by the
+// timestamps of their rows. If these are equal, the order of the rows in the table decides, which the states do not have:
+// then the bucket must be computed again. If the query reads another view, a bucket may combine two parts of one of the
+// finer buckets: sums of sums and counts, minima of minima and the like are the same then, counts and means are not.
+
+import { dataType } from '../../types/column-types.js'
+import { nullOf } from '../../types/convert.js'
+import { castTo, constantOf, expressionKey } from '../typing/types.js'
+import { remapColumns } from '../typing/walk-expression.js'
+import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'
+import { aggregatePlace, type Combined, combined, type SampleColumns, sampleColumns, statesOf } from './view-columns.js'
+import { timeOf } from './view-states.js'
+import { inputsOf } from './walk-plan.js'
+
+interface LateOptions {
+  /** The view's query without states. */
+  readonly own: Plan
+  /** The view's query with states, over the added rows. */
+  readonly added: Plan
+  /** The view's rows, with their places as the first column. */
+  readonly stored: Plan
+  readonly call: (name: string, args: readonly Expression[]) => Expression
+}
+
+/** What is to be done with a group of added rows, in the first column of the plan. */
+export const lateActions = { insert: 1, update: 2, compute: 3 } as const
+
+const long = dataType('LONG')
+const int = dataType('INT')
+/** Columns before those of the view. */
+const ahead = 2
+
+/**
+ * A row for each group of added rows: the action, the place of the stored row (NULL if there is none), and the view's
+ * columns for both together. Undefined if they cannot be combined.
+ */
+export function lateRows({ own, added, stored, call }: LateOptions): Plan | undefined {
+  const view = sampleColumns(added)
+  const original = sampleColumns(own)
+  if (view === undefined || original === undefined || !isDividable(original.sample)) return undefined
+  const { sample, placeOf } = view
+  const keys = [0, ...sample.keys.map((_, index) => 1 + index)].map(placeOf)
+  const merged = sample.aggregates.map((one) => mergedCall(view, one))
+  const known = merged.flatMap((one) => one ?? [])
+  if (keys.some((place) => place < 0) || known.length < merged.length) return undefined
+  const input = bothRows(stored, added)
+  const column = (index: number): Expression => columnOf(input.columns, index)
+  const calls = known.flatMap((one) => (one.kind === 'one' ? [one.call] : [one.total, one.count]))
+  const times = [...new Set(sample.aggregates.flatMap((one) => timePlace(view, one) ?? []))]
+  const all = [
+    ...calls.map((one) => ({ ...one, args: one.args.map((argument) => remapColumns(argument, (at) => at + ahead)) })),
+    ...[over('max', column(0), long), over('max', column(1), int), over('count', column(0), long)],
+    ...times.flatMap((place) => ['min', 'max'].map((name) => over(name, column(place + ahead)))),
+  ]
+  const groups: Plan = {
+    ...{ kind: 'aggregate', input, keys: keys.map((place) => column(place + ahead)), aggregates: all },
+    columns: [
+      ...keys.map((place) => input.columns[place + ahead] ?? { name: '', type: long }),
+      ...all.map(({ name, type }) => ({ name, type })),
+    ],
+  }
+  const result = (index: number): Expression => columnOf(groups.columns, keys.length + index)
+  const [place, late, count] = [result(calls.length), result(calls.length + 1), result(calls.length + 2)]
+  const sameTimes = times.map((_, index) => {
+    const first = calls.length + 3 + index * 2
+    return call('=', [result(first), result(first + 1)])
+  })
+  const predicate = call('=', [late, constantOf(1, int, 0)])
+  const found: Plan = { kind: 'filter', columns: groups.columns, input: groups, predicate }
+  const action = actionOf(place, count, sameTimes, call)
+  return finished(added, found, { known, keys: keys.length, action, place, call })
+}
+
+function over(name: string, argument: Expression, type = argument.type): AggregateCall {
+  return { name, args: [argument], type, position: 0 }
+}
+
+function columnOf(columns: readonly PlanColumn[], index: number): Expression {
+  return { kind: 'column', index, type: columns[index]?.type ?? long, position: 0 }
+}
+
+/** The rows of both, with the place, and 1 for added rows, before the view's columns. */
+function bothRows(stored: Plan, added: Plan): Extract<Plan, { kind: 'set' }> {
+  const columns: PlanColumn[] = [{ name: 'place', type: long }, { name: 'late', type: int }, ...added.columns]
+  const read = (from: readonly PlanColumn[], first: number): Expression[] =>
+    added.columns.map((_, index) => columnOf(from, first + index))
+  const left: Plan = {
+    ...{ kind: 'project', columns, input: stored },
+    expressions: [columnOf(stored.columns, 0), constantOf(0, int, 0), ...read(stored.columns, 1)],
+  }
+  const right: Plan = {
+    ...{ kind: 'project', columns, input: added },
+    expressions: [constantOf(nullOf(long), long, 0), constantOf(1, int, 0), ...read(added.columns, 0)],
+  }
+  return { kind: 'set', columns, operation: 'union', all: true, left, right }
+}
+
+/** Several stored rows of a group cannot be told apart. */
+function actionOf(
+  place: Expression,
+  count: Expression,
+  sameTimes: readonly Expression[],
+  call: LateOptions['call'],
+): Expression {
+  const number = (value: number): Expression => constantOf(value, int, 0)
+  const isNew = call('=', [count, constantOf(0n, long, 0)])
+  const isOne = call('=', [count, constantOf(1n, long, 0)])
+  const isUnclear = sameTimes.reduce((one, other) => call('or', [one, other]), call('not', [isOne]))
+  return {
+    ...{ kind: 'call', name: 'case', type: int, position: place.position },
+    args: [isNew, number(lateActions.insert), isUnclear, number(lateActions.compute), number(lateActions.update)],
+  }
+}
+
+interface Finish {
+  readonly known: readonly Combined[]
+  readonly keys: number
+  readonly action: Expression
+  readonly place: Expression
+  readonly call: LateOptions['call']
+}
+
+/** The view's columns from the results of its SAMPLE BY. */
+function finished(query: Plan, input: Plan, { known, keys, action, place, call }: Finish): Plan {
+  const sample = query.kind === 'project' ? query.input : query
+  let next = keys
+  const values = known.map((one): Expression => {
+    const first = columnOf(input.columns, next++)
+    if (one.kind === 'one') return first
+    return call('/', [first, castTo(columnOf(input.columns, next++), first.type)])
+  })
+  const typed = values.map((value, index) => {
+    const type = sample.columns[keys + index]?.type ?? value.type
+    return value.type.name === type.name ? value : castTo(value, type)
+  })
+  const read = Array.from({ length: keys }, (_, index) => columnOf(input.columns, index))
+  const sampled: Plan = {
+    ...{ kind: 'project', input, expressions: [...read, ...typed, action, place] },
+    columns: [...sample.columns, { name: 'action', type: int }, { name: 'place', type: long }],
+  }
+  const ends = [sample.columns.length, sample.columns.length + 1].map((index) => columnOf(sampled.columns, index))
+  const own = query.kind === 'project' ? query.expressions : query.columns.map((_, at) => columnOf(query.columns, at))
+  const columns = [{ name: 'action', type: int }, { name: 'place', type: long }, ...query.columns]
+  return { kind: 'project', columns, input: sampled, expressions: [...ends, ...own] }
+}
+
+// Aggregates --------------------------------------------------------------------------------------------------------
+
+/** The view's column with the timestamp of the first or last row. */
+function timePlace(view: SampleColumns, call: AggregateCall): number | undefined {
+  const time = timeOf(call, view.sample)
+  return time === undefined ? undefined : aggregatePlace(view, time)
+}
+
+/** The aggregate of two rows of a group, over the view's columns. */
+function mergedCall(view: SampleColumns, call: AggregateCall): Combined | undefined {
+  const time = timeOf(call, view.sample)
+  if (time === undefined) return ofOneVariable(view, call) ?? combined(view, call, { exact: false, ordered: false })
+  const calls = [call, time]
+  const places = calls.map((one) => aggregatePlace(view, one))
+  if (places.some((place) => place < 0)) return undefined
+  const type = call.type.name === 'INT' ? long : call.type
+  const name = call.name === 'first' ? 'arg_min' : 'arg_max'
+  return { kind: 'one', call: { name, args: columnsAt(places, calls), type, position: call.position } }
+}
+
+function columnsAt(places: readonly number[], calls: readonly AggregateCall[]): Expression[] {
+  return calls.map(({ type }, at): Expression => ({ kind: 'column', index: places[at] ?? -1, type, position: 0 }))
+}
+
+/** Of the moments of one variable, which are stored as those of two equal ones. */
+function ofOneVariable(view: SampleColumns, { name, args, type, position }: AggregateCall): Combined | undefined {
+  const [first, second] = args
+  if (first === undefined || second === undefined || expressionKey(first) !== expressionKey(second)) return undefined
+  if (name !== 'regr_avgx' && name !== 'regr_sxx') return undefined
+  const calls = statesOf({ name: 'variance', args: [first], type, position })?.calls ?? []
+  const places = calls.map((state) => aggregatePlace(view, state))
+  if (calls.length === 0 || places.some((place) => place < 0)) return undefined
+  const merged = [constantOf(name, dataType('STRING'), position), ...columnsAt(places, calls)]
+  return { kind: 'one', call: { name: 'merged_moments', args: merged, type, position } }
+}
+
+// Views over views --------------------------------------------------------------------------------------------------
+
+type Sample = Extract<Plan, { kind: 'sample' }>
+
+/** Whether the buckets of the rows that are there and of those that are added can be combined. */
+function isDividable({ input, keys, aggregates }: Sample): boolean {
+  if (!hasSample(input)) return isOfRows(input)
+  const finer = sampleColumns(input)
+  if (finer === undefined || !isDividable(finer.sample)) return false
+  const { sample } = finer
+  /** The columns of the SAMPLE BY below: keys, whose rows are there once or twice, and aggregates. */
+  const below = (column: Expression): number => {
+    if (column.kind !== 'column') return -1
+    const item = input.kind === 'project' ? input.expressions[column.index] : column
+    return item?.kind === 'column' ? item.index : -1
+  }
+  const isKey = (column: Expression): boolean => below(column) >= 0 && below(column) <= sample.keys.length
+  const isDivided = ({ name, args }: AggregateCall): boolean => {
+    const [only] = args
+    if (only === undefined || args.length > 1) return false
+    if (isKey(only)) return name === 'min' || name === 'max' || name === 'first' || name === 'last'
+    const under = sample.aggregates[below(only) - 1 - sample.keys.length]
+    return under !== undefined && dividable.has(`${name} of ${under.name}`)
+  }
+  return keys.every(isKey) && aggregates.every(isDivided)
+}
+
+const dividable: ReadonlySet<string> = new Set([
+  ...['sum of sum', 'sum of count', 'sum of regr_count', 'min of min', 'max of max', 'first of first', 'last of last'],
+])
+
+function hasSample(plan: Plan): boolean {
+  return plan.kind === 'sample' || inputsOf(plan).some(hasSample)
+}
+
+/** Each row of the input is made of one row of the base. */
+function isOfRows(plan: Plan): boolean {
+  if (plan.kind === 'scan') return true
+  return (plan.kind === 'filter' || plan.kind === 'project') && isOfRows(plan.input)
+}
