@@ -235,18 +235,23 @@ function joinShape(context: ExecContext, plan: PlanOf<'join'>): SpillShape | nul
   const order = [...(ranks.left ? [ascending(width)] : []), ...(ranks.right ? [ascending(columns.length + shift)] : [])]
   return {
     inputs,
-    over: ([ranked = left, other = right]) => ({
-      ...plan,
-      left: ranked,
-      right: other,
-      columns: [
-        ...columns.slice(0, width),
-        ...(ranks.left ? [rankColumn] : []),
-        ...columns.slice(width),
-        ...(ranks.right ? [rankColumn] : []),
-      ],
-      residual: plan.residual === null ? null : shifted(plan.residual, width, shift),
-    }),
+    over: ([ranked = left, other = right]) => {
+      const joined: Plan = {
+        ...plan,
+        left: ranked,
+        right: other,
+        columns: [
+          ...columns.slice(0, width),
+          ...(ranks.left ? [rankColumn] : []),
+          ...columns.slice(width),
+          ...(ranks.right ? [rankColumn] : []),
+        ],
+        residual: plan.residual === null ? null : shifted(plan.residual, width, shift),
+      }
+      // Over a partition the rows come in the order of the right side.
+      const isTurned = marksRight(context, plan)
+      return isTurned ? { kind: 'sort', columns: joined.columns, input: joined, keys: order, limit: null } : joined
+    },
     order: order.length === 0 ? null : order,
     output: columns.map((_, index) => (index < width ? index : index + shift)),
   }
@@ -292,7 +297,7 @@ function ranksOf(context: ExecContext, plan: PlanOf<'join'>): { left: boolean; r
   switch (join) {
     case 'right':
       // marksRight(): rows without a match come last, unless the join spills.
-      return { left: false, right: !marksRight(context, plan) }
+      return { left: marksRight(context, plan), right: true }
     case 'full':
       return { left: true, right: true }
     case 'inner':

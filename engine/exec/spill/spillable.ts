@@ -25,7 +25,7 @@ import { type ExecContext, InputOrder } from '../batch/context.js'
 import { isBatch, type Operator, type Pull } from '../batch/vector.js'
 import { sharedScan } from '../fragment/aggregate-parallel.js'
 import { operatorOf, type Steps } from '../join/join-build.js'
-import { isUnordered, marksRight } from '../join/join-sides.js'
+import { isUnordered } from '../join/join-sides.js'
 import type { ScanProgress } from '../run/scan-progress.js'
 import { Attempt } from './attempt.js'
 import { spillShape } from './spill-shape.js'
@@ -207,9 +207,7 @@ class Spillable implements Operator {
 /** Whether rows of the input come in another order if a join below spills. */
 function mayReorder(context: ExecContext, plan: Plan): boolean {
   return inputsOf(plan).some((input) => {
-    const isReordered =
-      input.kind === 'join' &&
-      ((input.join === 'inner' && isUnordered(context, input.left)) || marksRight(context, input))
+    const isReordered = input.kind === 'join' && input.join === 'inner' && isUnordered(context, input.left)
     return isReordered || mayReorder(context, input)
   })
 }
