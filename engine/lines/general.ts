@@ -6,6 +6,7 @@ import { assert, nonNull } from '../base/assert.js'
 import { int64Max } from '../base/int64.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { isColumnName, isTableName } from '../storage/schema/names.js'
+import { viewKind } from '../storage/schema/schema.js'
 import type { NewColumn, NewTableDefaults, WriterCatalog } from '../storage/writer/writer-catalog.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
 import { newSlot, setNumber, storeSlot, type ValueSlot } from '../storage/writer/writer-values.js'
@@ -105,7 +106,7 @@ function refuseNewTable(name: string, settings: LineSettings): string {
 }
 
 function refuseTable({ schema }: WriterTable): string {
-  if (schema.materialized !== undefined) return 'cannot modify materialized view'
+  if (schema.materialized !== undefined) return `cannot modify ${viewKind(schema.materialized)}`
   const takesLines = !schema.bypassWal && schema.timestampId >= 0 && schema.partitionBy !== 'NONE'
   return takesLines ? '' : 'cannot insert in non-WAL table'
 }

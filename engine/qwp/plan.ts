@@ -5,7 +5,7 @@
 import { NetworkError, RowError } from '../base/errors.js'
 import { decimalDigitsMax } from '../base/limits.js'
 import { isColumnName, isTableName } from '../storage/schema/names.js'
-import type { ColumnSchema } from '../storage/schema/schema.js'
+import { type ColumnSchema, viewKind } from '../storage/schema/schema.js'
 import type { NewColumn, NewTableDefaults, WriterCatalog } from '../storage/writer/writer-catalog.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
 import { type DataType, dataType } from '../types/column-types.js'
@@ -65,7 +65,7 @@ export function planTable(
 ): TablePlan {
   const known = catalog.find(block.name)
   if (known?.schema.materialized !== undefined)
-    throw new RowError(`cannot modify materialized view [view=${block.name}]`, 0)
+    throw new RowError(`cannot modify ${viewKind(known.schema.materialized)} [view=${block.name}]`, 0)
   if (known === undefined) checkNewTable(block.name, settings)
   const timestamp = timestampOf(block, known, settings)
   const fields = block.columns.filter((column) => column !== timestamp)

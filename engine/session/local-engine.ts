@@ -15,7 +15,6 @@ import type {
   ParsedStatement,
   RowsResult,
   StatementResult,
-  StopSignal,
   VirtualRelation,
 } from '../api/statements.js'
 import { andThen } from '../base/and-then.js'
@@ -49,7 +48,7 @@ import { type InsertOperations, insertRows, returningRows } from './inserts.js'
 import { type CatalogOf, isHidden, localCatalog } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { lossNotices } from './lost-values.js'
-import { internalStatement, openRefresher } from './open-refresher.js'
+import { internalStatement, openRefresher, type RefreshExecute } from './open-refresher.js'
 import {
   activityOf,
   allRows,
@@ -154,11 +153,12 @@ export class LocalEngine implements Engine {
       planOptions: (requested) => this.#planner.options(requested),
       inserts: (sql, requested) => this.#inserts(sql, requested),
     })
-    const execute = (sql: string, session: Session, signal: StopSignal | null): Promise<StatementResult> =>
-      this.execute(sql, { ...internalStatement, session, signal })
+    const execute: RefreshExecute = (sql, session, signal, encoding) =>
+      this.execute(sql, { ...internalStatement, session, signal, encoding })
     const inserts = (requested: ExecuteOptions): InsertOperations => this.#inserts('', requested)
     this.#views = openRefresher(options, this.#catalog, this.#requests, execute, inserts)
-    for (const { relation } of [this.#rejects, this.#checkpoints, this.#views]) this.relation(relation)
+    for (const { relation } of [this.#rejects, this.#checkpoints, this.#views, this.#views.live])
+      this.relation(relation)
     for (const relation of tableRelations(view, memory)) this.relation(relation)
   }
 

@@ -3,7 +3,7 @@
 // which a refresh merges added rows into stored buckets (engine/views/late-rows.ts) or replaces a few buckets.
 
 import type { Session } from '../api/session.js'
-import type { ExecuteOptions, StopSignal } from '../api/statements.js'
+import type { ExecuteOptions, StatementResult, StopSignal } from '../api/statements.js'
 import { assert } from '../base/assert.js'
 import { ResourceError } from '../base/errors.js'
 import type { Catalog } from '../sql/catalog.js'
@@ -15,6 +15,7 @@ import type { PackedRows, TableReplacement } from '../storage/jobs/messages.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { WriterRequests } from '../threads/writer-requests.js'
 import { quoteIdent } from '../types/identifier.js'
+import type { Value } from '../types/value.js'
 import type { LateSession } from '../views/late-rows.js'
 import { ViewRefresher } from '../views/view-refresher.js'
 import type { InsertOperations } from './inserts.js'
@@ -32,18 +33,33 @@ export const internalStatement: Omit<ExecuteOptions, 'session' | 'signal'> = {
   explain: false,
 }
 
+/** Runs a statement of the server itself. */
+export type RefreshExecute = (
+  sql: string,
+  session: Session,
+  signal: StopSignal | null,
+  encoding: ExecuteOptions['encoding'],
+) => Promise<StatementResult>
+
 export function openRefresher(
   { view, memory, clock, log, durable = false }: LocalEngineOptions,
   catalog: Catalog,
   requests: WriterRequests,
-  execute: (sql: string, session: Session, signal: StopSignal | null) => Promise<unknown>,
+  execute: RefreshExecute,
   inserts: (options: ExecuteOptions) => InsertOperations,
 ): ViewRefresher {
   const optionsOf = (session: LateSession, signal: StopSignal | null): Held => ({
     ...{ ...internalStatement, session, signal },
   })
   return new ViewRefresher({
-    ...{ memory, catalog, log, durable, execute },
+    ...{ memory, catalog, log, durable },
+    execute: (sql, session, signal) => execute(sql, session, signal, internalStatement.encoding),
+    rows: async (sql, session, signal) => {
+      const result = await execute(sql, session, signal, { kind: 'values' })
+      const rows: (readonly Value[])[] = []
+      if (result.kind === 'rows') for await (const some of result.values) rows.push(...some)
+      return rows
+    },
     late: {
       buckets: (version, session, signal) => {
         const held = optionsOf(session, signal)

@@ -1,9 +1,14 @@
-// Rows of the system relation materialized_views(): one for each materialized view, with its refresh strategy and the
-// state of its refreshes.
+// Rows of the system relations materialized_views() and live_views(): one for each view, with its refresh strategy and
+// the state of its refreshes.
 
 import type { VirtualRelation } from '../api/statements.js'
 import { columnList, rowOf } from '../sql/relations/relation-columns.js'
-import { type MaterializedSchema, type RefreshStrategy, sealedRanges } from '../storage/schema/materialized.js'
+import {
+  type LiveSchema,
+  type MaterializedSchema,
+  type RefreshStrategy,
+  sealedRanges,
+} from '../storage/schema/materialized.js'
 import type { TableSchema, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime } from '../types/interval.js'
 import { formatTimestamp } from '../types/timestamp.js'
@@ -91,4 +96,64 @@ function omittedRows(viewId: number, { schema, parts }: TableVersion): bigint {
     sealed.some(({ lo, hi, transaction }) => minTs <= hi && lo <= maxTs && minTxn > transaction),
   )
   return late.reduce((sum, { rows }) => sum + BigInt(rows), 0n)
+}
+
+// live_views() ---------------------------------------------------------------------------------------------------------
+
+const liveList = columnList(
+  `view_name STRING, view_table_dir_name STRING, base_table_name STRING, view_sql STRING, view_status STRING,
+  invalidation_reason STRING, flush_every_interval LONG, flush_every_interval_unit STRING, in_memory_interval LONG,
+  in_memory_interval_unit STRING, lag_seqtxn LONG, lag_micros LONG, last_processed_seqtxn LONG,
+  view_lower_bound_timestamp TIMESTAMP, frozen_ranges STRING, omitted_rows LONG`,
+)
+
+export const liveColumns: VirtualRelation['columns'] = liveList.map(({ name, type }) => ({
+  name,
+  type: type.name,
+}))
+
+interface LiveStatus {
+  readonly failure: string | null
+  /** Transactions of the base: at the last refresh since the start, and now. */
+  readonly refreshed: number | null
+  readonly current: number | null
+  /** The table below the view; undefined if it is missing. */
+  readonly base: TableVersion | undefined
+  readonly nowMicros: number
+}
+
+const units = { ms: 'MILLISECOND', s: 'SECOND', m: 'MINUTE', h: 'HOUR', d: 'DAY' } as const
+
+function lengthOf(text: string): readonly [Value, Value] {
+  const [, digits = '0', unit = 's'] = /^(\d+)(\w+)$/.exec(text) ?? []
+  return [BigInt(digits), Object.entries(units).find(([name]) => name === unit)?.[1] ?? null]
+}
+
+export function liveRow(
+  { id, name, stored, columns: own, timestampId }: TableSchema,
+  { sql, baseName }: MaterializedSchema,
+  { flushEvery, inMemory, start }: LiveSchema,
+  { failure, refreshed, current, base, nowMicros }: LiveStatus,
+): Value[] {
+  const [flush, flushUnit] = lengthOf(flushEvery)
+  const [memory, memoryUnit] = lengthOf(inMemory ?? flushEvery)
+  const isNanos = own.find((column) => column.id === timestampId)?.type.name === 'TIMESTAMP_NS'
+  return rowOf(liveList, {
+    view_name: name,
+    view_table_dir_name: `${name}~${id}`,
+    base_table_name: baseName,
+    view_sql: sql,
+    view_status: failure !== null ? 'invalid' : stored === undefined ? 'seeding' : 'active',
+    invalidation_reason: failure,
+    flush_every_interval: flush,
+    flush_every_interval_unit: flushUnit,
+    in_memory_interval: memory,
+    in_memory_interval_unit: memoryUnit,
+    lag_seqtxn: refreshed === null || current === null ? null : BigInt(current - refreshed),
+    lag_micros: stored === undefined ? null : BigInt(Math.floor(Math.max(0, nowMicros - stored.finishMicros))),
+    last_processed_seqtxn: refreshed === null ? null : BigInt(refreshed),
+    view_lower_bound_timestamp: start === null ? null : BigInt(start) / (isNanos ? 1000n : 1n),
+    frozen_ranges: base === undefined ? null : sealedText(id, base),
+    omitted_rows: base === undefined ? null : omittedRows(id, base),
+  })
 }

@@ -24,17 +24,21 @@ import type { TableSchema, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime, complement, intersect, normalise, unite } from '../types/interval.js'
 import { formatTimestamp } from '../types/timestamp.js'
 import { isReplaced, type LateOperations, mergeLateRows, rowsWithin } from './late-rows.js'
+import { keptMarks, listedMarks } from './live-grid.js'
+import { type MarkOperations, newMarks, storable } from './live-marks.js'
 import {
-  bucketGrid,
   cleanRanges,
   columnsRead,
+  inputOf,
   inputsOfView,
   markedRanges,
   memtableRanges,
   notedBetween,
   type SeenView,
   thisProcess,
+  viewGrid,
   wholeWithin,
+  withoutRows,
 } from './view-ranges.js'
 
 /** Ranges that one refresh stores; the next one takes the others. */
@@ -43,7 +47,7 @@ const rangesMax = 64
 const listedMax = 1000
 
 /** What a refresh needs of the engine. */
-export interface RefreshOperations extends LateOperations {
+export interface RefreshOperations extends LateOperations, MarkOperations {
   readonly memory: SharedMemory
   readonly catalog: Catalog
   readonly nowMicros: () => number
@@ -74,18 +78,28 @@ export async function refreshView(operations: RefreshOperations, request: Refres
     const { inputs, grid, base } = seen
     const { within: requested, signal } = request
     const record = recorder(operations, seen)
-    if (!request.again && (await mergeLateRows(operations, seen, { within: requested, signal, record }))) return true
-    const present = memtableRanges(base, operations.memory).map((range) => grid.whole(range))
-    const clean = cleanRanges(inputs, grid, markedRanges(base.version))
+    const isMerged = !request.again && grid.live === undefined
+    if (isMerged && (await mergeLateRows(operations, seen, { within: requested, signal, record }))) return true
+    const clean = cleanRanges(inputs, grid)
     const wanted = request.again ? [allOfTime] : complement(clean)
     const within = intersect(wanted, [wholeWithin(grid, request.within)])
     const open = intersect(complement(sealedRanges(base.version.schema, request.viewId)), [keptRange(inputs.view)])
-    const marked = markedRanges(base.version).map((range) => grid.whole(range))
-    const ranges = intersect(intersect(within, open), complement(normalise([...present, ...marked])))
+    const free = intersect(intersect(within, open), complement(normalise(changing(seen, operations.memory))))
+    const ranges = grid.live?.isMarked === true ? storable(free, base.version, request.again) : free
     return await storeRanges(operations, request.signal, seen, ranges.slice(0, rangesMax))
   } finally {
     snapshot.release()
   }
+}
+
+/** What rows in memtables, and parts that change without a new id, reach. */
+function changing({ base, grid }: SeenView, memory: SharedMemory): TimeRange[] {
+  const reached = (range: TimeRange, isRemoval: boolean): TimeRange =>
+    grid.live?.reached(range, isRemoval) ?? grid.whole(range)
+  return [
+    ...memtableRanges(base, memory).map((range) => reached(range, false)),
+    ...markedRanges(base.version).map((range) => reached(range, true)),
+  ]
 }
 
 /** Undefined if the view was dropped. Throws SqlError if its query does not bind any more. */
@@ -100,7 +114,7 @@ export function seenBy(
   const base = snapshot.snapshotOf(inputs?.base.schema.id ?? -1)
   if (inputs === undefined || base === undefined) throw new SqlError('base table does not exist', 0)
   const levels = levelsOf(operations, view.version)
-  return { snapshot, view, base, inputs, levels, grid: bucketGrid(levels, base.version.schema) }
+  return { snapshot, view, base, inputs, levels, grid: viewGrid(view.version.schema, levels, base.version.schema) }
 }
 
 /**
@@ -116,23 +130,26 @@ export async function storeRanges(
   if (ranges.length === 0) return false
   const { view, base, inputs, grid } = seen
   const { schema } = view.version
-  const marked = normalise(markedRanges(base.version).map((range) => grid.whole(range)))
-  const left = intersect(cleanRanges(inputs, grid, markedRanges(base.version)), complement(ranges))
+  const marked = normalise(markedRanges(base.version).map((range) => withoutRows(grid, range)))
+  const clean = cleanRanges(inputs, grid)
+  const left = intersect(clean, complement(ranges))
+  const marks = keptMarks(schema.stored, unite(complement(clean), ranges))
   const listed = schema.stored?.ranges.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) })) ?? []
   const record = recorder(operations, seen)
-  if (intersect(listed, ranges).length > 0) await record(left)
+  if (intersect(listed, ranges).length > 0) await record(left, marks)
   await replaceRows(operations, signal, seen, ranges)
-  await record(unite(left, intersect(ranges, complement(marked))))
+  const added = grid.live?.isMarked === true ? await newMarks(operations, signal, seen, ranges, marks) : []
+  await record(unite(left, intersect(ranges, complement(marked))), [...marks, ...added])
   return true
 }
 
 /** Makes lists of the buckets that are stored and right for the snapshot durable, one after the other. */
-function recorder(operations: RefreshOperations, { view, base, inputs, levels }: SeenView) {
+function recorder(operations: RefreshOperations, { view, base, inputs, levels, grid }: SeenView) {
   const { schema } = view.version
   const startMicros = operations.nowMicros()
   let changes = (schema.stored?.changes ?? 0) + 1
   const { expired } = schema.stored ?? {}
-  return (stored: readonly TimeRange[]): Promise<unknown> =>
+  return (stored: readonly TimeRange[], marks: ReturnType<typeof keptMarks> = []): Promise<unknown> =>
     operations.record(schema.id, {
       ...{ changes: changes++, startMicros, finishMicros: operations.nowMicros() },
       ...(operations.durable ? {} : { process: thisProcess }),
@@ -141,6 +158,7 @@ function recorder(operations: RefreshOperations, { view, base, inputs, levels }:
       parts: base.version.parts.map(({ id, minTs, maxTs }) => [id, `${minTs}`, `${maxTs}`]),
       grid: levels.map((level) => ({ ...level, offsetMicros: `${level.offsetMicros}` })),
       ...(expired === undefined ? {} : { expired }),
+      ...(grid.live?.isMarked === true ? { marks: listedMarks(marks) } : {}),
       ...(inputs.between.length === 0 ? {} : { between: notedBetween(inputs.between, base.version.schema) }),
     })
 }
@@ -150,7 +168,7 @@ function levelsOf(operations: Pick<RefreshOperations, 'catalog' | 'nowMicros'>, 
   const { materialized } = view.schema
   const plan = materialized === undefined ? undefined : queryOf(operations, materialized)
   const levels = plan === undefined ? [] : bucketsOf(plan)
-  if (plan === undefined || !isStorable(view, plan) || levels.length === 0)
+  if (plan === undefined || !isStorable(view, plan) || (levels.length === 0 && materialized?.live === undefined))
     throw new SqlError('the columns of the query have changed: create the view again', 0)
   return levels
 }
@@ -183,16 +201,19 @@ function longest(ranges: readonly TimeRange[]): readonly TimeRange[] {
 async function replaceRows(
   { memory, byId, execute, late }: RefreshOperations,
   signal: StopSignal | null,
-  { snapshot, view, base }: SeenView,
+  { snapshot, view, base, grid }: SeenView,
   ranges: readonly TimeRange[],
 ): Promise<void> {
   const { schema, parts } = view.version
   const { id: viewId } = schema
   const name = `"${schema.name}"`
-  const session: Session = { ...internalSession('system'), refreshes: { viewId, ranges } }
+  const session: Session = {
+    ...internalSession('system'),
+    refreshes: { viewId, ranges, inputs: inputOf(grid, ranges) },
+  }
   const present = [...parts.map(({ minTs, maxTs }) => ({ lo: minTs, hi: maxTs })), ...memtableRanges(view, memory)]
   if (intersect(normalise(present), ranges).length > 0) {
-    if (isSmall(view.version, base.version, ranges)) {
+    if (grid.live === undefined && isSmall(view.version, base.version, ranges)) {
       const replaced = await late.computed(
         view.version,
         { ...session, snapshot, refreshes: { viewId, ranges } },

@@ -28,16 +28,16 @@ import { keptRange, type Sealing, sealedRanges } from '../storage/schema/materia
 import { partitionFinder } from '../storage/schema/partition.js'
 import type { TableSchema, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime, complement, intersect, normalise } from '../types/interval.js'
+import type { BucketGrid } from './live-grid.js'
 import { type RefreshOperations, seenBy, storeRanges } from './refresh-view.js'
 import {
-  type BucketGrid,
-  bucketGrid,
   cleanRanges,
   inputsOfView,
-  markedRanges,
   memtableRanges,
   type SeenView,
   trustedRanges,
+  viewGrid,
+  withoutRows,
 } from './view-ranges.js'
 
 const triesMax = 8
@@ -120,10 +120,11 @@ async function stored(
   for (const { viewId, ranges } of leaving) {
     const grid = lastGrid(operations, snapshot, viewId)
     if (grid === undefined || ranges.length === 0) continue
-    const whole = normalise(ranges.map((range) => grid.whole(range)))
+    const whole = normalise(ranges.map((range) => withoutRows(grid, range)))
     const over = intersect(whole, [{ lo: allOfTime.lo, hi: currentStart(base, operations, grid) - 1n }])
     const open = intersect(over, unsealed(snapshot, base, viewId))
-    if (intersect(open, normalise(present.map((range) => grid.whole(range)))).length > 0) return undefined
+    const reached = present.map((range) => grid.live?.reached(range, false) ?? grid.whole(range))
+    if (intersect(open, normalise(reached)).length > 0) return undefined
     const done = open.length === 0 ? [] : await storedOf(operations, snapshot, viewId, open)
     if (done.length > 0) views.push({ viewId, ranges: done })
   }
@@ -143,10 +144,11 @@ function unsealed(snapshot: ReadSnapshot, base: TableSnapshot, viewId: number): 
   return intersect(complement(sealedRanges(base.version.schema, viewId)), kept)
 }
 
-/** The start of the bucket of the newest row. */
+/** The start of the bucket of the newest row. All rows of a live view are over. */
 function currentStart(base: TableSnapshot, { memory }: SealOperations, grid: BucketGrid): bigint {
   const newest = newestOf(base, memory)
-  return newest === null ? allOfTime.lo + 1n : grid.whole({ lo: newest, hi: newest }).lo
+  if (newest === null) return allOfTime.lo + 1n
+  return grid.live === undefined ? grid.whole({ lo: newest, hi: newest }).lo : newest + 1n
 }
 
 function newestOf(base: TableSnapshot, memory: SealOperations['memory']): bigint | null {
@@ -162,7 +164,7 @@ function lastGrid(operations: SealOperations, snapshot: ReadSnapshot, viewId: nu
     if (!(thrown instanceof SqlError)) throw thrown
     const schema = snapshot.snapshotOf(viewId)?.version.schema
     const levels = schema?.stored?.grid?.map((level) => ({ ...level, offsetMicros: BigInt(level.offsetMicros) }))
-    return schema === undefined || levels === undefined ? undefined : bucketGrid(levels, schema)
+    return schema === undefined || levels === undefined ? undefined : viewGrid(schema, levels, schema)
   }
 }
 
@@ -176,7 +178,7 @@ async function storedOf(
   try {
     const seen = seenBy(operations, snapshot, viewId)
     if (seen === undefined) return []
-    const clean = cleanRanges(seen.inputs, seen.grid, markedRanges(seen.base.version))
+    const clean = cleanRanges(seen.inputs, seen.grid)
     await storeRanges(operations, null, seen, intersect(ranges, complement(clean)))
     // Without synced commits, only rows in parts are durable.
     if (!operations.durable) await operations.flush(viewId)
@@ -201,7 +203,7 @@ function storedBefore(
   const grid = lastGrid(operations, snapshot, viewId)
   const inputs = view === undefined ? undefined : inputsOfView(view, (id) => snapshot.snapshotOf(id)?.version)
   if (view === undefined || inputs === undefined || grid === undefined) return []
-  const trusted = trustedRanges(inputs, grid, markedRanges(inputs.base))
+  const trusted = trustedRanges(inputs, grid)
   const note = 'a materialized view loses the buckets that it could not store before their rows are dropped'
   if (intersect(ranges, complement(trusted)).length > 0)
     operations.log('W', 'view', `${note} [view=${view.name}, reason=${reason.message}]`)
@@ -224,7 +226,7 @@ export async function expireTable(operations: SealOperations, { schema }: TableV
     if (memtableRanges(base, operations.memory).some(({ lo }) => isExpired(lo))) await operations.flush(schema.id)
     const grids = viewsOf(operations, schema.id).flatMap(({ id }) => lastGrid(operations, snapshot, id) ?? [])
     const isOver = (range: TimeRange): boolean =>
-      grids.every((grid) => grid.whole(range).hi < currentStart(base, operations, grid))
+      grids.every((grid) => grid.live !== undefined || grid.whole(range).hi < currentStart(base, operations, grid))
     const gone = base.version.parts.filter(({ minTs, maxTs }) => isExpired(maxTs) && isOver({ lo: minTs, hi: maxTs }))
     names = [...new Set(gone.map(({ partition }) => partition))]
   } finally {

@@ -17,11 +17,12 @@ import { blockAt, blockCount, blockRows, blockTimes } from '../memory/column-lay
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { TimeRange, ViewBuckets } from '../sql/plan/plan.js'
 import { keptRange, type MaterializedSchema, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
-import { changedRanges } from '../storage/schema/merged-parts.js'
+import { changedParts } from '../storage/schema/merged-parts.js'
 import type { ColumnSchema, TableSchema, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime, complement, intersect, normalise, unite } from '../types/interval.js'
 import { microsPerDay, type TimestampUnit, ticksPerMicro } from '../types/timestamp-calendar.js'
 import { timeZone } from '../types/timestamp-zone.js'
+import { type BucketGrid, liveGrid } from './live-grid.js'
 
 /** Identifies this process in records that only it may trust. */
 export const thisProcess = `${process.pid}-${Date.now()}`
@@ -60,7 +61,11 @@ export function inputsOfView(
 }
 
 /** The stored ranges of the view that are still right, if the base has rows in `memory` besides its parts. */
-export function cleanRanges(inputs: ViewInputs, grid: BucketGrid, memory: readonly TimeRange[]): readonly TimeRange[] {
+export function cleanRanges(
+  inputs: ViewInputs,
+  grid: BucketGrid,
+  memory: readonly TimeRange[] = [],
+): readonly TimeRange[] {
   return isOfColumns(inputs) ? trustedRanges(inputs, grid, memory) : []
 }
 
@@ -82,28 +87,38 @@ function ofThisProcess({ stored }: TableSchema): readonly TimeRange[] {
 export function trustedRanges(
   { view, between, base }: ViewInputs,
   grid: BucketGrid,
-  memory: readonly TimeRange[],
+  memory: readonly TimeRange[] = [],
 ): readonly TimeRange[] {
   const { stored } = view
   const listed = ofThisProcess(view)
   if (stored === undefined || listed.length === 0) return []
-  const changed = [
-    ...changedRanges(stored.parts, base.parts),
-    ...memory,
-    ...changedBetween(stored, between, base.schema),
+  const { addedRanges, grown, removed } = changedParts(stored.parts, base.parts)
+  const added = [...addedRanges, ...grown, ...memory, ...changedBetween(stored, between, base.schema)]
+  const reached = [
+    ...added.map((range) => grid.whole(range)),
+    ...[...removed, ...markedRanges(base)].map((range) => withoutRows(grid, range)),
   ]
-  return intersect(listed, complement(normalise(changed.map((range) => grid.whole(range)))))
+  return intersect(listed, complement(normalise(reached)))
+}
+
+/** What changes if rows in the range are removed. */
+export function withoutRows(grid: BucketGrid, range: TimeRange): TimeRange {
+  return grid.live?.withoutRows(range) ?? grid.whole(range)
 }
 
 /** The ranges that a query reads from the view, and those that it computes. */
-export function sidesOf(
-  inputs: ViewInputs,
-  grid: BucketGrid,
-  memory: readonly TimeRange[],
-): Readonly<Record<'stored' | 'computed', readonly TimeRange[]>> {
+export function sidesOf(inputs: ViewInputs, grid: BucketGrid, memory: readonly TimeRange[]): ViewSides {
   const kept = [keptRange(inputs.view)]
   const stored = unite(cleanRanges(inputs, grid, memory), sealedRanges(inputs.base.schema, inputs.view.id))
-  return { stored: intersect(stored, kept), computed: intersect(complement(stored), kept) }
+  const computed = intersect(complement(stored), kept)
+  return { stored: intersect(stored, kept), computed, input: inputOf(grid, computed) }
+}
+
+export type ViewSides = Readonly<Record<'stored' | 'computed' | 'input', readonly TimeRange[]>>
+
+/** The rows of the base that the query reads to compute the ranges. */
+export function inputOf({ live }: BucketGrid, ranges: readonly TimeRange[]): readonly TimeRange[] {
+  return live === undefined ? ranges : normalise(ranges.map((range) => live.input(range)))
 }
 
 /** What a query reads that is content with what is stored: also buckets that have changed since. */
@@ -119,7 +134,7 @@ export function sidesOfRows(
   grid: BucketGrid,
   memory: readonly TimeRange[],
   rows: readonly TimeRange[],
-): ReturnType<typeof sidesOf> {
+): ViewSides {
   const left = [
     ...complement(rows).map((range) => wholeWithin(grid, range)),
     ...sealedRanges(inputs.base.schema, inputs.view.id),
@@ -128,7 +143,8 @@ export function sidesOfRows(
     cleanRanges(inputs, grid, memory),
     intersect([keptRange(inputs.view)], complement(normalise(left))),
   )
-  return { stored, computed: complement(stored) }
+  const computed = complement(stored)
+  return { stored, computed, input: computed }
 }
 
 /** Bounds that lie within the buckets are moved: the first bucket is included, and so is the last one. */
@@ -196,19 +212,13 @@ function largest(...bounds: readonly (string | null)[]): bigint {
   return bounds.reduce((most, bound) => (bound !== null && BigInt(bound) > most ? BigInt(bound) : most), allOfTime.lo)
 }
 
-/**
- * Ranges of the rows in memtables, visible or not: they may be wider than the visible rows need. So are parts of which
- * upserts remove rows: they change without a new id until a compaction.
- */
-export function memoryRanges(snapshot: TableSnapshot, memory: SharedMemory): TimeRange[] {
-  return [...markedRanges(snapshot.version), ...memtableRanges(snapshot, memory)]
-}
-
+/** Parts of which upserts remove rows: they change without a new id until a compaction. */
 export function markedRanges({ removals, parts }: TableVersion): TimeRange[] {
   const marked = new Set(removals?.map(([partId]) => partId))
   return parts.flatMap(({ id, minTs, maxTs }) => (marked.has(id) ? [{ lo: minTs, hi: maxTs }] : []))
 }
 
+/** Ranges of the rows in memtables, visible or not: they may be wider than the visible rows need. */
 export function memtableRanges({ version, visibleRows }: TableSnapshot, memory: SharedMemory): TimeRange[] {
   const ranges: TimeRange[] = []
   version.memtables.forEach(({ address }, index) => {
@@ -225,18 +235,24 @@ export function memtableRanges({ version, visibleRows }: TableSnapshot, memory: 
 
 // Buckets -----------------------------------------------------------------------------------------------------------
 
-export interface BucketGrid {
-  /** The smallest range of whole buckets that contains the range. */
-  whole(range: TimeRange): TimeRange
+/** What a view over this base reads and stores together. `levels`: its buckets, and those of the views that it reads. */
+export function viewGrid(view: TableSchema, levels: readonly ViewBuckets[], base: TableSchema): BucketGrid {
+  const { live } = view.materialized ?? {}
+  if (live === undefined) return bucketGrid(levels, base)
+  const below = levels.length === 0 ? null : bucketGrid(levels, base)
+  return liveGrid(live.frames, view, below, (anchor) => gridOf(anchor, unitOf(base)))
 }
 
 /** The buckets of a view over this base, which contain those of the views that it reads. */
-export function bucketGrid(levels: readonly ViewBuckets[], base: TableSchema): BucketGrid {
-  const unit: TimestampUnit =
-    base.columns.find(({ id }) => id === base.timestampId)?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+function bucketGrid(levels: readonly ViewBuckets[], base: TableSchema): BucketGrid {
+  const unit = unitOf(base)
   const grids = levels.map((level) => gridOf(level, unit)).reverse()
   const [only, ...more] = grids
   return only !== undefined && more.length === 0 ? only : { whole: (range) => wholeOfAll(grids, range) }
+}
+
+function unitOf({ columns, timestampId }: TableSchema): TimestampUnit {
+  return columns.find(({ id }) => id === timestampId)?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
 }
 
 const stepsMax = 64

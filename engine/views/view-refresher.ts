@@ -4,6 +4,7 @@
 //   IMMEDIATE  after a change of the base table, at most once a second, and for at most a fifth of the time
 //   EVERY      at the times of its timer, if the base table has changed
 //   MANUAL     once after CREATE, unless DEFERRED; then on request only
+//   FLUSH      of a live view: like IMMEDIATE, at most once in the time of FLUSH EVERY
 //   PERIOD     does not refresh buckets of a period that has not ended
 //
 // After an error, the view is refreshed again at its next time; materialized_views() shows the error. The base table is
@@ -16,13 +17,13 @@ import type { TimeRange } from '../sql/plan/plan.js'
 import { sampleOf } from '../sql/scope/stored-view.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import type { SchemaChange } from '../storage/jobs/messages.js'
-import type { MaterializedSchema, RefreshStrategy } from '../storage/schema/materialized.js'
+import { liveLengthMicros, type MaterializedSchema, type RefreshStrategy } from '../storage/schema/materialized.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import { allOfTime } from '../types/interval.js'
 import { ticksPerMicro } from '../types/timestamp-calendar.js'
 import { addUnits } from '../types/timestamp-floor.js'
 import type { Value } from '../types/value.js'
-import { materializedColumns, materializedRow } from './materialized-views.js'
+import { liveColumns, liveRow, materializedColumns, materializedRow } from './materialized-views.js'
 import { queryOf, refreshView } from './refresh-view.js'
 import {
   dropPartitions,
@@ -116,7 +117,7 @@ export class ViewRefresher {
       } finally {
         this.#running = null
         const endMs = this.#options.monotonicMs()
-        state.pausedUntilMs = endMs + Math.max(pauseMs, (endMs - startMs) * pauseFactor)
+        state.pausedUntilMs = endMs + Math.max(pauseOf(version), (endMs - startMs) * pauseFactor)
         if (state.failure !== null) state.pausedUntilMs = endMs + failedPauseMs
       }
     }
@@ -276,7 +277,7 @@ export class ViewRefresher {
     const { tables, transaction } = this.#options
     return tables().flatMap((version) => {
       const { id, materialized } = version.schema
-      if (materialized === undefined) return []
+      if (materialized === undefined || materialized.live !== undefined) return []
       const base = this.#baseOf(version)
       const state = this.#states.get(id)
       const failure = this.#invalidReason(materialized) ?? state?.failure ?? null
@@ -294,6 +295,24 @@ export class ViewRefresher {
     })
   }
 
+  /** live_views() */
+  readonly live = { relation: { name: 'live_views', columns: liveColumns, rows: () => this.#liveRows() } }
+
+  #liveRows(): Value[][] {
+    const { tables, transaction, nowMicros } = this.#options
+    return tables().flatMap((version) => {
+      const { materialized } = version.schema
+      const { live } = materialized ?? {}
+      if (materialized === undefined || live === undefined) return []
+      const base = this.#baseOf(version)
+      const state = this.#states.get(version.schema.id)
+      const failure = this.#invalidReason(materialized) ?? state?.failure ?? null
+      const current = base === undefined ? null : transaction(base)
+      const status = { failure, refreshed: state?.transaction ?? null, current, base, nowMicros: nowMicros() }
+      return [liveRow(version.schema, materialized, live, status)]
+    })
+  }
+
   #invalidReason(view: MaterializedSchema): string | null {
     try {
       queryOf(this.#options, view)
@@ -303,6 +322,11 @@ export class ViewRefresher {
       throw error
     }
   }
+}
+
+/** Between refreshes: FLUSH EVERY of a live view. */
+function pauseOf({ schema: { materialized } }: TableVersion): number {
+  return materialized?.live === undefined ? pauseMs : liveLengthMicros(materialized.live.flushEvery) / 1000
 }
 
 type Planned = Extract<PlannedStatement, { kind: 'refresh' }>

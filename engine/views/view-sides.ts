@@ -5,17 +5,24 @@
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Plan, Query, TimeRange, ViewSide } from '../sql/plan/plan.js'
 import { inputsOf, mapInputs } from '../sql/plan/walk-plan.js'
+import { resolvedRows } from '../sql/scope/live-rows.js'
 import type { TableSnapshot } from '../storage/schema/schema.js'
 import { allOfTime, intersect } from '../types/interval.js'
-import { bucketGrid, inputsOfView, memoryRanges, sidesOf, sidesOfRows, storedAlone } from './view-ranges.js'
-
-type Sides = ReturnType<typeof sidesOf>
+import {
+  inputsOfView,
+  memtableRanges,
+  sidesOf,
+  sidesOfRows,
+  storedAlone,
+  type ViewSides,
+  viewGrid,
+} from './view-ranges.js'
 
 /** The query for its snapshots, which are those of `query.tables`. */
 export function withViewSides(query: Query, snapshots: readonly TableSnapshot[], memory: SharedMemory): Query {
   if (!hasSide(query.plan) && !query.subqueries.some(({ plan }) => hasSide(plan))) return query
   // All sides of a view must see the same memtables.
-  const known = new Map<string, Sides>()
+  const known = new Map<string, ViewSides>()
   const rangesOf = (side: ViewSide): readonly TimeRange[] => {
     if (side.side === 'alone') return aloneOf(side, snapshots)
     const rows = side.rows?.map(({ lo, hi }) => `${lo}-${hi}`) ?? null
@@ -25,6 +32,8 @@ export function withViewSides(query: Query, snapshots: readonly TableSnapshot[],
     return sides[side.side]
   }
   const resolve = (plan: Plan): Plan => {
+    if (plan.kind === 'filter' && plan.viewSide !== undefined)
+      return resolvedRows({ ...plan, input: resolve(plan.input) }, rangesOf(plan.viewSide))
     if (plan.kind !== 'scan' || plan.viewSides === undefined) return mapInputs(plan, resolve)
     const { viewSides, ...scan } = plan
     return { ...scan, ranges: viewSides.reduce((ranges, side) => intersect(ranges, rangesOf(side)), ownRanges(plan)) }
@@ -59,12 +68,12 @@ function bothSides(
   { view, base, buckets, rows }: ViewSide,
   snapshots: readonly TableSnapshot[],
   memory: SharedMemory,
-): Sides {
+): ViewSides {
   const [of, over] = [snapshots[view], snapshots[base]]
   const byId = (tableId: number) => snapshots.find(({ version }) => version.schema.id === tableId)?.version
   const inputs = of === undefined ? undefined : inputsOfView(of.version.schema, byId)
-  if (over === undefined || inputs === undefined) return { stored: [], computed: [allOfTime] }
-  const grid = bucketGrid(buckets, over.version.schema)
-  if (rows !== undefined) return sidesOfRows(inputs, grid, memoryRanges(over, memory), rows)
-  return sidesOf(inputs, grid, memoryRanges(over, memory))
+  if (over === undefined || inputs === undefined) return { stored: [], computed: [allOfTime], input: [allOfTime] }
+  const grid = viewGrid(inputs.view, buckets, over.version.schema)
+  if (rows !== undefined) return sidesOfRows(inputs, grid, memtableRanges(over, memory), rows)
+  return sidesOf(inputs, grid, memtableRanges(over, memory))
 }

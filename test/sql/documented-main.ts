@@ -69,7 +69,6 @@ const otherTable =
 
 /** Refused statements with the text of their row in docs/compatibility/. */
 const listed: readonly (readonly [statement: RegExp, row: string])[] = [
-  [/\bLIVE VIEW\b|\blive_views\(/i, 'CREATE LIVE VIEW'],
   [/^COPY\b/i, 'COPY over HTTP'],
   [/\bbackup_instance_name\b/i, 'backup_instance_name'],
   [/CONVERT PARTITION .*\sWITH \(/is, 'CONVERT PARTITION .. WITH'],

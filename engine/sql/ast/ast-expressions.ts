@@ -298,6 +298,14 @@ export interface WindowSpecification {
   readonly partitionBy: readonly Expression[]
   readonly orderBy: readonly OrderItem[]
   readonly frame: WindowFrame | null
+  /** ANCHOR of a named window: its functions begin again where the value changes, as if it were a further key. */
+  readonly anchor?: WindowAnchor
+}
+
+export interface WindowAnchor {
+  readonly position: number
+  /** For `anchor daily`, the start of the day as a call of timestamp_floor(). */
+  readonly expression: Expression
 }
 
 export interface WindowFrame {

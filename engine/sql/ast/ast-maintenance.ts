@@ -76,7 +76,7 @@ export interface Empty {
   readonly position: number
 }
 
-export type DatabaseObject = 'tables' | 'views' | 'materialized_views'
+export type DatabaseObject = 'tables' | 'views' | 'materialized_views' | 'live_views'
 
 export type Show =
   | { readonly kind: 'show'; readonly position: number; readonly what: 'tables' | 'parameters' | 'all' | 'users' }
@@ -85,7 +85,13 @@ export type Show =
   | {
       readonly kind: 'show'
       readonly position: number
-      readonly what: 'columns' | 'partitions' | 'create table' | 'create view' | 'create materialized view'
+      readonly what:
+        | 'columns'
+        | 'partitions'
+        | 'create table'
+        | 'create view'
+        | 'create materialized view'
+        | 'create live view'
       readonly table: TableName
     }
   | {

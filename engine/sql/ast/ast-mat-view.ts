@@ -56,6 +56,8 @@ export interface PeriodClause {
 export interface AlterMaterialized {
   readonly kind: 'alter materialized view'
   readonly position: number
+  /** ALTER LIVE VIEW. */
+  readonly live?: boolean
   readonly view: TableName
   readonly action:
     | { readonly kind: 'set refresh'; readonly refresh: RefreshClause }
@@ -67,6 +69,8 @@ export interface AlterMaterialized {
 export interface RefreshMaterialized {
   readonly kind: 'refresh materialized view'
   readonly position: number
+  /** REFRESH LIVE VIEW. */
+  readonly live?: boolean
   readonly view: TableName
   readonly mode: 'full' | 'incremental' | 'range'
   /** Of RANGE FROM .. TO. */

@@ -22,6 +22,7 @@ import type {
 } from './ast-constraints.js'
 import type { AlterType, CreateType, DropType } from './ast-enumeration.js'
 import type { ChangesInWith, Insert, Merge } from './ast-insert.js'
+import type { CreateLive } from './ast-live-view.js'
 import type { AlterIndex, Backup, Checkpoint, CreateIndex, Empty, Reindex, Remark, Vacuum } from './ast-maintenance.js'
 import type { MaterializedStatement } from './ast-mat-view.js'
 import type { RetentionAction, StoragePolicyClause, TimeToLive } from './ast-policy.js'
@@ -39,6 +40,7 @@ export type Statement =
   | CreateTable
   | CreateView
   | MaterializedStatement
+  | CreateLive
   | CreateIndex
   | AlterIndex
   | DropTable
@@ -217,6 +219,7 @@ export interface DropView {
   readonly kind: 'drop view'
   readonly position: number
   readonly materialized: boolean
+  readonly live?: boolean
   readonly ifExists: boolean
   readonly view: TableName
   readonly cascade: boolean

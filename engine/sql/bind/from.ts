@@ -19,6 +19,7 @@ import { systemRelation } from '../relations/system-relations.js'
 import { type BindContext, isReturned, nested, type ReturnedRows, tableIndex } from '../scope/bind-context.js'
 import { nameColumns } from '../scope/catalog-names.js'
 import { withStep } from '../scope/interval-shift.js'
+import { startingFrom } from '../scope/live-rows.js'
 import { bindRowFunction } from '../scope/row-functions.js'
 import { type Relation, scopeOf } from '../scope/scope.js'
 import { chainOf, readView, storedAlone } from '../scope/stored-view.js'
@@ -225,7 +226,7 @@ function commonTable({ name, position }: ast.TableName, context: BindContext): R
  */
 function materializedView(
   version: TableVersion,
-  { sql, baseId }: MaterializedSchema,
+  { sql, baseId, live }: MaterializedSchema,
   position: number,
   alias: string,
   context: BindContext,
@@ -234,10 +235,8 @@ function materializedView(
   const stored = (): Relation => tableRelation(version, alias, context)
   const { viewRead, readsStored, refreshes } = context
   if (viewRead === 'stored' && readsStored && refreshes === null) return storedAlone(version, stored(), context)
-  const computed = named(
-    atView({ name }, position, () => boundView(viewQuery(sql), sql, context)),
-    alias,
-  )
+  const query = (): Relation => boundView(startingFrom(viewQuery(sql), live, baseId, context), sql, context)
+  const computed = named(atView({ name }, position, query), alias)
   const chain = chainOf(baseId, computed.plan, context)
   return readView(computed, stored, version, chain, alias, context)
 }

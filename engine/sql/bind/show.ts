@@ -10,7 +10,7 @@ import { allOptions, sessionOption } from '../pg-catalog/session-options.js'
 import type { Plan } from '../plan/plan.js'
 import type { SystemRelation } from '../relations/relation-columns.js'
 import { columnList } from '../relations/relation-columns.js'
-import { createMaterializedText, createTableText, createViewText } from '../relations/show-create.js'
+import { createLiveText, createMaterializedText, createTableText, createViewText } from '../relations/show-create.js'
 import { databaseRelation } from '../relations/show-create-database.js'
 import { columnsRelation, partitionsRelation } from '../relations/table-relations.js'
 import { tableNamesRelation } from '../relations/tables-relations.js'
@@ -45,6 +45,8 @@ function showRelation(show: Show, context: BindContext): SystemRelation {
       return single('ddl', 'VARCHAR', createTableText(shownTable(show.table, context).schema))
     case 'create view':
       return createView(show.table, context)
+    case 'create live view':
+      return single('ddl', 'VARCHAR', createLiveText(liveOf(show.table, context).schema))
     case 'create materialized view':
       return single('ddl', 'VARCHAR', createMaterializedText(materializedOf(show.table, context, 'table').schema))
     case 'create database':
@@ -86,6 +88,15 @@ function createView(table: TableName, { catalog }: BindContext): SystemRelation 
   return single('ddl', 'VARCHAR', createViewText(view))
 }
 
+/** The live view of that name. */
+export function liveOf({ name, position, schema }: TableName, { catalog }: Pick<BindContext, 'catalog'>): TableVersion {
+  const version = schema === null ? catalog.table(name) : undefined
+  if (version?.schema.materialized?.live !== undefined) return version
+  throw version === undefined && catalog.view(name) === undefined
+    ? new SqlError(`live view does not exist [view=${name}]`, position)
+    : new SqlError('live view name expected', position)
+}
+
 /** The materialized view of that name. `others`: what the name may mean instead, for the error. */
 export function materializedOf(
   { name, position, schema }: TableName,
@@ -93,10 +104,14 @@ export function materializedOf(
   others = 'table or view',
 ): TableVersion {
   const version = schema === null ? catalog.table(name) : undefined
-  if (version?.schema.materialized !== undefined) return version
+  const { materialized } = version?.schema ?? {}
+  if (version !== undefined && materialized !== undefined && materialized.live === undefined) return version
   throw version === undefined && catalog.view(name) === undefined
     ? new SqlError(`materialized view does not exist [view=${name}]`, position)
-    : new SqlError(`materialized view name expected, got ${others} name`, position)
+    : new SqlError(
+        `materialized view name expected, got ${materialized === undefined ? others : 'live view'} name`,
+        position,
+      )
 }
 
 function single(name: string, type: 'STRING' | 'VARCHAR' | 'INT', value: string | number): SystemRelation {

@@ -7,6 +7,7 @@ import { isNumber, isTime } from '../../types/convert.js'
 import { ticksPerUnit } from '../../types/timestamp-floor.js'
 import type * as ast from '../ast/ast.js'
 import { aggregatesNamed, scalarsNamed, windowFunctionNames } from '../functions/registry/all.js'
+import { anchoredFrame } from '../parse/window.js'
 import type { Expression, WindowCall, WindowFrame } from '../plan/plan.js'
 import { isConstant } from '../typing/make-call.js'
 import { noMatch } from '../typing/mismatch.js'
@@ -50,17 +51,25 @@ export function bindWindowCall(
 
 /** The window of OVER w or OVER (w ...): clauses of the named window come first. */
 function resolveWindow(window: ast.WindowSpecification, scope: ExpressionScope): ast.WindowSpecification {
-  if (window.base === null) return window
+  if (window.base === null) return anchored(window)
   const base = scope.namedWindows?.get(window.base.name.toLowerCase())
   if (base === undefined) throw new SqlError(`window '${window.base.name}' is not defined`, window.base.position)
   const inherited = resolveWindow(base, scope)
+  if (inherited.anchor !== undefined && window.frame !== null) throw anchoredFrame(window.frame.position)
   return {
     ...window,
+    ...(inherited.anchor === undefined ? {} : { anchor: inherited.anchor }),
     base: null,
     partitionBy: inherited.partitionBy.length > 0 ? inherited.partitionBy : window.partitionBy,
     orderBy: window.orderBy.length > 0 ? window.orderBy : inherited.orderBy,
     frame: window.frame ?? inherited.frame,
   }
+}
+
+/** An anchor is a further key. */
+function anchored(window: ast.WindowSpecification): ast.WindowSpecification {
+  const { anchor, partitionBy } = window
+  return anchor === undefined ? window : { ...window, partitionBy: [...partitionBy, anchor.expression] }
 }
 
 function windowFunction(call: ast.Call, scope: ExpressionScope): Pick<WindowCall, 'name' | 'args' | 'type'> {

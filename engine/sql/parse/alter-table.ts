@@ -45,11 +45,12 @@ import {
   takeTwo,
 } from './expect.js'
 import { parseExpression } from './expression.js'
+import { isLiveView, parseAlterLive } from './live-view.js'
 import { parseAlterMaterialized } from './mat-view.js'
 import { parseAlterSequence } from './sequence.js'
 import { parsePolicyAction } from './storage-policy.js'
 import { parseTableOption, parseTimeToLive, takeFormat } from './table-options.js'
-import { refuseLiveView, takeIfExists, takeIfNotExists } from './tables.js'
+import { takeIfExists, takeIfNotExists } from './tables.js'
 
 /** The cursor is on `alter`. */
 export function parseAlter(cursor: Cursor): Statement {
@@ -67,7 +68,7 @@ export function parseAlter(cursor: Cursor): Statement {
   if (take(cursor, 'type')) return parseAlterType(cursor, position)
   if (take(cursor, 'index')) return parseAlterIndex(cursor, position)
   if (take(cursor, 'connector')) return parseAlterConnector(cursor, position)
-  refuseLiveView(cursor)
+  if (isLiveView(cursor)) return parseAlterLive(cursor, position, parseAction)
   if (!take(cursor, 'table')) throw new SqlError("'table' or 'materialized' or 'view' expected", cursor.start)
   const ifExists = takeIfExists(cursor)
   takeOnly(cursor)

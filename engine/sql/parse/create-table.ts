@@ -35,6 +35,7 @@ import {
   take,
   unexpectedToken,
 } from './expect.js'
+import { isLiveView, parseCreateLive } from './live-view.js'
 import { parseCreateMaterialized } from './mat-view.js'
 import { parseCreateExtension, refuseOther } from './other-objects.js'
 import { parseQuery, parseQueryInParentheses } from './query.js'
@@ -43,7 +44,7 @@ import { parseBatch } from './rows.js'
 import { parseCreateSequence } from './sequence.js'
 import { parseLake, parseStoragePolicy } from './storage-policy.js'
 import { parseTableOption, parseTimeToLive, partitionUnitOf, takeFormat } from './table-options.js'
-import { refuseLiveView, takeIfNotExists } from './tables.js'
+import { takeIfNotExists } from './tables.js'
 
 /** The cursor is on `create`. */
 export function parseCreate(cursor: Cursor): Statement {
@@ -53,6 +54,7 @@ export function parseCreate(cursor: Cursor): Statement {
   if (orReplace) expect(cursor, 'replace')
   if (cursor.word === 'view') return parseCreateView(cursor, position, orReplace)
   if (cursor.word === 'materialized') return parseCreateMaterialized(cursor, position, parseViewQuery)
+  if (!orReplace && isLiveView(cursor)) return parseCreateLive(cursor, position, parseViewQuery)
   const atomic = take(cursor, 'atomic')
   const { batch } = parseBatch(cursor)
   if (atomic && cursor.word !== 'table') throw new SqlError("'table' expected", cursor.start)
@@ -74,7 +76,6 @@ export function parseCreate(cursor: Cursor): Statement {
   if (!orReplace && take(cursor, 'schema')) return parseCreateSchema(cursor, position)
   const extension = orReplace ? null : parseCreateExtension(cursor, position)
   if (extension !== null) return extension
-  refuseLiveView(cursor)
   refuseOther(cursor)
   if (orReplace) throw new SqlError("'view' expected", cursor.start)
   const more = cursor.kind === 'end' ? " or 'materialized' or 'view' or 'or replace'" : ''

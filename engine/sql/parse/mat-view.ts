@@ -28,7 +28,7 @@ import { parseTimeToLive, partitionUnitOf } from './table-options.js'
 import { takeIfNotExists } from './tables.js'
 import { expressionText } from './text.js'
 
-type ParseQuery = (cursor: Cursor) => Pick<CreateView, 'query' | 'queryText'>
+export type ParseQuery = (cursor: Cursor) => Pick<CreateView, 'query' | 'queryText'>
 
 /** The cursor is on `materialized`. `parseViewQuery` parses the query, with or without parentheses. */
 export function parseCreateMaterialized(
@@ -61,7 +61,7 @@ function immediately(position: number): RefreshClause {
 }
 
 /** Columns of the stored view need names. */
-function requireAliases({ query: { body } }: Pick<CreateView, 'query'>): void {
+export function requireAliases({ query: { body } }: Pick<CreateView, 'query'>): void {
   for (const { expression, alias } of body.kind === 'select' ? body.items : []) {
     if (alias !== null || expression.kind === 'column' || expression.kind === 'star') continue
     const text = expressionText(expression)
@@ -79,7 +79,7 @@ function parseTimestamp(cursor: Cursor): CreateMaterialized['timestamp'] {
   return name
 }
 
-function parsePartition(cursor: Cursor): CreateMaterialized['partitionBy'] {
+export function parsePartition(cursor: Cursor): CreateMaterialized['partitionBy'] {
   const position = cursor.start
   const unit = partitionUnitOf(cursor.word)
   if (unit === null || unit === 'none')

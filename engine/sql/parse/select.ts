@@ -24,7 +24,7 @@ import { tooFewArguments } from './operand.js'
 import { keywordError } from './reserved.js'
 import { parseJoins, parseQuerySource, parseTableSource } from './source.js'
 import { parseUnpivot } from './unpivot.js'
-import { parseWindowSpecification } from './window.js'
+import { parseNamedWindow } from './window.js'
 
 const aliasReserved: ReadonlySet<string> = new Set([
   'from',
@@ -338,6 +338,6 @@ function parseWindows(cursor: Cursor): Select['windows'][number][] {
     const { start: as } = inner
     expect(inner, 'as')
     if (atEnd(inner)) throw new SqlError("'(' expected after 'as'", as)
-    return { name, window: parseWindowSpecification(inner) }
+    return { name, window: parseNamedWindow(inner) }
   })
 }

@@ -27,6 +27,7 @@ import {
   take,
   unexpectedToken,
 } from './expect.js'
+import { parseRefreshLive } from './live-view.js'
 import { parseRefreshMaterialized } from './mat-view.js'
 import { parseQuery } from './query.js'
 import { parseOptionName } from './show.js'
@@ -138,6 +139,7 @@ function parseAnalyze(cursor: Cursor, position: number): Statement {
 
 /** Skips all tokens up to the end of the statement. */
 function parseNoOperation(cursor: Cursor, position: number, command: string): Statement {
+  if (command === 'refresh' && cursor.word === 'live') return parseRefreshLive(cursor, position)
   if (command === 'refresh') return parseRefreshMaterialized(cursor, position)
   while (!atEnd(cursor)) advance(cursor)
   return { kind: 'no operation', position, command }

@@ -14,7 +14,7 @@ import {
   take,
   unexpectedToken,
 } from './expect.js'
-import { refuseLiveView } from './tables.js'
+import { isLiveView } from './live-view.js'
 import { parseUserName } from './users.js'
 
 const showExpected =
@@ -114,16 +114,21 @@ function parseShowCreate(cursor: Cursor, position: number): Show {
   }
   if (take(cursor, 'database'))
     return { kind: 'show', position, what: 'create database', objects: parseDatabaseObjects(cursor) }
-  refuseLiveView(cursor)
+  if (isLiveView(cursor)) {
+    advance(cursor)
+    advance(cursor)
+    return { kind: 'show', position, what: 'create live view', table: parseShownTable(cursor) }
+  }
   const position2 = cursor.kind === 'end' ? createPosition : cursor.start
   throw new SqlError("expected 'TABLE' or 'VIEW' or 'MATERIALIZED VIEW'", position2)
 }
 
-const databaseObjects: readonly DatabaseObject[] = ['tables', 'views', 'materialized_views']
+const databaseObjects: readonly DatabaseObject[] = ['tables', 'views', 'materialized_views', 'live_views']
 
 /** What `include (..)` and `exclude (..)` name. Users and their rights are not in a database's statements. */
 const objectCategories: Readonly<Record<string, readonly DatabaseObject[]>> = {
   ...{ tables: ['tables'], views: ['views'], materialized_views: ['materialized_views'] },
+  live_views: ['live_views'],
   ...{ schema: databaseObjects, all: databaseObjects },
   ...{ acl: [], users: [], groups: [], service_accounts: [], permissions: [] },
 }

@@ -45,14 +45,6 @@ export function takeIfNotExists(cursor: Cursor): boolean {
   return true
 }
 
-const liveViews =
-  'live views are not supported: a view computes window functions at each query, a materialized view stores a SAMPLE BY'
-
-/** Throws SqlError for `live view`. The cursor is after CREATE, ALTER, DROP or SHOW CREATE. */
-export function refuseLiveView(cursor: Cursor): void {
-  if (cursor.word === 'live' && peekWord(cursor) === 'view') throw new SqlError(liveViews, cursor.start)
-}
-
 const dropExpected = "'table' or 'view' or 'materialized view' or 'all' expected"
 
 export function parseDrop(cursor: Cursor): Statement {
@@ -63,10 +55,11 @@ export function parseDrop(cursor: Cursor): Statement {
   if (take(cursor, 'sequence')) return parseDropSequence(cursor, position)
   if (take(cursor, 'type')) return parseDropType(cursor, position)
   if (take(cursor, 'schema')) return parseDropSchema(cursor, position)
-  refuseLiveView(cursor)
-  if (word !== 'table' && word !== 'view' && word !== 'materialized' && word !== 'all')
+  const isLive = word === 'live' && peekWord(cursor) === 'view'
+  if (word !== 'table' && word !== 'view' && word !== 'materialized' && word !== 'all' && !isLive)
     throw new SqlError(dropExpected, start)
   advance(cursor)
+  if (isLive) advance(cursor)
   if (word === 'all') {
     if (!take(cursor, 'tables'))
       throw atEnd(cursor) ? new SqlError("'tables' expected", cursor.start) : unexpectedToken(cursor)
@@ -78,7 +71,10 @@ export function parseDrop(cursor: Cursor): Statement {
   if (word !== 'table') {
     const view = parseTableName(cursor, 'view name expected')
     const cascade = takeDropBehaviour(cursor)
-    return { kind: 'drop view', position, materialized: word === 'materialized', ifExists, view, cascade }
+    return {
+      ...{ kind: 'drop view', position, materialized: word === 'materialized', ifExists, view, cascade },
+      ...(isLive ? { live: true } : {}),
+    }
   }
   const first = parseTableName(cursor)
   const listAt = cursor.word === ',' ? cursor.start : null
@@ -125,6 +121,7 @@ const droppedNames: Readonly<Record<string, string>> = {
   table: 'table-name',
   view: 'view-name',
   materialized: 'mat-view-name',
+  live: 'live-view-name',
 }
 
 /** Throws unless a name, or IF EXISTS and a name, follows. */

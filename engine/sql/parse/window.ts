@@ -1,6 +1,7 @@
 // Parses OVER, named windows, window frames, ORDER BY lists, and intervals (`5m`, `10 minutes`).
 
 import { SqlError } from '../../base/errors.js'
+import { timeZone } from '../../types/timestamp-zone.js'
 import type {
   Expression,
   FrameBound,
@@ -8,11 +9,12 @@ import type {
   Name,
   OrderItem,
   TimeUnit,
+  WindowAnchor,
   WindowFrame,
   WindowSpecification,
 } from '../ast/ast.js'
-import { advance, type Cursor, quotedValue, tokenText } from './cursor.js'
-import { atEnd, expect, lastTokenStart, parseList, parseName, take, takeTwo } from './expect.js'
+import { advance, type Cursor, peekWord, quotedValue, tokenText } from './cursor.js'
+import { atEnd, expect, lastTokenStart, parseList, parseName, parseString, take, takeTwo } from './expect.js'
 import { parseExpression } from './expression.js'
 import { intervalOfText, timeUnitOf, wholeNumber } from './literal.js'
 import { signPower } from './powers.js'
@@ -29,12 +31,23 @@ export function parseOver(cursor: Cursor): WindowSpecification {
   return { position, base, partitionBy: [], orderBy: [], frame: null }
 }
 
-export function parseWindowSpecification(cursor: Cursor): WindowSpecification {
+/** A specification of the WINDOW clause, which may have ANCHOR. */
+export function parseNamedWindow(cursor: Cursor): WindowSpecification {
+  return parseWindowSpecification(cursor, true)
+}
+
+function parseWindowSpecification(cursor: Cursor, isNamed = false): WindowSpecification {
   const position = cursor.start
   expect(cursor, '(')
   const base = parseBaseWindow(cursor)
   const partitionBy = cursor.word === 'partition' ? parsePartitionBy(cursor) : []
   const orderBy = cursor.word === 'order' ? parseOrderBy(cursor, true) : []
+  if (cursor.word === 'anchor') {
+    if (!isNamed)
+      throw new SqlError('ANCHOR is not supported in OVER (..): name the window in a WINDOW clause', cursor.start)
+    if (base !== null) throw new SqlError('ANCHOR must be in the window that has PARTITION BY', cursor.start)
+    return { position, base, partitionBy, orderBy, frame: null, anchor: parseAnchor(cursor, partitionBy, orderBy) }
+  }
   const frame = frameModes.has(cursor.word) ? parseFrame(cursor) : null
   if (cursor.kind === 'end') throw unclosedWindow(cursor, partitionBy.length, orderBy.length)
   expect(cursor, ')', "'rows', 'range', 'groups', 'cumulative' or ')' expected")
@@ -56,9 +69,52 @@ function parseBaseWindow(cursor: Cursor): Name | null {
   if (cursor.kind !== 'word' && cursor.kind !== 'quoted') return null
   if (isReserved(word) && word !== 'partition' && word !== 'order')
     throw new SqlError("'rows', 'range', 'groups', 'cumulative' or ')' expected", cursor.start)
-  return word === 'partition' || word === 'order' || frameModes.has(word)
+  const isAnchor = word === 'anchor' && anchorKinds.has(peekWord(cursor))
+  return word === 'partition' || word === 'order' || isAnchor || frameModes.has(word)
     ? null
     : parseName(cursor, 'window name expected')
+}
+
+const anchorKinds: ReadonlySet<string> = new Set(['daily', 'expression'])
+
+/** `anchor daily '09:30' 'America/New_York')`, `anchor expression timestamp_floor('1h', ts))` */
+function parseAnchor(
+  cursor: Cursor,
+  partitionBy: readonly Expression[],
+  [order, ...more]: readonly OrderItem[],
+): WindowAnchor {
+  const position = cursor.start
+  advance(cursor)
+  if (partitionBy.length === 0) throw new SqlError('ANCHOR requires PARTITION BY', position)
+  if (order === undefined || more.length > 0 || order.descending)
+    throw new SqlError('ANCHOR requires ORDER BY of the designated timestamp, ascending', position)
+  const isDaily = take(cursor, 'daily')
+  if (!isDaily && !take(cursor, 'expression'))
+    throw new SqlError("'daily' or 'expression' expected after 'anchor'", cursor.start)
+  const expression = isDaily ? parseDaily(cursor, order.expression) : parseInWindow(cursor, 'Expression expected')
+  if (frameModes.has(cursor.word)) throw anchoredFrame(cursor.start)
+  expect(cursor, ')')
+  return { position, expression }
+}
+
+export function anchoredFrame(position: number): SqlError {
+  return new SqlError('ANCHOR cannot be combined with a frame', position)
+}
+
+/** Start of the day that begins at this time of the day. */
+function parseDaily(cursor: Cursor, order: Expression): Expression {
+  const position = cursor.start
+  const time = parseString(cursor, "time of the day expected, such as '09:30'")
+  if (!/^([01]\d|2[0-3]):[0-5]\d$/.test(time.name))
+    throw new SqlError(`time of the day expected, such as '09:30' [found=${time.name}]`, position)
+  const zone = cursor.kind === 'string' ? parseString(cursor, 'TIME ZONE name expected') : null
+  if (zone !== null && timeZone(zone.name) === null) throw new SqlError(`invalid timezone: ${zone.name}`, zone.position)
+  const text = (value: string): Expression => ({ kind: 'string', position, value })
+  const args: Expression[] = [text('1d'), order, { kind: 'null', position }, text(time.name), text(zone?.name ?? 'UTC')]
+  return {
+    ...{ kind: 'call', position, schema: null, name: 'timestamp_floor', distinct: false, orderBy: [], filter: null },
+    ...{ args, ignoreNulls: false, over: null },
+  }
 }
 
 function parsePartitionBy(cursor: Cursor): Expression[] {

@@ -8,11 +8,11 @@ import type { Expression, ViewBuckets } from './plan.js'
 
 type Call = Extract<Expression, { kind: 'call' }>
 
-const names: ReadonlySet<string> = new Set(['timestamp_floor', 'date_trunc', 'time_bucket', 'date_bin'])
+export const bucketNames: ReadonlySet<string> = new Set(['timestamp_floor', 'date_trunc', 'time_bucket', 'date_bin'])
 
 /** Whether the expression is a call of such a function with this input column. */
 export function isBucketCall(expression: Expression, timestampIndex: number): expression is Call {
-  if (expression.kind !== 'call' || !names.has(expression.name)) return false
+  if (expression.kind !== 'call' || !bucketNames.has(expression.name)) return false
   const time = expression.args[1]
   return time?.kind === 'column' && time.index === timestampIndex
 }
@@ -26,6 +26,21 @@ export function bucketsOfCall({ name, args }: Call): ViewBuckets | string {
   if (name === 'timestamp_floor') return floored(String(first), rest)
   if (typeof first !== 'bigint' || typeof rest[0] !== 'bigint') return `${name}() needs a width of fixed length`
   return stepped(name, first, rest[0], args[2]?.type.name === 'TIMESTAMP_NS' ? 1000n : 1n)
+}
+
+/** The same for a key whose buckets may be named by their local time. */
+export function bucketsOfKey(call: Call): ViewBuckets | string {
+  const [, time, ...rest] = call.args
+  const zone = call.name === 'timestamp_floor' ? rest[2] : undefined
+  const name = zone === undefined ? null : constantOf(zone)
+  if (typeof name !== 'string' || name === 'UTC') return bucketsOfCall(call)
+  if (timeZone(name) === null) return `invalid timezone: ${name}`
+  const found = bucketsOfCall({ ...call, args: [call.args[0], time, ...rest.slice(0, 2)].filter(isPresent) })
+  return typeof found === 'string' ? found : { ...found, zone: name }
+}
+
+function isPresent<Item>(item: Item | undefined): item is Item {
+  return item !== undefined
 }
 
 /** Undefined for an expression that is not constant. */

@@ -114,15 +114,17 @@ export interface DeferredRanges {
 
 /**
  * A scan that reads one side of a materialized view: 'stored' rows of the view's table, or rows of its base from which
- * the other buckets are 'computed'. Or it reads what is stored 'alone', whatever has changed since.
+ * the other buckets are 'computed'. Or it reads what is stored 'alone', whatever has changed since. For a live view, the
+ * rows of the base are an 'input' of window functions, whose result is restricted to the rows to be 'computed'.
  */
 export interface ViewSide {
-  readonly side: 'stored' | 'computed' | 'alone'
+  readonly side: 'stored' | 'computed' | 'alone' | 'input'
   /** Indexes into Query.tables. The base is the table below all views that the view reads. */
   readonly view: number
   readonly base: number
   /** The view's buckets, then those of the view that it reads, and so on. */
   readonly buckets: readonly ViewBuckets[]
+  readonly live?: true
   /**
    * Set if both sides together stand for the rows that the base has in these ranges: then sealed buckets, and those that
    * a range cuts, are computed, too.
@@ -223,6 +225,11 @@ export type Plan =
       readonly columns: readonly PlanColumn[]
       readonly input: Plan
       readonly predicate: Expression
+      /**
+       * Of a live view: the predicate is an `in_ranges` of the timestamp, whose ranges are those of this side. They are
+       * set when the snapshot of the query is known.
+       */
+      readonly viewSide?: ViewSide
     }
   | {
       readonly kind: 'project'

@@ -4,7 +4,7 @@ import { typeText } from '../../types/column-types.js'
 import { displayText } from '../../types/convert.js'
 import { allOfTime } from '../../types/interval.js'
 import { formatTimestamp } from '../../types/timestamp.js'
-import type { Expression, Plan, PlanColumn, Query } from './plan.js'
+import type { Expression, Plan, PlanColumn, Query, ViewSide } from './plan.js'
 import { inputsOf } from './walk-plan.js'
 
 /** The lines of a query's plan. The text that `details` returns for a node is appended to its line. */
@@ -40,6 +40,7 @@ function nodeText(plan: Plan, tableName: (table: number) => string): string {
     case 'sequence':
       return `long_sequence count: ${plan.count}`
     case 'filter':
+      if (plan.viewSide !== undefined) return 'Filter filter: rows that are not stored'
       return `Filter filter: ${expressionShown(plan.predicate, plan.input.columns)}`
     case 'project':
       return `VirtualRecord functions: [${plan.expressions.map((expression) => expressionShown(expression, plan.input.columns)).join(',')}]`
@@ -81,14 +82,19 @@ function scanText({ ranges, order, columns, viewSides }: Extract<Plan, { kind: '
   const direction =
     order === 'descending' ? 'Frame backward scan' : order === 'ascending' ? 'Frame forward scan' : 'Row scan'
   const intervals = ranges === null ? '' : ` intervals: [${ranges.map(rangeText).join(',')}]`
-  const side = viewSides === undefined ? '' : viewSides.map((one) => sideTexts[one.side]).join('')
+  const side = viewSides === undefined ? '' : viewSides.map(sideText).join('')
   return `${direction} on: ${table}${side} columns: [${columns.map(({ name }) => name).join(',')}]${intervals}`
+}
+
+function sideText({ side, live }: ViewSide): string {
+  return live === true && side === 'stored' ? ' (stored rows)' : sideTexts[side]
 }
 
 const sideTexts = {
   stored: ' (stored buckets)',
   computed: ' (buckets that are not stored)',
   alone: ' (stored buckets alone)',
+  input: ' (for rows that are not stored)',
 } as const
 
 function rangeText({ lo, hi }: { readonly lo: bigint; readonly hi: bigint }): string {

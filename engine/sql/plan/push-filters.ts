@@ -9,7 +9,7 @@ import { mapInputs, substitute } from './walk-plan.js'
 type Join = Extract<Plan, { kind: 'join' }>
 
 export function pushFilters(plan: Plan): Plan {
-  if (plan.kind !== 'filter') return mapInputs(plan, pushFilters)
+  if (plan.kind !== 'filter' || plan.viewSide !== undefined) return mapInputs(plan, pushFilters)
   return push(plan.input, conjuncts(plan.predicate))
 }
 
@@ -17,6 +17,8 @@ export function pushFilters(plan: Plan): Plan {
 function push(input: Plan, conditions: readonly Expression[]): Plan {
   switch (input.kind) {
     case 'filter':
+      // The rows of a live view that are computed: the ranges are not known yet.
+      if (input.viewSide !== undefined) return stay(input, conditions)
       return push(input.input, [...conjuncts(input.predicate), ...conditions])
     case 'scan': {
       const filter = allOf(input.filter === null ? conditions : [...conjuncts(input.filter), ...conditions])

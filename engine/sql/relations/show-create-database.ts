@@ -1,12 +1,13 @@
 // Rows of SHOW CREATE DATABASE: the statements that create all tables and views, ordered so that they can be executed
 // one after the other. A view follows the tables and views that it reads; otherwise they are ordered by name.
 
+import type { TableSchema } from '../../storage/schema/schema.js'
 import type { DatabaseObject } from '../ast/ast.js'
 import { parseStatement } from '../parse/parse.js'
 import type { BindContext } from '../scope/bind-context.js'
 import type { SystemRelation } from './relation-columns.js'
 import { columnList } from './relation-columns.js'
-import { createMaterializedText, createTableText, createViewText } from './show-create.js'
+import { createLiveText, createMaterializedText, createTableText, createViewText } from './show-create.js'
 
 interface Entry {
   readonly kind: DatabaseObject
@@ -23,13 +24,19 @@ export function databaseRelation(wanted: ReadonlySet<DatabaseObject>, { catalog 
     const { name, materialized } = schema
     return materialized === undefined
       ? { kind: 'tables', name, text: createTableText(schema), reads: new Set() }
-      : { kind: 'materialized_views', name, text: createMaterializedText(schema), reads: sourcesOf(materialized.sql) }
+      : { ...viewKind(schema), name, reads: sourcesOf(materialized.sql) }
   })
   const views = catalog
     .views()
     .map((view): Entry => ({ kind: 'views', name: view.name, text: createViewText(view), reads: sourcesOf(view.sql) }))
   const shown = inOrder([...tables, ...views]).filter(({ kind }) => wanted.has(kind))
   return { columns: columnList('ddl VARCHAR'), rows: () => shown.map(({ text }) => [text]) }
+}
+
+function viewKind(schema: TableSchema): Pick<Entry, 'kind' | 'text'> {
+  return schema.materialized?.live === undefined
+    ? { kind: 'materialized_views', text: createMaterializedText(schema) }
+    : { kind: 'live_views', text: createLiveText(schema) }
 }
 
 function inOrder(entries: readonly Entry[]): Entry[] {

@@ -45,6 +45,17 @@ export function createMaterializedText(schema: TableSchema): string {
   return `${created}${limited}${indexes.join('')}`
 }
 
+export function createLiveText({ name, materialized, partitionBy, ...schema }: TableSchema): string {
+  if (materialized?.live === undefined) return ''
+  const { flushEvery, inMemory, start } = materialized.live
+  const type = schema.columns.find(({ id }) => id === schema.timestampId)?.type.name
+  const unit = type === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+  const memory = inMemory === null ? '' : ` IN MEMORY ${inMemory}`
+  const units = partitionBy === 'NONE' ? '' : ` PARTITION BY ${partitionBy}`
+  const from = start === null ? 'BEGINNING' : `'${formatTimestamp(BigInt(start), unit)}'`
+  return `CREATE LIVE VIEW '${name}' FLUSH EVERY ${flushEvery}${memory}${units} START FROM ${from} AS (\n${materialized.sql}\n);`
+}
+
 export function createViewText({ name, sql }: Pick<StoredView, 'name' | 'sql'>): string {
   return `CREATE VIEW '${name}' AS ( \n${sql}\n);`
 }

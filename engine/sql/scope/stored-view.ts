@@ -20,6 +20,7 @@ import { withStates } from '../plan/view-states.js'
 import { inputsOf, mapInputs } from '../plan/walk-plan.js'
 import { castTo } from '../typing/types.js'
 import { type BindContext, tableIndex } from './bind-context.js'
+import { rowsOfSide, rowsWithin } from './live-rows.js'
 import { type Relation, scopeOf } from './scope.js'
 
 type Sample = Extract<Plan, { kind: 'sample' }>
@@ -138,6 +139,7 @@ export function readView(
   alias: string,
   context: BindContext,
 ): Relation {
+  if (version.schema.materialized?.live !== undefined) return readLive(computed, stored, version, chain, alias, context)
   const { refreshes, readsStored, pending, own } = context
   const { schema } = version
   const base = context.tables[chain.base]?.schema
@@ -149,6 +151,39 @@ export function readView(
   const isPlain = readsStored && pending.length === 0 && own === null
   if (!isPlain) return withSealed(queried, computed, schema, base, chain, alias)
   return bothSides(queried(), computed, tableIndex(context, version), chain, alias)
+}
+
+/** The same for a live view. */
+function readLive(
+  computed: Relation,
+  stored: () => Relation,
+  version: TableVersion,
+  chain: ViewChain,
+  alias: string,
+  context: BindContext,
+): Relation {
+  const { refreshes, readsStored, pending, own } = context
+  const { schema } = version
+  const { plan, timestampIndex } = computed
+  if (refreshes?.viewId === schema.id) {
+    const { ranges, inputs = ranges } = refreshes
+    return { ...computed, plan: rowsWithin(withinRanges(computed, chain, inputs).plan, timestampIndex, ranges) }
+  }
+  const base = context.tables[chain.base]?.schema
+  if (base === undefined || !hasNamesOf(version, plan) || schema.stored === undefined) return computed
+  const queried = asQueried(stored(), plan)
+  if (!readsStored || pending.length > 0 || own !== null) {
+    const sealed = sealedRanges(base, schema.id)
+    if (sealed.length === 0) return computed
+    const left = mapScans(queried.plan, allTables, (scan) => ({ ...scan, ranges: sealed }))
+    return united({ ...queried, plan: left }, rowsWithin(plan, timestampIndex, complement(sealed)), alias)
+  }
+  const view = tableIndex(context, version)
+  const side = { view, base: chain.base, buckets: bucketsOf(plan), live: true } as const
+  const left = mapScans(queried.plan, [view], (scan) => restricted(scan, { ...side, side: 'stored' }))
+  const input = mapScans(plan, chain.tables, (scan) => restricted(scan, { ...side, side: 'input' }))
+  const right = rowsOfSide(input, timestampIndex, { ...side, side: 'computed' })
+  return united({ ...queried, plan: left }, right, alias)
 }
 
 /** The view's query, and the buckets that have outlived the rows of the base. Other stored buckets are not read. */

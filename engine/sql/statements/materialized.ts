@@ -1,20 +1,27 @@
-// Plans CREATE, ALTER and REFRESH MATERIALIZED VIEW. A materialized view is a table whose schema contains the view's
-// query; materialized-query.ts checks the query. Also plans the queries of a refresh that merges added rows of the base
-// table into stored buckets (engine/views/late-rows.ts): which buckets they are in, and the rows of the view that change.
+// Plans CREATE, ALTER and REFRESH of materialized and live views. Such a view is a table whose schema contains the view's
+// query, which view-queries checks. Also plans the queries of a refresh that merges added rows of the base table into
+// stored buckets (engine/views/late-rows.ts): which buckets they are in, and the rows of the view that change.
 
 import { SqlError } from '../../base/errors.js'
 import { tableColumnsMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'
 import { lifeOf } from '../../storage/schema/age.js'
-import type { MaterializedSchema, RefreshStrategy } from '../../storage/schema/materialized.js'
+import {
+  type LiveSchema,
+  liveLengthMicros,
+  type MaterializedSchema,
+  type RefreshStrategy,
+} from '../../storage/schema/materialized.js'
 import { type ColumnSchema, storedColumns, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import { parseTimestamp } from '../../types/timestamp.js'
+import { ticksPerMicro } from '../../types/timestamp-calendar.js'
 import { intervalTicks } from '../../types/timestamp-floor.js'
 import { timeZone } from '../../types/timestamp-zone.js'
 import type * as ast from '../ast/ast.js'
 import { tableRelation, viewRelation } from '../bind/from.js'
-import { materializedOf } from '../bind/show.js'
+import { liveOf, materializedOf } from '../bind/show.js'
+import { partitionUnitOf } from '../parse/table-options.js'
 import {
   type Expression,
   type Plan,
@@ -29,9 +36,10 @@ import type { BindContext } from '../scope/bind-context.js'
 import { addedRows } from '../scope/stored-view.js'
 import { scalarCall } from '../typing/make-call.js'
 import { constantOf } from '../typing/types.js'
+import { checkedLiveQuery } from '../view-queries/live-query.js'
+import { checkedQuery } from '../view-queries/materialized-query.js'
 import { changesOf as alterationsOf } from './alter-table.js'
 import { checkTableName, planCreateAs } from './create-table.js'
-import { checkedQuery } from './materialized-query.js'
 import { actionColumnId, type PlannedStatement, type TargetColumn, type UpsertQuery, upsertActions } from './planned.js'
 import { queryOf } from './query-statement.js'
 import { targetOf } from './target.js'
@@ -50,7 +58,7 @@ export function planCreateMaterialized(written: ast.CreateMaterialized, context:
   const tag = 'CREATE MATERIALIZED VIEW'
   checkTableName(view.name, view.position, 'Could not create materialized view, ')
   const known = context.catalog.table(view.name)
-  if (known?.schema.materialized !== undefined) {
+  if (known?.schema.materialized !== undefined && known.schema.materialized.live === undefined) {
     if (ifNotExists) return { kind: 'change', changes: [], tag }
     throw new SqlError('materialized view already exists', view.position)
   }
@@ -59,7 +67,8 @@ export function planCreateMaterialized(written: ast.CreateMaterialized, context:
   const { base, sample, query, queryText, states, stateRule } = checkedQuery(written, context)
   const statement = { ...written, query, queryText }
   const refresh = refreshOf(statement.refresh)
-  const made = planCreateAs(asTable(statement, sample.interval), sourceOf(statement), context)
+  const unit = statement.partitionBy?.unit ?? defaultPartition(sample.interval)
+  const made = planCreateAs(asTable(statement, unit, statement.ttl), sourceOf(statement), context)
   const { schema } = made.change
   const name = schema.columns[schema.timestampId]?.name
   if (timestamp !== null && name?.toLowerCase() !== timestamp.name.toLowerCase())
@@ -102,15 +111,17 @@ function shorterLife(base: TableSchema, interval: SampleInterval): string[] {
   ]
 }
 
+type Stored = Pick<ast.CreateMaterialized, 'position' | 'view' | 'ifNotExists' | 'partitionBy' | 'query'>
+
 /** CREATE TABLE .. AS the query, from which the view's table takes its columns. */
-function asTable(statement: ast.CreateMaterialized, interval: SampleInterval): ast.CreateTable {
+function asTable(statement: Stored, unit: ast.PartitionUnit, ttl: ast.CreateTable['ttl']): ast.CreateTable {
   const { position, view, ifNotExists, partitionBy } = statement
   return {
     ...{ kind: 'create table', position, ifNotExists, table: view, source: sourceOf(statement), timestamp: null },
-    partitionBy: partitionBy ?? { position, unit: defaultPartition(interval) },
+    partitionBy: partitionBy ?? { position, unit },
     ...{
       wal: null,
-      ttl: statement.ttl,
+      ttl,
       policy: null,
       lake: null,
       dedupKeys: null,
@@ -122,7 +133,7 @@ function asTable(statement: ast.CreateMaterialized, interval: SampleInterval): a
   }
 }
 
-function sourceOf({ query }: ast.CreateMaterialized): ast.CreateAs {
+function sourceOf({ query }: Pick<Stored, 'query'>): ast.CreateAs {
   return { kind: 'as', query, casts: [], batch: null }
 }
 
@@ -173,11 +184,14 @@ const limitUnits = { hour: 'HOUR', day: 'DAY', week: 'WEEK', month: 'MONTH', yea
 
 // ALTER and REFRESH -------------------------------------------------------------------------------------------------
 
-export function planAlterMaterialized({ view, action }: ast.AlterMaterialized, context: BindContext): PlannedStatement {
-  const version = materializedOf(view, context)
+export function planAlterMaterialized(
+  { view, action, live = false }: ast.AlterMaterialized,
+  context: BindContext,
+): PlannedStatement {
+  const version = live ? liveOf(view, context) : materializedOf(view, context)
   const { id: tableId, materialized } = version.schema
   const changed = (changes: readonly SchemaChange[]): PlannedStatement => ({
-    ...{ kind: 'change', changes, tag: 'ALTER MATERIALIZED VIEW' },
+    ...{ kind: 'change', changes, tag: live ? 'ALTER LIVE VIEW' : 'ALTER MATERIALIZED VIEW' },
   })
   if (materialized === undefined) return changed([])
   const alter = (members: Partial<MaterializedSchema>): PlannedStatement =>
@@ -191,6 +205,7 @@ export function planAlterMaterialized({ view, action }: ast.AlterMaterialized, c
     }
     case 'table action': {
       const { kind, position } = action.action
+      if (live && kind !== 'resume wal') throw new SqlError("'resume wal' expected", position)
       if (kind !== 'add index' && kind !== 'drop index' && kind !== 'resume wal' && kind !== 'set ttl')
         throw new SqlError(
           "'set refresh', 'set refresh limit', 'set ttl', 'alter column' or 'resume wal' expected",
@@ -201,14 +216,69 @@ export function planAlterMaterialized({ view, action }: ast.AlterMaterialized, c
   }
 }
 
-export function planRefresh({ view, mode, range }: ast.RefreshMaterialized, context: BindContext): PlannedStatement {
-  const { schema } = materializedOf(view, context)
+export function planRefresh(
+  { view, mode, range, live = false }: ast.RefreshMaterialized,
+  context: BindContext,
+): PlannedStatement {
+  const { schema } = live ? liveOf(view, context) : materializedOf(view, context)
   const unit = schema.columns[schema.timestampId]?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
-  const planned = { kind: 'refresh', viewId: schema.id, mode, tag: 'REFRESH MATERIALIZED VIEW' } as const
-  if (range === null) return { ...planned, range: null }
+  const planned = { kind: 'refresh', viewId: schema.id, mode } as const
+  const tag = live ? 'REFRESH LIVE VIEW' : 'REFRESH MATERIALIZED VIEW'
+  if (range === null) return { ...planned, tag, range: null }
   const [lo, end] = [timestampOf(range.from, unit), timestampOf(range.to, unit)]
   if (lo >= end) throw new SqlError('FROM must be before TO', range.to.position)
-  return { ...planned, range: { lo, hi: end - 1n } }
+  return { ...planned, tag, range: { lo, hi: end - 1n } }
+}
+
+// CREATE LIVE VIEW --------------------------------------------------------------------------------------------------
+
+export function planCreateLive(statement: ast.CreateLive, context: BindContext): PlannedStatement {
+  const { view, ifNotExists, flushEvery, inMemory } = statement
+  const tag = 'CREATE LIVE VIEW'
+  checkTableName(view.name, view.position, 'Could not create live view, ')
+  checkLengths(flushEvery, inMemory)
+  const known = context.catalog.table(view.name)
+  if (known?.schema.materialized?.live !== undefined) {
+    if (ifNotExists) return { kind: 'change', changes: [], tag }
+    throw new SqlError('live view already exists', view.position)
+  }
+  if (known !== undefined || context.catalog.view(view.name) !== undefined)
+    throw new SqlError('table or view with the requested name already exists', view.position)
+  const { base, frames, source } = checkedLiveQuery(statement, context)
+  const unit = statement.partitionBy?.unit ?? partitionUnitOf(base.partitionBy.toLowerCase()) ?? 'none'
+  const { schema } = planCreateAs(asTable(statement, unit, null), sourceOf(statement), context).change
+  const live: LiveSchema = {
+    ...{ flushEvery: flushEvery.text, inMemory: inMemory?.text ?? null },
+    ...{ start: startOf(statement.start, base, context), source, frames },
+  }
+  const materialized: MaterializedSchema = {
+    ...{ sql: statement.queryText, baseId: base.id, baseName: base.name, live, limit: null },
+    refresh: { kind: 'immediate', deferred: false, every: null, startMicros: null, timeZone: null, period: null },
+  }
+  const whole = { ...schema, materialized, dedupKeys: [] }
+  return { kind: 'change', changes: [{ kind: 'createTable', schema: whole, ifNotExists }], tag }
+}
+
+const shortestMicros = 100_000
+const longestMicros = 3_600_000_000
+
+function checkLengths(flush: ast.LiveLength, memory: ast.LiveLength | null): void {
+  const flushMicros = liveLengthMicros(flush.text)
+  if (flushMicros < shortestMicros) throw new SqlError('live view FLUSH EVERY must be at least 100ms', flush.position)
+  if (flushMicros > longestMicros) throw new SqlError('live view FLUSH EVERY must be at most 60m', flush.position)
+  if (memory === null) return
+  const memoryMicros = liveLengthMicros(memory.text)
+  if (memoryMicros < flushMicros)
+    throw new SqlError('live view IN MEMORY must be at least FLUSH EVERY', memory.position)
+  if (memoryMicros > longestMicros) throw new SqlError('live view IN MEMORY must be at most 60m', memory.position)
+}
+
+/** In the unit of the base. */
+function startOf({ kind, timestamp }: ast.LiveStart, base: TableSchema, context: BindContext): string | null {
+  const type = base.columns.find(({ id }) => id === base.timestampId)?.type.name
+  const unit = type === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+  if (kind === 'now') return `${BigInt(context.evaluation.nowMicros) * ticksPerMicro(unit)}`
+  return timestamp === null ? null : `${timestampOf(timestamp, unit)}`
 }
 
 // Late rows ---------------------------------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ import { withLosses } from './lost-values.js'
 import {
   lateQueries,
   planAlterMaterialized,
+  planCreateLive,
   planCreateMaterialized,
   planRefresh,
   storedPlaces,
@@ -220,6 +221,7 @@ const planners: { readonly [Kind in ast.Statement['kind']]?: Plans<Kind> } = {
   'alter view': planAlterView,
   'drop view': planDropView,
   'create materialized view': planCreateMaterialized,
+  'create live view': planCreateLive,
   'alter materialized view': planAlterMaterialized,
   'refresh materialized view': planRefresh,
   'create sequence': planCreateSequence,

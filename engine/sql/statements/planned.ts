@@ -199,7 +199,7 @@ export type PlannedStatement =
       readonly viewId: number
       readonly mode: 'full' | 'incremental' | 'range'
       readonly range: { readonly lo: bigint; readonly hi: bigint } | null
-      readonly tag: 'REFRESH MATERIALIZED VIEW'
+      readonly tag: 'REFRESH MATERIALIZED VIEW' | 'REFRESH LIVE VIEW'
     }
   | { readonly kind: 'checkpoint'; readonly action: 'flush' | 'create' | 'release'; readonly tag: 'CHECKPOINT' }
   | {

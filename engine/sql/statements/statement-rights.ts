@@ -30,6 +30,7 @@ const rightsOfKind = {
   'drop table': ['write'],
   'drop view': ['write'],
   'create materialized view': ['write', 'read'],
+  'create live view': ['write', 'read'],
   'alter materialized view': ['write'],
   'refresh materialized view': ['write'],
   'create sequence': ['write'],

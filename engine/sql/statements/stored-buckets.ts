@@ -34,7 +34,9 @@ export function fromStoredBuckets(relation: Relation, context: BindContext): Rel
 }
 
 function hasStored({ materialized, stored }: TableSchema): boolean {
-  return materialized !== undefined && stored !== undefined && stored.ranges.length > 0
+  return (
+    materialized !== undefined && materialized.live === undefined && stored !== undefined && stored.ranges.length > 0
+  )
 }
 
 /**

@@ -5,7 +5,7 @@ import { SqlError } from '../../base/errors.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'
 import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
-import { materializedOf } from '../bind/show.js'
+import { liveOf, materializedOf } from '../bind/show.js'
 import { nativeDialect } from '../dialect.js'
 import { parseStatement } from '../parse/parse.js'
 import { viewSchema } from '../relations/view-table.js'
@@ -52,15 +52,21 @@ export function planAlterView({ view, query, queryText }: ast.AlterView, context
 }
 
 export function planDropView(statement: ast.DropView, context: BindContext): PlannedStatement {
-  const { view, materialized, ifExists, cascade } = statement
+  const { view, materialized, live = false, ifExists, cascade } = statement
   const { catalog } = context
+  const isMissing = catalog.table(view.name) === undefined && catalog.view(view.name) === undefined
+  if (live) {
+    const drops = ifExists && isMissing ? [] : [liveOf(view, context).schema.id]
+    return changed(
+      drops.map((tableId): SchemaChange => ({ kind: 'dropTable', tableId })),
+      'DROP LIVE VIEW',
+    )
+  }
   if (materialized) {
-    const isMissing = catalog.table(view.name) === undefined && catalog.view(view.name) === undefined
     if (ifExists && isMissing) return changed([], 'DROP MATERIALIZED VIEW')
     return changed(materializedDrops(view, cascade, context), 'DROP MATERIALIZED VIEW')
   }
-  const isNowhere = catalog.view(view.name) === undefined && catalog.table(view.name) === undefined
-  if (ifExists && isNowhere) return changed([], 'DROP VIEW')
+  if (ifExists && isMissing) return changed([], 'DROP VIEW')
   return changed(
     [
       {

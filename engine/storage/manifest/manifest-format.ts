@@ -101,7 +101,8 @@ const blockBytes = 4096
  * Version 10 is written before DEDUP is declared for a table that has had rows: others would hide and remove those with
  * equal keys. Version 11 is written before the first column with PARQUET(..): others cannot read each of its encodings
  * and codecs. Version 12 is written before the first materialized view with states by rule 2: others would store its
- * buckets without them. This server reads all versions.
+ * buckets without them. Version 13 is written before the first live view, since others would take it for a materialized
+ * view whose query is not valid. This server reads all versions.
  */
 export const formats = {
   oldest: 1,
@@ -116,8 +117,9 @@ export const formats = {
   dedupOfStored: 10,
   columnStorage: 11,
   viewTimes: 12,
+  liveViews: 13,
 } as const
-export const newestFormat = formats.viewTimes
+export const newestFormat = formats.liveViews
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */

@@ -14,6 +14,7 @@ export function formatOfSchema(schema: Pick<TableSchema, FormatMember>, isView: 
     formats.plain,
     materialized === undefined ? 0 : formats.materializedViews,
     materialized !== undefined && (schema.ttl !== null || isView(materialized.baseId)) ? formats.sealedBuckets : 0,
+    materialized?.live === undefined ? 0 : formats.liveViews,
     schema.sealed === undefined ? 0 : formats.sealedBuckets,
     columns.some(({ state }) => state === true) ? formats.viewStates : 0,
     materialized?.stateRule === undefined ? 0 : formats.viewTimes,

@@ -35,6 +35,40 @@ export interface MaterializedSchema {
   readonly stateRule?: 2
   /** Automatic and incremental refreshes leave older buckets alone; null for no limit. */
   readonly limit: { readonly value: number; readonly unit: 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR' } | null
+  /** Set for a live view, which has a row for each row of its base. */
+  readonly live?: LiveSchema
+}
+
+/** A live view stores the result of window functions. What is said of buckets holds for ranges of its rows. */
+export interface LiveSchema {
+  /** As written, such as `1s`. */
+  readonly flushEvery: string
+  readonly inMemory: string | null
+  /** The timestamp of START FROM in the unit of the base; null for BEGINNING. */
+  readonly start: string | null
+  /** FROM and WHERE of the query. */
+  readonly source: string
+  readonly frames: LiveFrames
+}
+
+const lengthMicros = { ms: 1000, s: 1_000_000, m: 60_000_000, h: 3_600_000_000, d: 86_400_000_000 } as const
+
+/** Of `100ms`, `5s`, `1m`. */
+export function liveLengthMicros(text: string): number {
+  const [, digits = '0', unit = 's'] = /^(\d+)(ms|s|m|h|d)$/.exec(text) ?? []
+  return Number(digits) * (Object.entries(lengthMicros).find(([name]) => name === unit)?.[1] ?? 0)
+}
+
+/** How far the window functions of a live view look back. */
+export interface LiveFrames {
+  /** The longest frame of RANGE, in units of the designated timestamp. */
+  readonly ticks: string
+  /** The longest frame of ROWS, or offset of lag(), in rows of a partition. */
+  readonly rows: number
+  /** The columns by which windows of ROWS and lag() are partitioned. */
+  readonly keys: readonly (readonly string[])[]
+  /** Anchored windows begin again at the boundaries of these buckets. */
+  readonly anchors: readonly StoredGrid[]
 }
 
 interface TimeLength {
@@ -84,6 +118,11 @@ export interface StoredBuckets {
   readonly expired?: string
   /** Of a view over views: their sealed buckets, and what had expired, when the buckets were stored. */
   readonly between?: readonly (readonly [sealed: readonly StoredRange[], expired: string | null])[]
+  /**
+   * Of a live view with frames of ROWS: to compute rows from the timestamp `at` on, rows of the base from `from` on are
+   * enough. In order of time.
+   */
+  readonly marks?: readonly (readonly [at: string, from: string])[]
 }
 
 type StoredRange = readonly [first: string, last: string]

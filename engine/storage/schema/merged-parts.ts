@@ -3,6 +3,7 @@
 // record they recognise that a joined part has the same rows. A server version that ignores the record computes these
 // buckets again.
 
+import { assert } from '../../base/assert.js'
 import type { BucketRange } from './materialized.js'
 import type { MergedPart, PartDescriptor } from './schema.js'
 
@@ -39,7 +40,10 @@ interface ChangedParts {
   /** Parts all of whose rows were added, and their time ranges. */
   readonly added: readonly PartDescriptor[]
   readonly addedRanges: readonly BucketRange[]
-  /** Time ranges of rows that were removed, or added to a part that has others. */
+  /** Time ranges of rows that were added to a part that has others, and of those that were removed. */
+  readonly grown: readonly BucketRange[]
+  readonly removed: readonly BucketRange[]
+  /** Both. */
   readonly other: readonly BucketRange[]
 }
 
@@ -62,18 +66,11 @@ export function changedParts(
   for (const part of parts) {
     const news: BucketRange[] = []
     const { id, minTs, maxTs, merged } = part
+    assert(minTs <= maxTs, 'T1: the rows of a part ascend by time')
     const isAdded = visit(named(id, minTs, maxTs, merged), news)
     if (isAdded) added.push(part)
     ;(isAdded ? addedRanges : other).push(...news)
   }
-  return { added, addedRanges, other: [...other, ...left.values()] }
-}
-
-/** Time ranges of the rows that were added to, or removed from, the rows of the parts that are listed. */
-export function changedRanges(
-  listed: readonly (readonly [id: number, minTs: string, maxTs: string])[],
-  parts: readonly PartDescriptor[],
-): BucketRange[] {
-  const { addedRanges, other } = changedParts(listed, parts)
-  return [...addedRanges, ...other]
+  const removed = [...left.values()]
+  return { added, addedRanges, grown: other, removed, other: [...other, ...removed] }
 }

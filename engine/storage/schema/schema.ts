@@ -259,9 +259,13 @@ export function isTable({ view, sequence, labels }: Pick<TableSchema, 'view' | '
   return view === undefined && sequence === undefined && labels === undefined
 }
 
-/** Throws SqlError for a materialized view, whose rows only a refresh changes. */
+/** Throws SqlError for a materialized or live view, whose rows only a refresh changes. */
 export function requireTable({ name, materialized }: Pick<TableSchema, 'name' | 'materialized'>, position = 0): void {
-  if (materialized !== undefined) throw new SqlError(`cannot modify materialized view [view=${name}]`, position)
+  if (materialized !== undefined) throw new SqlError(`cannot modify ${viewKind(materialized)} [view=${name}]`, position)
+}
+
+export function viewKind({ live }: MaterializedSchema): 'live view' | 'materialized view' {
+  return live === undefined ? 'materialized view' : 'live view'
 }
 
 /** The columns that exist, in the order of SELECT *. */

@@ -15,7 +15,7 @@ import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } fro
 import { int64Max, int64Min } from '../../base/int64.js'
 import { noteTransaction } from '../../memory/transactions.js'
 import { partIdsPerFlush, type ToWriter } from '../jobs/messages.js'
-import { comparesRows, type PartDescriptor } from '../schema/schema.js'
+import { comparesRows, type PartDescriptor, viewKind } from '../schema/schema.js'
 import { BatchHeap } from './writer-batch.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
 import { takePartIds } from './writer-manifest.js'
@@ -88,7 +88,8 @@ export function registerParts(state: WriterState, { requestId, tableId, columnId
   }
   const register = (): void => {
     if (table.schema.materialized !== undefined) {
-      refuse(errorRecord(new SqlError(`cannot modify materialized view [view=${table.schema.name}]`, 0)))
+      const kind = viewKind(table.schema.materialized)
+      refuse(errorRecord(new SqlError(`cannot modify ${kind} [view=${table.schema.name}]`, 0)))
       return
     }
     const gone = columnIds.some((id) => table.schema.columns[id]?.dropped !== false)

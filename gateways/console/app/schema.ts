@@ -6,7 +6,7 @@ import { literal } from '../../common/sql-text.js'
 import { rowsOf } from './api.js'
 import type { Column } from './values.js'
 
-type TableKind = 'table' | 'view' | 'materialized view'
+type TableKind = 'table' | 'view' | 'materialized view' | 'live view'
 
 export interface Table {
   readonly name: string
@@ -28,7 +28,7 @@ export interface TableColumn extends Column {
   readonly distinct: number
 }
 
-const kinds: Readonly<Record<string, TableKind>> = { T: 'table', V: 'view', M: 'materialized view' }
+const kinds: Readonly<Record<string, TableKind>> = { T: 'table', V: 'view', M: 'materialized view', L: 'live view' }
 
 export class Schema {
   #tables: readonly Table[] = []

@@ -71,9 +71,11 @@ function impossible(statement: Statement): string | null {
     case 'backup':
       return 'BACKUP'
     case 'create materialized view':
+    case 'create live view':
+      return statement.kind.toUpperCase()
     case 'alter materialized view':
     case 'refresh materialized view':
-      return statement.kind.toUpperCase()
+      return statement.kind.toUpperCase().replace('MATERIALIZED', statement.live === true ? 'LIVE' : 'MATERIALIZED')
     case 'copy':
       return statement.direction === 'from' && statement.target.kind !== 'connection' ? 'COPY FROM a file' : null
     case 'alter table':

@@ -64,6 +64,11 @@ test.each([
     'create materialized view v as (select ts, max(x) y from t sample by 1h) partition by day ttl 1 week',
     'sealedBuckets',
   ],
+  [
+    'a live view',
+    'create live view v flush every 1s start from beginning as select ts, x, sum(x) over (partition by k order by ts rows 2 preceding) s from t',
+    'liveViews',
+  ],
   ['a row that an upsert adds', 'insert into t values (2, 20, 0) on conflict (k) do nothing', 'removedRows'],
   [
     'a row that an upsert replaces',

@@ -1,9 +1,9 @@
-// Goal: given an earlier list of a table's parts (Parquet files), changedRanges() returns time ranges that contain
+// Goal: given an earlier list of a table's parts (Parquet files), changedParts() returns time ranges that contain
 // every row that was added or removed since then. Compactions, which only join parts, do not count as changes. Method:
 // random flushes, compactions and removals; the test knows the rows of each part.
 
 import { expect, test } from 'vitest'
-import { changedRanges, mergedPart } from '../../../../engine/storage/schema/merged-parts.js'
+import { changedParts, mergedPart } from '../../../../engine/storage/schema/merged-parts.js'
 import type { PartDescriptor } from '../../../../engine/storage/schema/schema.js'
 import { createRandom } from '../../../support/random.js'
 
@@ -20,6 +20,11 @@ function partOf(id: number, rows: ReadonlySet<bigint>): PartDescriptor {
     ...{ id, file: `${id}`, partition: 'default', rows: rows.size, bytes: 0, minTs, maxTs, minTxn: id, maxTxn: id },
     columnIds: [0],
   }
+}
+
+function changedRanges(...parts: Parameters<typeof changedParts>) {
+  const { addedRanges, other } = changedParts(...parts)
+  return [...addedRanges, ...other]
 }
 
 test('changes are rows that came or went, not compactions', () => {

@@ -40,6 +40,8 @@ function notBase(written: ast.TableName, joins: readonly ast.Join[], first: stri
 
 function tableOf({ name, position, schema }: ast.TableName, catalog: Catalog): TableSchema {
   const version: TableVersion | undefined = schema === null ? catalog.table(name) : undefined
+  if (version?.schema.materialized?.live !== undefined)
+    throw new SqlError('live views are not allowed as base tables of materialized views', position)
   if (version !== undefined) return version.schema
   if (schema === null && catalog.view(name) !== undefined)
     throw new SqlError('a materialized view over a view is not supported: name the table', position)

@@ -68,7 +68,7 @@ function statesOf(
   return isNew ? { states, stateRule: newestStateRule } : { states }
 }
 
-function trialContext(sql: string, context: BindContext): BindContext {
+export function trialContext(sql: string, context: BindContext): BindContext {
   return {
     ...describing(context),
     sql,
