@@ -39,6 +39,7 @@ const groups = {
 /** Pages about what the sources of a name do; the first that matches counts. */
 const topics: readonly (readonly [RegExp, string])[] = [
   [/^pipeline\/(import|csv|expanded|parquet-(uploads|preview))|imp-preview/, 'csv.md'],
+  [/live-(query|frames|view)/, 'sql/live-views.md'],
   [/mat-?view|materialized/, 'sql/materialized-views.md'],
   [/merge|upsert|conflict|returning/, 'sql/merge.md'],
   [/pivot/, 'sql/pivot.md'],
