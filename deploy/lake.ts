@@ -1,5 +1,6 @@
-// Derives from the settings the options of the lake (tables that are also Iceberg tables in object storage): folder,
-// lag, and the storage properties that the Iceberg catalog gives to readers. Also defines the lake's metrics and
+// Derives the options of the lake (tables that are also Iceberg tables in object storage) from the settings: the folder
+// of its temporary files, the time for which changes may wait for a commit, the external catalog if there is one, and
+// the storage properties that the built-in Iceberg catalog passes to readers. Also defines the lake's metrics and
 // warnings.
 
 import { rmSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Implements `penstock export`: saves the rows of a SELECT or of a table as a file. Verifies the row count and
-// checksum that the server sends after the rows, and fails if the file is incomplete.
+// Implements `penstock export`: saves the rows of a SELECT or of a table as a file. The server sends a checksum after
+// the rows. If it differs or is missing, the export fails and removes the incomplete file.
 
 import { createReadStream, createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'

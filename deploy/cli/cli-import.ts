@@ -2,7 +2,7 @@
 //
 //   csv     one request to /imp; the server detects delimiter, header and types
 //   parquet one request to /imp
-//   lines   line protocol, requests of whole lines to /write, each of which is atomic
+//   lines   line protocol: several requests to /write, each of which consists of whole lines and is atomic
 //   sqlite  the output of `sqlite3 data.db .dump`, one request to /imp?from=sqlite
 
 import { createReadStream } from 'node:fs'

@@ -1,9 +1,10 @@
 // User rights. They apply to the whole server and are independent of each other: an agent that only writes rows needs
-// `write` alone. `admin` includes the other rights.
+// `write` alone. `admin` includes the other rights. A statement may need two: UPDATE, for example, `write` and `read`
+// (sql/statements/statement-rights.ts).
 //
 //   read    SELECT, SHOW, EXPLAIN, exports
 //   write   rows and tables: INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, imports, line protocol
-//   admin   users, checkpoints, the statements and secrets of others
+//   admin   users, checkpoints, backups, connectors, the statements and secrets of others
 
 import { AccessError } from './errors.js'
 

@@ -1,5 +1,6 @@
-// Reads the manifests of a snapshot of an Iceberg table in an external catalog; other programs may have written them.
-// Keeps the manifests that it has read in a cache, since manifests never change.
+// Reads the manifest list and the data manifests of a snapshot of an Iceberg table in an external catalog, to which
+// other programs may commit as well. Returns the manifests that list files of this server. Manifests never change, so
+// those that were read are cached.
 
 import { type ObjectStore, StoreError } from '../object-store/object-store.js'
 import type { CatalogSnapshot } from './catalog-metadata.js'

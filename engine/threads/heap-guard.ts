@@ -1,9 +1,11 @@
-// Detects that a thread's JavaScript heap is nearly full of live data, so that a query can be stopped before V8
-// terminates the thread with all its queries. Aggregates that count distinct values or concatenate strings store them
-// on that heap. Garbage must not count, so a full heap is first garbage-collected and then measured again.
+// Watches a query thread's JavaScript heap, so that a query can be stopped before V8 terminates the thread with all its
+// queries. Aggregates that count distinct values or concatenate strings store them on this heap. Two thresholds:
 //
-// The heap comes on top of the shared memory that the settings grant. So long before the heap is full, it counts as
-// crowded, and queries whose operators can spill to temporary files are asked to do so.
+//   full      40 % of V8's limit: a query must spill to temporary files or fail
+//   crowded   160 MiB: a query should spill, if one can. The settings limit the shared memory and not this heap, so it
+//             is kept small.
+//
+// Garbage does not count: a heap above a threshold is garbage-collected and then measured again.
 
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -1,9 +1,9 @@
-// Version deltas: sends each version of a table to a query thread only once. A version (an immutable state of a table)
-// lists every Parquet file of the table, and copying that list costs more than many queries, so later queries refer to
-// the version that was sent last.
+// Avoids sending a version of a table to a query thread twice in a row. A version (an immutable state of a table) lists
+// every Parquet file of the table, and copying that list costs more than many queries. So a message has null in the
+// place of a version that was the last one sent for its table. Any other version is sent as a whole.
 //
-// Invariant: both sides process the same messages in the same order, so both remember the same versions. If a message
-// was lost, the main thread forgets what it has sent.
+// Invariant: the main thread (SentVersions) and the query thread (ReceivedVersions) process the same messages in the
+// same order, so both remember the same versions. If a message was lost, the main thread forgets what it has sent.
 
 import { assert } from '../base/assert.js'
 import type { RunQuery } from '../exec/run/messages.js'

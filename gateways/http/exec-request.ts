@@ -1,4 +1,4 @@
-// Parses and validates the parameters and headers of /exec.
+// Parses and validates the parameters and headers of /exec, and those that /exp shares with it.
 
 import { SqlError } from '../../engine/base/errors.js'
 import { parseQueryString, type QueryParameters } from './query-string.js'

@@ -1,5 +1,6 @@
-// A plain reader of ranges, run as a separate process: reads all objects below a prefix, so many bytes a request and so many
-// requests at once, and keeps nothing. Prints a line before it begins, then its seconds and bytes as JSON.
+// The baseline for cold scans in suite-lake.ts: reads object storage without the server, as a separate process. Lists
+// the objects below a prefix and prints `ready`. Then reads them in byte ranges of a given size, with a given number of
+// concurrent requests, discards the bytes, and prints seconds and bytes as JSON.
 
 import { type ObjectStoreOptions, openStore } from '../../engine/object-store/open-store.js'
 

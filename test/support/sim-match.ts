@@ -1,7 +1,9 @@
-// Determines which requests have taken effect in the state that a simulated crash has left, and checks that this set is
-// permitted. Acknowledged requests must all have taken effect. Pending ones may have, in order within each of the two
-// kinds (line protocol, other requests): if one has, so have the earlier ones of its kind. If the disk rejected writes,
-// single ones may be missing. The search assumes as few missing requests as possible.
+// Finds out which pending requests have taken effect in the state of a simulated server, while it runs or after a
+// crash, and checks that this set is permitted. Acknowledged requests are part of the base model, so all of them must
+// have taken effect. Of the pending requests of each kind (line protocol, commands), the first ones may have.
+//
+// If the server may reject requests, since the disk fails or memory is short, any pending request may be missing. The
+// search applies each request before it tries to do without it, and gives up after 20,000 states.
 
 import { applyStep, difference, type Model, type Observed } from './sim-model.js'
 import type { Request } from './sim-requests.js'

@@ -1,6 +1,6 @@
 // Operator: SAMPLE BY. The input is ordered by time, so the rows of a time bucket are adjacent. The rows of a batch
-// that belong to one bucket are added to the accumulators of the bucket's groups together, and the bucket is complete
-// when a row of a later one arrives.
+// that belong to one bucket are added to the accumulators in one call. A bucket is complete when a row of a later
+// bucket arrives.
 //
 // Results are returned bucket by bucket; within a bucket, groups are in order of first appearance. There are three
 // special cases:

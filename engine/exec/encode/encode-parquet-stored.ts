@@ -1,12 +1,13 @@
-// Copies pages from a table's parts (its own Parquet files) to an exported Parquet file where possible without decoding
-// their values. A page is handled in one of four ways:
+// Copies pages from a table's parts (its own Parquet files) to an exported Parquet file, where possible without
+// decoding their values. A page is handled in one of four ways:
 //
-//   copied        the export has the part's codec: the bytes of the page are copied
-//   recompressed  the export has another codec: compressed again if the part's codec saved space, or if the values are
-//                 plain numbers
+//   copied        the page has the export's codec: its bytes are copied. So are those of a page that the part left
+//                 uncompressed for lack of savings, if the export has Snappy or LZ4.
+//   recompressed  the page has another codec, or is copied to a file of version 2, or to ZSTD at another level than 3
 //   reindexed     the row group's dictionary differs from the part's: the dictionary indexes are replaced
-//   decoded       many readers do not support the encoding: byte stream split, and delta in files of version 1 (except
-//                 with ZSTD and LZ4) and of Iceberg tables; the values are stored plain
+//   decoded       many readers do not support the encoding: the values are stored plain. This applies to byte stream
+//                 split. It also applies to delta in files of Iceberg tables, and in files of version 1, except those
+//                 with ZSTD or LZ4: readers of these codecs support delta, too.
 //
 // Types that exports store differently than parts are encoded row by row (encode-parquet-types.ts): DATE, IPv4,
 // DECIMAL, ARRAY, INTERVAL.

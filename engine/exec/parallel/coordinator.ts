@@ -1,9 +1,11 @@
-// Executes a part of a plan (fragment) on several threads. The coordinator (CoordinatorRun), which is the thread that
-// runs the query, cuts the input into chunks, works on them itself, and merges the results in the order of the chunks.
-// Other query threads (worker-run.ts) may join and leave at any time; the coordinator can finish without them.
+// Executes a part of a plan (fragment) on several threads. The coordinator (CoordinatorRun) runs on the thread of the
+// query. It works on the chunks of the input, which usually consist of several morsels, and merges their results in the
+// order of the chunks. Other query threads (worker-run.ts) may join and leave at any time; the coordinator can finish
+// without them.
 //
-// How the input is cut depends only on the table snapshot, and the result of a chunk only on the chunk. So a query over
-// the same snapshot returns the same bits with any number of threads.
+// The chunks depend on the query, the table snapshot and the settings, but not on the number of threads. The result of
+// a chunk depends only on the chunk. So a query over the same snapshot returns the same bits with any number of
+// threads.
 
 import { assert } from '../../base/assert.js'
 import { isShortage } from '../../base/errors.js'

@@ -1,10 +1,12 @@
-// Lists the newest row of each symbol (dictionary-encoded string) in a part (Parquet file). A part is immutable and
-// sorted by time, so the list of these rows stays right as long as the part exists, whatever happens to the table. The
-// first LATEST ON that reads a part makes the list and keeps it in the chunk cache, which may evict it like any page.
-// Later queries read the list instead of the rows. A list is made page by page from the end of the part, until all
-// symbols of the part have been found. A part with fewer than eight rows for each symbol gets no list.
+// Lists the newest row of each value of a symbol column (dictionary-encoded strings) in a part (Parquet file). A part
+// is immutable and sorted by time, so the list stays valid as long as the part exists. The first LATEST ON that can use
+// the list makes it and stores it in the chunk cache, which may evict it like any page. Later queries read the list
+// instead of the rows.
 //
-// List, as in the chunk cache: count u32, padded to 16 bytes; then for each symbol, newest row first:
+// The list is made page by page from the end of the part, until all values have been found. A part with fewer than
+// eight rows per value on average gets no list.
+//
+// Layout: count u32, padded to 16 bytes; then an entry for each value, in descending order of row numbers:
 //
 //     0  slot u32   id in the table's dictionary + 1; 0 is NULL
 //     4  row u32    number of the row within the part

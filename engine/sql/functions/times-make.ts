@@ -1,5 +1,6 @@
 // SQL functions of PostgreSQL that build dates, timestamps and times of day from their fields (make_date(),
-// make_timestamp(), ..) or compute the time between two timestamps in years, months and days (age()).
+// make_timestamp(), ..) or compute the time between two timestamps in years, months, days and time of day (age()). Also
+// date(), and date_trunc() with a time zone.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, dateKinds, textKinds, timeKinds } from '../../types/column-types.js'

@@ -1,6 +1,8 @@
-// Plans UPDATE and DELETE within WITH as a query that returns the changes, like that of an upsert (upsert.ts). The
-// writer commits the changes of all statements of the WITH as one transaction (storage/writer/writer-replace.ts),
-// unlike other UPDATEs and DELETEs, each of which rewrites parts of one table (rewrite.ts).
+// Plans UPDATE and DELETE within WITH. As for an upsert (upsert.ts), the plan is a query whose rows are the changes.
+// The writer commits the changes of all statements of the WITH as one transaction (storage/writer/writer-replace.ts).
+//
+// Outside of WITH, an UPDATE or DELETE rewrites the affected parts (Parquet files) of its table (rewrite.ts). The
+// exception is an UPDATE of an enforced key, which is planned as an upsert in both cases.
 
 import { SqlError } from '../../base/errors.js'
 import { liveColumns, type TableVersion } from '../../storage/schema/schema.js'

@@ -1,6 +1,7 @@
-// Checks FROM and JOIN of a materialized view's query. The first table of FROM is the base: a refresh computes a bucket
-// from the base's rows in it, joined with the other tables as they are at that time. So each row of the result must
-// come from one row of the base, and no other row of the base may decide what it is joined with.
+// Checks FROM and JOIN of a materialized view's query. The first table of FROM is the base. A refresh recomputes a time
+// bucket: it joins the base's rows in this bucket with the current rows of the other tables, and aggregates the result.
+// So each joined row must contain a row of the base, and must not depend on other rows of the base. RIGHT JOIN, for
+// example, is rejected, because it also returns rows without a row of the base, which belong to no bucket.
 
 import { SqlError } from '../../base/errors.js'
 import type { TableSchema, TableVersion } from '../../storage/schema/schema.js'

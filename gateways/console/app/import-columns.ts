@@ -1,5 +1,5 @@
-// The table of columns in the import view: the names and types of the file's columns, which the user may change, above
-// the first rows.
+// The preview table of the import view. Its head has the name and type of each column, which the user may change; its
+// body has the first rows of the file. Also encodes the changes as the field `schema` of the request.
 
 import { importTypes } from './csv-preview.js'
 import { element, select, show } from './dom.js'

@@ -1,5 +1,5 @@
-// Goal: the main thread sends table versions (lists of a table's files and memtables) to query threads without the
-// entries that a thread has already; the thread reconstructs the complete version, and gets each version once.
+// Goal: the main thread does not send a table version (the list of a table's files and memtables) to a query thread if
+// it is the last one that was sent for this table; the thread reconstructs the messages with all their versions.
 
 import { expect, test } from 'vitest'
 import type { RunQuery } from '../../../engine/exec/run/messages.js'

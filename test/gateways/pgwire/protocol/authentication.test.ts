@@ -1,4 +1,5 @@
-// Goal: each authentication method accepts the right password and no other; the read-only user can read.
+// Goal: each authentication method accepts the right password of configured and stored users, and no other; a
+// connection above the limit is refused with the reason.
 
 import pg from 'pg'
 import { afterEach, expect, test } from 'vitest'
