@@ -5,12 +5,13 @@
 //   anchored  a change reaches to the end of the period of its anchor, which is computed from its start
 //   ROWS      how far the last rows of each partition reach back is only known at marks, which refreshes record. So all
 //             rows from the last mark before the change on are computed. Rows that are added may reach any later row.
-//             Rows that are removed reach no row after a mark whose rows lie after them.
+//             Rows that are removed reach no row after a mark whose rows lie after them. A mark within the reach of
+//             other changes is no longer right, so callers that compute rows leave it out (`keeping`).
 
 import type { TimeRange, ViewBuckets } from '../sql/plan/plan.js'
 import type { LiveFrames, StoredBuckets } from '../storage/schema/materialized.js'
 import type { TableSchema } from '../storage/schema/schema.js'
-import { allOfTime } from '../types/interval.js'
+import { allOfTime, complement } from '../types/interval.js'
 
 export interface BucketGrid {
   /**
@@ -28,8 +29,10 @@ interface LiveRanges {
   reached(range: TimeRange, isRemoval: boolean): TimeRange
   /** Like `whole`, if rows in the range are removed and none are added. */
   withoutRows(range: TimeRange): TimeRange
-  /** The rows of the base from which those in the range are computed. */
+  /** The rows of the base from which those in the range are computed, if the marks are right. */
   input(range: TimeRange): TimeRange
+  /** The same with the marks alone that are right while these rows of the view are. */
+  keeping(clean: readonly TimeRange[]): BucketGrid
 }
 
 /** From `at` on, rows depend on rows of the base from `from` on. */
@@ -44,12 +47,21 @@ function marksOf({ marks = [] }: Partial<Pick<StoredBuckets, 'marks'>>): Mark[] 
 
 /** `below`: of the materialized views that the view reads; `gridOf` makes that of an anchor. */
 export function liveGrid(
-  { ticks, rows, anchors }: LiveFrames,
+  frames: LiveFrames,
   { stored }: Pick<TableSchema, 'stored'>,
   below: BucketGrid | null,
   gridOf: (buckets: ViewBuckets) => BucketGrid,
 ): BucketGrid {
-  const marks = rows === 0 ? [] : marksOf(stored ?? {})
+  return markedGrid(frames, frames.rows === 0 ? [] : marksOf(stored ?? {}), below, gridOf)
+}
+
+function markedGrid(
+  frames: LiveFrames,
+  marks: readonly Mark[],
+  below: BucketGrid | null,
+  gridOf: (buckets: ViewBuckets) => BucketGrid,
+): BucketGrid {
+  const { ticks, rows, anchors } = frames
   const periods = anchors.map(({ offsetMicros, ...anchor }) =>
     gridOf({ ...anchor, offsetMicros: BigInt(offsetMicros) }),
   )
@@ -77,13 +89,18 @@ export function liveGrid(
       reached,
       withoutRows: (range) => whole(range, true),
       input: ({ lo, hi }) => wider({ lo: smallest(startOf(lo), rows === 0 ? lo : lastMark(lo).from), hi }),
+      keeping: (clean) => markedGrid(frames, outside(marks, complement(clean)), below, gridOf),
     },
   }
 }
 
 /** The marks that are right while only these ranges are not. */
 export function keptMarks(stored: StoredBuckets | undefined, changed: readonly TimeRange[]): Mark[] {
-  return marksOf(stored ?? {}).filter(({ at }) => !changed.some(({ lo, hi }) => lo < at && at <= hi))
+  return outside(marksOf(stored ?? {}), changed)
+}
+
+function outside(marks: readonly Mark[], changed: readonly TimeRange[]): Mark[] {
+  return marks.filter(({ at }) => !changed.some(({ lo, hi }) => lo < at && at <= hi))
 }
 
 /** Marks that are listed: half of the older ones are left out if there are too many. */

@@ -34,6 +34,7 @@ import {
   markedRanges,
   memtableRanges,
   notedBetween,
+  rightGrid,
   type SeenView,
   thisProcess,
   viewGrid,
@@ -114,7 +115,8 @@ export function seenBy(
   const base = snapshot.snapshotOf(inputs?.base.schema.id ?? -1)
   if (inputs === undefined || base === undefined) throw new SqlError('base table does not exist', 0)
   const levels = levelsOf(operations, view.version)
-  return { snapshot, view, base, inputs, levels, grid: viewGrid(view.version.schema, levels, base.version.schema) }
+  const grid = viewGrid(view.version.schema, levels, base.version.schema)
+  return { snapshot, view, base, inputs, levels, grid: rightGrid(grid, cleanRanges(inputs, grid)) }
 }
 
 /**

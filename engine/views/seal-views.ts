@@ -34,6 +34,7 @@ import {
   cleanRanges,
   inputsOfView,
   memtableRanges,
+  rightGrid,
   type SeenView,
   trustedRanges,
   viewGrid,
@@ -164,7 +165,10 @@ function lastGrid(operations: SealOperations, snapshot: ReadSnapshot, viewId: nu
     if (!(thrown instanceof SqlError)) throw thrown
     const schema = snapshot.snapshotOf(viewId)?.version.schema
     const levels = schema?.stored?.grid?.map((level) => ({ ...level, offsetMicros: BigInt(level.offsetMicros) }))
-    return schema === undefined || levels === undefined ? undefined : viewGrid(schema, levels, schema)
+    if (schema === undefined || levels === undefined) return undefined
+    const grid = viewGrid(schema, levels, schema)
+    const inputs = inputsOfView(schema, (id) => snapshot.snapshotOf(id)?.version)
+    return inputs === undefined ? grid : rightGrid(grid, trustedRanges(inputs, grid))
   }
 }
 

@@ -42,6 +42,7 @@ export interface SeenView {
   readonly base: TableSnapshot
   readonly inputs: ViewInputs
   readonly levels: readonly ViewBuckets[]
+  /** With marks that are right for the parts of the base. */
   readonly grid: BucketGrid
 }
 
@@ -109,14 +110,20 @@ export function withoutRows(grid: BucketGrid, range: TimeRange): TimeRange {
 /** The ranges that a query reads from the view, and those that it computes. */
 export function sidesOf(inputs: ViewInputs, grid: BucketGrid, memory: readonly TimeRange[]): ViewSides {
   const kept = [keptRange(inputs.view)]
-  const stored = unite(cleanRanges(inputs, grid, memory), sealedRanges(inputs.base.schema, inputs.view.id))
+  const clean = cleanRanges(inputs, grid, memory)
+  const stored = unite(clean, sealedRanges(inputs.base.schema, inputs.view.id))
   const computed = intersect(complement(stored), kept)
-  return { stored: intersect(stored, kept), computed, input: inputOf(grid, computed) }
+  return { stored: intersect(stored, kept), computed, input: inputOf(rightGrid(grid, clean), computed) }
+}
+
+/** Without the marks of a live view (live-grid.ts) that changes outside of the clean ranges have made wrong. */
+export function rightGrid(grid: BucketGrid, clean: readonly TimeRange[]): BucketGrid {
+  return grid.live?.keeping(clean) ?? grid
 }
 
 export type ViewSides = Readonly<Record<'stored' | 'computed' | 'input', readonly TimeRange[]>>
 
-/** The rows of the base that the query reads to compute the ranges. */
+/** The rows of the base that the query reads to compute the ranges. The grid: see rightGrid(). */
 export function inputOf({ live }: BucketGrid, ranges: readonly TimeRange[]): readonly TimeRange[] {
   return live === undefined ? ranges : normalise(ranges.map((range) => live.input(range)))
 }
