@@ -15,6 +15,7 @@
 import type { ReadSnapshot } from '../api/session.js'
 import { internalSession, type Session } from '../api/session.js'
 import type { StopSignal } from '../api/statements.js'
+import { ResourceError, SqlError } from '../base/errors.js'
 import type { TimeRange } from '../sql/plan/plan.js'
 import type { Receipt, TableReplacement } from '../storage/jobs/messages.js'
 import { keptRange, sealedRanges } from '../storage/schema/materialized.js'
@@ -38,6 +39,8 @@ const gainMin = 2
 /** Ranges of changed buckets; nearer ones are joined. */
 const rangesMax = 1024
 const unlistedMax = 250
+/** No room for the changes, or no result for the late rows alone: a sum that is out of range. */
+const expected = [ResourceError, SqlError]
 const triesMax = 3
 
 export interface LateOperations {
@@ -68,7 +71,7 @@ interface LateRequest {
   readonly record: (ranges: readonly TimeRange[]) => Promise<unknown>
 }
 
-/** Whether buckets have changed. */
+/** Whether buckets have changed. If not, the caller computes them. */
 export async function mergeLateRows(
   operations: LateOperations & Parameters<typeof lateZone>[0],
   seen: SeenView,
@@ -83,16 +86,19 @@ export async function mergeLateRows(
     ...internalSession('system'),
     ...{ refreshes: { viewId: view.version.schema.id, ranges: over, added: true }, snapshot: onlyAdded(seen, added) },
   })
-  const starts = await late.buckets(view.version, sessionOf(ranges), signal)
+  const changesIn = (over: readonly TimeRange[]): ReturnType<typeof late.changes> =>
+    late.changes(view.version, sessionOf(over), signal)
+  const starts = await nullAt(expected, late.buckets(view.version, sessionOf(ranges), signal))
   if (starts === null) return false
   const touched = joined(normalise(starts.map((start) => grid.whole({ lo: start, hi: start }))), rangesMax)
   let changed = intersect(touched, ranges)
-  let changes = changed.length === 0 ? null : await late.changes(view.version, sessionOf(changed), signal)
+  let changes = changed.length === 0 ? null : await nullAt(expected, changesIn(changed))
   if (changes !== null && changes.unclear.length > 0) {
     const unclear = normalise(changes.unclear.map((start) => grid.whole({ lo: start, hi: start })))
     changed = intersect(changed, complement(unclear))
-    changes = changed.length === 0 ? null : await late.changes(view.version, sessionOf(changed), signal)
+    changes = changed.length === 0 ? null : await nullAt(expected, changesIn(changed))
   }
+  if (changed.length > 0 && changes === null) return false
   const clean = cleanRanges(inputs, grid, markedRanges(base.version))
   const untouched = unite(clean, intersect(ranges, complement(touched)))
   await record(unite(clean, intersect(ranges, complement(joined(touched, unlistedMax)))))
@@ -101,7 +107,20 @@ export async function mergeLateRows(
   return true
 }
 
-/** Of the view's table, which has another schema since the last record. */
+/** Null at an error of these classes. */
+export async function nullAt<Result>(
+  classes: readonly (typeof ResourceError | typeof SqlError)[],
+  pending: Promise<Result>,
+): Promise<Result | null> {
+  try {
+    return await pending
+  } catch (error) {
+    if (classes.some((one) => error instanceof one)) return null
+    throw error
+  }
+}
+
+/** Of the view's table, which has another schema since the last record. False as well if there is no memory for it. */
 export async function isReplaced(
   late: LateOperations['late'],
   view: TableVersion | undefined,
@@ -111,7 +130,10 @@ export async function isReplaced(
   if (input.rows === 0) return true
   const current = { input, removal: { ...removal, schemaVersion: view.schema.version } }
   // The first removal of a part's rows is refused until readers know of removals.
-  for (let tries = 0; tries < triesMax; tries++) if ((await late.replace([current])).isStale !== true) return true
+  for (let tries = 0; tries < triesMax; tries++) {
+    const receipt = await nullAt([ResourceError], late.replace([current]))
+    if (receipt?.isStale !== true) return receipt !== null
+  }
   return false
 }
 

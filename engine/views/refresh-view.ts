@@ -12,7 +12,7 @@
 import type { ReadSnapshot, Session } from '../api/session.js'
 import { internalSession } from '../api/session.js'
 import type { StopSignal } from '../api/statements.js'
-import { SqlError } from '../base/errors.js'
+import { ResourceError, SqlError } from '../base/errors.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { viewRelation } from '../sql/bind/from.js'
 import type { Catalog } from '../sql/catalog.js'
@@ -23,7 +23,7 @@ import { keptRange, type MaterializedSchema, type StoredBuckets, sealedRanges } 
 import type { TableSchema, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime, complement, intersect, normalise, unite } from '../types/interval.js'
 import { formatTimestamp } from '../types/timestamp.js'
-import { isReplaced, type LateOperations, mergeLateRows, rowsWithin } from './late-rows.js'
+import { isReplaced, type LateOperations, mergeLateRows, nullAt, rowsWithin } from './late-rows.js'
 import { keptMarks, listedMarks } from './live-grid.js'
 import { type MarkOperations, newMarks, storable } from './live-marks.js'
 import {
@@ -216,12 +216,9 @@ async function replaceRows(
   const present = [...parts.map(({ minTs, maxTs }) => ({ lo: minTs, hi: maxTs })), ...memtableRanges(view, memory)]
   if (intersect(normalise(present), ranges).length > 0) {
     if (grid.live === undefined && isSmall(view.version, base.version, ranges)) {
-      const replaced = await late.computed(
-        view.version,
-        { ...session, snapshot, refreshes: { viewId, ranges } },
-        signal,
-      )
-      if (replaced.input.rows > 0 && (await isReplaced(late, byId(viewId), replaced))) return
+      const computing = { ...session, snapshot, refreshes: { viewId, ranges } }
+      const replaced = await nullAt([ResourceError], late.computed(view.version, computing, signal))
+      if (replaced !== null && replaced.input.rows > 0 && (await isReplaced(late, byId(viewId), replaced))) return
     }
     await execute(`delete from ${name}${condition(schema, ranges)}`, session, signal)
   }

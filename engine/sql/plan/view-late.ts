@@ -4,8 +4,9 @@
 //
 // This is possible if every aggregate of the view's query can be combined. first() and last() are decided by the
 // timestamps of their rows. If these are equal, the order of the rows in the table decides, which the states do not have:
-// then the bucket must be computed again. If the query reads another view, a bucket may combine two parts of one of the
-// finer buckets: sums of sums and counts, minima of minima and the like are the same then, counts and means are not.
+// then the bucket must be computed again, as it must if a minimum or maximum that is missing may be an infinite one. If the
+// query reads another view, a bucket may combine two parts of one of the finer buckets: sums of sums and counts, minima of
+// minima and the like are the same then, counts and means are not, nor is what may be infinite in a finer bucket.
 
 import { dataType } from '../../types/column-types.js'
 import { nullOf } from '../../types/convert.js'
@@ -51,10 +52,12 @@ export function lateRows({ own, added, stored, call }: LateOptions): Plan | unde
   const column = (index: number): Expression => columnOf(input.columns, index)
   const calls = known.flatMap((one) => (one.kind === 'one' ? [one.call] : [one.total, one.count]))
   const times = [...new Set(sample.aggregates.flatMap((one) => timePlace(view, one) ?? []))]
+  const extremes = sample.aggregates.flatMap((one) => extremeOf(view, one) ?? [])
   const all = [
     ...calls.map((one) => ({ ...one, args: one.args.map((argument) => remapColumns(argument, (at) => at + ahead)) })),
     ...[over('max', column(0), long), over('max', column(1), int), over('count', column(0), long)],
     ...times.flatMap((place) => ['min', 'max'].map((name) => over(name, column(place + ahead)))),
+    ...extremes.flatMap((one) => extremeCalls(one, (at) => column(at + ahead))),
   ]
   const groups: Plan = {
     ...{ kind: 'aggregate', input, keys: keys.map((place) => column(place + ahead)), aggregates: all },
@@ -69,9 +72,13 @@ export function lateRows({ own, added, stored, call }: LateOptions): Plan | unde
     const first = calls.length + 3 + index * 2
     return call('=', [result(first), result(first + 1)])
   })
+  const missing = extremes.map((_, index) => {
+    const first = calls.length + 3 + times.length * 2 + index * 2
+    return mayBeInfinite(result(first), result(first + 1), call)
+  })
   const predicate = call('=', [late, constantOf(1, int, 0)])
   const found: Plan = { kind: 'filter', columns: groups.columns, input: groups, predicate }
-  const action = actionOf(place, count, sameTimes, call)
+  const action = actionOf(place, count, [...sameTimes, ...missing], call)
   return finished(added, found, { known, keys: keys.length, action, place, call })
 }
 
@@ -103,13 +110,13 @@ function bothRows(stored: Plan, added: Plan): Extract<Plan, { kind: 'set' }> {
 function actionOf(
   place: Expression,
   count: Expression,
-  sameTimes: readonly Expression[],
+  unclear: readonly Expression[],
   call: LateOptions['call'],
 ): Expression {
   const number = (value: number): Expression => constantOf(value, int, 0)
   const isNew = call('=', [count, constantOf(0n, long, 0)])
   const isOne = call('=', [count, constantOf(1n, long, 0)])
-  const isUnclear = sameTimes.reduce((one, other) => call('or', [one, other]), call('not', [isOne]))
+  const isUnclear = unclear.reduce((one, other) => call('or', [one, other]), call('not', [isOne]))
   return {
     ...{ kind: 'call', name: 'case', type: int, position: place.position },
     args: [isNew, number(lateActions.insert), isUnclear, number(lateActions.compute), number(lateActions.update)],
@@ -154,6 +161,36 @@ function finished(query: Plan, input: Plan, { known, keys, action, place, call }
 function timePlace(view: SampleColumns, call: AggregateCall): number | undefined {
   const time = timeOf(call, view.sample)
   return time === undefined ? undefined : aggregatePlace(view, time)
+}
+
+/** Types whose values may be infinite. An infinite result is stored as NULL. */
+const floating: ReadonlySet<string> = new Set(['FLOAT', 'DOUBLE'])
+const double = dataType('DOUBLE')
+
+/** The view's columns with a minimum or maximum and, -1 for none, the number of its values. */
+interface Extreme {
+  readonly place: number
+  readonly values: number
+}
+
+function extremeOf(view: SampleColumns, { name, args, type, position }: AggregateCall): Extreme | undefined {
+  if ((name !== 'min' && name !== 'max') || !floating.has(type.name)) return undefined
+  const place = aggregatePlace(view, { name, args, type, position })
+  return { place, values: aggregatePlace(view, { name: 'count', args, type: long, position }) }
+}
+
+/** In how many of the two rows it is there, and a number that is NULL if it is missing in one with values. */
+function extremeCalls({ place, values }: Extreme, column: (at: number) => Expression): AggregateCall[] {
+  const extreme = column(place)
+  const counted: Expression = values < 0 ? constantOf(1, double, 0) : castTo(column(values), double)
+  const args = [counted, castTo(extreme, double)]
+  return [over('count', extreme, long), { name: 'merged_sum', args, type: double, position: 0 }]
+}
+
+/** If it is missing in both rows, so it is in the result. */
+function mayBeInfinite(there: Expression, known: Expression, call: LateOptions['call']): Expression {
+  const isThereOnce = call('=', [there, constantOf(1n, long, 0)])
+  return call('and', [isThereOnce, call('=', [known, constantOf(nullOf(double), double, 0)])])
 }
 
 /** The aggregate of two rows of a group, over the view's columns. */
@@ -201,12 +238,14 @@ function isDividable({ input, keys, aggregates }: Sample): boolean {
     return item?.kind === 'column' ? item.index : -1
   }
   const isKey = (column: Expression): boolean => below(column) >= 0 && below(column) <= sample.keys.length
-  const isDivided = ({ name, args }: AggregateCall): boolean => {
+  const isDivided = ({ name, args, type }: AggregateCall): boolean => {
     const [only] = args
     if (only === undefined || args.length > 1) return false
     if (isKey(only)) return name === 'min' || name === 'max' || name === 'first' || name === 'last'
     const under = sample.aggregates[below(only) - 1 - sample.keys.length]
-    return under !== undefined && dividable.has(`${name} of ${under.name}`)
+    if (under === undefined || !dividable.has(`${name} of ${under.name}`)) return false
+    // Late rows may be in a finer bucket whose result is infinite, which the coarser one leaves out.
+    return !floating.has(type.name) || name === 'first' || name === 'last'
   }
   return keys.every(isKey) && aggregates.every(isDivided)
 }

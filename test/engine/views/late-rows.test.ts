@@ -11,8 +11,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Engine } from '../../../engine/api/engine.js'
+import type { ExecuteOptions } from '../../../engine/api/statements.js'
+import { CancelledError, ResourceError } from '../../../engine/base/errors.js'
+import { dataType } from '../../../engine/types/column-types.js'
+import { isReplaced } from '../../../engine/views/late-rows.js'
 import { createRandom } from '../../support/random.js'
 import { executeOptions, openTestEngine } from '../../support/test-engine.js'
+import { schemaOf, versionOf } from '../storage/part-support.js'
 import { expectClose } from './close-rows.js'
 
 const only = process.env['VIEW_SEED']
@@ -30,8 +35,8 @@ const merged = [
 const computed = ['select ts, sym, count_distinct(n) kinds, avg(n) mean from t sample by 2h']
 const queries = [...merged, ...computed]
 
-async function rowsOf(engine: Engine, sql: string): Promise<string[]> {
-  const result = await engine.execute(sql, executeOptions)
+async function rowsOf(engine: Engine, sql: string, parameters: ExecuteOptions['parameters'] = []): Promise<string[]> {
+  const result = await engine.execute(sql, { ...executeOptions, parameters })
   const rows: string[] = []
   if (result.kind === 'rows')
     for await (const some of result.values)
@@ -89,3 +94,114 @@ for (let seed = first; seed < first + seeds; seed++) {
     }
   }, 600_000)
 }
+
+// What cannot be merged --------------------------------------------------------------------------------------------
+
+/** Runs a test with an engine of its own. */
+async function withEngine(
+  body: (engine: Engine, run: (sql: string) => Promise<string[]>) => Promise<void>,
+  memoryBytes = 512 * 1024 * 1024,
+): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'penstock-late-'))
+  const engine = await openTestEngine(directory, { queryThreads: 1, memoryBytes })
+  try {
+    await body(engine, (sql) => rowsOf(engine, sql))
+  } finally {
+    await engine.close()
+    rmSync(directory, { recursive: true })
+  }
+}
+
+test('minima, maxima and sums with infinite values', async () => {
+  await withEngine(async (engine, run) => {
+    await run('create table t (ts timestamp, sym symbol, d double, f float) timestamp(ts) partition by day')
+    const double = dataType('DOUBLE')
+    const add = async (start: string, sym: string, d: number | null, f: number | null): Promise<void> => {
+      const values = [d, f].map((value, index) => ({ value, type: index === 0 ? double : dataType('FLOAT') }))
+      await rowsOf(engine, `insert into t values ('2024-01-01T${start}', '${sym}', $1, $2)`, values)
+    }
+    const [most, least] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
+    for (let index = 0; index < 40; index++) await add(`00:${10 + index}`, 'many', index, index)
+    for (const [sym, value] of [
+      ['most', most],
+      ['least', least],
+      ['none', null],
+      ['some', 3],
+    ] as const)
+      for (const start of ['00:10', '01:10']) await add(start, sym, value, value)
+    const queries = {
+      v_counted: 'select ts, sym, min(d) lo, max(d) hi, sum(d) total from t sample by 30m',
+      v_plain: 'select ts, sym, min(d) lo, max(d) hi, min(f) low, max(f) high from t sample by 30m',
+      v_over: 'select ts, sym, min(lo) lo, max(hi) hi, sum(total) total from v_counted sample by 1h',
+      v_again: 'select ts, sym, min(lo) lo, max(hi) hi, min(low) low, max(high) high from v_plain sample by 2h',
+    }
+    for (const [name, query] of Object.entries(queries)) {
+      await run(`create materialized view ${name} refresh manual as (${query})`)
+    }
+    await run('checkpoint')
+    for (const name of Object.keys(queries)) await run(`refresh materialized view ${name}`)
+    for (const sym of ['most', 'least', 'none', 'some']) {
+      await add('00:20', sym, 5, 5)
+      await add('01:20', sym, sym === 'some' ? most : null, sym === 'none' ? least : null)
+    }
+    await run('checkpoint')
+    for (const name of Object.keys(queries)) await run(`refresh materialized view ${name}`)
+    for (const [name, query] of Object.entries(queries)) {
+      const found = await run(`select /*+ view_stored */ * from ${name}`)
+      // The further aggregate keeps the planner from the stored buckets of the table.
+      const plain = query.replace(' from', ', count_distinct(ts) other from')
+      const columns = query.replace('select ', '').replace(/\S+\(\w+\) | from.*/g, '')
+      expect(found, name).toEqual(await run(`select ${columns} from (${plain})`))
+    }
+  })
+}, 120_000)
+
+test('late rows whose own sum is out of range', async () => {
+  await withEngine(async (_engine, run) => {
+    await run('create table t (ts timestamp, n long) timestamp(ts) partition by day')
+    await run(
+      "insert into t select timestamp_sequence('2024-01-01', 1000L), -5000000000000000L from long_sequence(1000)",
+    )
+    await run('checkpoint')
+    await run('create materialized view v refresh manual as (select ts, sum(n) total from t sample by 1h)')
+    await run('refresh materialized view v')
+    await run(
+      "insert into t values ('2024-01-01T00:00:00.5', 5000000000000000000), ('2024-01-01T00:00:00.6', 5000000000000000000)",
+    )
+    await run('checkpoint')
+    await run('refresh materialized view v')
+    const stored = 'select /*+ view_stored */ total from v'
+    expect(await run(stored)).toEqual(['["5000000000000000000"]'])
+  })
+}, 120_000)
+
+test('late rows that change too much for one transaction', async () => {
+  await withEngine(async (_engine, run) => {
+    await run('create table t (ts timestamp, s varchar) timestamp(ts) partition by hour')
+    await run("insert into t select timestamp_sequence('2024-01-01', 20000L), 'k' from long_sequence(120000)")
+    await run("insert into t select timestamp_sequence('2024-01-01T01', 60000000L), 'k' || x from long_sequence(3000)")
+    await run('checkpoint')
+    await run('create materialized view v refresh manual as (select ts, s, count() c from t sample by 1h)')
+    await run('refresh materialized view v')
+    await run('checkpoint')
+    await run(
+      "insert into t select timestamp_sequence('2024-01-01', 40000L), lpad('' || x, 1000, '0') from long_sequence(52000)",
+    )
+    await run('checkpoint')
+    await run('refresh materialized view v')
+    const counts = 'count() keys, sum(c) all_rows'
+    expect(await run(`select /*+ view_stored */ ${counts} from v`)).toEqual(['["55001","175000"]'])
+  }, 2 ** 31)
+}, 240_000)
+
+test('a lack of memory to replace rows is no error, but a cancel is', async () => {
+  const view = versionOf(schemaOf([]))
+  const input = { tableId: 1, rows: 1, columns: [] }
+  const removal = { schemaVersion: 1, transaction: 1, parts: [], memtables: [], hidden: new Uint32Array() }
+  const unused = (): Promise<never> => Promise.reject(new Error('not used'))
+  const failing = (error: Error) => ({
+    ...{ buckets: unused, changes: unused, computed: unused, replace: () => Promise.reject(error) },
+  })
+  expect(await isReplaced(failing(ResourceError.outOfMemory('memtables', 4)), view, { input, removal })).toBe(false)
+  await expect(isReplaced(failing(new CancelledError()), view, { input, removal })).rejects.toThrow(CancelledError)
+})
