@@ -44,6 +44,15 @@ kilobytes=$(du -sk node_modules | cut -f1)
 echo "node_modules: $kilobytes KB"
 
 no_warnings() { ! grep -i 'warn' "$scratch/install"; }
+licence_texts() {
+  local texts=node_modules/penstock/dist/THIRD-PARTY-LICENSES.txt
+  grep -q '^@dsnp/parquetjs .*: MIT' "$texts" && grep -q '^node-rsa .*: MIT' "$texts" && grep -q 'Tom Wu' "$texts" &&
+    awk '
+      /^-+$/ && length($0) == 80 { if (lines < 5) bad = 1; lines = 0; next }
+      NF { lines++ }
+      END { exit bad || lines < 5 }
+    ' "$texts"
+}
 no_aws() { ! ls -d node_modules/@aws-sdk node_modules/@smithy node_modules/@dsnp 2>/dev/null; }
 no_sources() { ! find node_modules/penstock -name '*.ts' -path '*/engine/*' | grep . && [ ! -e node_modules/penstock/dist/test ]; }
 check 'npm install warns of nothing' no_warnings
@@ -55,7 +64,7 @@ for file in docs/settings.md dist/docs/index.html gateways/docs/page/docs.js REA
 done
 commit=$(git -C "$repository" rev-parse --short=12 HEAD 2>/dev/null) &&
   check '--version names the commit' grep -q "(commit $commit)" <(npx penstock --version)
-check 'the licence of each packed package' grep -q '^@dsnp/parquetjs .*: MIT' node_modules/penstock/dist/THIRD-PARTY-LICENSES.txt
+check 'the licence of each packed package' licence_texts
 
 port() { sed -n "s/^  $1  *.*:\([0-9]*\)$/\1/p" "$scratch/server"; }
 

@@ -293,17 +293,30 @@ async function packConsole() {
   return Object.keys(modules)
 }
 
+/** Licence texts of the packages that modules belong to; a package without one ends the build. */
 function licences(modules) {
   const folders = new Set(
     modules.flatMap((id) => /^.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(id.replaceAll(sep, '/')) ?? []),
   )
   const texts = [...folders].sort().map((folder) => {
     const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-    const files = readdirSync(folder).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file))
-    const texts = files.map((file) => readFileSync(join(folder, file), 'utf8').trim())
+    const texts = licenceTexts(folder)
+    if (texts.length === 0) throw new Error(`the package has no text of its licence [package=${name}]`)
     return [`${name} ${version.replace(/^v/, '')}: ${license}`, ...texts].join('\n\n')
   })
   return `dist/packed/ and dist/console/ contain parts of the following packages.\n\n${texts.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`
+}
+
+/** Licence files of a package, or the sections of its README about licences. */
+function licenceTexts(folder) {
+  const textOf = (file) => readFileSync(join(folder, file), 'utf8')
+  const files = readdirSync(folder)
+  const texts = files.filter((file) => /^(licen[cs]e|notice|copying)/i.test(file)).map((file) => textOf(file).trim())
+  if (texts.length > 0) return texts
+  const sections = files.filter((file) => /^readme/i.test(file)).flatMap((file) => textOf(file).split(/^(?=#{1,6} )/m))
+  return sections
+    .filter((section) => /^#+ .*licen[cs]/i.test(section))
+    .map((section) => section.replace(/^\[!\[.*$/gm, '').trim())
 }
 
 /** Writes the type declarations of the package's entry and of the modules that they import. */

@@ -1,5 +1,6 @@
 // Goal: documents stay up to date with the code: generated documents are current, every file that a document names
-// exists, every link leads to a heading of a document, and every setting that a document names exists.
+// exists, every link leads to a heading of a document, and every setting that a document names exists. The changelog tells
+// each change once, in its section.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
@@ -109,4 +110,36 @@ test('every npm script that a document names is one', () => {
       .map((name) => `${document} names npm run ${name}`),
   )
   expect(unknown).toEqual([])
+})
+
+/** Lines of each "### section" of the changelog, by release and section. */
+function changelogSections(): Map<string, string[]> {
+  const sections = new Map<string, string[]>()
+  let release = ''
+  let lines: string[] = []
+  for (const line of textOf('CHANGELOG.md').trimEnd().split('\n')) {
+    if (line.startsWith('## ')) release = line.slice(3)
+    else if (line.startsWith('### ')) {
+      lines = []
+      sections.set(`${release} ${line.slice(4)}`, lines)
+    } else lines.push(line)
+  }
+  return sections
+}
+
+test('the changelog tells each change once, in its section', () => {
+  const faults: string[] = []
+  for (const [section, lines] of changelogSections()) {
+    const items = lines.filter((line) => line.startsWith('- ')).map((line) => line.split(' ').slice(1, 7).join(' '))
+    for (const [index, item] of items.entries()) {
+      if (items.indexOf(item) < index) faults.push(`${section}: two entries begin with "${item}"`)
+      if (/^(Added|Changed|Deprecated|Removed|Fixed|Security):/.test(item)) faults.push(`${section}: ${item}`)
+    }
+    for (const [index, line] of lines.entries()) {
+      if (line.length > 120) faults.push(`${section}: more than 120 characters: ${line}`)
+      if (line === '' && /^( {2}|- )/.test(lines[index - 1] ?? '') && /^( {2}|- )/.test(lines[index + 1] ?? ''))
+        faults.push(`${section}: a blank line within a list, before: ${lines[index + 1]}`)
+    }
+  }
+  expect(faults).toEqual([])
 })
