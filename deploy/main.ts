@@ -114,8 +114,8 @@ async function openAll(options: ServerOptions, closers: Closer[]): Promise<Serve
   const datagrams = settings['qwp.udp.enabled'] ? [await openDatagrams(opening)] : []
   if (ports.pg !== null) await openPostgres(opening, ports.pg)
   opened = opening
-  const telling = setInterval(reportHealth, healthMs).unref()
-  closers.push(async () => clearInterval(telling))
+  const healthTimer = setInterval(reportHealth, healthMs).unref()
+  closers.push(async () => clearInterval(healthTimer))
   if (ports.health !== null) closers.push(ports.health.close)
   reportHealth()
   return {

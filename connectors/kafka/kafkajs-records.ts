@@ -34,69 +34,89 @@ type Headers = Readonly<Record<string, HeaderValue | readonly HeaderValue[]>>
 const logAppendTime = 1
 const noHeaders: Headers = Object.freeze({})
 
-let context: BatchContext | null = null
-let firstOffset = 0
-let firstTimestamp = 0
-let appendedAt = -1
-/** Offset after the last varint read. */
-let at = 0
+/** The reader of the batch that kafkajs decodes: kafkajs calls once for each record, with an object for each batch. */
+const readers = new WeakMap<BatchContext, RecordReader>()
 
 /** `buffer` contains one record without its length. */
 export function decodeRecord({ buffer }: { readonly buffer: Buffer }, batch: BatchContext): DecodedRecord {
-  if (batch !== context) {
-    context = batch
-    firstOffset = Number(batch.firstOffset)
-    firstTimestamp = Number(batch.firstTimestamp)
+  let reader = readers.get(batch)
+  if (reader === undefined) {
+    reader = new RecordReader(batch)
+    readers.set(batch, reader)
+  }
+  return reader.read(buffer)
+}
+
+/** Decodes the records of one batch. */
+class RecordReader {
+  readonly #batch: BatchContext
+  readonly #firstOffset: number
+  readonly #firstTimestamp: number
+  /** The time at which the broker appended the batch; -1: each record has the time of its producer. */
+  readonly #appendedAt: number
+  #buffer: Buffer = Buffer.alloc(0)
+  /** Offset after the last value read. */
+  #at = 0
+
+  constructor(batch: BatchContext) {
+    this.#batch = batch
+    this.#firstOffset = Number(batch.firstOffset)
+    this.#firstTimestamp = Number(batch.firstTimestamp)
     const isAppendTime = batch.timestampType === logAppendTime && batch.maxTimestamp !== ''
-    appendedAt = isAppendTime ? Number(batch.maxTimestamp) : -1
+    this.#appendedAt = isAppendTime ? Number(batch.maxTimestamp) : -1
   }
-  at = 1
-  const timestampDelta = varint(buffer)
-  const offset = firstOffset + varint(buffer)
-  const key = bytes(buffer)
-  const value = bytes(buffer)
-  return {
-    key,
-    value,
-    offset,
-    timestamp: appendedAt >= 0 ? appendedAt : firstTimestamp + timestampDelta,
-    headers: headersOf(buffer),
-    isControlRecord: batch.isControlBatch,
-    batchContext: batch,
-  }
-}
 
-function headersOf(buffer: Buffer): Headers {
-  const count = varint(buffer)
-  if (count <= 0) return noHeaders
-  const headers = new Map<string, HeaderValue[]>()
-  for (let index = 0; index < count; index++) {
-    const name = bytes(buffer)?.toString('utf8') ?? ''
-    const values = headers.get(name)
-    if (values === undefined) headers.set(name, [bytes(buffer)])
-    else values.push(bytes(buffer))
+  read(buffer: Buffer): DecodedRecord {
+    this.#buffer = buffer
+    this.#at = 1
+    const timestampDelta = this.#varint()
+    const offset = this.#firstOffset + this.#varint()
+    const key = this.#bytes()
+    const value = this.#bytes()
+    return {
+      key,
+      value,
+      offset,
+      timestamp: this.#appendedAt >= 0 ? this.#appendedAt : this.#firstTimestamp + timestampDelta,
+      headers: this.#headers(),
+      isControlRecord: this.#batch.isControlBatch,
+      batchContext: this.#batch,
+    }
   }
-  const single = [...headers].map(([name, values]) => [name, values.length === 1 ? (values[0] ?? null) : values])
-  return Object.fromEntries(single) as Headers
-}
 
-function bytes(buffer: Buffer): Buffer | null {
-  const length = varint(buffer)
-  if (length < 0) return null
-  const start = at
-  at += length
-  if (at > buffer.length) throw new RangeError('a record of the batch is cut off')
-  return buffer.subarray(start, at)
-}
-
-/** Zigzag, up to 64 bits; exact below 2^53. */
-function varint(buffer: Buffer): number {
-  let value = 0
-  for (let scale = 1; ; scale *= 128) {
-    if (at >= buffer.length) throw new RangeError('a record of the batch is cut off')
-    const byte = buffer[at++]!
-    value += (byte & 127) * scale
-    if (byte < 128) break
+  #headers(): Headers {
+    const count = this.#varint()
+    if (count <= 0) return noHeaders
+    const headers = new Map<string, HeaderValue[]>()
+    for (let index = 0; index < count; index++) {
+      const name = this.#bytes()?.toString('utf8') ?? ''
+      const values = headers.get(name)
+      if (values === undefined) headers.set(name, [this.#bytes()])
+      else values.push(this.#bytes())
+    }
+    const single = [...headers].map(([name, values]) => [name, values.length === 1 ? (values[0] ?? null) : values])
+    return Object.fromEntries(single) as Headers
   }
-  return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+
+  #bytes(): Buffer | null {
+    const length = this.#varint()
+    if (length < 0) return null
+    const start = this.#at
+    this.#at += length
+    if (this.#at > this.#buffer.length) throw new RangeError('a record of the batch is cut off')
+    return this.#buffer.subarray(start, this.#at)
+  }
+
+  /** Zigzag, up to 64 bits; exact below 2^53. */
+  #varint(): number {
+    const buffer = this.#buffer
+    let value = 0
+    for (let scale = 1; ; scale *= 128) {
+      if (this.#at >= buffer.length) throw new RangeError('a record of the batch is cut off')
+      const byte = buffer[this.#at++]!
+      value += (byte & 127) * scale
+      if (byte < 128) break
+    }
+    return value % 2 === 0 ? value / 2 : -(value + 1) / 2
+  }
 }

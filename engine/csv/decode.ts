@@ -14,7 +14,7 @@ import { Scratch } from '../storage/part/part-scratch.js'
 import { widthOf } from '../types/column-types.js'
 import { CsvFields, type CsvTools, distinctSymbols, isText, keepRows } from './fields.js'
 import { scanRecords } from './scan.js'
-import { type CsvScan, scanOptions } from './scan-state.js'
+import { type CsvScan, scanOptions, scanStart } from './scan-state.js'
 import type { CsvBatch, CsvReject, CsvShape } from './shape.js'
 import { Utf8Check } from './utf8.js'
 
@@ -47,7 +47,7 @@ export class CsvDecoder {
     const state = this.scratch.room('scan', csvScanBytes)
     const { memory, kernels } = tools
     const where = { memory, kernel: kernels.csv, state, entries, lines }
-    this.scan = { ...where, ...scanOptions(shape), columns, rowsMax, begun: 0, at: 0 }
+    this.scan = { ...where, ...scanOptions(shape), columns, rowsMax, ...scanStart() }
     const room = (index: number, bytes: number): number => this.scratch.room(`values${index}`, bytes)
     this.fields = new CsvFields({ tools, shape, scratch: this.scratch, scan: this.scan, room })
   }

@@ -37,6 +37,10 @@ export interface CsvScan {
   at: number
   /** Line of the next record; advanced by the scan. */
   line: number
+  /** Line of the last record that was scanned byte by byte. */
+  recordLine: number
+  /** Entries of the fields with doubled quotes in that record. */
+  readonly doubled: number[]
 }
 
 /** The part of a file's shape that the scan needs. */
@@ -49,4 +53,9 @@ export function scanOptions({
 }: CsvShape): Pick<CsvScan, 'delimiter' | 'copyText' | 'skipExtra' | 'nullText' | 'line'> {
   const options = { delimiter, copyText, skipExtra, line: firstLine }
   return nullText === '' && !copyText ? options : { ...options, nullText: Buffer.from(nullText, 'utf8') }
+}
+
+/** The state of a scan before its first call. */
+export function scanStart(): Pick<CsvScan, 'begun' | 'at' | 'recordLine' | 'doubled'> {
+  return { begun: 0, at: 0, recordLine: 1, doubled: [] }
 }

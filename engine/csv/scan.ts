@@ -41,8 +41,8 @@ export function scanRecords(scan: CsvScan, end: number, last: boolean, rejects: 
     if (skipEmptyLine(scan, end, last)) continue
     const problem = scanRecord(scan, rows, end, last)
     if (problem === 'incomplete') break
-    if (problem === null) memory.u32[(scan.lines >>> 2) + rows++] = recordLine
-    else rejects.push({ line: recordLine, column: -1, reason: problem, extra: problem === extraFields })
+    if (problem === null) memory.u32[(scan.lines >>> 2) + rows++] = scan.recordLine
+    else rejects.push({ line: scan.recordLine, column: -1, reason: problem, extra: problem === extraFields })
   }
   return rows
 }
@@ -63,15 +63,10 @@ function skipEmptyLine(scan: CsvScan, end: number, last: boolean): boolean {
 const unclosed = 'a quote is not closed'
 const afterQuote = 'text after a closing quote'
 
-/** Line of the last scanned record; one per thread. */
-let recordLine = 1
-/** Fields with doubled quotes in the current record. */
-const doubled: number[] = []
-
 /** Scans one record; null: it is a row. */
 function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): string | 'incomplete' | null {
   const { u8, u32, i32 } = scan.memory
-  const { delimiter, columns, rowsMax } = scan
+  const { delimiter, columns, rowsMax, doubled } = scan
   let word = (scan.entries >>> 2) + row * 2
   let at = scan.at
   let { line } = scan
@@ -126,7 +121,7 @@ function scanRecord(scan: CsvScan, row: number, end: number, last: boolean): str
     at++
   }
   for (const entry of doubled) i32[entry + 1] = singleQuotes(u8, u32[entry]!, i32[entry + 1]!)
-  recordLine = scan.line
+  scan.recordLine = scan.line
   scan.at = Math.min(end, at + 1)
   scan.line = line + 1
   if (problem !== null) return problem

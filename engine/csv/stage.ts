@@ -19,7 +19,7 @@ import { Scratch } from '../storage/part/part-scratch.js'
 import { type DataType, widthOf } from '../types/column-types.js'
 import { CsvFields, type CsvTools, distinctSymbols, isText, keepRows } from './fields.js'
 import { scanRecords } from './scan.js'
-import { type CsvScan, scanOptions } from './scan-state.js'
+import { type CsvScan, scanOptions, scanStart } from './scan-state.js'
 import type { CsvReject, CsvShape, StagedMemtable } from './shape.js'
 
 /** Space before the bytes of an input block, for the start of a record from the previous block. */
@@ -40,7 +40,7 @@ const waitingMax = 2
 const borrowedBlocksMax = 3
 
 export interface StageEvents {
-  /** Lends an input block to be filled. */
+  /** Hands out an input block to be filled. */
   readonly borrowedBlocks: (address: number) => void
   readonly taken: (rows: number, rejects: readonly CsvReject[]) => void
   readonly closed: (memtable: StagedMemtable) => void
@@ -100,7 +100,7 @@ export class CsvStager {
     const lines = scratch.room('lines', rowsMax * 4)
     const state = scratch.room('scan', csvScanBytes)
     const where = { memory, kernel: kernels.csv, state, entries, lines }
-    this.#scan = { ...where, ...scanOptions(shape), columns, rowsMax, begun: 0, at: 0 }
+    this.#scan = { ...where, ...scanOptions(shape), columns, rowsMax, ...scanStart() }
     const room = (index: number): number => this.#places[index] as number
     this.#fields = new CsvFields({ tools, shape, scratch, scan: this.#scan, room })
     for (const [index, { type }] of shape.columns.entries()) {
@@ -108,14 +108,14 @@ export class CsvStager {
     }
   }
 
-  /** Lends the first blocks. */
+  /** Hands out the first blocks. */
   begin(): void {
-    this.#lend()
+    this.#handOut()
   }
 
   /** Decodes the filled block at `address`; `last`: nothing follows. */
   take(address: number, bytes: number, utf8: boolean, last: boolean): void {
-    assert(this.#borrowedBlocks.has(address), 'A2: a block of input was lent before it is taken')
+    assert(this.#borrowedBlocks.has(address), 'A2: a block of input is borrowed before it is taken')
     assert(bytes <= this.#blockBytes, 'A1: a block holds the bytes that were written to it')
     this.#borrowedBlocks.delete(address)
     const { memory, allocator } = this.#tools
@@ -142,12 +142,12 @@ export class CsvStager {
       else allocator.free(owner)
     }
     if (last || this.#isFull()) this.#closeMemtable(last)
-    if (!last) this.#lend()
+    if (!last) this.#handOut()
   }
 
-  /** Takes decoded rows instead of the bytes of the lent block. */
+  /** Takes decoded rows instead of the bytes of the borrowed block. */
   takePacked(address: number, { rows, columns }: PackedRows): void {
-    assert(this.#borrowedBlocks.has(address), 'A2: a block of input was lent before it is taken')
+    assert(this.#borrowedBlocks.has(address), 'A2: a block of input is borrowed before it is taken')
     this.#borrowedBlocks.delete(address)
     const { memory, allocator } = this.#tools
     allocator.free(address)
@@ -163,7 +163,7 @@ export class CsvStager {
     memory.u32[(block + 8) >>> 2] = rows
     this.#addBlock(block, rows)
     if (this.#isFull()) this.#closeMemtable(false)
-    this.#lend()
+    this.#handOut()
   }
 
   #place(index: number, place: number, packed: PackedColumn): void {
@@ -189,10 +189,10 @@ export class CsvStager {
   flushed(): void {
     assert(this.#waiting > 0, 'A2: a memtable is flushed once')
     this.#waiting--
-    if (!this.#failed) this.#lend()
+    if (!this.#failed) this.#handOut()
   }
 
-  /** Stops decoding; lent blocks may still be written to. */
+  /** Stops decoding; borrowed blocks may still be written to. */
   fail(): void {
     this.#failed = true
     for (const address of this.#allocations) this.#tools.allocator.free(address)
@@ -217,8 +217,8 @@ export class CsvStager {
     return this.#rows >= stagedRowsMax || this.#bytes >= this.#stagedBytesMax || (short && this.#rows > 0)
   }
 
-  /** Lends blocks to fill, unless flushes must catch up first. */
-  #lend(): void {
+  /** Hands out blocks to fill, unless flushes must catch up first. */
+  #handOut(): void {
     const { allocator } = this.#tools
     while (this.#borrowedBlocks.size < borrowedBlocksMax && this.#waiting < waitingMax) {
       const bytes = stageHeadroomBytes + this.#blockBytes + paddingBytes

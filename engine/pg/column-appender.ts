@@ -96,8 +96,8 @@ export class ColumnAppender {
   }
 
   /** Like `packed`, but valid only until the next row. */
-  lent(): PackedColumn {
-    return (this.#fixed ?? (this.#strings as TextBuilder)).lent()
+  borrowed(): PackedColumn {
+    return (this.#fixed ?? (this.#strings as TextBuilder)).borrowed()
   }
 
   /** Appends a default or NULL. Throws SqlError when the column requires a value. */

@@ -136,7 +136,7 @@ export class RowCollector {
   }
 
   /** Like `take`, but valid only until the next row: for callers that copy at once. */
-  lend(): TakenRows[] {
+  takeBorrowed(): TakenRows[] {
     this.#seal(true)
     return this.#byTable()
   }
@@ -202,11 +202,11 @@ export class RowCollector {
   }
 
   /** Packs the last batch. Its appenders stay, for a mark within it. */
-  #seal(lent = false): void {
+  #seal(borrowed = false): void {
     const last = this.#entries.at(-1)
     if (last === undefined || last.packed !== null || last.batch === null) return
     const { rows } = last.batch
-    last.packed = packedOf(last.batch, lent)
+    last.packed = packedOf(last.batch, borrowed)
     last.rows = rows
     last.bytes = bytesOf(last.batch)
     this.#rows += rows
@@ -228,19 +228,19 @@ function bytesOf({ columns }: RowBatch): number {
   return bytes
 }
 
-function packedOf({ columns, rows }: RowBatch, lent = false): PackedRows {
+function packedOf({ columns, rows }: RowBatch, borrowed = false): PackedRows {
   for (const column of columns) assert(column.rows === rows, 'R1: every column of a batch has a value for each row')
   return {
     rows,
     columns: columns.map((appender) => ({
       columnId: appender.column.columnId,
       type: appender.column.type,
-      values: lent ? appender.lent() : appender.packed(),
+      values: borrowed ? appender.borrowed() : appender.packed(),
     })),
   }
 }
 
-/** Copies columns that may be lent. */
+/** Copies columns that may be borrowed. */
 export function ownedRows({ rows, columns }: PackedRows): PackedRows {
   return { rows, columns: columns.map((column) => ({ ...column, values: ownedColumn(column.values) })) }
 }

@@ -18,7 +18,7 @@ import type {
   VirtualRelation,
 } from '../api/statements.js'
 import { andThen } from '../base/and-then.js'
-import { errorRecord, SqlError, whenReady } from '../base/errors.js'
+import { SqlError, whenReady } from '../base/errors.js'
 import type { CsvShape } from '../csv/shape.js'
 import { setMetric } from '../memory/metrics.js'
 import type { Catalog } from '../sql/catalog.js'
@@ -28,7 +28,6 @@ import { planPreview, planReturning, planRows } from '../sql/statements/plan-sta
 import type { PlannedStatement, SideEffects } from '../sql/statements/planned.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput } from '../storage/jobs/messages.js'
 import { shapeOf } from '../threads/csv-client.js'
-import { LineClient } from '../threads/line-client.js'
 import { openLoad } from '../threads/load-client.js'
 import { QueryRows } from '../threads/query-rows.js'
 import { UpsertTurns } from '../threads/upsert-turns.js'
@@ -40,11 +39,12 @@ import type { KafkaPosition } from '../wal/source-position.js'
 import type { PinnedSnapshots } from './catalog-view.js'
 import { changeRows } from './changes-in-with.js'
 import { BackupStatements, Checkpoints } from './checkpoints.js'
-import { Connectors, Positions } from './connectors.js'
+import { Connectors } from './connectors.js'
 import { DraftStatements } from './draft-statements.js'
 import { engineMetrics } from './engine-metrics.js'
 import { explainedOf, explainLines } from './explain.js'
 import { type InsertOperations, insertRows, returningRows } from './inserts.js'
+import { LineIngestion } from './line-ingestion.js'
 import { type CatalogOf, isHidden, localCatalog } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { lossNotices } from './lost-values.js'
@@ -68,7 +68,6 @@ import {
 import { PlannedValues } from './planned-values.js'
 import { Planner } from './planner.js'
 import { QueryRuns, sleepBefore } from './query-runs.js'
-import { Rejects } from './rejects.js'
 import { type BeginList, previewChange, rewriteRows } from './rewrite-returning.js'
 import { openTransaction } from './row-transaction.js'
 import { entryExists, seenById, seenTable } from './seen-tables.js'
@@ -98,10 +97,8 @@ export class LocalEngine implements Engine {
   readonly backups: BackupStatements
   lake: LakeCatalog = noLake
   readonly #options: LocalEngineOptions
-  readonly #lines: LineClient
+  readonly #lines: LineIngestion
   readonly #planner: Planner
-  readonly #rejects = new Rejects()
-  readonly #positions = new Positions()
   readonly #requests: WriterRequests
   readonly #changes: Stoppable
   readonly #checkpoints: Checkpoints
@@ -127,13 +124,7 @@ export class LocalEngine implements Engine {
     this.#changes = new Stoppable({ memory, view, queries, activity: this.#runs.activity, requests: this.#requests })
     this.#checkpoints = new Checkpoints(this.#requests, clock)
     this.backups = new BackupStatements(this.#checkpoints)
-    this.#lines = new LineClient({
-      memory,
-      wakeWriter: options.wakeWriter,
-      nextRequestId: () => this.#requests.nextId(),
-      expect: (requestId) => this.#requests.expect(requestId),
-      nowMicros: () => clock.nowMicros(),
-    })
+    this.#lines = new LineIngestion(options, this.#requests)
     this.users = new UserCatalog({
       configured: options.configuredUsers,
       clock,
@@ -157,23 +148,22 @@ export class LocalEngine implements Engine {
       this.execute(sql, { ...internalStatement, session, signal, encoding })
     const inserts = (requested: ExecuteOptions): InsertOperations => this.#inserts('', requested)
     this.#views = openRefresher(options, this.#catalog, this.#requests, execute, inserts)
-    for (const { relation } of [this.#rejects, this.#checkpoints, this.#views, this.#views.live])
-      this.relation(relation)
+    for (const { relation } of [this.#lines, this.#checkpoints, this.#views, this.#views.live]) this.relation(relation)
     for (const relation of tableRelations(view, memory)) this.relation(relation)
   }
 
   lines(request: LineRequest): LineTicket {
-    const ticket = this.#lines.lines(request)
-    const note = (receipt: Receipt): void => {
-      if (request.sourcePosition !== undefined) this.#positions.noteReceipt(request.sourcePosition, receipt)
-      else this.#rejects.note(request, receipt, this.#options.clock.nowMicros())
-    }
-    ticket.receipt.then(note, () => {})
-    return ticket
+    return this.#lines.send(request)
   }
 
-  flush = (tableId: number) => this.#requests.send((requestId) => ({ kind: 'checkpoint', requestId, tableId }))
-  forgetConnection = (connectionId: number) => this.#options.postWriter({ kind: 'forgetConnection', connectionId })
+  flush(tableId: number): Promise<Receipt> {
+    return this.#requests.send((requestId) => ({ kind: 'checkpoint', requestId, tableId }))
+  }
+
+  forgetConnection(connectionId: number): void {
+    this.#options.postWriter({ kind: 'forgetConnection', connectionId })
+  }
+
   parse(text: string): readonly ParsedStatement[] {
     return this.#planner.parse(text)
   }
@@ -208,8 +198,7 @@ export class LocalEngine implements Engine {
   }
 
   rejects(connectionId: number, rejects: readonly LineReject[], stored: boolean): void {
-    const error = stored ? null : errorRecord(new SqlError('nothing was stored', 0))
-    this.#rejects.note({ connectionId }, { rejects, error }, this.#options.clock.nowMicros())
+    this.#lines.reject(connectionId, rejects, stored)
   }
 
   async execute(sql: string, options: ExecuteOptions): Promise<StatementResult> {
@@ -289,8 +278,11 @@ export class LocalEngine implements Engine {
       signal: options.signal,
     })
     if (options.explain) return { kind: 'plan', lines, compilerMs }
-    const rows = lines.map((line) => [line])
-    return this.#list(explainColumns, rows, begun)
+    return this.#list(
+      explainColumns,
+      lines.map((line) => [line]),
+      begun,
+    )
   }
 
   /** A result whose rows are known. */
@@ -317,12 +309,10 @@ export class LocalEngine implements Engine {
         return
       case 'ready':
         this.users.load(message.users)
-        for (const position of message.positions) this.#positions.note(position)
+        for (const position of message.positions) this.#lines.positions.note(position)
         return
     }
   }
-
-  // Catalog ---------------------------------------------------------------------------------------------------------
 
   table(name: string, session?: Session): TableShape | undefined {
     return shapeOf(seenTable(name, session, this.#catalog, this.#options.view))
@@ -345,13 +335,17 @@ export class LocalEngine implements Engine {
     return this.#options.view.holdSnapshot(snapshot)
   }
 
-  // Schema changes within transactions ------------------------------------------------------------------------------
+  draft(statement: ParsedStatement, options: ExecuteOptions): ReturnType<Engine['draft']> {
+    return this.#drafts.draft(statement, options)
+  }
 
-  draft: Engine['draft'] = (...requested) => this.#drafts.draft(...requested)
-  isLarge: Engine['isLarge'] = (name, session) => this.#drafts.isLarge(name, session)
-  commitDraft: Engine['commitDraft'] = (...requested) => this.#drafts.commit(...requested)
+  isLarge(name: string, session: Session): boolean {
+    return this.#drafts.isLarge(name, session)
+  }
 
-  // Registrations of the layers above -------------------------------------------------------------------------------
+  commitDraft(options: ExecuteOptions): Promise<number> {
+    return this.#drafts.commit(options)
+  }
 
   relation(relation: VirtualRelation): void {
     this.#relations.set(relation.name.toLowerCase(), relation)
@@ -362,15 +356,20 @@ export class LocalEngine implements Engine {
   }
 
   positions(connector: string): readonly KafkaPosition[] {
-    return this.#positions.of(connector)
+    return this.#lines.positions.of(connector)
   }
 
   copier(copier: Copier): void {
     this.#files.copier = copier
   }
 
-  refuseBelow = (freeBytes: number) => setMetric(this.#options.memory, 'freeBytesMin', freeBytes)
-  writerEnded = () => this.#requests.writerEnded()
+  refuseBelow(freeBytes: number): void {
+    setMetric(this.#options.memory, 'freeBytesMin', freeBytes)
+  }
+
+  writerEnded(): void {
+    this.#requests.writerEnded()
+  }
 
   close(): Promise<void> {
     this.#closing ??= this.#close()
@@ -489,12 +488,11 @@ export class LocalEngine implements Engine {
   }
 
   preview(parsed: ParsedStatement, options: ExecuteOptions): Promise<ChangePreview> {
-    const { text } = parsed
     const touched = planPreview(parsed, this.#planner.options(options))
+    const { query } = touched.query
     return previewChange(touched, {
-      run: (kind) =>
-        this.#runs.run(text, touched.query.query, { ...options, ...allRows, encoding: { kind } }, () => {}),
-      begin: this.#lister(text, options),
+      run: (kind) => this.#runs.run(parsed.text, query, { ...options, ...allRows, encoding: { kind } }, () => {}),
+      begin: this.#lister(parsed.text, options),
     })
   }
 }

@@ -85,7 +85,7 @@ export function insertLiterals(
   return collected === -1 ? null : storeLiterals(transaction, collected, start, ended)
 }
 
-/** Most statements are told by their first letter. */
+/** The first letter rules out most statements. */
 function beginsInsert(sql: string): boolean {
   const first = sql.charCodeAt(0)
   return (first === 73 || first === 105 || first <= 32 || first > 127) && /^\s*insert\s/i.test(sql)

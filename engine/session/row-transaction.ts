@@ -348,7 +348,7 @@ export class LocalTransaction implements RowTransaction {
   /** If all rows are in memory, they have been handed to the writer when the call returns. */
   async commit(): Promise<Receipt | null> {
     const isAlone = this.#loads.length === 0 && this.#spilled.rows === 0
-    return isAlone ? this.#store(this.#collector.lend()) : this.#commitAll()
+    return isAlone ? this.#store(this.#collector.takeBorrowed()) : this.#commitAll()
   }
 
   async #commitAll(): Promise<Receipt | null> {

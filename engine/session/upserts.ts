@@ -310,7 +310,7 @@ function changesOfFound(
       const values = change(stored.values, row)
       if (values === null) continue
       changed.push(values)
-      places.addRow(stored.piece, stored.row)
+      places.addRow(stored.runIndex, stored.row)
     }
     return changed.length - before
   })
@@ -423,9 +423,9 @@ export class RowIds {
     this.#target = target
   }
 
-  addRow(piece: number, row: number): void {
-    const known = this.#removed.get(piece)
-    if (known === undefined) this.#removed.set(piece, [row])
+  addRow(runIndex: number, row: number): void {
+    const known = this.#removed.get(runIndex)
+    if (known === undefined) this.#removed.set(runIndex, [row])
     else known.push(row)
   }
 
@@ -437,10 +437,10 @@ export class RowIds {
     if (rowIds === null || action === null) return
     for (let row = 0; row < rows; row++) {
       if (action.getInt32(row * 4, true) === upsertActions.delete) this.#hidden.push(first + row)
-      const piece = rowIds.getInt32(row * 8 + 4, true)
+      const runIndex = rowIds.getInt32(row * 8 + 4, true)
       // NULL: the row is inserted.
-      if (piece < 0) continue
-      this.addRow(piece, rowIds.getUint32(row * 8, true))
+      if (runIndex < 0) continue
+      this.addRow(runIndex, rowIds.getUint32(row * 8, true))
     }
   }
 
@@ -448,15 +448,15 @@ export class RowIds {
   removal(tag: Upsert['tag']): Removal {
     const { version, transaction = 0 } = this.#target
     const { parts, memtables, schema } = version
-    const sorted = [...this.#removed].map(([piece, rows]) => [piece, distinctRows(rows, tag)] as const)
+    const sorted = [...this.#removed].map(([runIndex, rows]) => [runIndex, distinctRows(rows, tag)] as const)
     return {
       ...{ schemaVersion: schema.version, transaction, hidden: Uint32Array.from(this.#hidden) },
-      parts: sorted.flatMap(([piece, rows]) => {
-        const part = parts[piece]
+      parts: sorted.flatMap(([runIndex, rows]) => {
+        const part = parts[runIndex]
         return part === undefined ? [] : [[part.id, rows] as const]
       }),
-      memtables: sorted.flatMap(([piece, rows]) => {
-        const memtable = memtables[piece - parts.length]
+      memtables: sorted.flatMap(([runIndex, rows]) => {
+        const memtable = memtables[runIndex - parts.length]
         return memtable === undefined ? [] : [[memtable.id, rows] as const]
       }),
     }

@@ -29,7 +29,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test.skipIf(!has('curl') || !has('openssl'))('the ten tasks', { timeout: 300_000 }, async () => {
+test.skipIf(!has('curl') || !has('openssl'))('the ten tasks', async () => {
   const ports = await portsByDocumented()
   const env = { ...process.env, ...addresses(ports) }
   const text = readFileSync(page, 'utf8')

@@ -235,9 +235,9 @@ test('an upload whose client disconnects leaves nothing behind', async () => {
     'POST /imp?name=gone HTTP/1.1\r\nHost: localhost\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 1000000\r\n\r\n',
   )
   client.write(body + 'x'.repeat(100_000))
-  await expect.poll(() => uploads().length, { timeout: 60_000 }).toBe(1)
+  await expect.poll(() => uploads().length).toBe(1)
   client.resetAndDestroy()
-  await expect.poll(() => uploads(), { timeout: 60_000 }).toEqual([])
+  await expect.poll(() => uploads()).toEqual([])
 })
 
 test('a file of another program', async () => {

@@ -111,7 +111,7 @@ test('a message that waits while writes are refused is not sent when its connect
   }
   ended.sink.destroy()
   // The second one began to wait later.
-  await expect.poll(() => waiting.requests.length, { timeout: 60_000 }).toBe(2)
+  await expect.poll(() => waiting.requests.length).toBe(2)
   await turn()
   expect(ended.requests.length).toBe(1)
   expect(ended.state.forgotten).toBe(1)

@@ -190,7 +190,7 @@ function inOrder(
     const outcome = run.step()
     return outcome === 'done' ? (pending.length > 0 || direct > 0 ? 'working' : null) : outcome
   }
-  const rest = (): void => {
+  const goIdle = (): void => {
     const last = pending.length === 0 ? 'written' : format.resumes ? 'again' : 'kept'
     if (last === 'again') {
       worker.continueLast(written)
@@ -199,7 +199,7 @@ function inOrder(
     run.goIdle(last)
     worker.goIdle()
   }
-  return { pull, goIdle: rest }
+  return { pull, goIdle }
 }
 
 class MorselWorker implements ChunkWorker {

@@ -58,13 +58,13 @@ function pickedSort(plan: Plan): PickedSort | undefined {
 }
 
 function withPicks(rows: Operator, picks: readonly number[]): Operator {
-  const rest = (): void => rows.goIdle?.()
+  const goIdle = (): void => rows.goIdle?.()
   const pull = (): Pull => {
     const pulled = rows.pull()
     if (!isBatch(pulled) || pulled.vectors.length === 0) return pulled
     return { rows: pulled.rows, vectors: picks.map((index) => pulled.vectors[index] as Vector) }
   }
-  return { pull, goIdle: rest }
+  return { pull, goIdle }
 }
 
 function divisible(

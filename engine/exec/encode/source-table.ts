@@ -31,11 +31,11 @@ export const tableShape: SourceShape = {
     if (divided === undefined) return undefined
     context.onEnd(() => rows.release())
     const counted = withSkippedRows(divided, first - scan.window.first, scan.window.end - end)
-    const rest = (): void => {
+    const goIdle = (): void => {
       divided.goIdle?.()
       rows.goIdle()
     }
-    return { pull: counted, goIdle: rest }
+    return { pull: counted, goIdle }
   },
   attach: (context, plan, { table, morsels }) => {
     if (table === undefined) return undefined

@@ -23,9 +23,9 @@ export function filterOperator(
     if (count === batch.rows) return batch
     return count === 0 ? 'working' : gathered.gather(batch.vectors, index, count)
   }
-  const rest = (): void => {
+  const goIdle = (): void => {
     gathered.clear()
     input.goIdle?.()
   }
-  return { pull, goIdle: rest }
+  return { pull, goIdle }
 }

@@ -36,7 +36,7 @@ import { isHashed } from '../scan/wanted-keys.js'
 /** A row of a snapshot. */
 interface StoredRow {
   /** Counts the snapshot's parts, and then its memtables. */
-  readonly piece: number
+  readonly runIndex: number
   readonly row: number
   /** Of the table's columns in their order. */
   readonly values: readonly Value[]
@@ -170,7 +170,7 @@ class Search {
           const values = columns.map((column) =>
             this.valueAt(column, blockColumn(memory, at.block, column.id), at.index),
           )
-          found.push({ piece: version.parts.length + place, row, values })
+          found.push({ runIndex: version.parts.length + place, row, values })
         }
       }
     }
@@ -182,14 +182,14 @@ class Search {
     const times = this.times()
     let pages = 0
     let out = 0
-    for (const [piece, part] of version.parts.entries()) {
+    for (const [runIndex, part] of version.parts.entries()) {
       if (times !== null && !times.some((time) => part.minTs <= time && time <= part.maxTs)) continue
       const handle = partAccess.open(part, version)
       pages += handle.pageCount
       if (pages > pagesMax) throw byQuery
       if (out === 0) out = this.arena.take(pageRowsMax * 4)
       for (let page = 0; page < handle.pageCount; page++)
-        if (this.mayHave(handle, page, times)) this.searchPage(handle, piece, page, out)
+        if (this.mayHave(handle, page, times)) this.searchPage(handle, runIndex, page, out)
     }
   }
 
@@ -221,7 +221,7 @@ class Search {
     })
   }
 
-  private searchPage(handle: PartHandle, piece: number, page: number, out: number): void {
+  private searchPage(handle: PartHandle, runIndex: number, page: number, out: number): void {
     const { memory, partAccess } = this.options
     const first = handle.firstRows[page]!
     const rows = handle.firstRows[page + 1]! - first
@@ -244,7 +244,7 @@ class Search {
       const key = this.found.findIndex((_, index) => sameRow(memory, stored, at, this.wanted, index))
       if (key < 0) continue
       const values = columns.map((column) => this.valueAt(column, addressOf(column.id), at))
-      this.found[key]?.push({ piece, row: first + row, values })
+      this.found[key]?.push({ runIndex, row: first + row, values })
     }
   }
 

@@ -63,11 +63,11 @@ export function orderedScanOperator(
     const { rows, vectors } = count === batch.rows ? batch : gathered.gather(batch.vectors, index, count)
     return { rows, vectors: vectors.length === width ? vectors : vectors.slice(0, width) }
   }
-  const rest = (): void => {
+  const goIdle = (): void => {
     merge.goIdle()
     gathered.clear()
   }
-  return { pull, goIdle: rest }
+  return { pull, goIdle }
 }
 
 /** Several time ranges are checked row by row, so the timestamp is read even if it is not selected. */

@@ -75,11 +75,11 @@ export function scanOperator(
     }
     return reader.read(current, from, to) ?? 'working'
   }
-  const rest = (): void => {
+  const goIdle = (): void => {
     current?.release()
     reader.goIdle()
   }
-  return { pull, goIdle: rest }
+  return { pull, goIdle }
 }
 
 /** Lists the morsels of a run only when the scan reaches it, since that may open a part. */

@@ -52,7 +52,7 @@ export class Stream {
   morsel: ScanMorsel | null = null
   from = 0
   to = 0
-  /** Address of the morsel's timestamps; 0: not read since the last rest(). */
+  /** Address of the morsel's timestamps; 0: not read since the last goIdle(). */
   #times = 0
   /** Whether the morsel is read in place, and not a sorted copy. */
   #plain = false

@@ -211,7 +211,7 @@ export class ChunkCache {
     if (this.allocator.used(budgets.lent) === 0) return false
     let any = false
     for (let slot = 0; slot < shardCount * this.slotsPerShard; slot++) {
-      if (this.get(slot, slotWord.lent) !== 0 && this.isIdle(slot) && this.evict(slot)) any = true
+      if (this.get(slot, slotWord.borrowed) !== 0 && this.isIdle(slot) && this.evict(slot)) any = true
     }
     return any
   }
@@ -283,7 +283,7 @@ export class ChunkCache {
       const own = this.allocator.allocate(bytes, budgets.cache)
       const address = own === 0 ? this.allocator.allocate(bytes, budgets.lent) : own
       if (address !== 0) {
-        this.put(slot, slotWord.lent, own === 0 ? 1 : 0)
+        this.put(slot, slotWord.borrowed, own === 0 ? 1 : 0)
         return address
       }
       this.requireEviction(bytes)

@@ -44,7 +44,7 @@ export const slotWord = {
   next: 9,
   needs: 10,
   livesGiven: 11,
-  lent: 12,
+  borrowed: 12,
 } as const
 export const counts = { hits: 3, misses: 4, evictions: 5 } as const
 export const fullWord = 6

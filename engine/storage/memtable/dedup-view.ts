@@ -1,15 +1,15 @@
 // Deduplication on read (DEDUP UPSERT KEYS): finds the rows that readers must skip because a row committed later has
-// the same keys. It compares the pieces of a table that readers see separately: parts (Parquet files) and memtables.
+// the same keys. It compares the runs of a table, which readers see separately: parts (Parquet files) and memtables.
 // Duplicates within one memtable are marked by the writer, and those in parts disappear at their next compaction.
 //
-// Pieces that do not overlap in time cost nothing, because rows with equal keys have equal timestamps. If a block or
-// page overlaps later pieces, a hash table is built over its keys and probed with their rows, when the reader first
+// Runs that do not overlap in time cost nothing, because rows with equal keys have equal timestamps. If a block or
+// page overlaps later runs, a hash table is built over its keys and probed with their rows, when the reader first
 // asks which of its rows are superseded.
 //
-// Invariant: the pieces (Run[]) are in commit order, so of several rows with equal keys the row of the last piece is
-// the current one. With DEDUP SKIP it is the row of the first piece. Names and comments below describe the case without
-// SKIP. Pieces that were stored before DEDUP was declared supersede none, and rows of one piece do not supersede each
-// other; a compaction joins pieces of before and after only together with all that they overlap.
+// Invariant: the runs (Run[]) are in commit order, so of several rows with equal keys the row of the last run is
+// the current one. With DEDUP SKIP it is the row of the first run. Names and comments below describe the case without
+// SKIP. Runs that were stored before DEDUP was declared supersede none, and rows of one run do not supersede each
+// other; a compaction joins runs of before and after only together with all that they overlap.
 
 import { visibleTransaction } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

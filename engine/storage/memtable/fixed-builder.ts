@@ -145,11 +145,11 @@ export class FixedBuilder {
   }
 
   packed(): PackedColumn {
-    return ownedColumn(this.lent())
+    return ownedColumn(this.borrowed())
   }
 
   /** Like `packed`, but the memory is valid only until the next row. */
-  lent(): PackedColumn {
+  borrowed(): PackedColumn {
     return { kind: 'fixed', bytes: this.#u8.subarray(0, this.rows * this.width) }
   }
 

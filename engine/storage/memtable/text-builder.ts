@@ -90,11 +90,11 @@ export class TextBuilder {
   }
 
   packed(): PackedColumn {
-    return ownedColumn(this.lent())
+    return ownedColumn(this.borrowed())
   }
 
   /** Like `packed`, but the memory is valid only until the next row. */
-  lent(): PackedColumn {
+  borrowed(): PackedColumn {
     const { bytes, length } = this.#run
     return { kind: 'strings', lengths: this.#lengths.subarray(0, this.rows), bytes: bytes.subarray(0, length) }
   }
@@ -164,11 +164,11 @@ export class SymbolBuilder {
   }
 
   packed(): PackedColumn {
-    return ownedColumn(this.lent())
+    return ownedColumn(this.borrowed())
   }
 
   /** Like `packed`, but the memory is valid only until the next row. */
-  lent(): PackedColumn {
+  borrowed(): PackedColumn {
     const { bytes, length } = this.#run
     const strings = bytes.subarray(0, length)
     return { kind: 'symbols', ids: this.#ids.subarray(0, this.rows), strings, count: this.#count }

@@ -88,7 +88,7 @@ export class LivePage {
     const { signal } = this.#abort
     const ask = (sql: string): Promise<readonly Row[]> => rowsOf(`${sql} ${mark}`, signal)
     const optional = (sql: string): Promise<readonly Row[]> => ask(sql).catch(() => [])
-    const [text, told, connections, running, rejects, connectors, alerts] = await Promise.all([
+    const [text, advised, connections, running, rejects, connectors, alerts] = await Promise.all([
       metricsText(signal),
       warnings(signal),
       ask(
@@ -103,7 +103,7 @@ export class LivePage {
     ])
     const now: Reading = { atMs: performance.now(), samples: parseMetrics(text) }
     this.#paintTiles(now, connections.length)
-    this.#paintWarnings(now, told)
+    this.#paintWarnings(now, advised)
     this.#paintRunning(running)
     this.#alerts.paint(alerts)
     this.#paintIngest(connections)
@@ -133,8 +133,8 @@ export class LivePage {
     this.#tiles.get('rejected')?.show(grouped(value('svc_rows_rejected_total')), rejected)
   }
 
-  #paintWarnings(now: Reading, told: readonly Warning[]): void {
-    const found = [...told.map(adviceOf), ...measured(now)]
+  #paintWarnings(now: Reading, advised: readonly Warning[]): void {
+    const found = [...advised.map(adviceOf), ...measured(now)]
     const items = found.map(({ text, what, page }) =>
       element(
         'li',

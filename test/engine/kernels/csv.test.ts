@@ -68,6 +68,8 @@ function scanAll({ memory, kernels }: Bench, text: string, last: boolean): Scann
     begun: input,
     at: input,
     line: 1,
+    recordLine: 1,
+    doubled: [],
   }
   const found: Scanned = { rows: [], lines: [], rejects: [] }
   for (let before = -1; scan.at !== before; ) {

@@ -189,9 +189,9 @@ test.each([false, true])('runs of Bind messages, by the kernel or its reference 
       const isLast = syncs === 1 && rows.length > 1 && run.binds === rows.length
       expect(run.at).toBe(run.binds === 0 ? 6 : whole - (isLast ? sync.length : 0))
       if (run.binds === 0) return
-      const [lent] = collector.lend()
-      const owned = lent?.packed.map(ownedRows)
-      for (const { values } of lent?.packed[0]?.columns ?? []) spoil(values)
+      const [borrowed] = collector.takeBorrowed()
+      const owned = borrowed?.packed.map(ownedRows)
+      for (const { values } of borrowed?.packed[0]?.columns ?? []) spoil(values)
       collectBinds(window, bytes, 6, shape, true, targets, collector)
       for (const packed of [owned, collector.take()[0]?.packed])
         expect(packed?.[0]?.columns.map(({ values }) => normal(values))).toEqual(expected.packed.map(normal))
@@ -200,7 +200,7 @@ test.each([false, true])('runs of Bind messages, by the kernel or its reference 
   )
 })
 
-/** As the next rows of a collector do with what it has lent. */
+/** As the next rows of a collector do with borrowed columns. */
 function spoil(values: ReturnType<ColumnAppender['packed']>): void {
   if (values.kind === 'symbols') values.ids.fill(-2)
   if (values.kind === 'strings') values.lengths.fill(-2)

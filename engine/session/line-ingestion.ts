@@ -1,11 +1,17 @@
-// The system relation sys.rejects: the most recent lines that could not be stored, each with the reason. They are held
-// in memory, in a ring buffer of limited size.
+// Line protocol and other bytes of rows, as seen by the engine's main thread: LineIngestion sends requests to the writer
+// and records what their receipts say. These are the positions of sources, and rejected lines with their reasons: the
+// system relation sys.rejects keeps the most recent ones in memory, in a ring buffer of limited size.
 
-import type { LineRequest } from '../api/ingest.js'
+import type { LineRequest, LineTicket } from '../api/ingest.js'
 import type { VirtualRelation } from '../api/statements.js'
-import type { Receipt } from '../storage/jobs/messages.js'
+import { errorRecord, SqlError } from '../base/errors.js'
+import type { LineReject, Receipt } from '../storage/jobs/messages.js'
+import { LineClient } from '../threads/line-client.js'
+import type { WriterRequests } from '../threads/writer-requests.js'
 import type { Value } from '../types/value.js'
 import type { KafkaPosition } from '../wal/source-position.js'
+import { Positions } from './connectors.js'
+import type { LocalEngineOptions } from './local-options.js'
 
 const rejectsMax = 10_000
 
@@ -20,7 +26,49 @@ interface Reject {
   readonly record: KafkaPosition | null
 }
 
-export class Rejects {
+export class LineIngestion {
+  readonly positions = new Positions()
+  readonly #rejects = new Rejects()
+  readonly #client: LineClient
+  readonly #clock: LocalEngineOptions['clock']
+
+  constructor({ memory, wakeWriter, clock }: LocalEngineOptions, requests: WriterRequests) {
+    this.#clock = clock
+    this.#client = new LineClient({
+      memory,
+      wakeWriter,
+      nextRequestId: () => requests.nextId(),
+      expect: (requestId) => requests.expect(requestId),
+      nowMicros: () => clock.nowMicros(),
+    })
+  }
+
+  send(request: LineRequest): LineTicket {
+    const ticket = this.#client.lines(request)
+    const note = (receipt: Receipt): void => {
+      if (request.sourcePosition !== undefined) this.positions.noteReceipt(request.sourcePosition, receipt)
+      else this.#rejects.note(request, receipt, this.#clock.nowMicros())
+    }
+    ticket.receipt.then(note, () => {})
+    return ticket
+  }
+
+  /** Lists rows that a gateway has rejected; `stored`: the others of the request are stored. */
+  reject(connectionId: number, rejects: readonly LineReject[], stored: boolean): void {
+    const error = stored ? null : errorRecord(new SqlError('nothing was stored', 0))
+    this.#rejects.note({ connectionId }, { rejects, error }, this.#clock.nowMicros())
+  }
+
+  get relation(): VirtualRelation {
+    return this.#rejects.relation
+  }
+
+  close(): void {
+    this.#client.close()
+  }
+}
+
+class Rejects {
   readonly #ring: Reject[] = []
   #next = 0
 
