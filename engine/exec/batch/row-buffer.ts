@@ -52,7 +52,16 @@ export class RowBuffer {
 
   /** Bytes allocated, including strings and spare capacity. */
   get bytes(): number {
-    return this.#types.reduce((sum, type) => sum + widthOf(type), 0) * this.#capacity + this.#heap.bytes
+    return this.#rowBytes * this.#capacity + this.#heap.bytes
+  }
+
+  /** Bytes of the rows, including strings. */
+  get bytesHeld(): number {
+    return this.#rowBytes * this.rows + this.#heap.bytes
+  }
+
+  get #rowBytes(): number {
+    return this.#types.reduce((sum, type) => sum + widthOf(type), 0)
   }
 
   /** Addresses of the areas that hold the bytes of strings. */

@@ -238,6 +238,7 @@ function preparedRows(
         partition: call.partitionBy.length === 0 ? -1 : rows.partitionSlot(call.partitionBy),
         keys: call.orderBy.map(({ expression, ...key }) => ({ ...key, index: rows.slotOf(expression) })),
         sorted: true,
+        together: true,
       },
       slots: call.args.map((argument) => rows.slotOf(argument)),
     }),

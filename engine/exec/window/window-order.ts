@@ -24,6 +24,8 @@ export interface OrderKeys {
   readonly keys: readonly SortKey[]
   /** Whether the input has this order already. */
   readonly sorted: boolean
+  /** Whether the rows of a partition come together, in this order. */
+  readonly together: boolean
 }
 
 /** The sort order of an OVER clause. Must be called before rows are read, because it adds columns. */
@@ -41,6 +43,7 @@ export function orderKeys(rows: WindowRows, plan: WindowPlan, { partitionBy, ord
     partition: partitionBy.length === 0 ? -1 : rows.partitionSlot(partitionBy),
     keys,
     sorted: keys.length === 0 || inOrder,
+    together: false,
   }
 }
 
@@ -64,6 +67,7 @@ export class WindowOrder {
 
   static *make(rows: WindowRows, keys: OrderKeys): Working<WindowOrder> {
     const { arena, memory, kernels } = rows.context
+    if (keys.together && keys.partition >= 0) return yield* WindowOrder.#ofGroups(rows, keys)
     const sorted = keys.sorted ? 0 : sortedOrder(rows.context, rows.store, keys.keys)
     yield 'working'
     if (keys.partition >= 0) {
@@ -80,6 +84,25 @@ export class WindowOrder {
     const order = arena.take(rows.rows * 4)
     kernels.sort.identity(rows.rows, order)
     return new WindowOrder(rows, keys, order, starts, 1)
+  }
+
+  /** Rows whose partitions come one after the other: positions are row numbers. */
+  static *#ofGroups(rows: WindowRows, keys: OrderKeys): Working<WindowOrder> {
+    const { arena, memory, kernels } = rows.context
+    const { u32 } = memory
+    const codes = rows.column(keys.partition).address >>> 2
+    const startsPartition = (row: number): boolean => row === 0 || u32[codes + row] !== u32[codes + row - 1]
+    let count = 0
+    for (let row = 0; row < rows.rows; row++) if (startsPartition(row)) count++
+    yield 'working'
+    const starts = arena.take((count + 1) * 4)
+    let next = starts >>> 2
+    for (let row = 0; row < rows.rows; row++) if (startsPartition(row)) u32[next++] = row
+    u32[next] = rows.rows
+    yield 'working'
+    const order = arena.take(rows.rows * 4)
+    kernels.sort.identity(rows.rows, order)
+    return new WindowOrder(rows, keys, order, starts, count)
   }
 
   /** Calls `visit` for all positions: `from` to `to` of the partition [start, end), a limited number at a time. */

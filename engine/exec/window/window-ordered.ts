@@ -52,8 +52,10 @@ function growingWay({ frame: { hi, unit, exclude }, orderBy }: WindowCall): Way 
 
 /** Rows of a block, if they are not wide. */
 const blockRowsMin = 32_768
-/** Bytes of a block, as a fraction of the free memory of queries. */
+/** Bytes of the rows of a block, as a fraction of the free memory of queries. */
 const blockShare = 1 / 16
+/** New rows of a block whose rows have more bytes, for each row that is left from the block before. */
+const newShareMin = 1 / 4
 
 /** `input`: rows in the order of the calls. */
 export function* orderedBlocks(
@@ -66,27 +68,31 @@ export function* orderedBlocks(
   const keys = prepared[0]?.keys
   if (keys === undefined) return
   let done = 0
-  let wanted = blockRowsMin
-  let bytesMax = rows.context.arena.left * blockShare
+  /** Rows that are left from earlier blocks: they are computed again, so there must be many new rows for them. */
+  let known = 0
+  const bytesMax = rows.context.arena.left * blockShare
+  const isEnough = (): boolean => {
+    const added = rows.rows - known
+    if (added >= Math.max(blockRowsMin, known)) return true
+    return added > 0 && added >= known * newShareMin && rows.store.bytesHeld > bytesMax
+  }
   for (let ended = false; !ended; ) {
     for (let isFull = false; !ended && !isFull; ) {
       const batch = input.pull()
       if (isBatch(batch)) rows.append(batch)
       ended = batch === null
       if (batch !== null) yield batch === 'waiting' ? batch : 'working'
-      isFull = rows.rows - done >= wanted || (rows.rows > done && rows.store.bytes > bytesMax)
+      isFull = isEnough()
     }
     if (ended) rows.complete()
     if (rows.rows === done) return
     const order = yield* WindowOrder.make(rows, keys)
     const { to, results, needed } = yield* computedBlock(order, calls, levels, done, ended)
     yield* emitted(rows, results, done, to)
-    // Without progress the next block has to be larger.
-    if (to === done) bytesMax *= 2
-    wanted = to === done ? wanted * 2 : Math.max(blockRowsMin, rows.rows - needed)
     if (needed > 0) rows.store.keepLast(rows.rows - needed)
     for (const call of calls) call.drop(needed)
     done = to - needed
+    known = rows.rows
     rows.forgetWork()
   }
 }

@@ -11,6 +11,7 @@ import type { Value } from '../../types/value.js'
 import { StringHeap } from '../batch/string-heap.js'
 import { finite, type ValueReader, valueReader, writeValue } from '../batch/values.js'
 import { aggregateType } from './window-any.js'
+import { pickNames } from './window-pick.js'
 import type { WindowResult } from './window-result.js'
 import type { WindowRows } from './window-rows.js'
 import { sumNames } from './window-sums.js'
@@ -29,7 +30,7 @@ export interface Fold {
 /** `slots`: columns of the arguments. */
 export function foldOf(rows: WindowRows, call: WindowCall, slots: readonly number[]): Fold {
   if (call.name === 'lag') return earlierValue(rows, call, slots)
-  if (call.name.endsWith('_value')) return pickedValue(rows, call, slots)
+  if (pickNames.has(call.name)) return pickedValue(rows, call, slots)
   const [argument] = call.args
   const isExact = argument !== undefined && isNumeric(argument.type) && storageOf(argument.type) !== 'i64'
   if (sumNames.has(call.name) && call.type.name === 'DOUBLE' && isExact) return sumOf(rows, call, slots)

@@ -5,8 +5,9 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { nodeFiles } from '../../../../engine/base/files.js'
+import { WindowOrder } from '../../../../engine/exec/window/window-order.js'
 import { temporaryFiles } from '../../../../engine/storage/part/temporary-files.js'
 import { dataType } from '../../../../engine/types/column-types.js'
 import type { Value } from '../../../../engine/types/value.js'
@@ -36,10 +37,13 @@ beforeAll(() => {
   const random = createRandom(3)
   const rows = Array.from({ length: rowsCount }, (_, row): Value[] => {
     const key = (row * 7919) % rowsCount
-    const n = random.chance(0.1) ? null : random.below(rowsCount / 3)
+    // The frequent key comes first, and sorts last. The rows of the others have many equal values.
+    const isOther = row % 20 === 5
+    const n = random.chance(0.1) ? null : random.below(isOther ? 20 : rowsCount / 3)
+    const few = isOther ? `few ${Math.floor(row / 20) % 32}` : 'most'
     return [
       ...[1_000_000n + BigInt(row) * 20_000n, BigInt(key), `text ${key}`, `s${key % 5000}`, BigInt(key) * 5n],
-      ...[1, `few ${row < 100 ? row : 0}`, random.chance(0.1) ? null : random.below(1000) / 4, n],
+      ...[1, few, random.chance(0.1) ? null : random.below(1000) / 4, n],
     ]
   })
   const memtables = [rows.slice(0, 10_000), rows.slice(10_000)]
@@ -85,6 +89,8 @@ function statements(): string[] {
     over('max(d)', 'range between 10 seconds preceding and current row', 'ts'),
     over('rank()', '', 'few'),
     over('sum(d)', '', 'few'),
+    over('any_value(d)', 'rows between unbounded preceding and current row'),
+    over('any_value(n)', 'range between unbounded preceding and 5 following', 'n'),
     ...['avg(d)', 'count()', 'row_number()', 'last_value(v)', 'rank()'].map((w) => `select l, ${w} over (#) w from t`),
     'select v, rank() over (# order by n) a, sum(d) over (# order by l) b, max(d) over (partition by v) c from t',
     'select l, sum(d) over (# order by n, l) a, cume_dist() over (# order by n, l) b, lead(v) over (# order by n, l) from t',
@@ -94,7 +100,7 @@ function statements(): string[] {
 const partitions = [
   { name: 'one partition', partition: '', each: 2 },
   { name: 'one key', partition: 'partition by one', each: 9 },
-  { name: 'one frequent key', partition: 'partition by few', each: 9 },
+  { name: 'one frequent key', partition: 'partition by few', each: 4 },
 ]
 for (const [place, { name, partition, each }] of partitions.entries()) {
   const chosen = statements().filter((_, index) => index % each === place % each)
@@ -109,3 +115,36 @@ for (const [place, { name, partition, each }] of partitions.entries()) {
     expect(readdirSync(directory)).toEqual([])
   })
 }
+
+function spilledRows(sql: string): { rows: readonly (readonly Value[])[]; expected: readonly (readonly Value[])[] } {
+  const query = queryOfText(sql, database)
+  const tables = tablesOf(query, database)
+  const expected = runQuery(database.bench, query, tables).rows
+  const temporary = temporaryFiles({ directory, memory: database.bench.memory, threadId: 1, files: nodeFiles() })
+  const heapState = () => 'crowded' as const
+  return { rows: runQuery(database.bench, query, tables, { temporary, memoryLeft, heapState }).rows, expected }
+}
+
+const frequent = 'over (partition by few order by n)'
+test.each([
+  `select l, rank() ${frequent} a, dense_rank() ${frequent} b, row_number() ${frequent} c, sum(d) ${frequent} d from t`,
+  `select l, cume_dist() ${frequent} a, percent_rank() ${frequent} b, any_value(d) ${frequent} c from t`,
+  'select l, any_value(d) over (order by n rows between unbounded preceding and current row) w from t',
+])('codes in another order than partitions, and any_value(): %s', (sql) => {
+  const { rows, expected } = spilledRows(sql)
+  expectSameRows(rows, expected)
+})
+
+test('rows that stay in memory are computed again few times', () => {
+  const make = WindowOrder.make
+  let computed = 0
+  const spy = vi.spyOn(WindowOrder, 'make').mockImplementation((rows, keys) => {
+    if (keys.together) computed += rows.rows
+    return make(rows, keys)
+  })
+  const { rows, expected } = spilledRows('select l, lead(v, 20000) over (order by n) w from t')
+  spy.mockRestore()
+  expectSameRows(rows, expected)
+  expect(computed).toBeGreaterThanOrEqual(rowsCount)
+  expect(computed).toBeLessThan(rowsCount * 6)
+})
