@@ -15,6 +15,7 @@ import type { ReadSnapshot } from '../api/session.js'
 import { type Buckets, createBuckets } from '../exec/aggregate/buckets.js'
 import { blockAt, blockCount, blockRows, blockTimes } from '../memory/column-layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
+import { parseStatement } from '../sql/parse/parse.js'
 import type { TimeRange, ViewBuckets } from '../sql/plan/plan.js'
 import { keptRange, type MaterializedSchema, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
 import { changedParts } from '../storage/schema/merged-parts.js'
@@ -164,7 +165,7 @@ export function wholeWithin(grid: BucketGrid, { lo, hi }: TimeRange): TimeRange 
 
 /**
  * Identifies the query and those columns of the base that it may read, by id and type. A column whose name occurs in
- * the text counts as read, which is more than needed and never less.
+ * the text counts as read, which is more than needed and never less. If FROM gives columns other names, all count.
  */
 export function columnsRead({ view: { materialized }, between, base }: ViewInputs): string {
   const texts: string[] = []
@@ -179,12 +180,26 @@ export function columnsRead({ view: { materialized }, between, base }: ViewInput
 function columnsOf(query: MaterializedSchema | undefined, source: TableSchema): string {
   const sql = query?.sql ?? ''
   const text = sql.toLowerCase()
+  const isRenamed = query !== undefined && namesColumns(query)
   const isRead = ({ id, name, dropped }: ColumnSchema): boolean =>
-    !dropped && (id === source.timestampId || text.includes(name.toLowerCase()))
+    !dropped && (id === source.timestampId || isRenamed || text.includes(name.toLowerCase()))
   const read = source.columns.filter(isRead).map(({ id, name, type, declared }) => [id, name, type, declared ?? null])
   // The DEDUP keys decide which rows of a part are superseded.
   const skips = source.dedupSkips === true ? [true] : []
   return JSON.stringify([source.id, source.name.toLowerCase(), sql, read, source.dedupKeys, ...skips])
+}
+
+const named = new WeakMap<MaterializedSchema, boolean>()
+
+/** Whether the query is one of `table as t(a, b)`. */
+function namesColumns(query: MaterializedSchema): boolean {
+  const known = named.get(query)
+  if (known !== undefined) return known
+  const statement = parseStatement(query.sql)
+  const from = statement.kind === 'query' && statement.body.kind === 'select' ? statement.body.from : null
+  const names = from?.kind === 'table' && from.columnAliases.length > 0
+  named.set(query, names)
+  return names
 }
 
 /** What a record notes of the views between: their sealed buckets, and where their TTL cuts. */

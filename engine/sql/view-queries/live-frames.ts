@@ -70,7 +70,8 @@ function reachOf({ name, args, frame, ignoreNulls, position }: WindowCall): { ti
   if (averages.has(name)) throw new SqlError(unanchored, position)
   if (name === 'lag') return { ticks: 0n, rows: offsetOf(args, ignoreNulls, position) }
   const { lo, hi, unit } = frame
-  if (lo === null && name === 'last_value' && hi === 0n && !ignoreNulls) return { ticks: 0n, rows: 0 }
+  const hasCurrent = frame.exclude === 'none' || frame.exclude === 'ties'
+  if (lo === null && name === 'last_value' && hi === 0n && hasCurrent && !ignoreNulls) return { ticks: 0n, rows: 0 }
   if (lo === null) throw new SqlError(unanchored, position)
   const back = BigInt(Math.max(0, Math.ceil(-Number(lo))))
   return unit === 'rows' ? { ticks: 0n, rows: Number(back) } : { ticks: typeof lo === 'bigint' ? -lo : back, rows: 0 }

@@ -5,10 +5,13 @@
 import { SqlError } from '../../base/errors.js'
 import type { LiveFrames } from '../../storage/schema/materialized.js'
 import type { TableSchema } from '../../storage/schema/schema.js'
+import { quoteIdent } from '../../types/identifier.js'
 import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
 import { relationNames } from '../catalog.js'
 import { scalarsNamed } from '../functions/registry/all.js'
+import { advance, openCursor } from '../parse/cursor.js'
+import { parseStatement } from '../parse/parse.js'
 import { bucketNames } from '../plan/bucket-call.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { isStablePlan } from '../plan/volatile.js'
@@ -17,7 +20,6 @@ import { hasAggregate } from '../scope/map-syntax.js'
 import { visitExpression } from '../typing/walk-expression.js'
 import { framesOf } from './live-frames.js'
 import { trialContext } from './materialized-query.js'
-import { outerTokens } from './sampled-query.js'
 
 export interface CheckedLiveQuery {
   /** The table or materialized view that the query reads. */
@@ -27,7 +29,8 @@ export interface CheckedLiveQuery {
   readonly source: string
 }
 
-export function checkedLiveQuery({ query, queryText }: ast.CreateLive, context: BindContext): CheckedLiveQuery {
+export function checkedLiveQuery(statement: ast.CreateLive, context: BindContext): CheckedLiveQuery {
+  const { query, queryText } = statement
   const select = selectOf(query)
   checkClauses(query, select)
   const base = baseOf(select, context)
@@ -48,7 +51,10 @@ export function checkedLiveQuery({ query, queryText }: ast.CreateLive, context: 
     throw new SqlError('live view query must contain window functions', select.items[0]?.position ?? query.position)
   const time = timeOf(window.input, base)
   checkFilter(window.input, time)
-  return { base, frames: framesOf(window, time), source: sourceText(queryText) }
+  const frames = framesOf(window, time)
+  const source = sourceText(statement, select)
+  checkSource(source, { base, frames, position: select.from?.position ?? query.position }, context)
+  return { base, frames, source }
 }
 
 const simpleScan =
@@ -72,6 +78,9 @@ function checkClauses(query: ast.Query, select: ast.Select): void {
 
 function baseOf({ from, position }: ast.Select, { catalog }: BindContext): TableSchema {
   if (from === null || from.kind !== 'table') throw new SqlError(simpleScan, from?.position ?? position)
+  const [alias] = from.columnAliases
+  if (alias !== undefined)
+    throw new SqlError('a live view takes the columns of its table by their own names', alias.position)
   if (from.timestamp !== null)
     throw new SqlError('a live view needs the designated timestamp of its table', from.timestamp.position)
   const { name, schema: namespace, position: at } = from.table
@@ -122,9 +131,13 @@ function windowOf(plan: Plan): Extract<Plan, { kind: 'window' }> | undefined {
 }
 
 /** The column of the designated timestamp. */
-function timeOf({ columns }: Plan, { columns: stored, timestampId }: TableSchema): number {
-  const name = stored.find(({ id }) => id === timestampId)?.name
+function timeOf({ columns }: Plan, base: TableSchema): number {
+  const name = timeName(base)
   return columns.findIndex((column) => column.name === name)
+}
+
+function timeName({ columns, timestampId }: TableSchema): string {
+  return columns.find(({ id }) => id === timestampId)?.name ?? ''
 }
 
 function checkFilter(plan: Plan, time: number): void {
@@ -137,13 +150,33 @@ function checkFilter(plan: Plan, time: number): void {
   checkFilter(plan.input, time)
 }
 
-/** From FROM to before WINDOW. */
-function sourceText(text: string): string {
-  let begun: number | null = null
-  for (const { kind, word, start, previousEnd } of outerTokens(text, 0)) {
-    if (kind !== 'word') continue
-    if (begun === null && word === 'from') begun = start
-    else if (begun !== null && word === 'window') return text.slice(begun, previousEnd)
+/** FROM and WHERE. Each of the words FROM and WINDOW may occur before, as in IS DISTINCT FROM. */
+function sourceText({ query, queryText }: ast.CreateLive, { from, windows }: ast.Select): string {
+  const table = from?.position ?? query.end
+  const window = windows[0]?.name.position
+  let [begun, end] = [0, queryText.length]
+  for (const cursor = openCursor(queryText); cursor.kind !== 'end'; advance(cursor)) {
+    const { word, start, previousEnd } = cursor
+    const position = start + query.position
+    if (word === 'from' && position < table) begun = start
+    if (word === 'window' && window !== undefined && position < window) end = previousEnd
   }
-  return text.slice(begun ?? 0)
+  return queryText.slice(begun, end)
+}
+
+/** Refreshes read the source by itself (views/live-marks.ts). */
+function checkSource(
+  source: string,
+  { frames, base, position }: Omit<CheckedLiveQuery, 'source'> & { readonly position: number },
+  context: BindContext,
+): void {
+  const names = [timeName(base), ...frames.keys.flat()].map(quoteIdent)
+  const text = `select ${[...new Set(names)].join(', ')} ${source}`
+  try {
+    const statement = parseStatement(text)
+    if (statement.kind === 'query') bindQuery(statement, trialContext(text, context))
+  } catch (thrown) {
+    if (!(thrown instanceof SqlError)) throw thrown
+    throw new SqlError(`FROM and WHERE of a live view must be a query by themselves: ${thrown.message}`, position)
+  }
 }

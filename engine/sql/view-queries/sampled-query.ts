@@ -104,7 +104,7 @@ function replaced(
 }
 
 /** The cursor's tokens outside of parentheses, from this position on. */
-export function* outerTokens(text: string, from: number): Generator<Cursor> {
+function* outerTokens(text: string, from: number): Generator<Cursor> {
   const cursor = openCursor(text)
   for (let depth = 0; cursor.kind !== 'end'; advance(cursor)) {
     const { word } = cursor
