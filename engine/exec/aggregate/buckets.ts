@@ -14,6 +14,11 @@ import { fromZone, type TimeZone, timeZone } from '../../types/timestamp-zone.js
 
 export type SamplePlan = Extract<Plan, { kind: 'sample' }>
 
+/** The unit of the timestamps. */
+export function unitOf({ columns }: SamplePlan): TimestampUnit {
+  return columns[0]?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
+}
+
 /** `start` inclusive, `end` exclusive, in ticks of the timestamp. */
 export interface Bucket {
   readonly start: bigint

@@ -111,7 +111,7 @@ function* allBuckets<Known extends Bucket>(
   buckets: Buckets,
   results: readonly Known[],
 ): Generator<Visited<Known>> {
-  const ends = span && { first: buckets.of(span.first), last: buckets.of(span.last) }
+  const ends = span && { first: buckets.of(span.earliest), last: buckets.of(span.latest) }
   let bucket: Bucket | undefined = from === null ? (ends?.first ?? results[0]) : buckets.of(from)
   const last = to === null ? (ends?.last ?? results[results.length - 1])?.start : to - 1n
   let index = 0

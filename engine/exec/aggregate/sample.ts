@@ -20,7 +20,7 @@ import { type Batch, batchRowsMax, type Operator, type Pull, sliceBatch, type Ve
 import { compileVector, type VectorEvaluator } from '../expression/expression.js'
 import { valuesOperator } from '../operators/rows-of-values.js'
 import { Accumulators } from './accumulators.js'
-import { type BucketRange, type Buckets, createBuckets, type SamplePlan } from './buckets.js'
+import { type BucketRange, type Buckets, createBuckets, type SamplePlan, unitOf } from './buckets.js'
 import { type FilledGroups, filledRows } from './sample-fill.js'
 import { RepeatedBuckets } from './sample-repeated.js'
 
@@ -89,8 +89,7 @@ class Sampler {
   constructor(context: ExecContext, plan: SamplePlan, dense: boolean) {
     this.#context = context
     this.#plan = plan
-    const type = plan.columns[0]?.type.name
-    this.#buckets = createBuckets(plan, type === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP')
+    this.#buckets = createBuckets(plan, unitOf(plan))
     // Buckets that are aligned to the first row begin there.
     if (plan.span !== undefined) this.#buckets.of(plan.span.first)
     this.#keys = plan.keys.map((key) => compileVector(key, context))

@@ -6,7 +6,7 @@
 // Where the order of the result matters, each row carries its number in the input (rank): as an additional column, or,
 // through an aggregation, as an additional min() aggregate. The result of each partition is ordered by it.
 
-import type { Expression, Fill, Plan, SortKey, TimeSpan } from '../../sql/plan/plan.js'
+import type { Expression, Fill, Plan, SampleSpan, SortKey } from '../../sql/plan/plan.js'
 import { isStable } from '../../sql/plan/volatile.js'
 import { rewriteExpression } from '../../sql/typing/walk-expression.js'
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -23,14 +23,14 @@ export interface SpillInput {
   /** Types of the keys with which these are compared. */
   readonly comparedAs: readonly DataType[]
   readonly ranking: Ranking
-  /** The column that the rows are ordered by, if the first and the last value matter. */
-  readonly timestamp?: number
+  /** The plan whose buckets the rows make, if their span matters. */
+  readonly sample?: PlanOf<'sample'>
 }
 
 export interface SpillShape {
   readonly inputs: readonly SpillInput[]
   /** The plan over one partition. `sources`: plans that read the partition of each input. `span`: of all rows. */
-  readonly over: (sources: readonly Plan[], span?: TimeSpan) => Plan
+  readonly over: (sources: readonly Plan[], span?: SampleSpan) => Plan
   /** Order of the result by columns of that plan; null for any order. */
   readonly order: readonly SortKey[] | null
   /** The columns of that plan that are the result. */
@@ -104,15 +104,15 @@ function groupsShape(plan: PlanOf<'aggregate'>): SpillShape | null {
 
 /**
  * Buckets come in the order of time, with FILL all groups in each of them in the order of their first rows. Which buckets
- * there are depends on the first and the last of all rows.
+ * there are depends on the span of all rows.
  */
 function sampleShape(plan: PlanOf<'sample'>): SpillShape | null {
-  const { columns, input, keys, fills, timestampIndex } = plan
+  const { columns, input, keys, fills } = plan
   if (keys.length === 0 || !keys.every(isStable)) return null
   const isFilling = fills.some(({ kind }) => kind !== 'none')
   const rank: Fill = { kind: isFilling ? 'first' : 'none' }
   return {
-    inputs: [{ ...oneInput(input, keys), timestamp: timestampIndex }],
+    inputs: [{ ...oneInput(input, keys), sample: plan }],
     over: ([source], span) => ({
       ...plan,
       ...withFirstRanks(plan, source),

@@ -3,10 +3,11 @@
 // order of the result matters, it also writes the results of the partitions to temporary files, and merges them by rank
 // (the number of a row in the input).
 
-import type { Plan, TimeSpan } from '../../sql/plan/plan.js'
+import type { Plan, SampleSpan } from '../../sql/plan/plan.js'
+import { SpanFinder } from '../aggregate/sample-span.js'
 import type { ExecContext } from '../batch/context.js'
 import type { RunFile } from '../batch/run-file.js'
-import { type Batch, isBatch, type Operator, type Pull, sliceBatch } from '../batch/vector.js'
+import { isBatch, type Operator, type Pull, sliceBatch } from '../batch/vector.js'
 import { compileVector } from '../expression/expression.js'
 import type { Steps } from '../join/join-build.js'
 import { isAscending } from '../join/join-sides.js'
@@ -31,8 +32,8 @@ interface SpilledInput extends SpillInput, Written {}
 
 interface Written {
   readonly written: PartitionedRows
-  /** The first and the last timestamp of all rows, if the operator asks for them. */
-  readonly span: TimeSpan | undefined
+  /** The span of all rows, if the operator asks for it. */
+  readonly span: SampleSpan | undefined
 }
 
 /** `skip`: rows of the result that were already returned. */
@@ -53,7 +54,7 @@ export function* spilledSteps(context: ExecContext, shape: SpillShape, build: Bu
 /** Writes the rows of an input to partitions. */
 function* partitioned(
   context: ExecContext,
-  { plan, keys, comparedAs, ranking, timestamp }: SpillInput,
+  { plan, keys, comparedAs, ranking, sample }: SpillInput,
   build: Build,
 ): Generator<'working' | 'waiting', Written, undefined> {
   const arena = context.arena.child()
@@ -75,10 +76,10 @@ function* partitioned(
     ),
   )
   const input = new Attempt(context, (inner) => build(inner, plan))
-  let span: TimeSpan | undefined
+  const span = sample === undefined ? null : new SpanFinder(context, sample)
   for (let batch = input.pull(); batch !== null; batch = input.pull()) {
     if (isBatch(batch)) {
-      if (timestamp !== undefined) span = widened(context, span, batch, timestamp)
+      span?.add(batch)
       rows.add(batch)
     }
     yield batch === 'waiting' ? batch : 'working'
@@ -86,14 +87,7 @@ function* partitioned(
   rows.complete()
   while (!input.release()) yield 'waiting'
   arena.freeAll()
-  return { written: rows, span }
-}
-
-/** The span with the rows of a batch, which come later. */
-function widened({ memory }: ExecContext, span: TimeSpan | undefined, { rows, vectors }: Batch, column: number) {
-  const first = (vectors[column]?.address ?? 0) >>> 3
-  if (rows === 0) return span
-  return { first: span?.first ?? memory.i64[first]!, last: memory.i64[first + rows - 1]! }
+  return { written: rows, span: span?.span }
 }
 
 /** The partitions of an operator's inputs. */

@@ -144,9 +144,14 @@ export interface SortKey {
   readonly nullsFirst: boolean
 }
 
-export interface TimeSpan {
+/** Timestamps of the rows of SAMPLE BY. Where local time is turned back, later rows may have earlier buckets. */
+export interface SampleSpan {
+  /** Of the first row. */
   readonly first: bigint
-  readonly last: bigint
+  /** Of a row in the earliest bucket. */
+  readonly earliest: bigint
+  /** Of a row in the latest bucket. */
+  readonly latest: bigint
 }
 
 export type Fill =
@@ -271,8 +276,8 @@ export type Plan =
       readonly aggregates: readonly AggregateCall[]
       /** One for each aggregate. */
       readonly fills: readonly Fill[]
-      /** If the input is a part of the rows: timestamps of the first and the last of all rows. */
-      readonly span?: TimeSpan | undefined
+      /** If the input is a part of the rows: the span of all rows. */
+      readonly span?: SampleSpan | undefined
     }
   /** LATEST ON: the newest row of each key, in timestamp order. */
   | {

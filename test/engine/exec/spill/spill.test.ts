@@ -229,3 +229,25 @@ describe('the result is that of an operator with enough memory', () => {
     })
   }
 })
+
+test('FILL adds rows for the buckets of all rows where local time is turned back over midnight', () => {
+  // At 02:31 UTC, one minute after midnight, it is 23:01 of the day before again.
+  const midnight = BigInt(Date.UTC(2006, 9, 29, 2, 30)) * 1000n
+  const rows = Array.from({ length: 40_000 }, (_, row): Value[] => [
+    midnight + 30_000_000n + BigInt(row) * 30_000n,
+    `key ${row} ${'of many bytes '.repeat(8)}`,
+  ])
+  const night = [
+    { name: 'ts', type: dataType('TIMESTAMP') },
+    { name: 'v', type: dataType('VARCHAR') },
+  ]
+  const own = makeDatabase(database.bench, [{ name: 'night', columns: night, memtables: [rows], timestampId: 0 }])
+  const sql = `select ts, v, count() c from night sample by 1d fill(0) align to calendar time zone 'America/St_Johns'`
+  const query = queryOfText(sql, own)
+  const tables = tablesOf(query, own)
+  const expected = runQuery(own.bench, query, tables).rows
+  const { temporary, created } = countedFiles()
+  expectSame(runQuery(own.bench, query, tables, { temporary, memoryLeft: limits[1] ?? 0 }).rows, expected)
+  expect(expected.length).toBe(80_000)
+  expect(created()).toBeGreaterThan(0)
+})
