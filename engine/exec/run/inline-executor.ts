@@ -274,7 +274,7 @@ function openedTwice(access: PartAccess, missed: () => void): PartAccess {
     statistics: (part, columnId, page) => access.statistics(part, columnId, page),
     nulls: (part, columnId) => (part.pageCount === 0 ? 0 : access.nulls(part, columnId)),
     // A query thread makes them.
-    keys: (part, page) => ({ ...access.keys(part, page), keep: () => {} }),
+    keys: (part, page) => ({ ...access.keys(part, page), keep: () => false }),
     mayHold: (part, columnId, ids) => access.mayHold(part, columnId, ids),
     symbols: (part, columnId) => (part.pageCount === 0 ? undefined : access.symbols(part, columnId)),
     pinNewest: (part, columnId) => (part.pageCount === 0 ? 0 : access.pinNewest(part, columnId)),

@@ -1,6 +1,6 @@
 // Recognises filters that look for certain values of a declared key (PRIMARY KEY, UNIQUE), such as `id in (5, 7)` or
 // `id = 5`, or, for a key of two columns, `(a = 1 and b = 2) or (a = 3 and b = 4)`, the form that ON CONFLICT produces.
-// Without a declared key, a single column of numbers counts as one.
+// Without a declared key, each column of numbers counts as one; a column has an index where its values are rare.
 // The scan skips a page if the minimum and maximum of the key columns, or the page's index of keys, show that it
 // contains none of the wanted keys. Earlier searches have made these indexes (storage/part/page-keys.ts). Of other
 // pages with an index, only the rows that it lists are read.
@@ -26,8 +26,8 @@ export interface SearchedKeys {
   readonly mayHave: (morsel: ScanMorsel) => boolean
   /** See KeysOfPage.select. */
   readonly select: (morsel: ScanMorsel, from: number, rows: number, out: number) => number
-  /** Keeps the morsel's index for later searches. Its columns have been read. */
-  readonly keep: (morsel: ScanMorsel) => void
+  /** Keeps the morsel's index for later searches, see KeysOfPage.keep. Its columns have been read. */
+  readonly keep: (morsel: ScanMorsel) => boolean
 }
 
 /** With more keys, most pages have one of them. */
@@ -63,14 +63,29 @@ export function wantedKeys(context: ExecContext, shape: ScanShape): SearchedKeys
     if (places.length === 0 || places.includes(-1)) continue
     if (areIn(places)) return searchedKeys(context, shape, { columnIds: ids, places }, alternatives)
   }
-  for (const place of first.keys()) {
+  const single = [...first.keys()].flatMap((place) => {
     const id = columnIds[place]
     if (id === undefined || id === schema.timestampId || !isIndexed(schema.columns[id]?.type) || !areIn([place]))
-      continue
+      return []
     const columns = { columnIds: [id], places: [place], searches: searchesBefore }
     return searchedKeys(context, shape, columns, alternatives)
+  })
+  return single.length === 0 ? null : together(single)
+}
+
+/** Each morsel has the index of the first key whose values are rare there. */
+function together(keys: readonly SearchedKeys[]): SearchedKeys {
+  return {
+    mayHave: (morsel) => keys.every((key) => key.mayHave(morsel)),
+    select: (morsel, from, rows, out) => {
+      for (const key of keys) {
+        const count = key.select(morsel, from, rows, out)
+        if (count >= 0) return count
+      }
+      return -1
+    },
+    keep: (morsel) => keys.some((key) => key.keep(morsel)),
   }
-  return null
 }
 
 /** Whether columns of the type are indexed without a declared key: texts take longer, and small integers repeat. */
@@ -162,11 +177,7 @@ function searchedKeys(
   return {
     mayHave: (morsel) => isWithin(morsel) && (morsel.keys()?.mayHave(wanted) ?? true),
     select: (morsel, from, rows, out) => morsel.keys()?.select(wanted, from, rows, out) ?? -1,
-    keep: (morsel) =>
-      morsel.keys()?.keep(
-        wanted,
-        columnsOf((id) => morsel.column(id)),
-      ),
+    keep: (morsel) => morsel.keys()?.keep(wanted, () => columnsOf((id) => morsel.column(id))) ?? false,
   }
 }
 
@@ -196,5 +207,5 @@ function hashesOf(
     return address
   })
   const columns = columnsOf((id) => addresses[ids.indexOf(id)] ?? 0)
-  return Int32Array.from(alternatives, (_, row) => hashRow(memory, columns, row))
+  return Int32Array.from(new Set(alternatives.map((_, row) => hashRow(memory, columns, row))))
 }

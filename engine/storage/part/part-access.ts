@@ -61,8 +61,11 @@ export interface KeysOfPage {
    * Returns how many; -1 if the page has no index, or too many rows have one of the keys.
    */
   select(wanted: WantedKeys, from: number, rows: number, out: number): number
-  /** Offers the values of the page's rows, to make the index. */
-  keep(wanted: WantedKeys, columns: readonly KeyColumn[]): void
+  /**
+   * Offers the values of the page's rows, to make the index. False: no index of these columns helps this search,
+   * because many rows of the page have one of the keys.
+   */
+  keep(wanted: WantedKeys, columnsOf: () => readonly KeyColumn[]): boolean
 }
 
 /** There is one per thread. Throws CorruptionError with file and offset if a file is damaged. */

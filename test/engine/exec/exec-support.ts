@@ -73,7 +73,7 @@ export const noParts: PartAccess = {
   stored: () => undefined,
   statistics: () => undefined,
   nulls: () => undefined,
-  keys: () => ({ mayContain: () => true, mayHave: () => true, select: () => -1, keep: () => {} }),
+  keys: () => ({ mayContain: () => true, mayHave: () => true, select: () => -1, keep: () => false }),
   mayHold: () => true,
   symbols: () => undefined,
   pinNewest: () => 0,

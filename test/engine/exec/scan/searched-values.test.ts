@@ -43,6 +43,8 @@ function conditionsOf(random: Random): string[] {
     `(n = ${value()} and i = 1) or (i = 2 and n = ${value()})`,
     `n = ${value()} and ts > ${start + random.below(2 * day)}::timestamp`,
     `n in (${value()}, 31) and v <> 'v7'`,
+    `i = 1 and n = ${value()}`,
+    `i in (1, 2) and n in (${value()}, ${value()}, 7)`,
   ]
 }
 
@@ -99,4 +101,29 @@ test('the indexes of many pages are made in the course of a few searches, once',
   expect(making.length).toBeGreaterThan(4)
   expect(making.every((search) => search >= 3 && search < 12)).toBe(true)
   expect(chunks.at(-1)).toBeLessThanOrEqual(usual)
+})
+
+test('of several columns, the one with rare values gets an index', async () => {
+  const { files } = createFaultyDisk(1)
+  files.makeDirectory('/db')
+  files.syncDirectory('/')
+  const engine = new InlineEngine({ files, noCompactions: true })
+  await engine.settle()
+  await engine.run('create table t (ts timestamp, status int, n long, v double) timestamp(ts) partition by day')
+  await engine.run(
+    `insert into t select (${start} + x * 1000)::timestamp, (x % 3)::int, x * 7919 % 1000003, x
+     from long_sequence(300000)`,
+  )
+  await engine.run('checkpoint')
+  const chunks: number[] = []
+  for (let search = 1; search <= 20; search++) {
+    const before = engine.engine.metrics().cache
+    // No row has the number.
+    const query = `select v from t where status = 1 and n = ${((300_000 + search * 7) * 7919) % 1_000_003}`
+    expect(await engine.rows(query)).toEqual([])
+    const after = engine.engine.metrics().cache
+    chunks.push(after.hits + after.misses - before.hits - before.misses)
+  }
+  // One of each of the five pages.
+  expect(chunks.at(-1)).toBeLessThan(10)
 })
