@@ -1,7 +1,7 @@
 // Derives from the settings which keys of the object store the Iceberg catalog hands out to readers: none, a second
 // pair that can only read, or temporary keys of a security token service.
 
-import { openReaderKeys, type ReaderKeysOptions, type ReaderKeysProvider } from '../engine/engine.js'
+import { isNamedInPolicies, openReaderKeys, type ReaderKeysOptions, type ReaderKeysProvider } from '../engine/engine.js'
 import { type Settings, SettingsError } from './settings/settings.js'
 import { storeOptions } from './settings/store-options.js'
 
@@ -70,7 +70,12 @@ function stsOptions(settings: Settings, pair: Pair | null): ReaderKeysOptions {
     throw new SettingsError('bad value of lake.credentials.sts.endpoint: expected http://host:port or https://host')
   if (given === '' && store === '' && roleArn === '')
     throw new SettingsError('lake.credentials.vend is sts, but lake.credentials.sts.role.arn is not set')
-  const { credentials } = storeOptions(settings, settings['object.store.url'])
+  const url = settings['object.store.url']
+  if (!isNamedInPolicies(url))
+    throw new SettingsError(
+      'bad value of object.store.url: with lake.credentials.vend = sts, its prefix cannot have *, ? or ${, which have a meaning in policies',
+    )
+  const { credentials } = storeOptions(settings, url)
   return {
     ...{ region, roleArn, externalId: settings['lake.credentials.sts.external.id'] },
     endpoint: given !== '' ? given : store !== '' ? store : `https://sts.${region}.amazonaws.com`,

@@ -65,15 +65,20 @@ export {
 export type { Encoding, PgEncoding } from './exec/run/messages.js'
 export type { ForeignDataFile } from './lake/foreign-manifests.js'
 export { type ForeignMetadata, ForeignTableError, parseForeignMetadata } from './lake/foreign-metadata.js'
-export type { TableFiles, TableReader } from './lake/foreign-table.js'
+export type { TableDeletes, TableFiles, TableReader } from './lake/foreign-table.js'
 export { loadForeignTables } from './lake/foreign-tables.js'
 export { refusedCast } from './lines/convert.js'
 export { blockEnd, countLines, lastLineEnd, lineEnd } from './lines/line-ends.js'
 export type { Histogram } from './memory/metrics.js'
 export { type StoreCapabilities, StoreError } from './object-store/object-store.js'
 export { type ObjectStoreOptions, openStore, storePlace } from './object-store/open-store.js'
-export { openReaderKeys, type ReaderKeysOptions, type ReaderKeysProvider } from './object-store/reader-keys.js'
-export type { ForeignTable } from './parquet/foreign-file.js'
+export {
+  isNamedInPolicies,
+  openReaderKeys,
+  type ReaderKeysOptions,
+  type ReaderKeysProvider,
+} from './object-store/reader-keys.js'
+export type { DeleteSource, ForeignTable } from './parquet/foreign-file.js'
 export { mayHoldSmallest } from './parquet/smallest.js'
 export type { BindShape } from './pg/bind-rows.js'
 export type { BoundParameters } from './pg/collect-insert.js'

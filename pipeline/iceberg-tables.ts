@@ -17,12 +17,14 @@ import { gunzipSync } from 'node:zlib'
 import { NotReadyError, SqlError } from '../engine/base/errors.js'
 import {
   type ColumnCondition,
+  type DeleteSource,
   type ForeignDataFile,
   type ForeignMetadata,
   type ForeignTable,
   ForeignTableError,
   loadForeignTables,
   parseForeignMetadata,
+  type TableDeletes,
   type TableFiles,
   type TableReader,
 } from '../engine/engine.js'
@@ -80,11 +82,12 @@ export class IcebergTables {
       find: (conditions) => {
         const key = `${name}\0${snapshot?.id}\0${JSON.stringify(conditions, replacer)}`
         const found = this.#ready(this.#found, key, position, () => this.#find(opened, conditions, position))
+        const placed = new PlacedLists(position)
         const sources = found.files.map(({ name: file, path, data }) => {
-          const deletes = data.deletes.map((one) => ({ ...one, position }))
-          return { name: file, path, position, data: { ...data, deletes } }
+          const [positions, equality] = [placed.of(data.positions), placed.of(data.equality)]
+          return { name: file, path, position, data: { ...data, positions, equality } }
         })
-        this.#options.remote?.used(sources.flatMap(({ path, data }) => [path, ...data.deletes.map((one) => one.path)]))
+        this.#options.remote?.used([...sources.map(({ path }) => path), ...placed.paths()])
         return { files: sources, rows: found.rows }
       },
     }
@@ -225,6 +228,33 @@ export class IcebergTables {
   #remote(position: number): RemoteFiles {
     if (this.#options.remote !== null) return this.#options.remote
     throw new SqlError('no object storage is configured [setting=object.store.url]', position)
+  }
+}
+
+/** Lists of files of deletes at a position of the statement; data files share them. */
+class PlacedLists {
+  readonly #position: number
+  readonly #files = new Map<TableDeletes, DeleteSource>()
+  readonly #lists = new Map<readonly TableDeletes[], readonly DeleteSource[]>()
+
+  constructor(position: number) {
+    this.#position = position
+  }
+
+  of(list: readonly TableDeletes[]): readonly DeleteSource[] {
+    const known = this.#lists.get(list) ?? list.map((file) => this.#placed(file))
+    this.#lists.set(list, known)
+    return known
+  }
+
+  paths(): string[] {
+    return [...this.#files.keys()].map(({ path }) => path)
+  }
+
+  #placed(file: TableDeletes): DeleteSource {
+    const known = this.#files.get(file) ?? { ...file, position: this.#position }
+    this.#files.set(file, known)
+    return known
   }
 }
 

@@ -101,7 +101,9 @@ export function parseForeignMetadata(text: string): ForeignMetadata {
     location: json.location.replace(/\/+$/, ''),
     fields,
     leftOut,
-    fieldOf: (id) => fields.find((field) => field.id === id) ?? formerField(json.schemas ?? [], mapping, id),
+    fieldOf: remembered(
+      (id) => fields.find((field) => field.id === id) ?? formerField(json.schemas ?? [], mapping, id),
+    ),
     specs: specsOf(json),
     snapshot: snapshotOf(json),
   }
@@ -134,6 +136,15 @@ function columnsIn(
   const [first] = leftOut
   if (fields.length === 0 && first !== undefined) throw new ForeignTableError(`${first.reason} [column=${first.name}]`)
   return { fields, leftOut }
+}
+
+function remembered<Value>(find: (id: number) => Value): (id: number) => Value {
+  const known = new Map<number, { readonly value: Value }>()
+  return (id) => {
+    const found = known.get(id) ?? { value: find(id) }
+    known.set(id, found)
+    return found.value
+  }
 }
 
 /** From the newest schema that has it. */

@@ -1,5 +1,5 @@
 // File pruning for Iceberg tables that other programs wrote: selects the manifests and data files whose bounds and
-// partition values may have rows for a query's conditions, and the delete files that apply to each data file.
+// partition values may have rows for a query's conditions.
 
 import { type Bound, boundsTest, type ColumnCondition, isTextCondition, textTest } from '../types/bounds.js'
 import { bucketOf } from './bucket-transform.js'
@@ -7,7 +7,7 @@ import type { ForeignDataFile, ForeignManifest } from './foreign-manifests.js'
 import type { ForeignMetadata, PartitionSource, TableField } from './foreign-metadata.js'
 import { boundOf, type ForeignType, type RawValue, rawBound } from './foreign-types.js'
 
-type Range = readonly [min: Bound | Uint8Array, max: Bound | Uint8Array]
+export type Range = readonly [min: Bound | Uint8Array, max: Bound | Uint8Array]
 
 /** What a condition says of a field. */
 interface FieldTest {
@@ -114,7 +114,7 @@ function mayBeInBuckets(
   return test.mayBeInBuckets(Number(buckets), low, high)
 }
 
-function boundsOf({ id, foreign }: TableField, { lowerBounds, upperBounds }: ForeignDataFile): Range | null {
+export function boundsOf({ id, foreign }: TableField, { lowerBounds, upperBounds }: ForeignDataFile): Range | null {
   const [lower, upper] = [lowerBounds.get(id), upperBounds.get(id)]
   if (lower === undefined || upper === undefined) return null
   const min = boundOf(foreign, rawBound(foreign, lower) ?? null)
@@ -186,52 +186,8 @@ const scales: Readonly<Record<string, bigint>> = {
   timestamptz_ns: 1_000_000n,
 }
 
-/** The files that may delete rows of a data file. */
-export function deletesOf(
-  metadata: ForeignMetadata,
-  file: ForeignDataFile,
-  deletes: readonly ForeignDataFile[],
-): ForeignDataFile[] {
-  const own = deletes.filter((one) => appliesTo(one, file))
-  const equality = own.filter((one) => one.content === 'equality' && mayShareValues(metadata, one, file))
-  const positions = own.filter(({ content }) => content === 'positions')
-  // A deletion vector has all positions of the older files.
-  const vector = positions.find(({ format }) => format === 'PUFFIN')
-  return [...(vector === undefined ? positions : [vector]), ...equality]
-}
-
-/** Whether a file of equality deletes may have values of the data file, as their bounds say. Bounds leave NULL out. */
-function mayShareValues(metadata: ForeignMetadata, deletes: ForeignDataFile, file: ForeignDataFile): boolean {
-  return deletes.equalityIds.every((id) => {
-    const field = metadata.fieldOf(id)
-    if (field === null || deletes.nullIds.has(id)) return true
-    const [own, other] = [boundsOf(field, deletes), boundsOf(field, file)]
-    return own === null || other === null || (!isBelow(own[1], other[0]) && !isBelow(other[1], own[0]))
-  })
-}
-
-function isBelow(value: Range[0], other: Range[0]): boolean {
+export function isBelow(value: Range[0], other: Range[0]): boolean {
   if (value instanceof Uint8Array || other instanceof Uint8Array)
     return value instanceof Uint8Array && other instanceof Uint8Array && Buffer.compare(value, other) < 0
   return value < other
-}
-
-function appliesTo(one: ForeignDataFile, file: ForeignDataFile): boolean {
-  const isEquality = one.content === 'equality'
-  const isNewer = isEquality ? one.sequenceNumber > file.sequenceNumber : one.sequenceNumber >= file.sequenceNumber
-  if (!isNewer) return false
-  if (one.dataFile !== null) return one.dataFile === file.path
-  const isGlobal = isEquality && one.partition.length === 0
-  return isGlobal || (one.specId === file.specId && samePartition(one.partition, file.partition))
-}
-
-function samePartition(one: readonly RawValue[], other: readonly RawValue[]): boolean {
-  return (
-    one.length === other.length &&
-    one.every((value, index) => {
-      const against = other[index]
-      if (value instanceof Uint8Array && against instanceof Uint8Array) return Buffer.compare(value, against) === 0
-      return value === against
-    })
-  )
 }

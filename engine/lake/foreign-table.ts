@@ -5,6 +5,7 @@
 import type { DeleteSource, EqualityDelete, TableData } from '../parquet/foreign-file.js'
 import type { ColumnCondition } from '../types/bounds.js'
 import type { Value } from '../types/value.js'
+import { deletesOf, isUnpartitioned, partitionKey } from './foreign-deletes.js'
 import {
   decodeForeignList,
   decodeForeignManifest,
@@ -12,7 +13,7 @@ import {
   type ForeignManifest,
 } from './foreign-manifests.js'
 import { type ForeignMetadata, ForeignTableError } from './foreign-metadata.js'
-import { deletesOf, fieldTests, mayHaveRows, mayListRows } from './foreign-pruning.js'
+import { fieldTests, mayHaveRows, mayListRows } from './foreign-pruning.js'
 import { valueOfRaw } from './foreign-types.js'
 
 /** What a name in the metadata stands for. Rejects with the reader's own errors. */
@@ -30,13 +31,14 @@ export interface TableFile {
   /** As in the table. */
   readonly name: string
   readonly path: string
-  readonly data: Omit<TableData, 'deletes'> & {
-    readonly deletes: readonly (Pick<TableFile, 'name' | 'path'> & {
-      readonly vector: DeleteSource['vector']
-      readonly equality: DeleteSource['equality']
-    })[]
+  readonly data: Omit<TableData, 'positions' | 'equality'> & {
+    readonly positions: readonly TableDeletes[]
+    /** Several files may have the same list. */
+    readonly equality: readonly TableDeletes[]
   }
 }
+
+export type TableDeletes = Pick<TableFile, 'name' | 'path'> & Pick<DeleteSource, 'vector' | 'equality'>
 
 export interface TableFiles {
   readonly files: readonly TableFile[]
@@ -62,24 +64,42 @@ export async function findTableFiles(
   const data = entries.filter((file) => file.content === 'data' && mayHaveRows(metadata, tests, file))
   if (data.length > filesMax)
     throw new ForeignTableError(`the query needs ${data.length} files of the table, more than ${filesMax}`)
-  const deletes = entries.filter(({ content }) => content !== 'data')
-  const plans = data.map((file) => ({ file, deletes: deletesOf(metadata, file, deletes) }))
-  const needed = new Map(plans.flatMap((plan) => [plan.file, ...plan.deletes]).map((file) => [file.path, file]))
+  const deletes = deletesOf(
+    metadata,
+    data,
+    entries.filter(({ content }) => content !== 'data'),
+  )
+  const lists = new Set(deletes.flatMap(({ positions, equality }) => [positions, equality]))
+  const neededDeletes = new Set<ForeignDataFile>()
+  for (const list of lists) for (const file of list) neededDeletes.add(file)
+  if (neededDeletes.size > filesMax)
+    throw new ForeignTableError(`the query needs ${neededDeletes.size} files of deletes, more than ${filesMax}`)
+  const needed = new Map([...data, ...neededDeletes].map((file) => [file.path, file]))
   for (const { path, format } of needed.values()) requireFormat(path, format)
   const equality = new Map(
-    [...needed.values()]
+    [...neededDeletes]
       .filter(({ content }) => content === 'equality')
-      .map((file) => [file.path, equalityOf(metadata, file)]),
+      .map((file) => [file, equalityOf(metadata, file)]),
   )
   const local = await reader.local([...needed.values()])
-  const files = plans.map(({ file, deletes: own }): TableFile => {
-    const sources = own.map((one) => ({
-      ...{ ...placeOf(local, one), vector: one.range, equality: equality.get(one.path) ?? null },
-    }))
-    const sequence = Number(file.sequenceNumber)
+  const sources = new Map(
+    [...neededDeletes].map((file) => [
+      file,
+      { ...placeOf(local, file), vector: file.range, equality: equality.get(file) ?? null },
+    ]),
+  )
+  const shared = new Map([...lists].map((list) => [list, list.flatMap((file) => sources.get(file) ?? [])]))
+  const files = data.map((file, index): TableFile => {
+    const own = deletes[index]
     return {
       ...placeOf(local, file),
-      data: { uri: file.path, deletes: sources, sequence, values: partitionValues(metadata, file) },
+      data: {
+        uri: file.path,
+        positions: own === undefined ? [] : (shared.get(own.positions) ?? []),
+        equality: own === undefined ? [] : (shared.get(own.equality) ?? []),
+        sequence: Number(file.sequenceNumber),
+        values: partitionValues(metadata, file),
+      },
     }
   })
   return { files, rows: data.reduce((sum, { rows }) => sum + rows, 0) }
@@ -101,7 +121,7 @@ function requireFormat(path: string, format: string): void {
 const notCompared: ReadonlySet<string> = new Set(['BOOLEAN', 'ARRAY'])
 
 function equalityOf(metadata: ForeignMetadata, file: ForeignDataFile): EqualityDelete {
-  const { equalityIds: ids, path, specId, partition, sequenceNumber } = file
+  const { equalityIds: ids, path, sequenceNumber } = file
   if (ids.length === 0) throw new ForeignTableError(`a file of equality deletes names no columns [file=${path}]`)
   const columns = ids.map((id) => {
     const field = metadata.fieldOf(id)
@@ -112,8 +132,7 @@ function equalityOf(metadata: ForeignMetadata, file: ForeignDataFile): EqualityD
     const { name, type, initial, paths } = field
     return { name, type, field: { id, initial, paths } }
   })
-  const values = partition.map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString('hex') : value))
-  const scope = partition.length === 0 ? [] : [specId, ...values.map(String)]
+  const scope = isUnpartitioned(metadata, file) ? '' : partitionKey(metadata, file)
   return { group: JSON.stringify([ids, scope]), sequence: Number(sequenceNumber), columns }
 }
 

@@ -27,13 +27,27 @@ export interface ReaderKeysOptions {
 }
 
 export interface ReaderKeys extends S3Credentials {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, as are all times here. */
   readonly expiresMs: number
+}
+
+/** The keys for a location. */
+interface Place {
+  /** Null: none so far. */
+  keys: { readonly keys: ReaderKeys; readonly issuedMs: number } | null
+  /** Null: none is under way. */
+  request: Promise<ReaderKeys> | null
+  /** When the last request failed. */
+  failedMs: number
 }
 
 /** Keys are replaced when less than this part of their time is left, so that a query has time to end. */
 const renewedPart = 1 / 4
+/** While the service gives no new keys, keys with more time left are handed out, and it is asked this often. */
+const usableMs = 60_000
+const retryMs = 15_000
 const tablesMax = 1000
+const detailMax = 1000
 const credentialsTimeoutMs = 2000
 const form = 'application/x-www-form-urlencoded; charset=utf-8'
 
@@ -44,7 +58,7 @@ export class ReaderKeysProvider {
   readonly #signer: RequestSigner
   readonly #transport: HttpTransport
   /** By location. */
-  readonly #known = new Map<string, Promise<ReaderKeys>>()
+  readonly #places = new Map<string, Place>()
 
   constructor(
     options: ReaderKeysOptions,
@@ -60,29 +74,47 @@ export class ReaderKeysProvider {
 
   /** Keys for the objects below a location, `s3://bucket/prefix`. Rejects with StoreError. */
   async of(location: string): Promise<ReaderKeys> {
-    const known = this.#known.get(location)
-    const keys = await known?.catch(() => null)
-    if (keys != null && this.#isFresh(keys)) return keys
-    // Unless another call has replaced them meanwhile.
-    if (this.#known.get(location) === known) this.#remember(location, this.#request(location))
-    return this.#known.get(location) ?? this.of(location)
+    const place = this.#places.get(location) ?? { keys: null, request: null, failedMs: Number.NEGATIVE_INFINITY }
+    const { keys } = place
+    const isUsable = keys !== null && keys.keys.expiresMs - this.#nowMs() > usableMs
+    if (keys !== null && this.#isFresh(keys)) return keys.keys
+    if (isUsable && this.#nowMs() - place.failedMs < retryMs) return keys.keys
+    place.request ??= this.#renew(place, location)
+    try {
+      return await place.request
+    } catch (error) {
+      if (isUsable) return keys.keys
+      throw error
+    }
   }
 
   close(): Promise<void> {
     return this.#transport.close()
   }
 
-  #isFresh({ expiresMs }: ReaderKeys): boolean {
-    return expiresMs - this.#nowMs() > this.#options.durationMs * renewedPart
+  #isFresh({ keys, issuedMs }: NonNullable<Place['keys']>): boolean {
+    return keys.expiresMs - this.#nowMs() > (keys.expiresMs - issuedMs) * renewedPart
   }
 
-  #remember(location: string, keys: Promise<ReaderKeys>): void {
-    // The next call requests them again.
-    keys.catch(() => {})
-    this.#known.delete(location)
-    this.#known.set(location, keys)
-    const [oldest] = this.#known.keys()
-    if (this.#known.size > tablesMax && oldest !== undefined) this.#known.delete(oldest)
+  async #renew(place: Place, location: string): Promise<ReaderKeys> {
+    this.#remember(location, place)
+    try {
+      const keys = await this.#request(location)
+      place.keys = { keys, issuedMs: this.#nowMs() }
+      return keys
+    } catch (error) {
+      place.failedMs = this.#nowMs()
+      throw error
+    } finally {
+      place.request = null
+    }
+  }
+
+  #remember(location: string, place: Place): void {
+    this.#places.delete(location)
+    this.#places.set(location, place)
+    const [oldest] = this.#places.keys()
+    if (this.#places.size > tablesMax && oldest !== undefined) this.#places.delete(oldest)
   }
 
   async #request(location: string): Promise<ReaderKeys> {
@@ -126,11 +158,18 @@ export function openReaderKeys(options: ReaderKeysOptions): ReaderKeysProvider {
   return new ReaderKeysProvider(options, credentials, () => systemClock.nowMicros() / 1000)
 }
 
+/** Whether the policy of a location can name it: these characters mean something else in a policy. */
+export function isNamedInPolicies(location: string): boolean {
+  return !/[*?]|\$\{/.test(location)
+}
+
 /** Permits to read and list the objects below the location. */
 export function readPolicy(partition: string, location: string): object {
   const [, bucket = '', prefix = ''] = /^s3:\/\/([^/]+)\/(.+?)\/*$/.exec(location) ?? []
   if (bucket === '' || prefix === '')
     throw new StoreError('rejected', `keys are for a place in a bucket [location=${location}]`)
+  if (!isNamedInPolicies(location))
+    throw new StoreError('rejected', `the policy of keys cannot name this place [location=${location}]`)
   const arn = `arn:${partition}:s3:::${bucket}`
   return {
     Version: '2012-10-17',
@@ -154,13 +193,25 @@ function isExpired({ status, xml }: StsResponse): boolean {
   return status >= 400 && /^(ExpiredToken|ExpiredTokenException|InvalidToken)$/.test(elementText(xml, 'Code') ?? '')
 }
 
+/** For the log: the service may quote the request, whose header has the token of the server. */
+function detailOf(message: string): string {
+  return message
+    .replace(/(x-amz-security-token\s*[:=]\s*)[^\s&;,]+/gi, '$1...')
+    .replace(/\s+/g, ' ')
+    .trim()
+    .slice(0, detailMax)
+}
+
+/** The error's message is for readers; its cause says what the service says, which may name users and roles. */
 function keysOf({ status, xml }: StsResponse): ReaderKeys {
   if (status !== 200) {
-    const words = [`status ${status}`, elementText(xml, 'Code') ?? '', elementText(xml, 'Message') ?? '']
+    const code = (elementText(xml, 'Code') ?? '').replace(/\W/g, '').slice(0, 100)
     const isAway = status >= 500 || status === 429
+    const detail = detailOf(elementText(xml, 'Message') ?? '')
     throw new StoreError(
       isAway ? 'unavailable' : 'denied',
-      `the security token service gives no keys for readers: ${words.filter((word) => word !== '').join(': ')}`,
+      `the security token service gives no keys for readers: status ${status}${code === '' ? '' : `: ${code}`}`,
+      detail === '' ? {} : { cause: new Error(detail) },
     )
   }
   const word = (name: string): string => {

@@ -23,7 +23,9 @@ export interface ForeignSource {
 export interface TableData {
   /** The file as files of deletes name it. */
   readonly uri: string
-  readonly deletes: readonly DeleteSource[]
+  readonly positions: readonly DeleteSource[]
+  /** Several data files may have the same list. */
+  readonly equality: readonly DeleteSource[]
   /** Equality deletes with a higher one apply. */
   readonly sequence: number
   /** Values of columns that the file lacks, by field id. */

@@ -61,6 +61,9 @@ export async function handleIceberg(context: HttpContext, path: string, exchange
     else replyCatalog(response, 200, answer)
   } catch (error) {
     if (error instanceof StoreError) {
+      // What the service says is for the log, not for all readers.
+      const detail = error.cause instanceof Error ? `: ${error.cause.message}` : ''
+      context.log('W', 'iceberg', `${error.message}${detail} [path=${path}]`)
       const message = `the object store cannot be read: ${error.message}`
       return replyError(response, new CatalogError(503, 'ServiceUnavailableException', message))
     }
@@ -99,6 +102,8 @@ function answerTo(context: HttpContext, path: string, { request, query }: Exchan
     return { identifiers, 'next-page-token': null }
   }
   if (part !== undefined) return loadCredentials(context, table)
+  // The answer has no body, and keys cost a request to their service.
+  if (method === 'HEAD') return tableNamed(context, table)
   return loadTable(context, table, parameters.get('snapshots') ?? 'all')
 }
 

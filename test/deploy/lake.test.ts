@@ -65,6 +65,11 @@ test('a security token service needs a role, or an address', () => {
   expect(() => configOf({ ...sts, 'lake.credentials.sts.endpoint': 'http://user@host' })).toThrow(
     'bad value of lake.credentials.sts.endpoint',
   )
-  expect(() => configOf({ ...sts, 'lake.credentials.sts.role.arn': 'arn:aws:iam::1:role/r' })).not.toThrow()
+  const role = { ...sts, 'lake.credentials.sts.role.arn': 'arn:aws:iam::1:role/r' }
+  expect(() => configOf(role)).not.toThrow()
+  for (const prefix of ['a*', 'a?', `\${aws:username}`])
+    expect(() => configOf({ ...role, 'object.store.url': `s3://bucket/${prefix}` })).toThrow(
+      'bad value of object.store.url: with lake.credentials.vend = sts',
+    )
   expect(() => configOf({ ...sts, 'object.store.s3.endpoint': 'http://127.0.0.1:9100' })).not.toThrow()
 })

@@ -104,6 +104,93 @@ test('deletes of a partition concern this partition, those without one all', asy
   ])
 })
 
+test('the partition of NULL is not that of the text null', async () => {
+  putRows('data/a.parquet', [1, 2])
+  putRows('data/b.parquet', [1, 2])
+  putRows('data/q.parquet', [1])
+  putRows('data/r.parquet', [2])
+  table({
+    partitions: [{ name: 'name', transform: 'identity', sourceId: 2 }],
+    partitionTypes: { name: 'string' },
+    files: [
+      { name: 'data/a.parquet', rows: 2, sequence: 1, partition: { name: null } },
+      { name: 'data/b.parquet', rows: 2, sequence: 1, partition: { name: 'null' } },
+      deletesOf('data/q.parquet', 2, { partition: { name: null } }),
+      deletesOf('data/r.parquet', 2, { partition: { name: 'null' } }),
+    ],
+  })
+  expect(await rows("select id, name from iceberg('t')")).toEqual([
+    [2, null],
+    [1, 'null'],
+  ])
+})
+
+test('partitions from before and after a promotion are the same', async () => {
+  putData(folder, 'data/a.parquet', [column('id', 1, 1, [5, 5, 5]), column('name', 2, 6, texts(['x', 'y', 'z']))])
+  putData(folder, 'data/q.parquet', [column('name', 2, 6, texts(['x']))])
+  putData(folder, 'data/p.parquet', [
+    column('file_path', 2_147_483_546, 6, texts(['/former/place/t/data/a.parquet'])),
+    column('pos', 2_147_483_545, 2, [1n]),
+  ])
+  table({
+    formerFields: [id, name],
+    fields: [{ ...id, type: 'long' }, name],
+    partitions: [{ name: 'id', transform: 'identity', sourceId: 1 }],
+    partitionTypes: { id: 'int' },
+    deletePartitionTypes: { id: 'long' },
+    files: [
+      { name: 'data/a.parquet', rows: 3, sequence: 1, partition: { id: 5 } },
+      deletesOf('data/q.parquet', 2, { partition: { id: 5n }, equalityIds: [2] }),
+      { name: 'data/p.parquet', rows: 1, content: 1, sequence: 2, partition: { id: 5n } },
+    ],
+  })
+  expect(await rows("select id, name from iceberg('t')")).toEqual([[5, 'z']])
+})
+
+test('a partition spec of void fields alone has no partition', async () => {
+  putRows('data/a.parquet', [1, 2])
+  putRows('data/q.parquet', [1])
+  table({
+    partitions: [{ name: 'name', transform: 'void', sourceId: 2 }],
+    partitionTypes: { name: 'string' },
+    files: [
+      { name: 'data/a.parquet', rows: 2, sequence: 1, partition: { name: 'a' } },
+      deletesOf('data/q.parquet', 2, { partition: { name: null } }),
+    ],
+  })
+  expect(await rows("select id from iceberg('t')")).toEqual([[2]])
+})
+
+test.each([
+  ['double', 5],
+  ['float', 4],
+])('numbers of the type %s are compared, but not NULL and NaN', async (type, physical) => {
+  const bound = (value: number): Buffer => {
+    const bytes = Buffer.alloc(type === 'double' ? 8 : 4)
+    if (type === 'double') bytes.writeDoubleLE(value)
+    else bytes.writeFloatLE(value)
+    return bytes
+  }
+  putData(folder, 'data/a.parquet', [column('x', 1, physical, [0.5, null, Number.NaN, 2])])
+  putData(folder, 'data/q.parquet', [column('x', 1, physical, [0.5])])
+  const files: WrittenFile[] = [
+    { name: 'data/a.parquet', rows: 4, sequence: 1, bounds: { 1: [bound(0.5), bound(2)] } },
+    deletesOf('data/q.parquet', 2),
+  ]
+  table({ fields: [{ id: 1, name: 'x', type }], files })
+  expect(await rows("select x from iceberg('t')")).toEqual([[null], [null], [2]])
+  // Bounds leave out NaN.
+  for (const value of [null, Number.NaN]) {
+    forget()
+    putData(folder, 'data/r.parquet', [column('x', 1, physical, [7, value])])
+    const more = deletesOf('data/r.parquet', 2, { bounds: { 1: [bound(7), bound(7)] }, nulls: { 1: 0 } })
+    table({ fields: [{ id: 1, name: 'x', type }], files: [...files, more] })
+    expect(await failure("select x from iceberg('t')")).toMatch(
+      /equality deletes by NULL or NaN in a FLOAT or DOUBLE column are not supported .*r\.parquet.*column=x/,
+    )
+  }
+})
+
 test('columns that are dropped, added and widened since', async () => {
   putData(folder, 'data/old.parquet', [column('id', 1, 1, [1, 2, 3]), column('gone', 5, 6, texts(['x', 'y', 'x']))])
   putData(folder, 'data/new.parquet', [column('id', 1, 2, [4n, 5n]), column('added', 6, 1, [7, 8])])

@@ -230,6 +230,9 @@ test('the default of a field in a struct: refused where the struct may be NULL',
   expect(await failure("select place from iceberg('t')")).toContain(
     'the default of the column is not supported [column=place]',
   )
+  expect(await failure("select place_spot_seat from iceberg('t')")).toContain(
+    'the default of the column is not supported [column=place]',
+  )
 })
 
 test('names that differ in case alone are refused only where one is in a struct', async () => {

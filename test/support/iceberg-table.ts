@@ -44,6 +44,8 @@ export interface WrittenTable {
   readonly partitions?: readonly { readonly name: string; readonly transform: string; readonly sourceId: number }[]
   /** Avro types of the partition's fields, by name. */
   readonly partitionTypes?: Readonly<Record<string, unknown>>
+  /** Those in the manifest of files of deletes; the same when missing. */
+  readonly deletePartitionTypes?: Readonly<Record<string, unknown>>
   /** Bounds of the partitions of all files. */
   readonly summaries?: readonly (readonly [Buffer, Buffer])[]
   readonly properties?: Readonly<Record<string, string>>
@@ -65,7 +67,7 @@ export function writeIceberg(folder: string, table: WrittenTable): string {
       folder,
       name,
       avroFile(
-        entrySchema(table),
+        entrySchema(table, index === 1),
         some.map((file) => entry(table, file)),
         table.codec,
       ),
@@ -181,11 +183,15 @@ function pairs(name: string, id: number, value: string): object {
   return optional(name, { type: 'array', items: item, logicalType: 'map' }, id)
 }
 
-function entrySchema({ partitions = [], partitionTypes = {} }: WrittenTable): object {
+function entrySchema(
+  { partitions = [], partitionTypes = {}, deletePartitionTypes = partitionTypes }: WrittenTable,
+  isOfDeletes: boolean,
+): object {
+  const types = isOfDeletes ? deletePartitionTypes : partitionTypes
   const partition = {
     type: 'record',
     name: 'r102',
-    fields: partitions.map(({ name }, index) => optional(name, partitionTypes[name] ?? 'int', 1000 + index)),
+    fields: partitions.map(({ name }, index) => optional(name, types[name] ?? 'int', 1000 + index)),
   }
   const file = [
     { name: 'content', type: 'int', 'field-id': 134 },

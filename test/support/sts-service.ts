@@ -12,7 +12,7 @@ export interface StsService {
   /** The forms of the requests so far. */
   readonly requests: URLSearchParams[]
   /** The response to all requests instead; null: none. */
-  refuse: { readonly status: number; readonly code: string; readonly message: string } | null
+  refuse: { readonly status: number; readonly code: string; message: string } | null
   /** Instead of one from now on. */
   expiration: string | null
   close(): Promise<void>

@@ -25,8 +25,7 @@ export class DeletedRows {
   }
 
   /** In ascending order, with repetitions, without those that equality deletes delete. Throws SqlError. */
-  of({ uri, deletes: all }: TableData): Float64Array {
-    const deletes = all.filter(({ equality }) => equality === null)
+  of({ uri, positions: deletes }: TableData): Float64Array {
     const [only] = deletes
     if (only?.vector != null) return vectorOf(only, only.vector)
     const lists = deletes.map((source) => this.#positionsIn(source).get(uri) ?? [])

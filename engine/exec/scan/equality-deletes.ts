@@ -26,10 +26,17 @@ interface Group {
   readonly paths: Set<string>
 }
 
+export interface GroupKeys {
+  readonly columns: EqualityDelete['columns']
+  readonly keys: EqualityKeys
+}
+
 export class EqualityDeletes {
   readonly #context: ExecContext
   readonly #read: RowReader
   readonly #groups = new Map<string, Group>()
+  /** By list, since data files share lists. */
+  readonly #lists = new Map<readonly DeleteSource[], readonly GroupKeys[]>()
 
   constructor(context: ExecContext, read: RowReader) {
     this.#context = context
@@ -37,7 +44,13 @@ export class EqualityDeletes {
   }
 
   /** The deleted values of each group of these files, with the columns of the group. Throws SqlError. */
-  of(deletes: readonly DeleteSource[]): { readonly columns: EqualityDelete['columns']; readonly keys: EqualityKeys }[] {
+  of(deletes: readonly DeleteSource[]): readonly GroupKeys[] {
+    const known = this.#lists.get(deletes) ?? this.#groupsOf(deletes)
+    this.#lists.set(deletes, known)
+    return known
+  }
+
+  #groupsOf(deletes: readonly DeleteSource[]): GroupKeys[] {
     const used = new Map<EqualityKeys, EqualityDelete['columns']>()
     for (const source of deletes) {
       const { equality } = source
@@ -57,12 +70,27 @@ export class EqualityDeletes {
   #add({ keys, paths }: Group, source: DeleteSource, { columns, sequence }: EqualityDelete): void {
     const file = openForeign(source)
     try {
-      this.#read(file, columns, (addresses, rows) => keys.add(addresses, rows, sequence))
+      this.#read(file, columns, (addresses, rows) => {
+        for (const [index, { name, type }] of columns.entries())
+          if (hasNaN(this.#context.memory, type, addresses[index] ?? 0, rows))
+            throw file.error('equality deletes by NULL or NaN in a FLOAT or DOUBLE column are not supported', {
+              column: name,
+            })
+        keys.add(addresses, rows, sequence)
+      })
       paths.add(source.path)
     } finally {
       file.close()
     }
   }
+}
+
+/** In memory, NULL is NaN: which of them a file deletes cannot be told. */
+function hasNaN({ f32, f64 }: SharedMemory, { name }: DataType, address: number, rows: number): boolean {
+  if (name !== 'FLOAT' && name !== 'DOUBLE') return false
+  const [values, first] = name === 'FLOAT' ? [f32, address >>> 2] : [f64, address >>> 3]
+  for (let at = first; at < first + rows; at++) if (Number.isNaN(values[at]!)) return true
+  return false
 }
 
 const slotsFirst = 1024

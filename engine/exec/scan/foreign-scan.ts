@@ -134,7 +134,7 @@ class OpenedFile {
     this.#file = file
     this.#tools = tools
     const { elements, rows } = readSchema(file)
-    const equality = source.data === undefined ? [] : tools.equality.of(source.data.deletes)
+    const equality = source.data === undefined ? [] : tools.equality.of(source.data.equality)
     this.#wanted = withKeyColumns(
       plan.wanted,
       equality.flatMap(({ columns }) => columns),
@@ -150,7 +150,7 @@ class OpenedFile {
     const found = this.#footer.groups.reduce((sum, group) => sum + group.rows, 0)
     if (found !== rows) throw file.error(`the row groups have ${found} rows, but the footer says ${rows}`)
     this.#deleted =
-      source.data === undefined || source.data.deletes.length === 0
+      source.data === undefined || source.data.positions.length === 0
         ? new Float64Array(0)
         : tools.deleted.of(source.data)
     const { memory, arena, kernels } = context
@@ -273,7 +273,8 @@ class Constants {
   }
 
   of(type: DataType, value: Value): number {
-    const key = `${typeText(type)} ${value instanceof Uint8Array ? Buffer.from(value).toString('hex') : String(value)}`
+    const text = value instanceof Uint8Array ? Buffer.from(value).toString('hex') : String(value)
+    const key = `${typeText(type)} ${value === null ? 'null' : `= ${text}`}`
     const known = this.#known.get(key)
     if (known !== undefined) return known
     const { memory, arena, symbols } = this.#context

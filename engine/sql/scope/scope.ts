@@ -141,10 +141,18 @@ export function columnMissing({ path, position }: ColumnName, scope: Scope): Sql
     return source === undefined || (column.source !== null && same(column.source, source))
   })
   const name = path[path.length - 1] ?? ''
-  const reason = candidates.find(({ leftOut }) => leftOut?.has(name.toLowerCase()))?.leftOut?.get(name.toLowerCase())
-  if (reason !== undefined) return new SqlError(`the column cannot be read: ${reason} [column=${name}]`, position)
+  for (const part of structsOf(name)) {
+    const reason = candidates.find(({ leftOut }) => leftOut?.has(part.toLowerCase()))?.leftOut?.get(part.toLowerCase())
+    if (reason !== undefined) return new SqlError(`the column cannot be read: ${reason} [column=${part}]`, position)
+  }
   const names = candidates.map((column) => column.name)
   return SqlError.columnMissing(path.join('.'), position, names)
+}
+
+/** A name, and those of the structs that such a column may be in: `place_hall` of `place_hall_row`, and `place`. */
+function structsOf(name: string): string[] {
+  const ends = [...name.matchAll(/_/g)].map(({ index }) => index)
+  return [name, ...ends.reverse().map((end) => name.slice(0, end))]
 }
 
 /** The columns of a plan under one source name. */
