@@ -1,6 +1,6 @@
 // Evaluates alerts: runs the query of each on its own schedule, with the right to read only. An alert is pending when
-// its query returns rows, and firing when it has returned rows for as long as the definition says. sys.alerts and a
-// metric show the states; the server sends nothing.
+// its query returns rows, and firing when it has returned rows for as long as the definition says. sys.alerts and
+// metrics show the states; the server sends nothing.
 //
 // Invariants:
 //   1. An alert has at most one running query; one that takes longer than its interval delays the next.

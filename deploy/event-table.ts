@@ -1,6 +1,6 @@
-// A table in which the server stores its own events, such as metrics over time or rejected rows. Rows are buffered in
-// memory, up to a limit, and stored once a second as one transaction. Rows that exceed the buffer or cannot be stored
-// are dropped and counted, so callers never wait.
+// A table in which the server stores its own events, such as starts and traced statements (telemetry.ts). Rows are
+// buffered in memory, up to a limit; each call of store() stores them as one transaction. Rows that exceed the buffer
+// or cannot be stored are dropped and counted, so callers never wait.
 
 import type { Log } from '../engine/base/log.js'
 import { type Engine, internalSession, type PackedColumn, type PackedRows, type TableShape } from '../engine/engine.js'

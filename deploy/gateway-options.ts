@@ -1,4 +1,4 @@
-// Derives the options of the gateways (HTTP, line protocol over TCP, PostgreSQL) from the settings.
+// Derives the options of the gateways (HTTP, line protocol over TCP, QWP over UDP, PostgreSQL) from the settings.
 
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'

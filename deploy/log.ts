@@ -1,6 +1,6 @@
-// The server's log. Records are lines, `<timestamp> <level> <logger> <message>`. The only module that uses the package
-// pino; the lines are written by a stream of our own, which takes level and message from pino's metadata and does not
-// parse its JSON.
+// The server's log. Records are lines, `<timestamp> <level> <logger> <message>`, or JSON objects (setting log.format).
+// The only module that uses the package pino; the lines are written by a stream of our own, which takes level and
+// message from pino's metadata and does not parse its JSON.
 
 import { pino } from 'pino'
 import type { Log, LogLevel } from '../engine/base/log.js'

@@ -5,8 +5,8 @@
 // skipped there.
 //
 //   node deploy/penstock.js start -d <root>     runs the server
-//   node deploy/penstock.js build               only installs and compiles: programs, every module, tests
-//   node deploy/penstock.js build programs      compiles the programs alone, for a package or an image
+//   node deploy/penstock.js build               only installs and compiles: programs, all modules, tests, documentation
+//   node deploy/penstock.js build programs      compiles programs and documentation alone, for a package or an image
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Writes records about the server into its own tables: events such as starts into `telemetry`, without statement texts;
-// statements of connections that have query tracing on into `_query_trace`. Nothing is sent to other machines.
+// Writes records about the server into its own tables. `telemetry` gets events such as starts, without statement texts;
+// `_query_trace` gets the statements of connections that have query tracing on. Nothing is sent to other machines.
 
 import type { Clock } from '../engine/base/clock.js'
 import type { Log } from '../engine/base/log.js'

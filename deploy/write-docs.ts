@@ -1,6 +1,6 @@
-// `npm run docs`: writes the documents that are generated from tables (settings, functions), the dashboards for Grafana's
-// QuestDB plug-in, and the copies that the Helm chart has of other files, because a chart reads nothing outside of its
-// folder.
+// `npm run docs`: writes the files that are generated: docs/settings.md, the sample configuration deploy/server.conf,
+// docs/functions.md, the dashboards for Grafana's QuestDB plug-in, and the Helm chart's copies of other files (a chart
+// reads nothing outside of its folder).
 
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { functionsDocument } from '../engine/engine.js'

@@ -1,6 +1,6 @@
-// Runs COPY with files on the server: imports CSV or Parquet into a table, exports a query to CSV or Parquet. Imports
-// and exports have one directory each (copy-paths.ts). An export is written to a temporary name and renamed when
-// complete.
+// Runs COPY with files on the server: imports CSV or Parquet into a table, exports a query to CSV or Parquet. An import
+// reads from the import directory or the export directory, an export writes to the latter (copy-paths.ts). An export is
+// written to a temporary name and renamed when complete.
 
 import { constants } from 'node:fs'
 import { type FileHandle, open, realpath, rename, rm } from 'node:fs/promises'

@@ -2,7 +2,7 @@
 //
 //   in     Buffers as the socket delivers them
 //   out    Buffers of at most `gunzipChunkBytes`
-//   errors BodyTooLarge; errors of zlib for invalid data
+//   errors BodyTooLarge; for invalid data errors of zlib, or from expandedFile() ImportError
 
 import { type Duplex, pipeline, Readable, Transform } from 'node:stream'
 import { createGunzip } from 'node:zlib'

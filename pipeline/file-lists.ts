@@ -1,7 +1,7 @@
 // Virtual tables over the files of COPY: import_files(), export_files(), files('folder'), glob('pattern'); and over the
 // rows of Parquet files and of other programs' Iceberg tables: read_parquet('file or pattern'), iceberg('table'). A
 // name is a file in one of the two directories of COPY, as COPY accepts it, or an object in object storage,
-// `s3://bucket/key`. Files outside of the two directories cannot be read.
+// `s3://bucket/key`; an import also reads its uploaded Parquet file in this way. Other files cannot be read.
 
 import { statSync } from 'node:fs'
 import { relative, resolve, sep } from 'node:path'

@@ -1,6 +1,7 @@
 // Imports the files of one request: CSV and Parquet files, which are told apart by their first bytes. CSV files of the
 // same table are concatenated; later ones may repeat the header of the first. A Parquet file cannot share its table
-// with another file of the request. Nothing is stored in any table before all files have been read.
+// with another file of the request. No table gets rows before all files have been read, with one exception (import.ts):
+// large files for a table with DEDUP when bad rows are skipped.
 
 import type { ResultColumn } from '../engine/engine.js'
 import { delimiterLine, sampleOf } from './csv-sample.js'

@@ -1,9 +1,9 @@
 // Manages the staging tables of imports, which hold the rows until an import is complete. The name of a staging table
 // determines what recovery after a crash does with it:
 //
-//   __import_<n>      the import is incomplete: the table is dropped
-//   __ready_<table>   the import is complete and was about to replace <table>: renamed to <table> if that was already
-//                     dropped or never existed, otherwise dropped
+//   __import_<pid>_<n>   the import is incomplete: the table is dropped
+//   __ready_<table>      the import is complete and was about to replace <table>: renamed to <table> if that was
+//                        already dropped or never existed, otherwise dropped
 
 import type { Engine, ExecuteOptions, Session } from '../engine/engine.js'
 

@@ -6,10 +6,10 @@
 // that size is exceeded or the file ends. Until then, a detected type that proves too narrow is widened and everything
 // is decoded again; a file that fits is one transaction. The rows of a larger file are written to Parquet files (parts)
 // while they arrive, and one record in the manifest, the list of all parts, adds them at the end. A new table is built
-// under a temporary (staging) name and renamed then. A table with DEDUP cannot take parts in this way: its rows go to a
+// under a temporary (staging) name and renamed then. A table with DEDUP or arrays takes no parts: its rows go to a
 // staging table that is copied at the end or, when bad rows are skipped, directly to the table in bounded transactions.
 //
-// A large file with detected types is also copied to a temporary file. The whole file is decoded again from the copy if
+// A large file for a new table is also copied to a temporary file. The whole file is decoded again from the copy if
 // a type proves too narrow late, or if the multipart request brings its `schema` part (names and types of columns) only
 // after the part with the rows. If the disk is too full for the copy, the import continues without it.
 

@@ -1,6 +1,6 @@
-// Imports the rows of an uploaded Parquet file: read_parquet() returns them as CSV, which an ImportSession stores.
-// Column types are those of the file unless the request or the table has others. Before an import, a client may ask for
-// a preview: the columns, the number of rows, and the first rows.
+// Imports the rows of a Parquet file, which a client has uploaded or COPY FROM names: read_parquet() returns them as
+// CSV, which an ImportSession stores. Column types are those of the file unless the request or the table has others.
+// Before an import, a client may ask for a preview: the columns, the number of rows, and the first rows.
 
 import { SqlError } from '../engine/base/errors.js'
 import {

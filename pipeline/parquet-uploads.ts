@@ -1,6 +1,6 @@
-// Stores Parquet files that clients upload on disk while they are imported. The description of the columns is at the
-// end of such a file, so it must be there as a whole before a row can be read. During the import, read_parquet()
-// accepts the file under a random name that nobody can guess.
+// Keeps an uploaded Parquet file on disk during its import or preview. Such a file describes its columns at its end, so
+// it must be complete before a row can be read. Meanwhile read_parquet() accepts the file under a random name that
+// nobody can guess. Also detects by its first bytes whether an uploaded file is Parquet.
 
 import { randomUUID } from 'node:crypto'
 import { readdirSync, rmSync } from 'node:fs'

@@ -1,9 +1,10 @@
 // Stores QWP messages (columnar protocol) that arrived as UDP datagrams. Their senders get no response, so many
-// messages are committed together, with one sync of the log. If a commit is rejected, its messages are committed again
-// in two halves, and so on, until the bad message is alone; so it loses only its own rows.
+// messages are committed together, with one sync of the log. If a commit is rejected because of its messages, each half
+// of them is committed again, and so on, until the bad message is alone. A bad message therefore loses no rows of
+// others.
 //
-// Messages wait in memory while a commit is in progress, and while the server refuses writes. Messages above the limits
-// of this memory are dropped.
+// Messages wait in memory while a commit is in progress, and while the server refuses writes. A message that exceeds
+// the limits of this memory is dropped.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { errorFromRecord, NetworkError, ResourceError, RowError } from '../engine/base/errors.js'

@@ -1,19 +1,19 @@
 // Stage: passes QWP messages to the engine and reports for each whether its rows were stored; the last stage of
-// ingestion over WebSocket. A message with the flag "deferred" is held until a message without it arrives; all of them
-// form a group, which the engine stores as one request.
+// ingestion over WebSocket. Messages with the flag "deferred" are held until a message without the flag arrives.
+// Together they form a group, which the engine stores as one request.
 //
 //   in     Buffer objects, one message each
 //   out    -
 //   state  the messages of an incomplete group; messages that the engine has not confirmed yet
 //   owner  a message belongs to this stage until the engine has copied it; those of a group are copies
-//   errors HoldExpired when the server has refused writes for too long: the client keeps the unacknowledged messages
-//          and sends them again
+//   errors HoldExpired when a message has waited too long for the server to accept writes, or the server began to
+//          refuse them after it got the message: the client keeps the unacknowledged messages and sends them again
 //
 // Outcomes are reported in the order of the messages, which are counted from 0. The acceptance of a group is reported
 // with its last message; for a rejected group, every message is rejected.
 //
-// Backpressure: `write` calls back when the engine has room for the message, and waits while the server refuses
-// writes. `final` waits for the confirmations; an incomplete group is discarded.
+// Backpressure: `write` calls back when the engine has room for the message, and waits while the server refuses writes.
+// `final` waits for the confirmations; an incomplete group is discarded.
 
 import { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'

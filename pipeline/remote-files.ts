@@ -1,8 +1,10 @@
-// Fetches objects from object storage for read_parquet('s3://bucket/key or pattern') and iceberg(), as local files.
-// The planner needs the columns of the files but cannot wait for the network. So the first attempt to plan a statement
-// starts the download and throws NotReadyError, and the engine plans the statement again when the files are local.
-// Objects are downloaded whole into a folder of bounded size, under names that contain their version; the least
-// recently used ones are deleted.
+// Fetches objects from object storage for read_parquet('s3://bucket/key or pattern') and iceberg(). Data files become
+// local files; other files of an Iceberg table are returned as bytes. The planner needs the columns of the data files
+// but cannot wait for the network. So the first attempt to plan a read_parquet() starts the download and throws
+// NotReadyError, and the engine plans the statement again when the files are local.
+//
+// Objects are downloaded whole into one folder, under names that are hashes of key and version. When the folder exceeds
+// its size, the least recently used files are deleted, but none that was used within the last ten minutes.
 
 import { createHash } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync } from 'node:fs'

@@ -1,6 +1,6 @@
-// Goal: documents stay up to date with the code: generated documents are current, every file that a document names
-// exists, every link leads to a heading of a document, and every setting that a document names exists. The changelog tells
-// each change once, in its section.
+// Goal: documents stay up to date with the code: docs/settings.md is current; every file, setting, benchmark and npm
+// script that a document names exists; every link leads to a file, and to a heading if it names one; every document is
+// in a list of documents. The changelog has no change twice in a section.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'

@@ -1,6 +1,6 @@
-// Goal: the source tree follows the rules of the repository: which folders exist and which may import which, one entry
-// file in each layer for imports from other layers, one adapter file for each npm package, sizes of files and
-// functions, header comments, and no paths or names that exist on one machine only.
+// Goal: the source tree follows the rules of the repository, such as: which folders exist and which may import which,
+// one entry file in each layer for imports from other layers, one adapter file for each npm package, sizes of files and
+// functions, header comments, no cyclic imports, and no paths or names that exist on one machine only.
 //
 // The list `exceptions` may only shrink: the test also fails if an entry is no longer needed.
 

@@ -1,5 +1,5 @@
-// Decompresses Kafka's record batches: Snappy, LZ4 and Zstandard, which kafkajs lacks, and gzip, for which kafkajs
-// has no size limit. The output is bounded whatever size a batch declares.
+// Compresses and decompresses Kafka's record batches: Snappy, LZ4 and Zstandard, which kafkajs lacks, and gzip, for
+// which kafkajs has no size limit. The size of the output is limited; in Snappy, that of each block.
 //
 // The Java clients frame Snappy in xerial blocks: magic (8 bytes) | version u32 | compatible u32, then blocks of a
 // length u32, big-endian, and that many bytes of raw Snappy.

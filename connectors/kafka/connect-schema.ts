@@ -1,6 +1,6 @@
 // Parses the schema in a Kafka Connect envelope `{"schema": .., "payload": ..}`, which Kafka Connect's converter and
 // Debezium write. Returns the types that JSON itself cannot express: which numbers and strings of the payload are
-// timestamps or decimals.
+// timestamps, decimals, doubles or bytes. Also passes values of such types to the row mapper.
 
 import { BadRecordError } from './bad-record.js'
 import type { RowMapper } from './row-mapper.js'

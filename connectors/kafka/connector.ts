@@ -3,10 +3,10 @@
 //
 //   consumer ─ batch ─> PartitionStream ─ block ─> engine ─ receipt (stored or not) ─> offset committed to the group
 //
-// The stored offsets are authoritative: after every assignment each partition is fetched from its stored offset,
-// whatever the group has committed. If servers of the group append to one Iceberg table (`offsetsInLake`), its snapshots
-// have the offsets, and each assigned partition waits until its stored offset is the one there. When too many lines
-// wait for the engine, partitions are paused until half of them are stored.
+// The stored offsets are authoritative, not those that the group has committed: after every assignment, a partition is
+// fetched from its first record that is neither stored nor kept here. If servers of the group append to one Iceberg
+// table (`offsetsInLake`), its snapshots have the offsets, and each assigned partition waits until its stored offset is
+// the one there. When more than 16 MiB of lines wait for the engine, partitions are paused until half of that is left.
 //
 // A broker error ends the consumer, and a new one is created after a delay. Nothing is lost: fetched records are kept
 // until they are stored.

@@ -3,9 +3,9 @@
 // beginning of the path. A schema may contain itself: the look-up descends only as far as the path goes.
 //
 // The keywords that count are `type`, `format` (date-time, date), `properties`, `patternProperties`,
-// `additionalProperties`, `$ref` (also to other schemas), `allOf`, `anyOf`, `oneOf`, and what Kafka Connect writes into
-// schemas (`connect.type`, and names of its types in `title`). Records are not validated, since their producer did
-// that.
+// `additionalProperties`, `$ref` (also to other schemas, by their `$id`), `allOf`, `anyOf`, `oneOf`, and what Kafka
+// Connect writes into schemas (`connect.type`, `connect.parameters`, and names of its types in `title`). Records are
+// not validated, since their producer did that.
 
 import { type ConnectType, type ConnectTypes, namedType } from './connect-schema.js'
 import type { SchemaText } from './schema-registry.js'

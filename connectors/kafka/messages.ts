@@ -1,6 +1,6 @@
 // Types of the messages between a Kafka connector's thread and the main thread. The thread sends blocks of lines to
-// store, requests for offsets, rejected records, statistics and log records; the main thread sends the results of
-// storing, the requested offsets, and commands to start, pause and stop.
+// store, requests about offsets, rejected records, statistics and log records, and confirms a pause or stop. The main
+// thread sends the results of storing, the requested offsets, and commands to start, pause and stop.
 
 import type { TopicPartition } from './consumer.js'
 import type { Positions, Reject, StoreRequest, StoreResult } from './engine-client.js'

@@ -5,8 +5,8 @@
 //
 // Each block states the offset that must be stored before it, so the engine rejects a block that does not follow.
 // After any receipt (the engine's response) other than `stored`, nothing is sent until all sent blocks have receipts;
-// then the first block that is not stored is sent again as it is or without its bad records, or fetched again from the
-// stored offset.
+// then the first block that is not stored is sent again (as it is, divided, or without its bad records), or the records
+// after the stored offset are fetched again.
 //
 // Invariants:
 //   1. `position` is the last offset that the engine confirmed; `next` follows the last record that was added.

@@ -1,8 +1,8 @@
-// Converts fetched Kafka records to blocks of line protocol, decoding key and value by their formats. A block is at
-// most as large as one request to the engine.
+// Converts fetched Kafka records to blocks of line protocol, decoding key and value by their formats. A block is
+// complete at 1 MiB of lines or 8,192 records, and becomes one request to the engine.
 //
-// A record that cannot be decoded yields an error in the place of its line. A record without a value (a tombstone) is
-// skipped: it yields neither a line nor an error.
+// A record that cannot be decoded yields an error instead of lines. A record without a value (a tombstone) is skipped:
+// it yields neither a line nor an error.
 
 import { lineBytesMax } from '../../engine/base/limits.js'
 import { countLines } from '../../engine/engine.js'

@@ -4,8 +4,8 @@
 //   GET <url>/schemas/ids/<id>                            the schema and its references
 //   GET <url>/subjects/<subject>/versions/<version>       a referenced schema
 //
-// Schemas are immutable, so each is fetched once. While the registry does not respond, the connector waits. If the
-// registry has no schema with an id, records with that id are rejected.
+// Nothing is cached here; registered-schemas.ts keeps the schemas. While the registry does not respond, the connector
+// retries. If the registry has no schema with an id, records with that id are rejected.
 
 import { request } from 'undici'
 import { BadRecordError } from './bad-record.js'

@@ -1,4 +1,4 @@
-// Parses timestamps in Kafka records: numbers in a given or detected unit, and strings by a pattern.
+// Parses timestamps in Kafka records: numbers in a given or detected unit, and strings by a pattern or in ISO 8601.
 
 import { parseFileTimestamp } from '../../engine/types/timestamp.js'
 import { parseByPattern } from '../../engine/types/timestamp-pattern.js'

@@ -1,7 +1,8 @@
 // Decodes a dump block by block: parses schema statements one at a time and scans the rows of INSERT bytewise.
 //
-//   statement  CREATE TABLE is recorded; INSERT starts rows; CREATE INDEX and VIEW are passed on; PRAGMA, BEGIN, COMMIT
-//              and SQLite's internal tables (sqlite_sequence, sqlite_stat1) are skipped; anything else is reported
+//   statement  CREATE TABLE is recorded; INSERT starts rows; CREATE VIEW and INDEX of one column are passed on; PRAGMA,
+//              statements of transactions and maintenance, and SQLite's internal tables (sqlite_sequence, sqlite_stat1)
+//              are skipped; anything else is reported
 //   rows       `(..)` after `(..)` up to the semicolon; a statement may have any number
 //
 // A statement or row that is cut by the end of a block is read again from its start with the next block.

@@ -1,8 +1,8 @@
-// Evaluates the expressions by which `sqlite3 .dump` writes strings with line ends or control characters. Other
-// expressions are not supported. An expression is a sequence of terms joined by `||`; a term is one of:
+// Evaluates the expressions by which `sqlite3 .dump` writes strings with line ends or control characters, and infinite
+// numbers. Other expressions are not supported. An expression is a sequence of terms joined by `||`; a term is one of:
 //
-//   'text' | X'hex' | number | NULL | TRUE | FALSE | ( expression ) | replace(e, e, e) | unistr(e) | char(n, ..) |
-//   CAST(e AS type)
+//   'text' | X'hex' | number | Inf | -Inf | NULL | TRUE | FALSE | ( expression ) | replace(e, e, e) | unistr(e) |
+//   char(n, ..) | CAST(e AS type), to a string or a blob
 
 import { nonNull } from '../../engine/base/assert.js'
 

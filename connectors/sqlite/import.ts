@@ -3,7 +3,7 @@
 //   bytes ──> worker: statements, rows, columns ──> batches ──> transactions of one staging table each ──> rename
 //
 // No table is visible before the whole dump has been read: its rows go to a staging table, which is renamed at the
-// end (or copied into the existing table). A failed import and a crash leave nothing behind.
+// end (or copied into the existing table). An import that fails before then leaves no tables, and a crash neither.
 
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { compiledModule } from '../../engine/base/module-url.js'

@@ -1,15 +1,17 @@
 // Infers column types from the first rows of a table. SQLite accepts any value in any column, so the declared type is
 // only a hint and the values decide.
 //
-//   any blob                                BINARY
-//   strings, all of them timestamps         TIMESTAMP
-//   strings, few distinct ones              SYMBOL
-//   other strings                           VARCHAR
-//   numbers, declared as date or time       TIMESTAMP, in the unit that their magnitude suggests
-//   only 0 and 1, declared BOOL             BOOLEAN
-//   some fractions, or declared REAL        DOUBLE
-//   other integers                          LONG
-//   no value                                by the declared type
+// The first line that applies determines the type:
+//
+//   a blob                                      BINARY
+//   strings, all of them timestamps             TIMESTAMP; numbers among them only if declared as date or time
+//   strings and no numbers, few distinct ones   SYMBOL
+//   other strings                               VARCHAR
+//   numbers, declared as date or time           TIMESTAMP, if their magnitude suggests a unit
+//   0 and 1, no NULL, declared BOOL             BOOLEAN
+//   some fractions, or declared REAL            DOUBLE
+//   other integers                              LONG
+//   no value                                    by the declared type
 
 import { type DataType, dataType } from '../../engine/types/column-types.js'
 import { valueKinds } from './row-scan.js'

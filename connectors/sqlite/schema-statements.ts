@@ -1,7 +1,7 @@
-// Parses CREATE TABLE, INDEX and VIEW of SQLite. The only module that uses sqlite-parser. What that parser does not
-// support (generated columns, STRICT, non-ASCII names) is read by the rules of SQLite's documentation: a name, then
-// the words of the type up to the first constraint. The parser lower-cases names, so names are always read from the
-// text itself.
+// Parses CREATE TABLE, INDEX and VIEW of SQLite. The only module that uses sqlite-parser. Tables that this parser does
+// not support (generated columns, STRICT, non-ASCII names) are read by the rules of SQLite's documentation: for each
+// column a name, then the words of the type up to the first constraint. The parser lower-cases names, so those of
+// tables, columns and views are read from the text itself.
 
 import { createRequire } from 'node:module'
 import { readName, skipBlanks, statementEnd } from './source.js'

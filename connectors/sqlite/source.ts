@@ -1,5 +1,5 @@
-// Tokenises the bytes of a dump: blanks, names and the ends of statements. All functions return -1 when they need
-// more bytes; they are stateless, so the caller retries with more.
+// Tokenises the bytes of a dump: blanks, names and the ends of statements. A function that needs more bytes returns -1
+// (readName(): null). The functions are stateless, so the caller then calls them again with more bytes.
 //
 //   name       word | "text" | `text` | [text] | 'text', quotes doubled within
 //   statement  ends at a semicolon outside of quotes and comments; CREATE TRIGGER at `; END ;`

@@ -1,5 +1,5 @@
-// Parses timestamps of SQLite: strings (ISO 8601), seconds or milliseconds since 1970, or Julian days. The result is
-// microseconds as a Number, exact until the year 2255.
+// Parses timestamps of SQLite: strings (ISO 8601), Julian days, and seconds, milliseconds, microseconds or nanoseconds
+// since 1970. The result is microseconds as a Number, exact until the year 2255.
 
 const timeUnits = ['s', 'ms', 'us', 'ns', 'julian'] as const
 export type TimeUnit = (typeof timeUnits)[number]

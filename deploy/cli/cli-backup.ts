@@ -1,4 +1,5 @@
-// Implements `penstock check`, `backup` and `restore`, which work on the files of a root folder.
+// Implements `penstock check`, `backup` and `restore`, which work on the files of a root folder. A backup in object
+// storage is restored with stored-backup.ts.
 //
 // A backup is a folder with a database directory, which `check` and `restore` read like any other. The server pins a
 // version (CHECKPOINT CREATE), the tool copies the files that the backup lacks, and then releases the version.

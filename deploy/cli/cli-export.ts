@@ -1,5 +1,6 @@
-// Implements `penstock export`: saves the rows of a SELECT or of a table as a file. The server sends a checksum after
-// the rows. If it differs or is missing, the export fails and removes the incomplete file.
+// Implements `penstock export`: saves the rows of a SELECT or of a table as a file, or writes them to standard output.
+// The server sends a checksum. If it differs, or if the server announced one and it is missing at the end of a file,
+// the export fails and removes the incomplete file.
 
 import { createReadStream, createWriteStream } from 'node:fs'
 import { rename, rm } from 'node:fs/promises'

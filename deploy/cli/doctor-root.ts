@@ -1,4 +1,5 @@
-// Checks of `penstock doctor` on a root folder: its file system, permissions, settings, and damage. Nothing is written.
+// Checks of `penstock doctor` on a root folder: its file system, permissions, settings, damage, and how the last server
+// ended. Nothing is written.
 
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
 import { join } from 'node:path'

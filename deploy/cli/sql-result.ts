@@ -1,4 +1,5 @@
-// Executes one statement of `penstock sql`: sends it to the server, and renders the result in the requested format.
+// Executes one statement of `penstock sql`: sends it to the server, and renders the result in the requested format, or
+// an error with its place. Also splits a text into statements.
 
 import { displayWidth } from './display-width.js'
 import {

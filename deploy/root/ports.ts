@@ -1,5 +1,6 @@
-// Binds the server's ports before its data is read, so that a second server fails at once. Until the gateways take
-// the ports over, they respond that the server is starting.
+// Binds the server's TCP ports before its data is read, so that a second server fails at once. Until the gateways take
+// the ports over, clients get the response that the server is starting; line protocol has no responses, so its
+// connections are closed.
 
 import type { Log } from '../../engine/base/log.js'
 import type { BindAddress } from '../../gateways/common/bind-address.js'

@@ -7,10 +7,11 @@
 //   2. Other network namespaces (containers) and machines are excluded by a file, `server.<n>.lock`: the process that
 //      creates the file with the next number, exclusively, holds the lock. lock-record.ts decides by the file's content
 //      whether the holder is alive. If it cannot decide, the time of the file is watched: a holder that does not update
-//      it for 15 s is considered dead. A suspended holder that finds the file of a later one when it wakes terminates.
+//      it for 15 s is considered dead. A holder that was suspended terminates when it finds the file of a later holder.
 //   3. tmp/server.sock: a holder that listens on it is reachable across the namespaces of one kernel.
 //
-// On systems other than Linux, the file and the socket decide.
+// On systems other than Linux, the file and the socket decide. If no lock file can be written, as on a full disk, the
+// process starts without it, with a warning.
 
 import { randomBytes } from 'node:crypto'
 import {

@@ -8,9 +8,9 @@
 //                 PENSTOCK_KAFKA_<NAME>_<KEY>, whose name is written in lower case elsewhere
 //
 // An unknown key or an invalid value prevents the start; the error states its place and the nearest known name.
-// Unknown PENSTOCK_ variables are only warnings, since other programs may use such names: Kubernetes and Docker set
-// PENSTOCK_PORT and PENSTOCK_SERVICE_HOST for a service called penstock, and the command-line tool has its own
-// variables.
+// An unknown PENSTOCK_ variable only causes a warning, since other programs may use such names. There is no warning
+// about variables of the command-line tool, nor about those that Kubernetes and Docker set for a service called
+// penstock (PENSTOCK_PORT, PENSTOCK_SERVICE_HOST).
 
 import { readFileSync } from 'node:fs'
 import { nearest } from '../../engine/base/nearest.js'

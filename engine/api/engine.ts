@@ -1,5 +1,5 @@
-// Types of the engine's API, which the gateways call: the Engine interface itself, its observer, its metrics, and
-// transactions that insert rows.
+// Types of the engine's API: the interface Engine, which the other layers call, its observer and metrics, connectors,
+// backups, and the schema changes and inserted rows of a transaction.
 
 import type { CsvShape } from '../csv/shape.js'
 import type { budgets } from '../memory/budgets.js'

@@ -1,5 +1,5 @@
-// Types of the engine's API for ingestion: requests that contain line protocol, a table's schema as those who send rows
-// see it, and the decoding and loading of CSV files.
+// Types of the engine's API for ingestion: requests that contain line protocol or QWP, a table's schema as those who
+// send rows see it, the decoding of CSV files, and bulk loads.
 
 import type { CsvBatch, CsvReject, CsvShape } from '../csv/shape.js'
 import type { PackedRows, Receipt } from '../storage/jobs/messages.js'

@@ -1,5 +1,5 @@
-// Types of statements and their results: execution options, result kinds, descriptions, virtual tables and COPY
-// requests.
+// Types of statements and their results: execution options, result kinds, descriptions, virtual tables, and the
+// interfaces of the code that carries out COPY and BACKUP.
 
 import type { Encoding } from '../exec/run/messages.js'
 import type { ForeignSource, ForeignTable } from '../parquet/foreign-file.js'

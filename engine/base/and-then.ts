@@ -1,6 +1,6 @@
-// Continuations of functions that return a value or a promise: they run at once for a value, and after the promise
-// otherwise. So a small statement passes from request to response without a promise, since a chain of promises would
-// take longer than the statement.
+// Runs what follows a function that returns a value or a promise: at once after a value, and after a promise when it
+// has settled. So a small statement passes from request to response without promises: a chain of promises would take
+// longer than the statement.
 
 /** Calls `next` at once, or when the promise resolves. */
 export function andThen<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {

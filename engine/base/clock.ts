@@ -3,9 +3,9 @@
 //
 // The system's wall clock can be changed at any moment (by NTP, by hand, after a suspend) and has a resolution of
 // milliseconds. The monotonic clock cannot be changed and has microseconds, but does not know the date. AnchoredClock
-// provides date and time in microseconds: it adds an offset, the anchor, to the monotonic clock and compares the result
-// with the wall clock at least every `anchorMs`. All threads of a process share one anchor in shared memory, so they
-// agree on the time.
+// provides date and time in microseconds: it adds an offset to the monotonic clock. If the last comparison with the
+// wall clock is older than `anchorMs`, nowMicros() compares again. All threads of a process share the anchor, an array
+// in shared memory, so they agree on the time.
 //
 //   anchor, Float64Array: [0] the offset in microseconds, [1] time of the last comparison, in milliseconds of the
 //   monotonic clock

@@ -14,6 +14,9 @@
 //   FileError        the operating system refused    500   58030           close
 //   AssertionError   our bug                         500   XX000           close
 //
+// PG has the usual codes; gateways/pgwire/protocol/sqlstate.ts derives others from messages. A FileError because the
+// disk is full is a 503 and 53100. Only QWP has GapErrors. A NotReadyError makes the engine plan a statement again.
+//
 // Errors cross threads as `ErrorRecord` (structured clone keeps no class).
 
 import { suggestion } from './nearest.js'

@@ -1,5 +1,5 @@
-// Matches file names against patterns: `*` is any string, `?` one character, `[a-c]` one of a set, `[!a-c]` one of
-// all others. Takes linear time per star, since only the last star is ever retried.
+// Matches strings, such as file names, against patterns: `*` is any string, `?` one character, `[a-c]` one of a set,
+// `[!a-c]` one of all others. Takes linear time for each star, since only the last star is ever retried.
 
 interface Part {
   readonly kind: 'star' | 'any' | 'set'

@@ -1,5 +1,5 @@
-// The limits of the server as constants, such as the maximal size of a log frame (record); a name ends in the unit.
-// Settings may lower some of them; none can be raised at run time.
+// The limits of the server as constants, such as the maximal size of a log frame (record). Each name contains the unit.
+// Settings may lower some of the limits; none can be raised at run time.
 
 const KIB = 1024
 const MIB = 1024 * KIB

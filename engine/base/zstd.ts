@@ -9,8 +9,8 @@
 //              | dictionary id, 0, 1, 2 or 4 bytes (flags & 3)
 //              | content size, 1, 2, 4 or 8 bytes (flags >> 6; 0 bytes instead of 1 without flag 32) | blocks
 //              | checksum u32 (with flag 4)
-//   block      24 bits: last (1), type (2: raw, run, compressed, reserved), size (21) | its bytes; a run has one
-//   skippable  magic u32 184D2A50 to 184D2A5F | length u32 | so many bytes
+//   block      24 bits: last (1), type (2: raw, run, compressed, reserved), size (21) | bytes: one for a run, else size
+//   skippable  magic u32 184D2A50 to 184D2A5F | length u32 | bytes
 
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'

@@ -1,5 +1,5 @@
-// Parses one CSV field as a value of a column type, for fields that the WebAssembly kernel does not handle. Returns
-// undefined if the text is not a value of the type.
+// Parses one CSV field as a value of a column type: fields that the WebAssembly kernel does not handle, and samples by
+// which an import chooses the timestamp column. Returns undefined if the text is not a value of the type.
 
 import { type DataType, isSpan } from '../types/column-types.js'
 import { epochScale, parseFileTime } from '../types/file-time.js'

@@ -1,6 +1,6 @@
-// Splits CSV bytes into fields, each stored as {address, length}; an empty unquoted field is NULL, with length -1. The
-// format is RFC 4180 with LF or CRLF (also mixed); empty lines are skipped. A quote begins a quoted field only as the
-// field's first byte.
+// Splits CSV bytes into fields, each stored as {address, length}. An unquoted field that equals the NULL string, which
+// is empty by default, is NULL and has length -1. The format is RFC 4180 with LF or CRLF (also mixed); empty lines are
+// skipped. A quote begins a quoted field only as the field's first byte.
 //
 // Entries are stored by column: column c, row r at entries + (c * rowsMax + r) * 8. Doubled quotes are reduced in
 // place, but only when the record is complete, since an incomplete one is scanned again with the next bytes.

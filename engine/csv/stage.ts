@@ -1,7 +1,7 @@
 // Decodes a CSV file for a bulk import, which writes Parquet files without the log. Takes blocks of the file that the
-// main thread has put into shared memory, and returns the rows as memtables (memory/column-layout.ts), which flush jobs
-// then write. These memtables belong to the import, and no query reads them. Runs on a query thread; blocks arrive in
-// order.
+// main thread has put into shared memory, or rows that are decoded already (takePacked()). Returns the rows as
+// memtables (memory/column-layout.ts), which flush jobs then write. These memtables belong to the import, and no query
+// reads them. Runs on a query thread; blocks arrive in order.
 //
 //   INPUT BLOCK   headroom for the start of a record | the bytes of the file | padding
 //

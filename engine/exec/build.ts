@@ -1,6 +1,7 @@
-// Builds the tree of operators that executes a plan. For aggregates, sorts and DISTINCT it chooses the fastest
-// implementation that applies: one that needs only metadata, one fused with the table scan in generated code
-// (WebAssembly compiled for the query), one on several threads, or else the general operator.
+// Builds the tree of operators that executes a plan. If an operator has several implementations, as aggregates, SAMPLE
+// BY, LATEST ON, sorts, LIMIT and DISTINCT have, it chooses the fastest one that applies: for example one that needs
+// only metadata, one fused with the table scan in generated code (WebAssembly compiled for the query), one on several
+// threads, or else the general operator.
 
 import { unreachable } from '../base/assert.js'
 import { createRandom } from '../sql/functions/random-generator.js'

@@ -4,13 +4,13 @@
 // encode-layout.ts defines the members of STATE and COLUMN.
 //
 // Messages (flag pg): a row is a DataRow of the PostgreSQL wire protocol (engine/types/pg-encode-value.ts), `delimiter`
-// is the message type, and `label` of a column is 1 for the binary format. ARRAY and binary DECIMAL are not supported.
+// is the message type, and `label` of a column is one of pgFormats. ARRAY and binary DECIMAL are not supported.
 //
 // Lines (flags json and lines together): a row is `{"a":1,"b":"text"}` and a newline.
 //
 // Formats: a JSON row is `[1,"text",null]`, rows are separated by commas. CSV follows RFC 4180 with CRLF: NULL is an
-// empty field, strings are always quoted. Strings must be valid UTF-8, followed by 16 readable bytes. UUID and LONG256
-// are little-endian numbers of 16 and 32 bytes; BINARY is encoded as NULL.
+// empty field, strings are always quoted. In both, BINARY is encoded as NULL. Strings must be valid UTF-8, followed by
+// 16 readable bytes. UUID and LONG256 are little-endian numbers of 16 and 32 bytes.
 
 import { assert, unreachable } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

@@ -4,7 +4,7 @@
 // on the wire. The kernel compares lines with templates, and writes the values of a matching line as the next row of
 // the template's column buffers. There are several templates; each remembers which one matched the line after its last
 // one, as a guess for the next time. decode() stops at a line that matches no template, or has a value that the kernel
-// does not support; the caller parses that line.
+// does not support; the caller parses that line. It also stops when a template's buffers or a dictionary are full.
 //
 // ilp-layout.ts defines the fields and codes.
 //

@@ -1,11 +1,11 @@
 // The interface of the join kernel (WebAssembly), which finds the pairs of rows that a join returns, and the structures
 // in shared memory that it uses.
 //
-// Each row is given by the code of its key and by its row number. A code is a u32 that stands for the values of the key
-// columns: rows with equal keys have equal codes. Row number 0xffffffff means "none". A LISTING contains the rows of
-// each code: starts u32[codes + 1], rows u32[starts[codes]], in the order in which they were added. States are small
-// structures in shared memory with which a call continues where the last one stopped. The caller initialises their
-// first words:
+// Each row is given by the code of its key and by its row number; matchKeys() and matchRange() compare the keys
+// themselves. A code is a u32 that stands for the values of the key columns: rows with equal keys have equal codes. Row
+// number 0xffffffff means "none". A LISTING contains the rows of each code: starts u32[codes + 1], rows
+// u32[starts[codes]], in the order in which they were added. States are small structures in shared memory with which a
+// call continues where the last one stopped. The caller initialises their first words:
 //
 //   EXPAND   row u32 (next row), taken u32 (position in its list), matched u32 (matchKeys: it had a match)
 //   SETTLE   matched u32 (number + 1 of the last left row that had a match, 0 = none)

@@ -1,8 +1,10 @@
 // Loads the kernels: compiles and instantiates the WebAssembly modules of engine/kernels/generated at their first use
-// in a thread. test/reference has a reference implementation of each in TypeScript.
+// in a thread, apart from that of records.ts (engine/records.ts). test/reference has a reference implementation of each
+// in TypeScript.
 //
-// All modules share one memory, in which each has 64 KiB for constants, rewritten at every instantiation. Kernels keep
-// state only in structures that the caller passes; their globals belong to the thread and are meaningless after a call.
+// These modules share one memory, in which each has 64 KiB for constants, rewritten at every instantiation. Kernels
+// keep state only in structures that the caller passes; their globals belong to the thread and are meaningless after a
+// call.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { AggregateKernel } from './aggregate.js'

@@ -1,5 +1,5 @@
-// The sort kernel (WebAssembly): sorts by timestamp, merges sorted runs, and gathers by row index. Its TypeScript
-// interface.
+// The sort kernel (WebAssembly): sorts by timestamp, merges sorted runs, gathers by row index, and converts sort keys
+// to words. Its TypeScript interface.
 //
 // Timestamps are i64, 8-byte aligned. A row index is u32. Sorting is stable: equal timestamps keep their row order.
 // Nothing is written outside of the given buffers, except that helpers may write one value after the end.

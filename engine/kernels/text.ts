@@ -1,5 +1,5 @@
-// The WebAssembly kernel for string functions on columns: LIKE patterns, comparisons with constants, substrings. Its
-// TypeScript interface.
+// The WebAssembly kernel for string functions on columns, such as LIKE patterns, comparisons with constants,
+// substrings, upper and lower case. Its TypeScript interface.
 //
 // Strings are entries {address u32, bytes i32} a row; NULL has negative bytes.
 //

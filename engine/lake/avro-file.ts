@@ -1,6 +1,7 @@
 // Reads and writes Avro object container files, the format of Iceberg's manifests. The package avsc encodes the
 // records; no other module of the engine uses it. The container is written here, because its header must have the
-// attribute `field-id` of the schema, which the package drops.
+// attribute `field-id` of the schema, which the package drops. Files of other programs may also be uncompressed or use
+// zstandard.
 //
 //   file     "Obj" 1 | map of metadata | sync marker 16 | blocks
 //   block    records as long | bytes as long | records, deflated | sync marker 16

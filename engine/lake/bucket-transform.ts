@@ -1,6 +1,6 @@
 // Iceberg's partition transform bucket[n]: the hash of a value (murmur3, 32 bits, seed 0, appendix B of the
-// specification) without its sign, modulo n. Integers and times are hashed as 64-bit integers, dates as their days, and
-// texts as UTF-8.
+// specification) without its sign, modulo n. Integers and timestamps in microseconds are hashed as 64-bit integers,
+// dates as their days, and strings as UTF-8. The bucket of other types is unknown.
 
 import type { Bound } from '../types/bounds.js'
 import type { ForeignType } from './foreign-types.js'

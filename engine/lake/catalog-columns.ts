@@ -3,10 +3,16 @@
 //
 //   column matched before     keeps its field, even if another server has renamed it; a rename here renames the field
 //   column not matched yet    gets the field with its name, or a new field if there is none
-//   column dropped here       its field is dropped, unless a column of another server uses it
+//   column dropped here       its field is dropped, unless a column of another server, a partition spec or a sort
+//                             order uses it
 //   field dropped elsewhere   is added again with the same id, because files of this server contain that id
 //   type wider here           the field gets it, if Iceberg permits that (int to long, float to double, more digits)
 //   type wider elsewhere      files of this server keep the narrower type, and readers widen the values
+//   other types               are an error, as is a required field
+//   other types               are an error, as is a required field
+//   other types               are an error, as is a required field
+//   another type elsewhere    is an error, as is a required field
+//   another type elsewhere    is an error, as is a required field
 
 import { StoreError } from '../object-store/object-store.js'
 import type { TableSchema } from '../storage/schema/schema.js'

@@ -12,13 +12,13 @@
 //      kept.
 //   3. If the response to a commit is lost or unclear, the snapshot's id is looked up in the table; the id is the same
 //      in all attempts.
-//   4. Property and snapshot change in one commit. So if the number of this server's files or rows differs from the
-//      property, another program has replaced files. Then nothing is committed, since the rows might be in that
-//      program's files, and adding files again would duplicate them.
-//   5. Rows of sources that several servers read, such as Kafka topics, are committed only if they begin where those in the
-//      current snapshot end (source-offsets.ts). This is checked after each look at the table.
+//   4. The numbers of this server's files and rows in the property change in the same commit as the snapshot. So if
+//      they differ from the snapshot, another program has replaced files. Then nothing is committed, since the rows
+//      might be in that program's files, and adding files again would duplicate them.
+//   5. Rows of sources that several servers read, such as Kafka topics, are committed only if they begin where those
+//      in the current snapshot end (source-offsets.ts). This is checked after each look at the table.
 //   6. The name of a data file tells which rows it contains. That is trusted only if the file is in the snapshot of the
-//      commit that our manifest records, as in lake-table.ts.
+//      commit that this server's own manifest records, as in lake-table.ts.
 
 import { randomInt, randomUUID } from 'node:crypto'
 import { bodyOf, StoreError } from '../object-store/object-store.js'

@@ -1,5 +1,5 @@
-// An Iceberg table as the engine commits to it. There are two implementations: lake-table.ts, whose catalog is this server,
-// and catalog-table.ts, for an external REST catalog.
+// An Iceberg table as the engine commits to it. There are two implementations: lake-table.ts for a table whose catalog
+// is this server, and catalog-table.ts for one in an external REST catalog.
 
 import type { CatalogTable } from '../api/lake.js'
 import { StoreError } from '../object-store/object-store.js'

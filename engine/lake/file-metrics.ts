@@ -1,6 +1,6 @@
 // Column statistics of an Iceberg data file, as Iceberg's manifests contain them: counts of values and NULLs, lower and
-// upper bounds. They are read from the file's Parquet footer. Strings have no bounds, and lists neither bounds nor
-// counts.
+// upper bounds. They are read from the file's Parquet footer. Only integers, floating-point numbers and timestamps have
+// bounds, and lists do not even have counts.
 
 import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/part/parquet-thrift.js'
 import type { LakeColumn } from './lake-columns.js'

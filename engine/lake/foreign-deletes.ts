@@ -1,12 +1,14 @@
-// Finds for each data file of an Iceberg table the files that delete rows of it. A writer of streams adds a data file
-// and a file of deletes with each commit, so there are as many pairs as commits squared: what a pair needs is prepared
-// for each file, and data files of a partition share one list of equality deletes.
+// Finds for each data file of an Iceberg table the files that delete rows of it. A program that writes a stream adds a
+// data file and a file of deletes with each commit, so the number of pairs is the square of the number of commits. That
+// is why what a pair needs is prepared once for each file, and data files of a partition share one list of equality
+// deletes.
 //
 //   positions   of one data file, or of the data files of the partition whose names are within the bounds
-//   equality    of older data files of the partition, or of all if the partition spec has no fields but void ones
+//   equality    of older data files: those of the partition, or all if the spec has no fields, or only void ones
 //
-// The shared list has all files that some data file of the partition needs. Those that are older than a data file, or
-// whose bounds exclude it, delete none of its rows: the scan compares sequence numbers and values.
+// The shared list has all files that some data file of the partition needs. For another data file it may contain files
+// that delete none of its rows, because they are older or their bounds exclude it. These do no harm: the scan compares
+// sequence numbers and values.
 
 import type { ForeignDataFile } from './foreign-manifests.js'
 import { type ForeignMetadata, ForeignTableError } from './foreign-metadata.js'

@@ -1,7 +1,7 @@
 // Reads the metadata of an Iceberg table that another program wrote, format versions 1 to 3: its columns, its partition
-// specs, and where the current snapshot lists its manifests. The fields of a struct `place` are columns `place_<field>`,
-// as in other Parquet files. Columns of types that this server cannot read are left out. Throws ForeignTableError if the
-// table uses other features that it cannot read.
+// specs, and where the current snapshot lists its manifests. The fields of a struct `place` are columns
+// `place_<field>`, as in other Parquet files. Columns whose type or default this server does not support are left out.
+// Throws ForeignTableError if the table uses other features that it cannot read.
 
 import { structDepthMax } from '../base/limits.js'
 import { pathSeparator } from '../parquet/foreign-file.js'

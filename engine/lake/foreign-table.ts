@@ -1,6 +1,6 @@
-// Reads Iceberg tables that other programs wrote: finds, from a table's metadata, the data files that a query has to
-// read. foreign-tables.ts loads this module at its first use. Throws ForeignTableError for features that are not
-// supported, and Error for damaged files.
+// Finds, from the metadata of an Iceberg table that another program wrote, the data files that a query has to read, and
+// the files that delete rows of them. foreign-tables.ts loads this module at its first use. Throws ForeignTableError
+// for damaged files and for features that are not supported.
 
 import type { DeleteSource, EqualityDelete, TableData } from '../parquet/foreign-file.js'
 import type { ColumnCondition } from '../types/bounds.js'

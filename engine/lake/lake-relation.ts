@@ -1,4 +1,5 @@
-// lake_tables(): the tables with LAKE ON, and how far the lake has their rows.
+// The function lake_tables(): lists the tables with LAKE ON, which are also Iceberg tables in object storage: their
+// files and rows there, and whether the newest changes are committed.
 
 import type { VirtualRelation } from '../api/statements.js'
 import type { TableVersion } from '../storage/schema/schema.js'

@@ -9,10 +9,10 @@
 //   1. An object is written before any object that refers to it: data files, manifests, the manifest list, the
 //      metadata. So a commit that is interrupted at any time leaves no snapshot that refers to a missing object.
 //   2. A version of the metadata is written only if no object has its key. So of two concurrent writers one wins, and
-//      the other one reads the winner's version.
-//   3. The name of a data file tells which rows it contains. That is trusted only if the metadata version that our
-//      manifest records refers to the file. Files of later versions are replaced: their commit was interrupted, or the
-//      root folder is an older copy, in which the same ids may denote other parts.
+//      the commit of the other one fails with a conflict.
+//   3. The name of a data file tells which rows it contains. That is trusted only if the metadata version that this
+//      server's own manifest records refers to the file. Files of later versions are replaced: their commit was
+//      interrupted, or the root folder is an older copy, in which the same ids may denote other parts.
 
 import { randomInt, randomUUID } from 'node:crypto'
 import type { CatalogTable } from '../api/lake.js'

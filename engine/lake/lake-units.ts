@@ -1,7 +1,7 @@
 // Maps the parts (Parquet files) of a table version to the data files of its Iceberg table. A data file contains the
 // rows of one unit. A unit is a single part; or, in a table with DEDUP keys, all parts of a partition that overlap in
 // time, because rows of one replace rows of another. A unit's name consists of the ids of its parts and the number of
-// their removed rows, so data files of the same name have the same rows.
+// their removed rows (or, if too long, of a hash of these), so data files of the same name have the same rows.
 
 import { createHash } from 'node:crypto'
 import type { PartDescriptor, TableSnapshot, TableVersion } from '../storage/schema/schema.js'

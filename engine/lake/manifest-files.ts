@@ -1,5 +1,6 @@
-// Reads and writes the manifests of an Iceberg table, which list data files, and its manifest lists, which list the
-// manifests of a snapshot. Contains their Avro schemas with the field ids of the Iceberg specification, version 2.
+// Writes the manifests of an Iceberg table, which list data files, and its manifest lists, which list the manifests of
+// a snapshot; reads those that this server has written. Contains their Avro schemas with the field ids of the Iceberg
+// specification, version 2.
 
 import { type AvroSchema, decodeAvro, encodeAvro } from './avro-file.js'
 import type { PartitionField, Transform } from './partition-spec.js'

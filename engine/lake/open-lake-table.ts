@@ -1,4 +1,5 @@
-// Opens the Iceberg table of a table with LAKE ON, in this server's catalog or in an external one.
+// Opens the Iceberg table of a table with LAKE ON, in this server's catalog or in an external one. Also compares table
+// versions and data files for the committer (session/lake-committer.ts).
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.js'

@@ -1,13 +1,14 @@
-// How far the rows of sources are in an Iceberg table to which several servers commit. A source is a stream of records
-// with offsets that several servers may read one after the other, such as a partition of a Kafka topic.
+// Tells how far the records of sources are stored in an Iceberg table to which several servers commit. A source is a
+// stream of records with offsets that several servers may read one after the other, such as a partition of a Kafka
+// topic.
 //
 //   summary of a snapshot   penstock.kafka: {connector: {topic: {partition: offset}}}, the offset behind the last one
 //                           whose rows are in the snapshot; each snapshot takes over what it does not change
 //   property of a server    the same members (catalog-share.ts): where the rows of this server begin that are not in
 //                           the table yet
 //
-// Invariant: a snapshot gets rows of a source only if they begin at the offset that the snapshot before names. So the
-// rows of all servers together have each record once, whichever of them has read it.
+// Invariant: rows of a source are added in a new snapshot only if they begin at the offset that the previous snapshot
+// names. So the table has the rows of each record once, whichever server has read it.
 
 import { StoreError } from '../object-store/object-store.js'
 import { type CatalogMetadata, isObject, snapshotOf } from './catalog-metadata.js'

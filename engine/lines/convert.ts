@@ -1,6 +1,6 @@
 // Converts a value of line protocol to the type of its column, and determines the types of new columns. There is one
-// function for each type of the protocol. It returns a cast error if it cannot convert to the column's type, and a
-// bounds error if the value is out of range.
+// function for each type of the protocol. It reports an error if it cannot convert to the column's type, if the value
+// is out of range, or if a string is not valid UTF-8.
 
 import { assert, nonNull } from '../base/assert.js'
 import { int64Max, int64Min } from '../base/int64.js'

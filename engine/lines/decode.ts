@@ -12,7 +12,7 @@
 //                lines are to be skipped. block() of such a request pauses when its rows fill their memory budget: the
 //                caller stores and releases them, and calls goOn(), which decodes the rest of the block
 //
-// A rejected request leaves its new symbols in the dictionary (see dictionary.ts) and nothing else.
+// A rejected request leaves its new symbols in the dictionary (storage/memtable/dictionary.ts) and nothing else.
 
 import { assert } from '../base/assert.js'
 import { type ErrorRecord, errorRecord, ResourceError, RowError } from '../base/errors.js'

@@ -1,6 +1,6 @@
-// Stores one line of line protocol that the template kernel (WebAssembly) does not handle: checks the whole parsed line
-// first, then creates missing tables and columns, and writes the values to a row. So a rejected line leaves nothing
-// behind, not even a new column.
+// Stores one line of line protocol that the template kernel (WebAssembly) does not handle, in two steps: planLine()
+// checks the whole parsed line, and storeRow() writes its values to a row. In between, the caller (decode.ts) creates
+// missing tables and columns. So a rejected line leaves nothing behind, not even a new column.
 
 import { assert, nonNull } from '../base/assert.js'
 import { int64Max } from '../base/int64.js'

@@ -10,9 +10,9 @@
 //
 //     (The first '=' separates name and value, the second means "binary".)
 //
-// A quoted value is malformed if it is not closed within the line limit, or if anything but a comma, a blank or the
-// end of the line follows the closing quote. Then its line ends at the next newline, whatever that newline is part
-// of, so that a stray quote does not swallow the following lines.
+// A quoted value is malformed if it is not closed within the line limit, or if anything but a comma, a blank or the end
+// of the line follows the closing quote. Then its line ends at the next newline, whatever that newline is part of, so
+// that a stray quote does not swallow the following lines. A comment (a line that begins with `#`) contains no values.
 //
 // The general parser and the stage that cuts streams into blocks share these rules, so both see the same lines.
 //

@@ -1,6 +1,6 @@
 // The allocator of the shared memory. Large objects are runs of 64 KiB pages; small objects come from size classes
-// within single pages. All state is in shared memory, so every worker thread uses the same heap. The main thread never
-// allocates, because it must not wait for a lock.
+// within single pages. All state is in shared memory, so every worker thread uses the same heap. The main thread
+// allocates only at the start; later it must not wait for a lock.
 //
 // Header at allocatorAddress (u32 words):
 //     0 lock (thread-lock.ts) | 1 first page number of the heap | 2 page count | 3 page table address

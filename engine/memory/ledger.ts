@@ -1,5 +1,5 @@
-// A list in shared memory of the addresses that one thread has allocated. If the thread is terminated in the middle of
-// its work, another thread frees its memory by this list.
+// A list in shared memory of the addresses that one thread has allocated for queries and flushes. If the thread is
+// terminated in the middle of its work, another thread frees its memory by this list.
 //
 // Layout, u32 words: 0 number of entries | 1 unused | then a hash table of addresses, 0 = empty (open addressing,
 // linear probing, backward-shift deletion). Only the owning thread writes while it lives. When the list is full,

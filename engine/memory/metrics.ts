@@ -1,5 +1,6 @@
-// Metrics of the writer and the main thread in shared memory: one double each at a fixed address, which the main thread
-// reads and exports. Each metric has one writing thread, so plain stores suffice; readers may see a slightly old value.
+// Metrics in shared memory: one double each at a fixed address. The writer writes most of them, and the main thread
+// one; the main thread exports all. Each metric has one writing thread, so plain stores suffice; readers may see a
+// slightly old value.
 //
 //   word 0..63      the metrics below
 //   word 64..       the histogram of commit durations: counts by upper bound, count of longer ones, sum in seconds

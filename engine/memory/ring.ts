@@ -1,11 +1,11 @@
 // The ingest ring: a single-producer (main thread), single-consumer (writer thread) byte ring in shared memory. It
-// takes blocks of line protocol to the writer thread; a full ring is the backpressure of ingestion.
+// takes blocks of line protocol and QWP messages to the writer thread; a full ring is the backpressure of ingestion.
 //
 // Header at ingestRingAddress: head u32 (bytes written, modulo 2^32) | tail u32 (bytes consumed) at +64 |
 //   base u32, capacity u32 at +128. capacity is a power of two.
 //
-// A message: 64-byte header, payload, then at least 64 readable bytes, the whole rounded up to 64 bytes. It is
-// contiguous: when it does not fit before the end of the ring, a skip message fills the rest.
+// A message: 64-byte header, source position (if any), payload, then at least 64 readable bytes, the whole rounded up
+// to 64 bytes. It is contiguous: when it does not fit before the end of the ring, a skip message fills the rest.
 //
 //   header   bytes u32 (payload) | kind u8 | flags u8 | precision u8 | 0 u8 | requestId u32 | connectionId u32 |
 //            nowMicros f64 | span u32 (bytes of the whole message) | source bytes u32 (before the payload, padded to 8)

@@ -3,8 +3,8 @@
 // removes blocks; other threads look whether a block is there, and read it (storage/part/remote-blocks.ts).
 //
 // Adjacent blocks are fetched by one request. If the folder exceeds its limit, the least recently used blocks are
-// removed, first those that an earlier process has left. Blocks that were requested or read a moment ago are never
-// removed, because a query is about to read them, so for a short time the folder may have up to twice its limit.
+// removed, first those that an earlier process has left. Blocks that were requested or read in the last ten seconds are
+// kept, because a query is about to read them, unless the folder would exceed twice its limit.
 //
 // Invariants:
 //   1. A block appears under its name with all its bytes, by renaming.

@@ -7,9 +7,10 @@
 //
 // Invariants:
 //   1. The service decides whether the condition of a write holds; the condition is never checked here beforehand.
-//   2. Each write has a random write id, which is stored with the object. After a lost response, a 409 or a 412 the
-//      store reads the object back: if it has the same write id, the write succeeded.
-//   3. The CRC-32 of its content is stored with each object. An object that is read as a whole is compared with it.
+//   2. Each write has a random write id, which a service stores with the object; for a folder, the process keeps it.
+//      After a lost response, a 409 or a 412 to a conditional write, the store reads the object back: if it has the
+//      same write id, the write succeeded.
+//   3. A service stores the CRC-32 of the content with each object. An object that is read whole is compared with it.
 //   4. Keys are relative to the configured prefix. They consist of non-empty segments without `.` and `..`.
 
 import { crc32 } from '../base/checksum.js'

@@ -4,8 +4,8 @@
 //
 // The object <root id>/owner contains a random token. Each start of a server replaces the token by a conditional write,
 // and stores the new one in a file of the root folder, together with a fingerprint of the folder, which a copy does not
-// have. If two servers have the same file and fingerprint (a cloned disk), the one that was started last takes over;
-// the other one finds an unknown token and stops.
+// have. If two servers have the same file and fingerprint (a cloned disk), the one that was started last becomes the
+// owner; the other one finds an unknown token and is no longer the owner.
 //
 //   file   fingerprint, then tokens, a line each
 //

@@ -1,6 +1,6 @@
-// Temporary access keys for readers of Iceberg tables: the action AssumeRole of a security token service (STS), which
-// AWS has, and MinIO and others at the address of their S3 API. The session policy of the keys permits to read the
-// objects of one table, and nothing else, whatever the role may do. Keys appear in no message.
+// Temporary access keys for readers of Iceberg tables, requested by the action AssumeRole of a security token service
+// (STS). AWS has such a service; MinIO and others offer it at the address of their S3 API. The session policy of the
+// keys permits only to list and read the objects of one table, whatever the role may do. Keys appear in no message.
 //
 //   request    POST <endpoint>/   Action=AssumeRole&Version=2011-06-15&RoleArn=..&Policy=..&DurationSeconds=..
 //   response   AssumeRoleResult { Credentials { AccessKeyId, SecretAccessKey, SessionToken, Expiration } }

@@ -1,6 +1,6 @@
 // Finds the access keys for an S3 service: in the settings, in the environment, in a file of profiles, or from the
 // cloud provider for the role of the machine or container. The keys of a role expire, so they are fetched again before
-// that. Keys from a file are read again when the service rejects them.
+// that. Any keys are read or fetched again when the service rejects them as expired.
 
 import type { Files } from '../base/files.js'
 import { StoreError } from './object-store.js'

@@ -1,8 +1,10 @@
 // Implements ObjectDriver for S3-compatible services: reads, writes, lists and deletes objects, one attempt for each
-// call. An object's metadata have its CRC-32 and the id of the write.
+// call; only the parts of an upload are retried. An object's metadata contain its CRC-32 and the id of the write.
 //
-//   PUT <key>                                      objects up to `multipartBytes`, with If-None-Match: * or If-Match
-//   POST ?uploads, PUT ?partNumber, POST ?uploadId   larger objects, in parts; the last request has the condition
+//   PUT <key>                                      objects in one request
+//   POST ?uploads, PUT ?partNumber, POST ?uploadId   objects above `multipartBytes` in parts, where this is permitted
+//
+// A conditional write has If-None-Match: * or If-Match in the PUT or in the last request of an upload.
 //
 // The signature of each request covers the SHA-256 of its content, so the service rejects content that was corrupted on
 // the way.

@@ -1,5 +1,5 @@
 // Decompresses pages of Parquet files that other programs wrote, and so cannot be trusted. A page header tells the
-// decompressed size. It is rejected if the codec cannot produce that many bytes from the compressed ones, and the
+// decompressed size. The page is rejected if the codec cannot produce that many bytes from the compressed ones, and the
 // decompressor cannot write more. LZO is not supported.
 
 import * as zlib from 'node:zlib'

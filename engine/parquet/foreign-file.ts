@@ -1,6 +1,6 @@
-// ForeignFile: an open Parquet file that another program wrote. It checks all offsets and lengths in the file against
-// the file's size before they are used. Every error in the file is reported as an SqlError with the file's name as in
-// the statement, and the place within the file.
+// ForeignFile: an open Parquet file that another program wrote. A read beyond its end is an error. Every error in the
+// file is reported as an SqlError with the file's name as in the statement, and the place within the file. Also
+// contains the types by which an Iceberg table describes its files.
 
 import { SqlError } from '../base/errors.js'
 import { type File, openRegularFile } from '../base/files.js'

@@ -1,6 +1,6 @@
 // Tells whether a column of integers in a Parquet file may contain the smallest value of its type, which represents
 // NULL in INT and LONG. The answer comes from the statistics in the file's footer, so no page is read. Without
-// statistics it is yes.
+// statistics, or in a file of very many column chunks, it is yes.
 
 import { foreignColumns } from './columns.js'
 import { chunkOf, readGroups, readSchema } from './footer.js'

@@ -1,7 +1,7 @@
 // Decodes rows in PostgreSQL's binary format of COPY. The input comes in chunks that may end at any byte, also within a
 // value. Its format:
 //
-//   file   "PGCOPY\n\xff\r\n\0" | flags u32 (unknown bits of the upper 16 are an error) | extension bytes u32 |
+//   file   "PGCOPY\n\xff\r\n\0" | flags u32 (one of the upper 16 bits is an error) | extension bytes u32 |
 //          extension | row* | -1 i16
 //   row    count i16 (bytes i32, -1 NULL | value)*
 

@@ -1,9 +1,9 @@
 // CatalogView: the main thread's view of all tables. It stores the newest version of each table (its schema, Parquet
 // files and memtables), counts the queries that still read older versions, and gives queries snapshots.
 //
-// Invariant: the main thread reports to the writer which versions are held (in use by a query), whenever that changes
-// and with every new version; the newest version always counts as held. The writer frees memory and files only by these
-// reports.
+// Invariant: the main thread reports to the writer which older versions are held (in use by a query), with every new
+// version of a table and whenever a query releases an older one; the newest version always counts as held. The writer
+// frees memory and files only by these reports.
 
 import type { ReadSnapshot } from '../api/session.js'
 import { assert } from '../base/assert.js'

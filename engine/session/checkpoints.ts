@@ -1,7 +1,7 @@
 // Executes CHECKPOINT CREATE and CHECKPOINT RELEASE, plain CHECKPOINT, and the function checkpoint_status(). A
-// checkpoint keeps the files of the current version of all tables on disk until it is released, so that external tools
-// can copy them. BACKUP is only passed on, to the service that the server (deploy/backups.ts) has registered; that
-// service keeps files on disk in the same way.
+// checkpoint keeps the files of the current version of all tables on disk until it is released, at most for a day, so
+// that external tools can copy them. BACKUP is only passed on, to the service that the server (deploy/backups.ts) has
+// registered; that service keeps files on disk in the same way.
 
 import type { Backups } from '../api/engine.js'
 import type { BackupService, VirtualRelation } from '../api/statements.js'

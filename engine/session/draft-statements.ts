@@ -5,7 +5,7 @@
 // If the transaction also changes existing rows of a table whose schema it has changed (by UPDATE, DELETE, or a new
 // column type), COMMIT replaces the table's contents: it reads the rows as the transaction sees them, and has the
 // writer empty the table and insert them. The writer rejects this if another client has changed the table since it was
-// read.
+// read; COMMIT then reads it again, up to five times in all.
 
 import type { DraftedStatement } from '../api/engine.js'
 import type { OwnRows, Session } from '../api/session.js'

@@ -1,5 +1,5 @@
-// Adds the missing columns to rows of an INSERT that does not list all columns: those with a DEFAULT expression,
-// evaluated for each row, and those that get a number from a sequence.
+// Adds the missing columns to rows of an INSERT or COPY that does not list all columns: those with a DEFAULT
+// expression, evaluated for each row, and those that get a number from a sequence.
 
 import type { DefaultColumn } from '../pg/binary-rows.js'
 import { ColumnAppender } from '../pg/column-appender.js'

@@ -1,7 +1,8 @@
 // Runs a small query on the main thread instead of a query thread, if its estimated cost, computed from the row counts
 // of its tables, is so low that passing it to another thread would take longer than the query. Such a query ends before
 // control returns to the event loop, so it need not register the table versions (immutable lists of files and
-// memtables) that it reads as being in use, and its result is complete at once.
+// memtables) that it reads as being in use, and its result is complete at once. Also looks up a few stored rows by
+// their keys.
 
 import type { ReadSnapshot } from '../api/session.js'
 import type { ReadyRows } from '../api/statements.js'

@@ -1,6 +1,7 @@
-// Executes INSERT .. SELECT and CREATE TABLE AS: batches of rows, packed as columns, go from a query thread through the
-// main thread to the writer, and many of them form one transaction. The main thread does not read the rows; it only
-// adds columns with defaults and sequence numbers, batch by batch.
+// Executes INSERT .. SELECT and CREATE TABLE AS: a query thread packs the rows of the query into batches of columns,
+// which go through the main thread to the writer. The main thread does not read the rows; it only adds columns with
+// defaults and sequence numbers to each batch. Usually many batches form one transaction, and a large result has
+// several transactions; INSERT ATOMIC stores all rows in one.
 
 import type { RowTransaction } from '../api/engine.js'
 import type { ExecuteOptions } from '../api/statements.js'

@@ -1,5 +1,6 @@
-// Executes INSERT statements that need a query or several steps: INSERT .. SELECT, ON CONFLICT DO NOTHING, RETURNING,
-// and CREATE TABLE AS, which creates the table first. INSERT .. VALUES alone is not handled here.
+// Executes CREATE TABLE AS, which creates the table first, and INSERT: VALUES, SELECT, ON CONFLICT DO NOTHING and
+// RETURNING. Not here: ON CONFLICT for tables with declared keys (upserts.ts), and INSERTs of literals alone, which
+// need no plan (insertLiterals() in plan-helpers.ts).
 
 import type { RowTransaction } from '../api/engine.js'
 import type { ExecuteOptions, ResultColumn, RowsResult } from '../api/statements.js'

@@ -1,14 +1,13 @@
-// Commits changes of tables to their Iceberg tables in object storage (LAKE ON). When a table has unpublished changes
-// for a configured time, it flushes the table's rows to parts (Parquet files), writes a data file for each unit of
-// parts that has none (engine/lake/lake-units.ts), and commits a snapshot with the files of all units. Then the writer
-// records the version of the Iceberg metadata in the manifest. A table has one commit at a time.
+// Commits changes of tables to their Iceberg tables in object storage (LAKE ON). When a table has had uncommitted
+// changes for a configured time, the committer flushes its rows to parts (Parquet files). Each unit of parts, usually a
+// single part, has one data file (engine/lake/lake-units.ts), and the committer writes those that are missing. Then it
+// commits a snapshot with the files of all units, and the writer records the version of the Iceberg metadata in the
+// manifest. A table has one commit at a time.
 //
 // The committer compares the parts of the newest table version with the data files of the Iceberg table, and adds and
 // removes files until they match. So flush, compaction, UPDATE, DELETE, TTL and changes of partitions need no code
-// here, and a commit that a crash interrupted is completed by the next comparison.
-//
-// It runs on the main thread, which only decides: query threads read and encode rows, the object store's thread writes
-// and uploads files.
+// here. A commit that a crash interrupted is completed by the next comparison. The file runs on the main thread, which
+// only decides: query threads read and encode rows, and the object store's thread writes and uploads files.
 
 import type {
   CatalogTable,

@@ -1,16 +1,17 @@
-// Sources that several servers read into one Iceberg table, such as the partitions of a Kafka topic, each with one
-// server at a time: makes the rows of all servers together have each record once (engine/lake/source-offsets.ts). The
-// table has columns that say from which record a row is, so that rows can be removed that other servers have, too.
+// Several servers may read one source in turn, such as a partition of a Kafka topic, and commit its records to one
+// Iceberg table. This file ensures that the table gets each record once, even if two servers have stored the same one
+// (engine/lake/source-offsets.ts). Each row has columns with the topic, partition and offset of its record, by which
+// rows can be removed again.
 //
-//   begin       before records of a stream are stored: where its rows begin, which the catalog then knows
-//   commit      allowed if the rows begin where those in the table end (advances())
-//   otherwise   the rows from there on are discarded, and the stored position becomes that of the table; whoever reads
-//               the stream is told so with its next rows, and fetches the records behind it (settle())
+//   begin       before a server stores records of a partition, it registers in the catalog at which offset they begin
+//   commit      allowed if the server's rows begin at the offset where the rows in the Iceberg table end (advances())
+//   otherwise   the server discards its rows that are not in the Iceberg table and takes over the table's position; the
+//               connector learns this when it sends its next rows, and continues from that position (settle())
 //
 // Invariants:
-//   1. Rows of a stream that are not in the table have offsets from SourceBegin.next on.
-//   2. Which rows are to be discarded is in the catalog before the first of them is: a crash in between repeats it.
-//   3. While rows of a stream are discarded, none are stored; nor are they in another table than the one in which the
+//   1. Rows of a partition that are not in the Iceberg table have offsets from SourceBegin.next on.
+//   2. The range to discard is in the catalog before the first row is discarded, so a restart repeats the discard.
+//   3. While rows of a partition are discarded, no row of it is stored. Rows are stored only in the table in which the
 //      connector began (refusal()).
 
 import type { LineRequest, LineTicket } from '../api/ingest.js'

@@ -1,6 +1,6 @@
-// Line protocol and other bytes of rows, as seen by the engine's main thread: LineIngestion sends requests to the writer
-// and records what their receipts say. These are the positions of sources, and rejected lines with their reasons: the
-// system relation sys.rejects keeps the most recent ones in memory, in a ring buffer of limited size.
+// LineIngestion: sends line protocol and other encoded rows from the main thread to the writer, and evaluates the
+// writer's receipts. It records how far each source (Kafka partition) is stored, and which rows of other requests were
+// rejected and why. The system relation sys.rejects lists the most recent rejections, which are kept in memory.
 
 import type { LineRequest, LineTicket } from '../api/ingest.js'
 import type { VirtualRelation } from '../api/statements.js'

@@ -1,5 +1,6 @@
-// The catalog as the statements of a session see it: tables and views without those that are hidden from the session,
-// virtual relations that the gateways and the server provide, sequences, and the running statements.
+// The catalog as the statements of a session see it: tables, views, virtual relations of the gateways and the server,
+// sequences, enumerations, users and running statements. Tables that a setting hides, and users and statements that the
+// session may not see, are missing.
 
 import type { Session } from '../api/session.js'
 import type { VirtualRelation } from '../api/statements.js'

@@ -1,5 +1,5 @@
-// Reports data loss by ALTER COLUMN TYPE: runs a query that counts the values that cannot be converted and so become
-// NULL (sql/statements/lost-values.ts), and returns a sentence for each column, which the client gets as a notice.
+// Reports data loss by ALTER COLUMN TYPE. Before the change, a query for each column counts the values that cannot be
+// converted and will become NULL (sql/statements/lost-values.ts). The client gets a notice for each column with losses.
 
 import type { ExecuteOptions } from '../api/statements.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'

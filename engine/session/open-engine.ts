@@ -1,5 +1,5 @@
-// Starts the engine: creates the shared memory, starts the writer thread, its log thread and the query threads, and
-// waits until the writer has recovered the data directory.
+// Starts the engine: creates the shared memory, starts the log thread and the writer thread, and waits until the writer
+// has recovered the data directory. Then it starts one query thread, and the others when there is a table or a query.
 //
 // When a query thread dies, its queries fail and a new thread replaces it. When the writer or the log thread dies, the
 // process must end: everything acknowledged is in the log, and the next start recovers it.

@@ -1,6 +1,6 @@
 // Starts queries: small ones run inline on the main thread, all others on a query thread. The table versions that a
-// query on a query thread reads are held (not freed) until it ends. Also lists the running queries for
-// sys.query_activity, and executes pg_sleep(), which delays the start of a query without blocking a thread.
+// query on a query thread reads are held (not freed) until it ends. Also lists the running queries and changes for
+// query_activity(), and executes pg_sleep(), which delays the start of a query without blocking a thread.
 
 import type { ExecuteOptions } from '../api/statements.js'
 import { CancelledError, TimeoutError } from '../base/errors.js'

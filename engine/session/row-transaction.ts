@@ -1,6 +1,6 @@
 // LocalTransaction: the rows that a client has inserted in an open transaction. They are collected on the main thread,
-// and COMMIT stores them in all of their tables atomically. If they outgrow the memory, they are written to parts
-// (Parquet files) beforehand, which become part of their table only at the commit.
+// and COMMIT stores them in all of their tables atomically. If they need too much memory, they are written to parts
+// (Parquet files) beforehand, where the tables allow it (spilled-rows.ts); COMMIT then adds the parts to the tables.
 
 import type { Engine, RowTransaction, TransactionMark } from '../api/engine.js'
 import type { CsvLoad, TableShape } from '../api/ingest.js'

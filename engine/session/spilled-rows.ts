@@ -1,6 +1,6 @@
-// SpilledRows: the rows of an open transaction that have outgrown the memory. They are written to parts (Parquet
-// files), which become part of their table only at the commit. Each table has one bulk load (threads/load-client.ts),
-// to which further rows of the transaction are appended.
+// SpilledRows: rows of an open transaction that were written to parts (Parquet files) to free memory. The parts are
+// added to their tables by the commit. Each table has one bulk load (threads/load-client.ts), which receives all of its
+// spilled rows. Tables with DEDUP, enforced keys, ARRAY or BINARY columns cannot be spilled to.
 
 import type { Engine } from '../api/engine.js'
 import type { CsvLoad } from '../api/ingest.js'

@@ -1,6 +1,6 @@
-// Caches the results of planning for recent statements, by their text: syntax trees, descriptions and plans. Plain SQL
-// texts, prepared statements and small queries on the main thread share it. If a statement has parameters, their values
-// are inserted into the cached plan at each execution.
+// Caches the results of planning for recent statements, by their text: syntax trees and descriptions, and the plans of
+// queries. Plain SQL texts and prepared statements share it. If a statement has parameters, their values are inserted
+// into the cached plan at each execution.
 //
 // A cached plan is valid for one version of the catalog and one SQL dialect. The parameters must have the same types as
 // when it was planned, be NULL where they were NULL, and be equal where planning depended on their values

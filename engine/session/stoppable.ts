@@ -1,6 +1,6 @@
-// Makes UPDATE, DELETE and ALTER COLUMN TYPE cancellable. They rewrite a table, which the writer does as a job in the
-// background. A cancelled statement fails and changes nothing, unless the job has been completed before the
-// cancellation arrives; the writer's response tells which.
+// Makes UPDATE, DELETE and ALTER COLUMN TYPE stop when they are cancelled or their deadline passes. They rewrite a
+// table, which the writer does as a job in the background. A stopped statement fails and changes nothing, unless the
+// job has already been completed; the writer's response tells which. A job that lacks memory is tried again.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ExecuteOptions } from '../api/statements.js'

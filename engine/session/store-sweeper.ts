@@ -1,7 +1,7 @@
 // Garbage collection in the object store: removes objects of this root folder that nothing refers to any more, such as
 // those of replaced and dropped data files (parts), of expired Iceberg snapshots, and of commits that a crash
-// interrupted. It lists all objects with the prefix of the root's id from time to time, and records since when each has
-// been unreferenced.
+// interrupted. From time to time it lists all objects below the root's id and below the Iceberg tables in an external
+// catalog, and records since when each has been unreferenced.
 //
 // Invariants:
 //   1. An object is removed only if it has been unreferenced for the whole grace period. By then uploads have been

@@ -1,6 +1,6 @@
 // SQL functions that list the state of tables: reader_pool(), the tables that statements are reading; writer_pool(),
-// the tables with rows in memory that have not been written to Parquet files yet; storage_policies(), the tables whose
-// old partitions are uploaded to object storage, with the numbers of uploaded and waiting Parquet files.
+// the tables with rows in memory that have not been written to Parquet files yet; storage_policies(), the tables with a
+// policy for moving old partitions to object storage: its settings, and how many Parquet files are where.
 
 import type { VirtualRelation } from '../api/statements.js'
 import { systemClock } from '../base/clock.js'

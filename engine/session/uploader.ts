@@ -1,7 +1,8 @@
-// Executes storage policies, by which old partitions move to object storage: uploads the parts (Parquet files) of
-// partitions that are old enough, and has the writer record each uploaded part. When partitions are older still, it
-// writes a sidecar for each uploaded part (a local file with the part's metadata), and has the writer drop the part's
-// local file. It runs on the main thread, which only decides; another thread reads, sends and writes the files.
+// Executes the stages TO REMOTE and DROP LOCAL of storage policies, by which old partitions move to object storage. It
+// uploads the parts (Parquet files) of partitions that are old enough, and has the writer record each uploaded part. At
+// the age of DROP LOCAL it writes a sidecar for each uploaded part (a local file with the part's metadata), and has the
+// writer drop the part's local file. It runs on the main thread, which only decides; another thread reads, sends and
+// writes the files.
 //
 //   key    <root id>/<table id>/<partition>/<part id>-<random>.parquet, relative to the prefix of the store
 //

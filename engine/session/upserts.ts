@@ -1,11 +1,11 @@
 // Executes upserts: MERGE, and INSERT .. ON CONFLICT for tables with declared keys. A query finds the rows to remove
-// and to add (sql/statements/upsert.ts), and the writer commits them as one transaction
-// (storage/writer/writer-replace.ts). An ON CONFLICT of few rows needs no query if the indexes of keys are in memory:
-// this thread looks up the stored rows by them (exec/run/key-search.ts), and evaluates the SET list over these rows
-// (sql/statements/conflict-changes.ts).
+// and to add (sql/statements/upsert.ts), and the writer commits them as one transaction (writer/writer-replace.ts). For
+// ON CONFLICT of few rows no query runs if the indexes of keys are in memory: this thread looks up the stored rows
+// (exec/run/key-search.ts), and evaluates the SET list over them (sql/statements/conflict-changes.ts).
 //
-// Upserts of the same table run one after the other (upsert-turns.ts). If the writer refuses a request as stale,
-// because rows have moved or schemas have changed meanwhile, the statement is planned and executed again.
+// Upserts of the same table run one after the other. Waiting INSERTs with different keys and the same SET list may run
+// together (upsert-turns.ts). If the writer refuses changes as stale, because rows have moved or schemas have changed
+// meanwhile, the statement is executed again.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReadSnapshot } from '../api/session.js'

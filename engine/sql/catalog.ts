@@ -1,6 +1,6 @@
-// The catalog interface of the SQL front end: tables, views, sequences, users and statistics, as plain data and look-up
-// functions. The engine passes one to each statement. Look-ups of names ignore case. Statistics describe the newest
-// published version of each table.
+// The catalog interface of the SQL front end: tables, views, sequences, enumerations, users, running queries and
+// statistics, as plain data and look-up functions. The engine passes a catalog to each statement. Look-ups of names
+// ignore case. Statistics describe the newest published version of each table.
 
 import type { VirtualRelation } from '../api/statements.js'
 import type { Rights } from '../base/rights.js'

@@ -6,8 +6,8 @@
 //   rows visible, versions, receipts  <── settleCommits <── report ──────┘   meanwhile the next group is decoded
 //
 // One group is in progress at a time; while its sync runs, frames of the next one are collected (group commit).
-// Commands wait while an atomic request is only partly read. Messages that free memory (finished jobs, released
-// versions) never wait.
+// Commands wait while a request of several blocks is only partly read. Messages that free memory (finished jobs,
+// released versions) never wait.
 
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../base/errors.js'
 import { metricOf, writeRefusals } from '../memory/metrics.js'

@@ -1,6 +1,6 @@
-// Entry point of a backup's thread, a worker: copies the files that a checkpoint keeps on disk to a folder or to an
-// object store, posts its progress, and ends. It lives as long as one backup. It may be terminated at any moment: until
-// it has finished, the destination still has the previous backup.
+// Entry point of a backup's thread, a worker: copies the files that a checkpoint keeps on disk to folders or object
+// stores, posts its progress, removes old backups from object stores, and ends. It lives as long as one backup. It may
+// be terminated at any moment: until the copy is complete, the destination still has the previous backup.
 
 import { MessagePort, parentPort } from 'node:worker_threads'
 import { assert } from '../base/assert.js'

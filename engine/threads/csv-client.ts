@@ -1,6 +1,6 @@
 // The main thread's side of decoding CSV files: sends blocks of a file to a query thread and returns the decoded rows.
-// Each file is assigned to one thread and has at most one block in progress. Bulk imports, which write Parquet files
-// directly (load-client.ts), also send and receive their messages through this object.
+// Each file is assigned to one thread and has at most one block in progress. This object also starts bulk imports,
+// which write Parquet files directly (load-client.ts), and passes the messages of their threads on to them.
 
 import type { CsvDecoding, CsvLoad, LoadOptions, TableShape } from '../api/ingest.js'
 import { assert } from '../base/assert.js'

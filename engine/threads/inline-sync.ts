@@ -1,7 +1,8 @@
 // Inline fsync: decides whether the writer syncs its log itself instead of asking the log thread. If a single client
 // waits for each of its commits, two hand-overs between threads take longer than the rest of the writer's work. If
 // other requests are waiting, the log thread does the sync, and the writer decodes them meanwhile. If a message arrives
-// during an inline sync, the writer uses the log thread for a number of syncs, which doubles each time.
+// during an inline sync, the log thread does the next 8 syncs, and each further time twice as many, up to 1,024. Each
+// inline sync without a message halves this number.
 //
 // Invariant: syncs happen in log order. While the log thread has unfinished requests, it also gets the next one.
 

@@ -1,8 +1,9 @@
 // Runs the writer's jobs (flush, import, compaction, rewrite) on a query thread in two lanes: one for flushes and
 // imports, one for the rest. A lane runs one job at a time in the order of arrival; each step runs a slice of the
-// current job of both lanes. While a job waits for rows of the object store, the next job of its lane runs. The lanes
-// are separate because a flush must not wait for a compaction: the compaction may wait for query memory that is freed
-// only when ingestion goes on, and ingestion may need the memory that the flush frees.
+// current job of both lanes. While a job waits for rows of the object store, the next job of its lane runs. Files of
+// consecutive small flushes are synced together, and only then these jobs are reported as done. The lanes are separate
+// because a flush must not wait for a compaction: the compaction may wait for query memory that is freed only when
+// ingestion goes on, and ingestion may need the memory that the flush frees.
 
 import { assert } from '../base/assert.js'
 import { errorRecord, FileError } from '../base/errors.js'

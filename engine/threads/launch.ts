@@ -1,8 +1,9 @@
 // Starts worker threads in two steps: a worker is launched, loads its code, and then waits for its data. So a program
 // can launch workers before it has their data, and load its own code in parallel, which halves the time of a start.
 //
-// The worker sleeps on a word of its own (workerData) until its data is posted, and reads it without returning to the
-// event loop. This file imports nothing of the engine, because it is loaded first.
+// A worker with a worker loop sleeps on a word of its own (workerData) until its data is posted, and reads it without
+// returning to the event loop. Other workers take their data as the first message. This file imports nothing of the
+// engine, because it is loaded first.
 
 import { type MessagePort, receiveMessageOnPort, Worker, workerData } from 'node:worker_threads'
 import { compiledModule } from '../base/module-url.js'

@@ -1,6 +1,7 @@
-// The main thread's side of line protocol: copies requests, in order and block by block, to the ingest ring, a ring
-// buffer in shared memory that the writer reads. Callers wait for `taken`, which resolves when the request's last byte
-// is in the ring, so a full ring slows clients down.
+// The main thread's side of line protocol and QWP (columnar protocol over WebSocket): copies requests, in order and
+// block by block, to the ingest ring, a ring buffer in shared memory that the writer reads. Callers wait for `taken`,
+// which resolves when the request's last byte is in the ring, so a full ring slows clients down. While writes are
+// refused (write-guard.ts), atomic requests fail and others wait.
 
 import type { LineRequest, LineTicket } from '../api/ingest.js'
 import { assert } from '../base/assert.js'

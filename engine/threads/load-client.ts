@@ -1,7 +1,7 @@
-// The main thread's side of a bulk import of a CSV file: decodes the file on query threads and writes its rows directly
-// to Parquet files (parts), bypassing the log. It fills blocks of shared memory that the decoder provides, has other
-// query threads write the decoded rows as parts, one memtable at a time, and finally has the writer add the parts to
-// the table.
+// The main thread's side of a bulk import of a CSV or Parquet file, which bypasses the log: CSV is decoded on a query
+// thread, and the rows are written directly to Parquet files (parts). It fills blocks of shared memory that the decoder
+// provides (or sends rows of a Parquet file), has other query threads write the rows as parts, one memtable at a time,
+// and finally has the writer add the parts to the table.
 //
 //   write   bytes ──> shared block ──> decoder (a query thread) ──> memtable ──> job (another thread) ──> parts
 //   commit  the writer adds all parts to the table in one manifest record; before that the table contains none of them

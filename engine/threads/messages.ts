@@ -1,5 +1,5 @@
-// The messages between the main thread and query threads: queries, jobs of the writer, decoding of CSV files, and
-// shutdown.
+// The messages between the main thread and query threads: queries, jobs of the writer, decoding of CSV files, requests
+// for rows that are only in the object store, and shutdown.
 
 import type { ErrorRecord } from '../base/errors.js'
 import type { CsvBatch, CsvReject, CsvShape, StagedMemtable } from '../csv/shape.js'

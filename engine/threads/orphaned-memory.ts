@@ -1,6 +1,6 @@
-// Frees the memory that terminated query threads leave behind. It is freed only when it is no longer in use: other
-// threads must have left the queries that the dead thread coordinated or worked for, and readers must have read its
-// result blocks.
+// Frees the memory that terminated query threads leave behind. It is freed when the queries have ended that the dead
+// thread coordinated or worked for, because other threads may use it until then. Result blocks that readers still use
+// are left out: each is freed when its reader returns it.
 
 import { Ledger } from '../memory/ledger.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

@@ -1,7 +1,6 @@
 // The main thread's side of reading remote parts (Parquet files whose rows are only in the object store): passes
-// requests for blocks from query threads to the object store's thread, and passes the replies back. Also tells which
-// requests of a thread are pending, so that queries and jobs that failed for lack of a block are run again when their
-// blocks are there.
+// requests for blocks from query threads to the object store's thread, and passes the replies back. A query or job that
+// failed for lack of a block is run again when the requests of its thread have their replies (`settled`).
 
 import type { BlocksRequest } from '../object-store/block-cache.js'
 import type { FromBlockReader } from '../storage/part/remote-blocks.js'

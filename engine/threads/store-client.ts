@@ -1,5 +1,6 @@
-// The main thread's access to the object store: the interface of object-store.ts, and the upload and download of whole
-// files. Each call is a message to the object store's thread, which does the work.
+// The main thread's access to the object store: the interface of object-store.ts, the upload and download of whole
+// files, and what remote parts need (blocks and sidecars: files whose rows are only in the store). Each call is a
+// message to the object store's thread, which does the work.
 
 import { type Deferred, deferred } from '../base/deferred.js'
 import { NetworkError } from '../base/errors.js'

@@ -1,5 +1,6 @@
 // Carries out requests to the object store, as the object store's thread does (store-thread.ts): operations on objects,
-// transfers between disk and store, and local files that are about to be uploaded.
+// transfers between disk and store, the local cache of blocks and sidecars of parts, and local files that are about to
+// be uploaded.
 
 import { dirname } from 'node:path'
 import { unreachable } from '../base/assert.js'

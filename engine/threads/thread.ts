@@ -1,5 +1,5 @@
-// Worker threads: the main thread's handle, by which it posts messages to a worker, receives messages and learns of its
-// end; and the start of every worker, which gives it its data and runs its loop.
+// Worker threads with a worker loop: the main thread's handle, by which it posts messages to a worker, receives
+// messages and learns of its end; and the worker's side, which takes its data at the start and runs its loop.
 //
 // Deeply nested messages need stack at both ends. If the sender has too little, `post` throws. If the receiver has too
 // little, the message is lost, and the main thread is notified (`onLost`), without knowing which message it was.

@@ -1,4 +1,5 @@
-// Runs the upserts of each table one after the other, so that each sees the rows of the one before it.
+// Runs the upserts of each table, and the data changes of a WITH, one after the other, so that each sees the rows of
+// the one before it.
 //
 // Waiting statements run together if they set the same columns to the same expressions and have different keys: one
 // query finds the changes of all of them, and one transaction with one sync of the log stores these. As no statement

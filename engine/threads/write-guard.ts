@@ -1,7 +1,7 @@
-// Decides whether writes are accepted: the main thread asks before it passes a write to the writer. Writes fail while
-// the disk is nearly full, the log cannot be written, or memory is full and cannot be flushed. Statements that free
-// disk space are always accepted. Line protocol over TCP waits and is not rejected, because its clients get no
-// responses and would not send the rows again.
+// Tells whether writes are accepted: the main thread asks before it passes a write to the writer. Writes fail while the
+// disk is nearly full, the log cannot be written, or memory is full and cannot be flushed. Schema changes that free
+// disk space or need almost none (writer/free-space.ts) are always accepted. Line protocol over TCP waits and is not
+// rejected, because its clients get no responses and would not send the rows again.
 
 import { ResourceError } from '../base/errors.js'
 import { metricOf, writeRefusals } from '../memory/metrics.js'

@@ -1,5 +1,6 @@
-// Compares two values of the same type, by one order for WHERE, ORDER BY, GROUP BY and min/max. NULL equals NULL and is
-// the smallest value. Strings compare by code points, which is the order of their UTF-8 bytes.
+// Compares two values of the same type, by one order for WHERE, GROUP BY and min/max. NULL equals NULL and is the
+// smallest value. ORDER BY has the same order, except that NULL of a FLOAT or DOUBLE, which is NaN, is the largest
+// value (compareForSort). Strings compare by code points, which is the order of their UTF-8 bytes.
 
 import type { DataType } from './column-types.js'
 import { typeText } from './column-types.js'

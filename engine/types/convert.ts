@@ -1,7 +1,7 @@
 // Converts values between all types. There are three functions, which differ in what they do when a value cannot be
 // converted: `castValue`, for CAST, returns NULL; `convertValue`, for INSERT, comparisons and arguments, fails;
-// `narrowValue` is a cast to BYTE or SHORT that fails only for values out of range. Types without NULL (BOOLEAN, BYTE,
-// SHORT, CHAR) use false, 0 and '' instead.
+// `narrowValue` is a cast to BYTE or SHORT that fails only for values out of range and strings that are not integers.
+// Types without NULL (BOOLEAN, BYTE, SHORT, CHAR) use false, 0 and '' instead.
 
 import { nonNull } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'

@@ -9,7 +9,7 @@
 //                                                                                the unit where nobody names it
 //
 // A number is in seconds, milliseconds, microseconds or nanoseconds, depending on its size, unless the caller names the
-// unit. A number too small to tell its unit is then not a timestamp.
+// unit. Without a named unit, a number below 10^8 (except 0) is a year or date, as above, or not a timestamp.
 
 import { nonNull } from '../base/assert.js'
 import { longMax, longMin } from './number.js'

@@ -1,4 +1,5 @@
-// Parses and formats byte strings in PostgreSQL's text formats of BYTEA: hexadecimal (`\x0102`) and octal escapes.
+// Parses byte strings in PostgreSQL's text formats of BYTEA, hexadecimal (`\x0102`) and octal escapes, and recognises
+// the hexadecimal one.
 
 const backslash = 0x5c
 

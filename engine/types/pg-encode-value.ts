@@ -2,7 +2,8 @@
 // WebAssembly kernel encodes, and as the reference for those kernels.
 //
 // Timestamps are in UTC and show a zone only if the type has one. Types that PostgreSQL lacks (IPv4, GEOHASH, LONG256,
-// INTERVAL) are sent with the OID of a string type, so they are text in both formats. An empty CHAR is NULL.
+// INTERVAL) are sent with the OID of a string type, so they are text in both formats. An empty CHAR and numbers that
+// are not finite are NULL.
 
 import { nonNull } from '../base/assert.js'
 import {

@@ -1,4 +1,5 @@
-// The OIDs of PostgreSQL's types, and the column type that a query parameter with such an OID gets.
+// The OIDs of PostgreSQL's types, the column type that a query parameter with such an OID gets, and the OIDs of arrays
+// of column types.
 
 import {
   type ColumnType,

@@ -1,13 +1,15 @@
 // Parses timestamps by a pattern with the rules of PostgreSQL's to_timestamp() and to_date(). pg-time-pattern.ts lists
 // the elements of patterns, such as YYYY and MM. They match text as follows:
 //
-//   a number   has as many digits as its element has letters, or as many as the text has, if no digit follows in the
-//              pattern or the element has the prefix FM
+//   a number   has at most as many digits as to_char() prints for its element, or as many as the text has, if no digit
+//              follows in the pattern or the element has the prefix FM
 //   separator  matches one blank or punctuation mark, or nothing; blanks before and after elements are skipped
 //   character  any other character of the pattern matches any one character of the text
 //   end        text or pattern may end first; missing fields have the values of 1970-01-01
 //
-// Deliberately not supported: FX (ignored), and W, CC, RM, OF and zones by name, which yield NULL.
+// Deliberately not supported: FX (ignored), and IYY, IY, I, Y,YYY, W, CC, RM, OF and zones by name, which yield NULL.
+//
+// A pattern without an element that only PostgreSQL has, such as MI or DD, is left to timestamp-pattern.ts.
 
 import { nonNull } from '../base/assert.js'
 import { pgPatternElement } from './pg-time-pattern.js'

@@ -2,7 +2,7 @@
 // cannot hold months and years, whose lengths vary; an interval that is added to a timestamp may have them.
 //
 //   text       [sign]number unit, repeated; [sign]hh:mm[:ss[.fraction]]; a final `ago` reverses all signs
-//   ISO 8601   [sign]P1Y2M3W4DT5H6M7.5S
+//   ISO 8601   [-]P1Y2M3W4DT5H6M7.5S
 
 import { longMax, longMin } from './number.js'
 import { secondFraction } from './time-of-day.js'

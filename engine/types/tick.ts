@@ -6,8 +6,8 @@
 //              `$today..$today+5d` is each day of the range, `$now-2h..$now` the whole time in between
 //   times      `T09:30`, `T[09:30,14:00]` after the date or variable
 //   zone       `@Europe/Berlin`: the text is local time of that zone
-//   days       `#Mon,Wed`, `#workday`, `#weekend`: drops ranges and repeats that start on other days; adjacent ones
-//              are merged
+//   days       `#Mon,Wed`, `#workday`, `#weekend`: of ranges longer than a day, only these days remain; shorter ranges
+//              and repeats that start on other days are dropped; adjacent ranges are merged
 //
 // A zone may follow a single alternative (`T[09:30@Asia/Tokyo,14:00]`) or all of them.
 

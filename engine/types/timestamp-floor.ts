@@ -1,7 +1,7 @@
 // Computes time buckets: truncates a timestamp to n units, adds units to it, and counts the units between two
-// timestamps. Units of fixed length (n U T s m h d w) are multiples of the timestamp's resolution; months and years
-// follow the calendar. Buckets are counted from 1970-01-01, weeks from Monday 1969-12-29. Time zones are not handled
-// here: callers convert to local time first.
+// timestamps. Units of fixed length are n (nanosecond), U (microsecond), T (millisecond), s, m (minute), h, d and w;
+// months (M) and years (y) follow the calendar. Buckets are counted from 1970-01-01, weeks from Monday 1969-12-29,
+// unless the caller gives another origin. Time zones are not handled here: callers convert to local time first.
 
 import type { SampleInterval } from '../sql/plan/plan.js'
 import {

@@ -7,6 +7,16 @@
 //   w  week that begins on Sunday, the first with 1 January        ww  ISO week         Y YYYY  ISO year
 //   z zz zzz Z x X  zone   G  era
 //   'text' in quotes, and any other character, stand for themselves
+//
+// A parsed u is the year, a printed one of up to three letters the day number. A parsed w is an ISO week.
+//
+// A parsed u is the year, a printed one of up to three letters the day number. A parsed w is an ISO week.
+//
+// A parsed u is the year, a printed one of up to three letters the day number. A parsed w is an ISO week.
+//
+// A parsed u is the year, a printed one of up to three letters the day number. A parsed w is an ISO week.
+//
+// A parsed u is the year, a printed one of up to three letters the day number. A parsed w is an ISO week.
 
 import { two, yearText } from './timestamp.js'
 import {

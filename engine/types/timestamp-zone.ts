@@ -1,6 +1,7 @@
-// Converts between UTC and local time of a time zone, given as a fixed offset (`+02:00`, `UTC+1`, `Z`) or an IANA name.
-// The rules of named zones come from JavaScript's Intl, which is slow, so the offset is cached for each quarter of an
-// hour. A quarter in which the offset changes is not cached, since some zones have changed their clocks within it.
+// Converts between UTC and local time of a time zone, given as a fixed offset (`+02:00`, `UTC+1`, `Z`), an IANA name,
+// or an abbreviation such as `EST`. The rules of named zones come from JavaScript's Intl, which is slow, so the offset
+// is cached for each quarter of an hour. If the offset changes within a quarter, it is computed anew for each
+// timestamp.
 
 import { floorDivide } from './timestamp-calendar.js'
 

@@ -1,8 +1,9 @@
 // Parses and formats timestamps and dates. Accepts a year and any further part of
 //
-//   yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{0,9}][Z]]]]]][ ][UTC | GMT | (+|-)HH[:mm] | (+|-)HHmm]
+//   yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{0,9}][Z]]]]]][ ][UTC | GMT | (+|-)HH[:mm[:ss]] | (+|-)HHmm[ss]]
+//   yyyy[-Www[-d[(T| )HH ..                             an ISO week and its day, then as above
 //
-// A year of more than four digits needs a month. Z may follow seconds only; ` UTC`, ` GMT` and offsets, which
+// A year of more than four digits needs a month or week. Z may follow seconds only; ` UTC`, ` GMT` and offsets, which
 // PostgreSQL clients write (`2024-01-01 +00`), may follow every part. Files and topics (`parseFileTimestamp`) may
 // also have surrounding blanks, Z after every part, a comma before the fraction, and 24:00. A partial form means its
 // first instant (`parseTimestamp`) or the whole range (`parseSpan`). Output is always complete: microseconds,

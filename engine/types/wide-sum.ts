@@ -1,7 +1,8 @@
 // Computes the exact sum of a LONG column, which may exceed 64 bits, from two 64-bit sums that WebAssembly kernels
 // compute: the sum of the values, which may wrap around, and the sum of their high words (value >> 32), which cannot
-// for up to 2^32 rows. The exact sum is the second * 2^32 plus the sum of the low words, which is between 0 and rows *
-// 2^32. Only one number in this range agrees with the first sum modulo 2^64.
+// wrap for up to 2^32 rows. The exact sum is the sum of the high words * 2^32 plus the sum of the low words. The latter
+// is not computed, but it is at least 0 and less than rows * 2^32, and only one number in this range gives an exact sum
+// that agrees with the wrapped sum of the values modulo 2^64.
 
 import { SqlError } from '../base/errors.js'
 import { longMax, longMin } from './number.js'

@@ -1,16 +1,18 @@
-// Merges late rows into stored buckets: if, since a bucket was stored, the base table has only got further parts (Parquet
-// files), a refresh aggregates the rows of these parts alone and combines the results with the stored ones. So its cost
-// follows the late rows, and not the buckets that have them (sql/plan/view-late.ts says for which queries).
-//
+// Merges late rows into stored buckets: if the base table has only got further parts (Parquet files) since a bucket was
+// stored, a refresh aggregates the rows of these parts alone and combines the results with the stored ones. So its cost
+// depends on the number of late rows, and not on that of all rows in their buckets. sql/plan/view-late.ts says for
+// which queries this is possible. It is not done for more than 500,000 late rows, or if it would read over half as many
+// rows.
 //   1. Finds the buckets that have rows of added parts, by a query of these parts.
 //   2. Finds the rows of the view that change, and their new values.
-//   3. Removes these buckets from the list of stored ones. All others are right for the present parts.
+//   3. Removes these buckets from the list of stored ones. All other buckets in the list are right for the present
+//      parts.
 //   4. Replaces the rows in one transaction of the view's table, by their places.
 //   5. Adds the buckets to the list.
 //
-// After a crash between steps 3 and 5 the buckets are computed from the base, so no row counts twice. Buckets with rows
-// in memtables, that have lost rows, or that an UPDATE or DELETE has touched are left to refresh-view.ts, as are those in
-// which the order of rows with equal timestamps decides.
+// After a crash between steps 3 and 5 the buckets are computed from the base, so no row counts twice. Buckets are left
+// to refresh-view.ts if they have rows in memtables, if they have lost rows, if an UPDATE or DELETE has touched them,
+// or if the order of rows with equal timestamps decides their values.
 
 import type { ReadSnapshot } from '../api/session.js'
 import { internalSession, type Session } from '../api/session.js'

@@ -2,11 +2,12 @@
 // view's rows is computed. Both depend on how far its window functions look back (LiveFrames):
 //
 //   RANGE     a change reaches as far as the longest frame
-//   anchored  a change reaches to the end of the period of its anchor, which is computed from its start
-//   ROWS      how far the last rows of each partition reach back is only known at marks, which refreshes record. So all
-//             rows from the last mark before the change on are computed. Rows that are added may reach any later row.
-//             Rows that are removed reach no row after a mark whose rows lie after them. A mark within the reach of
-//             other changes is no longer right, so callers that compute rows leave it out (`keeping`).
+//   anchored  a change reaches to the end of the period of its anchor; rows are computed from the start of their period
+//   ROWS      How far a frame reaches back depends on the data, so an added row may reach any later row. Refreshes
+//             record marks {at, from}: rows of the view from `at` on depend on no rows of the base before `from`. So
+//             all rows from the last mark before a change on are computed. A removed row reaches no row after a mark
+//             with a later `from`. A mark that other changes reach is no longer right, so callers that compute rows
+//             leave it out (`keeping`).
 
 import type { TimeRange, ViewBuckets } from '../sql/plan/plan.js'
 import type { LiveFrames, StoredBuckets } from '../storage/schema/materialized.js'

@@ -1,5 +1,6 @@
-// The marks of a live view with frames of ROWS (live-grid.ts). A refresh stores its rows in chunks, in the order of time,
-// and looks after each chunk for the last rows of each partition: later rows depend on no earlier ones.
+// The marks of a live view with frames of ROWS (live-grid.ts). A refresh stores its rows in chunks of time, each
+// computed from 4 million rows of the base or more. After each chunk it finds the last rows of each PARTITION BY group,
+// as many as a frame has: later rows of the view depend on no rows of the base before the oldest of these.
 
 import { internalSession, type Session } from '../api/session.js'
 import type { StopSignal } from '../api/statements.js'

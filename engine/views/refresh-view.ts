@@ -7,7 +7,8 @@
 //   3. Replaces the view's rows of these buckets by the result of the view's query over the snapshot.
 //   4. Adds the buckets to the list, with the parts (Parquet files) of the snapshot.
 //
-// Before that, it merges rows that were only added to stored buckets (late-rows.ts).
+// Before that, it tries to merge rows that were only added to stored buckets (late-rows.ts), and ends there if that has
+// changed buckets: the next refresh does the rest. Live views, and requests to store all buckets again, skip this.
 
 import type { ReadSnapshot, Session } from '../api/session.js'
 import { internalSession } from '../api/session.js'

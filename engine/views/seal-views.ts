@@ -7,7 +7,8 @@
 //      the snapshot; otherwise step 1 is repeated. A sealed bucket is read as stored from then on. Compactions and
 //      refreshes in between change no rows, so they do not count.
 //
-// The bucket of the newest row is not sealed: DROP PARTITION removes its rows from it, and a TTL waits for its end.
+// The bucket of the newest row is not sealed: DROP PARTITION removes rows from it as from a table without views, and a
+// TTL waits until the bucket has ended.
 //
 // A view whose query no longer binds cannot store anything. The buckets that it has stored are sealed; the others are
 // lost with the rows, because one view must not stop the removal of data from the base table. The same holds on a full

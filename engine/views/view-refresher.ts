@@ -2,13 +2,14 @@
 // Query results do not depend on refreshes: buckets that are not stored are computed from the base table.
 //
 //   IMMEDIATE  after a change of the base table, at most once a second, and for at most a fifth of the time
-//   EVERY      at the times of its timer, if the base table has changed
+//   EVERY      at the times of its timer, if the base table has changed; first at once, unless DEFERRED
 //   MANUAL     once after CREATE, unless DEFERRED; then on request only
 //   FLUSH      of a live view: like IMMEDIATE, at most once in the time of FLUSH EVERY
 //   PERIOD     does not refresh buckets of a period that has not ended
 //
-// After an error, the view is refreshed again at its next time; materialized_views() shows the error. The base table is
-// never affected.
+// After an error, the view is refreshed again after a pause of 10 seconds; materialized_views() and live_views() show
+// the error. The base table is never affected. Between refreshes, this file also runs what must not run during one:
+// DROP PARTITION of tables with views, and the TTL of these tables and of views (seal-views.ts).
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StopSignal, VirtualRelation } from '../api/statements.js'

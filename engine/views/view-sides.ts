@@ -1,6 +1,6 @@
 // A query of a materialized view has two scans: one reads stored buckets from the view, the other computes buckets from
 // the base table. When the query gets its snapshot of view and base table, this file gives both scans their time ranges
-// (view-ranges.ts).
+// (view-ranges.ts). A query that may read stored buckets although they have changed since has the first scan only.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Plan, Query, TimeRange, ViewSide } from '../sql/plan/plan.js'

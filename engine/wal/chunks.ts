@@ -1,6 +1,6 @@
-// Builds the payload of a log frame (record) as a list of byte arrays, which one gathered write (writev) stores in
-// order. Small pieces are copied into a common array; large ones, such as columns, stay in the caller's memory and are
-// not copied.
+// Builds the payload of a log frame (record) as a list of byte arrays, which the log copies in this order into its
+// buffer (waiting.ts). Here only small pieces are copied, into a common array. Large ones, such as columns, stay in the
+// caller's memory until then.
 
 import { assert } from '../base/assert.js'
 import { frameAlignment, viewOf } from './frame.js'

@@ -23,8 +23,8 @@
 //   3. Every gathered write begins with a group, idle or close frame; durable lsn <= group lsn = lsn of that frame.
 //   4. A group that is synced is padded to a multiple of 4096 bytes by a pad frame. A block that is being written
 //      during a power failure may be damaged as a whole, so no block with acknowledged bytes is ever written again.
-//      This costs no disk writes, since the kernel writes whole pages, but a group of one small row takes 4 KiB of the
-//      log.
+//      This costs no disk writes, since the operating system writes whole pages, but a group of one small row takes
+//      4 KiB of the log.
 
 import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'

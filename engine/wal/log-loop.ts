@@ -1,9 +1,9 @@
 // The work of the log thread, which keeps slow disk operations away from the writer: it syncs the log files (segments)
-// that the writer has written to, creates zero-filled segments in advance, and removes old ones. An object with a
-// step() method; its host decides on which thread it runs.
+// that the writer has written to, creates zero-filled segments and files of the space reserve (reserve.ts) in advance,
+// and removes old segments. An object with a step() method; its host decides on which thread it runs.
 //
 // Priorities: syncs first, since commits wait for them; then the sync of the high-water marks, a file that records how
-// far the log is durable; then one step of filling a new segment, so that a sync never waits for 64 MiB of zeros; then
+// far the log is durable; then one step of filling a new file, so that a sync never waits for 64 MiB of zeros; then
 // removals.
 //
 // Invariants:

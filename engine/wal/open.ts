@@ -3,7 +3,8 @@
 // Frames from the durable position D on (see replay.ts) were read through the page cache, and may not be on disk: their
 // sync may have failed before the process ended. So they are copied to the new segment, which begins at D and is
 // synced. After that, everything replayed is durable. The new segment is built under another name and then renamed,
-// because until it is complete only the old files contain these frames (log records).
+// because until it is complete only the old files contain these frames (log records). On a full disk they are kept in
+// memory instead, until a segment can be created.
 //
 // Invariants:
 //   1. No existing segment is modified. A crash at any point leaves either the old log or the new one.

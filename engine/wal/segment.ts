@@ -17,10 +17,10 @@
 //   3. Segments are removed oldest first, each durably, so the remaining ones have no gaps.
 //
 // A segment is zero-filled before use, because a sync of a growing file also commits file-system metadata, and because
-// the kernel then already has the pages. This pays if the groups of frames that are written together are small or rare.
-// It doubles the bytes written, so it is skipped if the last segment was used up faster than `fillAboveMs` (wal.ts). A
-// segment that was not filled in advance, as the first one after a start, is filled gradually: a small group that
-// extends the file also writes 256 KiB of zeros.
+// the file's pages are then already in the page cache. This pays if the groups of frames that are written together are
+// small or rare. It doubles the bytes written, so it is skipped if the last segment was used up faster than
+// `fillAboveMs` (wal.ts). A segment that was not filled in advance, as the first one after a start, is filled
+// gradually: a small group that extends the file also writes 256 KiB of zeros.
 
 import { assert } from '../base/assert.js'
 import { crc32 } from '../base/checksum.js'

@@ -1,5 +1,6 @@
-// The list of the running log's segment files: complete ones, and the current one, to which frames (log records) are
-// appended. Also defines what recovery returns about them when it has opened the log.
+// Types of the running log's segment files: complete ones, and the current one, to which frames (log records) are
+// appended; and of what opening the log returns about them (open.ts). Also makes the zeros that are written ahead after
+// small groups of frames (segment.ts).
 
 import { assert } from '../base/assert.js'
 import type { ErrorRecord } from '../base/errors.js'

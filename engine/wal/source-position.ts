@@ -4,7 +4,7 @@
 // Layout, little-endian:
 //
 //   kafka             partition i32 | connector bytes u32 | offset u64 | connector | topic
-//   idempotency key   the key
+//   idempotency key   the key; not written: a key is stored as `kafka`, with an empty connector and the key as topic
 //   none              nothing
 
 import { CorruptionError } from '../base/errors.js'

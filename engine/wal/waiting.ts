@@ -5,8 +5,8 @@
 // gathered write, and the checksum runs over cached bytes. Views without copying would be slightly faster, but would
 // keep every decoded batch until its sync.
 //
-// Owner: the log. Slabs are reused, because new memory costs more than the copy. A frame larger than `slabBytes` gets a
-// slab of the next power of two.
+// Owner: the log. The buffer consists of slabs of `slabBytes`. They are reused, because new memory costs more than the
+// copy. A frame larger than that gets a slab of the next power of two.
 
 import { assert } from '../base/assert.js'
 import type { Lsn } from './types.js'

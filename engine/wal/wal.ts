@@ -1,6 +1,6 @@
 // The write-ahead log at run time, with group commit: collects frames (log records) into groups, writes each group with
-// one call, and processes the log thread's reports of syncs. The writer owns it. It blocks only to write the header of
-// a new segment.
+// one call, and processes the log thread's reports of syncs. The writer owns it. It waits for a sync itself only to
+// start a new segment or to close the log.
 //
 // A failed write or sync poisons the segment: the operating system has dropped the pages, so the file is not touched
 // again. Frames that are not durable are still in memory (waiting.ts). They are written, with the same positions, to a

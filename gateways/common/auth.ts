@@ -1,9 +1,10 @@
-// Authenticates clients: checks passwords, tokens and challenge responses. Each protocol has its own authenticator,
-// because settings configure users per protocol; users created by SQL are shared by all protocols.
+// Authenticates clients: checks passwords, tokens and challenge responses, and issues temporary tokens. HTTP and the
+// PostgreSQL protocol have an authenticator each, because settings configure their users separately; both share the
+// users created by SQL.
 //
-// Comparisons take constant time, and unknown names are checked like known ones, so that timing reveals nothing. A
-// password check takes some milliseconds on a pool thread, so passwords are checked one at a time. Accepted
-// credentials are cached as a keyed hash until a user changes.
+// Comparisons take constant time, and unknown names are checked like users created by SQL, so that timing does not tell
+// them apart. A check of a stored password takes some milliseconds on a pool thread, so these checks run one at a time.
+// Accepted credentials are cached as a keyed hash until a user changes.
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { ResourceError } from '../../engine/base/errors.js'

@@ -1,5 +1,5 @@
-// Adds one finished statement to the counters behind the metrics: statements by kind, rows written, hits of the query
-// cache. All protocols use it.
+// Adds one statement to the counters behind the metrics: statements by kind, rows written, hits and misses of the query
+// cache. All protocols that run SQL use it.
 
 import type { StatementResult } from '../../engine/engine.js'
 import type { GatewayCounters } from './metric.js'

@@ -1,5 +1,5 @@
-// Defines the metrics of the engine for /metrics. The engine's statistics are read once for each scrape, not once for
-// each metric.
+// Defines the metrics of the engine for /metrics. The engine's statistics are kept for 2 ms, so that a scrape reads
+// them about once, and not once for each metric.
 
 import type { Engine, EngineMetrics } from '../../engine/engine.js'
 import type { LabelledValue, Metric } from './metric.js'

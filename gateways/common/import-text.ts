@@ -4,6 +4,11 @@
 //   |      Location:  |   name |        Pattern  | Locale  |      Errors  |
 //   |   Partition by  |   unit |                 |         |              |
 //   |      Timestamp  |   name |                 |         |              |
+//   |        Warning  |   text |                 |         |              |   for each warning
+//   |        Warning  |   text |                 |         |              |   for each warning
+//   |        Warning  |   text |                 |         |              |   for each warning
+//   |        Warning  |   text |                 |         |              |   for each warning
+//   |        Warning  |   text |                 |         |              |   for each warning
 //   +---..---+
 //   |   Rows handled  |      n |                 |         |              |
 //   |  Rows imported  |      n |                 |         |              |

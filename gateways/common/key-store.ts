@@ -1,7 +1,7 @@
 // Reads TLS certificates and keys from files. The only module that uses jks-js.
 //
 //   PEM       certificates, the server's first, and its key: in one file, in two files `cert.pem,key.pem`, or in a
-//             folder that holds tls.crt and tls.key, or fullchain.pem and privkey.pem
+//             folder that holds tls.crt and tls.key, fullchain.pem and privkey.pem, or cert.pem and key.pem
 //   PKCS12    .p12, .pfx; also with the old ciphers that OpenSSL 3 rejects
 //   JKS       Java key store
 

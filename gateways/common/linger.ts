@@ -1,7 +1,7 @@
 // Closes a connection after its final response without losing that response. Many clients read nothing until they
 // have sent everything; closing the socket while they send would reset it and discard the response. So the server
-// ends its own side only and discards what still arrives: for one second, and for each further second in which enough
-// bytes arrive to show an upload in progress. Then it destroys the socket.
+// ends its own side only and discards what still arrives: for one second, and longer (up to 10 or 30 seconds) as long
+// as enough bytes arrive in each second to show an upload in progress. Then it destroys the socket.
 
 import type { Socket } from 'node:net'
 

@@ -1,5 +1,5 @@
-// Defines the SQL table function memory_metrics(): one row for each purpose (tag) of shared memory, with its bytes.
-// The tags are those of the memory metrics on /metrics.
+// Defines the SQL table function memory_metrics(): bytes by tag. The tags are totals, the purposes of shared memory,
+// and the JavaScript heap.
 
 import type { Engine, VirtualRelation } from '../../engine/engine.js'
 

@@ -1,7 +1,6 @@
-// Authorises an HTTP request before its body is read: determines its session and the rights it has.
-//
-//   1. credentials   the Authorization header; missing or wrong credentials get a 403
-//   2. origin        a page of another site may read what its visitor may read, and may not change anything (CSRF)
+// Authorises an HTTP request before its body is read: determines the session, with the rights of the user whose
+// credentials guard.ts has checked. A page of another site may read what its visitor may read, and may not change
+// anything (CSRF).
 //
 // A browser sends requests on behalf of any page, with stored credentials or from a network where none are needed. It
 // identifies the page by Sec-Fetch-Site, Origin or Referer. Plain HTTP may carry none of these, so a browser that

@@ -9,6 +9,21 @@
 //   query, ddl                                              other statements. `inserted`, `updated`, `deleted` or
 //                                                           `merged` is the affected row count; `notices` reports, for
 //                                                           example, values that ALTER COLUMN .. TYPE replaced by NULL
+//   query, error, position, hint                            errors before the first row
+//
+// With nm=true, rows come without columns and timestamp.
+//   query, error, position, hint                            errors before the first row
+//
+// With nm=true, rows come without columns and timestamp.
+//   query, error, position, hint                            errors before the first row
+//
+// With nm=true, rows come without columns and timestamp.
+//   query, error, position, hint                            errors before the first row
+//
+// With nm=true, rows come without columns and timestamp.
+//   query, error, position, hint                            errors before the first row
+//
+// With nm=true, rows come without columns and timestamp.
 
 import type { DoneResult, PlanResult, ResultColumn, RowsResult } from '../../engine/engine.js'
 import { typeText } from '../../engine/types/column-types.js'

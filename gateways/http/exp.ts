@@ -1,5 +1,5 @@
 // Handles GET /exp: returns the rows of a SELECT as a file. The row count and a checksum (CRC-32 of the bytes before
-// any content coding) are sent as trailers, or as headers when the response is small.
+// any content coding) are sent as trailers, or as headers when the response is complete before its first byte is sent.
 
 import type { ServerResponse } from 'node:http'
 import { crc32 } from 'node:zlib'

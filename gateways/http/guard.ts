@@ -1,5 +1,5 @@
-// Decides before the body of an HTTP request is read whether its route may handle it, and rejects it otherwise. Also
-// adds the CORS headers.
+// Checks an HTTP request before its body is read: authenticates it, except for public paths, and checks its Host header
+// (DNS rebinding). Rejects it if a check fails. Also adds the CORS headers.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { lingerLimits, watchRemainder } from '../common/linger.js'

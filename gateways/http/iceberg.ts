@@ -3,7 +3,7 @@
 // directly from the object store.
 //
 //   GET   /iceberg/v1/config                            how to use the catalog
-//   POST  /iceberg/v1/oauth/tokens                      user and password for a token (OAuth2, client_credentials)
+//   POST  /iceberg/v1/oauth/tokens                      exchanges user and password, or a token, for a token (OAuth2)
 //   GET   /iceberg/v1/namespaces                        qdb
 //   GET   /iceberg/v1/namespaces/qdb                    HEAD, too
 //   GET   /iceberg/v1/namespaces/qdb/tables

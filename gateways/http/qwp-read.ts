@@ -17,7 +17,7 @@
 // dictionary before the next one.
 //
 // Close codes: 1001 the server shuts down; 1002 a message that cannot be understood; 1003 the client sent text; 1008
-// the user does not exist any more, or a client that does not read; 1009 a message is too long.
+// the user does not exist any more, or a client that does not read; 1009 a message is too long; 1011 an internal error.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { NetworkError, ResourceError } from '../../engine/base/errors.js'

@@ -13,7 +13,7 @@
 //
 // Close codes: 1001 the server shuts down, or has refused writes for too long (the client sends again what was not
 // accepted); 1003 the client sent text; 1008 the user has lost the right to write, or the client does not read the
-// responses; 1009 a message is too long.
+// responses; 1009 a message is too long; 1011 an internal error.
 
 import { hasRight } from '../../engine/base/rights.js'
 import type { Receipt } from '../../engine/engine.js'

@@ -1,8 +1,9 @@
 // Handles HTTP requests that become WebSocket connections: checks them like any other request, then passes the
 // connection to the handler of its protocol.
 //
-// A request is refused with an ordinary HTTP response: 400 for a protocol version that does not exist, 401 for missing
-// or wrong credentials, 403 for a missing right or a page of another site, 503 while there are too many connections.
+// A request is refused with an ordinary HTTP response: 400 for an invalid header, 401 for missing or wrong credentials,
+// 403 for a missing right, an unknown Host name or a page of another site, 501 for an unknown transfer coding, 503
+// while there are too many connections.
 
 import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'

@@ -1,4 +1,5 @@
-// Builds the error body of line protocol over HTTP: {code, message, line, errorId}. The log contains the same id.
+// Builds the error body of line protocol over HTTP: {code, message, line, errorId}. The log contains the same id. If
+// some lines of a request were stored and others were not, the body is that of InfluxDB 3.
 
 import { randomBytes } from 'node:crypto'
 import { errorFromRecord, RowError } from '../../engine/base/errors.js'

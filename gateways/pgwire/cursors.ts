@@ -1,6 +1,6 @@
 // Runs DECLARE and CLOSE of SQL cursors; FETCH and MOVE are in fetch.ts. The query of a cursor starts at the first
 // FETCH, which determines whether values are text or binary. A cursor ends with its transaction, explicit or
-// implicit, unless it was declared WITH HOLD.
+// implicit, unless it was declared WITH HOLD. Also describes all statements that the engine does not run.
 
 import type { Description, ParsedStatement } from '../../engine/engine.js'
 import type { PgSession, RunOptions, SqlCursor } from './context.js'

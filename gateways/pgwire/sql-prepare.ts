@@ -1,4 +1,5 @@
-// Runs SQL PREPARE and EXECUTE. They share statement names with the extended protocol. Arguments must be literals.
+// Runs SQL PREPARE and EXECUTE. They share statement names with the extended protocol. Arguments of EXECUTE must be
+// literals, which may have a minus sign or a cast.
 
 import { type BoundParameters, type Description, type ParsedStatement, typeOid } from '../../engine/engine.js'
 import type { PgSession } from './context.js'

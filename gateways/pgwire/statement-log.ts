@@ -1,5 +1,5 @@
 // Logs statements (setting log.sql.query.progress.exe): each one that ran, with the time until its first rows. A
-// batch of INSERTs that was processed at once is one record, and long VALUES lists are truncated.
+// batch of INSERTs that was processed at once is one record, and long statements are truncated.
 
 import { redactedText } from '../../engine/base/secret-text.js'
 import type { ParsedStatement } from '../../engine/engine.js'

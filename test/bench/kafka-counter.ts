@@ -1,6 +1,6 @@
 // Baseline of the Kafka benchmark (suite-kafka.ts), run as a separate process: a kafkajs consumer that only counts
-// records. Prints `ready`, and at the end a line of JSON with the time from connecting to the last record and its
-// processor time.
+// records. Prints `ready`, and at the end a line of JSON: the time from connecting to the last record, and the
+// processor time that this process used meanwhile.
 
 import { kafkaClient } from '../support/kafka-load.js'
 

@@ -1,5 +1,5 @@
-// An S3 service in the memory of a process of its own, for the benchmark of the lake: so its processor time is not that of
-// the server. Prints how it is reached, as JSON.
+// An S3 service for the benchmark of the lake (suite-lake.ts). It keeps objects in memory and runs as a separate
+// process, so its processor time is not counted as that of the server. Prints endpoint, bucket and access keys as JSON.
 
 import { openS3Service } from '../support/s3-service.js'
 

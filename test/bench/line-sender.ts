@@ -1,5 +1,6 @@
-// Load generator for line protocol, run as a separate process: sends rows over a number of connections and prints a
-// line of JSON at the end: {"rows", "bytes", "seconds", "cpuSeconds"}. Its argument is SenderOptions as JSON.
+// Load generator for line protocol, run as a separate process. Sends rows over several connections. Prints `ready`
+// before it connects, and at the end a line of JSON: {"rows", "bytes", "seconds", "cpuSeconds"}. Its argument is
+// SenderOptions as JSON.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

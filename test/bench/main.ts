@@ -1,32 +1,33 @@
 // `npm run bench -- [suite] [options]`: measures our server and other databases (peers) in the same run, taking turns,
-// so that changes of the machine's speed affect all alike.
+// so that changes of the machine's speed affect all alike. Without a suite it runs `lines`.
 //
-//   lines      sustained line protocol      --shape cpu|trades|orders --order sorted|late|shuffled --protocol tcp|http
-//                                           --connections n --rows n --runs n
-//              --shape random --seed n: random shapes, as many as --runs, and our rates divided by the first peer's
+//   lines      sustained line protocol      --shape cpu|tsbs|trades|market|orders|quotes --order sorted|late|shuffled
+//                                           --protocol tcp|http --connections n --rows n --runs n
+//              --shape random --seed n: as many random shapes as --runs says, and our rates divided by the first peer's
 //   scan       scans and group-bys          --rows n --runs n --peer duckdb
 //   sql        analytic queries             --rows n --tsbs n --runs n --rounds n --only pattern
 //                                           --peer questdb --peer duckdb
-//   http       exports, answers, imports     --rows n --runs n --only pattern --peer questdb --peer duckdb
+//   http       exports, responses, imports  --rows n --runs n --only pattern --repeats n --peer questdb --peer duckdb
 //   clients    small queries from many clients, a large one   --rows n --runs n --repeats n --only pattern
 //              --peer questdb
 //   views      costs and gains of materialized views   --rows n --runs n --peer questdb
 //   upserts    ON CONFLICT from eight sessions, MERGE   --rows n --runs n --repeats n --set memory.bytes=2g
 //   spill      states that outgrow the memory, with --set memory.bytes=512m    --rows n --runs n
 //   series     many distinct symbols: load, restart, queries    --rows n --series n --runs n
-//   latency    small queries, freshness, a dashboard beside lines   --runs n --only pattern --peer questdb
-//   start      time to the first response, idle memory
-//   first      first request of each kind in fresh processes   --rows n --repeats processes
-//   disk       bytes a row                  --rows n --peer questdb
-//   pg         PostgreSQL wire protocol      --rows n --runs n --repeats n --work name --peer questdb --peer postgresql
+//   latency    small queries, freshness, a dashboard beside lines   --runs n --repeats n --only pattern --peer questdb
+//   start      time to the first response, idle memory   --repeats n
+//   first      first request of each kind in fresh processes   --rows n --repeats n
+//   disk       bytes per row                --rows n --peer questdb
+//   pg         PostgreSQL wire protocol     --rows n --runs n --repeats n --work name --peer questdb --peer postgresql
 //   qwp        rows in and out by QWP, beside lines, PG wire and Arrow   --rows n
 //   parser     our SQL parser beside the package sqlite-parser
-//   kafka      JSON records of a topic       --rows n --runs n --kafka version (needs Java and Maven)
+//   kafka      JSON records of a topic      --rows n --runs n --kafka version (needs Java and Maven)
 //   lake       LAKE ON beside plain tables, rows in object storage    --rows n --runs n
 //   --peer questdb                          runs a real QuestDB as well (needs Java and Maven)
 //   --peer folder                           also runs the build of Penstock in that clone, to compare two versions
 //   --keep folder                           keeps the servers' data there, so that it is not loaded again (scan, sql)
-//   --repeats n                             at most so many queries, lines and starts of latency and start
+//   --repeats n                             upper limit of what a suite repeats: small queries, single lines, upserts,
+//                                           starts, processes
 //   --set key=value                         a setting of our server
 
 import { readdirSync, statSync } from 'node:fs'

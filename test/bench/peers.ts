@@ -1,5 +1,5 @@
-// Starts the servers that a benchmark compares: ours from the build, a real QuestDB fetched through Maven, and
-// PostgreSQL if it is installed.
+// Starts the servers that a benchmark compares: our build, the builds of Penstock in other clones, a real QuestDB
+// fetched through Maven, and PostgreSQL if it is installed.
 
 import { execFileSync } from 'node:child_process'
 import {

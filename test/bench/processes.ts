@@ -1,5 +1,5 @@
 // Starts and stops the server processes that a benchmark measures, and reads their processor time and memory from
-// /proc.
+// /proc. Also runs modules of this folder, such as load generators, as processes, and queries a server over HTTP.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

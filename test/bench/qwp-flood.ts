@@ -1,7 +1,7 @@
 // A client that sends QWP (columnar protocol over WebSocket) and never waits for an acknowledgement, run as a separate
 // process. It writes frames while the socket accepts them, waits for 'drain' when it does not, and stops when the
-// server closes the connections. It keeps one frame of each connection in memory. Prints `ready`, and at the end a line
-// of JSON (FloodReport). Its argument is FloodOptions as JSON.
+// server closes the connections. It keeps two frames of each connection in memory and sends them in turns with new
+// timestamps. Prints `ready`, and at the end a line of JSON (FloodReport). Its argument is FloodOptions as JSON.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

@@ -1,7 +1,8 @@
 // Builds frames of QWP (columnar protocol over WebSocket) for load generators, in the form that the official clients
-// send: symbols refer to the dictionary of the connection, and a timestamp is stored as the change of the difference
-// from its predecessor. A frame is encoded and masked once. Before each repetition only its timestamps are replaced, so
-// that sending costs little.
+// send: symbols refer to the dictionary of the connection, and timestamps are stored as changes of the difference
+// between neighbours. A frame is encoded and masked once. Before each repetition only its first two timestamps are
+// replaced, on which the others depend, so that sending costs little. Also opens the WebSocket and reads the
+// acknowledgements.
 
 import { once } from 'node:events'
 import type { Socket } from 'node:net'

@@ -1,7 +1,8 @@
 // Generates line-protocol load of random shapes, because a benchmark with fixed shapes would show only the cases for
-// which the server was tuned. A seed determines a shape: 3 to 200 columns of all types; symbols with 1 to 1 million
-// distinct values; strings of 1 to 2,000 bytes, unique or not; 1 to 1,000 tables whose lines alternate; columns that
-// are missing in some lines; batches of 1 to 50,000 lines; rows in order, late or shuffled.
+// which the server was tuned. A seed determines a shape: 3 to 200 columns (symbols, doubles, integers, booleans,
+// timestamps, strings); symbols with 1 to 1 million distinct values; strings of 1 to 2,000 bytes, unique or not; 1 to
+// 1,000 tables whose lines alternate; columns that are missing in some lines; batches of 1 to 50,000 lines; rows in
+// order, late or shuffled.
 
 import { type RowOrder, randomNumbers } from './line-template.js'
 

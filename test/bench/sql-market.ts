@@ -1,5 +1,5 @@
-// The benchmark queries of suite-sql.ts over ten days of generated market data (orders and quotes). Constants vary
-// from run to run, so that no cached result can be reused.
+// The benchmark queries of suite-sql.ts over generated market data (orders and quotes; 20 million orders are ten days).
+// In most queries a constant varies from run to run, so that no cached result can be reused.
 
 import type { SqlQuery } from './suite-sql.js'
 

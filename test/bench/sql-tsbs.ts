@@ -1,6 +1,6 @@
 // The query types of TSBS cpu-only, after its public description: ten integer metrics for each of 4,000 hosts every ten
-// seconds. A query covers one, eight or twelve hours, and one, eight or all hosts. Hosts and time ranges vary from run
-// to run.
+// seconds. Most queries cover one, eight or twelve hours, and one, eight or all hosts; their hosts and time ranges vary
+// from run to run. Two others read the newest row of each host, and five minutes before a given time.
 
 import type { SqlQuery } from './suite-sql.js'
 

@@ -1,5 +1,6 @@
 // Benchmark of the first request of each kind in a fresh process, a latency that medians of a warm server hide. Starts
-// processes on a root folder with data, and sends one request of each kind to each. The compared builds take turns.
+// each build repeatedly on a root folder with data, and measures the time until the server is ready and then the time
+// of one request of each kind. The compared builds take turns.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

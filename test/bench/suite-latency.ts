@@ -1,5 +1,6 @@
-// Benchmark of latencies: from sending a line to a query that returns its row, of small queries over a persistent
-// connection, of the queries of a dashboard beside a load of lines, and of a server start.
+// Benchmarks of latency: from sending a line until a query returns its row, beside a load of lines; of small queries
+// over one connection; of the queries of a dashboard beside a load of lines; of a server start, with the memory of the
+// idle server. Also measures the bytes per row on disk.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'

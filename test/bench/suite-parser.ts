@@ -1,6 +1,6 @@
-// Benchmark that shows why the server does not parse SQL with the npm package sqlite-parser: counts the statements of
-// our dialect that the package rejects, and compares its speed with our parser's. Uses the recorded statements of the
-// parser's tests.
+// Benchmark that shows why the server does not parse SQL with the npm package sqlite-parser: how many of the recorded
+// statements of our parser's tests each of both parsers rejects, and how long each takes for a typical query and for an
+// INSERT of 1,000 rows.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,11 +1,11 @@
 // Benchmark of the PostgreSQL wire protocol, ours compared with QuestDB and PostgreSQL: inserts by every method that
-// clients use, results, and small queries. Reports rows per second of wall time (until a count returns every row), and
-// rows per second of the server's processor time.
+// clients use, results, and small queries. Reports rows (or queries) per second, inserts until a count returns every
+// row, and the processor time per row of server and client; then the ratios of the medians.
 //
-// Our server and QuestDB run twice: with and without a sync to disk before each transaction is acknowledged. With is
-// the default of our server and PostgreSQL; without is the default of QuestDB. The report marks the runs that do not
-// use the default: `unsynced` is our server without syncs, `synced questdb` is QuestDB with syncs. Read-only work is
-// measured once. Before the clock starts, each server runs the same work to warm up, and the background work of all
+// Inserts run on our server and on QuestDB twice: with and without a sync to disk before each transaction is
+// acknowledged. Our server and PostgreSQL sync by default, QuestDB does not. The report marks the runs that do not use
+// the default: `unsynced` is our server without syncs, `synced questdb` is QuestDB with syncs. Inserts and small
+// queries run once before they are measured, to warm up. Each measurement waits until the background work of all
 // servers has ended.
 
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
 // Benchmark of line protocol with random shapes of rows (random-lines.ts). Sends each shape to every server, and prints
-// rows per second and processor seconds for both. At the end it prints, over all shapes, the geometric mean and the
+// rows per second and processor seconds for each. At the end it prints, over all shapes, the geometric mean and the
 // minimum of our rate divided by that of the first peer.
 
 import type { Peer } from './peers.js'

@@ -1,6 +1,7 @@
-// Benchmark of scans and GROUP BY over Parquet files, compared with DuckDB on the same rows (copied from our files to a
-// native table), and with the same WebAssembly kernels over arrays in memory (resident.ts). Constants vary from run to
-// run, so that no result cache can help. Reports the median milliseconds of the runs.
+// Benchmark of scans and GROUP BY over Parquet files, compared with other builds of Penstock, with DuckDB on the same
+// rows (copied from our files to a native table), and with the same WebAssembly kernels over arrays in memory
+// (resident.ts). Constants vary from run to run, except in count(), so that no result cache can help. Reports the
+// median milliseconds of the runs, for the arrays the best run.
 
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'

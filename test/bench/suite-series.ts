@@ -1,6 +1,6 @@
 // Benchmark of a table with many distinct symbols: loads rows by line protocol over HTTP, starts the server again, and
-// queries single series and all of them. Reports the rate of the load with the server's processor time for a row, the
-// time of the start until it answers, memory, and the median milliseconds of each query with the processor time of one.
+// queries single series and all of them. Reports the rate of the load and the server's processor time per row, the time
+// from the start until all rows are counted, memory, and the median time and the processor time of each query.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

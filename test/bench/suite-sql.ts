@@ -1,8 +1,8 @@
 // Benchmark of analytic queries over market data, and of the query types of TSBS cpu-only, ours compared with QuestDB
 // and DuckDB on the same rows. The complete result is fetched; some runs warm up, and the median of the others counts.
-// Each measurement waits until the other servers are idle. At the end it prints the geometric mean over all queries of
-// our time divided by that of the faster peer. With several rounds it also prints the mean for the medians of the
-// rounds, since a single round of millisecond queries is noisy.
+// Prints the geometric mean over all queries of our time divided by that of the fastest peer, after each round and for
+// the medians of all rounds, since a single round of millisecond queries is noisy. At the end it measures how the time
+// of a query of ours grows with its time range.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from 'undici'

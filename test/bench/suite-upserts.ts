@@ -1,7 +1,8 @@
-// Benchmark of upserts: INSERT .. ON CONFLICT of single rows from eight sessions of the PostgreSQL protocol; and a
-// MERGE of a tenth of the table's rows, compared with INSERT .. SELECT of the same rows. Half of the upserts update a
-// stored row, half add one. There are two tables with the same rows. In one the keys ascend with time. In the other
-// they are random, so that the minimum and maximum of a Parquet page exclude no key.
+// Benchmark of upserts: INSERT .. ON CONFLICT of single rows from eight sessions of the PostgreSQL protocol, with
+// random keys of which about half are stored at first; and a MERGE of a tenth as many rows as the table has, half of
+// them with stored keys, compared with INSERT .. SELECT of the same rows into a new table. There are two tables with
+// the same rows. In one the keys ascend with time. In the other they are random, so that the minimum and maximum of a
+// Parquet page exclude no key.
 
 import type { ClientLoad, ClientMeasurement } from './client-load.js'
 import type { Peer } from './peers.js'

@@ -1,5 +1,5 @@
-// Benchmark of materialized views: the cost of five views for ingestion, of a refresh after late rows compared with a
-// full refresh, and the gain for the queries of a dashboard. Reports rates, and CPU seconds of the server.
+// Benchmark of materialized views: what five views cost ingestion, what a refresh after late rows costs compared with a
+// full refresh, and what the queries of a dashboard gain. Reports rates, milliseconds, and CPU seconds of the server.
 
 import type { Peer } from './peers.js'
 import { queryRows, usageOf } from './processes.js'

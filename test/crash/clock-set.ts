@@ -2,10 +2,11 @@
 // and checks that every thread has the new time within a second, and that durations are not affected.
 //
 // Method: the server starts ten years in the past, like a machine without a clock battery. Then the clock is corrected,
-// set back by an hour, and corrected again. After each change: now() and systimestamp(), in queries on the main thread
-// and on query threads, and the timestamps that the server gives to rows without one in every protocol, have the new
-// time; a statement has one now() for all its rows; the log reports the change; a deadline of two seconds still takes
-// two seconds.
+// set back by an hour, and corrected again. After each change, the following have the new time: now() and
+// systimestamp(), in queries on the main thread and on query threads; the timestamps that the server gives to lines
+// without one, over HTTP and TCP; now() in INSERT, over HTTP and the PostgreSQL protocol. All rows of a statement have
+// the same now(), and the log reports the change. At the end the clock is set back by ten years while a query with a
+// timeout of two seconds runs; it must end after about two seconds.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

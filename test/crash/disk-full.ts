@@ -5,10 +5,11 @@
 // writes (`disk.free.bytes.min`); with 0 it only notices a full disk by failing writes.
 //
 // Method: clients write numbered batches over HTTP lines, TCP lines, INSERT, CSV import and the PostgreSQL protocol.
-// Another file fills the disk, first to the server's limit of free space, then to the last byte, and is removed.
-// Meanwhile every rejection over HTTP is a 503 with Retry-After, and queries are answered. Afterwards, without a
-// restart, each protocol accepts rows again, every acknowledged batch is complete, none is stored partly, and a
-// connection of line protocol over TCP has lost nothing. After a SIGKILL and a restart the same is checked again.
+// Another file fills the disk, at first until less space is free than the server requires, then to the last byte. It is
+// removed after each step, which takes --seconds. Meanwhile every rejection over HTTP is a 503 with Retry-After, and
+// queries are answered. Afterwards, without a restart, each protocol accepts rows again, every acknowledged batch is
+// complete, none is stored partly, and a connection of line protocol over TCP has lost nothing. After a SIGKILL and a
+// restart the same is checked again.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

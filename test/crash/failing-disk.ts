@@ -1,7 +1,7 @@
-// `node dist/test/crash/failing-disk.js [--points n] [--port n]`: starts a server on a disk that fails permanently
-// from the n-th call in db/ on, for each n in turn (or for `--points` of them). Within seconds the process must end,
-// with the reason on its terminal and in its log; or it becomes ready, if it did not need the failing call. Then the
-// disk works again, and a start finds every row.
+// `node dist/test/crash/failing-disk.js [--points n] [--port n]`: starts a server on a disk that fails permanently from
+// the n-th call in db/ on, for about `--points` (40) evenly spaced n. Within seconds the process must end, with the
+// reason on its terminal and in its log; or it becomes ready, if it did not need the failing call. Then the disk works
+// again, and a start finds every row.
 //
 // Method: failing-disk.c, compiled here, is loaded into the server and counts its calls. The root folder comes from a
 // killed server, so there is a log to replay. Without a compiler the test reports that and ends.

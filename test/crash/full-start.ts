@@ -2,12 +2,13 @@
 // without a free inode. Mounts a tmpfs and an ext4 file system, which requires root; what cannot be mounted is skipped
 // with a message.
 //
-// Method: a server stores rows in partitions; another file fills the file system; the server is killed. On the full
-// disk it then starts, answers queries and exports over HTTP and PostgreSQL, refuses rows of every protocol, reports
-// that in /warnings and metrics, restarts, and accepts DROP PARTITION, TRUNCATE and DROP TABLE, which free space. Rows
-// are accepted again without a restart, and every row that was stored and not dropped exists after another kill. The
-// test is repeated with a root folder without the reserve (files that a server creates in advance for a full disk);
-// such a server must at least answer queries.
+// Method: a server stores rows in partitions and is killed; then other files fill the file system. On the full disk the
+// server starts three times. Each time it answers queries and exports, refuses lines over HTTP and INSERTs over HTTP
+// and the PostgreSQL protocol, and reports that in /warnings and metrics. With the setting `disk.free.bytes.min` 0 the
+// refusals are not tested. It then accepts DROP PARTITION, TRUNCATE and DROP TABLE, which free space, and accepts rows
+// again without a restart. After another kill, every row that was stored and not dropped exists. At the end the server
+// starts on the full disk without its reserve (files that it creates in advance for this case), and must still answer
+// queries.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

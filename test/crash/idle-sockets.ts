@@ -4,9 +4,10 @@
 //
 // Method: a kind opens its sockets, sends its bytes, and keeps them open; the kinds run one after the other. A probe of
 // the same port must be answered within two seconds (more on a busy machine), at once and again after the grace period
-// for idle connections. By then the server must have closed so many of the idle sockets that they hold at most half of
-// the allowed connections. Kinds: no bytes, garbage, a slow request head, wrong credentials, an unfinished TLS
-// handshake, PostgreSQL logins that stop at each step, cancel requests, an unanswered challenge of line protocol.
+// for idle connections. Soon afterwards the server must have closed enough of the idle sockets that they hold at most
+// half of the allowed connections. Kinds: no bytes, garbage, an HTTP head or body that stops, no credentials,
+// PostgreSQL logins that stop at each step, a wrong password, cancel requests, half a line, an unanswered challenge of
+// line protocol, an unfinished TLS handshake.
 
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

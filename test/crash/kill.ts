@@ -1,14 +1,14 @@
 // `node dist/test/crash/kill.js [--rounds n] [--seed n] [--flush-rows n] [--second-kills]`: kills the server with
-// SIGKILL at random times while clients write, restarts it, and checks that every acknowledged row is stored once and
-// none twice.
+// SIGKILL at random times while clients write, restarts it, and checks that every acknowledged row is stored and no row
+// is stored twice.
 //
 // Method: clients send batches with row numbers over HTTP; a batch is acknowledged by its 204. The last client sends
 // its batches as transactions over the PostgreSQL protocol, acknowledged by COMMIT. A reader records the largest count
-// that a query has returned. After each kill every acknowledged batch is complete, no batch is stored partly, no row
-// number occurs twice, and the count is at least the recorded one.
+// that a query has returned. After each kill every acknowledged batch is complete, no batch is stored partly or in only
+// some of the tables, no row number occurs twice, and the count is at least the recorded one.
 //
 // --flush-rows makes the server flush so often that kills hit flushes, compactions and log trims. --second-kills also
-// kills the next start at a random time of its recovery, and possibly the one after it.
+// kills the next start at a random time of its recovery, and possibly those after it.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -3,11 +3,11 @@
 // `short` tries a few of them.
 //
 // Method: the log of a root folder gets four segments of 40 rows, one request per row: the server is killed after each
-// of the first three, and stopped cleanly after the last. Each kind damages a copy of that folder. Expected: `check`
-// reports the damage before the start; the server starts; all rows outside of the damage exist, in order. If rows may
-// be missing, `/warnings`, a metric, `check` and the health checks of both ports (with the setting that makes warnings
-// unhealthy) report it, also after another restart, until somebody removes the damaged bytes that the server has kept
-// in db/wal/aside. If no row is missing, none of them reports anything.
+// of the first three, and after the last it is killed or stopped cleanly. Each kind damages a copy of that folder.
+// Expected: `check` reports the damage before the start; the server starts; all rows outside of the damage exist, in
+// order. If rows may be missing, `/warnings`, a metric, `check` and the health checks of both ports (with the setting
+// that makes warnings unhealthy) report it, also after another restart, until somebody removes the damaged bytes that
+// the server has kept in db/wal/aside. If the server knows that no row is missing, only `check` may report the damage.
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'

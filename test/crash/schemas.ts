@@ -1,10 +1,10 @@
 // `node dist/test/crash/schemas.js [--kills n] [--seed n]`: a client writes batches like Telegraf's PostgreSQL output:
 // each is a transaction with savepoints that creates tables and columns before it copies rows into them. The server is
-// killed with SIGKILL before a statement or shortly after it, including COMMIT.
+// killed with SIGKILL before it gets a statement or shortly afterwards, also at COMMIT.
 //
-// After each kill the batch is stored entirely, with its tables and columns, or not at all: not if COMMIT was not sent,
-// and certainly if it was answered. Missing batches are sent again, as Telegraf does. At the end each row is stored
-// once.
+// After each kill the batch is stored entirely, with its tables and columns, or not at all. It must be stored if COMMIT
+// was answered, and must not be if COMMIT was not sent. Missing batches are sent again, as Telegraf does. At the end
+// each row is stored once.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

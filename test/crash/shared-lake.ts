@@ -2,9 +2,10 @@
 // servers append to one Iceberg table through the external catalog in $PENSTOCK_CATALOG. The object store is the S3
 // service in $PENSTOCK_S3, or a folder.
 //
-// The first kill (SIGKILL) hits a server whose rows are in its log and not yet in a snapshot. The later ones hit one of
-// the two servers at random times around its commits. At the end of each round every query engine named by --engine
-// reads the table. Its counts, sums, minima and maxima must be those of the rows of both servers together.
+// The first kill (SIGKILL) hits a server whose rows are in its log and not yet in a snapshot. Then both servers add a
+// column, one updates rows and the other deletes some. The later kills hit one of the two servers at random times
+// around its commits. At the end of each round every query engine named by --engine reads the table. The counts, sums,
+// minima and maxima that it computes must be those of the rows of both servers together.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

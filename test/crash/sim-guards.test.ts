@@ -1,7 +1,8 @@
-// Goal: the deterministic simulation (sim.ts) detects bugs. Each safeguard of the storage is removed in turn, and the
-// simulation must then fail for some seed. If the safeguard is a call of the disk, such as a sync, a wrapper of the
+// Goal: the deterministic simulation (sim.ts) detects bugs. Safeguards of the storage are removed, one at a time, and
+// the simulation must then fail for some seed. If the safeguard is a call of the disk, such as a sync, a wrapper of the
 // Files interface removes it; if it is a rule of the code, the function that implements the rule is replaced. The
-// production code has no switch for that.
+// production code has no switch for that. One safeguard of the manifest, for which simulated crashes are too rare, is
+// tested with the manifest alone.
 //
 // For rare failures the search starts at a known seed, so that the test is fast. A change of the simulation may shift
 // these seeds; then the search takes longer, and vitest prints the seed that failed.

@@ -3,11 +3,11 @@
 //
 //   acknowledged   a request that the engine has confirmed is stored once, with exactly its values, from then on
 //   atomic         an unanswered transaction is stored entirely or not at all, over all its tables and columns; and the
-//                  state results from some sequence of the requests in order
+//                  state is that after some of the requests, applied in their order
 //   shown          what a read has returned does not disappear
 //   order          rows are ordered by designated timestamp, ties in commit order
 //   snapshots      a reader that holds a version sees the same rows until it releases it
-//   no leaks       at the end there is no unreferenced file or memory
+//   no leaks       at the end there is no unreferenced file or memory; checked in a quarter of the seeds
 //   it starts      every start succeeds if the disk works
 //
 // All randomness comes from the seed, so a seed always gives the same run.

@@ -2,9 +2,10 @@
 // request a whole large table and do not read the response, while others work.
 //
 // Method: of 37 readers, 20 request CSV and 2 Parquet from /exp, 10 JSON from /exec, and 5 use the PostgreSQL protocol.
-// None reads until the end. Meanwhile a probe counts with a condition, groups, and exports a part of the table.
-// Expected: the memory of queries stays below the limit; every probe is answered, within a factor of the usual time;
-// and when the readers continue, each gets the same bytes as a reader that never stopped.
+// None reads for --seconds. Meanwhile a probe counts with a condition, groups, and exports a part of the table.
+// Expected: the readers' queries hold at most 64 MiB; every probe is answered, within a factor of the usual time; and
+// when the readers continue, each gets what a reader that never stopped gets: the same bytes over the PostgreSQL
+// protocol, almost the same number of bytes over HTTP, where times and chunk sizes differ.
 
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
-// What the tables of the store's simulation hold: the rows that acknowledged statements have left, and the next random
-// statement with its effect.
+// Model of the tables in the simulation of the object store (store-sim.ts): the rows that exist after all acknowledged
+// statements, and the next random statement with its effect.
 
 import type { Random } from '../support/random.js'
 

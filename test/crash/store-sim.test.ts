@@ -1,6 +1,6 @@
-// Goal: whatever the object store does, and whenever the machine stops, no snapshot names what is not there, no query
-// answers with a missing part, and nothing is deleted that something kept names. Method: deterministic simulation
-// (store-sim.ts lists the properties).
+// Goal: whatever the object store does, and whenever the machine stops, no Iceberg snapshot refers to a missing object,
+// no query result lacks the rows of a part (Parquet file of a table), and no object is deleted while something refers
+// to it. Method: deterministic simulation (store-sim.ts lists the properties).
 //
 //   SIM_SEED=17 npx vitest run test/crash/store-sim.test.ts      replays one seed, and tells what it does
 //   SIM_STORE_SEEDS=2000 SIM_FIRST=500 npx vitest ...            more of them; .ci/run has some

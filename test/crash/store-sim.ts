@@ -1,13 +1,14 @@
 // Runs one seed of the simulation of storage policies and lake commits: the whole engine with a simulated disk and a
-// simulated object store. Requests to the store fail, are delayed, are applied twice or after they were given up, and
-// the store goes away; the machine stops at any file operation or request. A model checks:
+// simulated object store. Requests to the store fail, are delayed, or are applied twice or after the client has given
+// them up, and the store becomes unavailable; the machine stops at any file operation or request. A model checks:
 //
-//   rows       a query returns the rows of all acknowledged statements, or fails because the store is away: it never
-//              lacks the rows of a part
+//   rows       a query returns the rows of all acknowledged statements, or fails because the store is unavailable
 //   snapshots  all that the newest metadata of an Iceberg table refers to is in the store, and the rows of the current
 //              snapshot are those that the table had at some time
-//   parts      the object of an uploaded part is there, and a part without a local file has its sidecar
-//   in the end when the store works again, the lake has all rows, old parts are uploaded, and nothing unnamed is left
+//   parts      the object of an uploaded part (Parquet file of a table) exists, and a part without a local file has its
+//              sidecar, a small local file that describes it
+//   in the end when the store works again, the lake has all rows, old parts are uploaded, and outside of the lake no
+//              object is left that nothing refers to
 //
 // Timers are those of vitest's fake clock, which the simulation moves.
 

@@ -6,9 +6,10 @@
 //   linked      the root folder, or db/, is reached by a symbolic link
 //   at once     two starts at the same time after a killed server, `--rounds` times (60)
 //   namespace   the second one is in another network namespace (unshare -n), and also in another process namespace
+//   unknown     a lock file does not tell whether its holder lives: a start is refused while somebody touches the
+//               file; otherwise it waits about 15 seconds and then succeeds
 //
-// The checks must not delay a start after kill -9. If it is unknown whether the holder of the lock lives, the start
-// waits.
+// The checks must not delay a start after kill -9.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
 // `node dist/test/crash/upserts.js [--rounds n] [--statements n] [--sessions n] [--seed n] [--flush-rows n]`: random
-// upserts by several sessions, compared with a model, with a SIGKILL of the server after each round.
+// upserts by several sessions, compared with a model, with a SIGKILL of the server between the rounds.
 //
 // Method: every session has its own keys and knows their values after each statement. Statements are INSERT .. ON
 // CONFLICT with DO UPDATE, WHERE and DO NOTHING, and MERGE that updates, deletes and inserts. Each row count in a

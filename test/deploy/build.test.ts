@@ -1,6 +1,7 @@
 // Goal: the build (deploy/build.js) compiles without checking types, reports the location of a source error, removes
-// output of removed sources, renders the documentation, and bundles the packages that the published package needs.
-// Method: builds of a small source tree.
+// output of removed sources, renders the documentation, bundles the packages that the published package needs, and
+// fails if the published package would lack one. Programs save their compiled code and run with it. Method: builds of a
+// small source tree.
 
 import { spawnSync } from 'node:child_process'
 import {

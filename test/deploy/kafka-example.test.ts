@@ -1,5 +1,5 @@
 // Goal: the example of docs/kafka.md works as far as it can be tested without containers: its settings exist, the
-// messages of its producer become rows, and the server answers the queries of its dashboard.
+// messages of its producer become rows, and the queries of its dashboard are valid for the table of these rows.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -1,6 +1,7 @@
 // Goal: a pod made from the Kubernetes manifests becomes ready. Method: a real server gets the settings of the
-// manifests, which require a password, and each probe of the container is sent to it. Also: the manifests equal those
-// of the Helm chart, and the ports that the chart's monitoring selects are exposed.
+// manifests, which require a password, and each probe of the container is sent to it. Also: the manifests and the
+// copies of rules and dashboard in the Helm chart are current, and the alert rules select labels that the server's
+// metrics have.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: log records have the specified format, each day has its own log file, old files are removed, and records that
-// cannot be written because the disk fails are counted.
+// Goal: log records have the specified format, text or JSON, each day has its own log file, old files are removed, and
+// records that cannot be written because the disk fails are counted.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
 // Goal: startServer() opens the ports that the settings enable, registers the virtual tables with the engine, and
-// closes everything in order.
+// closes everything in order. If a port is in use, the start ends before the data is opened. Also: the default of
+// `memory.bytes` is a share of the machine's memory.
 
 import { afterEach, expect, test } from 'vitest'
 import { type Server, startServer } from '../../deploy/main.js'

@@ -1,6 +1,6 @@
 // Goal: the material for operators matches the server: the sample configuration is current, dashboards and alert rules
-// use existing metrics, each alert has a runbook, manifests use the default ports, existing settings, existing files
-// and the version of the package.
+// use existing metrics, each alert has a runbook, manifests use the default ports, existing settings and the version of
+// the package, and the image and the systemd unit agree with the files that the packages install.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

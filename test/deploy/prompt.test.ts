@@ -1,6 +1,7 @@
 // Goal: the interactive prompt of `penstock sql` runs statements over several lines, completes names, and keeps a
-// history without secrets; Ctrl-C cancels the statement and does not end the prompt. Also: the shells accept the
-// generated completion scripts.
+// history without secrets; Ctrl-C cancels the statement and does not end the prompt. Also: the generated completion
+// script works in bash, and those for zsh and fish have every command and option. Method: a fake client answers the
+// statements.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,6 @@
-// Goal: from the moment when the ports are bound until the server is ready, every protocol responds that the server is
-// starting; after that, the same ports serve. Method: a server whose engine opens only when the test tells it.
+// Goal: from the moment when the ports are bound until the server is ready, HTTP and the PostgreSQL protocol respond
+// that the server is starting, and line protocol over TCP closes the connection; after that, the same ports serve.
+// Method: a server whose engine opens only when the test tells it.
 
 import { Agent, get } from 'node:http'
 import { createServer } from 'node:net'

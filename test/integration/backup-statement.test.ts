@@ -1,7 +1,7 @@
-// Goal: the SQL statement BACKUP, to a folder and to an object store, while clients write. The restored data is
-// consistent, the server continues to serve, and a second simultaneous backup is refused. A backup that is aborted, is
-// killed with the server, or cannot write to its destination reports the reason in backups() and leaves the previous
-// backup intact.
+// Goal: the SQL statement BACKUP, to a folder and to an object store, while rows are inserted. `penstock restore`
+// restores what was there, the server continues to serve, and a second simultaneous backup is refused. A backup that is
+// aborted, is killed with the server, or cannot write to its destination reports the reason in backups(); after a kill
+// the previous backup is intact.
 
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,6 @@
 // Goal: a backup taken while clients write is consistent, and an interrupted backup leaves the previous one usable;
-// `penstock check` finds a changed byte in every kind of file; a file of a newer format is rejected and not changed.
+// `penstock check` finds a changed byte in parts, symbol files, manifest, log and the file of users; a file of a newer
+// format is rejected and not changed.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,6 @@
-// Goal: a server rejects intact files that do not belong together: exchanged data files, an older manifest (the list of
-// all tables' files), a missing file of users. `penstock repair` and `penstock user reset` repair these cases.
+// Goal: intact files that do not belong together are rejected: exchanged data files by queries that read them; an older
+// or missing manifest (the list of all tables' files) and a missing file of users when the server starts. `penstock
+// repair` reconstructs the manifest from data files and log, and `penstock user reset` creates a new file of users.
 
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
 // Goal: file import and export over HTTP. /imp reproduces the CSV of /exp byte for byte; DuckDB reads exported Parquet
-// files of every codec; an import is stored completely or not at all, and reports the bad line.
+// files of every codec; an import is stored completely, without its bad rows on request, or not at all, and names them.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

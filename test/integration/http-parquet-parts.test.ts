@@ -1,6 +1,7 @@
 // Goal: a Parquet export that copies pages from the table's Parquet files has the same rows in the same order as an
-// export that encodes every row: in every codec and version, with row groups that end within pages, and with different
-// dictionaries in each file. Method: DuckDB hashes each column together with the row number, in exports made both ways.
+// export that encodes every row: in every codec, in versions 1 and 2, with row groups that end within pages, and with
+// different dictionaries in each file. So does an export of a query that several threads encode, compared with one
+// thread. Method: DuckDB hashes each column together with the row number, in exports made both ways.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

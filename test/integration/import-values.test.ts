@@ -1,6 +1,6 @@
 // Goal: CSV files of common programs are imported as intended: timestamps of all formats, numbers with all digits,
 // headers of pandas and R, words for NULL, several and compressed files. Small files are read by the tolerant decoder,
-// large ones by the bulk decoder; each rule is tested with both.
+// large ones by the bulk decoder; the main rules are tested with both.
 
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

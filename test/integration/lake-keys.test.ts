@@ -1,6 +1,6 @@
-// Goal: the Iceberg catalog hands out temporary keys of a security token service, which are for one table each, with the
-// metadata of a table and by a request of their own. A service that refuses makes these requests fail, and nothing else.
-// No key appears in the log.
+// Goal: the Iceberg catalog hands out temporary keys of a security token service. Each key is for one table; clients
+// get it with the metadata of the table, or by a separate request. If the service refuses, these requests fail and
+// nothing else does. No key appears in the log.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,6 @@
-// Goal: the official client library of the line protocol (npm) writes every type over HTTP and TCP in every protocol
-// version; queries return the same values, also after a clean restart and after a kill; errors reach the client.
+// Goal: the official client library of the line protocol (npm) writes each of its types over HTTP and TCP in versions 1
+// and 2 of the protocol; queries return the same values, also after a clean restart and after a kill; errors reach the
+// client.
 
 import { Sender } from '@questdb/nodejs-client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

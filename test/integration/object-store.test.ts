@@ -1,6 +1,6 @@
 // Goal: what a user sees of object storage. At the start, the server tests the store and reports its state; wrong
-// settings end the start. If the store cannot be reached, the server starts anyway and reports that. No message
-// contains access keys.
+// settings end the start. If the store cannot be reached, the server starts anyway and reports that. The log does not
+// contain the secret access key.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

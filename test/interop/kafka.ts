@@ -1,8 +1,8 @@
-// `node dist/test/interop/kafka.js [--kafka 4.3.1] [--port n]`: tests all features of the Kafka connector, but no
-// large volumes, with a real broker with TLS and SCRAM: a broker that starts late, every compression, keys, Avro, JSON
-// Schema and Protobuf with a registry, columns of whole numbers that become DOUBLE, line protocol, CSV, topics by pattern,
+// `node dist/test/interop/kafka.js [--kafka 4.3.1] [--port n]`: tests the features of the Kafka connector with a real
+// broker, but with few records: TLS and SCRAM, a broker that starts late, every compression, keys, Avro, JSON Schema
+// and Protobuf with a registry, columns of whole numbers that become DOUBLE, line protocol, CSV, topics by pattern,
 // dead letters, pause and resume, and offsets of the consumer group that another client has set wrongly, which the
-// connector must ignore.
+// connector must ignore. Does nothing without Java and Maven.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 // Goal: the stage that cuts a stream of line protocol into blocks keeps lines whole and in order, however the stream is
-// split into chunks, even if binary values contain newlines; blocks keep their size limit, and a slow reader stops the
-// writer.
+// split into chunks, even if binary values contain newlines; only a block of one long line exceeds the block size, and
+// a slow reader stops the writer.
 //
 // Method: random lines (text, binary doubles, arrays and decimals, constructed to contain newlines and marks) are
 // joined, split at random positions and sent through the stage, and each block is compared with the known ends of

@@ -1,5 +1,5 @@
-// Goal: uploaded Parquet files are removed, also after a crash, and nothing else is: neither what others keep in the
-// folder, nor what belongs to a request that goes on. Errors of the disk are errors of the request.
+// Goal: uploaded Parquet files are removed, also after a crash and a failed import; other files in their folder stay.
+// If the folder cannot be created, the request fails. An upload that comes after the import was closed opens no table.
 
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Reference implementation, in plain TypeScript, of the WebAssembly kernel that encodes rows as JSON and CSV; property
-// tests compare the two. The contract is in engine/kernels/encode.ts.
+// Reference implementation, in plain TypeScript, of the WebAssembly kernel that encodes rows as JSON, CSV, JSON lines
+// and DataRow messages (encode-pg.ts); property tests compare the two. The contract is in engine/kernels/encode.ts.
 
 import {
   type EncodeKernel,

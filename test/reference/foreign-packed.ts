@@ -1,5 +1,5 @@
-// Reference implementation in plain TypeScript: decodes bit-packed integers of Parquet pages written by other
-// programs.
+// Reference implementation, in plain TypeScript, of decoders for Parquet pages written by other programs: hybrids of
+// runs and bit-packed integers, bit-packed levels, and DELTA_BINARY_PACKED.
 
 const word = 2n ** 64n
 

@@ -1,5 +1,5 @@
 // Reference implementation of symbol dictionaries in plain TypeScript: hashing, lookup, insertion and rehashing over
-// the layout of engine/memory/column-layout.ts. The kernels use engine/kernels/as/shared/symbols.ts.
+// the layout of engine/memory/dictionary-layout.ts. The kernels use engine/kernels/as/shared/symbols.ts.
 
 import { dictionaryEntry } from '../../engine/memory/column-layout.js'
 import * as layout from '../../engine/memory/dictionary-layout.js'

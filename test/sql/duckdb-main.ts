@@ -1,5 +1,5 @@
-// `node dist/test/sql/duckdb-main.js --queries 10000 --upserts 1000 --seed 1`: runs the differential test of
-// duckdb.test.ts with any number of random queries and upserts, and compares the results with DuckDB's.
+// `node dist/test/sql/duckdb-main.js --queries 10000 --upserts 1000 --seed 1 [--jit-off]`: runs the differential test
+// of duckdb.test.ts with any number of random queries and upserts, and compares the results with DuckDB's.
 
 import { parseArgs } from 'node:util'
 import { runDuck } from '../support/duck-run.js'

@@ -1,6 +1,7 @@
 // Goal: statements as large as tools generate are executed correctly: long chains of OR and AND, long lists, CASE with
-// many branches, wide results. Method: each statement runs with and without generated kernels (WebAssembly code
-// compiled for the query); the expected results are computed arithmetically.
+// many branches, wide results; statements beyond a limit are rejected with its name. Method: each statement runs with
+// and without generated kernels (WebAssembly code compiled for the query), rejected ones by default only with; the
+// expected results are computed arithmetically.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runs } from '../support/runs.js'

@@ -1,9 +1,9 @@
 // Runs golden SQL files (slt-file.ts) over the PostgreSQL protocol, alternating between the simple and the extended
 // protocol. The server runs without generated WebAssembly kernels, so that the files also test the operators that such
-// kernels replace.
+// kernels replace. Statements that mean something else to PostgreSQL clients are skipped, or sent over HTTP.
 //
-// The files contain values as /exec returns them, but here they arrive as PostgreSQL's text, with PostgreSQL's types. So
-// each value is converted to the form of /exec. If several types of this dialect have the same PostgreSQL type, the
+// The files contain values as /exec returns them, but here they arrive as PostgreSQL's text, with PostgreSQL's types.
+// So each value is converted to the form of /exec. If several types of this dialect have the same PostgreSQL type, the
 // expected value tells which of them is meant.
 
 import pg from 'pg'

@@ -16,12 +16,12 @@
 //   side:SYMBOL | count:LONG        names and types of the columns
 //   buy | 10                        one line per row
 //
-//   restart                 the database is closed and opened again
+//   restart                 the database is closed and opened again, with some clients
 //   include trades          the records of fixtures/trades.slt
 //
 // Cells are formatted as in the JSON of /exec, strings without quotes. NULL means null; a string that would be
-// ambiguous (empty, NULL, with leading or trailing spaces, a bar or a control character) keeps its quotes. DOUBLE and
-// FLOAT are compared with a tolerance, since parallel summation differs in the last digits.
+// ambiguous (empty, NULL, with leading or trailing spaces, or with a bar, a quote, # or a control character) keeps its
+// quotes. DOUBLE and FLOAT are compared with a tolerance, since the order of summation depends on where rows are.
 //
 // `failing` before a record's first word marks a correct expectation that the server does not meet yet. If such a
 // record passes, the test fails, so that the mark is removed.

@@ -1,13 +1,14 @@
 // Goal: golden SQL files hold: every record of every .slt file below this folder gives the same result with every
 // client (the engine with and without generated WebAssembly kernels, /exec of a server and the PostgreSQL protocol),
-// whether its rows are in memtables, in Parquet files, or in both.
+// apart from records that mean something else to a client, and, in the engine, whether its rows are in memtables, in
+// Parquet files, or in both.
 //
 // By default, as in `npm test`, the engine runs all files, in turn with rows in memtables and in both places; each
 // other client runs an eighth of the files. Environment variables change that:
 //
 //   SLT_COMPLETE=1      writes the results of the first client into the files as expectations: read the diff
-//   SLT_FILE=name       runs only files of that name, with these clients: the engine with kernels, and rows in
-//                       memtables and in both places; /exec; the PostgreSQL protocol
+//   SLT_FILE=name       runs only files with the name in their path, with these clients: the engine with kernels, and
+//                       rows in memtables and in both places; /exec; the PostgreSQL protocol
 //   SLT_MODES=all       runs all files with every client, the engine with rows in each of the three places (as .ci/run)
 //   SLT_MODES=memory    runs one client, with rows in memtables
 

@@ -1,4 +1,4 @@
-// Reader of Arrow IPC streams for tests: returns the rows, and the Arrow types of the columns.
+// Reader of Arrow IPC streams for tests: returns the rows. The caller names the types of the columns.
 
 import { assert } from '../../engine/base/assert.js'
 

@@ -1,5 +1,5 @@
-// Setup file of the test runner, used when TEST_CPU names a file: appends a line with the CPU seconds of each test file,
-// those of the processes it started among them, and its path. Linux only.
+// Setup file of the test runner, used when the variable TEST_CPU names a file: appends a line for each test file, with
+// its path and its CPU seconds. These include processes that it started and that have ended. Linux only.
 
 import { appendFileSync, readFileSync } from 'node:fs'
 import { afterAll, expect } from 'vitest'

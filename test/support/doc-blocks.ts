@@ -6,9 +6,9 @@
 //   ```python    programs, where a Python with pandas is at hand
 //   ```java ..   whole programs beside a server: the languages of doc-programs.ts; embedded.test.ts runs `js`
 //
-// A ```text block that follows after blank lines only is the expected output: of the last statement, as `penstock sql`
-// prints it, or of all commands. ```text error is the output of a block that must fail, and a block without an output
-// must succeed. `norun` after the language excludes a block.
+// If the next block is a ```text block, with nothing but blank lines between, it is the expected output: of the last
+// statement, as `penstock sql` prints it, or of all commands. ```text error is the output of a block that must fail,
+// and a block without an output must succeed. `norun` after the language excludes a block.
 
 import { isLanguage } from './doc-programs.js'
 

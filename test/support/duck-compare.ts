@@ -1,5 +1,5 @@
-// Normalises result rows of this server and of DuckDB for comparison: a string for each cell, NULL as null, and doubles
-// compared with a tolerance.
+// Normalises result rows of this server and of DuckDB for comparison: cells are strings, numbers for DuckDB's doubles,
+// or null. Doubles are compared with a tolerance.
 
 import { DuckDBDecimalValue, DuckDBTimestampValue } from '@duckdb/node-api'
 

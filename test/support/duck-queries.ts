@@ -1,5 +1,5 @@
-// Generates random queries for the comparison with DuckDB, with every clause that it also supports, as one text for
-// each dialect. The order of rows is compared only if a query orders by all its columns.
+// Generates random queries for the comparison with DuckDB, with clauses that both support, as one text for each
+// dialect. The order of rows is compared only if a query orders by all its columns.
 
 import { type ExpressionSource, randomExpression } from './duck-expressions.js'
 import { randomNearest } from './duck-nearest.js'

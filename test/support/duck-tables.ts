@@ -1,6 +1,6 @@
 // Generates random tables for the differential test: the same rows as INSERTs for this server and for DuckDB. Values
-// are small, so that integers never overflow; a third of the rows of `a` and `b` share keys; timestamps are unique in a
-// table, so that window functions and ASOF JOIN have one valid result.
+// are small, so that integers never overflow; key columns have few values, so that joins find rows; timestamps are
+// unique in a table, so that window functions and ASOF JOIN have one valid result.
 
 import type { PairType } from './pair.js'
 import type { Random } from './random.js'

@@ -1,11 +1,11 @@
 // A fake of the engine's interface (engine/engine.ts) for tests of gateways, in memory. Lines are kept as text; a line
 // with the word `bad` cannot be stored. It executes only these statements:
 //
-//   rows <n> [<bytes>]      n rows of one LONG column in blocks of about so many bytes
+//   rows <n> [<bytes>]      n rows with a number each, in blocks of about this size
 //   fail <class>            rejects: sql, timeout, resource, gone, bug
 //   late <class>            the same after the first block
 //   update <n>, create      statements without rows
-//   later <ms>              as create, after so long
+//   later <ms>              as create, after this time
 //   hang                    does not respond until it is aborted
 
 import {

@@ -1,6 +1,6 @@
 // Writes Iceberg tables as other programs do, file by file, to test readers: Avro manifests with the fields and logical
 // types of Iceberg's own writer, and data files by the tests' Parquet writer. It shares no code with the server's
-// reader or writer.
+// readers and writers, apart from structures of Parquet.
 
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -1,4 +1,5 @@
-// Lists the names of all metrics that a running server exposes, read from the tables of metrics.
+// Lists the metrics of gateways, engine and alerts of a running server, read from the tables of metrics. Those of
+// connectors, telemetry and the object store are not included.
 
 import { ServerAlerts } from '../../deploy/alerts.js'
 import { systemClock } from '../../engine/base/clock.js'

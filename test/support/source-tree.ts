@@ -1,5 +1,5 @@
-// Reads the files of the repository for test/tidy.test.ts: returns their paths relative to the root, contents, imports
-// and functions.
+// Finds the root folder of the repository, and reads its files for tests such as test/tidy.test.ts: paths relative to
+// the root, contents, imports and functions.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,5 @@
-// Starts an engine with its threads in a temporary directory, and provides default options for statements of a test.
+// Starts an engine with its threads in a directory of the test, with settings that make it fast and silent, and
+// provides default options for statements of a test.
 
 import { internalSession } from '../../engine/api/session.js'
 import { systemClock } from '../../engine/base/clock.js'

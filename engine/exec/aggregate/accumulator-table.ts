@@ -3,7 +3,8 @@
 // names none, or that kind does not support the arguments, the call runs in the aggregate's interpreter, value by
 // value.
 //
-// Constant and dictionary-encoded arguments are handled here for all accumulators (dictionary-arguments.ts).
+// Accumulators of strings that ignore duplicates are wrapped here, so that without GROUP BY they get each entry of a
+// dictionary only once (dictionary-arguments.ts).
 
 import { assert } from '../../base/assert.js'
 import type { AggregateFunction, CallSite, ColumnAccumulator } from '../../sql/functions/function-types.js'

@@ -1,6 +1,6 @@
-// Accumulators: all aggregate calls of one operator. For each batch it evaluates the arguments of the calls (an
-// argument that several calls share only once) and adds the values to the accumulators. It also saves and merges
-// partial states.
+// The class Accumulators computes all aggregate calls of one operator. For each batch, it evaluates the arguments of
+// the calls (once where several calls share an argument) and adds the values to the accumulator of each call. The class
+// PartialAccumulators saves and merges the states of the accumulators.
 
 import { assert } from '../../base/assert.js'
 import type { AggregateCall } from '../../sql/plan/plan.js'

@@ -1,7 +1,8 @@
 // PartitionGroups: the second of two steps of an aggregation with many groups. The first step (row-partitions.ts) has
-// distributed the rows to partitions by a hash of their keys. This step aggregates one partition: the rows that the
-// threads have put into it and its groups from earlier rounds. Each group stores the number of its first row (rank), so
-// that the result can be returned in order of first appearance. The result has the layout of partial-groups.ts.
+// distributed rows to partitions by a hash of their keys. This step aggregates the rows of one partition. Large inputs
+// are processed in rounds of these two steps; then it adds the rows to the partition's groups of earlier rounds. Each
+// group stores the number of its first row (rank), so that the result can be returned in order of first appearance. The
+// result has the layout of partial-groups.ts.
 
 import type { ExecContext } from '../batch/context.js'
 import type { QueryArena } from '../batch/query-arena.js'

@@ -1,5 +1,6 @@
 // FILL of SAMPLE BY: adds a row for each group in every bucket between the first and the last, or between FROM and TO.
-// Missing values become NULL, the previous value, a linear interpolation, or a constant.
+// Missing values become NULL, the previous value, a constant, or a linear interpolation (without FROM and TO, values
+// before the first and after the last one of a group are extrapolated).
 
 import type { Fill } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'

@@ -1,5 +1,6 @@
-// SpanFinder: finds the span of the rows of SAMPLE BY, for operators that then see a part of the rows only, and add rows
-// for the same buckets (FILL). Rows come in the order of time.
+// SpanFinder: finds the time of the first row of SAMPLE BY and, for FILL, times in the earliest and the latest bucket.
+// A SAMPLE BY that spills to temporary files needs them: it aggregates one partition of the rows after the other, and
+// all partitions must have the same buckets. Rows come in the order of time.
 
 import type { SampleSpan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,7 +1,8 @@
-// String columns that stay dictionary-encoded: instead of a string, each row has an index (code) into the list of
-// distinct strings that the part (Parquet file) contains. So an operator can evaluate an expression or look up a group
-// key once for each distinct string instead of once for each row (lookup-table.ts, key-table.ts). The address and
-// length of each row's string are computed only when an operator reads them.
+// String columns that stay dictionary-encoded: instead of a string, each row has an index (code) into a list of
+// strings. The list has the distinct strings of a part (Parquet file), or the results of an expression over the entries
+// of a dictionary. So an operator can evaluate an expression or look up a group key once for each entry instead of once
+// for each row (lookup-table.ts, key-table.ts). The address and length of each row's string are computed only when an
+// operator reads them.
 
 import type { DataType } from '../../types/column-types.js'
 import type { Vector } from './vector.js'

@@ -4,8 +4,8 @@
 // With several key columns, the values of each column are first mapped to 32-bit numbers (codes, see key-codes.ts). A
 // hash table maps the codes of the first two columns, as one 64-bit key, to an id; a second table maps this id and the
 // code of the third column to an id, and so on. With more than 48 columns, each row's keys are serialised to one string
-// instead (row-strings.ts). If all keys are symbols and the operator permits ids that are not consecutive, the id is
-// computed from the dictionary ids of the columns, without a hash table.
+// instead (row-strings.ts). If all keys are symbols with at most 8192 combinations, and the operator permits ids that
+// are not consecutive, the id is computed from the dictionary ids of the columns, without a hash table.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type DataType, storageOf, widthOf } from '../../types/column-types.js'

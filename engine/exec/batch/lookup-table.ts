@@ -1,6 +1,6 @@
 // Evaluates an expression over one column of symbols or dictionary-encoded strings: once for each distinct string of
 // the dictionary, instead of once for each row. The results form a table, in which the result of a row is then looked
-// up by the row's dictionary index.
+// up by the row's dictionary index. Until there are enough rows for this to pay off, each row is evaluated.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { type DataType, isVariable, widthOf } from '../../types/column-types.js'

@@ -1,6 +1,7 @@
-// QueryState: caches what a thread has derived from the query's conditions, such as which symbols (dictionary-encoded
-// strings) satisfy a condition, so that all operators and generated WebAssembly kernels of the query share it. It
-// allocates the cached tables from the query's memory.
+// QueryState: state that all operators of a query share on a thread. It caches what the thread has derived from the
+// query's conditions, such as which symbols (dictionary-encoded strings) satisfy a condition; generated WebAssembly
+// kernels use the cached tables, too, which are in the query's memory. It also says whether operators can or must use
+// temporary files instead of memory.
 
 import { LazyMap } from '../../base/lazy-map.js'
 import type { NumberBits, WholeNumbers } from '../../sql/functions/column/whole-numbers.js'

@@ -1,7 +1,7 @@
 // RowStrings: serialises the key columns of a row to one byte string, by which a single hash table groups them. GROUP
-// BY uses it for more than 48 key columns (group-keys.ts): with fewer, each column has a hash table of its own, but
-// with so many, these tables would take more memory than the rows. Two rows have equal strings if and only if their
-// keys are equal.
+// BY uses it for more than 48 key columns (group-keys.ts). With fewer columns, each column has a hash table of its own;
+// with more, these tables would take more memory than the rows. Two rows have equal strings if and only if their keys
+// are equal.
 //
 //   string   for each column in turn: its bytes (DOUBLE and FLOAT normalised to one zero and one NaN), the code of a
 //            symbol as u32, or the length of a string as i32 (-1 for NULL) and its bytes

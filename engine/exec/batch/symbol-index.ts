@@ -1,7 +1,7 @@
 // Finds the ids of symbols by their strings. A symbol dictionary in shared memory maps ids to strings only, so the
 // first lookup compares the string with every entry of the dictionary. From the second lookup on, this thread builds a
-// hash index of the dictionary. Each lookup adds a limited number of strings to the index, so that no single lookup has
-// to wait for the index of a large dictionary.
+// hash index of the dictionary, unless it has millions of entries. Each lookup adds a limited number of strings to the
+// index, so that no single lookup has to wait for the index of a large dictionary.
 
 import { dictionaryCount, dictionaryEntry, dictionarySerial } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

@@ -1,5 +1,5 @@
-// Converts a column to strings for output formats that lack its type, such as UUIDs in Arrow or in QWP (columnar
-// protocol over WebSocket). The strings are the same as in text results.
+// Converts a column to strings for output formats that lack its type, such as UUID in Arrow, or INTERVAL in QWP
+// (columnar protocol over WebSocket). The strings are the same as in text results.
 
 import type { Scratch } from '../../storage/part/part-scratch.js'
 import { displayText } from '../../types/convert.js'

@@ -1,5 +1,5 @@
-// Encodes result rows as packed column arrays for the writer thread, which stores them: the encoding for INSERT ..
-// SELECT and CREATE TABLE AS. The main thread forwards the batches without reading rows.
+// Encodes result rows as packed column arrays. The main thread passes them to the writer thread, which stores them (for
+// INSERT .. SELECT, CREATE TABLE AS, upserts and refreshes of views), or to a caller that has requested columns.
 //
 // A transaction has `batchRows` rows, and a batch ends where a transaction ends, so that the receiver never has to
 // split a batch.

@@ -1,9 +1,9 @@
 // Encodes one column of an exported Parquet file that is not a list: collects values until a page is full, and pages
 // until the row group ends.
 //
-// Pages are dictionary-encoded as long as that saves space, and plain otherwise (delta-encoded in files of version 2).
-// Each row group has a dictionary of its own. When it becomes too large, the remaining pages of the row group do
-// without it, as the Parquet format permits.
+// Pages are dictionary-encoded as long as that saves space. Other pages are plain, except that integers and strings are
+// delta-encoded in files of version 2. Each row group has a dictionary of its own. When it becomes too large, the
+// remaining pages of the row group do not use it, as the Parquet format permits.
 
 import { xxh64 } from '../../kernels/xxh64.js'
 import { encodings } from '../../storage/part/parquet-types.js'

@@ -2,7 +2,7 @@
 // sent in several blocks, so that the query can pause between them while a slow client reads.
 //
 //   file     "PAR1" | row groups | page index | footer | footer bytes u32 | "PAR1"
-//   group    column chunks in order: dictionary page if any, data pages
+//   group    column chunks in order: dictionary page if any, data pages; then the Bloom filters if any
 //
 // A row group ends at the requested number of rows, or when its pages take too much memory. The encoder holds the
 // encoded pages of one row group in memory, or of a few if several threads encode row groups.

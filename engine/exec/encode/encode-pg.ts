@@ -1,5 +1,5 @@
-// Encodes rows as DataRow messages of the PostgreSQL wire protocol, in text or binary format by column. A WebAssembly
-// kernel encodes the common types; the others are encoded value by value.
+// Encodes rows as DataRow messages of the PostgreSQL wire protocol, each column in text or binary format. If the types
+// of all columns are common, a WebAssembly kernel encodes the rows; otherwise all values are encoded one by one.
 //
 //   DataRow => 'D' length:int32 count:int16 (bytes:int32 value)*      bytes is -1 for NULL
 

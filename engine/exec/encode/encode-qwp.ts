@@ -2,7 +2,7 @@
 // the gateway later writes the header of the message (gateways/http/qwp-read-frames.ts); until then they tell the
 // gateway what it needs for that:
 //
-//   batch     32 bytes: bytes of the body u32 | symbols sent, including this batch u32 | compressed u8 |
+//   batch     32 bytes: bytes of the body u32 | symbols of the result so far u32 | compressed u8 |
 //             unused | body, which may be compressed by zstd
 //   body      first symbol varint | symbols varint | (bytes varint | UTF-8) * symbols
 //             | name bytes varint (0) | rows varint | [columns varint | definition * columns, in the first batch]

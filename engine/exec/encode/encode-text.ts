@@ -1,5 +1,5 @@
-// TextRows: encodes result rows as CSV, JSON or NDJSON with a WebAssembly kernel, which writes directly to the output
-// blocks.
+// TextRows: encodes result rows as CSV, JSON, NDJSON or messages of the PostgreSQL wire protocol (encode-pg.ts) with a
+// WebAssembly kernel, which writes directly to the output blocks.
 
 import {
   encodeColumnBytes,

@@ -2,7 +2,7 @@
 // it in the order of the rows.
 //
 //   source (morsel-source.ts)   divides a result into morsels: a table, ranges of time, sorted rows
-//   format (morsel-format.ts)   turns a morsel into blocks of bytes and a note: text, Arrow, Parquet row groups
+//   format (morsel-format.ts)   turns a morsel into blocks of bytes and a note: text, Arrow, QWP, Parquet row groups
 //   this file                   the worker that encodes morsels, and the coordinator that writes them in order
 //
 // An encoded morsel in shared memory:

@@ -1,6 +1,6 @@
 // One way to divide a query result among threads (see morsel-source.ts): all rows of a table, or of one time interval,
-// in the order in which they are stored. Each unit of parallel work (morsel) is a range of row numbers. For text
-// formats the ranges end at page boundaries where possible, so that only one thread decodes a page.
+// in the order in which they are stored. Each unit of parallel work (morsel) is a range of row numbers. For all formats
+// but Parquet, the ranges end at page boundaries where possible, so that only one thread decodes a page.
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { TableSnapshot } from '../../storage/schema/schema.js'

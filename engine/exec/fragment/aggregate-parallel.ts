@@ -4,8 +4,8 @@
 //   few groups    every thread aggregates chunks of its own (partial-groups.ts), and the coordinator merges the results
 //                 in the order of the chunks, so groups come in order of first appearance
 //   many groups   the results of chunks would be hardly smaller than their rows, so the aggregation starts again, with
-//                 the rows partitioned by key (aggregate-partitioned.ts); if the plan cannot be partitioned, the
-//                 coordinator aggregates the other rows alone, too
+//                 the rows partitioned by key (aggregate-partitioned.ts); if the plan cannot be partitioned, or strings
+//                 that are dictionary-encoded are faster without it, the coordinator aggregates the other rows alone
 
 import type { Plan } from '../../sql/plan/plan.js'
 import { hidesRows } from '../../storage/memtable/removed-rows.js'

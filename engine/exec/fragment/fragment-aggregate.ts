@@ -1,7 +1,7 @@
 // Aggregation fused with a table scan: one generated loop (a WebAssembly kernel) evaluates the filter, the group keys
 // and the aggregates, without a hash table. The group id is computed from small keys, such as the ids of symbols
 // (dictionary-encoded strings), and is the index of the group in an array of accumulators. Applies if the code
-// generator supports all aggregates, the filter and the keys.
+// generator supports all aggregates, the filter and the keys, and there are not too many groups.
 //
 // With SAMPLE BY or a time bucket as a key, each bucket has an accumulator array of its own (a slot), as its rows are
 // adjacent: the rows of a morsel are in time order. Without buckets there is a single slot. If buckets are short and

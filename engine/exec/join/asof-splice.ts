@@ -2,8 +2,8 @@
 // latest row of the other input at or before its timestamp. At equal timestamps left rows come first, and a right row
 // that has been joined with a left row of the same timestamp is not returned a second time.
 //
-// Both inputs are read in time order. Only rows before the last timestamp of an input that has further rows are joined,
-// since more rows of that timestamp may follow. Of the rows before, the latest of each key stay in memory.
+// Both inputs are read in time order. While an input has further rows, only rows before the last timestamp read from it
+// are joined, since more rows of that timestamp may follow. Of the joined rows, the latest of each key stay in memory.
 
 import { assert } from '../../base/assert.js'
 import { spliceStateBytes } from '../../kernels/join.js'

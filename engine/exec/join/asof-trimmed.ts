@@ -2,6 +2,21 @@
 // before the first left row, only the latest row of each key can match. A backward scan finds these latest rows, as for
 // LATEST ON. The later right rows are read forward from the time of the first left row. If the backward scan takes too
 // long, the whole right input is read instead.
+//
+// No backward scan is needed if the join has a tolerance or looks forward only. The right rows are then read from the
+// first left row's time on, less the tolerance if the join looks backward.
+//
+// No backward scan is needed if the join has a tolerance or looks forward only. The right rows are then read from the
+// first left row's time on, less the tolerance if the join looks backward.
+//
+// No backward scan is needed if the join has a tolerance or looks forward only. The right rows are then read from the
+// first left row's time on, less the tolerance if the join looks backward.
+//
+// No backward scan is needed if the join has a tolerance or looks forward only. The right rows are then read from the
+// first left row's time on, less the tolerance if the join looks backward.
+//
+// No backward scan is needed if the join has a tolerance or looks forward only. The right rows are then read from the
+// first left row's time on, less the tolerance if the join looks backward.
 
 import type { Plan, TimeRange } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

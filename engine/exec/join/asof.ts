@@ -2,9 +2,9 @@
 // up to the batch's timestamps, and records the latest right row of each key in a table. Left columns are returned as
 // they are; right columns are gathered by row number.
 //
-// The join buffers only the right rows that the table lists and those of the current batch, so its memory depends on
-// the number of keys and not on the number of right rows. Joins with further conditions, and those that look into the
-// future, are in asof-search.ts.
+// Buffered right rows that are neither in the table nor matches of the current batch are dropped from time to time. So
+// the memory of the join depends on the number of keys and not on the number of right rows. Joins with further
+// conditions, and those that look into the future, are in asof-search.ts.
 
 import { asofStateBytes } from '../../kernels/join.js'
 import type { Plan } from '../../sql/plan/plan.js'

@@ -1,7 +1,7 @@
 // Builds the hash table of a join from the rows of one side. A bucket lists the numbers of the rows whose key has a
-// certain hash, each together with the key itself, or with its full hash if the key is longer than 8 bytes. If the keys
-// are unique integers within a small range, an array indexed by the key is used instead. The result is plain data in
-// shared memory, so every thread of the query can look rows up in it.
+// certain hash. Each number is stored with the key itself if that is a single integer, else with the full hash. If the
+// keys are unique integers within a small range, an array indexed by the key is used instead. The result is plain data
+// in shared memory, so every thread of the query can look rows up in it.
 
 import { aggregateKinds, initStats, statsBytes } from '../../kernels/aggregate.js'
 import { bucketsBytes, noRow, rangeBytes, writeBuckets, writeRange } from '../../kernels/join.js'

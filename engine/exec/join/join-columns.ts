@@ -2,11 +2,11 @@
 // can be hashed and compared as bytes. Most columns have this form already. The others are converted:
 //
 // - CHARs and symbols (dictionary-encoded strings) that are compared with strings become strings.
-// - If both sides are symbols, numbers of different types, or numbers of less than 32 bits, each distinct value
-//   becomes a 32-bit number that is the same on both sides (join-keys.ts).
+// - If both sides are symbols, FLOATs, of types that are stored differently, or of types of less than 32 bits, each
+//   value becomes a 32-bit number that is the same for equal values of both sides (join-keys.ts).
 //
-// NULL equals NULL. A single key of 4 or 8 bytes is compared directly; otherwise hashes are compared first, then
-// values.
+// NULL equals NULL. A single integer of 4 or 8 bytes, such a number included, is compared directly; otherwise hashes
+// are compared first, then values.
 
 import { hashKinds } from '../../kernels/aggregate.js'
 import { type DataType, dataType, storageOf, widthOf } from '../../types/column-types.js'

@@ -1,7 +1,7 @@
-// Reduces what a join reads of its probe side, the table whose rows are looked up among those of the other side (the
-// build side). If the key is an integer or a time, the scan skips pages whose minimum and maximum are outside of the
-// range of the keys of the build side. Of the other pages it reads the key columns first, and then the remaining
-// columns only for rows whose keys the build side has.
+// Reduces what the join of an upsert (marksRight() in join-sides.ts) reads of its probe side, the table whose rows are
+// looked up among the new rows (the build side). If the key is an integer or a time, the scan skips pages whose minimum
+// and maximum are outside of the range of the keys of the build side. Of the other pages it reads the key columns
+// first, and then, unless keys have many matches, the remaining columns only for rows whose keys the build side has.
 
 import { aggregateKinds, initStats, statsBytes } from '../../kernels/aggregate.js'
 import { expandModes } from '../../kernels/join.js'

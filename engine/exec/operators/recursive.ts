@@ -1,6 +1,6 @@
 // Operator: WITH RECURSIVE. Returns the rows of the first query, then repeatedly runs the second query over the rows of
-// the previous round, until a round has no rows. Each round has its own operators and child arena, which are freed
-// after the following round.
+// the previous round, until a round has no rows. Without ALL, rows that were returned before are dropped. Each round
+// has its own operators and child arena, which are freed after the following round.
 
 import { SqlError } from '../../base/errors.js'
 import { recursionRoundsMax, recursionRowsMax } from '../../base/limits.js'

@@ -1,5 +1,5 @@
-// Operators that return rows without reading a table: the constant rows of VALUES and the consecutive numbers of
-// long_sequence.
+// Operators that return rows without reading a table: rows given as JavaScript values, such as those of VALUES or the
+// results of other operators, and the consecutive numbers of long_sequence.
 
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import { widthOf } from '../../types/column-types.js'

@@ -1,6 +1,6 @@
 // QueryLoop: the main loop of a query thread, which runs many queries in time slices. New queries run first, long ones
-// take turns, and work on other threads' queries comes last. A query is not run while its client has unread result
-// blocks up to its limit; if the client then reads nothing for some time, the query also frees the memory whose
+// take turns, and work on other threads' queries comes last. A query is not run while the result blocks that its client
+// has not read reach a limit. If the client then reads nothing for some time, the query also frees the memory whose
 // contents it can compute again.
 
 import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'

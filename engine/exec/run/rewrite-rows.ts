@@ -1,6 +1,6 @@
-// Runs the query of an UPDATE or DELETE over one part (Parquet file) of the table. The scan returns the row number with
-// each affected row; the row numbers and new values are appended to a list of changes, which the job that rewrites the
-// part applies (storage/jobs/rewrite.ts).
+// Runs the query of an UPDATE, a DELETE or a change of a column's type over one part (Parquet file) of the table. The
+// scan returns the row number with each affected row; the row numbers, new values and values of RETURNING are appended
+// to a list of changes, which the job that rewrites the part applies (storage/jobs/rewrite.ts).
 
 import { CancelledError } from '../../base/errors.js'
 import type { Kernels } from '../../kernels/load.js'

@@ -2,8 +2,9 @@
 // the plan's operators and passes them to the encoder. step() does a limited amount of work and never blocks: it
 // returns why the query cannot continue, and its owner calls it again.
 //
-// Result blocks are freed when the client releases them; all other memory is freed when the query ends. If the client
-// stops reading, the query frees everything but the unread blocks and what its operators cannot compute again.
+// Result blocks are freed when the client releases them, and work queues when no other thread uses them; all other
+// memory is freed when the query ends. If the client stops reading, the query frees everything but the unread blocks
+// and what its operators cannot compute again.
 
 import { CancelledError, isShortage, TimeoutError } from '../../base/errors.js'
 import { fullWindowAfterBytes, initialWindowBytes, resultWindowRows } from '../../base/limits.js'

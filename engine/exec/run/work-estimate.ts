@@ -1,6 +1,7 @@
-// Estimates the cost of a query before it runs: an upper bound of the number of values read from tables, plus rows from
-// other sources. A query with a small estimate runs on the main thread, because passing it to a query thread would cost
-// more. If the estimate was too low, the main thread stops the query at a time limit, and a query thread runs it again.
+// Estimates the cost of a query before it runs: the number of values read from tables plus the rows from other sources,
+// multiplied where expressions are expensive. A query with a small estimate runs on the main thread, because passing it
+// to a query thread would cost more. If the estimate was too low, the main thread stops the query at a time limit, and
+// a query thread runs it again.
 
 import { unreachable } from '../../base/assert.js'
 import { pageRowsMax } from '../../base/limits.js'

@@ -3,8 +3,9 @@
 // number; NULL equals NULL. A writer of streams adds such a file with each of its commits, so a data file may have
 // hundreds of them.
 //
-// Files of deletes with the same columns and the same partition share one hash table, of the highest sequence number by
-// values, so a row of a data file is looked up once for each set of columns. The tables are in the query's memory.
+// Files of deletes with the same columns and the same partition share one hash table, which maps values to the highest
+// sequence number of the files that delete them. So a row of a data file is looked up once for each set of columns. The
+// tables are in the query's memory.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { DeleteSource, EqualityDelete, ForeignFile } from '../../parquet/foreign-file.js'

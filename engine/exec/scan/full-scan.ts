@@ -1,6 +1,7 @@
-// Gives exports access by row number to the rows of a whole table, or of one time interval, in timestamp order. This
-// requires that the morsels (memtable blocks and pages) do not overlap in time, so that the row number alone determines
-// the morsel. The rows can then be divided among several threads by row number.
+// Gives exports access by row number to the rows of a whole table, or of one time interval: in timestamp order, or as
+// stored if the query needs no order. Timestamp order requires that the morsels (memtable blocks and pages) do not
+// overlap in time, so that the row number alone determines the morsel. The rows can then be divided among several
+// threads by row number.
 
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import { hidesRows } from '../../storage/memtable/removed-rows.js'

@@ -1,9 +1,9 @@
-// Represents the rows of a table as morsels (Morsel), the units of scans and of parallel work: a morsel is a block of a
-// memtable or a page of a part (Parquet file). It provides its columns, zone-map statistics and time range. Its rows
-// may include some that later rows have replaced (by deduplication).
+// Represents the rows of a table as morsels (ScanMorsel), the units of scans and of parallel work: a morsel is a block
+// of a memtable or a page of a part (Parquet file). A morsel provides its columns, zone-map statistics and time range.
+// Its rows may include rows that later transactions have removed, or replaced (by deduplication).
 //
-// A run is the list of morsels of one part or one memtable, in commit order. runsOf() lists the runs of a snapshot,
-// also in commit order.
+// A run is the list of morsels of one part or one memtable, in the order of its rows. runsOf() lists the runs of a
+// snapshot in commit order.
 
 import { pageRowsMax } from '../../base/limits.js'
 import {

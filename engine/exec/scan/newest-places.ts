@@ -5,7 +5,8 @@
 // until none of them can have a newer row of any symbol.
 //
 // Invariants:
-//   1. A place is replaced by one with a later timestamp only; of equal timestamps the row committed last counts.
+//   1. The place of a symbol is replaced only by a row with a later timestamp, or with the same timestamp if that row
+//      was committed later.
 //   2. `slots` covers the ids of every row that the snapshot shows, since symbols are published before their rows.
 
 import { nonNull } from '../../base/assert.js'

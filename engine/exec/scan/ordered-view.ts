@@ -1,6 +1,6 @@
-// Makes a morsel readable in timestamp order: returns a view of it that is sorted and lacks the rows that later rows
-// have replaced (by deduplication). A column of the view is copied when it is first read, into memory that release()
-// frees.
+// Makes a morsel readable in timestamp order: returns a view of it that is sorted and lacks the rows that later
+// transactions have removed or replaced. A column of the view is copied when it is first read, into memory that
+// release() frees.
 
 import { sortScratchBytes } from '../../kernels/sort.js'
 import { type DataType, widthOf } from '../../types/column-types.js'

@@ -1,4 +1,4 @@
-// Reads columns of a whole Parquet file of an Iceberg table that lists deleted rows, batch by batch.
+// Reads columns of a Parquet file that lists deleted rows of an Iceberg table: all rows of the file, batch by batch.
 
 import { budgets } from '../../memory/budgets.js'
 import { ColumnReader, type ColumnTools } from '../../parquet/column-reader.js'

@@ -1,5 +1,5 @@
-// Adds row ids to a scan: a virtual LONG column (rowIdColumn) that tells where each row is stored. An upsert uses row
-// ids to say which stored rows it replaces.
+// Adds row ids to a scan: a virtual LONG column (rowIdColumn) that tells where each row is stored. Statements that
+// replace or remove rows use row ids to say which stored rows they mean.
 //
 //   row id   source << 32 | row
 //   source   0, 1, .. over the parts (Parquet files) of the snapshot, then over its memtables

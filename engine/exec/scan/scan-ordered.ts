@@ -1,12 +1,12 @@
 // Operator: table scan in timestamp order; rows with equal timestamps are in commit order. A descending scan reverses
 // both. It merges streams, each of which is a list of morsels that do not overlap in time (streams.ts).
 //
-// Each step begins with the stream that has the first row in output order. The rows of this stream that precede the
-// rows of all other streams are returned without a copy. If these are few (sliceRowsMin), all streams that overlap the
-// current morsel of this stream are merged, up to a bound: the smallest last timestamp of their current morsels.
-// Several streams may have rows with exactly this timestamp. The stream whose morsel ends there may continue with the
-// same timestamp in its next morsel. So only the rows of this stream and of streams before it in commit order are
-// returned; rows of later streams wait for a later step.
+// Each step begins with the stream whose next row is the first in output order. Its rows that precede the rows of all
+// other streams are returned without a merge. If these rows are few (sliceRowsMin), all streams that overlap the
+// stream's current morsel are merged up to a bound: where the first of their current morsels ends. Several streams may
+// have rows with exactly the timestamp of the bound, and the stream whose morsel ends there may have more of them in
+// its next morsel. So of these rows, only those of this stream and of streams that precede it in output order are
+// returned; the others wait.
 
 import type { TimeRange } from '../../sql/plan/plan.js'
 import { dictionariesOf } from '../../storage/schema/schema.js'

@@ -1,7 +1,8 @@
 // SliceReader: reads a morsel (memtable block or page) and returns the rows that a scan wants, as batches. It reads a
-// slice of the morsel of at most the length of a batch, removes rows outside of the time ranges, replaced rows and rows
-// that fail the filter, and gathers the rest. The filter's columns are read first; other columns are read only if some
-// row has passed.
+// slice of the morsel of at most the length of a batch, drops rows outside of the time ranges, rows that later
+// transactions have removed or replaced, and rows that fail the filter, and gathers the rest. The filter's columns are
+// read first; other columns are read only if some row has passed. vectors() returns columns without dropping rows, for
+// generated code.
 
 import { assert } from '../../base/assert.js'
 import type { TimeRange } from '../../sql/plan/plan.js'

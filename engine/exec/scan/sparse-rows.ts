@@ -1,7 +1,7 @@
 // Late materialisation for aggregations in generated code (WebAssembly compiled for the query): evaluates a selective
-// filter first, and then decodes only the values of the selected rows from the pages of the other columns. Whether this
-// is done for a range of rows (a unit of parallel work) depends only on these rows, not on the thread: it can change
-// the rounding of sums, and the result of a range must have the same bits on every thread.
+// filter first, and then decodes only the values of the selected rows from the pages of the other columns. This can
+// change the rounding of sums, but a range of rows (a unit of parallel work) must have the same result, bit for bit, on
+// every thread. So only the rows of a range decide whether it is done there.
 
 import { pageRowsMax } from '../../base/limits.js'
 import type { SelectFragment } from '../../kernels/jit/jit.js'

@@ -1,6 +1,7 @@
 // Filter for ORDER BY .. LIMIT whose first sort key is a symbol: drops rows that sort after the row that is currently
-// last in the result. Whenever that last row changes, a table is computed that tells for each symbol of the dictionary
-// whether its rows are dropped, so that each row needs only a lookup by its symbol id.
+// last in the result. When the key of that last row changes, a table is computed that tells for each symbol of the
+// dictionary whether its rows are dropped, so that each row needs only a lookup by its symbol id. With a large
+// dictionary, or one that grows during the query, no rows are dropped.
 
 import { dictionaryCount } from '../../memory/column-layout.js'
 import type { SortKey } from '../../sql/plan/plan.js'

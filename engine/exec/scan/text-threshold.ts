@@ -1,6 +1,6 @@
 // Filter for ORDER BY .. LIMIT whose first sort key is a string: drops rows that sort after the row that is currently
-// last in the result. If the strings are dictionary-encoded, each distinct string is compared with that row's key only
-// once; otherwise a WebAssembly kernel compares the string of each row.
+// last in the result. If the strings are dictionary-encoded, each distinct string is compared with that row's key at
+// most once, until the key changes; otherwise a WebAssembly kernel compares the string of each row.
 
 import { textOrders } from '../../kernels/text.js'
 import type { SortKey } from '../../sql/plan/plan.js'

@@ -1,6 +1,7 @@
 // Reduces what ORDER BY .. LIMIT reads from a table. The minimum and maximum of the first sort key in each page tell
-// which morsels can have rows of the result; the others are skipped. Of the remaining morsels, only the first sort key
-// is read at first, and rows that sort after the row that is currently last in the result are dropped.
+// which morsels (pages and memtable blocks) can have rows of the result; the others are skipped. Of the remaining
+// morsels, only the filter's columns and the first sort key are read at first, and rows that sort after the row that is
+// currently last in the result are dropped.
 //
 // Keys are compared as 64-bit words in which the smallest comes first in the result (sort-keys.ts).
 

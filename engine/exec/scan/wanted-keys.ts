@@ -1,13 +1,14 @@
 // Recognises filters that look for certain values of a declared key (PRIMARY KEY, UNIQUE), such as `id in (5, 7)` or
 // `id = 5`, or, for a key of two columns, `(a = 1 and b = 2) or (a = 3 and b = 4)`, the form that ON CONFLICT produces.
-// Without a declared key, each column of numbers counts as one; a column has an index where its values are rare.
-// The scan skips a page if the minimum and maximum of the key columns, or the page's index of keys, show that it
-// contains none of the wanted keys. Earlier searches have made these indexes (storage/part/page-keys.ts). Of other
-// pages with an index, only the rows that it lists are read.
+// If the filter does not look for a declared key, a column of type INT, LONG, DATE, TIMESTAMP, TIMESTAMP_NS, UUID or
+// IPv4 counts as a key, and is indexed in pages where the wanted values are rare. The scan skips a page if the minimum
+// and maximum of the key columns, or the page's index of keys, show that it contains none of the wanted keys. Earlier
+// searches have made these indexes (storage/part/page-keys.ts). Of other pages with an index, only the rows that it
+// lists are read.
 //
-// Some columns of a key are ignored here: the designated timestamp, because scans have time ranges for it; symbols
-// (dictionary-encoded strings), which have indexes of their own; and floating-point numbers, because equal numbers may
-// have different bytes.
+// Some columns of a declared key are ignored here: the designated timestamp, because scans have time ranges for it;
+// symbols (dictionary-encoded strings), which have indexes of their own; floating-point numbers, because equal numbers
+// may have different bytes; and rare types (see isHashed()).
 
 import type { Expression } from '../../sql/plan/plan.js'
 import { conjuncts } from '../../sql/typing/walk-expression.js'

@@ -1,6 +1,7 @@
-// Aggregates pages by their statistics instead of their rows: the index of a part (Parquet file) stores count, sum,
-// minimum and maximum of each column of a page, which are added to the accumulators without reading the page. Possible
-// only without a filter and without GROUP BY.
+// Aggregates pages by their statistics instead of their rows: the index of a part (Parquet file) stores the number of
+// NULLs, sum, minimum and maximum of columns of a page, from which the accumulators are updated without reading the
+// page. Possible only without a filter and without GROUP BY, for count(), sum(), avg(), min() and max() of plain
+// columns.
 
 import type { Cell } from '../../kernels/jit/cells.js'
 import type { AggregateFragment } from '../../kernels/jit/jit.js'

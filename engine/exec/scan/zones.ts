@@ -1,8 +1,7 @@
 // Decides which pages and parts (Parquet files) a scan can skip. It skips
 //
 // - pages whose minimum and maximum (zone map) show that no row satisfies the filter
-// - pages whose index of a declared key (PRIMARY KEY, UNIQUE; storage/part/page-keys.ts) has none of the keys that the
-//   filter looks for
+// - pages whose index of keys (storage/part/page-keys.ts) has none of the keys that the filter looks for
 // - parts that do not contain the symbols (dictionary-encoded strings) that the filter requires
 // - parts whose Bloom filter of a column has none of the values that the filter requires
 //

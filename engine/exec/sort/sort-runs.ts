@@ -1,10 +1,11 @@
 // External merge sort, for ORDER BY over more rows than memory holds: sorted runs are written to temporary files and
 // then merged window by window.
 //
-// A window holds the next rows of every run, and is sorted in memory like any other rows. Not all sorted rows are final:
-// the rows of a run that are not loaded yet may precede some of them, but none precedes the last loaded row of its run.
-// So the rows up to the first such last row are sent, and the rest stays for the next window. This reuses the sort in
-// memory for all types. The sort is stable, because a window contains the runs in input order.
+// A window holds the next rows of every run, and is sorted in memory like any other rows. Not all sorted rows are
+// final, since rows of a run that are not loaded yet may precede some of them. But they do not precede the last loaded
+// row of their run. So the rows up to the first of these last rows are returned, and the rest stays for the next
+// window. This reuses the sort in memory for all types. The sort is stable, because a window contains the runs in input
+// order.
 
 import { AssertionError } from '../../base/errors.js'
 import type { SortKey } from '../../sql/plan/plan.js'

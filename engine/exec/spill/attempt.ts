@@ -1,7 +1,7 @@
 // Attempt: runs an operator with memory of its own, so that this memory can be freed before the query ends: when the
 // operator has returned its last row, or when memory does not suffice for it. If other threads execute parts of the
 // operator, they read this memory. So their work queues are closed first, and release() returns false until their
-// current chunks of work have ended.
+// current chunks of work have ended. If one takes longer than two seconds, the memory is freed when the query ends.
 
 import type { ExecContext } from '../batch/context.js'
 import type { QueryArena } from '../batch/query-arena.js'

@@ -1,7 +1,7 @@
 // Describes how to partition the input of an operator that outgrows the memory: the inputs, the keys of each by which
-// rows are partitioned, and the plan that computes the result of one partition. This plan is the same operator, reading
-// the rows of the partition. So no operator has a second implementation, and a partition that still outgrows the memory
-// is partitioned again.
+// rows are partitioned, and the plan that computes the result of one partition. This plan is the same operator over the
+// rows of the partition, or a grouping with the same result (DISTINCT, UNION, EXCEPT, INTERSECT). So no operator has a
+// second implementation, and a partition that still outgrows the memory is partitioned again.
 //
 // Where the order of the result matters, each row carries its number in the input (rank): as an additional column, or,
 // through an aggregation, as an additional min() aggregate. The result of each partition is ordered by it.

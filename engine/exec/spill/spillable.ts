@@ -13,9 +13,10 @@
 //
 // The second run returns the same rows in the same order, so rows that the first run has returned already are skipped.
 // For this, `keepsOrder` in the context obliges operators to return results in the order in which their first rows
-// appear in the input, however much memory there is. Operators that have an order of their own (`hasOwnOrder`) begin
-// again only before their first rows. So do those above such operators, and above joins whose rows came in another order
-// because they have spilled; and if that happens in the second run, it ends with the error of the first.
+// appear in the input, however much memory there is. An operator with an order of its own (`hasOwnOrder`) can begin
+// again only before it has returned a row. The same is true of operators above it, and of operators above a join whose
+// rows came in another order because it has spilled. If such a join spills only in the second run, that run fails with
+// the error of the first one.
 
 import { isShortage, ResourceError } from '../../base/errors.js'
 import type { Plan } from '../../sql/plan/plan.js'

@@ -1,7 +1,7 @@
 // Computes any aggregate over any window frame, by the aggregate's interpreter; used where no faster implementation
-// applies. If a frame only grows from row to row, its new rows are added to the aggregate's state. For moving frames it
-// uses a queue made of two stacks, as in window-sums.ts, if states are small and can be merged; otherwise each frame is
-// aggregated from its first row.
+// applies. If states of the aggregate are small and can be merged, and the frames exclude no rows, it uses a queue made
+// of two stacks, as in window-sums.ts. Otherwise new rows are added to the aggregate's state as long as the frame only
+// grows from row to row, and any other frame is aggregated from its first row.
 
 import { assert } from '../../base/assert.js'
 import type { Accumulator, CallSite } from '../../sql/functions/function-types.js'

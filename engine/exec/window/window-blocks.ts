@@ -1,5 +1,6 @@
 // Blocks of rows in the order of a window, as window-ordered.ts computes them: the interface of a call over blocks, and
-// the calls whose frames have two bounds, or begin with the partition.
+// two kinds of calls: those whose frames have two bounds (with lag() and lead()), and those whose frames begin with the
+// partition.
 
 import type { WindowCall } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'

@@ -1,5 +1,6 @@
 // Computes the calls of a window operator over buffered rows. Chooses the fastest implementation for each call's
-// function, types and frame. Calls with the same OVER clause share sort order and frames.
+// function, types and frame. Calls with the same OVER clause share sort order and frames. Exponential moving averages
+// are implemented here, too.
 
 import { assert } from '../../base/assert.js'
 import type { WindowCall } from '../../sql/plan/plan.js'

@@ -1,6 +1,6 @@
 // Computes the frame of each row for a window function call: two u32 columns [lo, hi) of positions in the sort order of
-// the window. Within a partition neither bound ever decreases. If EXCLUDE removes rows at one end of a frame, the
-// bounds are adjusted here; if it removes rows from the middle, rangesOf() later returns the frame in several ranges.
+// the window. Within a partition neither bound ever decreases. EXCLUDE CURRENT ROW at an end of a ROWS frame adjusts
+// the bound here. For other rows that EXCLUDE removes, rangesOf() later returns the frame in several ranges.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'

@@ -1,6 +1,6 @@
-// Values that all rows of a group share: those that are equal by ORDER BY (peers), or those of a partition. Rows come in
-// the order of the window. A first pass finds the number of rows and the values of each group; a second pass, which has
-// the rows in blocks, takes them from there.
+// Values that all rows of a group share. A group consists of the rows that are equal by ORDER BY (peers), or of all
+// rows of a partition. Rows come in the order of the window. A first pass over them finds the number of rows and the
+// values of each group; a second pass, which has the rows in blocks, takes them from there.
 
 import { assert } from '../../base/assert.js'
 import type { PlanColumn, WindowCall } from '../../sql/plan/plan.js'

@@ -1,10 +1,10 @@
 // Window functions over rows that come in the order of the window, of which only few are in memory. All calls have the
 // same partitions and the same order. Used for partitions that outgrow the memory (spill/window-sorted.ts).
 //
-// Rows are processed in blocks. A block returns its rows up to the first one whose frame may still grow, and keeps those
-// that the frames of later rows need. How a call is computed:
+// Rows are processed in blocks. A block returns its rows up to the first one whose frame may still grow, and keeps the
+// rows that the frames of later rows need. How a call is computed:
 //
-//   frame       the frame has two bounds: from the rows in memory
+//   frame       the frame has two bounds, or the call is lag() or lead(): from the rows in memory
 //   running     the frame begins with the partition: a state is carried from block to block (window-running.ts)
 //   peers,      one value for all rows that are equal by ORDER BY, or for all rows of a partition: an earlier pass over
 //   partition   the rows has found it (window-groups.ts)

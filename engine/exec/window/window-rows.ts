@@ -1,5 +1,6 @@
 // WindowRows: buffers the input rows of a window operator. Additional columns store the values of the expressions in
-// arguments and ORDER BY, so that each is evaluated once, and a number that identifies each row's partition.
+// arguments, PARTITION BY and ORDER BY, so that each expression is evaluated once for a row, and the number of the
+// row's partition.
 
 import { assert } from '../../base/assert.js'
 import type { Expression, PlanColumn } from '../../sql/plan/plan.js'

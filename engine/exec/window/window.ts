@@ -2,13 +2,16 @@
 // added. The work is divided among these files:
 //
 //   window-calls.ts     chooses the implementation of each call over buffered rows
-//   window-stream.ts    calls that look back a bounded number of rows: only these are buffered
+//   window-stream.ts    calls that look back a bounded number of rows: only these rows are buffered
 //   window-rows.ts      the row buffer, with columns for arguments and partitions
 //   window-order.ts     sort order, partitions, peers
 //   window-frames.ts    frames by position
 //   window-rank.ts, window-pick.ts, window-sums.ts, window-extremes.ts, window-any.ts      the functions
-//   window-ordered.ts   calls over rows sorted on disk, of which few are in memory: window-blocks.ts, window-running.ts,
-//                       window-groups.ts, window-place.ts
+//   window-values.ts, window-result.ts    arguments as numbers; results as vectors
+//   window-values.ts, window-result.ts    arguments as numbers; results as vectors
+//   window-values.ts, window-result.ts    arguments as numbers; results as vectors
+//   window-ordered.ts   calls over rows sorted on disk, of which few are in memory: window-blocks.ts,
+//                       window-running.ts, window-groups.ts, window-place.ts
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

@@ -1,4 +1,4 @@
-// Generates the WebAssembly code of GROUP BY: for each four rows it computes their group numbers and the addresses of
+// Generates the WebAssembly code of GROUP BY: for every four rows it computes their group numbers and the addresses of
 // the groups' accumulators, and then adds the four values one by one. Rows that do not pass the filter are added to
 // spare accumulators after those of the groups, which avoids a branch for each row.
 

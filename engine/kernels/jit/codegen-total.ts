@@ -1,4 +1,4 @@
-// Generates the WebAssembly code of aggregation without GROUP BY. A step of the loop processes several lane groups
+// Generates the WebAssembly code of aggregation without GROUP BY. A step of the loop processes one or two lane groups
 // (four adjacent rows each), and each has accumulators of its own in SIMD registers, so that they do not wait for each
 // other. At the end of the call they are combined and added to the result in memory.
 

@@ -2,8 +2,9 @@
 // columns of one input, as expressions with resolved columns and types.
 //
 // Expressions address `columns` by index. They differ from those of the plan in two ways: a constant of type SYMBOL is
-// a dictionary id (-1 = NULL), because kernels see only ids; and a `lookup` replaces a condition on one symbol column,
-// which the caller has evaluated for every dictionary entry, to bytes 0 or 1 at index id + 1.
+// a dictionary id (-1 = NULL), because kernels see only ids; and a `lookup` replaces a condition on one symbol column.
+// The caller has evaluated this condition for every dictionary entry, and stored the result (0 or 1) in the byte at
+// index id + 1.
 
 import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'

@@ -1,6 +1,6 @@
-// Generates the WebAssembly code of casts between numeric types, with the results of types/convert.ts: a value outside
-// of the range of an integer type becomes NULL. Types without NULL, BYTE and SHORT, get 0 instead, and keep the low
-// bits of an integer.
+// Generates the WebAssembly code of casts to numeric types, with the results of types/convert.ts: a value outside of
+// the range of INT, LONG or FLOAT becomes NULL. BYTE and SHORT have no NULL: integers are cut to their low bits, and
+// NULL becomes 0.
 
 import { nonNull } from '../../base/assert.js'
 import type { FunctionBuilder } from './assembler.js'

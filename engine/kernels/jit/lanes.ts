@@ -1,7 +1,7 @@
 // The unit of all generated code (WebAssembly compiled for the query): the values of four adjacent rows in SIMD
 // registers (a lane group).
 //
-//   Numbers   i32, u32, f32: one vector of four lanes; i64, f64: two vectors of two lanes
+//   Numbers   i32, u32, f32, lengths of strings: one vector of four lanes; i64, f64: two vectors of two lanes
 //   Mask      all bits of a lane are set where a condition holds; narrow (four 32-bit lanes) or wide (two vectors of
 //             64-bit lanes), converted on demand
 //

@@ -1,5 +1,5 @@
-// Syntax tree of column definitions, of table and column constraints, and of the keyword TEMPORARY, which is accepted without effect. Import
-// these types from ast.ts, which states the invariants of the syntax tree.
+// Syntax tree of column definitions, of table and column constraints, and of the keyword TEMPORARY, which is accepted
+// without effect. Import these types from ast.ts, which states the invariants of the syntax tree.
 
 import type { Expression, IndexOption, Name, SymbolOptions, TypeName } from './ast.js'
 import type { Counted } from './ast-sequence.js'

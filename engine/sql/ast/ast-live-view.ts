@@ -1,5 +1,5 @@
-// Syntax tree of CREATE LIVE VIEW. ALTER, DROP and SHOW CREATE have the nodes of materialized views, with `live`. Import
-// these types from ast.ts.
+// Syntax tree of CREATE LIVE VIEW. ALTER, DROP and REFRESH have the nodes of materialized views, with `live` set.
+// Import these types from ast.ts.
 
 import type { Name, Query, TableName } from './ast.js'
 import type { CreateTable } from './ast-statements.js'

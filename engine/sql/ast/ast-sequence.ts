@@ -1,5 +1,5 @@
-// Syntax tree of CREATE, ALTER and DROP SEQUENCE, of generated columns, and of DROP SCHEMA. Import these types from
-// ast.ts.
+// Syntax tree of CREATE, ALTER and DROP SEQUENCE, of serial and identity columns, and of DROP SCHEMA. Import these
+// types from ast.ts.
 
 import type { Name, TableName } from './ast.js'
 

@@ -1,6 +1,8 @@
-// Binds ORDER BY and DISTINCT inside an aggregate call, such as `string_agg(a, ',' order by b)`. The input is sorted
-// before it is grouped. Aggregates that need different orders, and those that depend on the table's own row order,
-// become separate aggregations over the same input, which are joined by the group keys.
+// Binds ORDER BY and DISTINCT inside an aggregate call, such as `string_agg(a, ',' order by b)`. With ORDER BY, the
+// input is sorted before it is grouped. Aggregates that need different orders, and those that depend on the table's own
+// row order, become separate aggregations over the same input, which are joined by the group keys; if reading the input
+// again could give other rows, they are an error. DISTINCT selects another aggregate function: count_distinct() for
+// count().
 
 import { SqlError } from '../../base/errors.js'
 import { groupingSetsMax } from '../../base/limits.js'

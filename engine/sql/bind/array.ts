@@ -1,5 +1,5 @@
 // Binds array constructors, subscripts and slices. Arrays of numbers are ARRAYs of doubles; other elements make a list,
-// which is a string of the form `{a,b}`.
+// which is a string of the form `{a,b}`. Subscripts of JSON are bound here, too.
 
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax } from '../../base/limits.js'

@@ -1,7 +1,7 @@
 // Binds function calls: turns a call of the syntax tree into a typed expression of the plan. A scalar function becomes
 // a call expression. Aggregate and window functions are computed by plan nodes of their own, so their calls are
 // collected in the scope of the query, and a reference to the collected call takes their place in the expression. Some
-// functions of PostgreSQL, such as age(), are first rewritten to others.
+// calls in PostgreSQL's style, such as extract() of age(), are first rewritten to others.
 
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'

@@ -1,6 +1,6 @@
 // Binds PostgreSQL's functions on the catalog and the session: names of oids (`oid::regclass`), definitions, sizes,
-// settings, sequences, pg_notify(), pg_sleep(). They are evaluated while binding, or get the data that they look up as
-// constants, because query threads have no catalog.
+// settings, sequences, pg_notify(), pg_sleep() and the like. Query threads have no catalog, so what a call looks up in
+// it is found while binding, or given to the call as a constant.
 
 import { SqlError } from '../../base/errors.js'
 import { findColumn } from '../../storage/schema/schema.js'

@@ -1,8 +1,8 @@
 // Binds scalar sub-queries and EXISTS within expressions. An uncorrelated sub-query runs once, before the query. A
 // correlated one is turned into a left join, so that it need not run once per row. If its WHERE refers to the outer
 // query only in equations, such as `el.oid = t.typelem`, it is grouped by their inner sides (`el.oid`) and joined with
-// the outer sides. If other conditions refer to the outer query, the outer rows are numbered, left-joined with all
-// matching rows of the sub-query, and the result is grouped by that number.
+// the outer sides. If other conditions or its value refer to the outer query, the outer rows are numbered, left-joined
+// with all matching rows, and the result is grouped by the number. Other sub-queries are bound like LATERAL.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlCorrelatedMax } from '../../base/limits.js'

@@ -1,6 +1,6 @@
 // Binds GROUP BY, and HAVING and the select list of a grouped query: their expressions are rewritten to refer to the
 // group keys and aggregates instead of the input columns. Without GROUP BY, a select list with aggregates is grouped by
-// all of its items that contain none.
+// its items without aggregates, and by the columns that other items use outside of aggregates.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'

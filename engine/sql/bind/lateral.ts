@@ -1,7 +1,8 @@
-// Binds LATERAL sub-queries, which may refer to columns of the preceding sources of FROM. Instead of running one per
-// row, the preceding rows are numbered and joined with the sources of the sub-query, on the equations in its WHERE. Its
-// aggregation is grouped by the row number as well, its ORDER BY and LIMIT apply within each row number, and the result
-// is joined back by row number.
+// Binds LATERAL sub-queries, which may refer to columns of the preceding sources of FROM. A sub-query that only filters
+// and computes rows is joined with the preceding rows directly. For any other, the binder numbers the preceding rows
+// and joins them with the sources of the sub-query, on the equations in its WHERE. The row number becomes a further key
+// of the sub-query's grouping, ORDER BY and LIMIT, so that they apply to each preceding row separately, and the results
+// are joined back by it.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'

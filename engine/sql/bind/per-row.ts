@@ -1,7 +1,8 @@
-// Helpers for LATERAL, WINDOW JOIN and correlated scalar sub-queries, which evaluate a sub-query for each row of another
-// relation. Instead of running it once per row, the binder numbers the rows, runs the sub-query once over all rows with
-// the number as an additional grouping or join key, and joins the results back by number. This file numbers the rows,
-// joins back, and splits expressions into aggregates and what is computed from them.
+// Helpers for LATERAL, WINDOW JOIN and correlated scalar sub-queries, which compute something for each row of a
+// relation. Instead of doing so row by row, the binder numbers the rows, computes the results of all rows at once with
+// the number as an additional grouping or join key, and joins them back by number. This file numbers the rows and joins
+// back. It also splits an expression such as `sum(a) / count()` into its aggregates, which are joined back, and the
+// rest, which is computed afterwards.
 
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'

@@ -1,6 +1,6 @@
 // Finds the item of the select list to which an item of GROUP BY, ORDER BY or DISTINCT ON refers: by its result name,
-// by the text of a function call, or by an equal expression. The select list and the clause may each have thousands of
-// items, so there is a map for each kind of look-up, built at its first use.
+// by the name or the text of a function call, or by an equal expression. The select list and the clause may each have
+// thousands of items, so there is a map for each kind of look-up, built at its first use.
 
 import { expressionText } from '../parse/text.js'
 import type { Scope } from '../scope/scope.js'

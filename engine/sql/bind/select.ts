@@ -1,6 +1,6 @@
 // Binds SELECT: FROM, WHERE and LATEST ON (the last row for each key), then the select list, evaluated for each row,
-// group or time bucket, then window functions, DISTINCT, and ORDER BY, which may refer to expressions that are not in
-// the select list.
+// group or time bucket, then window functions, QUALIFY, DISTINCT, and ORDER BY, which may refer to expressions that are
+// not in the select list.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'

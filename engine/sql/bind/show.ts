@@ -1,5 +1,5 @@
 // Binds SHOW, such as SHOW TABLES, to a plan of constant rows, which are read from the catalog and the session while
-// planning.
+// planning. Also finds the table or view that a statement names, for SHOW and for statements that change it.
 
 import { SqlError } from '../../base/errors.js'
 import { requireTable, type TableVersion } from '../../storage/schema/schema.js'

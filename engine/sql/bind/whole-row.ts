@@ -1,7 +1,8 @@
-// Rewrites calls whose argument is a whole row of a table or sub-query t, as clients of PostgreSQL write them:
+// Rewrites expressions that use a whole row of a table or sub-query t, as clients of PostgreSQL write them:
 // `row_to_json(t)`, `to_jsonb(t.*)`, `json_agg(t)`. This server has no row type, so the argument becomes a JSON object
 // built from the names and values of the columns. The row may also come from a sub-query that only lists its columns,
-// as Hasura writes it: `row_to_json((select r from (select a.x, b.y as z) as r))`.
+// as Hasura writes it: `row_to_json((select r from (select a.x, b.y as z) as r))`. In a select list, `t` and
+// `row(a, b)` become the text of the row. In a join, `count(t)` counts rows in which any column of t is not NULL.
 
 import type * as ast from '../ast/ast.js'
 import { callOf } from '../rewrite/make-query.js'

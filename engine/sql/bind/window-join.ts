@@ -1,12 +1,13 @@
 // Binds WINDOW JOIN, which computes aggregates over those rows of the right side whose time is within a span around the
 // time of each left row, such as one minute before to one minute after. Unless EXCLUDE PREVAILING is given, the last
-// row before the span counts as well if no row is at the start of the span.
+// row before the span (the prevailing row) counts as well if no row is at the start of the span. It is the last one
+// that satisfies the conditions on the right side.
 //
 // All spans have the same length. Time is cut into buckets of that length, so that a span overlaps two buckets at most.
 // Each left row is duplicated for its buckets and joined with the right rows by keys and bucket, so the cost is
-// proportional to the rows in the spans. The prevailing row is found by an ASOF join with the start of the span. The
-// UNION ALL of the rows of both joins is grouped by the number of the left row. Conditions on the right side alone are
-// applied before the joins, so the prevailing row satisfies them.
+// proportional to the rows in the spans. The prevailing row is found by an ASOF join with the start of the span. Only
+// if a condition other than the keys refers to both sides, all earlier rows are joined. The UNION ALL of the rows of
+// both joins is grouped by the number of the left row.
 
 import { SqlError } from '../../base/errors.js'
 import type { DataType } from '../../types/column-types.js'

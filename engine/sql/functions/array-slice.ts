@@ -1,6 +1,6 @@
-// SQL functions that slice arrays, `a[2:4]`, `a[2:, 1]`. Bounds count from 1, and the upper bound is excluded; negative
-// bounds count from the end of the array. A dimension that is given as a slice remains in the result; one that is given
-// as a single index does not.
+// SQL functions that slice arrays (`a[2:4]`, `a[2:, 1]`) and shift their elements. Bounds count from 1, and the upper
+// bound is excluded; negative bounds count from the end of the array. A dimension that is given as a slice remains in
+// the result; one that is given as a single index does not.
 
 import { nonNull } from '../../base/assert.js'
 import { dataType } from '../../types/column-types.js'

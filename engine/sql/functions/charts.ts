@@ -1,5 +1,5 @@
 // SQL functions that return a chart as a line of text: bar() draws a horizontal bar for one value, and the aggregate
-// sparkline() a block character for each value of a group.
+// sparkline() a block character for each value of a group, or for means of neighbouring values if a width is given.
 
 import { SqlError } from '../../base/errors.js'
 import { valueBytesMax } from '../../base/limits.js'

@@ -1,6 +1,6 @@
-// SQL functions: comparison operators, IN, and boolean logic. BOOLEAN has no NULL, so comparisons are two-valued: NULL
-// equals NULL, NULL is neither less nor greater than anything, and `<>` is the negation of `=`. The binder brings both
-// sides to one type; string types may be mixed.
+// SQL functions: comparison operators, IN, BETWEEN, membership in time intervals, and boolean logic. BOOLEAN has no
+// NULL, so comparisons are two-valued: NULL equals NULL, NULL is neither less nor greater than anything, and `<>` is
+// the negation of `=`. The binder brings both sides to one type; string types may be mixed.
 
 import type { DataType } from '../../types/column-types.js'
 import { compareValues, equalValues, keyText } from '../../types/compare.js'

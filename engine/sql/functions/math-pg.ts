@@ -1,5 +1,5 @@
-// SQL functions: mathematics of PostgreSQL that the native dialect (that of HTTP clients) lacks, such as log(b, x),
-// gcd, factorial and width_bucket.
+// SQL functions: mathematics of PostgreSQL that other servers of the native dialect lack, such as log(b, x), gcd,
+// factorial and width_bucket; also num_nulls(). Clients of both dialects can call them.
 
 import { SqlError } from '../../base/errors.js'
 import type { Value } from '../../types/value.js'

@@ -1,6 +1,7 @@
-// SQL functions: arithmetic and bit operators. Division by zero and INT or LONG results out of range are NULL. BYTE and
-// SHORT have no NULL, so they report an error, as does a DECIMAL divided by a literal zero. Bit operators cut their
-// result to the bits of its type. The binder has cast both operands to one type.
+// SQL functions: arithmetic and bit operators on numbers, arithmetic on timestamps, and arithmetic on arrays element by
+// element. Division by zero and INT or LONG results out of range are NULL. BYTE and SHORT have no NULL, so they report
+// an error, as does a DECIMAL divided by a literal zero. Bit operators cut their result to the bits of its type. The
+// binder has cast two numbers to one type, and two timestamps to one unit.
 
 import { SqlError } from '../../base/errors.js'
 import { decimalDigitsMax } from '../../base/limits.js'

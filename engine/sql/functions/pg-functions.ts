@@ -1,7 +1,7 @@
-// SQL functions that tools for PostgreSQL call when they read the catalog: about privileges, descriptions and type
-// names. Query threads have no catalog, so while binding, bind/catalog-calls.ts replaces calls of functions that need
-// it, often by a call that looks a key up in a constant map. The replaced functions have only a signature here, for the
-// list of functions; the look-up functions are implemented here.
+// SQL functions that tools for PostgreSQL call when they read the catalog, such as those on privileges, descriptions,
+// type names, addresses, locks and statistics. Query threads have no catalog, so while binding, bind/catalog-calls.ts
+// replaces calls of functions that need it, often by a call that looks a key up in a constant map. The replaced
+// functions have only a signature here, for the list of functions; the look-up functions are implemented here.
 
 import { AssertionError, SqlError } from '../../base/errors.js'
 import type { ColumnType } from '../../types/column-types.js'

@@ -1,5 +1,5 @@
-// SQL functions: the rnd_* family, which draws values from the statement's generator. With a null rate of n, one of n +
-// 1 values is NULL; with 0, none.
+// SQL functions that draw random values from the statement's generator: the rnd_* family, random() and random UUIDs.
+// With a null rate of n, about one of 2 * (n + 1) values is NULL; with 0, none.
 
 import { SqlError } from '../../base/errors.js'
 import { arrayDimensionsMax, decimalDigitsMax, valueBytesMax } from '../../base/limits.js'

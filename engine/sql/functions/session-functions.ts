@@ -1,5 +1,5 @@
-// SQL functions that return facts about the server, the session, its user, or the type of a value. Also functions with
-// a constant result that tools for PostgreSQL call.
+// SQL functions that return facts about the server, the session, its user, or the type of a value. Also
+// reload_config(), and functions with a constant result that tools for PostgreSQL call.
 
 import { productVersion } from '../../base/version.js'
 import { dataType } from '../../types/column-types.js'

@@ -1,6 +1,7 @@
 // SQL functions that extract fields of timestamps and intervals with PostgreSQL's results. The fields second,
 // milliseconds and microseconds all count from the start of the minute, and the first two have a fraction: at
-// 12:00:01.5, `second` is 1.5 and `milliseconds` is 1500. extract() returns DECIMAL, date_part() DOUBLE.
+// 12:00:01.5, `second` is 1.5 and `milliseconds` is 1500. extract() returns DECIMAL for fields with a fraction and LONG
+// for others; date_part() returns DOUBLE.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType } from '../../types/column-types.js'

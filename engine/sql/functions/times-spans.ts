@@ -1,4 +1,4 @@
-// SQL functions on intervals and periods: justify_hours() and the like, and OVERLAPS.
+// SQL functions on intervals and periods: justify_hours() and the like, OVERLAPS, and isfinite().
 //
 // Our intervals are microseconds, without months. An interval with months, such as the result of age(), is a string.
 

@@ -1,5 +1,6 @@
-// Parses function calls: arguments, DISTINCT, FILTER, IGNORE NULLS, OVER. Calls with special syntax (CAST, EXTRACT,
-// SUBSTRING .. FROM, TRIM .. FROM, POSITION .. IN, OVERLAY, typed strings) are turned into ordinary calls or casts.
+// Parses function calls: arguments, DISTINCT, ORDER BY, WITHIN GROUP, FILTER, IGNORE NULLS, OVER. Calls with special
+// syntax (CAST, EXTRACT, SUBSTRING .. FROM, TRIM .. FROM, POSITION .. IN, OVERLAY, typed strings) are turned into
+// ordinary calls or casts.
 
 import { SqlError } from '../../base/errors.js'
 import type { Call, Expression, JsonColumn, OrderItem } from '../ast/ast.js'

@@ -1,5 +1,5 @@
-// Parses constraints of tables and columns. Keys are recorded in the syntax tree, and enforced if they say ENFORCED.
-// Foreign keys and checks are skipped, and only their kind is returned, so that the client gets a notice.
+// Parses constraints of tables and columns. Keys are recorded in the syntax tree; a primary key is enforced if it says
+// ENFORCED. Foreign keys and checks are skipped, and only their kind is returned, so that the client gets a notice.
 
 import { SqlError } from '../../base/errors.js'
 import type { ConstraintKind, KeyDefinition, KeyOption, Name } from '../ast/ast.js'

@@ -1,4 +1,5 @@
-// Parses COPY, in the forms of the native dialect (that of HTTP clients) and of PostgreSQL:
+// Parses COPY, in the form of other servers of the native dialect and in that of PostgreSQL. Only clients of the
+// PostgreSQL protocol can execute it (Dialect.copyStatements).
 //
 //   copy t from 'file.csv' with header true timestamp 'ts' format '..' on error skip_row
 //   copy t to 'name' with format parquet        copy (select ..) to 'name' with format parquet

@@ -1,5 +1,6 @@
-// Parses CREATE INDEX and ALTER INDEX, as migrations send them. CREATE INDEX creates nothing, because every page of a
-// stored Parquet file has a zone map, so everything after the table name is skipped.
+// Parses CREATE INDEX and ALTER INDEX, as migrations send them. CREATE INDEX builds no index, since every page of a
+// stored Parquet file has minima and maxima (a zone map), so the columns and options are skipped. Of ALTER INDEX, only
+// RENAME TO is read.
 
 import { SqlError } from '../../base/errors.js'
 import type { AlterIndex, CreateIndex } from '../ast/ast.js'

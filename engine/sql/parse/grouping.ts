@@ -1,5 +1,5 @@
-// Parses GROUP BY: expressions, ROLLUP (..), CUBE (..) and GROUPING SETS (..), expanded to a list of grouping sets. The
-// sets of adjacent items are combined as a cross product.
+// Parses GROUP BY: ALL, or a list of expressions, ROLLUP (..), CUBE (..) and GROUPING SETS (..). A list with any of the
+// latter three is expanded to a list of grouping sets, by combining the sets of its items as a cross product.
 
 import { SqlError } from '../../base/errors.js'
 import { groupingSetsMax, sqlColumnsMax } from '../../base/limits.js'

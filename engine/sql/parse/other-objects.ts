@@ -1,5 +1,5 @@
-// Parses statements about kinds of objects that this server lacks: functions, procedures, triggers, domains,
-// extensions, DO blocks.
+// Parses statements about objects that this server lacks, such as functions, triggers, domains and rules, and about
+// extensions, and DO blocks.
 //
 //   CREATE             an error; only CREATE EXTENSION of an extension whose features are built in has no effect
 //   DROP .. IF EXISTS  has no effect; clean-up scripts and object mappers send it; without IF EXISTS it is an error

@@ -2,7 +2,7 @@
 //
 // From loose to tight, in the order of this dialect rather than that of the standard: OR, AND, NOT, equality and
 // matching, comparison, containment of addresses, IN and BETWEEN, |, ^, &, || and operators of JSON and lists, shifts,
-// + -, * / %, signs, ::, subscripts. Operators of equal power are left-associative.
+// + -, * / %, signs, AT TIME ZONE, ::, subscripts and COLLATE. Operators of equal power are left-associative.
 
 export const notPower = 30
 export const equalityPower = 40

@@ -1,5 +1,5 @@
-// Parses CREATE SEQUENCE, ALTER SEQUENCE and the options of identity columns. Unsupported options are errors and are
-// not ignored.
+// Parses CREATE SEQUENCE, ALTER SEQUENCE and the options of identity columns. Options of identity columns that would
+// change their numbers are errors. OWNED BY and OWNER TO have no effect.
 
 import { SqlError } from '../../base/errors.js'
 import type { AlterSequence, CreateSequence, SequenceOptions, SequenceType } from '../ast/ast.js'

@@ -1,5 +1,6 @@
 // Parses statements about the session, as clients of PostgreSQL send them: SET and RESET, transactions, cursors,
-// DEALLOCATE, DISCARD, LISTEN and NOTIFY. Also parses COMMENT, and LOCK and ANALYZE, which have no effect.
+// DEALLOCATE, DISCARD, LISTEN, UNLISTEN and NOTIFY. Also parses COMMENT, LOCK and ANALYZE (the latter two have no
+// effect), and passes REFRESH on to the parsers of views.
 
 import { SqlError } from '../../base/errors.js'
 import type {

@@ -1,6 +1,6 @@
-// Parses one statement by dispatching on its first word. If the first word begins no statement, the text is a query
-// that begins with a table name, such as `trades limit 2`. EXPLAIN, PREPARE and EXECUTE are parsed here, all others in
-// files of their own.
+// Parses one statement by dispatching on its first word. If the first word begins no other statement, the text is a
+// query, which may begin with SELECT or just a table name, such as `trades limit 2`. EXPLAIN, PREPARE and EXECUTE are
+// parsed here, all others in files of their own.
 
 import { SqlError } from '../../base/errors.js'
 import type { ChangesInWith, CommonChange, CommonTable, Declaration, Explain, Statement } from '../ast/ast.js'

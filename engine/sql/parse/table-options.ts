@@ -1,4 +1,4 @@
-// Parses clauses that CREATE TABLE and ALTER TABLE share: partition units, TTL, and named options.
+// Parses clauses that CREATE TABLE and ALTER TABLE share: partition units, TTL, FORMAT, and named options.
 
 import { SqlError } from '../../base/errors.js'
 import type { PartitionUnit, TableOption, TimeToLive } from '../ast/ast.js'

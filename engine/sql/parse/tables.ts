@@ -1,4 +1,5 @@
-// Parses DROP, RENAME, TRUNCATE, VACUUM, REINDEX and BACKUP of tables, and the statements CHECKPOINT and CANCEL QUERY.
+// Parses DROP of tables, views, sequences, schemas and indexes, and RENAME, TRUNCATE, VACUUM, REINDEX, BACKUP,
+// CHECKPOINT and CANCEL QUERY.
 
 import { SqlError } from '../../base/errors.js'
 import { sqlListMax } from '../../base/limits.js'

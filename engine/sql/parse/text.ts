@@ -1,7 +1,8 @@
 // Formats an expression as normalised text. Result columns without an alias are named by it, so the format is a
 // contract with clients: one blank around operators, none inside parentheses, `-(a)`, `a::int`, `a in (1, 2)`,
-// `count()`. Parentheses are written only where precedence requires them: `(a + b) * c`, but `a + b + c` for `(a + b) +
-// c`.
+// `count()`. Some forms are written as calls: `a || b` as `concat(a, b)`, a CASE over constants as `switch(..)`.
+// Operands of infix operators have parentheses only where precedence requires them: `(a + b) * c`, but `a + b + c` for
+// `(a + b) + c`.
 
 import type { CaseExpression, CastExpression, Expression, Slice, TypeName } from '../ast/ast.js'
 import { powers } from './powers.js'

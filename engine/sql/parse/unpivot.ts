@@ -1,7 +1,7 @@
 // Parses and rewrites UNPIVOT, which turns columns into rows: `t unpivot (value for name in (a, b as 'x'))` becomes a
-// sub-query that joins each row with the numbers of the listed columns and chooses name and value by number: `select *
-// except (a, b), case n when 1 then 'a' else 'x' end as name, case n when 1 then a else b end as value from t,
-// generate_series(1, 2)`.
+// sub-query that joins each row with the numbers n of the listed columns, and chooses name and value by n: `select *
+// except (a, b, n), case n when 1 then 'a' else 'x' end as name, case n when 1 then a else b end as value from t,
+// generate_series(1, 2)`. Rows whose value is NULL are left out, unless INCLUDE NULLS is written.
 
 import { SqlError } from '../../base/errors.js'
 import type { Expression, Join, Name, SelectItem, TableSource } from '../ast/ast.js'

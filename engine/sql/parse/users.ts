@@ -1,15 +1,15 @@
 // Parses CREATE, ALTER and DROP USER, GRANT and REVOKE.
 //
-//   create user [if not exists] bob [with] password '..' | no password [read] [write] [admin]
+//   create user [if not exists] bob [with] <one or more of: password '..', no password, read, write, admin, all>
 //   alter user bob [with] password '..' | no password | enable | disable
 //   alter user bob create token type rest [with ttl '30d']
 //   alter user bob create token type jwk [public key x '..' y '..']
 //   alter user bob drop token type rest ['<id or token>'] | drop token type jwk
-//   drop user [if exists] bob
-//   grant read, write to bob        revoke admin from bob
+//   drop user [if exists] bob, eve
+//   grant read, write to bob, eve   revoke admin from bob
 //
 // ROLE is a synonym of USER. Attributes that change nothing here (NOSUPERUSER, INHERIT, ..) are skipped. Rights apply
-// to the whole server, so a grant on one table is refused: it would grant more than it says.
+// to the whole server, so GRANT and REVOKE accept ON ALL TABLES, but not a single table.
 
 import { SqlError } from '../../base/errors.js'
 import { type Right, rightNames } from '../../base/rights.js'

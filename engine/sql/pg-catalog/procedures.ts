@@ -1,5 +1,6 @@
-// Functions as pg_proc lists them: the input and output functions of PostgreSQL's types, and every signature of this
-// server's SQL functions.
+// Functions as pg_proc lists them: the input and output functions of PostgreSQL's types, and this server's SQL
+// functions. Scalar functions and aggregates have a row for each signature, window functions have one without
+// arguments. Operators are not listed.
 
 import { columnTypes, dataType } from '../../types/column-types.js'
 import type { AggregateFunction, ScalarFunction, TypePattern, Volatility } from '../functions/function-types.js'

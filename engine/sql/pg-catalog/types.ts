@@ -1,5 +1,5 @@
-// PostgreSQL's types: rows of pg_type, the PostgreSQL type of each column type, look-up of types by name, and
-// format_type().
+// PostgreSQL's types: rows of pg_type and pg_range, the PostgreSQL type of each column type and enumeration, look-up of
+// types by name, and format_type().
 
 import { assert } from '../../base/assert.js'
 import type { Enumeration } from '../../storage/schema/schema.js'

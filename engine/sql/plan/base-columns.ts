@@ -1,6 +1,6 @@
-// Finds the base column of each output column of a plan: the table column whose values it returns unchanged, if there
-// is one. The PostgreSQL protocol sends base columns with the description of a result; drivers derive from them the
-// table, nullability and other properties of a result column.
+// Finds the base column of each output column of a plan: the table column whose values the output column returns
+// unchanged, if there is one. The PostgreSQL protocol sends base columns with the description of a result; drivers
+// derive from them the table, nullability and other properties of a result column.
 
 import type { Expression, Plan } from './plan.js'
 

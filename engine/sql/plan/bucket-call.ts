@@ -1,5 +1,6 @@
-// Recognises calls that round the designated timestamp down to the buckets of SAMPLE BY: `timestamp_floor('1h', ts)`,
-// `date_trunc('day', ts, 'Europe/Berlin')`, `time_bucket('15 minutes', ts)`. GROUP BY such a call is a SAMPLE BY.
+// Recognises calls that round the designated timestamp down to the start of a time bucket: `timestamp_floor('1h', ts)`,
+// `date_trunc('day', ts, 'Europe/Berlin')`, `time_bucket('15 minutes', ts)`, `date_bin(..)`. Translates such a call to
+// the SAMPLE BY with the same buckets, if there is one. So materialized and live views support GROUP BY such a call.
 
 import { parseSampleInterval, truncInterval } from '../../types/timestamp-floor.js'
 import { parseOffset, timeZone } from '../../types/timestamp-zone.js'

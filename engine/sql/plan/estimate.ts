@@ -1,6 +1,6 @@
 // Estimates how many rows each node of a plan returns, for the output of EXPLAIN. Estimates for scans use statistics of
-// the partitions that their time ranges overlap; those for other nodes are fixed rules of thumb. For a plan that reads
-// a whole table, also gives the exact row count.
+// the partitions that their time ranges overlap. Estimates for filters and other nodes are rules of thumb, which use
+// the number of distinct values of symbol columns. For a plan that reads a whole table, also gives the exact row count.
 
 import type { PartitionStatistics, TableStatistics } from '../catalog.js'
 import { conjuncts } from '../typing/walk-expression.js'

@@ -1,7 +1,7 @@
-// Splits an aggregation into several over the same input, each computing some of the aggregates, and joins their
-// results by the group keys. The rule separate-aggregates.ts uses it for queries that mix aggregates with different
-// best algorithms, such as sum(a) and count_distinct(b). All of these aggregations have the same groups, so an inner
-// join loses none.
+// Splits an aggregation into several over the same input, each of which computes some of the aggregates, and joins
+// their results by the group keys. The rule separate-aggregates.ts does so for queries whose aggregates need different
+// algorithms, such as sum(a) and count_distinct(b). All of these aggregations have the same groups, so an inner join
+// loses none.
 
 import { joinPlan } from './join-plan.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'

@@ -1,4 +1,5 @@
-// Formats a plan for EXPLAIN: one line per node, with its inputs indented below it.
+// Formats a plan for EXPLAIN: one line per node, with its inputs indented below it. The filter of a scan has a line of
+// its own below the scan. The plans of sub-queries follow at the end.
 
 import { typeText } from '../../types/column-types.js'
 import { displayText } from '../../types/convert.js'

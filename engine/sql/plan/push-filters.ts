@@ -1,4 +1,6 @@
-// Planner rule: moves filter conditions towards the scans, through projections, sorts, joins, unions and groupings.
+// Planner rule: moves filter conditions towards the scans, through projections, sorts, joins, unions, DISTINCT and
+// groupings, where this does not change the result. Conditions that compare both sides of a join may become join keys
+// (join-keys.ts).
 
 import { allOf, columnsOf, conjuncts, remapColumns } from '../typing/walk-expression.js'
 import { withJoinKeys } from './join-keys.js'

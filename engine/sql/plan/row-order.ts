@@ -1,6 +1,6 @@
 // Planner rule: decides in which order scans return rows. Rows of a table come in timestamp order, which clients rely
-// on. Where no node above depends on the order, the scan may return any. A sort by the designated timestamp (the
-// table's time column) alone becomes a forward or backward scan.
+// on. Where no node above depends on the order, the scan may return the rows in any order. A sort by the designated
+// timestamp (the table's time column) alone becomes a forward or backward scan.
 
 import type { TableVersion } from '../../storage/schema/schema.js'
 import { aggregateOf } from '../functions/registry/evaluate.js'

@@ -1,8 +1,9 @@
-// Planner rule: chooses a faster algorithm for certain aggregates. count_distinct(x) and mode(x) are computed by an
-// inner grouping by the keys and x. Such a grouping is vectorised and parallel; a set of values for each group would
-// not be. first() and last() without GROUP BY are computed from rows at the ends of a table (first-last.ts). If a query
-// mixes these with each other or with other aggregates, and its input can be read several times, it is split into one
-// aggregation per algorithm, and their results are joined by the keys (join-aggregations.ts).
+// Planner rule: chooses a faster algorithm for certain aggregates. count_distinct(x), approx_count_distinct(x) and
+// mode(x) are computed by an inner grouping by the keys and x. Such a grouping is vectorised and parallel; a set of
+// values for each group would not be. first() and last() without GROUP BY are computed from rows at the ends of a table
+// (first-last.ts). If a query mixes these with each other or with other aggregates, and its input can be read several
+// times, it is split into one aggregation per algorithm, and their results are joined by the keys
+// (join-aggregations.ts).
 
 import { dataType } from '../../types/column-types.js'
 import { firstLast } from './first-last.js'

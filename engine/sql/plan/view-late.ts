@@ -1,12 +1,18 @@
-// Plans how late rows are merged into the stored buckets of a materialized view: the aggregates of the rows that were
-// added to the base table are combined with the stored ones, group by group, from the states of both (view-states.ts).
-// The rows of all other groups stay as they are.
+// Plans how late rows are merged into the stored buckets of a materialized view. The view's query is computed over the
+// rows that were added to the base table, and each group of the result is combined with the stored row of this group,
+// using the states of both (view-states.ts). The rows of all other groups stay as they are.
 //
-// This is possible if every aggregate of the view's query can be combined. first() and last() are decided by the
-// timestamps of their rows. If these are equal, the order of the rows in the table decides, which the states do not have:
-// then the bucket must be computed again, as it must if a minimum or maximum that is missing may be an infinite one. If the
-// query reads another view, a bucket may combine two parts of one of the finer buckets: sums of sums and counts, minima of
-// minima and the like are the same then, counts and means are not, nor is what may be infinite in a finer bucket.
+// This is possible if every aggregate of the view's query can be combined. Even then, the bucket of a group is computed
+// again in these cases:
+//
+//   first, last    The stored and the added row have equal timestamps. Then the order of the rows in the table decides,
+//                  which the states do not contain.
+//   min, max       The result is missing on one side. It may be infinite there, which is stored as NULL.
+//   any aggregate  Several stored rows belong to the group.
+//
+// If the query reads another view, late rows may belong to a bucket of that view which is already part of the stored
+// result. Sums of sums and counts, minima of minima and the like can be combined then. Counts and means cannot, nor can
+// sums, minima and maxima of floating-point numbers, because a result of that view may be infinite.
 
 import { dataType } from '../../types/column-types.js'
 import { nullOf } from '../../types/convert.js'

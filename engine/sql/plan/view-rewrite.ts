@@ -3,8 +3,8 @@
 // the query cuts, or that are sealed (the table has lost some of their rows).
 //
 // The rule applies only if each bucket of the query consists of whole buckets of the view, the keys and conditions of
-// the query use only keys of the view, and each aggregate of the query can be computed from aggregates of several
-// buckets.
+// the query use only keys of the view and the time, and each aggregate of the query can be computed from aggregates of
+// several buckets. The view must read all rows of the table.
 
 import type { TableSchema, TableVersion } from '../../storage/schema/schema.js'
 import { allOfTime } from '../../types/interval.js'

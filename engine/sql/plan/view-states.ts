@@ -2,19 +2,20 @@
 // planner needs them to combine several time buckets to a larger one: the mean of a day, for example, does not follow
 // from the means of its hours, but it follows from their sums and counts.
 //
-//   sum, mean               sum and count
-//   variance                count, mean, sum of squared deviations
-//   covariance, regression  count; of both variables mean and sum of squared deviations; sum of products of deviations
+//   sum, mean              sum and count
+//   variance               count, mean, sum of squared deviations
+//   covariance, regression count; of both variables mean and sum of squared deviations; sum of products of deviations
+//   first, last            the result itself and the timestamp of its row
+//   count, min, max, ..    the result itself
 //
-//   first, last           the timestamp of the row
-//   others that combine   the result itself, if the query has it within an expression only
+// A state that the query returns as a column is not stored twice. The last two lines belong to rule 2, which applies to
+// new views. Views of earlier versions have rule 1: it lacks these lines, and applies only to queries that read all
+// rows of one table.
 //
-// The last two are of rule 2; views of earlier versions have rule 1, which applies to queries of all rows of a table alone.
-//
-// The view's query and the types of the table's columns determine which hidden columns there are. If they are others than
-// those of the view, because a type has changed, refreshes store NULL in them, and nobody reads them. A change of the
-// rule needs a new format number of the manifest (the file that lists the parts of all tables), because existing views
-// would have to be created again.
+// The view's query and the types of the table's columns determine the hidden columns. If the type of a column changes,
+// other hidden columns may be needed than the view has: then refreshes store NULL in those of the view, and queries do
+// not read them. A change of the rule needs a new format number of the manifest (the file that lists the parts of all
+// tables), because existing views would have to be created again.
 
 import { dataType } from '../../types/column-types.js'
 import type { AggregateCall, Expression, Plan, PlanColumn } from './plan.js'

@@ -1,5 +1,5 @@
-// Helpers for planner rules to traverse plans: the inputs and expressions of a node, a node with other inputs, and
-// expressions with column references replaced.
+// Helpers to traverse plans: the inputs and expressions of a node, a node with other inputs, the number of sources, all
+// nodes of a query, and expressions with column references replaced.
 
 import { rewriteExpression } from '../typing/walk-expression.js'
 import type { Expression, Plan, Query } from './plan.js'

@@ -1,6 +1,6 @@
 // Describes the relations that PostgreSQL's catalog lists (the tables and views of the database, and the catalog's own)
-// as objects with oid, schema, name, columns and keys. The files *-rows.ts format these objects as rows of pg_class,
-// pg_attribute and so on.
+// as objects with oid, schema, name, columns and keys. rows.ts and the files *-rows.ts format these objects as rows of
+// pg_class, pg_attribute and so on.
 
 import { tableColumnsMax } from '../../base/limits.js'
 import { type DeclaredColumn, liveColumns, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'

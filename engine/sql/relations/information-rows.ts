@@ -1,5 +1,6 @@
-// Rows of information_schema. Clients of PostgreSQL see all relations, those of the catalog included, as the SQL
-// standard requires. Clients of the native dialect (over HTTP) see the tables and views of the database alone.
+// Rows of information_schema. In the relations tables, columns and views, clients of PostgreSQL also see the relations
+// of the catalog itself, as the SQL standard requires. Clients of the native dialect (over HTTP) see the tables and
+// views of the database alone.
 
 import { typeText } from '../../types/column-types.js'
 import { procedures } from '../functions/registry/all.js'

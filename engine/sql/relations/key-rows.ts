@@ -1,4 +1,4 @@
-// Rows of pg_catalog and information_schema about the keys of one table (table-keys.ts): indexes, constraints, their
+// Rows of pg_catalog and information_schema about the keys of tables (table-keys.ts): indexes, constraints, their
 // columns, definitions and operator classes, as PostgreSQL's tools read them.
 
 import { quoteIdent } from '../../types/identifier.js'

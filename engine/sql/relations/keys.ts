@@ -1,7 +1,7 @@
-// PRIMARY KEY and UNIQUE constraints of CREATE TABLE and ALTER TABLE: checks them and derives their names. They are
-// stored as metadata for upserts, and for clients of PostgreSQL, which read keys from the catalog. The writer enforces
-// only keys that are declared with ENFORCED. Such a key must contain the designated timestamp (the table's time
-// column), by which the writer finds the stored rows to compare.
+// PRIMARY KEY and UNIQUE constraints of CREATE TABLE and ALTER TABLE: checks, derives names and renames (also ALTER
+// INDEX). They are stored as metadata for upserts, and for clients of PostgreSQL, which read keys from the catalog. The
+// writer enforces only keys that are declared with ENFORCED. Such a key must contain the designated timestamp (the
+// table's time column), by which the writer finds the stored rows to compare.
 
 import { SqlError } from '../../base/errors.js'
 import { nameCharactersMax } from '../../base/limits.js'

@@ -1,5 +1,5 @@
-// The relations of pg_catalog and information_schema: combines their columns with the rows that the files *-rows.ts
-// make, and caches the result.
+// The relations of pg_catalog and information_schema: combines their columns with the rows that rows.ts and the files
+// *-rows.ts make, and caches the result.
 //
 // Clients of the PostgreSQL dialect see PostgreSQL's columns. Clients of the native dialect (over HTTP) see, for some
 // relations, other columns (pg-catalog/recorded-columns.ts). PostgreSQL's remaining columns are then hidden from `*`

@@ -1,5 +1,5 @@
 // Rows of pg_roles, pg_user and the like: the users of the server that the session may see. The session's user has the
-// oid of the owner, because it is shown as the owner of everything. Other users are numbered in the order of their
+// oid of the owner, because every object is shown as owned by this user. Other users are numbered in the order of their
 // names.
 
 import type { RowRecord } from '../pg-catalog/catalog.js'

@@ -1,5 +1,6 @@
-// Rows of SHOW CREATE DATABASE: the statements that create all tables and views, ordered so that they can be executed
-// one after the other. A view follows the tables and views that it reads; otherwise they are ordered by name.
+// Rows of SHOW CREATE DATABASE: the statements that create the tables and views of the requested kinds, ordered so that
+// they can be executed one after the other. A view follows the tables and views that it reads; otherwise the order is
+// by name. Tables that the server makes for itself are left out.
 
 import type { TableSchema } from '../../storage/schema/schema.js'
 import type { DatabaseObject } from '../ast/ast.js'

@@ -1,5 +1,6 @@
-// Formats tables and views as the statements that create them, for SHOW CREATE TABLE and SHOW CREATE DATABASE. Column
-// names are not quoted, because existing clients compare the text with an expected one.
+// Formats tables and views as the statements that create them, for SHOW CREATE TABLE, VIEW, MATERIALIZED VIEW, LIVE
+// VIEW and DATABASE. Column names in CREATE TABLE are not quoted, because existing clients compare the text with an
+// expected one.
 
 import type { RefreshStrategy } from '../../storage/schema/materialized.js'
 import {

@@ -1,6 +1,6 @@
 // Keys of a table as clients of PostgreSQL see them: a constraint and an index that share name and oid. A table shows
-// its declared keys. A table without declared keys shows one for its DEDUP UPSERT KEYS (a row replaces the stored row
-// with equal keys), which is enforced and treats NULLs as equal. The native dialect (that of HTTP clients) shows no
+// its declared keys. A table without declared keys shows one for its DEDUP keys (of several rows with equal keys, the
+// table keeps one), which is enforced and treats NULLs as equal. The native dialect (that of HTTP clients) shows no
 // keys.
 
 import { tableKeysMax } from '../../base/limits.js'

@@ -1,4 +1,5 @@
-// System relations about one table: table_columns(), table_partitions() and the list of its parts (Parquet files).
+// System relations about one table: table_columns(), table_partitions(), and table_parts(), which lists the parts
+// (Parquet files).
 
 import { isRemoteOnly, liveColumns, type TableVersion } from '../../storage/schema/schema.js'
 import { typeText } from '../../types/column-types.js'

@@ -1,4 +1,5 @@
-// System relations with one row per table: tables(), all_tables, wal_tables() and table_storage().
+// System relations that list tables: tables() and all_tables, which also list views, table_storage(), and wal_tables(),
+// which lists the tables with a write-ahead log only.
 
 import { schemaStatements, type TableVersion } from '../../storage/schema/schema.js'
 import type { Value } from '../../types/value.js'

@@ -1,7 +1,8 @@
 // Rewrites arithmetic of timestamps and intervals in the syntax tree: `ts + interval '1 month 2 days'` becomes a chain
-// of dateadd() calls, one per unit. The interval may be a literal, a parameter, a make_interval() call, or a multiple
-// of one. Interval texts are parsed in types/span.ts; interval values that are not added to a timestamp are bound in
-// typing/span.ts.
+// of dateadd() calls, one per unit. The interval may be a literal, a parameter, a make_interval() call, a multiple of
+// one, or a sum. Also rewrites comparisons such as `now() - ts > interval '1 hour'`, interval arguments of date_bin(),
+// time_bucket(), generate_series() and OVERLAPS, and words such as `current_date`. Interval texts are parsed in
+// types/span.ts; interval values that are not added to a timestamp are bound in typing/span.ts.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'

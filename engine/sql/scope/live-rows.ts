@@ -1,5 +1,6 @@
-// Restricts the query of a live view to rows of some time ranges. Its window functions look back, so the scans of the
-// base read earlier rows, too, and a filter above the windows keeps the rows of the ranges.
+// Restricts the query of a live view (a query with window functions, whose result is stored) to some time ranges.
+// Window functions need earlier rows, so the scans of the base table read these, too, and a filter above the window
+// functions keeps only the rows of the ranges. Also adds the condition of START FROM to the query.
 
 import type { LiveSchema } from '../../storage/schema/materialized.js'
 import { dataType } from '../../types/column-types.js'

@@ -1,7 +1,10 @@
-// Chooses the names of result columns. A column or expression without alias is named by its text, in double quotes if
-// that contains a dot; if the name is taken, even by an alias later in the list, it gets a suffix `_2`, `_3`. Two equal
-// aliases are an error. In a select list with `*` the suffixes are `1`, `2` instead, and an alias of a plain column
-// also gets one if `*` contributes a column of its name.
+// Chooses the names of result columns. A column without alias keeps its name. Another expression without alias is named
+// by its text, in double quotes if that contains a dot. If the name is taken, even by an alias later in the list, it
+// gets a suffix `_2`, `_3`. Two equal aliases are an error. In a select list with `*` the suffixes are `1`, `2`
+// instead, and an alias of a plain column also gets one if `*` contributes a column of its name.
+//
+// In the PostgreSQL dialect, PostgreSQL's names are used for queries of its catalog and for calls that drivers send,
+// such as `version()`.
 
 import { SqlError } from '../../base/errors.js'
 import type { Expression, Name } from '../ast/ast.js'

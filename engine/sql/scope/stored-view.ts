@@ -1,8 +1,13 @@
-// Makes the relation of a materialized view in FROM: a union of the view's stored rows and of the view's query over the
-// base table. When the query has its snapshot of both tables, engine/views/view-sides.ts decides which time buckets
-// come from which side, so the result is never stale. If the view's query reads another materialized view, it reads a
-// union of this kind in the place of that view. If the query joins tables, only the rows of the first table, the base,
-// are restricted to time buckets.
+// Makes the relation of a materialized or live view in FROM: a union of the view's stored rows and of the view's query
+// over the base table. When the statement has its snapshot of both tables, engine/views/view-sides.ts decides which
+// time buckets come from which side, so the result is never stale. If the view's query reads another materialized view,
+// it reads a union of this kind in the place of that view. If the query joins tables, only the rows of the first table,
+// the base, are restricted to time buckets.
+//
+// There are exceptions. If only stored rows are requested (setting query.view.read, or a hint), the view's query is not
+// computed, and the result may be stale. Transactions with uncommitted changes, and statements such as UPDATE, compute
+// the query and read stored rows only for sealed buckets (the base has lost rows of them). A refresh computes the query
+// over given time ranges.
 
 import { keptRange, sealedRanges } from '../../storage/schema/materialized.js'
 import {

@@ -1,5 +1,5 @@
-// Checks of ALTER TABLE that throw SqlError: for missing or existing columns, columns that must be of type SYMBOL, and
-// tables that must have a WAL, partitions or DEDUP.
+// Checks of ALTER TABLE that throw SqlError: for missing or existing columns, columns that must be of type SYMBOL,
+// tables that must have a WAL or partitions, and tables that cannot have DEDUP keys.
 
 import { SqlError } from '../../base/errors.js'
 import { type ColumnSchema, enforcedKey, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'

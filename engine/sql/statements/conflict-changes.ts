@@ -1,6 +1,7 @@
-// Prepares INSERT .. ON CONFLICT of a few rows for execution without a query. For each kind of statement (the same
-// table, key and SET list, with other values to insert), it keeps a bound function that computes from a stored row and
-// a new row what DO UPDATE stores. So the next execution neither binds the SET list again nor plans a query.
+// Prepares INSERT .. ON CONFLICT DO UPDATE of a few rows for execution without a query. Statements with the same table,
+// key and SET list are of one kind; only their values to insert differ. For each kind used recently, a bound function
+// is kept that computes from a stored row and a new row what DO UPDATE stores. So the next execution neither binds the
+// SET list again nor plans a query.
 
 import type { ExecuteOptions } from '../../api/statements.js'
 import { assert } from '../../base/assert.js'

@@ -1,9 +1,10 @@
 // Checks the ON CONFLICT clause of INSERT.
 //
-// - A table with a declared PRIMARY KEY or UNIQUE supports all of it (upsert.ts).
-// - A table with DEDUP UPSERT KEYS replaces a stored row with equal keys anyway, as a whole. So DO UPDATE is accepted for
-//   these keys only if it sets every other column to `excluded`. For DO NOTHING, session/insert-new.ts leaves out the
-//   rows whose keys exist.
+// - A table with a declared PRIMARY KEY or UNIQUE, and without DEDUP keys, supports all of it (upsert.ts).
+// - A table with DEDUP UPSERT KEYS replaces a stored row with equal keys anyway, as a whole. So DO UPDATE is accepted
+//   for these keys only if it sets every other column to `excluded`, and has no WHERE. A table with DEDUP SKIP KEYS
+//   keeps the stored row, so it does not support DO UPDATE. For DO NOTHING, session/insert-new.ts leaves out the rows
+//   whose keys exist.
 // - The clause has no effect where no conflict is possible: DO NOTHING without columns on a table without keys, or a
 //   conflict column whose values are generated (serial, identity).
 

@@ -1,6 +1,7 @@
-// Determines what a column's schema records only for clients of PostgreSQL: the declared type and length, and NOT NULL.
-// Object-relational mappers compare them with their models; if they were missing, each migration would alter the column
-// again. They do not restrict the stored values.
+// Determines what a column's schema records in addition to its type: the type and length as declared, NOT NULL,
+// identity, the comment, and the enumeration of a column of labels. Object-relational mappers compare most of them with
+// their models; if they were missing, each migration would alter the column again. NOT NULL and the length do not
+// restrict the stored values.
 
 import type { DeclaredColumn, Enumeration } from '../../storage/schema/schema.js'
 import { type ColumnType, columnTypes, type DataType } from '../../types/column-types.js'

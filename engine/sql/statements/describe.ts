@@ -1,5 +1,6 @@
 // Describes a prepared statement: the types of its parameters and result columns. The statement is bound with NULL for
-// each parameter, and binding records the type that it infers for it.
+// each parameter, and binding records the type that it infers for each of them. A statement that rejects NULL is bound
+// with sample values instead.
 
 import type { Description, ParsedStatement, Validation } from '../../api/statements.js'
 import { SqlError } from '../../base/errors.js'

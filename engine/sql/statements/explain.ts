@@ -1,6 +1,6 @@
-// Plans EXPLAIN: the statement is planned without effect, unless ANALYZE runs it. For a query, the text is produced
-// when the statement runs (session/explain.ts), because it includes current statistics of tables and, with ANALYZE, of
-// operators.
+// Plans EXPLAIN. The explained statement is planned without side effects; only EXPLAIN ANALYZE, which accepts only
+// queries, executes it. For a query, the text is produced when the EXPLAIN runs (session/explain.ts), because it
+// includes current statistics of tables and, with ANALYZE, of operators.
 
 import { SqlError } from '../../base/errors.js'
 import { dataType } from '../../types/column-types.js'

@@ -1,6 +1,7 @@
-// Plans CREATE, ALTER and REFRESH of materialized and live views. Such a view is a table whose schema contains the view's
-// query, which view-queries checks. Also plans the queries of a refresh that merges added rows of the base table into
-// stored buckets (engine/views/late-rows.ts): which buckets they are in, and the rows of the view that change.
+// Plans CREATE, ALTER and REFRESH of materialized and live views. Such a view is a table whose schema contains the
+// view's query, which the files in sql/view-queries check. Also plans the queries of a refresh that merges added rows
+// of the base table into stored buckets (engine/views/late-rows.ts): the buckets that contain added rows, and the rows
+// of the view that change.
 
 import { SqlError } from '../../base/errors.js'
 import { tableColumnsMax } from '../../base/limits.js'

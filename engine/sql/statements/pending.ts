@@ -2,6 +2,7 @@
 // apply these changes to the stored rows, in the order of the statements. A change also affects rows that the
 // transaction inserted before it.
 //
+//   INSERT     the inserted rows are added by a UNION ALL
 //   UPDATE     an assigned column becomes a CASE between the new and the old value
 //   DELETE     becomes a filter; TRUNCATE removes all rows
 //   DDL        an added column is NULL, a column with a changed type is cast, a new table has no stored rows

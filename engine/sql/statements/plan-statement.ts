@@ -1,5 +1,5 @@
-// Entry point of the SQL front end: plans one statement. Text or syntax tree in; out comes a PlannedStatement, plain
-// data that the engine carries out.
+// Entry point of the SQL front end: plans one statement. Takes the text or the syntax tree, and returns a
+// PlannedStatement, plain data that the engine carries out.
 
 import type { ParsedStatement } from '../../api/statements.js'
 import { assert } from '../../base/assert.js'

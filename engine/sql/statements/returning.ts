@@ -1,6 +1,6 @@
-// Plans RETURNING of INSERT, UPDATE, DELETE, MERGE and ON CONFLICT as a query of the target table whose scan returns only
-// the affected rows: the stored rows for INSERT and UPDATE, the rows before their removal for DELETE. Also plans INSERT ..
-// ON CONFLICT DO NOTHING, whose query selects the rows whose keys are not in the table yet.
+// Plans RETURNING of INSERT, UPDATE, DELETE, MERGE and ON CONFLICT as a query of the target table whose scan returns
+// only the affected rows: inserted rows, updated rows with their new values, and deleted rows with their old values.
+// Also plans INSERT .. ON CONFLICT DO NOTHING: its query selects those new rows whose keys are not in the table yet.
 
 import { assert } from '../../base/assert.js'
 import { liveColumns, type TableVersion } from '../../storage/schema/schema.js'

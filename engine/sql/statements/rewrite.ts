@@ -1,6 +1,6 @@
 // Plans UPDATE, DELETE and changes of column types: a query over the table's rows that returns the row number of each
-// affected row and the new values of the assigned columns. The writer runs it over one part (Parquet file) after the
-// other (storage/jobs/rewrite.ts).
+// affected row, the new values of the assigned columns, and the values for RETURNING. A job of the writer, which a
+// query thread executes, runs the query over one part (Parquet file) after the other (storage/jobs/rewrite.ts).
 
 import { SqlError } from '../../base/errors.js'
 import type { NewType, RewriteProgram } from '../../storage/jobs/messages.js'

@@ -1,7 +1,7 @@
-// Plans the clauses that limit how long rows are kept: TTL, which drops old partitions, and storage policies, which
-// convert partitions to Parquet and upload them in stages, each at a given age. Returns the schema change, or throws
-// SqlError: a table has only one of the two, ages must be multiples of the partition unit, and stages must be in order.
-// Also plans LAKE ON and LAKE OFF.
+// Plans the clauses that say how long rows are kept and where: TTL, which drops old partitions, and storage policies,
+// which at given ages convert partitions to Parquet, upload them, drop the local files and drop the uploaded ones.
+// Returns the schema change, or throws SqlError: a table has only one of the two, ages must be multiples of the
+// partition unit, and the stages of a policy must be in order. Also plans LAKE ON and LAKE OFF.
 
 import { randomUUID } from 'node:crypto'
 import { SqlError } from '../../base/errors.js'

@@ -1,5 +1,6 @@
-// Replaces aggregations over a table by the stored buckets of its materialized views, where these give the same result.
-// It finds the views and binds their queries; the planner rule (plan/view-rewrite.ts) compares them with the plan.
+// Replaces aggregations over a table by the stored buckets of its materialized views, where these give the same result
+// and the setting query.view.rewrite permits it. This file finds the views and binds their queries; the planner rule
+// (plan/view-rewrite.ts) compares them with the plan.
 
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'

@@ -1,12 +1,13 @@
-// Plans upserts: MERGE, and INSERT .. ON CONFLICT for tables with a declared PRIMARY KEY or UNIQUE. Both become a query
-// that joins the source's rows with the target's. Its rows are the changes, which the writer commits as one transaction
-// (storage/writer/writer-replace.ts):
+// Plans upserts: MERGE, INSERT .. ON CONFLICT DO UPDATE for tables with a declared PRIMARY KEY or UNIQUE, and UPDATE of
+// an enforced key. Each becomes a query that joins the source's rows with the target's. Its rows are the changes, which
+// the writer commits as one transaction (storage/writer/writer-replace.ts):
 //
 //   action   a number of upsertActions: what happens to the row
 //   row id   where the replaced or deleted row is stored (exec/scan/row-ids.ts); NULL for an inserted row
 //   columns  the columns of the table after the change; for a deleted row, its old values
 //
-// ON CONFLICT is planned as a MERGE whose source is the table of the inserted rows, under the name `excluded`.
+// ON CONFLICT is planned as a MERGE whose source is the table of the inserted rows, under the name `excluded`. UPDATE
+// of a key is planned as a MERGE whose source is the keys of the rows to change.
 
 import { SqlError } from '../../base/errors.js'
 import { enforcedKey, liveColumns, requireColumn, type TableVersion } from '../../storage/schema/schema.js'

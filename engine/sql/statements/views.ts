@@ -1,5 +1,5 @@
-// Plans CREATE, ALTER and DROP VIEW. The catalog stores the text of a view's query. It is bound again at each
-// reference, so a view follows changes of its tables.
+// Plans CREATE and ALTER VIEW, and DROP of all kinds of views. The catalog stores the text of a view's query. It is
+// bound again at each reference, so a view follows changes of its tables.
 
 import { SqlError } from '../../base/errors.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'

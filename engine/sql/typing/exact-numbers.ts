@@ -1,5 +1,5 @@
-// Number literals with a fraction are DOUBLE. For clients of PostgreSQL, where they are exact, a literal that becomes a
-// DECIMAL keeps the digits that were written: in a cast, in a DECIMAL column, and beside a DECIMAL in an operation.
+// Number literals with a fraction are DOUBLE. In PostgreSQL they are exact. So for its clients, a literal that becomes
+// a DECIMAL keeps the digits that were written: in a cast, in a DECIMAL column, and beside a DECIMAL in an operation.
 
 import { decimalDigitsMax } from '../../base/limits.js'
 import { dataType } from '../../types/column-types.js'

@@ -1,6 +1,6 @@
-// Builds calls that look a key up in a constant map: the name of a table by its oid for `oid::regclass`, or a comment
-// for obj_description() and col_description(). The map is part of the plan, because the query threads that evaluate the
-// call have no access to the catalog.
+// Builds calls that look a key up in a constant map, such as the name of a table by its oid for `oid::regclass`, or a
+// comment for obj_description() and col_description(). The map is part of the plan, because the query threads that
+// evaluate the call have no access to the catalog.
 
 import { dataType } from '../../types/column-types.js'
 import type * as ast from '../ast/ast.js'

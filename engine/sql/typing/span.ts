@@ -1,6 +1,6 @@
 // Arithmetic on INTERVAL values: `interval '1 day'`, columns of intervals, and calls that take or return them. An
-// interval is a LONG of microseconds with the kind `span` (types/span.ts). Intervals that are written beside a
-// timestamp, with months or as a parameter, are rewritten in scope/interval-shift.ts.
+// interval is a LONG of microseconds with the kind `span` (types/span.ts). If a literal or parameter is added to a
+// timestamp, scope/interval-shift.ts has rewritten it before. Only there may an interval contain months.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, isSpan, longKinds } from '../../types/column-types.js'

@@ -1,6 +1,7 @@
-// Determines how far the window functions of a live view look back. A function is refused if it looks ahead, or back to
-// the first row of its partition, because then one late row would change all later ones. An anchored window begins again
-// at each boundary of time: one of its partition keys is a bucket of the designated timestamp, which ANCHOR adds.
+// Determines how far the window functions of a live view look back. A function is refused if it looks ahead. It is also
+// refused if it looks back to the first row of its partition, because then one late row would change all later ones.
+// Windows with ANCHOR may do so: they begin again at each boundary of a time bucket, because ANCHOR adds the bucket of
+// the designated timestamp to the partition keys.
 
 import { SqlError } from '../../base/errors.js'
 import type { LiveFrames } from '../../storage/schema/materialized.js'

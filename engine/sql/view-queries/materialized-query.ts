@@ -1,7 +1,7 @@
-// Checks the query of a materialized view. Permitted is a SAMPLE BY (aggregation by time buckets) over one table, if
-// the result of each bucket depends only on the table's rows in that bucket, or a GROUP BY that can become one
-// (sampled-query.ts). The table may be joined with others (materialized-sources.ts). Other queries are rejected with
-// the reason and its position.
+// Checks the query of a materialized view. Permitted is a SAMPLE BY (aggregation by time buckets) over one table or
+// materialized view, if the result of each bucket depends only on the table's rows in that bucket, or a GROUP BY that
+// can become such a SAMPLE BY (sampled-query.ts). The table may be joined with others (materialized-sources.ts). Other
+// queries are rejected with the reason and its position.
 
 import { SqlError } from '../../base/errors.js'
 import { liveColumns, type TableSchema } from '../../storage/schema/schema.js'

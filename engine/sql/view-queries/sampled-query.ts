@@ -1,7 +1,7 @@
-// Rewrites the query of a materialized view from GROUP BY timestamp_floor('1h', ts), date_trunc() or time_bucket() to
-// SAMPLE BY, in the text that the view keeps. To check the rewrite, both texts are bound, and the plans are compared:
-// they must group the same rows by the same keys and return the same columns. Otherwise the view is refused with an
-// error that says why.
+// Rewrites the query of a materialized view from GROUP BY timestamp_floor('1h', ts), date_trunc(), time_bucket() or
+// date_bin() to SAMPLE BY, in the text that the view keeps. To check the rewrite, both texts are bound, and the plans
+// are compared: they must group the same rows by the same keys and return the same columns. Otherwise the view is
+// refused with an error that says why.
 
 import { SqlError } from '../../base/errors.js'
 import type * as ast from '../ast/ast.js'

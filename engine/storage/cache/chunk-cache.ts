@@ -1,11 +1,11 @@
-// The chunk cache: a buffer pool in shared memory for decoded pages of Parquet files (chunks), used by all query
-// threads. Each page is decoded once, by the first thread that needs it. A chunk keeps its address while a thread pins
-// it.
+// The chunk cache: a buffer pool in shared memory for decoded pages of Parquet files (chunks) and what is derived from
+// them. All query threads share it. A chunk keeps its address while a thread pins it.
 //
-// Eviction is a clock that resists scans. Each chunk has a small counter, its lives. When the clock hand meets an
-// unpinned chunk, it decrements the counter or, if it is 0, evicts the chunk. A second use sets the counter, higher for
-// chunks that are expensive to decode. A new chunk starts with 0, except one in eight, so a repeated scan of more data
-// than fits still finds a part of it in the cache. chunk-slots.ts has the layout.
+// Eviction uses the clock algorithm and resists scans. Each chunk has a small counter, its lives. When the clock hand
+// meets an unpinned chunk, it decrements the counter or, if it is 0, evicts the chunk. A further use sets the counter,
+// higher for chunks that are expensive to decode. A new chunk starts with 0, except one in eight, so a repeated scan of
+// more data than fits still finds a part of it. While the cache is full, most pages that would be evicted before their
+// next use are read without being cached (passes). chunk-slots.ts has the layout.
 //
 // Invariants:
 //   1. A shard's lock guards its buckets, its free list, the keys of its slots and any change of a pin count from 0. It

@@ -6,6 +6,7 @@
 //   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions |
 //               6 not 0: new chunks probably evict others | 7 address of the page checks (page-checks.ts) |
 //               8 bytes requested while the cache was full, in steps of 64 KiB: the clock by which reuse is measured |
+//               16.. address of the pin counts of each thread; 0 if it has none yet
 //   shard       (shardCount times) 0 lock (memory/thread-lock.ts) | 1 first free slot + 1 | 16.. buckets: slot + 1
 //   slot        (16 words) 0 state | 1 pins | 2 lives left: passes of the clock hand that the page survives |
 //               3 loading thread | 4, 5 id of the part (data file), low and high word | 6 column id | 7 page |

@@ -1,6 +1,7 @@
 // Remembers in shared memory which pages of Parquet files were found to have a valid checksum, so that not every read
 // verifies it: verification costs about as much as a read from the file system's cache. The first read of a page
-// verifies its checksum, later ones one time in 64.
+// verifies its checksum, later ones about one time in 64. Also remembers when a page was last requested, by which the
+// full chunk cache (chunk-cache.ts) decides whether to cache it.
 //
 // Structure (address from createPageChecks), a set-associative hash table of u32 words: 0 mask of the sets | from 16 on
 // the entries, four for each set | then one time for each entry. A page hashes to a set:

@@ -1,5 +1,5 @@
 // Compaction: the policy that selects parts (immutable Parquet files of a table), and the job that joins them into
-// larger ones. Parts of one partition that are adjacent in transaction order become one part.
+// larger ones. Usually it joins parts of one partition that are adjacent in transaction order.
 //
 // The policy is tiered. Starting from the newest part, an older part is added while it has at most sizeRatio times the
 // rows collected so far; at least compactionPartsMin parts are compacted together. So a row is rewritten about
@@ -7,13 +7,13 @@
 //
 // - Parts of one flush that was split by the size limit of a part have the same transactions. They stay as they are.
 // - In DEDUP tables, parts that overlap in time are compacted as soon as possible, whatever their size, because readers
-//   must look for superseded rows in them.
+//   must look for superseded rows in them. Parts between them that do not overlap them are left out.
 // - Overlapping parts that are too large for one part are compacted in time slices, one output part for each. That
 //   rewrites every slice, so it waits until at least compactionPartsMin commits have added parts.
 // - Parts that are only in the object store (remote parts) stay as they are: late rows only add a local part, and
 //   nothing needs to be downloaded. A compaction does not join local parts across a remote one either. When
 //   remotePartsMin parts overlap in time, all of them are compacted, remote ones included.
-// - Large parts (compactionRowsMax / compactionPartsMin / 2 rows or more) that do not overlap in time are not
+// - Large parts (compactionRowsMax / compactionPartsMin / 2 rows or more) that hardly overlap in time are not
 //   compacted: their rows are in order already, so that would only save files. Rows that arrive in order and in
 //   large numbers are therefore written only once, by the flush.
 // - Parts of which upserts have removed many rows are rewritten alone.

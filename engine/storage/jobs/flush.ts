@@ -1,7 +1,7 @@
-// The flush job: sorts the rows of a memtable that accepts no more rows by the designated timestamp (the table's time
-// column), splits them by partition and writes each partition's rows as one or more Parquet files (parts). A query
-// thread runs the job in short slices between queries. Its memory comes from a reserved block, the flush arena; while
-// another flush uses that, the job waits.
+// The flush job: takes a memtable (rows in memory) to which no more rows are added, sorts its rows by the designated
+// timestamp (the table's time column), splits them by partition and writes each partition's rows as one or more Parquet
+// files (parts). A query thread runs the job in short slices between queries. Its memory comes from a reserved block,
+// the flush arena; while another flush uses that, the job waits.
 
 import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'

@@ -1,7 +1,7 @@
 // The merge step of a compaction: merges the rows of several sorted inputs by timestamp. First it computes the order,
-// as an array with one byte (a choice) for each output row: the number of the input that the row comes from. As every
-// input is read sequentially, these bytes determine the whole merge. Then it gathers the values column by column in
-// that order.
+// as an array with one byte (a choice) for each row: the number of the input that the row comes from. As every input is
+// read sequentially, these bytes determine the whole merge. A bit of the choice marks rows to be left out, such as
+// those that upserts have removed. Then the step gathers the values column by column in that order.
 
 import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

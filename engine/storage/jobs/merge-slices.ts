@@ -1,6 +1,7 @@
-// Splits a compaction, which joins several Parquet files (parts) into one, into time slices with a bounded number of
-// rows, so that the memory that it needs does not depend on the size of the parts. Rows with equal timestamps are
-// always in one slice, because deduplication compares the keys of rows with equal timestamps.
+// Splits a compaction, the job that joins several Parquet files (parts), into time slices of about a given number of
+// rows, so that its memory does not depend on the size of the parts. Each slice becomes one part. Rows with equal
+// timestamps are always in one slice, because deduplication compares the keys of rows with equal timestamps. Without a
+// designated timestamp there is one slice.
 
 import { assert } from '../../base/assert.js'
 import type { PartAccess, PartHandle } from '../part/part-access.js'

@@ -1,6 +1,6 @@
 // Types of the messages between the main thread and the writer thread, and of the jobs that the writer delegates to
-// query threads through the main thread. All are sent by structured clone. Line protocol is not: it goes through a ring
-// buffer in shared memory (memory/ring.ts).
+// query threads through the main thread. All are sent by structured clone. Line protocol and QWP have no messages here:
+// they go through a ring buffer in shared memory (memory/ring.ts).
 
 import type { ErrorRecord } from '../../base/errors.js'
 import type { VisibleRows } from '../../memory/column-layout.js'

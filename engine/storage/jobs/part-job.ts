@@ -1,6 +1,6 @@
-// The common base of the storage jobs that write Parquet files: flush, compaction, rewrite for UPDATE and DELETE, and
-// import. Defines the files, memory and WebAssembly kernels that a job gets, and a class that runs a job as a sequence
-// of steps of about a millisecond, so that a query thread can run queries in between.
+// The common base of the storage jobs that write Parquet files: flush, compaction, rewrite (UPDATE, DELETE, changes of
+// column types) and import. Defines the files, memory and WebAssembly kernels that a job gets, and a class that runs a
+// job as a sequence of steps of about a millisecond, so that a query thread can run queries in between.
 
 import type { Files } from '../../base/files.js'
 import type { ParquetKernel } from '../../kernels/parquet.js'

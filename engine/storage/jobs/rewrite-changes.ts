@@ -1,6 +1,7 @@
-// The rows of one part (Parquet file) that an UPDATE or DELETE changes: ascending row numbers and, for UPDATE, the new
-// values of the assigned columns. The statement's query appends them batch by batch; then the job that writes the new
-// version of the part reads them. They are in the job's memory.
+// The rows of one part (Parquet file) that an UPDATE, DELETE or change of a column's type changes: ascending row
+// numbers, the new values of the assigned columns, and the values for RETURNING. The statement's query appends them
+// batch by batch; then the job that writes the new version of the part reads them. Apart from the values for RETURNING
+// they are in the job's memory.
 //
 // An UPDATE with a join may find a row more than once. Then the values found first are used.
 

@@ -2,12 +2,13 @@
 // file) in which the statement changes a row. The job publishes nothing: the writer replaces all these parts by one
 // record of the manifest (the list of all files), so the change is atomic.
 //
-// It takes a query (the program), which it runs over one part at a time. The query's first output column has the number
-// of the row to change within the part (rowNumberId), the following columns have the new values of the assigned
-// columns. A query of DELETE has only the first.
+// The job runs a query (the program) over one part at a time. The first output column of the query is the number of the
+// row to change within the part (rowNumberId). The new values of the assigned columns follow, except for DELETE, and
+// then the values for RETURNING.
 //
-// In DEDUP tables, rows that a later part (DEDUP SKIP: an earlier one) supersedes are removed as well: otherwise they
-// would count as changed, or an update of the keys would make them visible again.
+// New versions do not contain rows that upserts have removed. In DEDUP tables, they do not contain rows that a later
+// part (DEDUP SKIP: an earlier one) supersedes either: otherwise these would count as changed, or an update of the keys
+// would make them visible again. A part with such rows is rewritten even if the statement changes no row of it.
 
 import { assert } from '../../base/assert.js'
 import { budgets } from '../../memory/budgets.js'

@@ -1,6 +1,6 @@
-// Sorts the rows of a memtable for a flush: returns them in timestamp order, rows with equal timestamps in commit
-// order, and leaves out rows of DEDUP tables that were replaced by a later row. Rows may have arrived out of order
-// (O3).
+// Sorts the rows of a memtable (rows in memory) for a flush: returns them in timestamp order, rows with equal
+// timestamps in commit order. Leaves out rows that DEDUP or an upsert has superseded. Rows may have arrived out of
+// order (O3).
 //
 // A row is identified by its position: block number << shift | index in the block. Sorting takes about 50 bytes a row,
 // so a large memtable is first split into time slices of about sliceRowsMax rows, at quantiles of a sample. The rows of

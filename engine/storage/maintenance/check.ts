@@ -1,8 +1,9 @@
-// Verifies a database directory for `penstock check`: reads all data and verifies every checksum.
+// Verifies a database directory for `penstock check`: reads all data on this disk and verifies every checksum.
 //
-//   manifest   the list of parts (Parquet files) and tables: all that the server reads at a start
-//   parts      index, pages, dictionary pages and symbol ids of each part that the manifest names, and all other bytes.
-//              Of parts that are only in the object store the sidecars are verified; the objects are not read
+//   manifest   the list of tables and parts (Parquet files), read as at a start
+//   parts      index, pages, dictionary pages, Bloom filters and symbol ids of each part that the manifest names, and
+//              all other bytes. Of parts that are only in the object store the sidecars (local files with the metadata)
+//              are verified; the objects are not read
 //   symbols    the files of symbol dictionaries, up to the number of strings that the manifest has
 //   log        every frame. A torn tail is no damage, but a log that ends before the high-water marks has lost its end.
 //              Ranges that a start has set aside (wal/side-files.ts) are reported until their files are removed

@@ -7,8 +7,8 @@
 // A part (Parquet file) that the manifest does not know is added to its table if all its checksums are right and its
 // rows are not stored elsewhere. They are stored elsewhere if the log still contains them, because the next start
 // replays it, or if another part covers the same transactions of the partition (after an unfinished compaction or
-// rewrite). The schema of an unknown table comes from the log, or else from the columns of its parts. A table is not
-// restored if the log contains its DROP.
+// rewrite). The schema of an unknown table comes from the log, or else from the columns of its parts. A part is not
+// added if the log contains the DROP of its table, or a later TRUNCATE.
 //
 // Nothing is deleted: parts, symbol files and manifests that are not used are kept in `orphans` under their old paths.
 

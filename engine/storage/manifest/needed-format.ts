@@ -1,6 +1,6 @@
-// The format number of the manifest (the list of all files) that a table needs, so that older servers, which would take
-// its rows for others, refuse the root. The writer raises the format before it installs a schema, and a repair takes it
-// from what it finds.
+// The format number of the manifest (the list of all files) that a table or part needs. Older servers, which would
+// misinterpret its rows, do not know the number and refuse the root folder. The writer raises the format before it
+// installs a schema that needs it. A repair derives the format from the schemas and parts that it finds.
 
 import { enforcedKey, isRemoteOnly, type PartDescriptor, type TableSchema } from '../schema/schema.js'
 import { formats } from './manifest-format.js'

@@ -1,7 +1,7 @@
 // Keeps, for each source of rows, the position up to which its rows are stored: Kafka offsets by connector and
-// partition, and idempotency keys of HTTP requests. With these positions, rows that are sent again are recognised. At a
-// start they come from the manifest (the list of all files) and from the log frames (records) that contain them
-// (wal/source-position.ts).
+// partition, and the most recent idempotency keys of HTTP requests. With these positions, rows that are sent again are
+// recognised. At a start they come from the manifest (the list of all files) and from the log frames (records) that
+// contain them (wal/source-position.ts).
 //
 //   before a request   follows(): the request must continue exactly at the stored position, so no row is stored
 //                      twice or skipped

@@ -6,10 +6,10 @@
 // page overlaps later runs, a hash table is built over its keys and probed with their rows, when the reader first
 // asks which of its rows are superseded.
 //
-// Invariant: the runs (Run[]) are in commit order, so of several rows with equal keys the row of the last run is
-// the current one. With DEDUP SKIP it is the row of the first run. Names and comments below describe the case without
-// SKIP. Runs that were stored before DEDUP was declared supersede none, and rows of one run do not supersede each
-// other; a compaction joins runs of before and after only together with all that they overlap.
+// Invariant: the runs (Run[]) are in commit order, so of several rows with equal keys the row of the last run is the
+// current one. With DEDUP SKIP it is the row of the first run. Names and comments below describe the case without SKIP.
+// Runs that were stored before DEDUP was declared supersede no rows. Rows of one run are not compared with each other.
+// A compaction that joins a run from before with a later one includes all runs that overlap them.
 
 import { visibleTransaction } from '../../memory/column-layout.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

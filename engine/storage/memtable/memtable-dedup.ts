@@ -1,7 +1,7 @@
 // Deduplication of rows within one memtable (DEDUP UPSERT KEYS), by a hash index over timestamp and keys. When a new
 // row has the keys of an older one, the number of the new row is stored at the older one in the block's `superseded`
-// array, by which readers and the flush skip the older row. With DEDUP SKIP it is the other way round: the number of the
-// older row is stored at the new one.
+// array, by which readers and the flush skip the older row. With DEDUP SKIP it is the other way round: the number of
+// the older row is stored at the new one.
 //
 // The index uses open addressing over row numbers and compares keys in the blocks. It belongs to the writer and is on
 // the JavaScript heap: 4 bytes a slot, at most half full.

@@ -1,5 +1,5 @@
 // Operations on ranges of fixed-width values in shared memory: fills them with the value that represents NULL in the
-// column's type, and truncates timestamps to days.
+// column's type, and truncates values of DATE, which have milliseconds, to whole days.
 
 import { assert, unreachable } from '../../base/assert.js'
 import { int64Min } from '../../base/int64.js'

@@ -1,7 +1,7 @@
 // The index over the keys of one memtable's visible rows, for readers that look for few keys: the cost of a search does
 // not depend on the number of rows. Each search first adds the rows that have become visible since the last one, so
 // tables whose keys nobody looks up cost nothing. Each reader of the newest snapshots has an index of its own, on the
-// JavaScript heap: 12 to 16 bytes a row.
+// JavaScript heap: 12 to 24 bytes a row.
 //
 // Rows with the same hash form a chain, the newest first. When a search meets rows that upserts have removed, it
 // removes them from the chain, so a key that changes often does not slow down its searches. That is safe because

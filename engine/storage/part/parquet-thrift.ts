@@ -1,5 +1,5 @@
 // Adapter of @dsnp/parquetjs in the engine: its generated Thrift structures of the Parquet format, which
-// thrift-writer.ts serialises. The library is loaded at the first use, because that takes long.
+// thrift-writer.ts serialises, and its decoder. The library is loaded at the first use, because that takes long.
 // test/engine/storage/part/parquet-thrift.test.ts checks what we use of it.
 
 import { createRequire } from 'node:module'

@@ -7,7 +7,7 @@
 //   IPv4                    INT32 with UINT(32) optional
 //   DATE TIMESTAMP TIMESTAMP_NS   INT64 with TIMESTAMP(MILLIS, MICROS, NANOS, UTC) optional
 //   FLOAT DOUBLE            FLOAT DOUBLE optional; any NaN is NULL
-//   GEOHASH(bits)           INT32 with INT(8) INT(16) INT(32), or INT64, optional
+//   GEOHASH(bits)           INT32, with INT(8) or INT(16) up to 7 or 15 bits, or INT64 above 31 bits; optional
 //   DECIMAL(p,s)            INT64, FIXED(16) or FIXED(32) with DECIMAL optional; fixed ones big-endian
 //   UUID                    FIXED(16) with UUID optional, big-endian
 //   LONG256                 FIXED(32) optional, in memory layout

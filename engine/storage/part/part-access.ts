@@ -1,7 +1,7 @@
 // The interface by which query threads read parts (the Parquet files of tables). It returns pages of columns, decoded
 // into shared memory in the layout of types/column-types.ts: a reserved value for NULL, symbols as ids of the table's
-// dictionary, strings as pairs of memory address and length. part-reader.ts implements it on top of the cache of decoded
-// pages (chunk cache); tests may use fakes.
+// dictionary, strings as pairs of memory address and length. part-reader.ts implements it on top of the chunk cache
+// (the cache of decoded pages); tests may use fakes.
 //
 // A page is the unit of caching and of work. The pages of all columns of a part cover the same rows.
 

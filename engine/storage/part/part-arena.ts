@@ -1,5 +1,6 @@
 // A job's arena: one block of memory, allocated when the job starts and divided among its buffers. As a job starts only
-// when it has all its memory, two jobs cannot block each other forever, each with a part of the memory that both need.
+// when it has this block, two jobs cannot block each other forever, each with some of the memory that both need.
+// Buffers that do not fit into the block are allocated outside of it.
 
 import { assert } from '../../base/assert.js'
 import type { Allocator, Budget } from '../../memory/budgets.js'

@@ -1,6 +1,6 @@
-// Writes one column of a part (Parquet file). It chooses between dictionary and other encodings, and whether to
-// compress, by the sizes that it measures, and then writes the pages. It is a generator whose steps each do about one
-// page of work, so that queries can run in between.
+// Writes one column of a part (Parquet file). Unless PARQUET(..) of the column names encoding and codec, it chooses
+// between dictionary and other encodings, and whether to compress, by the sizes that it measures. Then it writes the
+// pages. It is a generator whose steps each do about one page of work, so that queries can run in between.
 
 import { crc32 } from 'node:zlib'
 import { assert } from '../../base/assert.js'

@@ -1,5 +1,5 @@
-// An LRU cache of a thread's open Parquet files (parts). A scan reads hundreds of pages of a part, and opening the file
-// for each would cost a tenth of a cached read.
+// An LRU cache of a thread's open Parquet files (parts). A scan reads hundreds of pages of a part. Opening the file for
+// each page would take a tenth of the time of reading a page that the operating system has cached.
 //
 // The files are closed when the thread becomes idle (closeAll), because a removed file keeps its disk space while it is
 // open. Readers pin a version that references the part, so its path cannot be reused while it is open.

@@ -1,8 +1,8 @@
 // Writes the end of a part (the Parquet file of a table): Parquet's page indexes and footer, and the part index, which
 // has the metadata for our own reader.
 //
-//   file     "PAR1" | column chunks | Bloom filters | symbol ids | column indexes | offset indexes | part index | footer |
-//            footer bytes u32 | "PAR1"
+//   file     "PAR1" | column chunks | Bloom filters | symbol ids | column indexes | offset indexes | part index |
+//            footer | footer bytes u32 | "PAR1"
 //
 // The file has one row group. The part index (part-index.ts) and the symbol ids are our own; other Parquet readers skip
 // them. The footer's metadata key `penstock` describes the part for people who inspect the file.

@@ -9,9 +9,9 @@
 //   metadata JSON text (PartMetadata)
 //   tail     pages per column u32 | metadata bytes u32 | crc32 of pages, rows and metadata u32 | "PNI1"
 //
-// Every byte of a part is covered by a checksum. Pages, dictionary pages, symbol ids and Bloom filters have their own, this index has
-// one, and `outsideCrc` of the metadata covers the rest in file order: the magic at both ends, page headers, column and
-// offset indexes, and the footer.
+// Every byte of a part is covered by a checksum. Pages, dictionary pages, symbol ids and Bloom filters have their own,
+// this index has one, and `outsideCrc` of the metadata covers the rest in file order: the magic at both ends, page
+// headers, column and offset indexes, and the footer.
 //
 // Bounds are as the range kernel (WebAssembly) writes them: an i32, u32, f32, i64 or f64 in 8 bytes each. Sums are as
 // the sum kernel writes them: an f64 for floating-point types, else an i64 that did not overflow. Parts of format 1

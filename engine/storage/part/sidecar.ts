@@ -6,9 +6,9 @@
 //   header   JSON text (SidecarHeader)
 //   ranges   the bytes of each range of the header, one after the other
 //
-// The ranges are the dictionary page of each column, with its page header, and everything after the last page: symbol
-// ids, column and offset indexes, the part index (position, size, checksum and statistics of every page) and the
-// footer. Each range has a CRC-32.
+// The ranges are the dictionary page of each column, with its page header, and everything after the last page: Bloom
+// filters, symbol ids, column and offset indexes, the part index (position, size, checksum and statistics of every
+// page) and the footer. Each range has a CRC-32.
 //
 // All other bytes are read from the object in blocks of blockBytes, whose checksums are in the header, so they are
 // verified when they arrive. When a sidecar is written, the checksum of the local file is compared with that of the

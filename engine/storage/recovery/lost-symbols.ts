@@ -1,6 +1,6 @@
 // Reconstructs a symbol dictionary (string to id) whose file is lost or damaged, from Parquet files (parts) and log. A
 // part contains the strings of its symbols together with their ids in the table's dictionary, and so does the log frame
-// (record) that added them. The dictionary is restored if every id is found.
+// (record) that added them. The dictionary is restored if every id is found, always with the same string.
 //
 // Deliberately not here: a placeholder for missing ids. Rows in the log may refer to them, so inventing strings would
 // falsify data.

@@ -1,7 +1,8 @@
 // Recovery: builds the writer's state when the server starts. The manifest (the list of all files) says which rows are
 // in parts (Parquet files), dictionary files contain the strings of their SYMBOL columns, and the log is replayed for
-// all other rows. Afterwards every acknowledged row is in memory or in parts, and the log accepts new frames (log
-// records).
+// all other rows. Afterwards every acknowledged row that is not reported as lost is in memory or in parts, and the log
+// accepts new frames (log records). On a full disk log and manifest accept nothing yet, but data can be read and
+// dropped. The table of a CREATE TABLE AS that the crash has interrupted is removed.
 
 import { CorruptionError, FileError } from '../../base/errors.js'
 import { LineDecoder } from '../../lines/decode.js'

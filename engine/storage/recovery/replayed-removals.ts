@@ -2,7 +2,8 @@
 // a memtable by the first transaction of the memtable and the number of the row in it. Replay may divide the rows into
 // memtables differently, so this class records at which row each transaction starts.
 //
-// Marks are visible to every reader: their value is 1, the first row or transaction.
+// A mark is the number of rows or the transaction from which on readers see the removal. Here it is 1, so that every
+// reader sees it.
 
 import { assert } from '../../base/assert.js'
 import { ResourceError } from '../../base/errors.js'

@@ -1,5 +1,5 @@
-// The types of schema changes as the log stores them: as the resulting schema or the id of the dropped table, not as
-// the statement, so that a replay gives the same result in every version of the server.
+// The types of changes of tables as the log stores them: as the resulting schema, the id of a table, or the numbers of
+// removed rows, not as the statement, so that a replay gives the same result in every version of the server.
 
 import type { TableSchema } from './schema.js'
 

@@ -1,6 +1,6 @@
 // The additional members of a table's schema if the table is a materialized view: the view's definition, and the list
 // of its stored buckets. A bucket is a time interval of the view's SAMPLE BY query; it is stored if the view's table
-// has its rows.
+// has its rows. A live view stores the result of window functions; its buckets are ranges of its rows.
 //
 // A bucket is listed as stored together with the parts (Parquet files) of the base table over which it was computed.
 // Parts are immutable, apart from rows that upserts remove, and their ids are never reused. So a reader can decide from
@@ -18,8 +18,8 @@
 //      meaning.
 //   4. A bucket whose rows DROP PARTITION or a TTL removes from the base table is sealed: it is stored before, and the
 //      manifest record that removes the partition notes in the base table's schema that the bucket is read as stored
-//      from then on (SealedBuckets), whatever the parts say. Rows of sealed buckets are never replaced. TRUNCATE of the base
-//      table ends that.
+//      from then on (SealedBuckets), whatever the parts say. Rows of sealed buckets are never replaced. TRUNCATE of the
+//      base table ends that.
 
 import { allOfTime, normalise } from '../../types/interval.js'
 

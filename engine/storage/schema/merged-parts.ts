@@ -1,7 +1,8 @@
 // Records in a part (Parquet file) that a compaction has written from which parts it was joined, and from which parts
-// those were joined in turn. Materialized views list the parts from which their stored buckets were computed; with this
-// record they recognise that a joined part has the same rows. A server version that ignores the record computes these
-// buckets again.
+// those were joined in turn, as far as views list these. A record has at most 16 parts; if there are more, it has only
+// the parts that were joined directly, or is omitted. Materialized views list the parts from which their stored buckets
+// were computed; with this record they recognise that a joined part has the same rows. Without it, as in a server
+// version that ignores it, they compute these buckets again.
 
 import { assert } from '../../base/assert.js'
 import type { BucketRange } from './materialized.js'

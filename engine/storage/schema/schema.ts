@@ -1,6 +1,6 @@
 // The data model: schemas of tables, their parts (Parquet files), and versions, which are immutable states of a table
-// that readers use. These are plain objects that are sent between threads by structured clone, and are stored as JSON
-// in the write-ahead log and the manifest (the list of all files).
+// that readers use. These are plain objects that are sent between threads by structured clone. Schemas are also stored
+// as JSON in the write-ahead log and the manifest (the list of all files), descriptors of parts in the manifest.
 
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, dateKinds, isDay, longKinds, textKinds, timeKinds } from '../../types/column-types.js'

@@ -1,6 +1,6 @@
 // Decides which schema changes are accepted on a full disk: those that free space, and those that need almost none.
-// Only these changes may use the space reserve (wal/reserve.ts), for the write-ahead log and the manifest (the list of
-// all files).
+// Only these changes may use the space reserve (wal/reserve.ts): files that were created in advance, for new files of
+// the write-ahead log and of the manifest (the list of all files).
 
 import type { SchemaChange } from '../jobs/messages.js'
 import type { WriterState } from './writer-state.js'

@@ -1,5 +1,5 @@
-// Removes files that a crash has left unreferenced: Parquet files (parts) of unfinished jobs, and files of dropped
-// tables.
+// Removes files that nothing references: after a crash, Parquet files (parts) of unfinished jobs and files of dropped
+// tables; while the server runs, the files of a table that is dropped (removeTableFiles).
 //
 //   <table id>/<partition>/<part id>.parquet     a part; .sidecar if its rows are only in the object store
 //   symbols/<table id>-<column id>.symbols       a symbol dictionary

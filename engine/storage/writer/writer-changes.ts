@@ -1,6 +1,7 @@
-// Performs schema changes (DDL) in the writer. Each change is one log frame (record). It is applied to the writer's
+// Performs schema changes (DDL) in the writer. Most changes are one log frame (record). It is applied to the writer's
 // catalog at once, and readers see it when the log has made the frame durable. Frames contain the resulting schema, not
-// the statement.
+// the statement. Changes of partitions and of column types have files of their own (writer-partitions.ts,
+// writer-type.ts), and a change of DEDUP keys may remove superseded rows first.
 
 import { errorRecord, ResourceError, SqlError } from '../../base/errors.js'
 import type { Lsn } from '../../wal/types.js'

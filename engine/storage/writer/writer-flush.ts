@@ -1,6 +1,6 @@
 // Flush scheduling: decides which memtables are flushed to Parquet files (parts) and when, starts the jobs, and
-// publishes their results. Also starts compactions, and removes log segments whose rows are all in parts. The steps of
-// a flush of one memtable:
+// publishes their results. Also starts compactions, and removes log segments that are no longer needed. The steps of a
+// flush of one memtable:
 //
 //   freeze    the memtable accepts no more rows; the next append starts another one
 //   job       started when all its rows are visible; a query thread sorts them and writes parts

@@ -1,12 +1,13 @@
 // Enforces PRIMARY KEY .. ENFORCED: finds the rows of a batch that must be refused, before they are appended to the
-// memtable. The key contains the designated timestamp, so a row is compared only with rows of the same time:
+// memtable: those with NULL in a column of the key, and those whose key another row has. The key contains the
+// designated timestamp, so a row is compared only with rows of the same time:
 //
 //   batch      a hash table of its rows, unless their timestamps ascend
 //   memtables  those whose time range meets that of the batch, by an index of their keys (memtable/key-index.ts)
 //   parts      those whose time range meets that of the batch, by binary search (part-keys.ts)
 //
-// So for rows that arrive in time order only their timestamps are read. The writer appends one request after the other,
-// so if two sessions insert the same key, the second row is refused.
+// So rows that arrive in time order are compared with no other row. The writer appends one request after the other, so
+// if two sessions insert the same key, the second row is refused.
 //
 // Rows that upserts have removed do not count. Replay of the log does not come here: its rows were accepted before.
 //

@@ -1,6 +1,6 @@
-// Records in the manifest (the list of all files) which version of a table's Iceberg metadata the object store has
-// (engine/lake). The object is written before the record. So after a crash between the two, the next start finds the
-// newer version in the store.
+// Records in the manifest (the list of all files) which version of a table's Iceberg metadata the object store or an
+// external catalog has (engine/lake). The metadata is committed there before the record is written. So after a crash
+// between the two, the next start finds the newer version there.
 
 import { FileError } from '../../base/errors.js'
 import type { ToWriter } from '../jobs/messages.js'

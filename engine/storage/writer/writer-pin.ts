@@ -3,7 +3,7 @@
 //
 //   cut        all memtables are frozen; rows that arrive later are not flushed until the snapshot is written
 //   snapshot   a manifest in backup/ lists the Parquet files, which contain exactly the rows before the cut
-//   pin        no file of the snapshot is removed until RELEASE, a restart, or checkpointMsMax
+//   pin        no file of the snapshot is removed until RELEASE, a restart, or the end of a day (checkpointMsMax)
 //
 // Invariants:
 //   1. The writer commits each transaction as a whole, and makes the cut between two commits. So the snapshot contains

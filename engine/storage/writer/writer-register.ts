@@ -1,5 +1,5 @@
 // Adds Parquet files (parts) that an import has already written to a table, by a record of the manifest (the list of
-// all files). Large CSV imports thus bypass the write-ahead log and memtables. An import calls:
+// all files). Large imports of CSV and Parquet files thus bypass the write-ahead log and memtables. An import calls:
 //
 //   stage     symbols get their ids and part ids are reserved; query threads write the parts under their final names
 //   register  one manifest record adds all parts, as one transaction; before that the table contains none of them

@@ -1,6 +1,6 @@
 // Commits upserts (INSERT .. ON CONFLICT, MERGE) and the data changes of a WITH: one transaction that removes rows of
-// some tables and adds others. The statement has found the rows by a query of a snapshot, and identifies each by its part
-// (Parquet file) or memtable and its row number. The removals and the new rows are one frame (log record) of the log.
+// some tables and adds others. The statement has found the rows by a query of a snapshot, and identifies each by its
+// part (Parquet file) or memtable and its row number. The removals and the new rows are one frame (record) of the log.
 //
 //   rows of the open memtable   marked as superseded, like rows of DEDUP tables with equal keys
 //   rows of parts               marked in an array beside the part (memtable/removed-rows.ts), which a flush stores in
@@ -9,6 +9,7 @@
 // The request is refused as stale, and the session executes the statement again, if
 //   - another upsert of the table was committed after the snapshot, so that no update is lost,
 //   - a row has moved: its part was replaced, or its memtable is being flushed or was flushed,
+//   - the schema of the table has changed, or memory is short and a flush must free some,
 //   - a compaction or rewrite reads a part with such rows, because it would not see the removal,
 //   - the newest version of the table does not tell readers that rows may be removed. A version that does is published
 //     together with the refusal.

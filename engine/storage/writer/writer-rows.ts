@@ -1,4 +1,4 @@
-// Stages the rows that INSERT and other SQL statements send to the writer: copies them into columns in shared memory,
+// Stages the rows that SQL statements and CSV imports send to the writer: copies them into columns in shared memory,
 // from which a commit takes them, and checks the designated timestamps (values of the tables' time columns). The values
 // already have the types of their columns.
 

@@ -1,5 +1,6 @@
 // Reloads symbol dictionaries that were evicted from memory (dictionary-indexes.ts) from their files and pins them for
-// readers. If memory is short, a reader waits for flushes to free some, and is refused after a time-out.
+// readers. If memory is short, a reader waits for flushes to free some, and is refused after a time-out. Also evicts
+// the dictionaries of tables that were not written for 10 seconds, before a lack of memory causes flushes.
 
 import { assert } from '../../base/assert.js'
 import { CorruptionError, errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'

@@ -3,7 +3,8 @@
 //
 //   check     since the transaction began, nobody else has changed the schemas of its tables, or the rows that it read
 //   draft     the new schemas enter the catalog; readers do not see them yet, and undo() removes them
-//   commit    rows go to new memtables, the frame to the log, and follow-up work runs: writer-commit.ts
+//   commit    rows go to memtables (of truncated tables, to new ones), the frame to the log, and follow-up work runs:
+//             writer-commit.ts
 //
 // The frame contains drops, then truncations, then schemas, then rows, in the same encoding as single changes, so that
 // earlier versions can read it.

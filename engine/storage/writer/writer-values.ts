@@ -1,6 +1,6 @@
-// Stores one value that is not NULL in a row of a column in shared memory. INSERT, QWP, CSV and the slower general parser
-// of line protocol share it: each converts its value to the column's type and puts it into a slot, an object with one
-// member for each kind of value, and storeSlot() writes it in the column's layout.
+// Stores one value that is not NULL in a row of a column in shared memory. INSERT, QWP, CSV and the slower general
+// parser of line protocol share it: each converts its value to the column's type and puts it into a slot, an object
+// with one member for each kind of value, and storeSlot() writes it in the column's layout.
 
 import { unreachable } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'

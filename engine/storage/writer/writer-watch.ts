@@ -1,6 +1,7 @@
-// Publishes the writer's metrics at every tick, and decides whether writes are refused: because the disk is nearly
-// full, the log cannot be written, or flushes fail while memory is full. The main thread reads the metric `refusal` and
-// refuses new writes. Requests that were already accepted wait, and continue when there is space.
+// Publishes the writer's metrics at every tick, and decides whether writes are refused: because the disk is full or
+// nearly full, the log cannot be written, or flushes fail while memory is full. The main thread reads the metric
+// `refusal` and refuses new writes. Requests that were already accepted wait, and continue when there is space. Also
+// restores missing files of the space reserve (wal/reserve.ts), and counts the losses of the log that are reported.
 
 import { FileError } from '../../base/errors.js'
 import type { Files } from '../../base/files.js'

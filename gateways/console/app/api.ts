@@ -1,6 +1,6 @@
 // The web console's client of the server's HTTP API. Each request has a header without which the server ignores the
 // session cookie. A page of another site cannot set that header, so it cannot act on behalf of a signed-in user.
-// Statements are sent as JSON bodies.
+// Statements are sent as JSON bodies, except those of an export, which are in the URL.
 
 import { asList, asNumber, asText, isObject, type JsonObject, objectIn } from './json.js'
 import type { Column, Row } from './values.js'

@@ -1,5 +1,6 @@
 // Heat map, a kind of chart for many series, where lines would cover each other: a row for each series and a cell for
-// each point, coloured by its value. It shows as many series as its height has pixels. Gaps have no cells.
+// each point, coloured by its value. It draws all series that it gets; chart.ts passes up to 400 of them unless the
+// user chooses others. Gaps have no cells.
 
 import type { Plot, PlotOptions } from './uplot.js'
 import { resolvedColour } from './uplot.js'

@@ -1,7 +1,8 @@
 // The import view of the console: previews a dropped file, lets the user change column names and types, and uploads the
 // file, showing the progress. CSV and Parquet files are sent to /imp, line protocol to /write in requests of whole
-// lines. A Parquet file is also sent to the server for the preview, because the browser cannot read it. Rejected rows
-// are listed with the reason.
+// lines. A Parquet file is also sent to the server for the preview, because the browser cannot read it (a large one
+// only if the user asks for the preview). Rejected rows are listed with the reason. Dumps of SQLite are not imported
+// here.
 
 import { pathOf, upload } from './api.js'
 import { type CsvPreview, previewCsv } from './csv-preview.js'

@@ -1,5 +1,5 @@
-// The live view of the console: rates, warnings, running queries, memory, connections and rejected rows of the server,
-// read every two seconds from /metrics and system tables while the view is visible.
+// The live view of the console: rates, warnings, alerts, running queries, memory, connections, connectors and rejected
+// rows of the server, read every two seconds from /metrics, /warnings and system tables while the view is visible.
 
 import { AlertsPanel, alertsQuery } from './alerts.js'
 import { execute, metricsText, rowsOf, type Warning, warnings } from './api.js'

@@ -1,5 +1,5 @@
-// Redraws a part of the page in place: what has not changed stays, so text that the user has selected and the focus
-// survive, and so does the place of a scrolled table.
+// Redraws a part of the page in place. Unchanged elements stay, so selected text, the focus and the scroll positions of
+// tables survive.
 //
 // Rows of a table are matched by the text of their first cell, other elements by their position. A button that stays
 // keeps its action, so rows with buttons need a first cell that tells them apart. An element with selected text is left

@@ -1,5 +1,5 @@
-// Rewrites a SAMPLE BY query for a zoomed chart: restricts it to the visible time range, and chooses an interval that
-// gives about as many points as fit into the chart.
+// Rewrites a query for a zoomed chart: restricts it to the visible time range. If it has SAMPLE BY, also chooses a
+// shorter interval, if one gives no more points than fit into the chart.
 
 import { literal, quoted, type Token, tokensOf } from '../../common/sql-text.js'
 

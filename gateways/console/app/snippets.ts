@@ -1,5 +1,5 @@
 // Sample programs for the start page that send one row to this server, in several languages. They use only the standard
-// library of each language, so they run without installing anything.
+// library of each language, so they run without installing anything. Exceptions: R (package httr), and Rust over TLS.
 
 export interface Snippet {
   readonly language: string

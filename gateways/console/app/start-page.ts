@@ -1,5 +1,5 @@
-// The start page of the console, for new users: loads sample data and gives a tour of it, and shows programs that send
-// a row.
+// The start page of the console, for new users: loads sample data and offers queries over it, shows programs that send
+// a row, and lists the keys.
 
 import { demoLines, demoTables, sensorsInsert } from '../../common/demo-data.js'
 import { execute, request } from './api.js'

@@ -1,5 +1,6 @@
-// Stage: converts CSV with unusual quote, escape or NULL options to the text format of COPY, which the engine decodes
-// (engine/csv/shape.ts, copyText). CSV that the engine's own decoder supports does not pass through here.
+// Stage: converts CSV that the engine's own decoder does not support to the text format of COPY, which the engine
+// decodes (engine/csv/shape.ts, copyText): CSV with another quote or escape, FORCE_NULL, FORCE_NOT_NULL, HEADER MATCH,
+// or a single column.
 //
 //   in    CSV chunks of any size: delimited fields, quotes anywhere in a field, rows ended by LF, CRLF or CR
 //   out   whole rows: tab-separated fields, \N for NULL, backslash escapes, rows ended by LF

@@ -1,6 +1,7 @@
 // Runs COPY .. FROM STDIN: decodes CopyData messages into columns of the session's transaction. Text and CSV are
 // decoded on a query thread. Large inputs are written as parts (Parquet files) that stay invisible until the
-// transaction commits, so a COPY of any size is atomic. The binary format is decoded here.
+// transaction commits, so a COPY of any size is atomic. Tables with DEDUP, arrays or BINARY cannot take parts: without
+// BEGIN, a COPY into them that is too large for one log frame is stored in pieces. The binary format is decoded here.
 //
 //   CopyData => 'd' length bytes (cut anywhere)      CopyDone => 'c'      CopyFail => 'f' reason
 

@@ -1,6 +1,6 @@
 // Negotiates TLS from the first bytes of a PostgreSQL connection: an SSLRequest is answered with 'S' and TLS starts,
-// or the client starts TLS directly (its first byte is then 22). All other first bytes are left unread, for
-// start-up.ts.
+// or the client starts TLS directly (its first byte is then 22). A GSSENCRequest is answered with 'N'. All other first
+// bytes are left unread, for start-up.ts.
 
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'

@@ -1,6 +1,7 @@
-// Adapts CREATE and ALTER TABLE statements of tools and migrations written for other databases: keys, constraints and
-// indexes have no effect, which a notice reports. By setting, the first NOT NULL TIMESTAMP column becomes the
-// designated timestamp (the column by which rows are ordered and partitioned) of a table that names none.
+// Adapts statements of tools and migrations written for other databases: CREATE and ALTER of tables and sequences, and
+// CREATE INDEX. Notices report what has no effect: keys that are not enforced, foreign keys, CHECK, indexes, owners,
+// and defaults that this server cannot evaluate. By setting, the first NOT NULL TIMESTAMP column becomes the designated
+// timestamp (the column by which rows are ordered and partitioned) of a table that names none.
 
 import { SqlError } from '../../../engine/base/errors.js'
 import { isOwnCounter, type ParsedStatement } from '../../../engine/engine.js'

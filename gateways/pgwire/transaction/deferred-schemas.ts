@@ -1,9 +1,10 @@
 // Defers schema changes within a transaction until COMMIT: each modifies the transaction's draft of the catalog
 // (engine/storage/schema/draft.ts), which only its own statements see. COMMIT stores the draft and all rows and other
-// changes of the transaction atomically; ROLLBACK discards the draft.
+// changes of the transaction atomically, except for UPDATE and DELETE of large tables, which run afterwards
+// (transaction.ts). ROLLBACK discards the draft.
 //
 // Statements that cannot be deferred are rejected within a transaction: COPY FROM files, changes of users, changes of
-// partitions, and CREATE, ALTER and REFRESH MATERIALIZED VIEW.
+// partitions, BACKUP, ALTER CONNECTOR, and CREATE, ALTER and REFRESH of a MATERIALIZED or LIVE VIEW.
 
 import type { ExecuteOptions, ParsedStatement } from '../../../engine/engine.js'
 import { LazySignal } from '../../common/lazy-signal.js'

@@ -1,8 +1,8 @@
 // Defers MERGE, INSERT .. ON CONFLICT and data changes in WITH within BEGIN until COMMIT, so that ROLLBACK can discard them.
 // Each is also executed at once without effect, to report its errors and the row count of its command tag.
 //
-// The count must equal that of the deferred execution. DO UPDATE without a condition changes as many rows as there are
-// values, whatever the transaction has done before. Other statements are counted against the stored rows: if the
+// The count must equal that of the deferred execution. DO UPDATE without a condition changes as many rows as VALUES
+// has, whatever the transaction has done before. Other statements are counted against the stored rows: if the
 // transaction has pending rows or changes of their tables, these are stored first, with a warning that ROLLBACK can no
 // longer undo them.
 

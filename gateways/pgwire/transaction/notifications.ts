@@ -1,7 +1,7 @@
 // LISTEN, UNLISTEN and NOTIFY between the sessions of one server.
 //
 //   noted     requests of a session, pending until its transaction ends: at COMMIT, or without BEGIN at Sync or the
-//             end of the query string. ROLLBACK discards them. Duplicates within a transaction are merged.
+//             end of the query string. ROLLBACK discards them. Equal NOTIFYs within a transaction are merged.
 //   inbox     notifications for a listening session. An idle session gets them at once, others before the next
 //             ReadyForQuery outside of a transaction.
 //

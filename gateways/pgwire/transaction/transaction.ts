@@ -1,5 +1,5 @@
 // Collects the rows of INSERT and COPY in the session and stores them as one transaction: at COMMIT or, without
-// BEGIN, at Sync, at the end of a multi-statement query, and before a statement that is not an INSERT.
+// BEGIN, at Sync, at the end of a multi-statement query, and before most statements other than INSERT.
 //
 // Pipelined INSERTs, each with its own Sync, are answered together: their rows are stored when no further message is
 // waiting, with one sync of the log.

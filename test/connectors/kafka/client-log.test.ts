@@ -1,5 +1,5 @@
-// Goal: if the Kafka client library (kafkajs) logs the same message repeatedly, the server's log contains it once, with
-// the error that caused it.
+// Goal: if the Kafka client library (kafkajs) logs the same message repeatedly, the server's log contains it once for
+// each error that caused it.
 
 import { expect, test } from 'vitest'
 import { clientLog } from '../../../connectors/kafka/kafkajs-client.js'

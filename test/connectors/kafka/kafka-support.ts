@@ -1,4 +1,4 @@
-// Helpers for tests of the Kafka connector: options, records, and parsing of lines.
+// Helpers for tests of the Kafka connector: options, records, and lines as text.
 
 import type { FetchedRecord } from '../../../connectors/kafka/consumer.js'
 import type { KafkaOptions, MappingOptions } from '../../../connectors/kafka/options.js'

@@ -1,4 +1,4 @@
-// Goal: Kafka records of each format (JSON, Avro, CSV, ..) become the lines of line protocol that the connector's
+// Goal: Kafka records in JSON, line protocol, CSV and plain text become the lines of line protocol that the connector's
 // options require; a record that cannot become a row is rejected with a reason. The WebAssembly kernel for JSON gives
 // the same lines as the general reader (a property test over random records).
 

@@ -1,4 +1,5 @@
-// A fake schema registry for tests: an HTTP server that returns the given schemas, like Confluent's schema registry.
+// Support for tests of Kafka records with schemas: a fake schema registry, an HTTP server that returns the given
+// schemas like Confluent's; and a function that reads records with it and returns their lines of line protocol.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,5 +1,5 @@
-// Goal: insecure settings are reported, a server in strict mode does not start with them, and incomplete settings are
-// errors.
+// Goal: insecure settings are reported, a server in strict mode does not start with them, and incomplete or
+// contradictory settings are errors. Settings that also close line protocol (a password, read-only mode) are reported.
 
 import { expect, test } from 'vitest'
 import { httpOptions, lineTcpOptions, pgOptions } from '../../../deploy/gateway-options.js'

@@ -1,5 +1,5 @@
-// Goal: combineCrc32(), which computes the CRC-32 of two concatenated byte sequences from their checksums, agrees with
-// the checksum of the concatenation, for all lengths.
+// Goal: combineCrc32(), which computes the CRC-32 of two concatenated byte sequences from their checksums and the
+// length of the second, agrees with the checksum of the concatenation, for lengths from 0 to 1,000,003.
 
 import { expect, test } from 'vitest'
 import { combineCrc32, crc32 } from '../../../engine/base/checksum.js'

@@ -1,5 +1,5 @@
 // Goal: the real file system interface and the simulated disk of the tests behave alike, and a simulated power loss
-// keeps exactly what was synced.
+// keeps what was synced, while the rest may survive, be lost or be damaged.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

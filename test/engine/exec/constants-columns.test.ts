@@ -1,8 +1,9 @@
-// Goal: an SQL expression has the same value and type, or the same error, whether its operands are constants, columns
-// (of one row or of three) or parameters.
+// Goal: an SQL expression has the same value and type, or is an error, whether its operands are constants, columns (of
+// one row or of three) or parameters. Two differences are allowed: a division of DECIMAL constants by zero, and strings
+// as parameters that cannot be converted, are errors where columns give NULL.
 //
 // Method: random expressions over typed operands, written in these three ways and run by one engine. CONSTANTS_CASES
-// sets the number of cases, CONSTANTS_SEED the first seed; a failure prints both, and the expression.
+// sets the number of cases, CONSTANTS_SEED the first seed; a failure prints the seeds and the expressions.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: an aggregation without GROUP BY returns exactly one row, also if no row matches, for tables of any size and any
-// number of threads.
+// Goal: an aggregation without GROUP BY returns exactly one row, also if no row matches a condition on a long table or
+// a join with an empty table. With GROUP BY it then returns no row.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

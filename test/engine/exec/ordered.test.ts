@@ -1,6 +1,6 @@
 // Goal: a table scan in timestamp order returns rows with ascending timestamps, ties in commit order, even if rows
-// within memtable blocks are unordered and memtables and parts (Parquet files) overlap in time. A descending scan
-// reverses both orders; time ranges and filters apply. Method: random tables, compared with a stable sort.
+// within memtable blocks are unordered and memtables overlap in time. A descending scan reverses both orders; time
+// ranges and filters apply, and LATEST ON finds the newest rows. Method: random tables, compared with a stable sort.
 
 import { describe, expect, test } from 'vitest'
 import { dataType } from '../../../engine/types/column-types.js'

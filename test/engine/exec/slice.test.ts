@@ -1,5 +1,5 @@
 // Goal: plans over a memtable run from scan to encoded result: filter, projection, aggregation, sort, limit and
-// distinct. Every column type is encoded like in the reference implementation, and all memory is freed.
+// distinct. The result is values or JSON, and all memory is freed.
 
 import { describe, expect, test } from 'vitest'
 import { dataType } from '../../../engine/types/column-types.js'

@@ -1,7 +1,7 @@
-// Goal: the row encoder writes the same JSON and CSV as the reference implementation for every column type, in output
-// buffers of any size, and never beyond their end. Method: random columns with NULLs and boundary values, in one memory
-// for the WebAssembly kernel and one for the reference, encoded buffer by buffer; the text must be equal, JSON must
-// parse, CSV must have balanced quotes.
+// Goal: the row encoder writes the same JSON, CSV and PostgreSQL messages as the reference implementation for every
+// column type, in output buffers of any size, and never beyond their end. Method: random columns with NULLs and
+// boundary values, in one memory for the WebAssembly kernel and one for the reference, encoded buffer by buffer; the
+// text must be equal, JSON must parse.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

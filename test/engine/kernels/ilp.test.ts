@@ -1,7 +1,7 @@
 // Goal: the line-protocol kernel (WebAssembly) decodes exactly like the reference implementation, stops at the same
-// lines for the same reasons, and never reads beyond its block of lines. Method: random blocks of lines of three
-// tables, valid and damaged; kernel and reference run over equal memories, which must contain the same bytes at every
-// stop.
+// lines for the same reasons, and takes no value that extends beyond its block of lines. Method: random blocks of lines
+// with three sets of columns, valid and damaged; kernel and reference run over equal memories, stop at the same places,
+// and leave the same rows and dictionaries.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,7 +1,7 @@
 // Goal: the WebAssembly kernel that formats and parses numbers, timestamps, UUIDs and IPv4 addresses agrees with the
-// reference implementation. Method: both format random and boundary values of every fixed-width kind, then parse this
-// text and damaged text. The kernel may leave an unusual text to its caller; every other text must parse to the value
-// that was formatted.
+// reference implementation. Method: both format random and boundary values of every fixed-width kind, and parse
+// ordinary and damaged text. A value that the kernel has formatted must parse to the same value, unless the kernel
+// leaves the text to its caller.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

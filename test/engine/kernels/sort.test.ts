@@ -1,6 +1,7 @@
-// Goal: the sort kernel (WebAssembly) agrees with the reference implementation when it sorts, merges and gathers rows.
-// Method: timestamps that are sorted, slightly late, shuffled, equal, or spread over all 64 bits; kernel and reference
-// run over equal memories, which must contain the same bytes afterwards.
+// Goal: the sort kernel (WebAssembly) agrees with the reference implementation when it sorts, groups, merges and
+// gathers rows, and when it encodes numbers as words that have the same order. Method: timestamps that are sorted,
+// slightly late, shuffled, equal, or spread over all 64 bits; kernel and reference run over equal memories, and their
+// results must be the same bytes.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

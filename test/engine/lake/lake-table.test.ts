@@ -1,6 +1,6 @@
 // Goal: commits to an Iceberg table write metadata as its specification requires (compared with golden files), in an
-// order in which no snapshot ever refers to a missing object, whichever request to the object store fails and whichever
-// of two concurrent writers is faster.
+// order in which no snapshot ever refers to a missing object, whichever request to the object store fails. Of two
+// writers of the same version only one commits.
 //
 // `LAKE_GOLDEN=1 npx vitest run test/engine/lake` writes the golden files anew: read the diff.
 

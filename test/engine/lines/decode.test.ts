@@ -1,6 +1,6 @@
 // Goal: line protocol is decoded into the expected rows, or fails with the exact error message, both by the WebAssembly
-// kernel and by the general parser in TypeScript. Method: a table of values and errors recorded from other servers of
-// this protocol.
+// kernel and by the general parser in TypeScript. Method: tables of values and errors, many of them recorded from other
+// servers of this protocol, and test vectors of the official clients.
 
 import { describe, expect, test } from 'vitest'
 import { type DataType, dataType } from '../../../engine/types/column-types.js'

@@ -1,6 +1,7 @@
-// Goal: messages of QWP (columnar binary protocol over WebSocket) of every type and flag become rows, each message
-// entirely or not at all. Method: the code of the writer thread, which decodes them in production, runs over simulated
-// files and gets messages that the test builds; some are written down as bytes.
+// Goal: messages of QWP (columnar binary protocol over WebSocket) of every type and flag become rows. A message or a
+// group of messages is stored entirely or not at all, unless the request allows the server to drop bad rows. Method:
+// the code of the writer thread, which decodes them in production, runs over simulated files and gets messages that the
+// test builds; some are written down as bytes.
 
 import { describe, expect, test } from 'vitest'
 import { int64Min } from '../../../engine/base/int64.js'

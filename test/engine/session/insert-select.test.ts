@@ -1,5 +1,5 @@
 // Goal: INSERT .. SELECT and CREATE TABLE AS store the rows of their query, for all types and transaction sizes, and
-// leave no partial table when the query fails or is cancelled.
+// long INSERT .. VALUES its rows. They leave no partial table when the query fails or is cancelled.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

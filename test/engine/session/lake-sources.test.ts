@@ -1,8 +1,9 @@
-// Goal: servers that read partitions of one topic, one after the other, append to one Iceberg table, and it has each
-// record once: after each commit the rows of a partition are those of all records before the offset that the snapshot
-// names. This holds when partitions move, when a server that has lost one goes on, when commits get lost or their
-// response does, when a server dies within the discarding of rows, and when other programs add snapshots. Method: a
-// catalog in memory, the simulated store, and servers that have the committer's steps over rows in memory.
+// Goal: several servers read the partitions of one Kafka topic, each partition by one server after the other, and
+// append to one Iceberg table, which contains each record once. After each commit, the rows of a partition are those of
+// all records before the offset that the snapshot names. This holds when partitions move between servers, when a server
+// that has lost a partition continues to read it, when a commit or the response to it gets lost, when a server dies
+// while it discards rows, and when other programs add snapshots. Method: random steps of three servers, which run the
+// committer's steps over rows in memory, with a catalog in memory and the simulated object store.
 
 import { describe, expect, test } from 'vitest'
 import type { LineRequest, LineTicket } from '../../../engine/api/ingest.js'

@@ -1,6 +1,7 @@
-// Goal: a prepared query is planned once for many executions, and each execution returns what planning with its own
-// parameter values would have returned, whatever was written, changed or dropped in between. Method: each execution is
-// compared with an unprepared statement of the same text, whose plan is not cached.
+// Goal: a prepared query is planned once for many executions, unless its plan depends on the values of its parameters,
+// and each execution returns what planning with its own parameter values would have returned, whatever was written,
+// changed or dropped in between. Method: each execution is compared with an unprepared statement of the same text,
+// whose plan is not cached.
 
 import { beforeAll, expect, test } from 'vitest'
 import { allRights, noRights } from '../../../engine/base/rights.js'

@@ -1,6 +1,5 @@
 // Goal: INSERT .. ON CONFLICT has the same effect whether the rows with its keys are found by key indexes on the main
-// thread or by a query, for all column types and wherever the rows are stored. Concurrent upserts of several sessions
-// lose no change.
+// thread or by a query, for all column types and wherever the rows are stored.
 //
 // Method: the same random statements run on two engines, one of which always uses the query. Row counts, RETURNING and
 // the rows of the tables must be equal. A count of index searches shows that the other engine uses them.

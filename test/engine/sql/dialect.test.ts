@@ -1,6 +1,7 @@
 // Goal: each member of a dialect (the table of differences between SQL over HTTP and SQL over the PostgreSQL protocol)
 // controls the behaviour that it names, independently of the others. Method: the dialect of HTTP with a single member
-// exchanged for PostgreSQL's must give another result for a statement about that member.
+// exchanged for PostgreSQL's must give another result for a statement about that member. The member `copyStatements`
+// has a test elsewhere.
 
 import { expect, test } from 'vitest'
 import { type Dialect, nativeDialect } from '../../../engine/sql/dialect.js'

@@ -1,6 +1,6 @@
-// Goal: a part (Parquet file of a table) returns every column type as it was written, bit by bit, with every encoding
-// and codec; damage anywhere in the file is reported with file and offset; the cache of decoded pages stays within its
-// budget. Method: random columns of every type with boundary values and NULLs; seeds in the names.
+// Goal: a part (Parquet file of a table) returns every column type as it was written, bit by bit, and survives a power
+// loss; a changed byte anywhere in the file is reported with the file, or changes no value; the cache of decoded pages
+// stays within its budget. Method: random columns of every type with boundary values and NULLs; seeds in the names.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: partitions are dropped, detached and attached atomically and durably; TTL drops expired partitions and nothing
-// else.
+// Goal: partitions are dropped, detached and attached atomically and durably, without a flush of other partitions; TTL
+// drops expired partitions and nothing else. Options of symbol columns are stored and shown.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'

@@ -1,5 +1,6 @@
-// Goal: the system relations tables(), table_partitions() and wal_transactions() show correct statistics of rows in
-// memory and on disk, before and after a restart. Method: the statistics are compared with queries over the rows.
+// Goal: the system relations tables(), table_partitions(), wal_tables() and wal_transactions() show correct statistics
+// of rows in memory and on disk, and of transactions; wal_transactions() also after a restart. Method: row counts and
+// bounds of time are compared with queries over the rows, other statistics with constants.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk } from '../../support/faulty-files.js'

@@ -1,6 +1,7 @@
 // Goal: after a crash of the machine, acknowledged requests are stored once and completely, all others completely or
-// not at all. Method: random lines, schema changes, flushes and checkpoints on a few tables on a simulated disk. The
-// machine stops at a random file operation, also during recovery; then the tables are compared with a model.
+// not at all. Method: random lines (some with new columns), truncated and dropped tables, dropped partitions, flushes
+// and checkpoints on a simulated disk. The machine stops at a random file operation, also during recovery; then the
+// tables are compared with a model.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'

@@ -1,6 +1,6 @@
 // Runs the writer thread's code in a test: writer and log thread take turns on one thread over simulated files. The
 // host also acts as the main thread (sends requests, takes responses, reports which versions of the tables are in use),
-// and as a query thread that flushes memtables to files of plain rows.
+// and as a query thread that runs the writer's jobs, with parts as lists of rows in memory.
 
 import type { Clock } from '../../../engine/base/clock.js'
 import type { ErrorRecord } from '../../../engine/base/errors.js'

@@ -1,5 +1,6 @@
 // Goal: everything that the writer has acknowledged can be read at once and after a restart: rows by line protocol and
-// INSERT, schema changes, flushed rows; also if memory is exhausted or the disk fails.
+// INSERT, schema changes, flushed rows; also if memory is exhausted or the disk fails. The rows of a transaction become
+// visible in all its tables at the same time, in commit mode `sync` not before they are on disk.
 
 import { describe, expect, test } from 'vitest'
 import type { TableSchema } from '../../../engine/storage/schema/schema.js'

@@ -1,5 +1,5 @@
-// Goal: the guard detects that a thread's JavaScript heap is nearly full of live data, and does not count garbage.
-// Method: worker threads with a small heap.
+// Goal: the guard reports a JavaScript heap that is nearly full of live data, and earlier a crowded one if a query can
+// spill to temporary files. It does not count garbage. Method: worker threads with a limited heap.
 
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'

@@ -1,5 +1,5 @@
-// Goal: the writer thread syncs the log itself, instead of asking the log thread, only if no other request is waiting;
-// and syncs always happen in log order.
+// Goal: the writer thread syncs the log itself, instead of asking the log thread, only if no other request is waiting
+// and none arrived during its last syncs (then it rarely tries); and syncs always happen in log order.
 
 import { expect, test } from 'vitest'
 import { InlineSync } from '../../../engine/threads/inline-sync.js'

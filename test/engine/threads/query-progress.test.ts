@@ -1,5 +1,5 @@
-// Goal: query_progress() shows how many rows a running statement has read, of how many. The numbers rise, never pass
-// the total, and the total is that of the scans after pruning. A statement that has ended is not listed.
+// Goal: query_progress() shows how many rows a running statement has read, of how many. The first number never exceeds
+// the second, which is the number of rows of the scans after pruning. A statement that has ended is not listed.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
 // Goal: a cancelled statement, or one past its deadline, ends soon whatever it is doing: within a single batch, in a
-// job of the writer, in an EXPLAIN. It changes nothing, and its resources are freed.
+// job of the writer, in an EXPLAIN. It changes nothing, is no longer listed, and does not affect later statements.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// Goal: the parser of timestamps in imported files reads every common format as the right instant, and rejects text
-// that is no timestamp. The formats that JavaScript's Date writes are compared with Date.
+// Goal: the parser of timestamps in imported files reads the formats of ISO 8601, with common variants, and numbers
+// (time since 1970, whose unit is given or follows from the size) as the right instant. It rejects other texts, and
+// reports digits that the column cannot store. What JavaScript's toISOString() writes is compared with Date.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

@@ -1,5 +1,6 @@
-// Goal: binary parameters of PostgreSQL types that this server stores as strings (addresses, times with zone, JSONB)
-// are decoded to the strings that PostgreSQL would print; values that cannot be stored are rejected.
+// Goal: binary parameters of PostgreSQL types that this server stores as strings (addresses, times with zone, JSONB,
+// lists) are decoded to the strings that PostgreSQL would print. Parameters of any type that cannot be stored, such as
+// infinite times and invalid NUMERIC values, are rejected.
 
 import { expect, test } from 'vitest'
 import { dataType } from '../../../engine/types/column-types.js'

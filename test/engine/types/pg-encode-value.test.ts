@@ -1,5 +1,5 @@
-// Goal: times of day, dates and lists of the catalog's types int2vector and oidvector are encoded for clients as
-// PostgreSQL encodes them, in text and binary format.
+// Goal: times of day and dates, in text and binary format, and values of the catalog's types int2vector and oidvector,
+// in binary format, are encoded for clients as PostgreSQL encodes them.
 
 import { expect, test } from 'vitest'
 import { dataType, dateKinds, textKinds } from '../../../engine/types/column-types.js'

@@ -1,5 +1,6 @@
 // Goal: to_timestamp() parses what PostgreSQL 15 parses by its patterns. Method: results recorded from PostgreSQL 15,
-// with NULL in the place of its errors, since this server returns NULL for a text that does not match.
+// with NULL in the place of its errors, since this server returns NULL for a text that does not match. Patterns of this
+// server's own dialect keep their meaning.
 
 import { expect, test } from 'vitest'
 import { formatByPgPattern } from '../../../engine/types/pg-time-pattern.js'

@@ -1,5 +1,6 @@
 // Goal: numbers, decimals, UUIDs, arrays and other types are formatted as clients expect, and parse back to the same
-// value. Method: properties over random values, and texts that another server of this dialect returned.
+// value; operations on ranges of timestamps are those of sets. Method: properties over random values, and texts that
+// another server of this dialect returned.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

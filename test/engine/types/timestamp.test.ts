@@ -1,6 +1,6 @@
-// Goal: printing and parsing a timestamp gives the same timestamp, rounding down to a unit gives a bucket that
-// contains it, and conversion to a time zone and back gives the same instant. Method: properties over random
-// timestamps (fast-check prints the seed), and special cases.
+// Goal: printing and parsing a timestamp gives the same timestamp, and rounding down to a unit gives a bucket that
+// contains it. Conversion to a time zone and back gives the same instant, except in the hour that is repeated when
+// clocks go back. Method: properties over random timestamps (fast-check prints the seed), and special cases.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

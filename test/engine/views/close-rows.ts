@@ -1,4 +1,5 @@
-// Compares rows of queries with and without stored buckets of materialized views.
+// Compares the rows that a query has with and without the stored time buckets of materialized views. Numbers may differ
+// by rounding errors.
 
 import { expect } from 'vitest'
 

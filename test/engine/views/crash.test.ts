@@ -1,8 +1,8 @@
-// Goal: after a crash at any file operation, a materialized view is its query over what the base table has then, and no
-// sealed bucket is lost or changed. A query of the table has the same rows with and without stored buckets. Method:
-// deterministic simulation. The whole engine runs on one thread, on a simulated disk that loses what was not synced;
-// random changes of the table and refreshes run until an operation crashes, also within the recovery from the crash
-// before.
+// Goal: after a crash at any file operation, a materialized view has the rows of its query over the base table. A time
+// bucket that has lost rows to DROP PARTITION is sealed: its stored rows are neither lost nor changed. A query of the
+// table has the same rows with and without stored buckets. Method: deterministic simulation. The whole engine runs on
+// one thread, on a simulated disk that loses what was not synced. Random changes of the table and refreshes run until a
+// file operation crashes; the recovery from a crash may crash, too.
 //
 //   VIEW_SEED=7 npx vitest run test/engine/views/crash.test.ts            replays one seed
 //   VIEW_SEEDS=200 VIEW_LIVES=20 npx vitest ...                           a long run

@@ -1,5 +1,6 @@
-// Goal: a view whose query no longer binds does not stop the TTL of other tables and views, nor its own. Method: an
-// engine with a broken view and a table that are created one after the other; the test waits for rows to expire.
+// Goal: a materialized view whose query no longer binds does not stop the TTL of other tables, nor its own. Method: the
+// broken view is created first, then a table with a TTL and a view over it; the test waits for rows to expire, and the
+// view of that table keeps its buckets.
 
 import { expect, test } from 'vitest'
 import { engineClient } from '../../sql/clients.js'

@@ -1,6 +1,6 @@
 // Goal: a materialized view whose query groups by date_trunc(), time_bucket() or a similar function, which the server
 // stores as a SAMPLE BY, has the rows of its query. Method: random timestamps, many of them near the hours at which UTC
-// offsets change; views with many such functions in many time zones are compared with their queries.
+// offsets change; views with many such calls, in UTC and in two time zones, are compared with their queries.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type EngineClient, engineClient } from '../../sql/clients.js'

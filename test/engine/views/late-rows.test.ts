@@ -1,7 +1,7 @@
-// Goal: late rows that a refresh merges into stored buckets of materialized views give the buckets that the query has,
-// and buckets that cannot be merged are computed. Method: a table with many rows; late rows, some of them with the
-// timestamps of others, flushes and restarts in random order. After each refresh the stored rows of all views are
-// compared with their queries. A merge rewrites no part of the view, so that metric tells how a refresh went.
+// Goal: when a refresh merges late rows into stored buckets of materialized views, the buckets equal those of the
+// query. Buckets that cannot be merged are computed. Method: a table with many rows; late rows, some with equal
+// timestamps, flushes and restarts in random order. After each refresh the stored rows of all views are compared with
+// their queries. A merge rewrites no rows of the view, so the metric of rewritten rows tells when a refresh merged.
 //
 //   VIEW_SEED=7 npx vitest run test/engine/views/late-rows.test.ts          replays one seed
 //   VIEW_SEEDS=50 VIEW_STEPS=200 npx vitest ...                             a long run

@@ -1,9 +1,9 @@
-// Goal: reading a live view always gives the result of its query over the rows of its table from START FROM on, whatever
-// has changed since its rows were stored. Rows that a dropped partition reached stay as they were before. Method: random
-// changes of the table (late rows, ties, updates, deletes, DEDUP, dropped and detached partitions, changes of columns,
-// flushes) and refreshes in any order. After each of them every view is compared with its query. A second kind of changes
-// has few rows of many keys, in the order of time but for some, and refreshes on request alone, so that views have marks
-// (live-grid.ts) that are far apart and go wrong.
+// Goal: reading a live view always gives the result of its query over the rows of its table from START FROM on,
+// whatever has changed since its rows were stored. Rows that depend on rows of a dropped partition stay as they were.
+// Method: random changes of the table (late rows, ties, updates, deletes, DEDUP, dropped and detached partitions,
+// changes of columns, flushes) and refreshes in any order; after each of them every view is compared with its query. A
+// second kind of random changes has few rows of many keys, mostly in the order of time, and no automatic refreshes.
+// Then the marks at which views start to compute (live-grid.ts) are far apart and often become invalid.
 //
 //   VIEW_SEED=7 npx vitest run test/engine/views/live-views.test.ts     replays one seed
 //   VIEW_SEEDS=50 VIEW_STEPS=200 npx vitest ...                         a long run

@@ -1,7 +1,7 @@
 // Goal: a query that the planner answers from stored buckets of materialized views returns what it returns without
-// them. Method: random changes of a table with views (late rows, updates, deletes, DEDUP, dropped and detached
-// partitions, changes of columns, flushes, refreshes); after each of them random queries by time and keys run twice:
-// as they are, and with one more aggregate that no view has, which stops the rewrite.
+// them, and EXPLAIN shows which queries are. Method: random changes of a table with views (late rows, updates, deletes,
+// DEDUP, dropped and detached partitions, changes of columns, flushes, refreshes); after each of them random queries by
+// time and keys run twice: as they are, and with one more aggregate that no view has, which stops the rewrite.
 //
 //   VIEW_SEED=7 npx vitest run test/engine/views/rewrite.test.ts            replays one seed
 //   VIEW_SEEDS=50 VIEW_STEPS=200 VIEW_QUERIES=5 npx vitest ...              a long run

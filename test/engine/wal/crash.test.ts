@@ -1,6 +1,6 @@
-// Goal: every frame (record) that the write-ahead log has acknowledged survives any crash, once and in order; nothing
-// after a torn tail is replayed; a damaged frame costs only itself. Method: random runs on a simulated disk
-// (simulation.ts); `npm test` runs some of the seeds.
+// Goal: every frame (record) that the write-ahead log has acknowledged in mode sync, or has called durable in the other
+// modes, survives any crash, once and in order; nothing after a torn tail is replayed; a damaged frame costs only
+// itself. Method: random runs on a simulated disk (simulation.ts); `npm test` runs some of the seeds.
 
 import { expect, test } from 'vitest'
 import { createLogLoop } from '../../../engine/wal/log-loop.js'

@@ -1,6 +1,6 @@
 // Goal: the loss of any part of the write-ahead log is detected, by the high-water marks, a file that records how far
 // the log was synced. Method: each way to lose a part is tried on a log that was closed and on one whose process was
-// killed; the file of marks is itself torn, lost and exchanged.
+// killed; the file of marks is itself torn, lost and damaged; log segments are renamed, copied and exchanged.
 
 import { expect, test } from 'vitest'
 import { silentLog } from '../../../engine/base/log.js'

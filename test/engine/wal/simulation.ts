@@ -3,7 +3,8 @@
 //
 // The model has the frames (log records) in the order of their positions, each with the seed of its content. After a
 // recovery the replayed frames must be a contiguous range of the model's, which begins at or before the first frame
-// that is not trimmed, and ends at or after the last acknowledged one.
+// that is not trimmed, and ends at or after the last acknowledged one (modes async and nosync: the last durable one).
+// Optionally, bytes are damaged at the end of a run: then only the damaged frames may be missing.
 
 import type { Clock } from '../../../engine/base/clock.js'
 import { ResourceError } from '../../../engine/base/errors.js'

@@ -1,6 +1,7 @@
-// Goal: each way to authenticate accepts valid credentials and no others: HTTP headers and passwords, for users of the
-// settings and users created by SQL; the SCRAM and MD5 exchanges of the PostgreSQL protocol. Accepted credentials are
-// cached only until a user changes.
+// Goal: each way to authenticate accepts valid credentials and no others: HTTP headers and the SCRAM exchange of the
+// PostgreSQL protocol for users of the settings and users created by SQL, the MD5 exchange for users of the settings.
+// Other HTTP requests get the rights of the anonymous user, if there is one. Accepted credentials are cached only until
+// a user changes.
 
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
 import { expect, test } from 'vitest'

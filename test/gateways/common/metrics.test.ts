@@ -1,5 +1,5 @@
-// Goal: every specified metric exists with its labels and type, Prometheus can parse the text, and a prefix replaces
-// `svc_`.
+// Goal: every specified metric is exposed with its labels and type in the text format of Prometheus, names are unique
+// and have descriptions, histograms are cumulative, and a prefix of the settings replaces `svc_`.
 
 import { expect, test } from 'vitest'
 import { Durations } from '../../../gateways/common/metric.js'

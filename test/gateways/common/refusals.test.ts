@@ -1,4 +1,5 @@
-// Goal: rejected connections are logged at most once per client address and minute.
+// Goal: rejected connections are logged at most once a minute for each client address, with the number of rejections
+// since then. The addresses beyond the first thousand share one record.
 
 import { expect, test } from 'vitest'
 import { Refusals } from '../../../gateways/common/refusals.js'

@@ -1,5 +1,6 @@
 // Goal: SQL completion suggests names that fit at the cursor: tables after FROM, columns of the named tables, functions
-// and keywords. Also: the console's preview of a CSV file detects what the server's import detects.
+// and keywords. Also: the console's preview of a CSV file detects delimiter, header, names and types, and its example
+// programs contain the address of the server.
 
 import { describe, expect, test } from 'vitest'
 import { complete, sourcesOf } from '../../../gateways/common/sql-completion.js'

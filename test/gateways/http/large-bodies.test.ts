@@ -1,5 +1,5 @@
 // Goal: if the HTTP server rejects a large request before it has received all of it, a client that reads only after
-// sending everything still gets the response, and its connection stays open unless the error requires closing it.
+// sending everything still gets the response, and its connection stays open unless the client has asked to close it.
 
 import type { Socket } from 'node:net'
 import { afterEach, beforeEach, expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// Goal: an unreadable file of preferences (of the console and of clients) does not fail requests, is not overwritten by
-// a change, and is used again when it is readable.
+// Goal: an unreadable file of preferences (of the console and of clients) does not fail requests, and is used again
+// when it is readable. A change of preferences keeps a damaged file under another name.
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

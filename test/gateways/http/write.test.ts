@@ -1,5 +1,5 @@
-// Goal: line protocol over HTTP is stored atomically, and every rejection states its reason and keeps the connection
-// open.
+// Goal: line protocol over HTTP is stored atomically, or without its bad lines if the request accepts that; every
+// rejection states its reason, and a bad request does not end the connection.
 
 import { request } from 'node:http'
 import { gzipSync } from 'node:zlib'

@@ -1,4 +1,5 @@
-// Goal: the health-check server responds on every path with the status that the main thread has set in shared memory.
+// Goal: the health-check server responds on every path with the status that the main thread has set in shared memory,
+// and on /metrics with the metrics, if they are enabled.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { closeServer, listen } from '../../../gateways/common/listen.js'

@@ -1,6 +1,6 @@
 // Goal: for clients of the PostgreSQL protocol, string columns accept numbers, timestamps and booleans, as in
-// PostgreSQL; for clients of HTTP they reject them, as in QuestDB's dialect. Columns of lists and of times of day
-// accept neither.
+// PostgreSQL; for clients of HTTP they reject them, as in QuestDB's dialect. Columns of lists, JSON and times of day
+// reject them for all clients. Also: a string that PostgreSQL reads as bytea can be assigned to a bytea column.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,5 +1,6 @@
 // Goal: names in pg_catalog have PostgreSQL's type `name`, and lists of them `name[]`. Drivers of Node.js return these
-// as strings, which ORMs parse. Expressions over names are text.
+// as strings, which ORMs parse. Casts to text, string functions and concatenations of names are text, as are names in
+// tables that are created from a query, and for clients of HTTP.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

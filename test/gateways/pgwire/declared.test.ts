@@ -1,5 +1,7 @@
-// Goal: the catalog shows a column as PostgreSQL clients have declared it (type, length, NOT NULL), also after a
-// restart and changes of the column; timestamps with time zone are returned with their zone, as text and binary.
+// Goal: the catalog, and the descriptions of results and parameters, show a column as PostgreSQL clients have declared
+// it (type, length, NOT NULL), also after a restart and changes of the column; timestamps with time zone are returned
+// with their zone, as text and binary. Constraints are ignored with a notice. Also: values of columns of times of day
+// have one form, and decimals are rounded into columns of whole numbers.
 
 import type pg from 'pg'
 import postgres from 'postgres'

@@ -1,5 +1,5 @@
-// Goal: the statements that pg_dump and pgbench send, apart from catalog queries, have the effect that these tools
-// expect.
+// Goal: the statements that pg_dump, pgbench and some drivers send, other than the large queries of the catalog, have
+// the effect that these tools expect.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

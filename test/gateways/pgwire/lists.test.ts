@@ -1,5 +1,7 @@
-// Goal: lists of strings and integers are arrays for PostgreSQL clients, however their values are inserted and in text
-// and binary format, although they are stored as strings; jsonb is reported as such.
+// Goal: one-dimensional lists of strings, integers, booleans, times, days and UUIDs are arrays for PostgreSQL clients,
+// in text and binary format, however their values are inserted; columns of such types store strings. Expressions that
+// make arrays of whole numbers are integer arrays until they are stored, then arrays of doubles. Columns of jsonb are
+// reported as such, and rows are strings as PostgreSQL prints them.
 
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'

@@ -1,5 +1,6 @@
 // Goal: prepared statements and cursors are listed in pg_prepared_statements and pg_cursors, for their own session
-// only; two-phase transactions are rejected as in PostgreSQL.
+// only, and end without a running query left behind; two-phase transactions are rejected as in PostgreSQL. A prepared
+// statement whose columns have changed is refused.
 
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,5 +1,6 @@
 // Goal: a sequence returns each number once, whichever statement calls it, and even if the server is killed in between;
-// describing a statement does not draw a number.
+// describing a statement does not draw a number. The catalog shows the sequences of serial and identity columns so that
+// ORMs and dump tools find them.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

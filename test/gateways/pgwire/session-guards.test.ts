@@ -1,5 +1,6 @@
-// Goal: PostgreSQL sessions can be bound to their TLS channel (SCRAM channel binding), share the context of TLS, are
-// reported as encrypted, end after their idle time-out, and show their settings as PostgreSQL does.
+// Goal: PostgreSQL sessions can be bound to their TLS connection (SCRAM channel binding), can resume an earlier TLS
+// session, are reported as encrypted, end after their idle time-outs, and show durations among their settings as
+// PostgreSQL does. Notices name what IF EXISTS and IF NOT EXISTS skip.
 
 import { createHash, X509Certificate } from 'node:crypto'
 import { type EventEmitter, once } from 'node:events'

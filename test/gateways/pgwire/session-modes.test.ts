@@ -1,5 +1,5 @@
-// Goal: transaction modes, such as READ ONLY, and options of the startup message are stored, shown and applied as in
-// PostgreSQL.
+// Goal: transaction modes, such as READ ONLY, options of the startup message, and settings with names of the client's
+// own are stored, shown and applied as in PostgreSQL; errors have PostgreSQL's codes.
 
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'

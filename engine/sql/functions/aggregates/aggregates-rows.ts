@@ -1,5 +1,5 @@
-// Aggregates that return the value of one of the rows: min, max, first, last, and arg_min(a, b) and arg_max(a, b),
-// which return a from the row where b is smallest or largest.
+// Aggregates that return the value of one of the rows: min, max, first, last, any_value, and arg_min(a, b) and
+// arg_max(a, b), which return the value of a in the row where b is smallest or largest.
 
 import { type ColumnType, type DataType, dataType, isVariable, widthOf } from '../../../types/column-types.js'
 import { compareValues } from '../../../types/compare.js'

@@ -1,4 +1,4 @@
-// Statistical aggregates: variance, covariance, correlation, regression, weighted means, mode, quantiles.
+// Statistical aggregates: variance, covariance, correlation, regression, weighted and geometric means, mode, quantiles.
 
 import { SqlError } from '../../../base/errors.js'
 import { type DataType, dataType } from '../../../types/column-types.js'

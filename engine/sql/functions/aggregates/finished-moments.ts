@@ -1,10 +1,9 @@
 // Computes variance, covariance and regression from their moments: the count, the means, and the sums of squared
-// deviations and of products. Also defines the aggregates merged_moments() and merged_sum(), which compute the result
-// for several groups from the moments, or counts and sums, of each, without reading their rows. Materialized views store
-// these of their time buckets for this purpose.
+// deviations and of products. Also defines the aggregates merged_moments() and merged_sum(). From the moments, or the
+// counts and sums, of several groups, they compute the result over all rows of these groups, without reading the rows.
+// Materialized views store moments and sums of their time buckets for this purpose.
 //
-// A moment or a sum that is not finite is NULL where it is stored. If a group with values has such a NULL, so has the
-// result.
+// A moment or a sum that is not finite is stored as NULL. If a group with values has such a NULL, the result is NULL.
 
 import { SqlError } from '../../../base/errors.js'
 import type { Value } from '../../../types/value.js'

@@ -1,7 +1,7 @@
 // Vectorised functions of one or two numbers, comparisons of numbers, and boolean logic, in TypeScript loops over
 // vectors. Numbers are read as doubles with NaN for NULL, so only types that fit a double are handled: BYTE, SHORT,
-// INT, FLOAT and DOUBLE. Generated kernels (WebAssembly) (kernels/jit) take most of these calls; these loops compute
-// the rest.
+// INT, FLOAT and DOUBLE. Generated WebAssembly kernels (kernels/jit) take most of these calls; these loops compute the
+// rest.
 
 import type { SharedMemory } from '../../../memory/shared-memory.js'
 import { type ColumnType, type DataType, storageOf, widthOf } from '../../../types/column-types.js'

@@ -1,5 +1,6 @@
 // A set of 64-bit integers, for IN with a sub-query: a hash table with open addressing, in plain arrays of shared
-// memory so that several threads can read it. Low and high halves of the numbers are in separate arrays.
+// memory so that several threads can read it. Low and high halves of the numbers are in separate arrays. If the range
+// of the numbers is small, a bit map can be built from the set.
 
 import { ResourceError } from '../../../base/errors.js'
 import { listValuesMax } from '../../../base/limits.js'

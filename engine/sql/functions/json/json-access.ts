@@ -1,6 +1,7 @@
 // SQL functions behind PostgreSQL's operators on JSON and on lists (arrays whose elements are not doubles, represented
 // as strings): `->`, `->>`, `#>`, `#>>`, `@>`, `<@`, `?`, `?|`, `?&`, `&&`. The parser maps the operators to these
-// functions. The result for a string that is not JSON is NULL.
+// functions. Also json_array_length(), json_typeof() and json_extract_path() with their variants. The result for a
+// string that is not JSON is NULL.
 
 import { type DataType, dataType, isList, textKinds } from '../../../types/column-types.js'
 import { elementsOf, textArray } from '../../../types/text-lists.js'

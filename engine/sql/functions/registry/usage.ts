@@ -1,7 +1,7 @@
 // Example calls for docs/functions.md. They are for functions that have no example in the function tables, because
-// their results differ from call to call or need a server. A test runs each call on a server with the tables of the
-// demo; aggregates read long_sequence(5). Where functions of two families have the same name, the key of an example is
-// `Family: name`.
+// their results differ from call to call or need a server, and for window functions, which have no table. A test runs
+// each call on a server with the tables of the demo; aggregates read long_sequence(5). Where functions of two families
+// have the same name, the key of an example is `Family: name`.
 
 /** The call and its result; null: the result differs from call to call, or is empty. */
 type Usage = readonly [call: string, result: string | null]

@@ -1,11 +1,13 @@
 // to_number(): parses a number from text with PostgreSQL's template patterns (number-format.ts). As in PostgreSQL, each
 // element of the pattern consumes or skips characters:
 //
-//   9 0      a digit, or the point if the pattern has one; the first one also a sign before it
-//   , G      a comma if there is one
-//   S SG MI  a sign; MI, PL, L and others skip a character that is not part of a number
-//   PR       `<5>` is -5
-//   text     skips as many characters, whatever they are
+//   9 0 . D      a digit, or the point if the pattern has one; before the first digit also a sign, after the last one
+//                also a sign if the pattern has one
+//   , G          a comma if there is one
+//   SG MI PL     a sign; any other character that is not part of a number is skipped
+//   L            skips a character that is not part of a number
+//   PR           `<5>` is -5
+//   text         skips as many characters, whatever they are
 
 import { SqlError } from '../../../base/errors.js'
 import { dataType } from '../../../types/column-types.js'

@@ -1,4 +1,5 @@
-// SQL functions: format(), pg_size_pretty(), and conversion of SIMILAR TO patterns.
+// SQL functions of PostgreSQL that format text: format(), quote_nullable(), pg_size_pretty(). Also the functions to
+// which the parser rewrites SIMILAR TO and LIKE .. ESCAPE; they convert the pattern.
 
 import { SqlError } from '../../../base/errors.js'
 import type { DataType } from '../../../types/column-types.js'

@@ -1,5 +1,5 @@
-// SQL functions of PostgreSQL on bytes and strings that the native dialect (that of HTTP clients) lacks: encode(),
-// decode(), translate(), overlay(), btrim() and the like.
+// SQL functions of PostgreSQL on bytes and strings that other servers of the native dialect lack: encode(), decode(),
+// translate(), overlay(), btrim() and the like. Clients of both dialects can call them.
 
 import { nonNull } from '../../../base/assert.js'
 import { SqlError } from '../../../base/errors.js'

@@ -1,7 +1,7 @@
-// Goal: SELECT DISTINCT over a symbol column (dictionary-encoded strings) returns the values of a full scan, in order
-// of first appearance. It reads only some rows, because each data file (part) lists its symbols. Cases: filters that
-// exclude symbols, NULL, rare symbols. Method: files with many rows, and rows in memory; the test computes the expected
-// values.
+// Goal: SELECT DISTINCT and count(DISTINCT) over a symbol column (dictionary-encoded strings) return the values of a
+// full scan, although the executor uses the lists of symbols that data files (parts) have, and need not read all rows.
+// Cases: filters that exclude symbols, NULL, rare symbols, replaced and deleted rows. Method: files with many rows, and
+// rows in memory; the test computes the expected values.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

@@ -1,6 +1,6 @@
-// Goal: an ASOF JOIN whose left input begins late in the history of the right table searches the earlier right rows
-// backwards, and returns the rows that a complete scan gives: whether it finds the matches soon, late, or not at all.
-// Method: a right table of many rows; the test computes the expected rows.
+// Goal: an ASOF JOIN or LT JOIN whose left input begins late in the history of the right table searches the earlier
+// right rows backwards, and returns the rows that a complete scan gives: whether it finds the matches soon, late, or
+// not at all. Method: a right table of many rows; the test computes the expected rows.
 
 import { expect, test } from 'vitest'
 import { emptyEngine, type InlineEngine } from '../../../support/inline-engine.js'

@@ -1,6 +1,6 @@
 // Goal: ORDER BY .. LIMIT on several keys returns the first rows of a complete sort when most rows have the same first
-// key. Method: keys of few values including NULL, -0 and NaN, and so many rows that the sort discards rows beyond the
-// limit several times, compared with a complete sort.
+// key. Method: keys of few values including NULL and -0, and so many rows that the sort discards rows beyond the limit
+// several times, compared with a complete sort.
 
 import { expect, test } from 'vitest'
 import type { SortKey } from '../../../../engine/sql/plan/plan.js'

@@ -1,6 +1,6 @@
 // Goal: every query that spills to temporary files ends, and leaves no file. Its files are limited by the minimum of
 // free disk space and by the setting `query.spill.bytes.max`; a cancelled query ends soon; rows of one key that do not
-// fit in memory fail the query instead of being partitioned for ever.
+// fit in memory are not partitioned for ever: the query succeeds or fails.
 
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

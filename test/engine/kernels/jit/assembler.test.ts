@@ -1,6 +1,6 @@
 // Goal: the assembler of generated kernels writes the bytes that the WebAssembly specification defines, and its output
-// runs. Method: golden bytes of small modules, decoded by hand once; every instruction of the table is compiled in a
-// function that uses it.
+// runs. Method: golden bytes of small modules, decoded by hand once; every instruction of the table, except return,
+// drop and select, is compiled in a function that uses it; a function with loops and branches is run.
 
 import { describe, expect, test } from 'vitest'
 import { functionBuilder } from '../../../../engine/kernels/jit/assembler.js'

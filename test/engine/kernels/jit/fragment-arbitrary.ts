@@ -1,6 +1,6 @@
-// Generators for property tests of the code generator: random fragments (parts of a query plan that are compiled into
-// one WebAssembly loop) with expression trees of every supported operation over columns of every supported type, with
-// boundary values, NULLs, NaN and infinities.
+// Generators for property tests of the code generator (it compiles a part of a query plan, called a fragment, into one
+// WebAssembly loop): random columns of every supported type with boundary values, NULLs and infinities, and random
+// expression trees over these columns with most supported operations (not nullif, sqrt, ranges of `in`, and rounding).
 
 import fc from 'fast-check'
 import type { FragmentExpression } from '../../../../engine/kernels/jit/fragment.js'

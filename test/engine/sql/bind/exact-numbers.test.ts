@@ -1,7 +1,7 @@
 // Goal: for clients of the PostgreSQL protocol a number literal keeps all its digits where it becomes a DECIMAL: in
 // casts, in DECIMAL columns, and next to a DECIMAL in arithmetic, comparisons, CASE, functions that return one of their
-// arguments, set operations and VALUES. A literal that stands alone is a DOUBLE. For clients of HTTP a literal is
-// always a DOUBLE.
+// arguments, set operations and VALUES. A literal that stands alone is a DOUBLE. For clients of HTTP a literal is a
+// DOUBLE, except in the DEFAULT of a DECIMAL column, where it keeps all its digits, too.
 
 import { expect, test } from 'vitest'
 import { nonNull } from '../../../../engine/base/assert.js'

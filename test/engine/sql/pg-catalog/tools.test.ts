@@ -2,10 +2,10 @@
 // unnoticed.
 //
 // Method: fixtures/*.jsonl contain statements with their parameters, recorded between the tools and a server
-// (tools.jsonl: copied from the tools' sources). Each runs in a PostgreSQL session over a small database, and is
-// compared with the result in the fixture: column names, number of rows, and the first rows (for results that list
-// functions only the columns, since each new function changes them). PG_COMPLETE=1 writes the results into the
-// fixtures.
+// (tools.jsonl: copied from the tools' sources). Those that the gateway does not handle itself run in a PostgreSQL
+// session over a small database. Each is compared with the result in the fixture: column names, number of rows, and the
+// first rows (for results that list functions only the columns, since each new function changes them). PG_COMPLETE=1
+// writes the results into the fixtures.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,5 @@
-// Goal: planner rules never change the result of a query. Method: an interpreter runs the plan of every recorded query
-// before and after the rules; single rules are checked on plans made for them.
+// Goal: planner rules never change the result of a query. Method: an interpreter runs the plans of recorded queries
+// without LIMIT before and after the rules; single rules are checked on plans made for them.
 
 import { describe, expect, test } from 'vitest'
 import { bindQuery } from '../../../../engine/sql/bind/query.js'

@@ -1,6 +1,7 @@
-// Goal: the chunk cache (buffer pool for decoded pages of data files) loads a page once, keeps the address of pinned
-// pages, releases the pins of a dead thread, and keeps a page while another one depends on it. Several threads are
-// represented by several ChunkCache objects on one memory.
+// Goal: the chunk cache (buffer pool for decoded pages of data files) loads a page once while it stays, keeps the
+// address of pinned pages, releases the pins of a dead thread, keeps a page while another one depends on it, and gives
+// memory that the memtables lend back when they need it. Several threads are represented by several ChunkCache objects
+// on one memory.
 
 import { describe, expect, test } from 'vitest'
 import { ResourceError } from '../../../../engine/base/errors.js'

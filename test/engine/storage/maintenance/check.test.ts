@@ -1,5 +1,6 @@
-// Goal: `penstock check` finds any changed byte of a database. Method: a database with every kind of file. Each byte
-// of a data file (part), and many bytes of the other files, are flipped in turn, and the check must name the file.
+// Goal: `penstock check` finds any changed byte of a database; in log and manifest, as far as they were durable.
+// Method: a database with every kind of file. Each byte of a data file (part), and many bytes of the other files, are
+// flipped in turn, and the check must name the file.
 
 import { beforeAll, expect, test } from 'vitest'
 import type { Files } from '../../../../engine/base/files.js'

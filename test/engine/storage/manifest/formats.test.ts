@@ -1,6 +1,6 @@
-// Goal: the first use of a feature that older servers do not know durably raises the format number of the manifest (the
-// log of all tables' files and schemas), so that older servers refuse the root folder; without such a use the number
-// stays as it was.
+// Goal: the format number of the manifest (the log of all tables' files and schemas) rises when a feature that older
+// servers do not know is first used, and keeps its value in a crash, so that older servers refuse the root folder;
+// without such a use the number stays as it was.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// Goal: symbol dictionaries (strings of SYMBOL columns by id) keep their ids and strings while they grow, and are
-// restored from their files up to the first damaged byte.
+// Goal: symbol dictionaries (strings of SYMBOL columns by id) keep their ids and strings while they grow and when
+// memory is short, so that they are evicted and read again; and are restored from their files up to the first damaged
+// record.
 
 import { expect, test } from 'vitest'
 import type { Files } from '../../../../engine/base/files.js'

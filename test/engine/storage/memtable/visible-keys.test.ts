@@ -1,6 +1,6 @@
-// Goal: a search of the index finds the visible rows with a key, the newest first, and no row that an upsert has removed
-// for that snapshot. Method: random keys with NULLs, removals at random moments, and snapshots that get newer; the test
-// keeps the rows in a list.
+// Goal: a search in the index of a memtable's keys finds the visible rows with a key, the newest first, and no row that
+// an upsert has removed for that snapshot. Method: random keys with NULLs, removals at random moments, and snapshots
+// that get newer; the test keeps the rows in a list.
 
 import { expect, test } from 'vitest'
 import { budgets } from '../../../../engine/memory/budgets.js'

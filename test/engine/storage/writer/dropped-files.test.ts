@@ -1,7 +1,7 @@
-// Goal: the writer may delete the local copy of a data file that was uploaded to object storage. Whenever the machine
-// crashes, each data file has either its local copy, or a sidecar (a local file with its metadata) and an entry in the
-// manifest (the list of data files) that says that it is remote. The next start removes all other files. Method: rows
-// are flushed, and data files are reported as uploaded and dropped, on a simulated disk that stops at a random file
+// Goal: the writer may delete the local copy of a part (Parquet file) that was uploaded to object storage. Whenever the
+// machine crashes, each part of the table has its local copy; or the manifest says that it is remote, and there is a
+// sidecar (a local file with its metadata). The next start removes local copies that a crash left behind. Method: rows
+// are flushed, and parts are reported as uploaded and dropped, on a simulated disk that stops at a random file
 // operation, also during recovery.
 
 import { expect, test } from 'vitest'

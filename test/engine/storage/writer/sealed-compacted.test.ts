@@ -1,5 +1,6 @@
-// Goal: DROP PARTITION of a table with materialized views is not held up by compactions: parts that were compacted after
-// the views have read them have the same rows. Rows that arrived since are noticed, compacted or not.
+// Goal: DROP PARTITION of a table with materialized views succeeds if the table's parts were only compacted since the
+// views have read them. If rows were added since then, the writer rejects the request as stale and drops nothing, even
+// if a compaction has joined the new rows with old ones.
 
 import { expect, test } from 'vitest'
 import { metricOf } from '../../../../engine/memory/metrics.js'

@@ -1,5 +1,6 @@
 // Goal: the symbol file of a column (the strings of its dictionary) contains the symbols of that column only, even if
-// a previous column with the same id was written and then undone because its request failed.
+// a previous column with the same id was written and then undone because its request failed. The log keeps the symbols
+// of a column until the request that adds the column is acknowledged and its symbols are written.
 
 import { expect, test } from 'vitest'
 import { loadKernels } from '../../../../engine/kernels/load.js'

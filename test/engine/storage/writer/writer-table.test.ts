@@ -1,5 +1,5 @@
-// Goal: the writer frees the Parquet files and memtables of a table as soon as no query holds a table version that
-// references them, and not before.
+// Goal: the writer frees a part (Parquet file) that a compaction has replaced as soon as the main thread knows the new
+// table version and no query holds a version that references the part, and not before.
 
 import { expect, test } from 'vitest'
 import type { PartDescriptor, TableSchema } from '../../../../engine/storage/schema/schema.js'

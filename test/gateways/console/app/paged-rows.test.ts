@@ -1,5 +1,5 @@
-// Goal: the console loads a result of any size in pages, has the server sort and count it, and discards pages that
-// arrive after the user has chosen another order.
+// Goal: the console loads a result of any size in pages, has the server sort it until all rows are loaded, and discards
+// pages that arrive after the user has chosen another order.
 
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'

@@ -1,5 +1,6 @@
 // Goal: options of COPY work as in PostgreSQL: quotes, escapes, NULL, matching headers, encodings; invalid ones are
-// refused with PostgreSQL's codes. CSV is converted to the text format, however it is split.
+// refused with PostgreSQL's codes. CSV is converted to the text format, however it is split. COPY FROM ends at a cancel
+// request and at its deadline.
 
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'

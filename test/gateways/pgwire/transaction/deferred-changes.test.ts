@@ -1,6 +1,7 @@
-// Goal: UPDATE, DELETE, TRUNCATE and DROP TABLE within BEGIN are deferred to COMMIT, with exact row counts. ROLLBACK
-// and ROLLBACK TO discard them; COMMIT stores rows and changes in order; the transaction's queries see them. A
-// statement with immediate effect that may depend on them has them stored first, with a notice.
+// Goal: UPDATE, DELETE, TRUNCATE and DROP TABLE within BEGIN are deferred to COMMIT, with exact row counts and results.
+// ROLLBACK and ROLLBACK TO discard them; COMMIT stores rows and changes in order, or reports what it has stored when it
+// fails; the transaction's queries see them. A statement with immediate effect that may depend on them has them stored
+// first, with a notice. Also: set_config() in transactions, pg_sleep().
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
