@@ -12,12 +12,13 @@
 // NULL values (NaN; the minimum integer of i32 and i64; nothing for i16 and i8) are ignored by every aggregate.
 //
 // STATS (40 bytes, 8-byte aligned): sum, count i64, min, max, high. Sum, min and max are f64 for floating point columns
-// and i64 for integers. Sums of kind i64 wrap around; `high`, the sum of the high words, says how often
-// (types/wide-sum.ts). initStats sets the neutral element; kernels add rows to the present values.
+// and i64 for integers. The sum of an i64 column may wrap around; the exact sum follows from it and `high`, the sum of
+// the high words of the values (types/wide-sum.ts). initStats sets the neutral element; kernels add rows to the present
+// values.
 //
 // GROUPS: the members of STATS, in separate arrays with one cell of 16 bytes (or as stated) per group, so that only the
 // required aggregates are computed:
-//   sums {sum f64 | i64, count f64 | i64}; of kind i64 {sum, count, high} (24 bytes)
+//   sums {sum, count}: both f64 for f64 and f32 columns, else i64; of i64 columns {sum, count, high} (24 bytes)
 //   extremes {min, max}   rows {first row u32, last row u32} (8 bytes)
 // A row whose group number is not below `groups` is skipped.
 //
@@ -26,7 +27,7 @@
 //     0  slots u32       address of the slots, zeroed: 16 bytes each, 8 for 128-bit keys
 //     4  slotMask u32    slots - 1
 //     8  count u32       keys so far
-//    12  countMax u32    at most three quarters of the slots, and what `keys` holds
+//    12  countMax u32    the most keys: three quarters of the slots, or fewer if `keys` has less room
 //    16  keys u32        address of the distinct keys: 8 or 16 bytes, or {address u32, bytes i32} for strings
 //    20  heapNext u32    strings only: address for the bytes of the next new key
 //    24  heapEnd u32     strings only

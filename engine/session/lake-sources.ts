@@ -5,14 +5,15 @@
 //
 //   begin       before a server stores records of a partition, it registers in the catalog at which offset they begin
 //   commit      allowed if the server's rows begin at the offset where the rows in the Iceberg table end (advances())
-//   otherwise   the server discards its rows that are not in the Iceberg table and takes over the table's position; the
-//               connector learns this when it sends its next rows, and continues from that position (settle())
+//   otherwise   the server discards its rows that are not in the Iceberg table, and sets its stored source position to
+//               the offset where that table ends; the reader of the source (connector) learns this when it sends its
+//               next rows, and continues from there (settle())
 //
 // Invariants:
-//   1. Rows of a partition that are not in the Iceberg table have offsets from SourceBegin.next on.
+//   1. Rows of a partition that are not in the Iceberg table have the offset registered at `begin`, or a later one.
 //   2. The range to discard is in the catalog before the first row is discarded, so a restart repeats the discard.
-//   3. While rows of a partition are discarded, no row of it is stored. Rows are stored only in the table in which the
-//      connector began (refusal()).
+//   3. While rows of a partition are discarded, no row of it is stored. If the server's table was dropped, renamed
+//      or made again since the connector began, no row is stored until it begins again (refusal()).
 
 import type { LineRequest, LineTicket } from '../api/ingest.js'
 import type { SharedSource, SourcePlace } from '../api/lake.js'

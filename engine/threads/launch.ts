@@ -1,9 +1,10 @@
 // Starts worker threads in two steps: a worker is launched, loads its code, and then waits for its data. So a program
 // can launch workers before it has their data, and load its own code in parallel, which halves the time of a start.
 //
-// A worker with a worker loop sleeps on a word of its own (workerData) until its data is posted, and reads it without
-// returning to the event loop. Other workers take their data as the first message. This file imports nothing of the
-// engine, because it is loaded first.
+// Workers with a loop of their own (thread.ts), such as the writer and the query threads, call awaitData(). It blocks
+// on a word of shared memory until the data has been posted, and then takes the data without returning to the event
+// loop. Other workers get their data as the first message event. This file is loaded first, so it imports only what it
+// needs to find a module.
 
 import { type MessagePort, receiveMessageOnPort, Worker, workerData } from 'node:worker_threads'
 import { compiledModule } from '../base/module-url.js'

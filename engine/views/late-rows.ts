@@ -1,13 +1,12 @@
 // Merges late rows into stored buckets: if the base table has only got further parts (Parquet files) since a bucket was
 // stored, a refresh aggregates the rows of these parts alone and combines the results with the stored ones. So its cost
-// depends on the number of late rows, and not on that of all rows in their buckets. sql/plan/view-late.ts says for
-// which queries this is possible. It is not done for more than 500,000 late rows, or if it would read over half as many
-// rows.
+// depends on the number of late rows, not on that of all rows in their buckets. sql/plan/view-late.ts says for which
+// queries this is possible. There is no merge for a base table with DEDUP keys, for more than 500,000 late rows, or if
+// there are more than half as many late rows as other rows in these buckets: the buckets are then computed anew.
 //   1. Finds the buckets that have rows of added parts, by a query of these parts.
 //   2. Finds the rows of the view that change, and their new values.
-//   3. Removes these buckets from the list of stored ones. All other buckets in the list are right for the present
-//      parts.
-//   4. Replaces the rows in one transaction of the view's table, by their places.
+//   3. Removes these buckets from the list of stored ones. All others in the list are right for the present parts.
+//   4. Replaces the rows in one transaction of the view's table; the old rows are named by their row numbers.
 //   5. Adds the buckets to the list.
 //
 // After a crash between steps 3 and 5 the buckets are computed from the base, so no row counts twice. Buckets are left

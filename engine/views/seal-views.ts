@@ -1,21 +1,20 @@
 // Lets buckets of materialized views outlive the rows of their base table. When DROP PARTITION, or the TTL of a table
-// with views, is about to remove rows, this file runs first:
+// with views, is about to remove rows, the views store the buckets concerned, and these are sealed: from then on they
+// are read as stored, and not computed.
 //
 //   1. The memtables of the base table are flushed, and each view stores the buckets that would lose rows, in one
 //      snapshot.
-//   2. The writer removes the partitions and seals these buckets in one record, if the base table has not changed since
-//      the snapshot; otherwise step 1 is repeated. A sealed bucket is read as stored from then on. Compactions and
-//      refreshes in between change no rows, so they do not count.
+//   2. The writer removes the partitions and seals the buckets in one record, if no rows of the base table have changed
+//      since the snapshot; otherwise it repeats step 1, up to eight times. Compactions and refreshes change no rows.
 //
-// The bucket of the newest row is not sealed: DROP PARTITION removes rows from it as from a table without views, and a
-// TTL waits until the bucket has ended.
+// The bucket of the newest row is not sealed. DROP PARTITION removes rows of this bucket, and the view then shows what
+// is left; a TTL waits until the bucket has ended. Neither holds for live views (live-grid.ts), which seal all rows.
 //
-// A view whose query no longer binds cannot store anything. The buckets that it has stored are sealed; the others are
-// lost with the rows, because one view must not stop the removal of data from the base table. The same holds on a full
-// disk.
+// A view that cannot store anything, because its query no longer binds or the disk is full, does not stop the removal:
+// the buckets that it has already stored are sealed, and it loses the others.
 //
-// The TTL of a view itself sets the time before which its buckets are expired (StoredBuckets.expired). Views over that
-// view first seal the buckets that this would change.
+// The TTL of a view sets the time before which its buckets are expired (StoredBuckets.expired). If other views read
+// this view, their buckets over the expired times are stored and sealed first.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ReadSnapshot } from '../api/session.js'

@@ -1,11 +1,11 @@
 // Goal: the deterministic simulation (sim.ts) detects bugs. Safeguards of the storage are removed, one at a time, and
 // the simulation must then fail for some seed. If the safeguard is a call of the disk, such as a sync, a wrapper of the
-// Files interface removes it; if it is a rule of the code, the function that implements the rule is replaced. The
-// production code has no switch for that. One safeguard of the manifest, for which simulated crashes are too rare, is
-// tested with the manifest alone.
+// Files interface removes it; if it is a rule of the code, the function that implements the rule is replaced. The wait
+// for the sync is removed by the commit mode `async`. One safeguard of the manifest, for which simulated crashes are
+// too rare, is tested with the manifest alone. With all safeguards, the simulation must not fail.
 //
 // For rare failures the search starts at a known seed, so that the test is fast. A change of the simulation may shift
-// these seeds; then the search takes longer, and vitest prints the seed that failed.
+// these seeds; then the search takes longer, and the test prints the seed that failed.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import type { File, Files } from '../../engine/base/files.js'

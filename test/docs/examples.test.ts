@@ -1,8 +1,9 @@
-// Goal: the examples in the documents run, and print what the documents say.
+// Goal: the examples in the documents run, and print what the documents say; so do the example calls of functions.
 //
-// One server with the tables of `penstock demo` runs all pages. Tables that a page creates are dropped at its end, and
-// no page may change the demo's tables. `DOCS_COMPLETE=1 npx vitest run test/docs` writes the actual results into the
-// pages, so that reviewers read the diff. test/support/doc-blocks.ts describes the blocks.
+// One server with the tables of `penstock demo` runs all pages but docs/guides/ten-tasks.md (tasks.test.ts). Tables
+// that a page creates are dropped at its end, and no page may change the demo's tables. `DOCS_COMPLETE=1 npx vitest run
+// test/docs` writes the actual results into the pages, so that reviewers read the diff. test/support/doc-blocks.ts
+// describes the blocks.
 
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,7 +1,7 @@
 // Operator: an aggregation as the input of a join, with memory of its own. The aggregation is created only when the
-// join requests its first row. The join copies the rows, so the memory of the aggregation is freed after its last row.
-// The planner may split one aggregation into hundreds that are joined (plan/join-aggregations.ts); only one or two of
-// these hold memory at a time.
+// join requests its first row (with a profile, as for EXPLAIN ANALYZE, at once). The join copies the rows, so the
+// memory of the aggregation is freed after its last row. The planner may split one aggregation into hundreds that are
+// joined (plan/join-aggregations.ts); only one or two of these hold memory at a time.
 
 import type { Plan } from '../../sql/plan/plan.js'
 import type { ExecContext } from './context.js'

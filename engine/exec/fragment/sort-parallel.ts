@@ -1,6 +1,6 @@
-// Operator: ORDER BY .. LIMIT on several threads. Each thread sorts chunks of the input and returns the first rows of
-// each, as many as the limit; the coordinator sorts these again. It takes the results in the order of the chunks and
-// sorts stably, so rows with equal keys keep their order.
+// Operator: ORDER BY .. LIMIT over chunks of the input, on several threads where there are some. A thread sorts a chunk
+// and returns its first rows, as many as the limit; the coordinator sorts these again. It takes the results in the
+// order of the chunks and sorts stably, so rows with equal keys keep their order.
 //
 // The result of a chunk has the layout of result-columns.ts.
 

@@ -1,5 +1,6 @@
-// Finds the item of the select list to which an item of GROUP BY, ORDER BY or DISTINCT ON refers: by its result name,
-// by the name or the text of a function call, or by an equal expression. The select list and the clause may each have
+// Finds the item of the select list to which an item of GROUP BY, ORDER BY or DISTINCT ON refers. All three may use the
+// name of a result column. ORDER BY and DISTINCT ON may also use the name of a called function (`order by count` finds
+// `count(*)`), the text of a call as it is written, or an expression that is equal after binding. There may be
 // thousands of items, so there is a map for each kind of look-up, built at its first use.
 
 import { expressionText } from '../parse/text.js'

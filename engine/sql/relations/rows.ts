@@ -1,5 +1,6 @@
-// Rows of pg_catalog relations (pg_class, pg_attribute, pg_type, pg_proc, pg_stat_activity, ...), made from the
-// database's catalog, as tools for PostgreSQL read them. The columns are defined in pg-catalog/catalog.ts.
+// Rows of pg_catalog relations (pg_class, pg_attribute, pg_type, pg_proc, pg_stat_activity, ...), as tools for
+// PostgreSQL read them, made from the database's catalog, the session and the server's activity. The columns are
+// defined in pg-catalog/catalog.ts.
 
 import { textArray } from '../../types/text-lists.js'
 import type { Backend, QueryActivity } from '../catalog.js'

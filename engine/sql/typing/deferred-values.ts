@@ -8,9 +8,10 @@
 //
 // Invariants:
 //
-//   1. A NULL parameter is never deferred, nor is a parameter of a statement that is only described: both are known.
-//   2. Between planning and copying, no code reads a deferred constant, because no parameter values are set.
-//   3. The copy of a deferred constant is a plain constant: copying reads `value`, and `deferred` is not enumerable.
+//   1. A NULL parameter is never deferred: the cached plan is used only if the same parameters are NULL. Describing a
+//      statement, when parameters have no values yet, defers nothing.
+//   2. Between planning and copying, no code reads a deferred constant: no parameter values are set then.
+//   3. The copy of a deferred constant is a plain constant with its value: it does not get the mark `deferred`.
 
 import { assert } from '../../base/assert.js'
 import type { DataType } from '../../types/column-types.js'

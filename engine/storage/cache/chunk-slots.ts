@@ -1,18 +1,18 @@
-// Layout of the chunk cache, the buffer pool for decoded pages, in shared memory: a hash table with one slot for each
-// cached page (chunk), and counters. This file also creates it; chunk-cache.ts implements lookup, pinning and eviction.
-//
+// Layout of the chunk cache, the buffer pool for decoded pages, in shared memory: counters, and a hash table in shards
+// with a lock each. Each cached page (chunk) has a slot. This file also creates the cache; chunk-cache.ts implements
+// lookup, pinning, and eviction by a clock hand that visits the slots in turn.
 // Structure (address from createChunkCache), u32 words:
 //
 //   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions |
 //               6 not 0: new chunks probably evict others | 7 address of the page checks (page-checks.ts) |
-//               8 bytes requested while the cache was full, in steps of 64 KiB: the clock by which reuse is measured |
+//               8 bytes requested so far while the cache was full, in 64 KiB: tells how long ago a page was requested |
 //               16.. address of the pin counts of each thread; 0 if it has none yet
 //   shard       (shardCount times) 0 lock (memory/thread-lock.ts) | 1 first free slot + 1 | 16.. buckets: slot + 1
 //   slot        (16 words) 0 state | 1 pins | 2 lives left: passes of the clock hand that the page survives |
 //               3 loading thread | 4, 5 id of the part (data file), low and high word | 6 column id | 7 page |
-//               8 chunk address | 9 next slot + 1 | 10 slot of the chunk this one depends on + 1 |
-//               11 lives that the page gets when it is used again |
-//               12 not 0: the chunk is in memory borrowed from the memtables
+//               8 chunk address | 9 next slot + 1 | 10 slot + 1 of a chunk that this one refers to (a dictionary),
+//               which stays pinned as long as this one is cached; 0: none | 11 lives that the page gets when it is
+//               used again | 12 not 0: the chunk is in memory borrowed from the memtables
 //   pin counts  an array for each thread, u16 per slot: how many of the slot's pins the thread holds
 //
 // A chunk in memory is a 64-byte header {slot u32} followed by the data. Users hold the address of the data.

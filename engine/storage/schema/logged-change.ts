@@ -1,5 +1,6 @@
-// The types of changes of tables as the log stores them: as the resulting schema, the id of a table, or the numbers of
-// removed rows, not as the statement, so that a replay gives the same result in every version of the server.
+// The table changes that the log records. A record has the result of a statement, not its text: the new schema, the id
+// of a dropped or filled table, the row numbers (positions) of removed rows, or the transaction up to which TRUNCATE
+// removes rows. So a replay gives the same result in every version of the server.
 
 import type { TableSchema } from './schema.js'
 

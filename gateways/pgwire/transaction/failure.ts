@@ -1,4 +1,5 @@
-// Handles a failed statement: reports the error, marks the transaction as failed and updates the counters.
+// Handles a failed statement: reports the error and updates the counters. In a transaction it marks the transaction as
+// failed; without BEGIN it discards the rows since the last Sync.
 
 import type { PgSession } from '../context.js'
 import { errorResponse } from '../protocol/messages.js'

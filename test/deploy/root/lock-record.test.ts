@@ -1,6 +1,7 @@
-// Goal: a lock file of a root folder counts as that of a dead process only if its record proves that (the process is
-// gone, or the machine has restarted); otherwise the state is alive or unknown, for example if the record is from
-// another machine.
+// Goal: a lock file of a root folder counts as that of a dead process only if its record, or what the system says about
+// it, proves that: the process is gone, the kernel's lock of the folder is free, nobody listens on the socket, the
+// machine has restarted, or the folder is a copy. Otherwise the state is alive or unknown, for example if the record is
+// from another machine. A record is read as it was written.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, statSync } from 'node:fs'

@@ -1,6 +1,6 @@
-// Goal: CREATE TABLE AS creates the whole table or none if the machine crashes. Otherwise a retry with IF NOT EXISTS
-// could find an empty table and insert nothing. Method: a simulated crash at every third disk operation of the
-// statement in turn.
+// Goal: CREATE TABLE AS creates the whole table or none if the process or the machine crashes. Otherwise a retry with
+// IF NOT EXISTS could find an empty table and insert nothing. Method: a simulated crash at every third disk operation
+// of the statement in turn.
 
 import { expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'

@@ -1,6 +1,7 @@
 // Goal: the dictionaries of SYMBOL columns may together need more memory than there is. The writer then evicts
 // dictionaries, and reloads them when they are needed: by lines, queries, transactions, schema changes, imports, and
-// when the server starts with less memory than before. No row is lost or duplicated, and each row keeps its symbol.
+// when the server starts with less memory than before. No row is lost or duplicated, also by a crash in such a start,
+// and each row keeps its symbol. If a dictionary's file is damaged, the error is reported, and other tables work.
 
 import { describe, expect, test } from 'vitest'
 import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'

@@ -1,6 +1,8 @@
-// Goal: a part (Parquet file of a table) returns every column type as it was written, bit by bit, and survives a power
-// loss; a changed byte anywhere in the file is reported with the file, or changes no value; the cache of decoded pages
-// stays within its budget. Method: random columns of every type with boundary values and NULLs; seeds in the names.
+// Goal: a part (Parquet file of a table) returns the values of every column type as they were written, bit by bit. A
+// part that is completely written survives a power loss; one whose writing fails leaves no file. A flipped bit is
+// reported with the name of the file, or changes no value. The cache of decoded pages stays within its budget, reports
+// when all of it is pinned, and lets large scans pass it by. Method: random columns with boundary values and NULLs; the
+// names of the tests of every type contain the seed.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
