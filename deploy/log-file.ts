@@ -1,8 +1,5 @@
 // Log files: `<root>/log/stdout-<date>.txt`, one per day (UTC), and the link penstock-latest.log to the newest one.
 // Files are removed after a configured number of days.
-// Files are removed after a configured number of days.
-// Files are removed after a configured number of days.
-// Files are removed after a configured number of days.
 //
 // Records are buffered and appended in the background, one write at a time. A full or missing disk never stops the
 // server: records that cannot be written are dropped and counted, and the count is logged when writing works again.

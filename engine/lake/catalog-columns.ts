@@ -9,10 +9,6 @@
 //   type wider here           the field gets it, if Iceberg permits that (int to long, float to double, more digits)
 //   type wider elsewhere      files of this server keep the narrower type, and readers widen the values
 //   other types               are an error, as is a required field
-//   other types               are an error, as is a required field
-//   other types               are an error, as is a required field
-//   another type elsewhere    is an error, as is a required field
-//   another type elsewhere    is an error, as is a required field
 
 import { StoreError } from '../object-store/object-store.js'
 import type { TableSchema } from '../storage/schema/schema.js'

@@ -4,10 +4,6 @@
 //   GET   /v1/config?warehouse=...                          prefix of the paths below
 //   POST  /v1/oauth/tokens                                  a token for client id and secret (OAuth2)
 //   GET   /v1/<prefix>/namespaces/<ns>                      whether the namespace exists
-//   GET   /v1/<prefix>/namespaces/<ns>                      whether the namespace exists
-//   GET   /v1/<prefix>/namespaces/<ns>                      whether the namespace exists
-//   GET   /v1/<prefix>/namespaces/<ns>                      whether the namespace exists
-//   GET   /v1/<prefix>/namespaces/<ns>                      whether the namespace exists
 //   POST  /v1/<prefix>/namespaces                           creates the namespace
 //   GET   /v1/<prefix>/namespaces/<ns>/tables/<table>       metadata of a table
 //   POST  /v1/<prefix>/namespaces/<ns>/tables               creates a table

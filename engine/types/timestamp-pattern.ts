@@ -9,14 +9,6 @@
 //   'text' in quotes, and any other character, stand for themselves
 //
 // A parsed u is the year, a printed one of up to three letters the day number. A parsed w is an ISO week.
-//
-// A parsed u is the year, a printed one of up to three letters the day number. A parsed w is an ISO week.
-//
-// A parsed u is the year, a printed one of up to three letters the day number. A parsed w is an ISO week.
-//
-// A parsed u is the year, a printed one of up to three letters the day number. A parsed w is an ISO week.
-//
-// A parsed u is the year, a printed one of up to three letters the day number. A parsed w is an ISO week.
 
 import { two, yearText } from './timestamp.js'
 import {

@@ -3,6 +3,7 @@
 // depends on the number of late rows, not on that of all rows in their buckets. sql/plan/view-late.ts says for which
 // queries this is possible. There is no merge for a base table with DEDUP keys, for more than 500,000 late rows, or if
 // there are more than half as many late rows as other rows in these buckets: the buckets are then computed anew.
+//
 //   1. Finds the buckets that have rows of added parts, by a query of these parts.
 //   2. Finds the rows of the view that change, and their new values.
 //   3. Removes these buckets from the list of stored ones. All others in the list are right for the present parts.

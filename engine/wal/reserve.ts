@@ -13,6 +13,7 @@
 //   2. Only statements that free space, or need almost none (writer/free-space.ts), use it. From then on the log
 //      accepts no rows until every file exists again. So rows cannot use the space that those statements need, and the
 //      restored files prove that there is space again.
+//
 // Copy-on-write file systems (btrfs, ZFS) may need space to write a file of the reserve as well. Statements are then
 // refused, as without a reserve.
 

@@ -5,10 +5,6 @@
 //   |   Partition by  |   unit |                 |         |              |
 //   |      Timestamp  |   name |                 |         |              |
 //   |        Warning  |   text |                 |         |              |   for each warning
-//   |        Warning  |   text |                 |         |              |   for each warning
-//   |        Warning  |   text |                 |         |              |   for each warning
-//   |        Warning  |   text |                 |         |              |   for each warning
-//   |        Warning  |   text |                 |         |              |   for each warning
 //   +---..---+
 //   |   Rows handled  |      n |                 |         |              |
 //   |  Rows imported  |      n |                 |         |              |

@@ -12,18 +12,6 @@
 //   query, error, position, hint                            errors before the first row
 //
 // With nm=true, rows come without columns and timestamp.
-//   query, error, position, hint                            errors before the first row
-//
-// With nm=true, rows come without columns and timestamp.
-//   query, error, position, hint                            errors before the first row
-//
-// With nm=true, rows come without columns and timestamp.
-//   query, error, position, hint                            errors before the first row
-//
-// With nm=true, rows come without columns and timestamp.
-//   query, error, position, hint                            errors before the first row
-//
-// With nm=true, rows come without columns and timestamp.
 
 import type { DoneResult, PlanResult, ResultColumn, RowsResult } from '../../engine/engine.js'
 import { typeText } from '../../engine/types/column-types.js'

@@ -5,18 +5,6 @@
 //
 // No backward scan is needed if the join has a tolerance or looks forward only. The right rows are then read from the
 // first left row's time on, less the tolerance if the join looks backward.
-//
-// No backward scan is needed if the join has a tolerance or looks forward only. The right rows are then read from the
-// first left row's time on, less the tolerance if the join looks backward.
-//
-// No backward scan is needed if the join has a tolerance or looks forward only. The right rows are then read from the
-// first left row's time on, less the tolerance if the join looks backward.
-//
-// No backward scan is needed if the join has a tolerance or looks forward only. The right rows are then read from the
-// first left row's time on, less the tolerance if the join looks backward.
-//
-// No backward scan is needed if the join has a tolerance or looks forward only. The right rows are then read from the
-// first left row's time on, less the tolerance if the join looks backward.
 
 import type { Plan, TimeRange } from '../../sql/plan/plan.js'
 import type { ExecContext } from '../batch/context.js'

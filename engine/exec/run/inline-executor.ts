@@ -5,14 +5,6 @@
 // is taken or a page that is not cached, or exceeds its time limit, `run` returns null, and a query thread runs the
 // query from the start.
 //
-// Also searches rows by their keys for upserts of a few rows (key-search.ts), under the same limits.
-//
-// Also searches stored rows by their keys, for upserts of a few rows (key-search.ts).
-//
-// Also searches stored rows by their keys, for upserts of a few rows (key-search.ts).
-//
-// Also searches stored rows by their keys, for upserts of a few rows (key-search.ts).
-//
 // Also searches stored rows by their keys, for upserts of a few rows (key-search.ts).
 //
 // Invariant: a failed attempt has no side effects, and a result consists of copies, so it refers to no shared memory.

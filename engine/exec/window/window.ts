@@ -8,8 +8,6 @@
 //   window-frames.ts    frames by position
 //   window-rank.ts, window-pick.ts, window-sums.ts, window-extremes.ts, window-any.ts      the functions
 //   window-values.ts, window-result.ts    arguments as numbers; results as vectors
-//   window-values.ts, window-result.ts    arguments as numbers; results as vectors
-//   window-values.ts, window-result.ts    arguments as numbers; results as vectors
 //   window-ordered.ts   calls over rows sorted on disk, of which few are in memory: window-blocks.ts,
 //                       window-running.ts, window-groups.ts, window-place.ts
 

@@ -1,6 +1,7 @@
 // Layout of the chunk cache, the buffer pool for decoded pages, in shared memory: counters, and a hash table in shards
 // with a lock each. Each cached page (chunk) has a slot. This file also creates the cache; chunk-cache.ts implements
 // lookup, pinning, and eviction by a clock hand that visits the slots in turn.
+//
 // Structure (address from createChunkCache), u32 words:
 //
 //   header      0 slotsPerShard | 1 bucketMask | 2 clock hand | 3 hits | 4 misses | 5 evictions |

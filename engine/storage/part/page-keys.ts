@@ -8,6 +8,7 @@
 // built again. For columns without a declared key, this takes more searches, and twice as many after each eviction,
 // since the cache may be too small for the table; pages take turns, so that no single search builds all indexes; and no
 // index is built for a search whose values many rows of the page have, because it would list too many rows.
+//
 // Chunk: {buckets u32, columns u32, ids u32[columns], padded to 64 bytes}, starts u32[buckets + 2], entries u32[rows].
 // The entries of a bucket are those from starts[bucket] to before starts[bucket + 1], in the order of rows; an entry is
 // a tag in the upper half and the row's number in the lower half. Bucket and tag are bits of the hash, so the caller
