@@ -6,7 +6,7 @@ import { type DataType, typeText } from '../types/column-types.js'
 import { type ForeignColumn, promoted, supportedColumns } from './columns.js'
 import type { ForeignFile, TableColumn } from './foreign-file.js'
 
-export interface NamedColumn {
+interface NamedColumn {
   readonly name: string
   readonly type: DataType
   readonly field?: TableColumn

@@ -10,13 +10,14 @@
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { DeleteSource, EqualityDelete, ForeignFile } from '../../parquet/foreign-file.js'
 import { openForeign } from '../../parquet/read-columns.js'
-import { type DataType, widthOf } from '../../types/column-types.js'
+import { hashRow, type KeyColumn, sameRow } from '../../storage/memtable/key-columns.js'
+import { type DataType, isVariable, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import type { QueryArena } from '../batch/query-arena.js'
 import { StringHeap } from '../batch/string-heap.js'
 
 /** Reads columns of all rows of a file; `take` gets the addresses of the columns' values, batch by batch. */
-export type RowReader = (
+type RowReader = (
   file: ForeignFile,
   columns: EqualityDelete['columns'],
   take: (addresses: readonly number[], rows: number) => void,
@@ -27,7 +28,7 @@ interface Group {
   readonly paths: Set<string>
 }
 
-export interface GroupKeys {
+interface DeletedKeys {
   readonly columns: EqualityDelete['columns']
   readonly keys: EqualityKeys
 }
@@ -37,7 +38,7 @@ export class EqualityDeletes {
   readonly #read: RowReader
   readonly #groups = new Map<string, Group>()
   /** By list, since data files share lists. */
-  readonly #lists = new Map<readonly DeleteSource[], readonly GroupKeys[]>()
+  readonly #lists = new Map<readonly DeleteSource[], readonly DeletedKeys[]>()
 
   constructor(context: ExecContext, read: RowReader) {
     this.#context = context
@@ -45,13 +46,13 @@ export class EqualityDeletes {
   }
 
   /** The deleted values of each group of these files, with the columns of the group. Throws SqlError. */
-  of(deletes: readonly DeleteSource[]): readonly GroupKeys[] {
+  of(deletes: readonly DeleteSource[]): readonly DeletedKeys[] {
     const known = this.#lists.get(deletes) ?? this.#groupsOf(deletes)
     this.#lists.set(deletes, known)
     return known
   }
 
-  #groupsOf(deletes: readonly DeleteSource[]): GroupKeys[] {
+  #groupsOf(deletes: readonly DeleteSource[]): DeletedKeys[] {
     const used = new Map<EqualityKeys, EqualityDelete['columns']>()
     for (const source of deletes) {
       const { equality } = source
@@ -103,12 +104,12 @@ export class EqualityKeys {
   readonly #memory: SharedMemory
   readonly #arena: QueryArena
   readonly #heap: StringHeap
-  readonly #isText: readonly boolean[]
-  /** Of a value of each column. */
-  readonly #words: readonly number[]
+  readonly #kinds: readonly Pick<KeyColumn, 'width' | 'variable'>[]
   readonly #entryWords: number
   /** Entries one behind the other. */
   #entries = 0
+  /** Their values. */
+  #columns: readonly KeyColumn[] = []
   #capacity = 0
   #count = 0
   /** Numbers of entries from 1 on, by hash; 0: free. */
@@ -119,20 +120,20 @@ export class EqualityKeys {
     this.#memory = memory
     this.#arena = arena
     this.#heap = new StringHeap(arena)
-    this.#isText = types.map(({ name }) => name === 'VARCHAR' || name === 'BINARY')
-    this.#words = types.map((type) => widthOf(type) >>> 2)
-    const words = this.#words.reduce((sum, own) => sum + own, headWords)
+    this.#kinds = types.map((type) => ({ width: widthOf(type), variable: isVariable(type) }))
+    const words = this.#kinds.reduce((sum, { width }) => sum + (width >>> 2), headWords)
     this.#entryWords = words + (words & 1)
   }
 
   /** Adds rows, given by the addresses of their columns' values. */
   add(addresses: readonly number[], rows: number, sequence: number): void {
+    const columns = this.#columnsAt(addresses)
     for (let row = 0; row < rows; row++) {
       if (this.#count * 2 >= this.#slotCount) this.#growSlots()
-      const hash = this.#hashOf(addresses, row)
-      const slot = this.#find(addresses, row, hash)
+      const hash = hashRow(this.#memory, columns, row) >>> 0
+      const slot = this.#find(columns, row, hash)
       const found = this.#memory.u32[slot]!
-      const at = this.#entryAt(found === 0 ? this.#append(addresses, row, hash, slot) : found - 1)
+      const at = this.#entryAt(found === 0 ? this.#append(columns, row, hash, slot) : found - 1)
       const known = this.#memory.f64[at >>> 1]!
       if (found === 0 || known < sequence) this.#memory.f64[at >>> 1] = sequence
     }
@@ -145,11 +146,12 @@ export class EqualityKeys {
   keep(addresses: readonly number[], index: number, rows: number, sequence: number): number {
     if (this.#count === 0) return rows
     const { u32, f64 } = this.#memory
+    const columns = this.#columnsAt(addresses)
     const first = index >>> 2
     let kept = 0
     for (let at = 0; at < rows; at++) {
       const row = u32[first + at]!
-      const found = u32[this.#find(addresses, row, this.#hashOf(addresses, row))]!
+      const found = u32[this.#find(columns, row, hashRow(this.#memory, columns, row) >>> 0)]!
       if (found !== 0 && f64[this.#entryAt(found - 1) >>> 1]! > sequence) continue
       u32[first + kept++] = row
     }
@@ -161,52 +163,34 @@ export class EqualityKeys {
     return (this.#entries >>> 2) + entry * this.#entryWords
   }
 
-  #hashOf(addresses: readonly number[], row: number): number {
-    const { u8, u32 } = this.#memory
-    let hash = 0x811c9dc5
-    for (let column = 0; column < addresses.length; column++) {
-      const words = this.#words[column]!
-      let at = (addresses[column]! >>> 2) + row * words
-      if (this.#isText[column]!) {
-        const [start, length] = [u32[at]!, u32[at + 1]! | 0]
-        hash = mixed(hash, length)
-        for (let byte = 0; byte < length; byte++) hash = Math.imul(hash ^ u8[start + byte]!, 0x01000193)
-      } else for (const end = at + words; at < end; at++) hash = mixed(hash, u32[at]!)
-    }
-    return (hash ^ (hash >>> 15)) >>> 0
+  #columnsAt(addresses: readonly number[]): KeyColumn[] {
+    return this.#kinds.map((kind, index) => ({ ...kind, address: addresses[index] ?? 0, stride: kind.width }))
+  }
+
+  #columnsOfEntries(): KeyColumn[] {
+    let next = this.#entries + headWords * 4
+    return this.#kinds.map((kind) => {
+      const address = next
+      next += kind.width
+      return { ...kind, address, stride: this.#entryWords * 4 }
+    })
   }
 
   /** Index of the slot with the entry of these values, or of the free slot where it belongs. */
-  #find(addresses: readonly number[], row: number, hash: number): number {
+  #find(columns: readonly KeyColumn[], row: number, hash: number): number {
     const { u32 } = this.#memory
     const mask = this.#slotCount - 1
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
       const place = (this.#slots >>> 2) + slot
       const found = u32[place]!
-      if (found === 0 || this.#equals(this.#entryAt(found - 1), addresses, row, hash)) return place
+      if (found === 0) return place
+      if (u32[this.#entryAt(found - 1) + 2] !== hash) continue
+      if (sameRow(this.#memory, this.#columns, found - 1, columns, row)) return place
     }
-  }
-
-  #equals(entry: number, addresses: readonly number[], row: number, hash: number): boolean {
-    const { u8, u32 } = this.#memory
-    if (u32[entry + 2] !== hash) return false
-    let own = entry + headWords
-    for (let column = 0; column < addresses.length; column++) {
-      const words = this.#words[column]!
-      const at = (addresses[column]! >>> 2) + row * words
-      if (this.#isText[column]!) {
-        const length = u32[at + 1]! | 0
-        if ((u32[own + 1]! | 0) !== length) return false
-        const [start, other] = [u32[at]!, u32[own]!]
-        for (let byte = 0; byte < length; byte++) if (u8[start + byte] !== u8[other + byte]) return false
-      } else for (let word = 0; word < words; word++) if (u32[own + word] !== u32[at + word]) return false
-      own += words
-    }
-    return true
   }
 
   /** Returns the number of the new entry. */
-  #append(addresses: readonly number[], row: number, hash: number, slot: number): number {
+  #append(columns: readonly KeyColumn[], row: number, hash: number, slot: number): number {
     if (this.#count === this.#capacity) this.#growEntries()
     const { u32 } = this.#memory
     const entry = this.#count++
@@ -214,12 +198,12 @@ export class EqualityKeys {
     const at = this.#entryAt(entry)
     u32[at + 2] = hash
     let own = at + headWords
-    for (let column = 0; column < addresses.length; column++) {
-      const words = this.#words[column]!
-      const from = (addresses[column]! >>> 2) + row * words
+    for (const { address, stride, width, variable } of columns) {
+      const from = (address + row * stride) >>> 2
+      const words = width >>> 2
       for (let word = 0; word < words; word++) u32[own + word] = u32[from + word]!
       const length = u32[from + 1]! | 0
-      if (this.#isText[column]! && length > 0) u32[own] = this.#heap.copy(u32[from]!, length)
+      if (variable && length > 0) u32[own] = this.#heap.copy(u32[from]!, length)
       own += words
     }
     return entry
@@ -234,6 +218,7 @@ export class EqualityKeys {
       this.#arena.give(this.#entries)
     }
     this.#entries = entries
+    this.#columns = this.#columnsOfEntries()
     this.#capacity = capacity
   }
 
@@ -252,9 +237,4 @@ export class EqualityKeys {
       u32[first + slot] = entry + 1
     }
   }
-}
-
-function mixed(hash: number, word: number): number {
-  const next = Math.imul(hash ^ word, 0x9e3779b1)
-  return next ^ (next >>> 15)
 }
