@@ -13,7 +13,7 @@ import type { ExecContext } from '../batch/context.js'
 import { RowBuffer } from '../batch/row-buffer.js'
 import { rowsFor } from '../batch/small-batches.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Vector } from '../batch/vector.js'
-import { inTimeOrder, LastRows, timeReader, timeScales } from './asof-times.js'
+import { inTimeOrder, keepReferred, LastRows, timeReader, timeScales } from './asof-times.js'
 import { operatorOf, type Steps } from './join-build.js'
 import { codeType, JoinKeys } from './join-keys.js'
 import { nullVectors, SideGather } from './join-pairs.js'
@@ -251,19 +251,8 @@ class Side {
   prune(): void {
     const { rows } = this.#store
     if (rows < this.#pruneAt) return
-    const { arena, memory, kernels } = this.#of.context
-    const first = this.first
-    const [marks, index, places] = [arena.take(rows), arena.take(rows * 4), arena.take(rows * 4)]
-    memory.u8.fill(0, marks, marks + first)
-    memory.u8.fill(1, marks + first, marks + rows)
-    kernels.join.markRows(this.#last.address, this.#last.size, marks)
-    const live = kernels.join.rowsMarked(marks, 1, 0, rows, rows, index)
-    for (let place = 0; place < live; place++) {
-      memory.u32[(places >>> 2) + memory.u32[(index >>> 2) + place]!] = place
-    }
-    kernels.join.renumber(this.#last.address, this.#last.size, places)
-    this.#store.keepGathered(index, live)
-    for (const address of [marks, index, places]) arena.give(address)
+    const { first } = this
+    const live = keepReferred(this.#of.context, this.#store, [this.#last], first)
     const next = live - (rows - first)
     this.#put(this.#word(firstWord), next)
     this.#put(endWord + this.#of.side, next)

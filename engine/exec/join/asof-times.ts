@@ -1,11 +1,12 @@
 // Functions that all joins by time share (ASOF, LT, SPLICE): sort an input by its timestamp, convert the timestamps of
-// both sides to a common unit, and keep a table of the latest row of each key.
+// both sides to a common unit, keep a table of the latest row of each key, and drop the rows to which nothing refers.
 
 import { noRow } from '../../kernels/join.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import { longMax, longMin, longOrNull } from '../../types/number.js'
 import type { ExecContext } from '../batch/context.js'
+import type { RowBuffer } from '../batch/row-buffer.js'
 import { batchRowsMax, type Operator, type Vector } from '../batch/vector.js'
 import { sortOperator } from '../sort/sort.js'
 import { isAscending } from './join-sides.js'
@@ -80,4 +81,32 @@ export class LastRows {
     this.address = address
     this.size = capacity
   }
+}
+
+/** Lists of row numbers (u32); noRow refers to none. */
+type RowList = Pick<LastRows, 'address' | 'size'>
+
+/**
+ * Drops the rows before `from` to which no list refers, and gives the lists the new numbers of the others. Returns how
+ * many rows are left.
+ */
+export function keepReferred(
+  { arena, memory, kernels }: ExecContext,
+  store: RowBuffer,
+  lists: readonly RowList[],
+  from: number,
+): number {
+  const { rows } = store
+  const [marks, index, places] = [arena.take(rows), arena.take(rows * 4), arena.take(rows * 4)]
+  memory.u8.fill(0, marks, marks + from)
+  memory.u8.fill(1, marks + from, marks + rows)
+  for (const { address, size } of lists) kernels.join.markRows(address, size, marks)
+  const live = kernels.join.rowsMarked(marks, 1, 0, rows, rows, index)
+  for (let place = 0; place < live; place++) {
+    memory.u32[(places >>> 2) + memory.u32[(index >>> 2) + place]!] = place
+  }
+  for (const { address, size } of lists) kernels.join.renumber(address, size, places)
+  store.keepGathered(index, live)
+  for (const address of [marks, index, places]) arena.give(address)
+  return live
 }

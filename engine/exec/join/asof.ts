@@ -12,7 +12,7 @@ import type { ExecContext } from '../batch/context.js'
 import { RowBuffer } from '../batch/row-buffer.js'
 import { type Batch, batchRowsMax, isBatch, type Operator, type Vector } from '../batch/vector.js'
 import { searched } from './asof-search.js'
-import { inTimeOrder, LastRows, type TimeScales, timeReader, timeScales } from './asof-times.js'
+import { inTimeOrder, keepReferred, LastRows, type TimeScales, timeReader, timeScales } from './asof-times.js'
 import { trimmedSide } from './asof-trimmed.js'
 import { operatorOf, type Steps } from './join-build.js'
 import { JoinKeys } from './join-keys.js'
@@ -170,23 +170,8 @@ class AsofMerge {
 
   /** Keeps the rows to which the table or the current matches refer. */
   #prune(): void {
-    const { arena, memory, kernels } = this.#context
-    const { rows } = this.#store
-    const matched = this.#get(leftWord + 3)
-    const marks = arena.take(rows)
-    const index = arena.take(rows * 4)
-    const places = arena.take(rows * 4)
-    memory.u8.fill(0, marks, marks + rows)
-    kernels.join.markRows(this.#last.address, this.#last.size, marks)
-    kernels.join.markRows(this.#out, matched, marks)
-    const live = kernels.join.rowsMarked(marks, 1, 0, rows, rows, index)
-    for (let place = 0; place < live; place++) {
-      memory.u32[(places >>> 2) + memory.u32[(index >>> 2) + place]!] = place
-    }
-    kernels.join.renumber(this.#last.address, this.#last.size, places)
-    kernels.join.renumber(this.#out, matched, places)
-    this.#store.keepGathered(index, live)
-    for (const address of [marks, index, places]) arena.give(address)
+    const matches = { address: this.#out, size: this.#get(leftWord + 3) }
+    const live = keepReferred(this.#context, this.#store, [this.#last, matches], this.#store.rows)
     this.#pruneAt = live * 2 + pruneRowsMin
   }
 

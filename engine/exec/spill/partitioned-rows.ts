@@ -3,6 +3,7 @@
 // number in the input (its rank) as a last column, by which the results of the partitions are merged into the order of
 // the input.
 
+import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { PlanColumn } from '../../sql/plan/plan.js'
 import { type DataType, dataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
@@ -22,6 +23,15 @@ const collectedBytesMax = 1024 * 1024
 
 export const rankType = dataType('LONG')
 export const rankColumn: PlanColumn = { name: 'rank', type: rankType }
+
+/** Writes the ranks of so many rows, from `first` on. */
+export function writeRanks({ u32 }: SharedMemory, address: number, first: number, rows: number): void {
+  for (let row = 0, word = address >>> 2; row < rows; row++, word += 2) {
+    const rank = first + row
+    u32[word] = rank
+    u32[word + 1] = rank / 2 ** 32
+  }
+}
 
 /** Address of the hashes (u32) of a batch's rows. */
 type HashOf = (batch: Batch) => number
@@ -120,12 +130,7 @@ export class PartitionedRows {
     if (this.#ranking === 'none') return []
     const vector = { type: rankType, dictionary: 0 }
     if (this.#ranking === 'null') return [{ ...vector, address: this.#context.arena.nulls(rankType) }]
-    const { u32 } = this.#context.memory
-    for (let row = 0, word = this.#ranks >>> 2; row < rows; row++, word += 2) {
-      const rank = this.rows + row
-      u32[word] = rank
-      u32[word + 1] = rank / 2 ** 32
-    }
+    writeRanks(this.#context.memory, this.#ranks, this.rows, rows)
     return [{ ...vector, address: this.#ranks }]
   }
 

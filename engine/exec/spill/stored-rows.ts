@@ -20,8 +20,13 @@ export function newRunFile(context: ExecContext, types: readonly DataType[]): Ru
   return file
 }
 
+type RowOrder = Pick<WorkingRows, 'unordered' | 'isAscending'>
+
+/** The order matters, and no column is known to ascend. */
+const plainOrder: RowOrder = { unordered: false, isAscending: () => false }
+
 /** `file`: null if there are no rows. */
-export function rowsOfFile(file: RunFile | null, order: Pick<WorkingRows, 'unordered' | 'isAscending'>): WorkingRows {
+export function rowsOfFile(file: RunFile | null, order = plainOrder): WorkingRows {
   const read = ({ arena }: ExecContext): Operator => {
     let block: LoadedBlock | null = null
     file?.rewind()

@@ -60,7 +60,7 @@ export function* passSteps(context: ExecContext, plan: WindowPlan, passes: Passe
   const results: Operator[] = []
   for (const calls of passes) {
     const file = yield* resultsOf(context, plan, calls, rows, build)
-    results.push(rowsOfFile(file, { unordered: false, isAscending: () => false }).read(context))
+    results.push(rowsOfFile(file).read(context))
   }
   const width = plan.input.columns.length
   const places = passes.flat()

@@ -17,7 +17,7 @@ import { orderedBlocks, type Way, wayOf } from '../window/window-ordered.js'
 import { countsFor } from '../window/window-place.js'
 import { expressionKey, WindowRows } from '../window/window-rows.js'
 import { Attempt } from './attempt.js'
-import { rankColumn, rankType } from './partitioned-rows.js'
+import { rankColumn, rankType, writeRanks } from './partitioned-rows.js'
 import type { Build } from './spilled-steps.js'
 import {
   contextWith,
@@ -89,7 +89,7 @@ export function isSortable({ calls }: WindowPlan): boolean {
 export function* sortedSteps(context: ExecContext, plan: WindowPlan, build: Build, skip: number): Steps {
   const rows = yield* storedInput(context, plan.input, build)
   const file = yield* resultsOf(context, plan, rows, build)
-  const results = rowsOfFile(file, { unordered: false, isAscending: () => false })
+  const results = rowsOfFile(file)
   yield* sideBySide([rows.read(context), results.read(context)], [...plan.columns.keys()], skip)
 }
 
@@ -103,7 +103,7 @@ function* resultsOf(context: ExecContext, plan: WindowPlan, rows: WorkingRows, b
   const levels: Partial<Record<Level, RunFile>> = {}
   let source: WorkingRows | null = null
   for (const level of levelsOf(shape.calls)) {
-    source ??= rowsOfFile(yield* stored(context, sorted, types, 0), { unordered: false, isAscending: () => false })
+    source ??= rowsOfFile(yield* stored(context, sorted, types, 0))
     const first = source
     const groups = new Attempt(own, (inner) => operatorOf(firstPass(inner, shape, level, first.read(inner))))
     const columns = groupColumns(callsOf(shape, level)).map(({ type }) => type)
@@ -216,7 +216,7 @@ function* lastPass(
   const valuesOf = (level: Level): GroupValues | null => {
     const file = levels[level]
     if (file === undefined) return null
-    const groups = rowsOfFile(file, { unordered: false, isAscending: () => false })
+    const groups = rowsOfFile(file)
     return new GroupValues(context, groups.read(context), callsOf(shape, level))
   }
   const width = shape.sorted.columns.length
@@ -262,10 +262,8 @@ function ranked(rows: WorkingRows): WorkingRows {
         areaRows = batch.rows
         area = arena.take(areaRows * 8)
       }
-      for (let row = 0, word = area >>> 2; row < batch.rows; row++, word += 2, next++) {
-        memory.u32[word] = next
-        memory.u32[word + 1] = next / 2 ** 32
-      }
+      writeRanks(memory, area, next, batch.rows)
+      next += batch.rows
       const ranks: Vector = { type: rankType, address: area, dictionary: 0 }
       return { rows: batch.rows, vectors: [...batch.vectors, ranks] }
     }

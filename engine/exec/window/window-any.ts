@@ -7,21 +7,24 @@ import { assert } from '../../base/assert.js'
 import type { Accumulator, CallSite } from '../../sql/functions/function-types.js'
 import { aggregateOf, callSite } from '../../sql/functions/registry/evaluate.js'
 import type { WindowCall } from '../../sql/plan/plan.js'
-import { type DataType, dataType, widthOf } from '../../types/column-types.js'
+import { type DataType, dataType } from '../../types/column-types.js'
 import { castValue } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
-import { StringHeap } from '../batch/string-heap.js'
-import { type ValueReader, valueReader, writeValue } from '../batch/values.js'
+import { type ValueReader, valueReader } from '../batch/values.js'
 import { type Frames, type RangesAt, rangesOf } from './window-frames.js'
 import type { WindowOrder, Working } from './window-order.js'
-import type { WindowResult } from './window-result.js'
+import { ResultColumn, type WindowResult } from './window-result.js'
+import type { WindowRows } from './window-rows.js'
 
 /** Values added in a step. */
 const stepValues = 20_000
 
-interface Aggregation {
+interface Interpreter {
   readonly accumulator: Accumulator<unknown>
   readonly site: CallSite
+}
+
+interface Aggregation extends Interpreter {
   readonly args: readonly ValueReader[]
   /** Row number by position. */
   readonly rowAt: (p: number) => number
@@ -33,39 +36,44 @@ export function* anyResult(
   slots: readonly number[],
   frames: Frames,
 ): Working<WindowResult> {
-  const { memory, arena, symbols } = order.rows.context
   const aggregation = aggregationOf(order, call, slots)
-  const address = arena.take(order.rows.rows * widthOf(call.type))
-  const target = { memory, symbols, heap: new StringHeap(arena) }
+  const column = new ResultColumn(order.rows, call.type)
   const from = aggregation.site.type
-  const write = (p: number, value: Value): void =>
-    writeValue(target, call.type, address, aggregation.rowAt(p), castValue(value, from, call.type))
+  const write = (p: number, value: Value): void => column.set(aggregation.rowAt(p), castValue(value, from, call.type))
   const ranges = yield* rangesOf(order, frames)
   const slides = frames.exclude === 'none' && aggregation.accumulator.small === true
-  const { u32 } = memory
+  const { u32 } = order.rows.context.memory
   for (let partition = 0; partition < order.partitions; partition++) {
     const start = u32[(order.starts >>> 2) + partition]!
     const end = u32[(order.starts >>> 2) + partition + 1]!
     if (start === end) continue
     yield* slides ? slide(aggregation, ranges, start, end, write) : grow(aggregation, ranges, start, end, write)
   }
-  return { kind: 'values', address, dictionary: call.type.name === 'SYMBOL' ? symbols.dictionary : 0 }
+  return column.result
 }
 
 function aggregationOf({ rows, order }: WindowOrder, call: WindowCall, slots: readonly number[]): Aggregation {
-  const { memory, strings, evaluation } = rows.context
-  const found = aggregateOf(call.name, call.args)
-  assert(found !== undefined, `no aggregate of that signature [name=${call.name}]`)
+  const { memory, strings } = rows.context
   return {
-    accumulator: found.accumulator,
-    site: callSite(aggregateType(call), call.args, call.position, evaluation),
+    ...interpreterOf(rows, call),
     args: slots.map((slot) => valueReader(memory, strings, rows.column(slot))),
     rowAt: (p) => memory.u32[(order >>> 2) + p]!,
   }
 }
 
+/** The interpreter of a call's aggregate. */
+export function interpreterOf(rows: WindowRows, call: WindowCall): Interpreter {
+  const found = aggregateOf(call.name, call.args)
+  assert(found !== undefined, `no aggregate of that signature [name=${call.name}]`)
+  const { evaluation } = rows.context
+  return {
+    accumulator: found.accumulator,
+    site: callSite(aggregateType(call), call.args, call.position, evaluation),
+  }
+}
+
 /** SQL sums of integers are DOUBLE in window functions; the interpreter sums in a wide DECIMAL, without overflow. */
-export function aggregateType({ name, args, type }: WindowCall): DataType {
+function aggregateType({ name, args, type }: WindowCall): DataType {
   const integers = ['BYTE', 'SHORT', 'INT', 'LONG'].includes(args[0]?.type.name ?? '')
   return name === 'sum' && integers ? dataType('DECIMAL', 76) : type
 }

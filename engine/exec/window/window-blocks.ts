@@ -7,9 +7,9 @@ import type { DataType } from '../../types/column-types.js'
 import { callResult, hasFrame } from './window-calls.js'
 import { type Frames, framesOf } from './window-frames.js'
 import type { WindowOrder, Working } from './window-order.js'
-import type { WindowResult } from './window-result.js'
+import { ResultColumn, type WindowResult } from './window-result.js'
 import { expressionKey, type WindowRows } from './window-rows.js'
-import { constantOf, type Fold, foldOf, ResultColumn } from './window-running.js'
+import { distanceOf, type Fold, foldOf } from './window-running.js'
 
 /** Rows computed in a step. */
 const stepRows = 8192
@@ -37,17 +37,17 @@ export interface OrderedCall {
   drop(count: number): void
 }
 
-export function* blockOf(order: WindowOrder, from: number, to: number): Working<Block> {
+export function blockOf(order: WindowOrder, from: number, to: number): Block {
   const { rows, keys } = order
   const { u32 } = rows.context.memory
   const codes = keys.partition < 0 ? -1 : rows.column(keys.partition).address >>> 2
   const isFirst = from === 0
   const startsPartition = (row: number): boolean =>
     row === 0 ? isFirst : codes >= 0 && u32[codes + row] !== u32[codes + row - 1]
-  const peers = (yield* order.peers()).starts >>> 2
+  const isPeer = order.isPeer()
   return {
     ...{ from, to, startsPartition },
-    startsPeers: (row) => startsPartition(row) || u32[peers + row] === row,
+    startsPeers: (row) => startsPartition(row) || !isPeer(row, row - 1),
     startOf: (row) => lastStart(order, row),
   }
 }
@@ -93,11 +93,11 @@ export class Reach {
 
   /** Rows before this one have all rows of their frames in memory. */
   completeTo(from: number): number {
-    const { name, args, frame } = this.#call
+    const { name, frame } = this.#call
     const rows = this.#order?.rows.rows ?? 0
     if (name === 'lag') return rows
     const start = this.#order === null ? 0 : Math.max(from, lastStart(this.#order, rows))
-    if (name === 'lead') return Math.max(start, rows - (args[1] === undefined ? 1 : constantOf(args[1])))
+    if (name === 'lead') return Math.max(start, rows - distanceOf(this.#call))
     const to = frame.unit === 'rows' ? Math.max(start, rows - Math.max(0, Number(frame.hi))) : rows
     return this.#peers === null ? to : this.#closedTo(start, to)
   }
@@ -115,8 +115,8 @@ export class Reach {
 
   /** The first row of the frames from row `to` on. */
   neededFor(to: number): number {
-    const { name, args, frame } = this.#call
-    if (name === 'lag') return to - (args[1] === undefined ? 1 : constantOf(args[1]))
+    const { name, frame } = this.#call
+    if (name === 'lag') return to - distanceOf(this.#call)
     if (name === 'lead' || this.#order === null) return to
     const { u32 } = this.#order.rows.context.memory
     if (this.#peers === null || to >= this.#order.rows.rows) return to + Math.min(0, Number(frame.lo ?? 0))

@@ -7,16 +7,16 @@ import type { PlanColumn, WindowCall } from '../../sql/plan/plan.js'
 import { type DataType, dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
-import { valueReader } from '../batch/values.js'
-import { type Batch, isBatch, type Operator } from '../batch/vector.js'
+import { type ValueReader, valueReader } from '../batch/values.js'
+import { isBatch, type Operator } from '../batch/vector.js'
 import type { Steps } from '../join/join-build.js'
 import { valuesOperator } from '../operators/rows-of-values.js'
 import { type Block, blockOf, type OrderedCall } from './window-blocks.js'
 import type { Prepared } from './window-calls.js'
 import { type OrderKeys, WindowOrder, type Working } from './window-order.js'
-import type { WindowResult } from './window-result.js'
+import { ResultColumn, type WindowResult } from './window-result.js'
 import type { WindowRows } from './window-rows.js'
-import { type Fold, foldOf, ResultColumn } from './window-running.js'
+import { type Fold, foldOf } from './window-running.js'
 
 export type Level = 'peers' | 'partition'
 
@@ -47,7 +47,7 @@ export function* groupRows(
     }
     rows.append(batch)
     const order = yield* WindowOrder.make(rows, keys)
-    const block = yield* blockOf(order, from, rows.rows)
+    const block = blockOf(order, from, rows.rows)
     groups.add(block, level === 'peers' ? block.startsPeers : block.startsPartition)
     yield* groups.take(groupsMin)
     rows.forgetWork()
@@ -102,7 +102,9 @@ export class GroupValues {
   readonly #context: ExecContext
   readonly #source: Operator
   readonly #calls: readonly WindowCall[]
-  #batch: Batch | null = null
+  /** Of the columns of the current batch. */
+  #readers: readonly ValueReader[] = []
+  #batchRows = 0
   #next = 0
   /** Number of rows and values of the current group. */
   #group: readonly Value[] = []
@@ -137,15 +139,16 @@ export class GroupValues {
   }
 
   #read(): readonly Value[] {
-    if (this.#batch === null || this.#next === this.#batch.rows) {
+    if (this.#next === this.#batchRows) {
+      const { memory, strings } = this.#context
       const pulled = this.#source.pull()
       assert(isBatch(pulled), 'both passes find the same groups')
-      this.#batch = pulled
+      this.#readers = pulled.vectors.map((vector) => valueReader(memory, strings, vector))
+      this.#batchRows = pulled.rows
       this.#next = 0
     }
-    const { memory, strings } = this.#context
     const row = this.#next++
-    return this.#batch.vectors.map((vector) => valueReader(memory, strings, vector)(row))
+    return this.#readers.map((read) => read(row))
   }
 
   /** Rows of the group of a row of the block. */

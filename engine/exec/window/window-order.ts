@@ -124,6 +124,16 @@ export class WindowOrder {
     }
   }
 
+  /** Whether two rows of a partition are equal by ORDER BY. */
+  isPeer(): SameValues {
+    const { memory } = this.rows.context
+    const same = this.keys.keys.map(({ index }) => sameNeighbours(memory, this.rows.column(index)))
+    return (row, other) => {
+      for (const equal of same) if (!equal(row, other)) return false
+      return true
+    }
+  }
+
   /**
    * u32 by position: the first position of the row's peers (rows equal by ORDER BY), and the position after the last.
    */
@@ -134,13 +144,13 @@ export class WindowOrder {
     const { rows } = this.rows
     const starts = arena.take(rows * 4)
     const ends = arena.take(rows * 4)
-    const same = this.keys.keys.map(({ index }) => sameNeighbours(memory, this.rows.column(index)))
+    const isPeer = this.isPeer()
     const order = this.order >>> 2
     yield* this.each((start, _end, from, to) => {
       for (let p = from; p < to; p++) {
         const [row, before] = [u32[order + p]!, u32[order + p - 1]!]
-        const isPeer = p > start && same.every((equal) => equal(row, before))
-        u32[(starts >>> 2) + p] = isPeer ? u32[(starts >>> 2) + p - 1]! : p
+        const follows = p > start && isPeer(row, before)
+        u32[(starts >>> 2) + p] = follows ? u32[(starts >>> 2) + p - 1]! : p
       }
     })
     // The last peer knows the end; the others take it from the next position.

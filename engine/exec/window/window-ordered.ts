@@ -13,7 +13,7 @@
 import type { WindowCall } from '../../sql/plan/plan.js'
 import { isBatch, type Operator } from '../batch/vector.js'
 import type { Steps } from '../join/join-build.js'
-import { type Block, blockOf, FrameCall, type OrderedCall, RunningCall } from './window-blocks.js'
+import { blockOf, FrameCall, type OrderedCall, RunningCall } from './window-blocks.js'
 import { hasFrame, type Prepared } from './window-calls.js'
 import type { Frames } from './window-frames.js'
 import { GroupCall, type GroupLevels } from './window-groups.js'
@@ -22,7 +22,7 @@ import { PlaceCall } from './window-place.js'
 import { rankNames } from './window-rank.js'
 import { emitted, ResultReader } from './window-result.js'
 import type { WindowRows } from './window-rows.js'
-import { constantOf } from './window-running.js'
+import { constantOf, distanceOf } from './window-running.js'
 
 export type Way = 'frame' | 'running' | 'peers' | 'partition' | 'place'
 
@@ -31,7 +31,7 @@ export function wayOf(call: WindowCall): Way | null {
   const { name, args, ignoreNulls, frame } = call
   if (rankNames.has(name)) return 'place'
   if (name === 'lag' || name === 'lead') {
-    const distance = args[1] === undefined ? 1 : constantOf(args[1])
+    const distance = distanceOf(call)
     if (!Number.isInteger(distance) || distance < 0) return null
     if (!ignoreNulls) return 'frame'
     return name === 'lag' && distance > 0 ? 'running' : null
@@ -137,7 +137,7 @@ function* computedBlock(
     yield* reach.prepare(order, frames)
     if (!ended) to = Math.min(to, reach.completeTo(from))
   }
-  const block: Block = yield* blockOf(order, from, to)
+  const block = blockOf(order, from, to)
   levels.peers?.advance(rows, block, block.startsPeers)
   levels.partition?.advance(rows, block, block.startsPartition)
   const results: ResultReader[] = []

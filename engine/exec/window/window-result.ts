@@ -3,7 +3,10 @@
 
 import { noRow } from '../../kernels/join.js'
 import { type DataType, widthOf } from '../../types/column-types.js'
+import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
+import { StringHeap } from '../batch/string-heap.js'
+import { type WriteTarget, writeValue } from '../batch/values.js'
 import { batchRowsMax, type Vector } from '../batch/vector.js'
 import type { Steps } from '../join/join-build.js'
 import type { WindowRows } from './window-rows.js'
@@ -17,6 +20,36 @@ export type WindowResult =
 export function putLong(i32: Int32Array, word: number, value: number): void {
   i32[word] = value | 0
   i32[word + 1] = Math.floor(value / 0x1_0000_0000)
+}
+
+/** A column of values for the rows in memory. */
+export class ResultColumn {
+  readonly #target: WriteTarget
+  readonly #type: DataType
+  readonly #address: number
+
+  constructor(rows: WindowRows, type: DataType) {
+    const { arena, memory, symbols } = rows.context
+    this.#type = type
+    this.#address = arena.take(rows.rows * widthOf(type))
+    this.#target = { memory, symbols, heap: new StringHeap(arena) }
+  }
+
+  set(row: number, value: Value): void {
+    writeValue(this.#target, this.#type, this.#address, row, value)
+  }
+
+  /** Repeats the value of the row before. */
+  repeat(row: number): void {
+    const width = widthOf(this.#type)
+    const at = this.#address + row * width
+    this.#target.memory.u8.copyWithin(at, at - width, at)
+  }
+
+  get result(): WindowResult {
+    const dictionary = this.#type.name === 'SYMBOL' ? this.#target.symbols.dictionary : 0
+    return { kind: 'values', address: this.#address, dictionary }
+  }
 }
 
 /** Returns the results of a call as vectors, batch by batch. */

@@ -2,17 +2,13 @@
 // of them are in memory (window-ordered.ts): aggregates of frames that begin with the partition, and the values of
 // first_value(), last_value(), nth_value() and lag() IGNORE NULLS over such frames.
 
-import { assert } from '../../base/assert.js'
-import { aggregateOf, callSite } from '../../sql/functions/registry/evaluate.js'
 import type { WindowCall } from '../../sql/plan/plan.js'
-import { type DataType, storageOf, widthOf } from '../../types/column-types.js'
+import { storageOf } from '../../types/column-types.js'
 import { castValue } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
-import { StringHeap } from '../batch/string-heap.js'
-import { finite, type ValueReader, valueReader, writeValue } from '../batch/values.js'
-import { aggregateType } from './window-any.js'
+import { finite, type ValueReader, valueReader } from '../batch/values.js'
+import { interpreterOf } from './window-any.js'
 import { pickNames } from './window-pick.js'
-import type { WindowResult } from './window-result.js'
 import type { WindowRows } from './window-rows.js'
 import { sumNames } from './window-sums.js'
 import { isNumeric, nullReader, numberReader } from './window-values.js'
@@ -38,11 +34,8 @@ export function foldOf(rows: WindowRows, call: WindowCall, slots: readonly numbe
 }
 
 function aggregate(rows: WindowRows, call: WindowCall, slots: readonly number[]): Fold {
-  const { memory, strings, evaluation } = rows.context
-  const found = aggregateOf(call.name, call.args)
-  assert(found !== undefined, `no aggregate of that signature [name=${call.name}]`)
-  const { accumulator } = found
-  const site = callSite(aggregateType(call), call.args, call.position, evaluation)
+  const { memory, strings } = rows.context
+  const { accumulator, site } = interpreterOf(rows, call)
   let state = accumulator.init()
   let readers: ValueReader[] = []
   return {
@@ -112,9 +105,9 @@ function pickedValue(rows: WindowRows, { name, args, ignoreNulls }: WindowCall, 
 }
 
 /** lag() IGNORE NULLS: the last values that are not NULL. */
-function earlierValue(rows: WindowRows, { args }: WindowCall, [slot = 0, , fallback]: readonly number[]): Fold {
+function earlierValue(rows: WindowRows, call: WindowCall, [slot = 0, , fallback]: readonly number[]): Fold {
   const { memory, strings } = rows.context
-  const distance = args[1] === undefined ? 1 : constantOf(args[1])
+  const distance = distanceOf(call)
   let values: Value[] = []
   let read: ValueReader = () => null
   let readOther: ValueReader = () => null
@@ -142,35 +135,7 @@ export function constantOf(argument: WindowCall['args'][number] | undefined): nu
   return argument?.kind === 'constant' && argument.value !== null ? Number(argument.value) : Number.NaN
 }
 
-/** A column of results for the rows in memory. */
-export class ResultColumn {
-  readonly #rows: WindowRows
-  readonly #type: DataType
-  readonly #address: number
-  readonly #heap: StringHeap
-
-  constructor(rows: WindowRows, type: DataType) {
-    const { arena } = rows.context
-    this.#rows = rows
-    this.#type = type
-    this.#address = arena.take(rows.rows * widthOf(type))
-    this.#heap = new StringHeap(arena)
-  }
-
-  set(row: number, value: Value): void {
-    const { memory, symbols } = this.#rows.context
-    writeValue({ memory, symbols, heap: this.#heap }, this.#type, this.#address, row, value)
-  }
-
-  /** Repeats the value of the row before. */
-  repeat(row: number): void {
-    const width = widthOf(this.#type)
-    const at = this.#address + row * width
-    this.#rows.context.memory.u8.copyWithin(at, at - width, at)
-  }
-
-  get result(): WindowResult {
-    const dictionary = this.#type.name === 'SYMBOL' ? this.#rows.context.symbols.dictionary : 0
-    return { kind: 'values', address: this.#address, dictionary }
-  }
+/** How many rows lag() and lead() go back or forward; NaN if that is no constant. */
+export function distanceOf({ args: [, distance] }: WindowCall): number {
+  return distance === undefined ? 1 : constantOf(distance)
 }
