@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { expect, type TestContext, test } from 'vitest'
-import { repositoryRoot } from './support/source-tree.js'
+import { repositoryRoot } from './support/docs/source-tree.js'
 
 async function bench({ onTestFinished }: TestContext, args: readonly string[]): Promise<string> {
   const command = [join(repositoryRoot, 'dist/test/bench/main.js'), ...args]

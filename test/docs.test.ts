@@ -7,7 +7,7 @@ import { join, posix } from 'node:path'
 import { expect, test } from 'vitest'
 import { settingsTable } from '../deploy/settings/settings-table.js'
 import { settingsDocument } from '../deploy/settings/settings-text.js'
-import { filesBelow, repositoryRoot } from './support/source-tree.js'
+import { filesBelow, repositoryRoot } from './support/docs/source-tree.js'
 
 const documents = [
   ...['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'CHANGELOG.md'],

@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { filesBelow, repositoryRoot } from './support/source-tree.js'
+import { filesBelow, repositoryRoot } from './support/docs/source-tree.js'
 
 /** The package has no types, and is no module. */
 const writeGood: (text: string, checks: object) => { index: number; offset: number; reason: string }[] = createRequire(

@@ -14,9 +14,9 @@ import { parseArgs } from 'node:util'
 import { randomNumbers } from '../bench/line-template.js'
 import { KafkaBroker } from '../support/kafka-broker.js'
 import { createTopic, kafkaClient, produce, readingSettings } from '../support/kafka-load.js'
-import { openTestCatalog } from '../support/rest-catalog.js'
+import { openTestCatalog } from '../support/lake/rest-catalog.js'
+import { readShared } from '../support/lake/shared-lake.js'
 import { TestServer } from '../support/server.js'
-import { readShared } from '../support/shared-lake.js'
 import { catalogUrl, figuresIn, sharedLakeSettings } from '../support/shared-servers.js'
 
 const { values } = parseArgs({

@@ -13,11 +13,11 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import type pg from 'pg'
 import { parquetThrift } from '../../engine/storage/part/parquet-thrift.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import type { Raw } from '../support/parquet-encodings.js'
 import { codecs, parquetFile, type WrittenColumn } from '../support/parquet-writer.js'
 import { createRandom, type Random } from '../support/random.js'
 import { TestServer } from '../support/server.js'
-import { repositoryRoot } from '../support/source-tree.js'
 
 const { values } = parseArgs({
   options: {

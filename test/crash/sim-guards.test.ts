@@ -28,7 +28,7 @@ afterEach(() => {
 
 /** Loads everything anew, so that replaced functions are in, and returns what the first failing seed said. */
 async function firstFailure(options: Partial<SimOptions>, first = 1, seeds = seedsMax): Promise<string> {
-  const { createSimMemory } = await import('../support/sim-host.js')
+  const { createSimMemory } = await import('../support/simulator/host.js')
   const { newSimStats, simulate } = await import('./sim.js')
   const sim = createSimMemory()
   for (let seed = first; seed < first + seeds; seed++) {
@@ -133,7 +133,7 @@ test.each([
   const format = '../../engine/storage/manifest/manifest-format.js'
   if (shared) await replaceIn(format, () => ({ nextBlock: (position: number) => position }))
   const { Manifest } = await import('../../engine/storage/manifest/manifest.js')
-  const { createFaultyDisk } = await import('../support/faulty-files.js')
+  const { createFaultyDisk } = await import('../support/simulator/faulty-files.js')
   let lost = 0
   for (let seed = 1; seed <= 100; seed++) {
     const { files, crash } = createFaultyDisk(seed)

@@ -2,9 +2,9 @@
 // flushed, no reader is active, and the log was trimmed.
 
 import { budgets } from '../../engine/memory/budgets.js'
-import type { FaultyDisk } from '../support/faulty-files.js'
-import type { SimHost } from '../support/sim-host.js'
-import type { Model } from '../support/sim-model.js'
+import type { FaultyDisk } from '../support/simulator/faulty-files.js'
+import type { SimHost } from '../support/simulator/host.js'
+import type { Model } from '../support/simulator/model.js'
 
 /** The current segment, the one that is being prepared, and one that a carried table still needs. */
 const segmentsMax = 4

@@ -6,8 +6,8 @@
 //   SIM_SEEDS=100000 SIM_FIRST=5000 npx vitest ...         a soak; a short one is in .ci/run
 
 import { expect, test } from 'vitest'
-import { engineOperations } from '../support/faulty-files.js'
-import { createSimMemory } from '../support/sim-host.js'
+import { engineOperations } from '../support/simulator/faulty-files.js'
+import { createSimMemory } from '../support/simulator/host.js'
 import { newSimStats, simulate } from './sim.js'
 
 const only = process.env['SIM_SEED']

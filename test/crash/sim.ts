@@ -18,11 +18,11 @@ import type { PinnedSnapshots } from '../../engine/session/catalog-view.js'
 import type { Receipt } from '../../engine/storage/jobs/messages.js'
 import type { TableVersion } from '../../engine/storage/schema/schema.js'
 import type { CommitMode } from '../../engine/wal/types.js'
-import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../support/faulty-files.js'
 import { createRandom, type Random } from '../support/random.js'
-import { type FaultOptions, type FaultPlan, planFaults } from '../support/sim-faults.js'
-import { SimHost, type SimHostOptions, type SimMemory } from '../support/sim-host.js'
-import { findMatch, type UnderWay } from '../support/sim-match.js'
+import { type FaultOptions, type FaultPlan, planFaults } from '../support/simulator/faults.js'
+import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../support/simulator/faulty-files.js'
+import { SimHost, type SimHostOptions, type SimMemory } from '../support/simulator/host.js'
+import { findMatch, type UnderWay } from '../support/simulator/match.js'
 import {
   applyStep,
   changed,
@@ -32,8 +32,8 @@ import {
   type Observed,
   type ObservedTable,
   tableById,
-} from '../support/sim-model.js'
-import { readTable } from '../support/sim-read.js'
+} from '../support/simulator/model.js'
+import { readTable } from '../support/simulator/read.js'
 import {
   changeRequest,
   checkpointRequest,
@@ -42,7 +42,7 @@ import {
   newRequestState,
   type Request,
   type RequestState,
-} from '../support/sim-requests.js'
+} from '../support/simulator/requests.js'
 import { checkLeaks } from './sim-leaks.js'
 
 const operationsMin = 200

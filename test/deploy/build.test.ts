@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { programs } from '../../deploy/build-state.js'
-import { repositoryRoot } from '../support/source-tree.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 
 const home = mkdtempSync(join(tmpdir(), 'penstock-build-'))
 

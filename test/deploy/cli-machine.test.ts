@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { checkClock, checkFileLimit, type Finding } from '../../deploy/cli/doctor-machine.js'
 import { openProgress, progressText, sizeText } from '../../deploy/cli/progress.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import { command, TestServer } from '../support/server.js'
-import { repositoryRoot } from '../support/source-tree.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'penstock-doctor-'))
 const server = new TestServer(['memory.bytes=512m', 'query.threads=1', 'storage.flush.rows=1000'])

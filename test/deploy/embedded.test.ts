@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { BatchColumn, Database, InputValue } from '../../deploy/embedded/api.js'
-import { repositoryRoot } from '../support/source-tree.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 
 const built = join(repositoryRoot, 'dist/deploy/embedded/index.js')
 const { open, DatabaseError } = (await import(built)) as typeof import('../../deploy/embedded/index.js')

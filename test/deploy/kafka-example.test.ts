@@ -11,9 +11,9 @@ import { kafkaOptions } from '../../deploy/kafka-options.js'
 import { loadSettings } from '../../deploy/settings/settings.js'
 import { allRights } from '../../engine/base/rights.js'
 import { nativeDialect } from '../../engine/sql/dialect.js'
-import { createFaultyDisk } from '../support/faulty-files.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import { InlineEngine } from '../support/inline-engine.js'
-import { repositoryRoot } from '../support/source-tree.js'
+import { createFaultyDisk } from '../support/simulator/faulty-files.js'
 
 const folder = join(repositoryRoot, 'deploy/kafka')
 const compose = readFileSync(join(folder, 'compose.yaml'), 'utf8')

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { chartHash } from '../../deploy/kubernetes/render.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import { TestServer } from '../support/server.js'
-import { repositoryRoot } from '../support/source-tree.js'
 
 const manifests = readFileSync(join(repositoryRoot, 'deploy/kubernetes/penstock.yaml'), 'utf8')
 const folder = mkdtempSync(join(tmpdir(), 'penstock-secret-'))

@@ -12,10 +12,10 @@ import { RecordReader } from '../../connectors/kafka/record-reader.js'
 import { kafkaOptions } from '../../deploy/kafka-options.js'
 import { openLake } from '../../deploy/lake.js'
 import { loadSettings } from '../../deploy/settings/settings.js'
-import { openTestCatalog } from '../support/rest-catalog.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
+import { openTestCatalog } from '../support/lake/rest-catalog.js'
+import { readShared } from '../support/lake/shared-lake.js'
 import { TestServer } from '../support/server.js'
-import { readShared } from '../support/shared-lake.js'
-import { repositoryRoot } from '../support/source-tree.js'
 
 const textOf = (path: string): string => readFileSync(join(repositoryRoot, path), 'utf8')
 const compose = textOf('deploy/lake/compose.yaml')

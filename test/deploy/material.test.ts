@@ -9,9 +9,9 @@ import type { SettingRow } from '../../deploy/settings/setting-row.js'
 import { environmentName } from '../../deploy/settings/settings.js'
 import { settingsTable } from '../../deploy/settings/settings-table.js'
 import { sampleConfiguration } from '../../deploy/settings/settings-text.js'
+import { metricNames } from '../support/docs/metric-names.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import { testHttp } from '../support/gateway.js'
-import { metricNames } from '../support/metric-names.js'
-import { repositoryRoot } from '../support/source-tree.js'
 
 function textOf(path: string): string {
   return readFileSync(join(repositoryRoot, path), 'utf8')

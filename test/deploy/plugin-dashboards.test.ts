@@ -9,9 +9,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { pluginDashboard, pluginDashboards } from '../../deploy/plugin-dashboards.js'
 import { int32, RawClient, type ServerMessage } from '../gateways/pgwire/raw-client.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import { dashboardOf, instant } from '../support/grafana.js'
 import { command, TestServer } from '../support/server.js'
-import { repositoryRoot } from '../support/source-tree.js'
 
 /** Types by their numbers on the wire. The plug-in makes a time of `timestamp`, and a label of everything that is text. */
 const types = new Map([

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { afterEach, expect, test } from 'vitest'
-import { repositoryRoot } from '../support/source-tree.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 
 const command = join(repositoryRoot, 'deploy/penstock.js')
 const anyPorts = ['http.net.bind.to', 'http.min.net.bind.to', 'line.tcp.net.bind.to', 'pg.net.bind.to'].flatMap(

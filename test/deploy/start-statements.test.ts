@@ -3,8 +3,8 @@
 
 import { expect, test } from 'vitest'
 import { firstStatements, runFirstStatements } from '../../deploy/start-statements.js'
-import { createFaultyDisk } from '../support/faulty-files.js'
 import { InlineEngine } from '../support/inline-engine.js'
+import { createFaultyDisk } from '../support/simulator/faulty-files.js'
 
 test.each(firstStatements)('%s', async (sql) => {
   const { files } = createFaultyDisk()

@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { statementWords } from '../../engine/sql/parse/statement.js'
 import { columnTypes } from '../../engine/types/column-types.js'
-import { allMetrics } from '../support/metric-names.js'
-import { filesBelow, repositoryRoot } from '../support/source-tree.js'
+import { allMetrics } from '../support/docs/metric-names.js'
+import { filesBelow, repositoryRoot } from '../support/docs/source-tree.js'
 
 const reference = filesBelow('docs/sql')
   .map((path) => readFileSync(join(repositoryRoot, path), 'utf8'))

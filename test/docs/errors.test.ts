@@ -6,8 +6,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type ErrorText, errorTexts } from '../support/error-texts.js'
-import { filesBelow, readText, repositoryRoot } from '../support/source-tree.js'
+import { type ErrorText, errorTexts } from '../support/docs/error-texts.js'
+import { filesBelow, readText, repositoryRoot } from '../support/docs/source-tree.js'
 
 const path = join(repositoryRoot, 'docs/errors.md')
 const begin = '## All messages\n'

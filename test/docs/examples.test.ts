@@ -2,7 +2,7 @@
 //
 // One server with the tables of `penstock demo` runs all pages but docs/guides/ten-tasks.md (tasks.test.ts). Tables
 // that a page creates are dropped at its end, and no page may change the demo's tables. `DOCS_COMPLETE=1 npx vitest run
-// test/docs` writes the actual results into the pages, so that reviewers read the diff. test/support/doc-blocks.ts
+// test/docs` writes the actual results into the pages, so that reviewers read the diff. test/support/docs/doc-blocks.ts
 // describes the blocks.
 
 import { execFile } from 'node:child_process'
@@ -16,10 +16,10 @@ import { doneText, parseResponse, tableText } from '../../deploy/cli/exec-respon
 import { splitStatements } from '../../deploy/cli/sql-result.js'
 import { aggregateFunctions, scalarFunctions } from '../../engine/sql/functions/registry/all.js'
 import { sessionUsage, usage, windowUsage } from '../../engine/sql/functions/registry/usage.js'
-import { type DocBlock, runnableBlocks, withResults } from '../support/doc-blocks.js'
-import { hasLanguage, isLanguage, runProgram } from '../support/doc-programs.js'
+import { type DocBlock, runnableBlocks, withResults } from '../support/docs/doc-blocks.js'
+import { hasLanguage, isLanguage, runProgram } from '../support/docs/doc-programs.js'
+import { filesBelow, repositoryRoot } from '../support/docs/source-tree.js'
 import { command, TestServer } from '../support/server.js'
-import { filesBelow, repositoryRoot } from '../support/source-tree.js'
 
 /** A Python with pandas and pyarrow: `.ci/run` has one. */
 const python = process.env['DOCS_PYTHON']

@@ -12,9 +12,9 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { type DocBlock, runnableBlocks, withResults } from '../support/doc-blocks.js'
+import { type DocBlock, runnableBlocks, withResults } from '../support/docs/doc-blocks.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import { command } from '../support/server.js'
-import { repositoryRoot } from '../support/source-tree.js'
 
 const page = join(repositoryRoot, 'docs/guides/ten-tasks.md')
 const complete = process.env['DOCS_COMPLETE'] === '1'

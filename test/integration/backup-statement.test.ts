@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { openS3Service } from '../support/s3-service.js'
+import { openS3Service } from '../support/lake/s3-service.js'
 import { command, TestServer } from '../support/server.js'
 
 const service = await openS3Service()

@@ -6,10 +6,10 @@ import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { RawClient } from '../gateways/pgwire/raw-client.js'
-import { createFaultyDisk } from '../support/faulty-files.js'
 import { InlineEngine } from '../support/inline-engine.js'
 import { qwpMessage } from '../support/qwp-messages.js'
 import { TestServer } from '../support/server.js'
+import { createFaultyDisk } from '../support/simulator/faulty-files.js'
 
 const server = new TestServer(['memory.bytes=512m'])
 const create = 'create table t (ts timestamp, k symbol, v long) timestamp(ts) partition by day dedup skip keys(ts, k)'

@@ -5,7 +5,7 @@
 
 import { cpSync } from 'node:fs'
 import { afterAll, expect, test } from 'vitest'
-import { openS3Service } from '../support/s3-service.js'
+import { openS3Service } from '../support/lake/s3-service.js'
 import { TestServer } from '../support/server.js'
 
 const service = await openS3Service()

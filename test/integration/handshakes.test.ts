@@ -4,8 +4,8 @@
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import { TestServer } from '../support/server.js'
-import { repositoryRoot } from '../support/source-tree.js'
 
 const keys = join(repositoryRoot, 'test/support/keys')
 const server = new TestServer([

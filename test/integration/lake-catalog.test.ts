@@ -8,10 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CatalogMetadata, currentSchemaOf, snapshotOf } from '../../engine/lake/catalog-metadata.js'
+import { committed, openTestCatalog } from '../support/lake/rest-catalog.js'
+import { readShared, sharedFiles } from '../support/lake/shared-lake.js'
 import { createRandom } from '../support/random.js'
-import { committed, openTestCatalog } from '../support/rest-catalog.js'
 import { TestServer } from '../support/server.js'
-import { readShared, sharedFiles } from '../support/shared-lake.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'penstock-catalog-'))
 const catalog = await openTestCatalog()

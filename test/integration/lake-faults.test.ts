@@ -5,8 +5,8 @@
 import { afterAll, expect, test } from 'vitest'
 import { decodeManifest, decodeManifestList, entryStatus } from '../../engine/lake/manifest-files.js'
 import { currentSnapshot, partitionOf, type TableMetadata } from '../../engine/lake/table-metadata.js'
+import { openS3Service } from '../support/lake/s3-service.js'
 import { createRandom } from '../support/random.js'
-import { openS3Service } from '../support/s3-service.js'
 import { TestServer } from '../support/server.js'
 
 const service = await openS3Service()

@@ -5,9 +5,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openS3Service } from '../support/s3-service.js'
+import { openS3Service } from '../support/lake/s3-service.js'
+import { openStsService } from '../support/lake/sts-service.js'
 import { TestServer } from '../support/server.js'
-import { openStsService } from '../support/sts-service.js'
 
 const [store, sts] = await Promise.all([openS3Service(), openStsService()])
 const server = new TestServer([

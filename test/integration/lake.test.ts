@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { currentSchema, currentSnapshot } from '../../engine/lake/table-metadata.js'
-import { dataFiles, loadTable, readLake, untilCommitted } from '../support/lake-reader.js'
+import { dataFiles, loadTable, readLake, untilCommitted } from '../support/lake/lake-reader.js'
 import { TestServer } from '../support/server.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'penstock-lake-'))

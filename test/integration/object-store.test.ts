@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { openS3Service } from '../support/s3-service.js'
+import { openS3Service } from '../support/lake/s3-service.js'
 import { TestServer } from '../support/server.js'
 
 const service = await openS3Service()

@@ -15,8 +15,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import { command, TestServer } from '../support/server.js'
-import { repositoryRoot } from '../support/source-tree.js'
 
 const server = new TestServer()
 const second = new TestServer()

@@ -7,8 +7,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { intBound, putData, type WrittenFile, writeIceberg } from '../support/iceberg-table.js'
-import { openS3Service } from '../support/s3-service.js'
+import { intBound, putData, type WrittenFile, writeIceberg } from '../support/lake/iceberg-table.js'
+import { openS3Service } from '../support/lake/s3-service.js'
 import { TestServer } from '../support/server.js'
 
 const service = await openS3Service()

@@ -8,9 +8,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { openS3Service } from '../support/s3-service.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
+import { openS3Service } from '../support/lake/s3-service.js'
 import { TestServer } from '../support/server.js'
-import { repositoryRoot } from '../support/source-tree.js'
 
 const service = await openS3Service()
 const server = new TestServer([

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import { TestServer } from '../support/server.js'
-import { repositoryRoot } from '../support/source-tree.js'
 
 const server = new TestServer(['memory.bytes=512m'])
 const folder = mkdtempSync(join(tmpdir(), 'penstock-tool-'))

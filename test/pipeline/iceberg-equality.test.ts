@@ -1,12 +1,12 @@
 // Goal: iceberg() leaves out the rows that files of equality deletes delete: those with the values of such a file in its
 // columns, in data files with a smaller sequence number of the same partition; NULL equals NULL. Method: tables that
-// test/support/iceberg-table.ts writes as Flink does, one of them random and compared with a plain implementation.
+// test/support/lake/iceberg-table.ts writes as Flink does, one of them random and compared with a plain implementation.
 
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { column, numbers, openIcebergQueries, texts } from '../support/iceberg-queries.js'
-import { intBound, putData, type WrittenFile, type WrittenTable, writeIceberg } from '../support/iceberg-table.js'
+import { column, numbers, openIcebergQueries, texts } from '../support/lake/iceberg-queries.js'
+import { intBound, putData, type WrittenFile, type WrittenTable, writeIceberg } from '../support/lake/iceberg-table.js'
 import { createRandom } from '../support/random.js'
 
 const { folder, rows, failure, forget, close } = await openIcebergQueries()

@@ -1,15 +1,15 @@
 // Goal: iceberg(), read_parquet() and COPY show the fields of structs as columns, with their values at every level of
 // nesting. Also: for a table that is partitioned by bucket[n], iceberg() computes the bucket of a value in WHERE and
 // skips data files and manifests of other buckets. Method: files that DuckDB writes, and tables of
-// test/support/iceberg-table.ts.
+// test/support/lake/iceberg-table.ts.
 
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { bucketOf } from '../../engine/lake/bucket-transform.js'
-import { column, numbers, openIcebergQueries, texts } from '../support/iceberg-queries.js'
-import { intBound, putData, type WrittenTable, writeIceberg } from '../support/iceberg-table.js'
+import { column, numbers, openIcebergQueries, texts } from '../support/lake/iceberg-queries.js'
+import { intBound, putData, type WrittenTable, writeIceberg } from '../support/lake/iceberg-table.js'
 
 const { folder, rows, failure, forget, close } = await openIcebergQueries()
 

@@ -2,7 +2,7 @@
 // their current schema and without deleted rows, also from files written before columns were added, dropped, renamed or
 // widened. Files, manifests and row groups that the query's conditions exclude are not read: in these tests they are
 // missing or damaged. The metadata of a table cannot make the server read a file that a statement could not name.
-// Method: tables that test/support/iceberg-table.ts writes.
+// Method: tables that test/support/lake/iceberg-table.ts writes.
 
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,8 +10,8 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { crc32 } from '../../engine/base/checksum.js'
 import { readRights } from '../../engine/base/rights.js'
-import { column, numbers, openIcebergQueries, texts } from '../support/iceberg-queries.js'
-import { intBound, longBound, put, putData, type WrittenTable, writeIceberg } from '../support/iceberg-table.js'
+import { column, numbers, openIcebergQueries, texts } from '../support/lake/iceberg-queries.js'
+import { intBound, longBound, put, putData, type WrittenTable, writeIceberg } from '../support/lake/iceberg-table.js'
 import type { WrittenColumn } from '../support/parquet-writer.js'
 
 const { home, folder, rows, failure, forget, close } = await openIcebergQueries()

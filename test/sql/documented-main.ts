@@ -12,8 +12,8 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { splitStatements } from '../../deploy/cli/sql-result.js'
+import { filesBelow, repositoryRoot } from '../support/docs/source-tree.js'
 import { TestServer } from '../support/server.js'
-import { filesBelow, repositoryRoot } from '../support/source-tree.js'
 
 type Kind =
   | 'carried out'

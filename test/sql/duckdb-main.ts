@@ -2,8 +2,8 @@
 // of duckdb.test.ts with any number of random queries and upserts, and compares the results with DuckDB's.
 
 import { parseArgs } from 'node:util'
-import { runDuck } from '../support/duck-run.js'
-import { runDuckUpserts } from '../support/duck-upserts.js'
+import { runDuck } from '../support/duckdb/run.js'
+import { runDuckUpserts } from '../support/duckdb/upserts.js'
 import { engineClient } from './clients.js'
 
 const { values } = parseArgs({

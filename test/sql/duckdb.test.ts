@@ -2,8 +2,8 @@
 // leave the same rows. This test runs a small number of them; .ci/run executes many (duckdb-main.ts).
 
 import { expect, test } from 'vitest'
-import { runDuck } from '../support/duck-run.js'
-import { runDuckUpserts } from '../support/duck-upserts.js'
+import { runDuck } from '../support/duckdb/run.js'
+import { runDuckUpserts } from '../support/duckdb/upserts.js'
 import { engineClient } from './clients.js'
 
 test.each([true, false])('random queries beside DuckDB, jit %s', async (jit) => {

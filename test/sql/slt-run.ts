@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { repositoryRoot } from '../support/source-tree.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import type { SltClient } from './clients.js'
 import { type Mode, parseSlt, type SltAnswer, type SltRecord } from './slt-file.js'
 

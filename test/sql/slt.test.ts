@@ -15,7 +15,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { repositoryRoot } from '../support/source-tree.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import { engineClient, type SltClient, serverClient } from './clients.js'
 import { pgClient } from './pg-client.js'
 import { difference, type Mode, modes, parseSlt, printSlt, type SltAnswer, type SltRecord } from './slt-file.js'

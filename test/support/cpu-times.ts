@@ -3,7 +3,7 @@
 
 import { appendFileSync, readFileSync } from 'node:fs'
 import { afterAll, expect } from 'vitest'
-import { repositoryRoot } from './source-tree.js'
+import { repositoryRoot } from './docs/source-tree.js'
 
 const ticksPerSecond = 100
 

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { repositoryRoot } from './source-tree.js'
+import { repositoryRoot } from './docs/source-tree.js'
 
 interface Dashboard {
   readonly time: { readonly from: string; readonly to: string }

@@ -34,7 +34,7 @@ import { QueryPool } from '../../engine/threads/query-pool.js'
 import type { Value } from '../../engine/types/value.js'
 import { createLogLoop, type LogLoop } from '../../engine/wal/log-loop.js'
 import type { LogReport, LogRequest } from '../../engine/wal/types.js'
-import { createFaultyDisk } from './faulty-files.js'
+import { createFaultyDisk } from './simulator/faulty-files.js'
 import { executeOptions } from './test-engine.js'
 
 const MIB = 1024 * 1024

@@ -24,7 +24,7 @@ import type { DataType } from '../../engine/types/column-types.js'
 import { displayText, nullOf } from '../../engine/types/convert.js'
 import { formatByPattern } from '../../engine/types/timestamp-pattern.js'
 import type { Value } from '../../engine/types/value.js'
-import { type InterpreterOptions, interpretQuery, type TableRows } from './plan-interpreter.js'
+import { type InterpreterOptions, interpretQuery, type TableRows } from './interpreter/plan.js'
 
 export interface MemoryResult {
   readonly tag: string

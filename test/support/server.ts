@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { repositoryRoot } from './source-tree.js'
+import { repositoryRoot } from './docs/source-tree.js'
 
 export const command = join(repositoryRoot, 'dist/deploy/cli.js')
 /** Between two queries that wait for a state: without it they would take the processors from what they wait for. */

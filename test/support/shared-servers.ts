@@ -5,8 +5,8 @@
 
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
+import { repositoryRoot } from './docs/source-tree.js'
 import type { TestServer } from './server.js'
-import { repositoryRoot } from './source-tree.js'
 
 export const { PENSTOCK_CATALOG: catalogUrl = '', PENSTOCK_S3: s3Url = '' } = process.env
 /** Of the catalog, where a table is found. */

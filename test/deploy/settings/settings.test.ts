@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { loadSettings, loadTable, type SettingsSources } from '../../../deploy/settings/settings.js'
 import { settingsTable } from '../../../deploy/settings/settings-table.js'
 import { sampleConfiguration, settingsDocument } from '../../../deploy/settings/settings-text.js'
-import { repositoryRoot } from '../../support/source-tree.js'
+import { repositoryRoot } from '../../support/docs/source-tree.js'
 
 const nothing: SettingsSources = { file: null, environment: {}, assignments: [] }
 

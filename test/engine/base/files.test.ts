@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { afterAll, describe, expect, test } from 'vitest'
 import { FileError } from '../../../engine/base/errors.js'
 import { type Files, nodeFiles } from '../../../engine/base/files.js'
-import { atNth, atOperation, createFaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'
+import { atNth, atOperation, createFaultyDisk, SimulatedCrash } from '../../support/simulator/faulty-files.js'
 
 const root = mkdtempSync(`${tmpdir()}/penstock-files-`)
 afterAll(() => rmSync(root, { recursive: true, force: true }))

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { productVersion } from '../../../engine/base/version.js'
-import { repositoryRoot } from '../../support/source-tree.js'
+import { repositoryRoot } from '../../support/docs/source-tree.js'
 
 test('the version is that of package.json', () => {
   const text = readFileSync(join(repositoryRoot, 'package.json'), 'utf8')

@@ -1,5 +1,5 @@
 // Support for tests that run SQL statements over several tables and compare two implementations: the executor, and a
-// simple interpreter that evaluates plans row by row (test/support/plan-interpreter.ts).
+// simple interpreter that evaluates plans row by row (test/support/interpreter/plan.ts).
 
 import { expect } from 'vitest'
 import type { Catalog } from '../../../engine/sql/catalog.js'
@@ -7,7 +7,7 @@ import { nativeDialect } from '../../../engine/sql/dialect.js'
 import type { Plan, PlanColumn, Query } from '../../../engine/sql/plan/plan.js'
 import { planStatement } from '../../../engine/sql/statements/plan-statement.js'
 import type { Value } from '../../../engine/types/value.js'
-import { interpretQuery } from '../../support/plan-interpreter.js'
+import { interpretQuery } from '../../support/interpreter/plan.js'
 import { type Bench, makeTable, runQuery, type TestTable } from './exec-support.js'
 
 /** Tables by name; ids are their places + 1. */

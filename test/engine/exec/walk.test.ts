@@ -3,8 +3,8 @@
 // be opened have no file, so that opening one fails.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
+import { createFaultyDisk } from '../../support/simulator/faulty-files.js'
 
 const base = 1_704_067_200_000_000
 

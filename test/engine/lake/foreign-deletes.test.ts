@@ -7,7 +7,7 @@ import type { ForeignDataFile } from '../../../engine/lake/foreign-manifests.js'
 import type { ForeignMetadata, PartitionSource, TableField } from '../../../engine/lake/foreign-metadata.js'
 import { typeOfForeign } from '../../../engine/lake/foreign-types.js'
 import { dataType } from '../../../engine/types/column-types.js'
-import { intBound } from '../../support/iceberg-table.js'
+import { intBound } from '../../support/lake/iceberg-table.js'
 
 function metadataOf(foreign: string, transform: string | null): ForeignMetadata {
   const type = typeOfForeign(foreign) ?? dataType('INT')

@@ -8,7 +8,7 @@ import type { ForeignDataFile } from '../../../engine/lake/foreign-manifests.js'
 import type { ForeignMetadata, TableField } from '../../../engine/lake/foreign-metadata.js'
 import { fieldTests, mayHaveRows, mayListRows } from '../../../engine/lake/foreign-pruning.js'
 import { dataType } from '../../../engine/types/column-types.js'
-import { intBound } from '../../support/iceberg-table.js'
+import { intBound } from '../../support/lake/iceberg-table.js'
 
 const field = (foreign: string): TableField => ({
   ...{ id: 1, name: 'id', foreign, initial: null, paths: null },

@@ -25,7 +25,7 @@ import type { PartitionUnit, TableSchema } from '../../../engine/storage/schema/
 import { type DataType, dataType } from '../../../engine/types/column-types.js'
 import { createRandom } from '../../support/random.js'
 import { runs } from '../../support/runs.js'
-import { type SimulatedStore, simulatedRetries, simulatedStore } from '../../support/simulated-store.js'
+import { type SimulatedStore, simulatedRetries, simulatedStore } from '../../support/simulator/simulated-store.js'
 
 const uuid = '6f0e4d0c-8a3c-4d38-9a55-3f0c6a7d1b11'
 const golden = join(import.meta.dirname, 'golden')

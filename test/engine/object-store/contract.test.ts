@@ -8,10 +8,10 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { bodyOf, type ObjectStore, StoreError } from '../../../engine/object-store/object-store.js'
 import { type ObjectStoreOptions, openStore } from '../../../engine/object-store/open-store.js'
 import { reliableStore } from '../../../engine/object-store/reliable-store.js'
+import { openS3Service } from '../../support/lake/s3-service.js'
 import { createRandom } from '../../support/random.js'
 import { runs } from '../../support/runs.js'
-import { openS3Service } from '../../support/s3-service.js'
-import { simulatedRetries, simulatedStore } from '../../support/simulated-store.js'
+import { simulatedRetries, simulatedStore } from '../../support/simulator/simulated-store.js'
 
 const folder = mkdtempSync(`${tmpdir()}/penstock-store-`)
 const service = await openS3Service()

@@ -8,10 +8,10 @@ import type { Files } from '../../../engine/base/files.js'
 import { bodyOf, type ObjectStore, StoreError } from '../../../engine/object-store/object-store.js'
 import { Ownership } from '../../../engine/object-store/ownership.js'
 import { reliableStore } from '../../../engine/object-store/reliable-store.js'
-import { createFaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'
 import { createRandom } from '../../support/random.js'
 import { runs } from '../../support/runs.js'
-import { simulatedRetries, simulatedStore } from '../../support/simulated-store.js'
+import { createFaultyDisk, SimulatedCrash } from '../../support/simulator/faulty-files.js'
+import { simulatedRetries, simulatedStore } from '../../support/simulator/simulated-store.js'
 
 const path = '/root/root.owner'
 

@@ -5,7 +5,7 @@
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { StoreError } from '../../../engine/object-store/object-store.js'
 import { type ReaderKeysOptions, ReaderKeysProvider, readPolicy } from '../../../engine/object-store/reader-keys.js'
-import { openStsService } from '../../support/sts-service.js'
+import { openStsService } from '../../support/lake/sts-service.js'
 
 const service = await openStsService()
 const { accessKeyId, secretAccessKey } = service

@@ -13,8 +13,8 @@ import { bodyOf, type ObjectStore, StoreError } from '../../../engine/object-sto
 import { openStore, storePlace } from '../../../engine/object-store/open-store.js'
 import type { CredentialsOptions } from '../../../engine/object-store/s3-credentials.js'
 import { fetchFile, uploadFile } from '../../../engine/object-store/transfer.js'
+import { openS3Service } from '../../support/lake/s3-service.js'
 import { createRandom } from '../../support/random.js'
-import { openS3Service } from '../../support/s3-service.js'
 
 const service = await openS3Service()
 const folder = mkdtempSync(`${tmpdir()}/penstock-s3-`)

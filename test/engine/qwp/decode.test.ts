@@ -5,8 +5,8 @@
 
 import { describe, expect, test } from 'vitest'
 import { int64Min } from '../../../engine/base/int64.js'
-import { createFaultyDisk } from '../../support/faulty-files.js'
 import { type ColumnSpec, qwpMessage, type WireValue } from '../../support/qwp-messages.js'
+import { createFaultyDisk } from '../../support/simulator/faulty-files.js'
 import { type HostOptions, WriterHost } from '../storage/writer-host.js'
 
 const second = 1_000_000n

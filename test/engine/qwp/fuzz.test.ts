@@ -3,9 +3,9 @@
 // lengths, or replaced by garbage; a failure prints the seed.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk } from '../../support/faulty-files.js'
 import { type ColumnSpec, qwpMessage } from '../../support/qwp-messages.js'
 import { createRandom } from '../../support/random.js'
+import { createFaultyDisk } from '../../support/simulator/faulty-files.js'
 import { WriterHost } from '../storage/writer-host.js'
 
 const second = 1_000_000n

@@ -27,10 +27,10 @@ import { LakeSources } from '../../../engine/session/lake-sources.js'
 import type { PartDescriptor, TableSchema, TableSnapshot } from '../../../engine/storage/schema/schema.js'
 import { type DataType, dataType } from '../../../engine/types/column-types.js'
 import type { Value } from '../../../engine/types/value.js'
+import { committed, newTable } from '../../support/lake/rest-catalog.js'
 import { createRandom, type Random } from '../../support/random.js'
-import { committed, newTable } from '../../support/rest-catalog.js'
 import { runs } from '../../support/runs.js'
-import { simulatedRetries, simulatedStore } from '../../support/simulated-store.js'
+import { simulatedRetries, simulatedStore } from '../../support/simulator/simulated-store.js'
 
 const partitions = [0, 1, 2]
 const records = 120

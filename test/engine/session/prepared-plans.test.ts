@@ -9,8 +9,8 @@ import type { Description, ExecuteOptions, ParsedStatement } from '../../../engi
 import { postgresDialect } from '../../../engine/sql/dialect.js'
 import { type DataType, dataType } from '../../../engine/types/column-types.js'
 import type { Value } from '../../../engine/types/value.js'
-import { createFaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
+import { createFaultyDisk } from '../../support/simulator/faulty-files.js'
 import { executeOptions } from '../../support/test-engine.js'
 
 const session = { user: 'admin', protocol: 'pg', dialect: postgresDialect, readOnly: false, rights: allRights } as const

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest'
 import { allRights, noRights } from '../../../engine/base/rights.js'
 import type { ParsedStatement } from '../../../engine/engine.js'
 import { type Dialect, nativeDialect, postgresDialect } from '../../../engine/sql/dialect.js'
-import { createFaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
+import { createFaultyDisk } from '../../support/simulator/faulty-files.js'
 
 const session = { user: 'admin', protocol: 'pg', dialect: postgresDialect, readOnly: false, rights: allRights } as const
 

@@ -12,7 +12,7 @@ import { reliableStore } from '../../../engine/object-store/reliable-store.js'
 import { type NamedObjects, StoreSweeper, type SweeperOptions } from '../../../engine/session/store-sweeper.js'
 import type { TableSchema, TableVersion } from '../../../engine/storage/schema/schema.js'
 import { createRandom } from '../../support/random.js'
-import { type SimulatedStore, simulatedRetries, simulatedStore } from '../../support/simulated-store.js'
+import { type SimulatedStore, simulatedRetries, simulatedStore } from '../../support/simulator/simulated-store.js'
 
 let folder: string
 let driver: SimulatedStore

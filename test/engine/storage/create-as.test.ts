@@ -3,8 +3,8 @@
 // of the statement in turn.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
+import { createFaultyDisk, type FaultyDisk } from '../../support/simulator/faulty-files.js'
 
 const rows = 300n
 const statement = `create batch 40 table if not exists t as (

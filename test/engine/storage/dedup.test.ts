@@ -6,9 +6,9 @@
 
 import { describe, expect, test } from 'vitest'
 import { formats } from '../../../engine/storage/manifest/manifest-format.js'
-import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine, type InlineOptions } from '../../support/inline-engine.js'
 import { createRandom, type Random } from '../../support/random.js'
+import { createFaultyDisk, type FaultyDisk } from '../../support/simulator/faulty-files.js'
 
 const seeds = Number(process.env['DEDUP_SEEDS'] ?? 2)
 const base = 1_704_067_200_000_000n

@@ -6,9 +6,9 @@
 
 import { expect, test } from 'vitest'
 import type { Receipt } from '../../../engine/storage/jobs/messages.js'
-import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine, type InlineOptions } from '../../support/inline-engine.js'
 import { createRandom, type Random } from '../../support/random.js'
+import { createFaultyDisk, type FaultyDisk } from '../../support/simulator/faulty-files.js'
 
 const seeds = Number(process.env['ENFORCED_SEEDS'] ?? 6)
 const base = 1_704_067_200_000_000n

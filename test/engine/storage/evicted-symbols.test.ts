@@ -4,9 +4,9 @@
 // and each row keeps its symbol. If a dictionary's file is damaged, the error is reported, and other tables work.
 
 import { describe, expect, test } from 'vitest'
-import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'
 import { InlineEngine, type InlineOptions } from '../../support/inline-engine.js'
 import { runs } from '../../support/runs.js'
+import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../../support/simulator/faulty-files.js'
 
 const MIB = 1024 * 1024
 const columns = 4

@@ -6,8 +6,8 @@
 import { expect, test } from 'vitest'
 import { FileError } from '../../../engine/base/errors.js'
 import type { Files } from '../../../engine/base/files.js'
-import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
+import { createFaultyDisk, type FaultyDisk } from '../../support/simulator/faulty-files.js'
 
 interface SmallDisk {
   readonly disk: FaultyDisk

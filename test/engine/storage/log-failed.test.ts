@@ -4,8 +4,8 @@
 
 import { expect, test } from 'vitest'
 import { internalSession } from '../../../engine/api/session.js'
-import { createFaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
+import { createFaultyDisk } from '../../support/simulator/faulty-files.js'
 
 test.each(['EIO', 'ENOSPC'])('every call fails with %s from some moment on', async (code) => {
   const disk = createFaultyDisk(1)

@@ -15,7 +15,7 @@ import { writePart } from '../../../engine/storage/part/part-writer.js'
 import type { PartDescriptor, TableSchema } from '../../../engine/storage/schema/schema.js'
 import { type DataType, dataType } from '../../../engine/types/column-types.js'
 import { firstDifference } from '../../support/differences.js'
-import { atOperation, createFaultyDisk } from '../../support/faulty-files.js'
+import { atOperation, createFaultyDisk } from '../../support/simulator/faulty-files.js'
 import {
   type Bench,
   bench,

@@ -2,8 +2,8 @@
 // drops expired partitions and nothing else. Options of symbol columns are stored and shown.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine, type InlineOptions } from '../../support/inline-engine.js'
+import { createFaultyDisk, type FaultyDisk } from '../../support/simulator/faulty-files.js'
 
 const day = 86_400_000_000n
 /** 2024-01-01. */

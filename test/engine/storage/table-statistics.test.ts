@@ -3,8 +3,8 @@
 // bounds of time are compared with queries over the rows, other statistics with constants.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
+import { createFaultyDisk } from '../../support/simulator/faulty-files.js'
 
 const day = '2024-01-0'
 

@@ -4,8 +4,8 @@
 // tables are compared with a model.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'
 import { createRandom, type Random } from '../../support/random.js'
+import { createFaultyDisk, SimulatedCrash } from '../../support/simulator/faulty-files.js'
 import { type PartStore, WriterHost } from './writer-host.js'
 
 const seeds = Number(process.env['WRITER_CRASH_SEEDS'] ?? 60)

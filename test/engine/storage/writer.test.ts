@@ -5,7 +5,7 @@
 import { describe, expect, test } from 'vitest'
 import type { TableSchema } from '../../../engine/storage/schema/schema.js'
 import { dataType } from '../../../engine/types/column-types.js'
-import { createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
+import { createFaultyDisk, type FaultyDisk } from '../../support/simulator/faulty-files.js'
 import { type HostOptions, type PartStore, WriterHost } from './writer-host.js'
 
 const ts = 1704067200000000n

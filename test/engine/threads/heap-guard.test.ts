@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
-import { repositoryRoot } from '../../support/source-tree.js'
+import { repositoryRoot } from '../../support/docs/source-tree.js'
 
 const guard = JSON.stringify(join(repositoryRoot, 'dist/engine/threads/heap-guard.js'))
 

@@ -5,8 +5,8 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { RowsResult } from '../../../engine/engine.js'
 import { budgets } from '../../../engine/memory/budgets.js'
-import { createFaultyDisk } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
+import { createFaultyDisk } from '../../support/simulator/faulty-files.js'
 import { executeOptions } from '../../support/test-engine.js'
 
 /** Columns of a table that is not small as a whole. */

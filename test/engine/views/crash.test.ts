@@ -9,10 +9,10 @@
 
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Value } from '../../../engine/types/value.js'
-import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../../support/faulty-files.js'
 import { InlineEngine } from '../../support/inline-engine.js'
 import { createRandom, type Random } from '../../support/random.js'
-import { type FaultPlan, planFaults } from '../../support/sim-faults.js'
+import { type FaultPlan, planFaults } from '../../support/simulator/faults.js'
+import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../../support/simulator/faulty-files.js'
 import { executeOptions } from '../../support/test-engine.js'
 import { randomChanges } from './random-changes.js'
 

@@ -5,8 +5,8 @@
 import { expect, test } from 'vitest'
 import { createLogLoop } from '../../../engine/wal/log-loop.js'
 import { openWal } from '../../../engine/wal/open.js'
-import { type FaultyDisk, operationKinds } from '../../support/faulty-files.js'
 import { runs } from '../../support/runs.js'
+import { type FaultyDisk, operationKinds } from '../../support/simulator/faulty-files.js'
 import { type SimulationOptions, simulate } from './simulation.js'
 
 const modules = { openWal, createLogLoop }

@@ -8,7 +8,7 @@ import { HighWater, readMarks } from '../../../engine/wal/high-water.js'
 import { createLogLoop } from '../../../engine/wal/log-loop.js'
 import { openWal } from '../../../engine/wal/open.js'
 import { frameKinds, type LogReport, type LogRequest } from '../../../engine/wal/types.js'
-import { createFaultyDisk, type FaultyDisk, type OperationKind } from '../../support/faulty-files.js'
+import { createFaultyDisk, type FaultyDisk, type OperationKind } from '../../support/simulator/faulty-files.js'
 
 const directory = '/db/wal'
 const segmentBytes = 2048

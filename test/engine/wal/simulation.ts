@@ -14,14 +14,14 @@ import { HighWater } from '../../../engine/wal/high-water.js'
 import type { createLogLoop, LogLoop } from '../../../engine/wal/log-loop.js'
 import type { openWal } from '../../../engine/wal/open.js'
 import type { CommitMode, LogReport, LogRequest, Lsn, ReplayReport, Wal } from '../../../engine/wal/types.js'
+import { createRandom, type Random } from '../../support/random.js'
 import {
   createFaultyDisk,
   type Fault,
   type FaultyDisk,
   type Injector,
   SimulatedCrash,
-} from '../../support/faulty-files.js'
-import { createRandom, type Random } from '../../support/random.js'
+} from '../../support/simulator/faulty-files.js'
 
 const walDirectory = '/db/wal'
 

@@ -9,7 +9,7 @@ import { createLogLoop } from '../../../engine/wal/log-loop.js'
 import { openWal } from '../../../engine/wal/open.js'
 import { noSourcePosition } from '../../../engine/wal/source-position.js'
 import { type CommitMode, frameKinds, type LogReport, type LogRequest } from '../../../engine/wal/types.js'
-import { atNth, createFaultyDisk, type FaultyDisk } from '../../support/faulty-files.js'
+import { atNth, createFaultyDisk, type FaultyDisk } from '../../support/simulator/faulty-files.js'
 
 const directory = '/db/wal'
 

@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest'
 import { Durations } from '../../../gateways/common/metric.js'
 import { metricsSource } from '../../../gateways/common/metrics-source.js'
-import { allMetrics } from '../../support/metric-names.js'
+import { allMetrics } from '../../support/docs/metric-names.js'
 
 /** Name, type, and the values of its label. */
 const specified: readonly (readonly [string, string, (readonly [string, readonly string[]])?])[] = [

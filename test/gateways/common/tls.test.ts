@@ -9,8 +9,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { readKeyStore } from '../../../gateways/common/key-store.js'
 import { closeServer, listen } from '../../../gateways/common/listen.js'
 import { openTlsKeys } from '../../../gateways/common/tls.js'
+import { repositoryRoot } from '../../support/docs/source-tree.js'
 import { until } from '../../support/gateway.js'
-import { repositoryRoot } from '../../support/source-tree.js'
 
 const keys = join(repositoryRoot, 'test/support/keys')
 const pair = (name: string): string => `${join(keys, `${name}cert.pem`)},${join(keys, `${name}key.pem`)}`

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { consolePages } from '../../../gateways/console/server.js'
+import { repositoryRoot } from '../../support/docs/source-tree.js'
 import { type TestGateway, testHttp } from '../../support/gateway.js'
-import { repositoryRoot } from '../../support/source-tree.js'
 
 const sources = join(repositoryRoot, 'gateways/console/app')
 const packedBytesMax = 500_000

@@ -6,8 +6,8 @@ import { readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { docsPages } from '../../../gateways/docs/server.js'
+import { filesBelow, repositoryRoot } from '../../support/docs/source-tree.js'
 import { type TestGateway, testHttp } from '../../support/gateway.js'
-import { filesBelow, repositoryRoot } from '../../support/source-tree.js'
 
 const pages = docsPages()
 const html = new Map(

@@ -4,9 +4,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { repositoryRoot } from '../../support/docs/source-tree.js'
 import { createRandom } from '../../support/random.js'
 import { TestServer } from '../../support/server.js'
-import { repositoryRoot } from '../../support/source-tree.js'
 import { int16, int32, message, RawClient, type ServerMessage, startUp } from './raw-client.js'
 
 const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])

@@ -10,8 +10,8 @@ import { connect, type TLSSocket } from 'node:tls'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { serverEndPoint } from '../../../gateways/common/channel-binding.js'
+import { repositoryRoot } from '../../support/docs/source-tree.js'
 import { TestServer } from '../../support/server.js'
-import { repositoryRoot } from '../../support/source-tree.js'
 
 const keys = join(repositoryRoot, 'test/support/keys')
 const server = new TestServer([

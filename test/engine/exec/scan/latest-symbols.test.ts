@@ -10,10 +10,10 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ReadSnapshot } from '../../../../engine/api/session.js'
 import type { Value } from '../../../../engine/types/value.js'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
 import { InlineEngine } from '../../../support/inline-engine.js'
 import { createRandom, type Random } from '../../../support/random.js'
 import { runs } from '../../../support/runs.js'
+import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
 import { executeOptions, openTestEngine, rowsFrom } from '../../../support/test-engine.js'
 
 const day = 86_400_000_000

@@ -4,10 +4,10 @@
 // which uses no index. Values are rare or frequent, or NULL.
 
 import { expect, test } from 'vitest'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
 import { InlineEngine } from '../../../support/inline-engine.js'
 import { createRandom, type Random } from '../../../support/random.js'
 import { runs } from '../../../support/runs.js'
+import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
 
 const day = 86_400_000_000
 const start = 1_704_067_200_000_000

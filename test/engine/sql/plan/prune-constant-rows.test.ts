@@ -11,8 +11,8 @@ import type { Plan, Query } from '../../../../engine/sql/plan/plan.js'
 import { plansOf } from '../../../../engine/sql/plan/walk-plan.js'
 import { bindContext } from '../../../../engine/sql/statements/new-context.js'
 import { keyText } from '../../../../engine/types/compare.js'
+import { interpretQuery } from '../../../support/interpreter/plan.js'
 import { MemoryDatabase } from '../../../support/memory-database.js'
-import { interpretQuery } from '../../../support/plan-interpreter.js'
 
 const database = new MemoryDatabase()
 database.dialect = postgresDialect

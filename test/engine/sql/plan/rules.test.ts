@@ -9,8 +9,8 @@ import type { Plan } from '../../../../engine/sql/plan/plan.js'
 import { inputsOf } from '../../../../engine/sql/plan/walk-plan.js'
 import { bindContext } from '../../../../engine/sql/statements/new-context.js'
 import { keyText } from '../../../../engine/types/compare.js'
+import { interpretQuery } from '../../../support/interpreter/plan.js'
 import { MemoryDatabase } from '../../../support/memory-database.js'
-import { interpretQuery } from '../../../support/plan-interpreter.js'
 import { readRecorded } from '../../../support/recorded.js'
 
 const fixtures = new URL('../../../../test/engine/sql/fixtures/', import.meta.url)

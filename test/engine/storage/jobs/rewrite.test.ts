@@ -4,9 +4,9 @@
 
 import { describe, expect, test } from 'vitest'
 import { internalSession } from '../../../../engine/api/session.js'
-import { createFaultyDisk, type FaultyDisk } from '../../../support/faulty-files.js'
 import { InlineEngine, type InlineOptions } from '../../../support/inline-engine.js'
 import { createRandom, type Random } from '../../../support/random.js'
+import { createFaultyDisk, type FaultyDisk } from '../../../support/simulator/faulty-files.js'
 
 const seeds = Number(process.env['REWRITE_SEEDS'] ?? 5)
 const base = 1_704_067_200_000_000n

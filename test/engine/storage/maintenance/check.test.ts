@@ -10,8 +10,8 @@ import { checkDatabase, checkPart } from '../../../../engine/storage/maintenance
 import { readManifest } from '../../../../engine/storage/manifest/manifest.js'
 import { encodeUsers, writeUsers } from '../../../../engine/storage/manifest/users.js'
 import { replayWal } from '../../../../engine/wal/replay.js'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
 import { InlineEngine } from '../../../support/inline-engine.js'
+import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
 
 const { files } = createFaultyDisk(5)
 const segmentBytes = 64 * 1024

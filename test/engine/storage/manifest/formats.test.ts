@@ -10,7 +10,7 @@ import { type Files, nodeFiles } from '../../../../engine/base/files.js'
 import { planRepair } from '../../../../engine/storage/maintenance/repair.js'
 import { Manifest } from '../../../../engine/storage/manifest/manifest.js'
 import { formats } from '../../../../engine/storage/manifest/manifest-format.js'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
+import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
 import { executeOptions, openTestEngine } from '../../../support/test-engine.js'
 
 const directory = '/db/manifest'

@@ -22,8 +22,8 @@ import { Manifest, type ManifestRecord } from '../../../../engine/storage/manife
 import { applyRecord, emptyManifestState } from '../../../../engine/storage/manifest/manifest-format.js'
 import type { PartDescriptor, TableSchema } from '../../../../engine/storage/schema/schema.js'
 import { dataType } from '../../../../engine/types/column-types.js'
-import { atOperation, createFaultyDisk, type Fault, SimulatedCrash } from '../../../support/faulty-files.js'
 import { createRandom } from '../../../support/random.js'
+import { atOperation, createFaultyDisk, type Fault, SimulatedCrash } from '../../../support/simulator/faulty-files.js'
 
 let root: string
 beforeEach(() => {

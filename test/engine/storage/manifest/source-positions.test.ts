@@ -4,9 +4,9 @@
 
 import { expect, test } from 'vitest'
 import { packSourcePosition } from '../../../../engine/storage/manifest/source-positions.js'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
 import { createRandom } from '../../../support/random.js'
 import { runs } from '../../../support/runs.js'
+import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
 import { type PartStore, WriterHost } from '../writer-host.js'
 
 const connector = 'plant'

@@ -18,7 +18,7 @@ import {
 import { DictionaryIndexes } from '../../../../engine/storage/memtable/dictionary-indexes.js'
 import { SyncGroup } from '../../../../engine/storage/part/sync-group.js'
 import { referenceKernels } from '../../../reference/kernels.js'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
+import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
 
 const MIB = 1024 * 1024
 

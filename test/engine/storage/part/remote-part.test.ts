@@ -26,7 +26,7 @@ import { checkSidecar, readSidecar, writeSidecar } from '../../../../engine/stor
 import { type PartDescriptor, sidecarFileOf, type TableSchema } from '../../../../engine/storage/schema/schema.js'
 import { type DataType, dataType } from '../../../../engine/types/column-types.js'
 import { createRandom } from '../../../support/random.js'
-import { type SimulatedStore, simulatedRetries, simulatedStore } from '../../../support/simulated-store.js'
+import { type SimulatedStore, simulatedRetries, simulatedStore } from '../../../support/simulator/simulated-store.js'
 import {
   type Bench,
   bench,

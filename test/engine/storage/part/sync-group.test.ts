@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest'
 import type { Files } from '../../../../engine/base/files.js'
 import { SyncGroup } from '../../../../engine/storage/part/sync-group.js'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
+import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
 
 function write(files: Files, group: SyncGroup, path: string): void {
   const file = files.open(path, 'create')

@@ -3,8 +3,8 @@
 
 import { expect, test } from 'vitest'
 import { CorruptionError } from '../../../../engine/base/errors.js'
-import { createFaultyDisk, type FaultyDisk } from '../../../support/faulty-files.js'
 import { InlineEngine } from '../../../support/inline-engine.js'
+import { createFaultyDisk, type FaultyDisk } from '../../../support/simulator/faulty-files.js'
 
 const base = 1_704_067_200_000_000n
 const query = 'select v, k, l from t order by v'

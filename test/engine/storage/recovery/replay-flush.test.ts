@@ -2,8 +2,8 @@
 // and no row is lost or duplicated if the machine crashes at any time.
 
 import { describe, expect, test } from 'vitest'
-import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../../../support/faulty-files.js'
 import { InlineEngine, type InlineOptions } from '../../../support/inline-engine.js'
+import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../../../support/simulator/faulty-files.js'
 
 const MIB = 1024 * 1024
 const ts = 1_704_067_200_000_000n

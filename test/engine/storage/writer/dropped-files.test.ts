@@ -12,9 +12,9 @@ import {
   type PartDescriptor,
   sidecarFileOf,
 } from '../../../../engine/storage/schema/schema.js'
-import { createFaultyDisk, SimulatedCrash } from '../../../support/faulty-files.js'
 import { createRandom } from '../../../support/random.js'
 import { runs } from '../../../support/runs.js'
+import { createFaultyDisk, SimulatedCrash } from '../../../support/simulator/faulty-files.js'
 import { type PartStore, WriterHost } from '../writer-host.js'
 
 const settings = { flushRows: 50 }

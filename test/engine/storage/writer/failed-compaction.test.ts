@@ -4,7 +4,7 @@
 import { expect, test } from 'vitest'
 import { errorRecord, FileError, ResourceError } from '../../../../engine/base/errors.js'
 import { metricOf, writeRefusals } from '../../../../engine/memory/metrics.js'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
+import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
 import { WriterHost } from '../writer-host.js'
 
 /** A host whose table has so many parts that the next one starts a compaction. */

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { metricOf } from '../../../../engine/memory/metrics.js'
 import type { Receipt } from '../../../../engine/storage/jobs/messages.js'
 import type { Sealing } from '../../../../engine/storage/schema/materialized.js'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
+import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
 import { WriterHost } from '../writer-host.js'
 
 /** As many parts as a compaction needs are one more. */

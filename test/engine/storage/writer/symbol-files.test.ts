@@ -12,7 +12,7 @@ import type { TableSchema } from '../../../../engine/storage/schema/schema.js'
 import { symbolCounts, symbolsNamed, writeSymbols } from '../../../../engine/storage/writer/writer-records.js'
 import { WriterTable } from '../../../../engine/storage/writer/writer-table.js'
 import { dataType } from '../../../../engine/types/column-types.js'
-import { createFaultyDisk } from '../../../support/faulty-files.js'
+import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
 
 const memory = createSharedMemory(16 * 1024 * 1024)
 initializeHeap(memory, { limits: [1, 8, 1, 1, 1].map((mib) => mib * 1024 * 1024) })

@@ -3,7 +3,7 @@
 
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { repositoryRoot } from '../../../support/source-tree.js'
+import { repositoryRoot } from '../../../support/docs/source-tree.js'
 
 interface Rows {
   readonly rowCount: number

@@ -9,7 +9,7 @@ import { aggregateFunctions, signatureText } from '../../../../../engine/sql/fun
 import { severalRowsText, singleRows } from '../../../../../engine/sql/functions/single-row.js'
 import { type DataType, dataType } from '../../../../../engine/types/column-types.js'
 import type { Value } from '../../../../../engine/types/value.js'
-import { defaultContext } from '../../../../support/plan-interpreter.js'
+import { defaultContext } from '../../../../support/interpreter/plan.js'
 
 function typeFor(pattern: TypePattern): DataType {
   if (pattern === 'ANY') return dataType('LONG')
