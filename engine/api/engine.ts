@@ -116,8 +116,8 @@ export interface RowTransaction extends OwnRows {
   /** Adds rows in columnar form; the caller has checked the right to write. */
   add(tableId: number, rows: PackedRows, bytes: number): void
   /**
-   * Adds the rows of a load that has ended but is not committed: `commit` commits it, discarding the rows closes it.
-   * These rows cannot be read before that.
+   * Adds the rows of a load that has ended but is not committed: `commit` commits it together with all other rows,
+   * discarding the rows closes it. These rows cannot be read before that.
    */
   register(load: CsvLoad, rows: number): void
   /** Number of rows of loads. */
@@ -128,6 +128,11 @@ export interface RowTransaction extends OwnRows {
     columns: TableShape['columns'],
     timestamp: string | null,
   ): Pick<BinaryRows, 'push' | 'end'>
+  /**
+   * Whether no table of the rows in memory requires them to stay there until commit. If one does, the transaction must
+   * not get loads, as commit cannot store both together.
+   */
+  readonly spillable: boolean
   /**
    * Writes the rows from memory to parts that stay invisible until commit; earlier marks become invalid. Returns
    * false and does nothing when a table does not allow it.

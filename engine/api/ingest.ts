@@ -2,7 +2,7 @@
 // send rows see it, the decoding of CSV files, and bulk loads.
 
 import type { CsvBatch, CsvReject, CsvShape } from '../csv/shape.js'
-import type { PackedRows, Receipt } from '../storage/jobs/messages.js'
+import type { LoadedParts, PackedRows, Receipt } from '../storage/jobs/messages.js'
 import type { Enumeration, PartitionUnit } from '../storage/schema/schema.js'
 import type { DataType } from '../types/column-types.js'
 import type { KafkaPosition } from '../wal/source-position.js'
@@ -106,6 +106,8 @@ export interface CsvLoad {
   end(): Promise<void>
   /** Adds the rows to the table as one transaction, which is durable when this resolves. */
   commit(): Promise<Receipt>
+  /** The parts with the rows, instead of `commit`. From then on they belong to the writer, whatever the outcome. */
+  handOver(): LoadedParts
   /** Releases all resources; call at the end, after success or failure. */
   close(): Promise<void>
 }

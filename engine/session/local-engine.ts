@@ -179,7 +179,7 @@ export class LocalEngine implements Engine {
   begin(): RowTransaction {
     const catalogOf = (session: Session | null): Catalog =>
       this.#catalogOf(session === null ? null : { session, planned: null })
-    return openTransaction(catalogOf, this.#options, (tables) => this.#requests.sendRows(tables), this)
+    return openTransaction(catalogOf, this.#options, this.#requests, this)
   }
 
   csv(shape: CsvShape): CsvDecoding {

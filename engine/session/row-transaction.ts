@@ -1,6 +1,11 @@
-// LocalTransaction: the rows that a client has inserted in an open transaction. They are collected on the main thread,
-// and COMMIT stores them in all of their tables atomically. If they need too much memory, they are written to parts
-// (Parquet files) beforehand, where the tables allow it (spilled-rows.ts); COMMIT then adds the parts to the tables.
+// LocalTransaction: the rows that a client has inserted in an open transaction. They are collected on the main thread.
+// If they need too much memory, they are written to parts (Parquet files) beforehand, where the tables allow it
+// (spilled-rows.ts); a large COPY writes parts from the start. COMMIT stores all rows in all of their tables atomically:
+//
+//   all rows in memory   one frame of the log has them (storage/writer/writer-commit.ts)
+//   some are in parts    the others are written to parts, too, and one record of the manifest adds the parts to their
+//                        tables (storage/writer/writer-register.ts). A transaction with rows of a table that does not
+//                        take parts is refused
 
 import type { Engine, RowTransaction, TransactionMark } from '../api/engine.js'
 import type { CsvLoad, TableShape } from '../api/ingest.js'
@@ -31,7 +36,8 @@ import { bindContext } from '../sql/statements/new-context.js'
 import type { PackedRows, Receipt, RowsInput } from '../storage/jobs/messages.js'
 import type { Draft } from '../storage/schema/draft.js'
 import { requireTable, type TableVersion } from '../storage/schema/schema.js'
-import { writeRefusal } from '../threads/write-guard.js'
+import { requireRoom } from '../threads/write-guard.js'
+import type { WriterRequests } from '../threads/writer-requests.js'
 import { decodeParameter } from '../types/pg-decode-value.js'
 import type { Value } from '../types/value.js'
 import { defaultColumns, filledRows } from './filled-rows.js'
@@ -47,6 +53,8 @@ interface RowTransactionOptions {
   ) => ExpressionScope
   /** The rows are no longer needed when the call returns. */
   readonly store: (tables: readonly TakenRows[]) => Promise<Receipt>
+  /** Adds the parts of all loads to their tables. */
+  readonly storeParts: (loads: readonly CsvLoad[]) => Promise<Receipt>
   readonly version: (tableId: number) => TableVersion | undefined
   readonly engine: Pick<Engine, 'load'>
 }
@@ -61,7 +69,7 @@ interface TransactionContext {
 export function openTransaction(
   catalogOf: (session: Session | null) => Catalog,
   { memory, clock, view }: TransactionContext,
-  sendRows: (tables: readonly RowsInput[]) => Promise<Receipt>,
+  requests: Pick<WriterRequests, 'sendRows' | 'send'>,
   engine: Pick<Engine, 'load'>,
 ): RowTransaction {
   const stored = catalogOf(null)
@@ -80,6 +88,12 @@ export function openTransaction(
       ...session,
     })
   }
+  /** Throws while writes are refused. The state of the sequences used must be stored first; null: it is. */
+  const sequencesStored = (): Promise<void> | null => {
+    batchMicros = 0
+    requireRoom(memory)
+    return stored.counters?.settled() ?? null
+  }
   return new LocalTransaction({
     epoch: () => view.epoch,
     table: ({ table }, sql, draft, session) => {
@@ -90,15 +104,16 @@ export function openTransaction(
     },
     context: ({ text }, session, parameters) => rowlessScope(contextOf(text, parameters, session)),
     store: async (tables) => {
-      batchMicros = 0
-      const refusal = writeRefusal(memory)
-      if (refusal !== null) throw refusal
-      // The state of the sequences used must be stored first.
-      const settled = stored.counters?.settled() ?? null
-      if (settled === null) return sendRows(tables.map(inputOf))
+      const settled = sequencesStored()
+      if (settled === null) return requests.sendRows(tables.map(inputOf))
       const owned = tables.map((table) => ({ ...table, packed: table.packed.map(ownedRows) }))
       await settled
-      return sendRows(owned.map(inputOf))
+      return requests.sendRows(owned.map(inputOf))
+    },
+    storeParts: async (loads) => {
+      await sequencesStored()
+      const parts = loads.map((load) => load.handOver())
+      return requests.send((requestId) => ({ kind: 'registerParts', requestId, loads: parts }))
     },
     version: (tableId) => stored.stored?.(tableId),
     engine,
@@ -107,6 +122,11 @@ export function openTransaction(
 
 function inputOf({ tableId, packed, rows }: TakenRows): RowsInput {
   return { tableId, rows, columns: [], packed }
+}
+
+interface RegisteredLoad {
+  readonly load: CsvLoad
+  readonly rows: number
 }
 
 /** Limit for the transaction's own rows that a statement of it reads: they are part of its plan. */
@@ -126,8 +146,8 @@ let lastHead: InsertHead = { text: '', statement: null }
 export class LocalTransaction implements RowTransaction {
   readonly #options: RowTransactionOptions
   readonly #collector = new RowCollector()
-  #loads: { readonly load: CsvLoad; readonly rows: number }[] = []
-  readonly #spilled: SpilledRows
+  #loads: RegisteredLoad[] = []
+  #spilled: SpilledRows
   #draft: Draft | null = null
   /** The targets of the last statement; valid for one epoch. */
   #last: { readonly statement: Insert; readonly epoch: number; readonly targets: InsertTargets } | null = null
@@ -291,27 +311,33 @@ export class LocalTransaction implements RowTransaction {
     this.#loads.push({ load, rows })
   }
 
-  async spill(): Promise<boolean> {
+  get spillable(): boolean {
     if (this.#draft !== null) return false
-    const versions = new Map(this.#collector.tableIds.map((tableId) => [tableId, this.#version(tableId)]))
-    for (const version of versions.values()) if (version === undefined || !maySpill(version)) return false
-    for (const { tableId, packed } of this.#collector.take()) {
-      await this.#spilled.add(versions.get(tableId) as TableVersion, packed)
-    }
+    return this.#collector.tableIds
+      .map((id) => this.#version(id))
+      .every((version) => version !== undefined && maySpill(version))
+  }
+
+  async spill(): Promise<boolean> {
+    if (!this.spillable) return false
+    await this.#spillInto(this.#spilled, this.#collector.take())
     return true
   }
 
-  /** The rows by table; rows of a table that has spilled before are spilled, too. */
-  async #gathered(): Promise<TakenRows[]> {
-    const tables = this.#collector.take()
-    if (this.#spilled.rows === 0) return tables
-    for (const { tableId, packed } of tables) {
-      const version = this.#spilled.has(tableId) ? this.#version(tableId) : undefined
-      if (version !== undefined) await this.#spilled.add(version, packed)
-    }
-    const others = tables.filter(({ tableId }) => !this.#spilled.has(tableId))
-    this.#loads.push(...(await this.#spilled.take()))
-    return others
+  /** Throws SqlError, and spills nothing, if a table was dropped or does not take parts. */
+  async #spillInto(spilled: SpilledRows, tables: readonly TakenRows[]): Promise<void> {
+    const found = tables.map(({ tableId, packed }) => ({ version: this.#spilledTable(tableId), packed }))
+    for (const { version, packed } of found) await spilled.add(version, packed)
+  }
+
+  #spilledTable(tableId: number): TableVersion {
+    const version = this.#version(tableId)
+    if (version === undefined) throw new SqlError('the table was dropped in the meantime', 0)
+    if (maySpill(version)) return version
+    throw new SqlError(
+      `rows of a table with DEDUP, enforced keys, arrays or BINARY are not supported in a transaction that is too large for the log: commit them first [table=${version.schema.name}]`,
+      0,
+    )
   }
 
   mark(): TransactionMark {
@@ -332,32 +358,28 @@ export class LocalTransaction implements RowTransaction {
 
   /** Closes the loads from an index on. */
   #closeLoads(index: number): void {
-    for (const { load } of this.#loads.splice(index)) load.close().catch(() => {})
-  }
-
-  async #commitLoads(): Promise<void> {
-    const loads = this.#loads
-    this.#loads = []
-    try {
-      for (const { load } of loads) await load.commit()
-    } finally {
-      for (const { load } of loads) load.close().catch(() => {})
-    }
+    closeAll(this.#loads.splice(index))
   }
 
   /** If all rows are in memory, they have been handed to the writer when the call returns. */
   async commit(): Promise<Receipt | null> {
     const isAlone = this.#loads.length === 0 && this.#spilled.rows === 0
-    return isAlone ? this.#store(this.#collector.takeBorrowed()) : this.#commitAll()
+    return isAlone ? this.#store(this.#collector.takeBorrowed()) : this.#commitParts()
   }
 
-  async #commitAll(): Promise<Receipt | null> {
-    const tables = await this.#gathered().catch((error) => {
-      this.clear()
-      throw error
-    })
-    if (this.#loads.length > 0) await this.#commitLoads()
-    return this.#store(tables)
+  /** Stores all rows as parts. */
+  async #commitParts(): Promise<Receipt> {
+    const [tables, loads, spilled] = [this.#collector.take(), this.#loads, this.#spilled]
+    this.#loads = []
+    this.#spilled = new SpilledRows(this.#options.engine)
+    try {
+      await this.#spillInto(spilled, tables)
+      loads.push(...(await spilled.take()))
+      return await this.#options.storeParts(loads.map(({ load }) => load))
+    } finally {
+      spilled.clear()
+      closeAll(loads)
+    }
   }
 
   /** Copies the rows before it returns. */
@@ -378,6 +400,10 @@ export class LocalTransaction implements RowTransaction {
     this.#last = { statement, epoch, targets }
     return targets
   }
+}
+
+function closeAll(loads: readonly RegisteredLoad[]): void {
+  for (const { load } of loads) load.close().catch(() => {})
 }
 
 function valuesOf(bound: BoundParameters | null, types: Description['parameters']): Parameter[] {

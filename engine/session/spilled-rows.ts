@@ -36,10 +36,6 @@ export class SpilledRows {
     return rows
   }
 
-  has(tableId: number): boolean {
-    return this.#tables.has(tableId)
-  }
-
   async add(version: TableVersion, batches: readonly PackedRows[]): Promise<void> {
     const spilled = this.#of(version)
     for (const batch of batches) {

@@ -4,7 +4,8 @@
 // and finally has the writer add the parts to the table.
 //
 //   write   bytes ──> shared block ──> decoder (a query thread) ──> memtable ──> job (another thread) ──> parts
-//   commit  the writer adds all parts to the table in one manifest record; before that the table contains none of them
+//   commit  the writer adds all parts to the table in one manifest record; before that the table contains none of them.
+//           A transaction with several loads hands over the parts of all, and the writer adds them in one record
 //
 // Backpressure: the decoder provides no more blocks while memtables wait to be written.
 
@@ -17,7 +18,7 @@ import { stageHeadroomBytes } from '../csv/stage.js'
 import { Utf8Check } from '../csv/utf8.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { CatalogView, PinnedSnapshots } from '../session/catalog-view.js'
-import type { JobResult, PackedRows, Receipt, StageWork, ToWriter } from '../storage/jobs/messages.js'
+import type { JobResult, LoadedParts, PackedRows, Receipt, StageWork, ToWriter } from '../storage/jobs/messages.js'
 import type { PartDescriptor } from '../storage/schema/schema.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { Thread } from './thread.js'
@@ -76,7 +77,7 @@ export class Load implements CsvLoad {
   readonly #decoded = deferred<void>()
   /** Resolves after the decoder's last message. */
   readonly #over = deferred<void>()
-  #committed = false
+  #isHandedOver = false
   #closed = false
 
   constructor(services: LoadServices, options: LoadOptions) {
@@ -119,12 +120,15 @@ export class Load implements CsvLoad {
   }
 
   async commit(): Promise<Receipt> {
-    assert(this.#failure === null, 'a load that failed is not committed')
+    return this.#services.request((requestId) => ({ kind: 'registerParts', requestId, loads: [this.handOver()] }))
+  }
+
+  handOver(): LoadedParts {
+    assert(this.#failure === null, 'S2: a load that failed is not committed')
+    assert(!this.#isHandedOver, 'S2: parts are registered once')
     const { tableId, columnIds } = this.#options
-    const parts = this.#parts.flat()
-    // From here on the parts belong to the writer, whatever the outcome.
-    this.#committed = true
-    return this.#services.request((requestId) => ({ kind: 'registerParts', requestId, tableId, columnIds, parts }))
+    this.#isHandedOver = true
+    return { tableId, columnIds, parts: this.#parts.flat() }
   }
 
   async close(): Promise<void> {
@@ -137,7 +141,7 @@ export class Load implements CsvLoad {
     await this.#preparing
     await Promise.allSettled(this.#writing)
     const parts = this.#parts.flat()
-    if (!this.#committed && parts.length > 0) postWriter({ kind: 'discard', parts })
+    if (!this.#isHandedOver && parts.length > 0) postWriter({ kind: 'discard', parts })
     ended()
   }
 

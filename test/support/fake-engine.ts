@@ -66,6 +66,7 @@ const noRows: ReturnType<Engine['begin']> = {
   add: () => {},
   register: () => {},
   registered: 0,
+  spillable: true,
   binaryRows: () => ({ push: () => {}, end: () => 0 }),
   mark: () => ({ taken: 0, entries: 0, rows: 0, loads: 0 }),
   backTo: () => {},

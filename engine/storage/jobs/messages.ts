@@ -203,6 +203,14 @@ export interface TableReplacement {
   readonly removal: Removal | null
 }
 
+/** Staged parts of a table, with the rows of a bulk load. A transaction may have several loads of a table. */
+export interface LoadedParts {
+  readonly tableId: number
+  /** Ids of the columns that have values. */
+  readonly columnIds: readonly number[]
+  readonly parts: readonly PartDescriptor[]
+}
+
 export type ToWriter =
   | { readonly kind: 'change'; readonly requestId: number; readonly change: SchemaChange }
   /** Rows of one transaction, for all its tables. */
@@ -221,7 +229,7 @@ export type ToWriter =
   /** UPDATE or DELETE: a serial change of the table. The receipt's row count is the number of changed rows. */
   | { readonly kind: 'rewrite'; readonly requestId: number; readonly tableId: number; readonly program: RewriteProgram }
   /**
-   * Prepares parts that an 'registerParts' message will register. The receipt has the ids and symbols for their job.
+   * Prepares parts that a 'registerParts' message will register. The receipt has the ids and symbols for their job.
    */
   | {
       readonly kind: 'stage'
@@ -229,14 +237,8 @@ export type ToWriter =
       readonly tableId: number
       readonly symbols: readonly (readonly [columnId: number, strings: readonly string[]])[]
     }
-  /** Registers staged parts with the table, as one transaction. */
-  | {
-      readonly kind: 'registerParts'
-      readonly requestId: number
-      readonly tableId: number
-      readonly columnIds: readonly number[]
-      readonly parts: readonly PartDescriptor[]
-    }
+  /** Registers staged parts with their tables, as one transaction. */
+  | { readonly kind: 'registerParts'; readonly requestId: number; readonly loads: readonly LoadedParts[] }
   /** Removes staged parts that are not registered. */
   | { readonly kind: 'discard'; readonly parts: readonly PartDescriptor[] }
   /** A QWP connection is closed: its symbols are not needed any more. */

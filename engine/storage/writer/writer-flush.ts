@@ -220,7 +220,7 @@ function nameParts(state: WriterState, flushes: readonly Flushed[]): readonly Fl
   } catch (thrown) {
     postponeFlushes(state, thrown)
     return flushes.filter(({ table, entry, parts }) => {
-      const outcome = outcomeOf(state, { table, added: parts, replaced: partsLeaving(table, entry) })
+      const outcome = outcomeOf(state, [{ table, added: parts, replaced: partsLeaving(table, entry) }])
       if (outcome === 'done') return true
       entry.state = 'frozen'
       if (outcome === 'undone') discardParts(state, parts)
@@ -433,7 +433,7 @@ export function mergeDone(
     commitManifest(state, [{ kind: 'parts', tableId: table.id, added: parts, removed: [...replaced] }])
   } catch (thrown) {
     postponeFlushes(state, thrown)
-    const outcome = outcomeOf(state, { table, added: parts, replaced: present })
+    const outcome = outcomeOf(state, [{ table, added: parts, replaced: present }])
     if (outcome !== 'done') {
       if (outcome === 'undone') discardParts(state, parts)
       return

@@ -73,18 +73,26 @@ export interface PartsCommit {
 }
 
 /**
- * Outcome of a failed commit. 'done': the record was written nevertheless. 'undone': it was not, so the files of the
- * parts may be removed. 'unknown': the manifest is unreadable at present. Then the files must stay, since the next
- * start may find them in the manifest. A debt reverts the record, and the next start removes the files.
+ * Outcome of failed commits that were written together. 'done': the records were written nevertheless. 'undone': they
+ * were not, so the files of the parts may be removed. 'unknown': the manifest is unreadable at present. Then the files
+ * must stay, since the next start may find them in the manifest. A debt reverts the records together, and the next start
+ * removes the files.
  */
-export function outcomeOf(state: WriterState, commit: PartsCommit): 'done' | 'undone' | 'unknown' {
-  const { table } = commit
+export function outcomeOf(state: WriterState, commits: readonly PartsCommit[]): 'done' | 'undone' | 'unknown' {
   try {
-    return isDone(usable(state), commit) ? 'done' : 'undone'
+    const manifest = usable(state)
+    return commits.some((commit) => isDone(manifest, commit)) ? 'done' : 'undone'
   } catch (thrown) {
     if (!(thrown instanceof FileError)) throw thrown
-    const { flushedTxn, settledSchema: schema } = table
-    state.pendingRecords.push((manifest) => takeBack(manifest, commit, [{ kind: 'schema', schema }], flushedTxn))
+    const before = commits.map((commit) => {
+      const { flushedTxn, settledSchema } = commit.table
+      return { commit, flushedTxn, settledSchema }
+    })
+    state.pendingRecords.push((manifest) =>
+      before.flatMap(({ commit, flushedTxn, settledSchema: schema }) =>
+        takeBack(manifest, commit, [{ kind: 'schema', schema }], flushedTxn),
+      ),
+    )
     return 'unknown'
   }
 }

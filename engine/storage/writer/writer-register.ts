@@ -2,10 +2,12 @@
 // all files). Large imports of CSV and Parquet files thus bypass the write-ahead log and memtables. An import calls:
 //
 //   stage     symbols get their ids and part ids are reserved; query threads write the parts under their final names
-//   register  one manifest record adds all parts, as one transaction; before that the table contains none of them
+//   register  one manifest record adds all parts, as one transaction; before that the table contains none of them.
+//             A transaction of a client may register the parts of several imports, into any number of tables
 //
 // Invariants:
-//   1. The manifest record is the commit. A crash before it leaves unreferenced files, which the next start removes.
+//   1. The manifest record is the commit, for all tables together. A crash before it leaves unreferenced files, which
+//      the next start removes.
 //   2. The transaction of the parts follows everything appended before the request. Those rows are flushed first,
 //      because readers order parts before memtables. `flushedTxn` is not advanced to this transaction, because rows
 //      that arrived during the import may be only in memory and in the log.
@@ -14,12 +16,12 @@ import { assert } from '../../base/assert.js'
 import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } from '../../base/errors.js'
 import { int64Max, int64Min } from '../../base/int64.js'
 import { noteTransaction } from '../../memory/transactions.js'
-import { partIdsPerFlush, type ToWriter } from '../jobs/messages.js'
+import { type LoadedParts, partIdsPerFlush, type ToWriter } from '../jobs/messages.js'
 import { comparesRows, type PartDescriptor, viewKind } from '../schema/schema.js'
 import { BatchHeap } from './writer-batch.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
 import { takePartIds } from './writer-manifest.js'
-import { afterRewrite, replaceParts } from './writer-rewrite.js'
+import { addParts, afterRewrite } from './writer-rewrite.js'
 import { enqueue, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { WriterTable } from './writer-table.js'
 
@@ -75,57 +77,105 @@ function changed(): SqlError {
   return new SqlError('the table has changed meanwhile, try again', 0)
 }
 
-/** Registers the parts. Every outcome ends in a receipt; parts that are refused are removed. */
-export function registerParts(state: WriterState, { requestId, tableId, columnIds, parts }: RegisterParts): void {
+/** The parts of all loads of a table. */
+interface TableParts {
+  readonly table: WriterTable
+  readonly columnIds: readonly number[]
+  readonly parts: readonly PartDescriptor[]
+}
+
+/** Registers the parts of all loads, or none. Every outcome ends in a receipt; parts that are refused are removed. */
+export function registerParts(state: WriterState, { requestId, loads }: RegisterParts): void {
+  const parts = loads.flatMap((load) => load.parts)
   const refuse = (error: ErrorRecord): void => {
     discardParts(state, parts)
     sendReceiptNow(state, refusal(requestId, error))
   }
-  const table = state.catalog.byId.get(tableId)
-  if (table === undefined) {
+  const found = partsByTable(state, loads)
+  if (found === undefined) {
     refuse(errorRecord(new SqlError('the table was dropped in the meantime', 0)))
     return
   }
   const register = (): void => {
-    if (table.schema.materialized !== undefined) {
-      const kind = viewKind(table.schema.materialized)
-      refuse(errorRecord(new SqlError(`cannot modify ${kind} [view=${table.schema.name}]`, 0)))
+    const rewritten = found.find(({ table }) => state.rewriting.has(table))
+    if (rewritten !== undefined) {
+      afterRewrite(state, rewritten.table, register)
       return
     }
-    const gone = columnIds.some((id) => table.schema.columns[id]?.dropped !== false)
-    if (table.dropped || gone || comparesRows(table.schema)) {
-      refuse(errorRecord(changed()))
+    const reason = found.map(refusalOf).find((error) => error !== null)
+    if (reason !== undefined) {
+      refuse(errorRecord(reason))
       return
     }
     try {
-      name(state, table, parts)
+      name(state, found)
     } catch (thrown) {
       if (!isRefusal(thrown)) throw thrown
       sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
       return
     }
-    const rows = parts.reduce((sum, part) => sum + part.rows, 0)
-    enqueue(state, { versions: [table.nextVersion()], receipts: [receiptOf(requestId, { rows })] })
+    const versions = found.map(({ table }) => table.nextVersion())
+    enqueue(state, { versions, receipts: [receiptOf(requestId, { rows: rowsOf(parts) })] })
   }
   // Runs between requests, because a request in progress may add columns or undo that.
-  const later = (): void => void state.later.push(() => afterRewrite(state, table, register))
-  whenFlushed(state, flushTable(state, table), later, refuse)
+  const later = (): void => void state.later.push(register)
+  const memtables = found.flatMap(({ table }) => flushTable(state, table))
+  whenFlushed(state, memtables, later, refuse)
 }
 
-function name(state: WriterState, table: WriterTable, parts: readonly PartDescriptor[]): void {
-  flushTable(state, table)
-  const transaction = table.transaction + 1
-  const own = parts.map((part) => ({ ...part, minTxn: transaction, maxTxn: transaction }))
-  replaceParts(state, table, [], own)
-  table.transaction = transaction
-  let [rows, minTs, maxTs] = [0, int64Max, int64Min]
-  for (const part of own) {
-    rows += part.rows
+/** Undefined if a table was dropped. */
+function partsByTable({ catalog }: WriterState, loads: readonly LoadedParts[]): TableParts[] | undefined {
+  const found = new Map<WriterTable, TableParts>()
+  for (const { tableId, columnIds, parts } of loads) {
+    const table = catalog.byId.get(tableId)
+    if (table === undefined) return undefined
+    const known = found.get(table)
+    found.set(table, {
+      table,
+      columnIds: [...(known?.columnIds ?? []), ...columnIds],
+      parts: [...(known?.parts ?? []), ...parts],
+    })
+  }
+  return [...found.values()]
+}
+
+/** Why the table does not take the parts; null: it does. */
+function refusalOf({ table, columnIds }: TableParts): SqlError | null {
+  const { schema, dropped } = table
+  if (schema.materialized !== undefined)
+    return new SqlError(`cannot modify ${viewKind(schema.materialized)} [view=${schema.name}]`, 0)
+  const gone = columnIds.some((id) => schema.columns[id]?.dropped !== false)
+  return dropped || gone || comparesRows(schema) ? changed() : null
+}
+
+/** Throws FileError or ResourceError; no table has any of the parts then. */
+function name(state: WriterState, found: readonly TableParts[]): void {
+  const additions = found.map(({ table, parts }) => {
+    flushTable(state, table)
+    const transaction = table.transaction + 1
+    return { table, added: parts.map((part) => ({ ...part, minTxn: transaction, maxTxn: transaction })) }
+  })
+  addParts(state, additions)
+  for (const { table, added } of additions) noteParts(state, table, added)
+}
+
+function noteParts(
+  { options: { memory, clock } }: WriterState,
+  table: WriterTable,
+  parts: readonly PartDescriptor[],
+): void {
+  table.transaction++
+  let [minTs, maxTs] = [int64Max, int64Min]
+  for (const part of parts) {
     if (part.minTs < minTs) minTs = part.minTs
     if (part.maxTs > maxTs) maxTs = part.maxTs
   }
   assert(parts.length === 0 || minTs <= maxTs, 'T1: the rows of a part ascend by time')
   if (maxTs > table.newestTs) table.newestTs = maxTs
-  const { memory, clock } = state.options
-  noteTransaction(memory, { transaction, tableId: table.schema.id, rows, micros: clock.nowMicros(), minTs, maxTs })
+  const { id: tableId, transaction } = table
+  noteTransaction(memory, { transaction, tableId, rows: rowsOf(parts), micros: clock.nowMicros(), minTs, maxTs })
+}
+
+function rowsOf(parts: readonly PartDescriptor[]): number {
+  return parts.reduce((sum, { rows }) => sum + rows, 0)
 }

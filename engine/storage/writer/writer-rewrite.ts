@@ -16,6 +16,7 @@ import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } fro
 import { addMetric } from '../../memory/metrics.js'
 import { isFull } from '../../wal/reserve.js'
 import type { JobResult, RewriteProgram } from '../jobs/messages.js'
+import type { ManifestRecord } from '../manifest/manifest.js'
 import type { PartDescriptor, TableSchema } from '../schema/schema.js'
 import { BatchHeap } from './writer-batch.js'
 import { discardParts, flushTable, postJob, whenFlushed } from './writer-flush.js'
@@ -197,47 +198,74 @@ export function replaceParts(
   const left = new Set(replaced)
   const gone = table.parts.filter(({ id }) => left.has(id))
   assert(gone.length === left.size, 'S2: replaced parts belong to the table')
-  commitReplacement(state, { table, added: parts, replaced: gone }, schema)
-  for (const part of parts) {
+  const commit = { table, added: parts, replaced: gone }
+  commitReplacements(state, [commit], schema)
+  installParts(state, commit, schema)
+}
+
+/** Adds parts to several tables by one manifest record, as replaceParts does. */
+export function addParts(state: WriterState, additions: readonly Omit<PartsCommit, 'replaced'>[]): void {
+  const commits = additions.map((addition) => ({ ...addition, replaced: [] }))
+  assert(new Set(commits.map(({ table }) => table)).size === commits.length, 'S2: a table has its new parts together')
+  commitReplacements(state, commits)
+  for (const commit of commits) installParts(state, commit)
+}
+
+/** Changes the table as the manifest record says. */
+function installParts(state: WriterState, { table, added, replaced }: PartsCommit, schema?: TableSchema): void {
+  for (const part of added) {
     addMetric(state.options.memory, 'rewrittenRows', part.rows)
     addMetric(state.options.memory, 'partBytes', part.bytes)
   }
   if (schema !== undefined) table.settle(schema)
   schemaWritten(table, state.settledLsn)
-  if (parts.length > 0) symbolsNamed(table)
-  table.parts = [...table.parts.filter(({ id }) => !left.has(id)), ...parts].sort(
+  if (added.length > 0) symbolsNamed(table)
+  table.parts = [...table.parts.filter((part) => !replaced.includes(part)), ...added].sort(
     (x, y) => x.minTxn - y.minTxn || x.id - y.id,
   )
   const detached = new Set((schema?.detached ?? []).map(({ id }) => id))
-  const removed = gone.filter(({ id }) => !detached.has(id))
+  const removed = replaced.filter(({ id }) => !detached.has(id))
   table.retireParts(removed, (part) => discardParts(state, [part]))
 }
 
-/** Commits the replacement. A statement that frees space is retried once on a full disk, with a file of the reserve. */
-function commitReplacement(state: WriterState, commit: PartsCommit, schema: TableSchema | undefined): void {
-  const { table, added, replaced } = commit
-  const removed = replaced.map(({ id }) => id)
+/**
+ * Commits the replacements together. A statement that frees space is retried once on a full disk, with a file of the
+ * reserve. `schema`: the new one of the only table.
+ */
+function commitReplacements(state: WriterState, commits: readonly PartsCommit[], schema?: TableSchema): void {
   for (let isAgain = false; ; isAgain = true) {
     try {
       // A removal needs no symbols, and a full disk has no space for them.
-      if (added.length > 0) writeSymbols(state.options, [table], schema)
+      const extended = commits.filter(({ added }) => added.length > 0).map(({ table }) => table)
+      if (extended.length > 0) writeSymbols(state.options, extended, schema)
       writePendingRecords(state)
       commitManifest(state, [
-        ...(schema === undefined ? schemaRecords(state.manifest, table) : [{ kind: 'schema', schema } as const]),
-        { kind: 'parts', tableId: table.id, added, removed, dictionaries: symbolCounts(table) },
+        ...commits.flatMap((commit) => replacementRecords(state, commit, schema)),
         { kind: 'ids', table: state.catalog.nextTableId },
       ])
       return
     } catch (thrown) {
       postponeFlushes(state, thrown)
-      const outcome = outcomeOf(state, commit)
+      const outcome = outcomeOf(state, commits)
       if (outcome === 'done') return
       const isFullDisk = thrown instanceof FileError && isFull(thrown)
       if (outcome === 'undone' && isFullDisk && state.usesReserve && !isAgain) continue
-      if (outcome === 'undone') discardParts(state, added)
+      if (outcome === 'undone') for (const { added } of commits) discardParts(state, added)
       throw thrown
     }
   }
+}
+
+function replacementRecords(
+  { manifest }: WriterState,
+  { table, added, replaced }: PartsCommit,
+  schema: TableSchema | undefined,
+): ManifestRecord[] {
+  const removed = replaced.map(({ id }) => id)
+  return [
+    ...(schema === undefined ? schemaRecords(manifest, table) : [{ kind: 'schema', schema } as const]),
+    { kind: 'parts', tableId: table.id, added, removed, dictionaries: symbolCounts(table) },
+  ]
 }
 
 /** Ends the rewrite; changes that have waited are tried in order. */

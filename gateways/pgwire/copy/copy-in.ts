@@ -1,7 +1,8 @@
 // Runs COPY .. FROM STDIN: decodes CopyData messages into columns of the session's transaction. Text and CSV are
 // decoded on a query thread. Large inputs are written as parts (Parquet files) that stay invisible until the
 // transaction commits, so a COPY of any size is atomic. Tables with DEDUP, arrays or BINARY cannot take parts: without
-// BEGIN, a COPY into them that is too large for one log frame is stored in pieces. The binary format is decoded here.
+// BEGIN, a COPY into them that is too large for one log frame is stored in pieces. A transaction with rows of such a
+// table stays in memory, so that one log frame has all of it. The binary format is decoded here.
 //
 //   CopyData => 'd' length bytes (cut anywhere)      CopyDone => 'c'      CopyFail => 'f' reason
 
@@ -175,10 +176,8 @@ function rowSink(pg: PgSession, table: TableShape, columns: readonly Column[], s
   const isFilled = table.columns.some(({ id, filled }) => filled && !columns.some((column) => column.id === id))
   if (isFilled || hasDraft(pg) || table.comparesRows || columns.some(({ type }) => type.name === 'ARRAY'))
     return blockSink(pg, table, columns, shape)
-  return new GrowingSink(
-    () => blockSink(pg, table, columns, shape),
-    () => loadSink(pg, table, columns, shape),
-  )
+  const inMemory = (): Sink => blockSink(pg, table, columns, shape)
+  return new GrowingSink(inMemory, () => (pg.transaction.spillable ? loadSink(pg, table, columns, shape) : inMemory()))
 }
 
 /**

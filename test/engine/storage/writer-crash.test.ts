@@ -1,12 +1,13 @@
 // Goal: after a crash of the machine, acknowledged requests are stored once and completely, all others completely or
-// not at all. Method: random lines (some with new columns), truncated and dropped tables, dropped partitions, flushes
-// and checkpoints on a simulated disk. The machine stops at a random file operation, also during recovery; then the
-// tables are compared with a model.
+// not at all. Method: random lines (some with new columns), transactions whose rows are parts of several tables,
+// truncated and dropped tables, dropped partitions, flushes and checkpoints on a simulated disk. The machine stops at a
+// random file operation, also during recovery; then the tables are compared with a model. A transaction with parts is
+// also stopped at each of its file operations.
 
 import { expect, test } from 'vitest'
 import { createRandom, type Random } from '../../support/random.js'
 import { createFaultyDisk, SimulatedCrash } from '../../support/simulator/faulty-files.js'
-import { type PartStore, WriterHost } from './writer-host.js'
+import { type PartStore, type Row, WriterHost } from './writer-host.js'
 
 const seeds = Number(process.env['WRITER_CRASH_SEEDS'] ?? 60)
 const firstSeed = Number(process.env['WRITER_CRASH_FIRST'] ?? 1)
@@ -64,9 +65,56 @@ test.each(Array.from({ length: seeds }, (_, index) => firstSeed + index))('seed 
   check(host, life)
 })
 
+test('parts of several tables are added together, wherever the machine stops', () => {
+  const found = new Set<string>()
+  for (let crashAt = 1; ; crashAt++) {
+    const random = createRandom(crashAt)
+    const disk = createFaultyDisk(crashAt)
+    disk.files.makeDirectory('/db')
+    disk.files.syncDirectory('/')
+    const parts: PartStore = new Map()
+    const host = new WriterHost({ files: disk.files, parts })
+    expect(host.write(tables.map((table) => `${table},s=k0 v=0i 1704067200000000000`).join('\n')).error).toBe(null)
+    const loads = tables.map((table, index) => host.stage(table, [loadedRow(random, index + 1)]))
+    const first = disk.operations
+    disk.inject(({ index }) => (index === first + crashAt ? { kind: 'crash' } : undefined))
+    let isDone = false
+    try {
+      expect(host.register(loads).rows).toBe(3)
+      isDone = true
+    } catch (thrown) {
+      if (!(thrown instanceof SimulatedCrash)) throw thrown
+    }
+    disk.inject(undefined)
+    disk.crash(random.between(1, 1e9))
+    const recovered = new WriterHost({ files: disk.files, parts })
+    const rows = tables.map((table) => rowsOf(recovered, table).join()).join(' ')
+    found.add(rows)
+    if (!isDone) continue
+    expect(rows, 'acknowledged').toBe('0,1 0,2 0,3')
+    break
+  }
+  expect([...found].sort()).toEqual(['0 0 0', '0,1 0,2 0,3'])
+})
+
+test('parts are refused together', () => {
+  const disk = createFaultyDisk(1)
+  const parts: PartStore = new Map()
+  disk.files.makeDirectory('/db')
+  const host = new WriterHost({ files: disk.files, parts })
+  host.write(tables.map((table) => `${table},s=k0 v=0i 1704067200000000000`).join('\n'))
+  const loads = tables.map((table, index) => host.stage(table, [loadedRow(createRandom(1), index + 1)]))
+  expect(host.change({ kind: 'dropTable', tableId: host.tableId('beta') }).error).toBe(null)
+  expect(host.register(loads).error?.message).toBe('the table was dropped in the meantime')
+  host.settle()
+  expect([rowsOf(host, 'alpha'), rowsOf(host, 'gamma')]).toEqual([[0], [0]])
+  for (const { file } of loads.flatMap((one) => one.parts)) expect(disk.files.exists(`/db/${file}`), file).toBe(false)
+})
+
 function act(host: WriterHost, life: Life): void {
   const { random } = life
-  if (random.chance(0.75)) write(host, life)
+  if (random.chance(0.1)) load(host, life)
+  else if (random.chance(0.75)) write(host, life)
   else if (random.chance(0.3)) host.checkpoint()
   else if (random.chance(0.5)) change(host, life)
   else host.settle(random.between(1, 40))
@@ -90,6 +138,34 @@ function write(host: WriterHost, life: Life): void {
   expect(host.await(id).error).toBe(null)
   // Receipts come in the order of the requests.
   for (const earlier of life.requests) earlier.acknowledged = true
+}
+
+/** Several loads of one transaction, some of them of the same table. */
+function load(host: WriterHost, life: Life): void {
+  const { random } = life
+  host.settle()
+  for (const earlier of life.requests) earlier.acknowledged = true
+  const existing = tables.filter((table) => host.catalog.table(table) !== undefined)
+  if (existing.length === 0) return
+  const rows = new Map<string, number[]>()
+  const loads = Array.from({ length: random.between(1, 4) }, () => {
+    const table = random.pick(existing)
+    const numbers = Array.from({ length: random.between(1, 20) }, () => life.nextRow++)
+    const staged = host.stage(
+      table,
+      numbers.map((row) => loadedRow(random, row)),
+    )
+    rows.set(table, [...(rows.get(table) ?? []), ...numbers])
+    return staged
+  })
+  const request: Request = { kind: 'write', rows, acknowledged: false }
+  life.requests.push(request)
+  expect(host.register(loads).error).toBe(null)
+  request.acknowledged = true
+}
+
+function loadedRow(random: Random, row: number): Row {
+  return { timestamp: timeOf(random, row) / 1000n, s: `k${random.between(0, 200)}`, v: BigInt(row) }
 }
 
 /** Rows lie on three days, by their number. */

@@ -15,6 +15,7 @@ import { CatalogView } from '../../../engine/session/catalog-view.js'
 import type {
   FromWriter,
   Job,
+  LoadedParts,
   Receipt,
   RowsInput,
   SchemaChange,
@@ -26,6 +27,7 @@ import {
   type PartDescriptor,
   type TableSchema,
   type TableSnapshot,
+  type TableVersion,
 } from '../../../engine/storage/schema/schema.js'
 import type { WriterOptions, WriterSettings } from '../../../engine/storage/writer/writer-state.js'
 import { WriterLoop } from '../../../engine/storage/writer-loop.js'
@@ -232,6 +234,28 @@ export class WriterHost {
     return this.await(requestId)
   }
 
+  /** Writes rows as parts, as a large COPY does. */
+  stage(name: string, rows: readonly Row[]): LoadedParts {
+    const requestId = this.nextRequestId++
+    const columns = liveColumns(this.versionOf(name).schema)
+    const tableId = this.tableId(name)
+    const symbols = columns.flatMap(({ id, name: column, type }) =>
+      type.name === 'SYMBOL' ? [[id, rows.map((row) => String(row[column]))] as const] : [],
+    )
+    this.writer.receive({ kind: 'stage', requestId, tableId, symbols })
+    const { staged } = this.await(requestId)
+    if (staged === undefined) throw new Error('the writer has refused to stage parts')
+    const job = { kind: 'flush', ...staged, memtable: 0, rows: rows.length, minTxn: 0, maxTxn: 0 } as const
+    const values = rows.map((row) => new Map(columns.map((column) => [column.id, row[column.name]])))
+    return { tableId, columnIds: columns.map(({ id }) => id), parts: this.flushRows(job, values) }
+  }
+
+  register(loads: readonly LoadedParts[]): Receipt {
+    const requestId = this.nextRequestId++
+    this.writer.receive({ kind: 'registerParts', requestId, loads })
+    return this.await(requestId)
+  }
+
   checkpoint(): Receipt {
     const requestId = this.nextRequestId++
     this.writer.receive({ kind: 'checkpoint', requestId })
@@ -254,15 +278,18 @@ export class WriterHost {
   }
 
   tableId(name: string): number {
+    return this.versionOf(name).schema.id
+  }
+
+  private versionOf(name: string): TableVersion {
     const version = this.catalog.table(name)
     if (version === undefined) throw new Error(`no table ${name}`)
-    return version.schema.id
+    return version
   }
 
   /** All rows that a reader would see now, in commit order; superseded ones left out. */
   rows(name: string): Row[] {
-    const version = this.catalog.table(name)
-    if (version === undefined) throw new Error(`no table ${name}`)
+    const version = this.versionOf(name)
     const held = this.catalog.hold([version.schema.id])
     try {
       const snapshot = held.snapshots[0] as TableSnapshot
