@@ -34,11 +34,23 @@ export interface ColumnDecoding {
   readonly chunk: RowChunk
   readonly rows: number
   readonly symbols: ConnectionSymbols
+  readonly scratch: ColumnScratch
   /** A value does not fit: its row, from 0 on. */
   readonly misfit: (row: number, column: PlannedColumn, why: string) => void
 }
 
-const slot = newSlot()
+/** Memory of a decoder for the column that is stored now. */
+export class ColumnScratch {
+  /** The value that is converted now. */
+  readonly slot = newSlot()
+  #ids = new Uint32Array(0)
+
+  /** Room for ids of symbols; its contents are those of an earlier column. */
+  ids(count: number): Uint32Array {
+    if (this.#ids.length < count) this.#ids = new Uint32Array(Math.max(count, this.#ids.length * 2))
+    return this.#ids
+  }
+}
 
 export function decodeColumn(decoding: ColumnDecoding, planned: PlannedColumn): void {
   const { target, chunk, rows } = decoding
@@ -157,13 +169,9 @@ function storeSymbols(decoding: ColumnDecoding, planned: PlannedColumn, column: 
   })
 }
 
-/** Ids of the column that is stored now. */
-let idScratch = new Uint32Array(0)
-
 /** The ids, each below `count`: valid until the next column. */
-function readIds({ u8 }: ColumnDecoding, { name, at, values }: WireColumn, count: number): Uint32Array {
-  if (idScratch.length < values) idScratch = new Uint32Array(Math.max(values, idScratch.length * 2))
-  const ids = idScratch
+function readIds({ u8, scratch }: ColumnDecoding, { name, at, values }: WireColumn, count: number): Uint32Array {
+  const ids = scratch.ids(values)
   let from = at
   let largest = 0
   for (let index = 0; index < values; index++) {
@@ -222,7 +230,13 @@ function storeConverted(
   column: ChunkColumn,
   symbolAt: ValueSource['symbolAt'],
 ): void {
-  const { memory, u8, target, rows } = decoding
+  const {
+    memory,
+    u8,
+    target,
+    rows,
+    scratch: { slot },
+  } = decoding
   const { wire, schema } = planned
   const source = sourceOf(decoding, wire, symbolAt)
   fillNull(memory, column.type, column.address, 0, rows)

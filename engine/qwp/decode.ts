@@ -14,7 +14,7 @@ import type { RowDecoder, RowRequest } from '../storage/writer/row-decoder.js'
 import { dropRows, type RowChunk, resetChunk } from '../storage/writer/writer-batch.js'
 import type { WriterCatalog } from '../storage/writer/writer-catalog.js'
 import type { WriterTable } from '../storage/writer/writer-table.js'
-import { type ColumnDecoding, decodeColumn } from './columns.js'
+import { type ColumnDecoding, ColumnScratch, decodeColumn } from './columns.js'
 import { ConnectionSymbols, SymbolBudget } from './dictionary.js'
 import { messageFlags, readHeader, readTable, type TableBlock, WireReader } from './message.js'
 import { planTable, type TablePlan, type TableSettings } from './plan.js'
@@ -68,6 +68,7 @@ export class QwpDecoder implements RowDecoder {
   /** Rows of the request's blocks so far, dropped ones included. */
   private rowsSeen = 0
   private readonly trimBytes: number
+  private readonly scratch = new ColumnScratch()
 
   constructor(options: QwpDecoderOptions) {
     const { allocator, settings } = options
@@ -237,7 +238,7 @@ export class QwpDecoder implements RowDecoder {
     const chunk = target.addChunk(rows)
     const bad = new Map<number, string>()
     const decoding: ColumnDecoding = {
-      ...{ memory, u8, view, target, chunk, rows, symbols: this.connection.symbols },
+      ...{ memory, u8, view, target, chunk, rows, symbols: this.connection.symbols, scratch: this.scratch },
       misfit: (row, { wire }, why) => this.misfit(bad, row, `column: ${wire.name}; ${why}`),
     }
     for (const column of plan.columns) decodeColumn(decoding, column)
