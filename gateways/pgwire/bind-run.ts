@@ -3,7 +3,7 @@
 // write. All other messages are handled one by one.
 
 import type { BindRun, BindShape, BoundParameters, Description, ParsedStatement } from '../../engine/engine.js'
-import type { PgSession, Prepared } from './context.js'
+import type { BatchResponses, PgSession, Prepared } from './context.js'
 import { noParameters } from './protocol/bound-parameters.js'
 import { bindComplete, commandComplete, noData, readyForQuery } from './protocol/messages.js'
 import { logStatement } from './statement-log.js'
@@ -101,35 +101,26 @@ export function takeBinds(pg: PgSession): Waiting {
   pg.connection.rowsReceived += run.binds * shape.tuples
   pg.counters.queries.insert += run.binds
   if (pg.options.logQueries) logStatement(pg, lastBound.statement, begunMs)
-  putResponses(pg, tag, run)
+  putResponses(pg, lastBound, tag, run)
   return boundRows(pg)
 }
 
 /** A portal whose rows have been consumed. */
 const executed = { name: '', bound: noParameters, types: [], binary: [], cursor: null }
 
-interface Responses {
-  readonly tag: string
-  readonly described: boolean
-  /** Whether the response to Sync is included. */
-  readonly ready: boolean
-  readonly one: Buffer
-  readonly many: Buffer
+function responsesOf(tag: string, described: boolean, ready: boolean): BatchResponses {
+  const end = ready ? [readyForQuery('T')] : []
+  const one = Buffer.concat([bindComplete, ...(described ? [noData] : []), commandComplete(tag), ...end])
+  return { tag, described, ready, one, many: Buffer.concat(Array.from({ length: responsesAtOnce }, () => one)) }
 }
 
-let known: Responses = { tag: '', described: false, ready: false, one: Buffer.alloc(0), many: Buffer.alloc(0) }
-
-function responsesOf(tag: string, described: boolean, ready: boolean): Responses {
-  if (known.tag !== tag || known.described !== described || known.ready !== ready) {
-    const end = ready ? [readyForQuery('T')] : []
-    const one = Buffer.concat([bindComplete, ...(described ? [noData] : []), commandComplete(tag), ...end])
-    known = { tag, described, ready, one, many: Buffer.concat(Array.from({ length: responsesAtOnce }, () => one)) }
-  }
-  return known
-}
-
-function putResponses(pg: PgSession, tag: string, { binds, described, synced }: BindRun): void {
-  const { one, many } = responsesOf(tag, described, synced && pg.status === 'T')
+function putResponses(pg: PgSession, prepared: Prepared, tag: string, { binds, described, synced }: BindRun): void {
+  const ready = synced && pg.status === 'T'
+  const last = prepared.responses
+  const isSame = last?.tag === tag && last.described === described && last.ready === ready
+  const responses = isSame ? last : responsesOf(tag, described, ready)
+  prepared.responses = responses
+  const { one, many } = responses
   if (synced && pg.status === 'I') {
     respondLater(pg, binds, one)
     return

@@ -114,6 +114,17 @@ export interface Savepoint {
   readonly cursors: ReadonlySet<SqlCursor>
 }
 
+/** What the messages of a batch are answered with, and for which batches. */
+export interface BatchResponses {
+  readonly tag: string
+  readonly described: boolean
+  /** Whether the response to Sync is included. */
+  readonly ready: boolean
+  /** The response to one message, and to many of them. */
+  readonly one: Buffer
+  readonly many: Buffer
+}
+
 /** A prepared statement, created by Parse or PREPARE. */
 export interface Prepared {
   readonly name: string
@@ -130,6 +141,8 @@ export interface Prepared {
   readonly memory: BindMemory
   /** For an INSERT that has been bound before: the form of a Bind that can join a batch. */
   shape: BindShape | null
+  /** Those of its last batch; null: there was none. */
+  responses: BatchResponses | null
   isRepeated: boolean
 }
 

@@ -59,6 +59,7 @@ export function parse(pg: PgSession, reader: MessageReader): Waiting {
     description: null,
     memory: new BindMemory(),
     shape: null,
+    responses: null,
     isRepeated: false,
   }
   // A named statement reports errors now; for an unnamed one the response to Describe or Execute follows

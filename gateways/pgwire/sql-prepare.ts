@@ -17,7 +17,7 @@ export function prepareBySql(pg: PgSession, { name, types, statementText }: Prep
   if (statement === undefined) throw new PgError('42601', 'an empty statement cannot be prepared')
   // The statement determines parameters whose type is unknown to PostgreSQL.
   const oids = types.map((type) => typeOid(type.name + '[]'.repeat(type.dimensions)) ?? 0)
-  const fresh = { oids, description: null, memory: new BindMemory(), shape: null, isRepeated: false }
+  const fresh = { oids, description: null, memory: new BindMemory(), shape: null, responses: null, isRepeated: false }
   pg.statements.set(name, { name, statement, text, micros: pg.clock.nowMicros(), bySql: true, ...fresh })
   return 'PREPARE'
 }
