@@ -14,6 +14,7 @@ import {
   RowError,
   SqlError,
   TimeoutError,
+  whenReady,
 } from '../../engine/base/errors.js'
 import { ingestBlockBytesMax } from '../../engine/base/limits.js'
 import { allRights } from '../../engine/base/rights.js'
@@ -152,13 +153,13 @@ class EmbeddedDatabase implements Database {
     run: AbortController,
     rowsOnly = false,
   ): Promise<StatementResult> {
-    return this.#attempt(() => {
+    return this.#attempt(async () => {
       if (!(timeoutSeconds >= 0))
         throw new DatabaseError('SQL', `a timeout is a number of seconds [value=${timeoutSeconds}]`)
       const parsed = this.#parse(sql)
       const typed = parameters.map((value, index) => typedValue(value, `parameter $${index + 1}`))
       // A query has rows for certain: others are planned once more to see whether they have.
-      if (rowsOnly && parsed.statement.kind !== 'query' && !this.#hasRows(parsed, typed))
+      if (rowsOnly && parsed.statement.kind !== 'query' && !(await this.#hasRows(parsed, typed)))
         throw new SqlError('the statement has no rows; use execute()', 0)
       return this.#engine.execute(sql, {
         parsed,
@@ -176,9 +177,10 @@ class EmbeddedDatabase implements Database {
     })
   }
 
-  #hasRows(parsed: ParsedStatement, parameters: readonly Parameter[]): boolean {
+  async #hasRows(parsed: ParsedStatement, parameters: readonly Parameter[]): Promise<boolean> {
     const oids = parameters.map(({ value, type }) => (value === null ? 0 : columnTypes[type.name].pgOid))
-    return this.#engine.describe(parsed, this.#session, oids).columns !== null
+    const describe = (planning?: object) => this.#engine.describe(parsed, { ...this.#session, planning }, oids)
+    return (await whenReady(describe)).columns !== null
   }
 
   #parse(sql: string): ParsedStatement {

@@ -54,6 +54,8 @@ export interface Session {
   readonly numbers?: { last: bigint | null }
   /** Process id of the connection, for pg_backend_pid(). */
   readonly processId?: number
+  /** Set while a statement is planned again: what the earlier attempts have begun (NotReadyError). */
+  readonly planning?: object | undefined
   /** Statements are only described, not run. */
   readonly describes?: boolean
   /** Uncommitted rows that the session's statements read as if they were stored. */

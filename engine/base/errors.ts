@@ -171,21 +171,24 @@ export class AssertionError extends Error {
  */
 export class NotReadyError extends Error {
   readonly ready: Promise<void>
+  /** What the attempt has begun, for Session.planning of the next one. */
+  readonly planning: object | undefined
 
-  constructor(ready: Promise<void>) {
+  constructor(ready: Promise<void>, planning?: object) {
     super('what the statement reads is being fetched, try again')
     this.name = 'NotReadyError'
     this.ready = ready
+    this.planning = planning
   }
 }
 
-/** Calls `plan` again whenever it was not ready; returns a promise only then. */
-export function whenReady<T>(plan: () => T): T | Promise<T> {
+/** Calls `plan` again whenever it was not ready, with what has begun; returns a promise only then. */
+export function whenReady<T>(plan: (planning?: object) => T, planning?: object): T | Promise<T> {
   try {
-    return plan()
+    return plan(planning)
   } catch (error) {
     if (!(error instanceof NotReadyError)) throw error
-    return error.ready.then(() => whenReady(plan))
+    return error.ready.then(() => whenReady(plan, error.planning))
   }
 }
 

@@ -53,7 +53,7 @@ export async function changeRows(
   const { tag, targets } = planned
   const work = (): Promise<Outcome> =>
     untilAccepted(options, async (isFirst) => {
-      const current: PlannedStatement = isFirst ? planned : await whenReady(operations.again)
+      const current: PlannedStatement = isFirst ? planned : await operations.again()
       assert(current.kind === 'withChanges', 'a statement that is planned again is still of its kind')
       return attempt(sql, current, options, operations)
     })
@@ -83,18 +83,22 @@ async function attempt(
       ...operations.planOptions(requested),
       commonTables: names,
     })
+    const planned = (part: Parameters<typeof planOfWith>[0]) => {
+      // One object for all attempts: it has the queries that planning has started.
+      const own = planOptions(held)
+      return whenReady(() => planOfWith(part, sql, own))
+    }
     const within: Within = { sql, options: held, operations: { ...operations, planOptions }, changes: new Changes() }
     for (const table of statement.tables) {
       if ('query' in table) {
         names.push(table)
         continue
       }
-      const done = await executed(await whenReady(() => planOfWith(table.statement, sql, planOptions(held))), within)
+      const done = await executed(await planned(table.statement), within)
       if (done === null) return null
       names.push(changedRows(table, done.result?.columns ?? null, done.result?.rows ?? []))
     }
-    const last = await whenReady(() => planOfWith(statement.statement, sql, planOptions(held)))
-    const outcome = await executed(last, within)
+    const outcome = await executed(await planned(statement.statement), within)
     const replaced = within.changes.byTable()
     if (outcome === null || options.isPreview === true || replaced.length === 0) return outcome
     const { isStale } = await operations.replace(replaced)

@@ -37,6 +37,7 @@ import type { CatalogView } from './catalog-view.js'
 import { fillTable, type InsertOperations } from './inserts.js'
 import { lossNotices } from './lost-values.js'
 import { type Planned, rowsOf } from './plan-helpers.js'
+import { resumed } from './planner.js'
 import { LocalTransaction } from './row-transaction.js'
 
 /** COMMIT does not rebuild tables with more rows. */
@@ -69,7 +70,7 @@ export class DraftStatements {
   /** The draft after the statement. Throws like execute(); stores nothing. */
   async draft(parsed: ParsedStatement, options: ExecuteOptions): Promise<DraftedStatement> {
     const before = draftOf(options.session.pending ?? []) ?? emptyDraft()
-    const planned = await whenReady(() => this.#options.plan(parsed, options))
+    const planned = await whenReady((planning) => this.#options.plan(parsed, resumed(options, planning)))
     switch (planned.kind) {
       case 'none':
         return { tag: planned.tag, draft: before, emptied: new Set(), large: false, notes: [], fill: null }

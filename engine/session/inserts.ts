@@ -37,7 +37,7 @@ export interface InsertOperations {
   readonly change: (change: SchemaChange) => Promise<Receipt>
   readonly lister: BeginList
   /** Plans the statement again. */
-  readonly again: () => PlannedStatement
+  readonly again: () => PlannedStatement | Promise<PlannedStatement>
   readonly hold: (tableIds: readonly number[]) => Pick<PinnedSnapshots, 'snapshots' | 'release'>
   readonly replace: (tables: readonly TableReplacement[]) => Promise<Receipt>
   /** A result whose rows are known. */

@@ -38,6 +38,7 @@ export function localCatalog(
   const counters = new Counters({ columnOf: countedColumns(view), sequenceOf: sequence, store: note })
   const shared = {
     counters,
+    origin: view,
     stored: (id: number) => view.byId(id),
     droppable: (name: string) => systemTable?.(name.toLowerCase()) === undefined,
     statistics: (tableId: number) => tableStatistics(memory, view, tableId),

@@ -65,11 +65,10 @@ import {
   selectColumns,
   setOption,
 } from './plan-helpers.js'
-import { PlannedValues } from './planned-values.js'
-import { Planner } from './planner.js'
+import { Planner, resumed } from './planner.js'
 import { QueryRuns, sleepBefore } from './query-runs.js'
 import { type BeginList, previewChange, rewriteRows } from './rewrite-returning.js'
-import { openTransaction } from './row-transaction.js'
+import { openTransaction, SharedInserts } from './row-transaction.js'
 import { entryExists, seenById, seenTable } from './seen-tables.js'
 import { sideEffectRows } from './side-effects.js'
 import { type Requested, Stoppable } from './stoppable.js'
@@ -113,6 +112,7 @@ export class LocalEngine implements Engine {
   /** Names of tables that running statements create, with their sessions. */
   readonly #making = new Map<string, Session>()
   readonly #upserts = new UpsertTurns()
+  readonly #inserted = new SharedInserts()
   #closing: Promise<void> | null = null
 
   constructor(options: LocalEngineOptions) {
@@ -136,8 +136,9 @@ export class LocalEngine implements Engine {
       activity: () => this.#runs.running(),
     })
     this.#catalog = this.#catalogOf(null)
-    const values = new PlannedValues((sql, query, requested) => this.#runs.run(sql, query, requested, () => {}))
-    this.#planner = new Planner(options, this.#catalogOf, values)
+    this.#planner = new Planner(options, this.#catalogOf, (sql, query, requested) =>
+      this.#runs.run(sql, query, requested, () => {}),
+    )
     this.#drafts = new DraftStatements({
       ...{ memory, view, catalog: this.#catalog, requests: this.#requests, making: this.#making },
       plan: (parsed, requested) => this.#planner.plan(parsed.text, { ...requested, parsed }).planned,
@@ -179,7 +180,7 @@ export class LocalEngine implements Engine {
   begin(): RowTransaction {
     const catalogOf = (session: Session | null): Catalog =>
       this.#catalogOf(session === null ? null : { session, planned: null })
-    return openTransaction(catalogOf, this.#options, this.#requests, this)
+    return openTransaction(catalogOf, this.#options, this.#requests, this, this.#inserted)
   }
 
   csv(shape: CsvShape): CsvDecoding {
@@ -215,7 +216,7 @@ export class LocalEngine implements Engine {
   #planned(sql: string, options: ExecuteOptions, startMs: number): Answer {
     const nowMicros = this.#options.clock.nowMicros()
     const requested = options.explain ? asExplained(options) : options
-    const plan = whenReady(() => this.#planner.plan(sql, requested, nowMicros))
+    const plan = whenReady((planning) => this.#planner.plan(sql, resumed(requested, planning), nowMicros))
     return andThen(plan, ({ planned, cached }) => {
       const begun = { sql, options, nowMicros, cached, compilerMs: performance.now() - startMs }
       return andThen(this.#catalog.counters?.settled(), () =>
@@ -471,7 +472,7 @@ export class LocalEngine implements Engine {
       store: (rows) => this.#insert(options.session.refreshes === undefined ? rows : { ...rows, refreshes: true }),
       change: (change) => changeFor(options.session, change, this.#requests, this.#making),
       lister: this.#lister(sql, options, compilerMs),
-      again: () => this.#planner.plan(sql, options, nowMicros).planned,
+      again: () => whenReady((planning) => this.#planner.plan(sql, resumed(options, planning), nowMicros).planned),
       hold: (tableIds) => view.hold(tableIds),
       replace: (tables) => this.#requests.replace(tables),
       list: (columns, rows) => this.#list(columns, rows, { sql, options, compilerMs }),

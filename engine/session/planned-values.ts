@@ -1,7 +1,8 @@
-// Runs queries during planning. The values of PIVOT may come from a query, and the plan's columns depend on them.
-// Planning is synchronous, so it cannot wait: at the first attempt this class starts the query and throws
-// NotReadyError. The caller plans the statement again when the query has ended, and the second attempt finds the rows
-// here. Every new request runs the query again, so it sees all rows that were acknowledged before it.
+// Runs queries during the planning of a statement. The values of PIVOT may come from a query, and the plan's columns
+// depend on them. Planning is synchronous, so it cannot wait: at the first attempt this class starts the query and
+// throws a NotReadyError with itself. The caller plans the statement again when the query has ended, with this object in
+// the session (Session.planning), and the second attempt finds the rows here. A further planning of the statement has an
+// object of its own and runs the query again, so it sees all rows that were acknowledged before it.
 
 import type { Session } from '../api/session.js'
 import { NotReadyError, SqlError } from '../base/errors.js'
@@ -16,9 +17,9 @@ import { allRows, type RunOptions } from './plan-helpers.js'
 
 type Rows = readonly (readonly Value[])[]
 
+export type RunPlanned = (sql: string, query: Query, options: RunOptions) => RunningQuery
+
 interface Started {
-  /** A planning has used the rows: the next one runs the query again. */
-  isUsed: boolean
   rows: Rows | null
   /** What the query threw. */
   error: { readonly thrown: unknown } | null
@@ -28,35 +29,39 @@ interface Started {
 /** Deadline of a query, in milliseconds. */
 const timeoutMs = 60_000
 
+/** The queries of one planning, which may take several attempts. */
 export class PlannedValues {
-  /** Queries by the session that plans, then by statement, place and parameters. */
-  readonly #started = new WeakMap<Session, Map<string, Started>>()
-  readonly #run: (sql: string, query: Query, options: RunOptions) => RunningQuery
-  /** Counts the queries that plans needed: what depends on one is not kept. */
-  uses = 0
+  readonly #run: RunPlanned
+  /** By statement, place and parameters; undefined: there are none. */
+  #started: Map<string, Started> | undefined
 
-  constructor(run: (sql: string, query: Query, options: RunOptions) => RunningQuery) {
+  constructor(run: RunPlanned) {
     this.#run = run
   }
 
-  /** A request of the session begins, which may plan more than once, or is repeated. */
-  begin(session: Session): void {
-    const queries = this.#started.get(session)
-    if (queries === undefined) return
-    for (const [key, { isUsed }] of queries) if (isUsed) queries.delete(key)
+  /** Whether the plan has needed a query: what depends on one is not kept. */
+  get isUsed(): boolean {
+    return this.#started !== undefined
   }
 
-  /** For BindContext.rowsNow. `reader`: the session with the rights and the snapshot to read with. */
-  rowsFor(session: Session, reader: Session, parameters: readonly Parameter[]): NonNullable<BindContext['rowsNow']> {
+  /** Plans; if that is not ready, the next attempt has these queries. */
+  attempt<T>(plan: () => T): T {
+    try {
+      return plan()
+    } catch (error) {
+      if (!(error instanceof NotReadyError)) throw error
+      throw new NotReadyError(error.ready, this)
+    }
+  }
+
+  /** For BindContext.rowsNow. `session`: with the rights and the snapshot to read with. */
+  rowsFor(session: Session, parameters: readonly Parameter[]): NonNullable<BindContext['rowsNow']> {
     return (plan, trial, position) => {
-      this.uses++
-      const queries = this.#started.get(session) ?? new Map<string, Started>()
-      this.#started.set(session, queries)
+      this.#started ??= new Map()
       const key = [trial.sql, position, ...parameters.map(({ value }) => String(value))].join('\0')
-      const started = queries.get(key) ?? this.#start(plan, trial, reader)
-      queries.set(key, started)
-      if (started.rows === null && started.error === null) throw new NotReadyError(started.ready)
-      started.isUsed = true
+      const started = this.#started.get(key) ?? this.#start(plan, trial, session)
+      this.#started.set(key, started)
+      if (started.rows === null && started.error === null) throw new NotReadyError(started.ready, this)
       if (started.rows === null) throw started.error?.thrown
       if (started.rows.length > pivotColumnsMax)
         throw new SqlError(`too many columns of PIVOT [max=${pivotColumnsMax}]`, position)
@@ -78,7 +83,7 @@ export class PlannedValues {
         started.error = { thrown }
       }
     }
-    const started: Started = { isUsed: false, rows: null, error: null, ready: gather() }
+    const started: Started = { rows: null, error: null, ready: gather() }
     return started
   }
 }

@@ -14,15 +14,13 @@ import type { DeferredValues } from '../sql/typing/deferred-values.js'
 import type { CatalogOf } from './local-catalog.js'
 import type { LocalEngineOptions } from './local-options.js'
 import { activityOf, asDescribed, checkedOf, hasOwnChanges, isWhole } from './plan-helpers.js'
-import type { PlannedValues } from './planned-values.js'
+import { PlannedValues, type RunPlanned } from './planned-values.js'
 import { hasDraft } from './seen-tables.js'
 import { StatementCache } from './statement-cache.js'
 
 export type Requested = Pick<ExecuteOptions, 'session' | 'parsed'> &
   Partial<Pick<ExecuteOptions, 'explain'>> & {
     readonly parameters: readonly Parameter[]
-    /** The gateway's own session, the same object when planning is repeated; absent: `session` is that. */
-    readonly asking?: Session
   }
 
 interface PlannedWith {
@@ -36,16 +34,16 @@ export class Planner {
   readonly #options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload' | 'viewRewrite' | 'viewRead'>
   readonly #catalogOf: CatalogOf
   readonly #statements = new StatementCache()
-  readonly #values: PlannedValues
+  readonly #run: RunPlanned
 
   constructor(
     options: Pick<LocalEngineOptions, 'view' | 'queries' | 'clock' | 'reload' | 'viewRewrite' | 'viewRead'>,
     catalogOf: CatalogOf,
-    values: PlannedValues,
+    run: RunPlanned,
   ) {
     this.#options = options
     this.#catalogOf = catalogOf
-    this.#values = values
+    this.#run = run
   }
 
   parse(text: string): readonly ParsedStatement[] {
@@ -54,27 +52,30 @@ export class Planner {
 
   describe(parsed: ParsedStatement, session: Session, oids: readonly number[]): Description {
     const nowMicros = this.#options.clock.nowMicros()
-    const plan = (parameters: readonly Parameter[]) => {
-      const own = { session: asDescribed(session), parsed, asking: session }
-      return this.#plan(parsed.text, { ...own, parameters }, nowMicros).planned
-    }
-    this.#values.begin(session)
+    const values = this.#valuesOf(session)
+    const described = asDescribed(session)
+    const plan = (parameters: readonly Parameter[]) =>
+      this.#plan(parsed.text, { session: described, parsed, parameters }, nowMicros, values).planned
     const epoch = hasDraft(session) ? Number.NaN : this.#options.view.epoch
-    const { uses } = this.#values
-    return this.#statements.describe(parsed, session, oids, epoch, plan, () => this.#values.uses === uses)
+    return values.attempt(() => this.#statements.describe(parsed, session, oids, epoch, plan, () => !values.isUsed))
   }
 
   validate(sql: string, session: Session): CheckedStatement {
-    return checkedOf(this.plan(sql, { session: asDescribed(session), parameters: [], asking: session }).planned)
+    return checkedOf(this.plan(sql, { session: asDescribed(session), parameters: [] }).planned)
   }
 
   /** Throws when the statement is invalid, or the session lacks a right. */
   plan(sql: string, requested: Requested, nowMicros = this.#options.clock.nowMicros()): PlannedWith {
-    this.#values.begin(requested.asking ?? requested.session)
-    return this.#plan(sql, requested, nowMicros)
+    const values = this.#valuesOf(requested.session)
+    return values.attempt(() => this.#plan(sql, requested, nowMicros, values))
   }
 
-  #plan(sql: string, requested: Requested, nowMicros: number): PlannedWith {
+  /** Those of the earlier attempts, if the statement is planned again. */
+  #valuesOf({ planning }: Session): PlannedValues {
+    return planning instanceof PlannedValues ? planning : new PlannedValues(this.#run)
+  }
+
+  #plan(sql: string, requested: Requested, nowMicros: number, values: PlannedValues): PlannedWith {
     const { session, parsed, parameters } = requested
     const { dialect } = session
     const request = isKept(requested) ? { sql, parsed, parameters, dialect, epoch: this.#options.view.epoch } : null
@@ -86,7 +87,7 @@ export class Planner {
     const written = parsed?.statement ?? readStatement(sql)
     const statement = requested.explain && written.kind !== 'query' ? explanationOf(written) : written
     requireStatementRights(statement, session)
-    const options = this.#planOptions(sql, requested, nowMicros)
+    const options = this.#planOptions(sql, requested, nowMicros, values)
     const plan = (deferred?: DeferredValues): PlannedStatement => planParsed(statement, sql, { ...options, deferred })
     const isQuery = request !== null && statement.kind === 'query'
     return { planned: isQuery ? this.#statements.plan(request, plan) : plan(), cached: false }
@@ -94,21 +95,24 @@ export class Planner {
 
   /** Options for planning a further query of the statement, over its result rows or its RETURNING list. */
   options(requested: Omit<Requested, 'explain'>, nowMicros = this.#options.clock.nowMicros()): PlanOptions {
-    return this.#planOptions(null, requested, nowMicros)
+    return this.#planOptions(null, requested, nowMicros, this.#valuesOf(requested.session))
   }
 
-  #planOptions(sql: string | null, requested: Omit<Requested, 'explain'>, nowMicros: number): PlanOptions {
-    const { parameters, session, asking = session } = requested
+  #planOptions(
+    sql: string | null,
+    { parameters, session }: Omit<Requested, 'explain'>,
+    nowMicros: number,
+    values: PlannedValues,
+  ): PlanOptions {
     const { queries, clock } = this.#options
     const planned = sql === null ? null : activityOf(queries.nextQueryId, sql, session, clock)
     const catalog = this.#catalogOf({ session, planned })
-    const rowsNow = this.#values.rowsFor(asking, session, parameters)
     return {
       catalog,
       parameters,
       nowMicros,
       ...session,
-      rowsNow,
+      rowsNow: values.rowsFor(session, parameters),
       viewRewrite: this.#options.viewRewrite ?? 'on',
       viewRead: this.#options.viewRead ?? 'fresh',
       reload: () => this.#reload(session),
@@ -120,6 +124,11 @@ export class Planner {
     this.#statements.clear()
     return this.#options.reload?.() ?? false
   }
+}
+
+/** The request with what earlier attempts to plan it have begun. */
+export function resumed<R extends { readonly session: Session }>(requested: R, planning: object | undefined): R {
+  return planning === undefined ? requested : { ...requested, session: { ...requested.session, planning } }
 }
 
 /** Whether other executions may use the plan: it depends on the text, the parameters and the catalog alone. */

@@ -57,6 +57,7 @@ interface RowTransactionOptions {
   readonly storeParts: (loads: readonly CsvLoad[]) => Promise<Receipt>
   readonly version: (tableId: number) => TableVersion | undefined
   readonly engine: Pick<Engine, 'load'>
+  readonly shared: SharedInserts
 }
 
 interface TransactionContext {
@@ -71,6 +72,7 @@ export function openTransaction(
   { memory, clock, view }: TransactionContext,
   requests: Pick<WriterRequests, 'sendRows' | 'send'>,
   engine: Pick<Engine, 'load'>,
+  shared: SharedInserts,
 ): RowTransaction {
   const stored = catalogOf(null)
   // Timestamps from now() do not decrease within a batch, even if the clock is set back.
@@ -117,6 +119,7 @@ export function openTransaction(
     },
     version: (tableId) => stored.stored?.(tableId),
     engine,
+    shared,
   })
 }
 
@@ -132,16 +135,23 @@ interface RegisteredLoad {
 /** Limit for the transaction's own rows that a statement of it reads: they are part of its plan. */
 const ownRowsMax = 250_000
 
-let openedWindow: RowWindow | null = null
+/** What the transactions of an engine share. */
+export class SharedInserts {
+  #window: RowWindow | null = null
+  #head: InsertHead = { text: '', statement: null }
 
-/** A single window for all sessions, since it is used within one call only. */
-function rowWindow(): RowWindow {
-  openedWindow ??= new RowWindow()
-  return openedWindow
+  /** A single one for all sessions, since it is used within one call only. */
+  get window(): RowWindow {
+    this.#window ??= new RowWindow()
+    return this.#window
+  }
+
+  /** The parsed head of an INSERT text. The last one is kept, for texts that differ in their values only. */
+  headOf(text: string): InsertHead {
+    if (this.#head.text !== text) this.#head = insertHead(text)
+    return this.#head
+  }
 }
-
-/** The head of the last INSERT text, for texts that differ in their values only. */
-let lastHead: InsertHead = { text: '', statement: null }
 
 export class LocalTransaction implements RowTransaction {
   readonly #options: RowTransactionOptions
@@ -219,9 +229,7 @@ export class LocalTransaction implements RowTransaction {
     const tuples = firstTuple(bytes, start, end)
     if (tuples < 0) return -1
     const text = bytes.toString('utf8', start, tuples)
-    const head = lastHead.text === text ? lastHead : insertHead(text)
-    lastHead = head
-    const { statement } = head
+    const { statement } = this.#options.shared.headOf(text)
     if (statement === null) return -1
     try {
       requireRight(session, 'write', statement.position)
@@ -247,6 +255,7 @@ export class LocalTransaction implements RowTransaction {
     syncs: boolean,
   ): BindRun {
     const { statement, text } = parsed
+    const { shared } = this.#options
     const none = { binds: 0, at: start, described: false, synced: false }
     if (statement.kind !== 'insert') return none
     try {
@@ -254,7 +263,7 @@ export class LocalTransaction implements RowTransaction {
       const targets = this.#targets(statement, text, session)
       // Values of the other columns are not in the messages.
       if (targets.targets.length > targets.named) return none
-      return collectBinds(rowWindow(), bytes, start, shape, syncs, targets, this.#collector)
+      return collectBinds(shared.window, bytes, start, shape, syncs, targets, this.#collector)
     } catch (error) {
       if (error instanceof SqlError || error instanceof AccessError) return none
       throw error

@@ -145,7 +145,7 @@ function attempts(
     const isStale = (): boolean =>
       from !== null && operations.byId(planned.tableId)?.schema.version !== from.schemaVersion
     if (isStale() || (from === null && !isFirst)) {
-      const again: PlannedStatement = operations.again()
+      const again: PlannedStatement = await operations.again()
       assert(again.kind === 'upsert', 'a statement that is planned again is still an upsert')
       current = again
       if (from !== null) from = await sourceRows(sql, current, options, operations)

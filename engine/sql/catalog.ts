@@ -128,6 +128,8 @@ export interface Catalog {
   statistics(tableId: number): TableStatistics
   /** Counters of generated columns and of sequences; absent if the catalog has none. */
   readonly counters?: Counters
+  /** The same object in all catalogs of an engine: caches for several statements belong to it. Absent: there are none. */
+  readonly origin?: object
   /**
    * Relations registered by other layers, such as `sys.connections`. The relations of engine/sql/relations are not
    * included.

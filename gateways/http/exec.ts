@@ -62,7 +62,7 @@ function parametersOf({ request, query }: Exchange): ExecBody | Promise<ExecBody
 
 /** Answers HEAD: validates the statement without running it. */
 async function respondToHead({ engine }: HttpContext, { response, session }: Exchange, sql: string): Promise<void> {
-  await whenReady(() => engine.validate(sql, session))
+  await whenReady((planning) => engine.validate(sql, { ...session, planning }))
   begin(response, 200, ['Content-Type', contentTypes.json]).end()
 }
 

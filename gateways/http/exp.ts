@@ -56,7 +56,7 @@ async function exportRows(
   signal: AbortSignal,
 ): Promise<void> {
   if (request.method === 'HEAD') {
-    await whenReady(() => context.engine.validate(exp.sql, session))
+    await whenReady((planning) => context.engine.validate(exp.sql, { ...session, planning }))
     begin(response, 200, fileHeaders(exp)).end()
     return
   }

@@ -120,7 +120,9 @@ async function handleValidate(context: HttpContext, { response, query, session }
   try {
     const exec = parseExecRequest(query, undefined, { timeoutMs: 0 })
     sql = exec.sql
-    const { queryType, columns, timestampIndex } = await whenReady(() => context.engine.validate(exec.sql, session))
+    const { queryType, columns, timestampIndex } = await whenReady((planning) =>
+      context.engine.validate(exec.sql, { ...session, planning }),
+    )
     const kind = queryType === 'SELECT' ? {} : { queryType }
     const rows = columns === null ? {} : { columns: columns.map(columnJson), timestamp: timestampIndex }
     replyJson(response, 200, { query: sql, ...kind, ...rows })

@@ -117,15 +117,21 @@ function handle(pg: PgSession, message: Message): Waiting {
     return null
   } catch (error) {
     ended(pg)
-    if (error instanceof NotReadyError) return again(pg, message, error.ready)
+    if (error instanceof NotReadyError) return again(pg, message, error)
     failExtended(pg, error)
     return null
   }
 }
 
-async function again(pg: PgSession, message: Message, ready: Promise<void>): Promise<void> {
+async function again(pg: PgSession, message: Message, { ready, planning }: NotReadyError): Promise<void> {
   await ready
-  await handle(pg, message)
+  pg.session = { ...pg.session, planning }
+  try {
+    await handle(pg, message)
+  } finally {
+    const { planning: _, ...session } = pg.session
+    pg.session = session
+  }
 }
 
 /** Rejects FunctionCall, which drivers use for large objects. It is its own unit: no Sync follows. */

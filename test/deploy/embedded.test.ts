@@ -177,6 +177,9 @@ test('statements tell their rows', async () => {
     rows: 2,
     notices: [],
   })
+  // Its columns are known when a query has run.
+  const pivoted = "(select ts, 'n' k, v from told) pivot (max(v) for k in (select 'n') group by ts)"
+  expect(await rows(`insert into told select * from ${pivoted} returning v`)).toEqual([{ v: 1n }])
 })
 
 test('one process at a time has a folder, and it opens again', async () => {

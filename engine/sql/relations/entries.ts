@@ -91,21 +91,30 @@ export function ownEntries(context: BindContext): readonly CatalogEntry[] {
     known.set(version, entry)
     return entry
   })
-  const entries = sameAsLast([...tables, ...catalog.views().map((view) => viewEntry(view, context))])
+  const made = [...tables, ...catalog.views().map((view) => viewEntry(view, context))]
+  const entries = sameAsLast(made, context)
   entriesOfStatement.set(context.work, entries)
   return entries
 }
 
-let lastEntries: readonly CatalogEntry[] = []
+/** The last list of each dialect, by the origin of the catalog. */
+const lastLists = new WeakMap<object, Map<Dialect['name'], readonly CatalogEntry[]>>()
 
 /**
- * Returns the previous list if the entries are the same, because results derived from a list are cached by its
+ * Returns the engine's previous list if the entries are the same, because results derived from a list are cached by its
  * identity.
  */
-function sameAsLast(entries: readonly CatalogEntry[]): readonly CatalogEntry[] {
-  const isSame = entries.length === lastEntries.length && entries.every((entry, index) => entry === lastEntries[index])
-  if (!isSame) lastEntries = entries
-  return lastEntries
+function sameAsLast(
+  entries: readonly CatalogEntry[],
+  { catalog: { origin }, dialect }: BindContext,
+): readonly CatalogEntry[] {
+  if (origin === undefined) return entries
+  const lists = lastLists.get(origin) ?? new Map<Dialect['name'], readonly CatalogEntry[]>()
+  lastLists.set(origin, lists)
+  const last = lists.get(dialect.name)
+  if (last?.length === entries.length && entries.every((entry, index) => entry === last[index])) return last
+  lists.set(dialect.name, entries)
+  return entries
 }
 
 function tableEntry({ schema, parts }: TableVersion, context: Pick<BindContext, 'dialect'>): CatalogEntry {

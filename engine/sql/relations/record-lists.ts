@@ -11,10 +11,10 @@ import { type CatalogEntry, ownEntries } from './entries.js'
 export type RecordLists = readonly (readonly RowRecord[])[]
 export type ListsOf = (context: BindContext) => RecordLists
 
-/** Wraps `make` to cache its result for each entry. Returns the previous array if the entries are the previous ones. */
+/** Wraps `make` to cache its result for each entry, and the array of the results for each list of entries. */
 export function perEntry<Made>(make: (entry: CatalogEntry) => Made): (entries: readonly CatalogEntry[]) => Made[] {
   const known = new WeakMap<CatalogEntry, Made>()
-  let last: { readonly entries: readonly CatalogEntry[]; readonly made: Made[] } = { entries: [], made: [] }
+  const lists = new WeakMap<readonly CatalogEntry[], Made[]>()
   const madeOf = (entry: CatalogEntry): Made => {
     const before = known.get(entry)
     if (before !== undefined) return before
@@ -23,8 +23,11 @@ export function perEntry<Made>(make: (entry: CatalogEntry) => Made): (entries: r
     return made
   }
   return (entries) => {
-    if (entries !== last.entries) last = { entries, made: entries.map(madeOf) }
-    return last.made
+    const before = lists.get(entries)
+    if (before !== undefined) return before
+    const made = entries.map(madeOf)
+    lists.set(entries, made)
+    return made
   }
 }
 
