@@ -2,7 +2,7 @@
 // run them, and the storage jobs.
 
 import type { RunQuery } from '../exec/run/messages.js'
-import type { RowsRead } from '../exec/run/scan-progress.js'
+import type { RowsRead } from '../exec/scan/scan-progress.js'
 import type { Job, StageWork } from '../storage/jobs/messages.js'
 import type { QueuedQuery } from './memory-queue.js'
 import type { ToQueryHost } from './messages.js'

@@ -25,7 +25,7 @@ import {
 } from '../base/errors.js'
 import type { CsvShape } from '../csv/shape.js'
 import type { OfferFragment, RunQuery } from '../exec/run/messages.js'
-import type { RowsRead } from '../exec/run/scan-progress.js'
+import type { RowsRead } from '../exec/scan/scan-progress.js'
 import { createAllocator } from '../memory/allocator.js'
 import { clearCancelFlag, setCancelFlag } from '../memory/cancel-flags.js'
 import type { SharedMemory } from '../memory/shared-memory.js'

@@ -3,7 +3,6 @@
 // months (M) and years (y) follow the calendar. Buckets are counted from 1970-01-01, weeks from Monday 1969-12-29,
 // unless the caller gives another origin. Time zones are not handled here: callers convert to local time first.
 
-import type { SampleInterval } from '../sql/plan/plan.js'
 import {
   addMonths,
   civilFromDays,
@@ -16,6 +15,12 @@ import {
   ticksPerDay,
   ticksPerMicro,
 } from './timestamp-calendar.js'
+
+/** Units of SAMPLE BY: n U T s m h d w M y (nanoseconds to years). */
+export interface SampleInterval {
+  readonly count: number
+  readonly unit: 'n' | 'U' | 'T' | 's' | 'm' | 'h' | 'd' | 'w' | 'M' | 'y'
+}
 
 export type TimeUnit = SampleInterval['unit']
 

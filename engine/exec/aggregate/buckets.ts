@@ -7,8 +7,9 @@
 // zone): a repeated hour has buckets of its own. Buckets of a day or more are identified by their local date.
 
 import { assert } from '../../base/assert.js'
-import type { Plan, SampleInterval } from '../../sql/plan/plan.js'
+import type { Plan } from '../../sql/plan/plan.js'
 import { microsPerDay, type TimestampUnit, ticksPerMicro } from '../../types/timestamp-calendar.js'
+import type { SampleInterval } from '../../types/timestamp-floor.js'
 import { floorTimestamp, intervalTicks, nextBucket } from '../../types/timestamp-floor.js'
 import { fromZone, type TimeZone, timeZone } from '../../types/timestamp-zone.js'
 

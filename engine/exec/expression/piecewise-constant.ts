@@ -5,9 +5,10 @@
 
 import { int64Max, int64Min } from '../../base/int64.js'
 import { compileExpression, scalarOf } from '../../sql/functions/registry/evaluate.js'
-import type { Expression, SampleInterval } from '../../sql/plan/plan.js'
+import type { Expression } from '../../sql/plan/plan.js'
 import { widthOf } from '../../types/column-types.js'
 import type { TimestampUnit } from '../../types/timestamp-calendar.js'
+import type { SampleInterval } from '../../types/timestamp-floor.js'
 import { floorTimestamp, nextBucket } from '../../types/timestamp-floor.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'

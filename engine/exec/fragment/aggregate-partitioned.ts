@@ -41,9 +41,9 @@ import {
 } from '../parallel/coordinator.js'
 import { columnAt, rowsAt } from '../parallel/result-columns.js'
 import { singleThread } from '../parallel/single-thread.js'
-import type { CountedChunks, ScanCount } from '../run/scan-progress.js'
 import { listMorsels } from '../scan/morsel-list.js'
 import { rowCount, type ScanMorsel } from '../scan/morsels.js'
+import type { CountedChunks, ScanCount } from '../scan/scan-progress.js'
 import { type ChosenMorsels, type ChunkedMorsels, RowChunks } from './rows-parallel.js'
 
 /** Ranks have 32 bits. */

@@ -13,9 +13,9 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan, Query } from '../../sql/plan/plan.js'
 import type { BucketGrid } from '../aggregate/buckets.js'
 import type { BuiltJoin } from '../join/join-built.js'
-import type { CountedChunks } from '../run/scan-progress.js'
 import type { MorselList } from '../scan/morsel-list.js'
 import { rowCount } from '../scan/morsels.js'
+import type { CountedChunks } from '../scan/scan-progress.js'
 import { initWorkQueue, WorkQueue, workQueueBytes } from './work-queue.js'
 
 /**

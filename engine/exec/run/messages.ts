@@ -12,8 +12,8 @@ import type { DataType } from '../../types/column-types.js'
 import type { QwpEncoding } from '../encode/encode-qwp.js'
 import type { ParquetEncoding } from '../encode/parquet-encoding.js'
 import type { FragmentDetails } from '../parallel/coordinator.js'
+import type { RowsRead } from '../scan/scan-progress.js'
 import type { NodeProfile, ProfileMode } from './profile.js'
-import type { RowsRead } from './scan-progress.js'
 
 /** DataRow messages of the PostgreSQL wire protocol. */
 export interface PgEncoding {

@@ -20,10 +20,10 @@ import { buildOperator, type IsolatedRows, isolated } from '../build.js'
 import { createEncoder } from '../encode/create-encoder.js'
 import type { Encoder } from '../encode/encoder.js'
 import { QueryParallelism } from '../parallel/query-parallelism.js'
+import { ScanProgress } from '../scan/scan-progress.js'
 import { type NumberList, numbersOf } from './list-numbers.js'
 import type { RunQuery } from './messages.js'
 import { type QueryHost, queryContext } from './query-host.js'
-import { ScanProgress } from './scan-progress.js'
 
 /** 'parked': the client must read first. 'waiting': another thread must act first. */
 export type Progress = 'worked' | 'parked' | 'waiting' | 'ended'

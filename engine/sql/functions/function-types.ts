@@ -4,9 +4,9 @@
 
 import { SqlError } from '../../base/errors.js'
 import type { ColumnType, DataType } from '../../types/column-types.js'
+import type { SampleInterval } from '../../types/timestamp-floor.js'
 import type { Value } from '../../types/value.js'
 import type { SessionSettings } from '../pg-catalog/session-options.js'
-import type { SampleInterval } from '../plan/plan.js'
 import type { ColumnFunction } from './column/column-function.js'
 import type { Random } from './random-generator.js'
 

@@ -2,9 +2,10 @@
 // by day can be computed from results by hour. In doubtful cases, such as some changes of the UTC offset, the answer is
 // no.
 
+import type { SampleInterval } from '../../types/timestamp-floor.js'
 import { intervalTicks } from '../../types/timestamp-floor.js'
 import { timeZone } from '../../types/timestamp-zone.js'
-import type { SampleInterval, ViewBuckets } from './plan.js'
+import type { ViewBuckets } from './plan.js'
 
 const hourMicros = 3_600_000_000n
 const dayMicros = 24n * hourMicros

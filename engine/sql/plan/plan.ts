@@ -8,6 +8,7 @@
 import type { FindFiles, ForeignSource, TableColumn } from '../../parquet/foreign-file.js'
 import type { ColumnCondition } from '../../types/bounds.js'
 import type { DataType } from '../../types/column-types.js'
+import type { SampleInterval } from '../../types/timestamp-floor.js'
 import type { Value } from '../../types/value.js'
 import type { RowIndex } from '../relations/row-index.js'
 
@@ -163,12 +164,6 @@ export type Fill =
   | { readonly kind: 'constant'; readonly value: Value }
   /** In every bucket the result of the first bucket in which the group has rows. Not in SQL: for ranks of groups. */
   | { readonly kind: 'first' }
-
-/** Units of SAMPLE BY: n U T s m h d w M y (nanoseconds to years). */
-export interface SampleInterval {
-  readonly count: number
-  readonly unit: 'n' | 'U' | 'T' | 's' | 'm' | 'h' | 'd' | 'w' | 'M' | 'y'
-}
 
 export type Plan =
   /**

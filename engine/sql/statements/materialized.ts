@@ -17,21 +17,13 @@ import { type ColumnSchema, storedColumns, type TableSchema, type TableVersion }
 import { dataType } from '../../types/column-types.js'
 import { parseTimestamp } from '../../types/timestamp.js'
 import { ticksPerMicro } from '../../types/timestamp-calendar.js'
-import { intervalTicks } from '../../types/timestamp-floor.js'
+import { intervalTicks, type SampleInterval } from '../../types/timestamp-floor.js'
 import { timeZone } from '../../types/timestamp-zone.js'
 import type * as ast from '../ast/ast.js'
 import { tableRelation, viewRelation } from '../bind/from.js'
 import { liveOf, materializedOf } from '../bind/show.js'
 import { partitionUnitOf } from '../parse/table-options.js'
-import {
-  type Expression,
-  type Plan,
-  type PlanColumn,
-  type Query,
-  rowIdColumn,
-  type SampleInterval,
-  type TimeRange,
-} from '../plan/plan.js'
+import { type Expression, type Plan, type PlanColumn, type Query, rowIdColumn, type TimeRange } from '../plan/plan.js'
 import { lateRows } from '../plan/view-late.js'
 import type { BindContext } from '../scope/bind-context.js'
 import { addedRows } from '../scope/stored-view.js'

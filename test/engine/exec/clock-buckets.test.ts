@@ -6,7 +6,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { type BucketRange, createBuckets, type SamplePlan } from '../../../engine/exec/aggregate/buckets.js'
-import type { SampleInterval } from '../../../engine/sql/plan/plan.js'
+import type { SampleInterval } from '../../../engine/types/timestamp-floor.js'
 import { timeZone } from '../../../engine/types/timestamp-zone.js'
 
 const second = 1_000_000n

@@ -9,7 +9,7 @@
 import type { Plan, Query } from '../../sql/plan/plan.js'
 import { plansOf } from '../../sql/plan/walk-plan.js'
 import type { TableSnapshot } from '../../storage/schema/schema.js'
-import { touches } from '../scan/morsels.js'
+import { touches } from './morsels.js'
 
 /** The rows of one scan. */
 export interface ScanCount {
