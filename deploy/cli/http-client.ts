@@ -61,8 +61,8 @@ export interface Client {
 
 type PostBody = string | Uint8Array | Readable | AsyncIterable<Uint8Array>
 
-/** Limit in ms of connecting. Imports and queries have no limit. */
-const connectMs = 10_000
+/** Limit in ms of connecting, with the handshake of TLS. Imports and queries have no limit. */
+const defaultConnectMs = 10_000
 
 interface Asked {
   readonly method: 'GET' | 'POST'
@@ -71,13 +71,13 @@ interface Asked {
   readonly body?: PostBody
 }
 
-export function openClient(flags: ServerFlags): Client {
+export function openClient(flags: ServerFlags, connectMs = defaultConnectMs): Client {
   const base = baseUrl(flags.url)
   const trusted = flags.ca === undefined ? {} : { ca: readFileSync(flags.ca) }
-  const connector =
+  const connector: Connector =
     base.protocol === 'https:'
-      ? secureConnector({ rejectUnauthorized: flags.insecure !== true, ...trusted })
-      : { agent: new Agent({ keepAlive: true }), request }
+      ? secureConnector({ rejectUnauthorized: flags.insecure !== true, ...trusted }, connectMs)
+      : { agent: new Agent({ keepAlive: true }), request, connected: 'connect', connectMs }
   const authorization = authorizationOf(flags)
   const send = async (path: string, query: Readonly<Record<string, string>>, asked: Asked): Promise<Reply> =>
     ask(movable[path] === undefined ? path : await pathOf(path, ask, authorization), query, asked)
@@ -103,16 +103,20 @@ export function openClient(flags: ServerFlags): Client {
 interface Connector {
   readonly agent: Agent
   readonly request: typeof request
+  /** The event of a socket that can be used. */
+  readonly connected: 'connect' | 'secureConnect'
+  readonly connectMs: number
 }
 
-function secureConnector(options: AgentOptions): Connector {
+function secureConnector(options: AgentOptions, connectMs: number): Connector {
   // Loaded on first use: TLS takes its time.
   const { Agent, request }: typeof import('node:https') = createRequire(import.meta.url)('node:https')
-  return { agent: new Agent({ keepAlive: true, ...options }), request }
+  return { agent: new Agent({ keepAlive: true, ...options }), request, connected: 'secureConnect', connectMs }
 }
 
 /** Resolves when the response begins, even before the body of the request has ended. */
-function respond({ agent, request }: Connector, url: URL, { body, ...asked }: Asked): Promise<IncomingMessage> {
+function respond(connector: Connector, url: URL, { body, ...asked }: Asked): Promise<IncomingMessage> {
+  const { agent, request, connected, connectMs } = connector
   const options: RequestOptions = { ...asked, agent }
   return new Promise((resolve, reject) => {
     const sent = request(url, options, resolve)
@@ -121,7 +125,7 @@ function respond({ agent, request }: Connector, url: URL, { body, ...asked }: As
       if (!socket.connecting) return
       const late = (): unknown => sent.destroy(new Error(`no connection within ${connectMs / 1000} s`))
       const timer = setTimeout(late, connectMs)
-      for (const event of ['connect', 'close']) socket.once(event, () => clearTimeout(timer))
+      for (const event of [connected, 'close']) socket.once(event, () => clearTimeout(timer))
     })
     if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) sent.end(body)
     else pipeline(body, sent).catch(reject)
