@@ -142,7 +142,7 @@ function addExport(program: Command): void {
     .addHelpText(
       'after',
       `
-Row count and checksum are verified; a file gets its name only when it is complete. Examples:
+The checksum of the file is verified; a file gets its name only when it is complete. Examples:
   penstock export trades -o trades.parquet
   penstock export "select * from trades where ts in today()" | gzip > today.csv.gz
 ${exitHelp}`,

@@ -167,16 +167,53 @@ export function newestChangeMs(root: string): number {
   return Math.max(0, ...times)
 }
 
-/** Whether the last server ended by itself; null: it cannot be said. */
+/**
+ * How the last process that had the root ended: a server, or a program with the embedded database. Nothing, if its log
+ * does not have its start, as with log.level = W.
+ */
 export function checkLastEnd(root: string, isServed: boolean): Finding[] {
-  const path = join(root, 'log', 'penstock-latest.log')
-  if (isServed || !existsSync(path)) return []
-  const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
-  const critical = lines.filter((line) => /^\S+ C /.test(line)).at(-1)
-  if (critical !== undefined) {
-    const text = `the log of the last server has: ${critical.slice(0, 200)}`
-    return [found('warning', 'last server', text, `read ${path}`)]
+  const folder = join(root, 'log')
+  if (isServed || !existsSync(folder)) return []
+  const records: LogRecord[] = []
+  // A file has the records of a day.
+  const days = readdirSync(folder).filter((name) => /^stdout-.*\.txt$/.test(name))
+  for (const name of days.sort().reverse()) {
+    const lines = readFileSync(join(folder, name), 'utf8').trimEnd().split('\n').map(recordOf)
+    const start = lines.findLastIndex(({ logger, message }) => logger === 'server' && message.startsWith('starting '))
+    records.unshift(...lines.slice(Math.max(0, start)))
+    if (start >= 0) return [lastEnd(folder, records)]
   }
-  if (lines.some((line) => line.endsWith('server ended'))) return [found('ok', 'last server', 'ended cleanly')]
-  return [found('ok', 'last server', 'was ended from outside; the next start replays its log')]
+  return []
+}
+
+/** Last records of a server, and of the embedded database. */
+const cleanEnds = ['ended', 'closed']
+
+function lastEnd(folder: string, records: readonly LogRecord[]): Finding {
+  const critical = records.findLast(({ level }) => level === 'C')
+  if (critical !== undefined) {
+    const text = `the log of the last server has: ${`${critical.logger} ${critical.message}`.slice(0, 200)}`
+    return found('warning', 'last server', text, `read ${join(folder, 'penstock-latest.log')}`)
+  }
+  if (records.some(({ logger, message }) => logger === 'server' && cleanEnds.includes(message)))
+    return found('ok', 'last server', 'ended cleanly')
+  return found('ok', 'last server', 'was ended from outside; the next start replays its log')
+}
+
+interface LogRecord {
+  readonly level: string
+  readonly logger: string
+  readonly message: string
+}
+
+/** Reads a record in either form (setting log.format). */
+function recordOf(line: string): LogRecord {
+  const [, level = '', logger = '', message = ''] = /^\S+ ([IWEC]) (\S+) (.*)$/.exec(line) ?? []
+  if (!line.startsWith('{')) return { level, logger, message }
+  try {
+    const record: Readonly<Record<string, unknown>> = JSON.parse(line)
+    return { level: String(record.level), logger: String(record.logger), message: String(record.message) }
+  } catch {
+    return { level, logger, message }
+  }
 }

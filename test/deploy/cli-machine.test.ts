@@ -6,8 +6,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkClock, checkFileLimit, type Finding } from '../../deploy/cli/doctor-machine.js'
+import { checkLastEnd } from '../../deploy/cli/doctor-root.js'
 import { openProgress, progressText, sizeText } from '../../deploy/cli/progress.js'
 import { repositoryRoot } from '../support/docs/source-tree.js'
 import { command, TestServer } from '../support/server.js'
@@ -124,6 +125,47 @@ test('doctor finds damage, wrong settings and taken ports', async () => {
   const { findings } = doctor(join(folder, 'new'), { PENSTOCK_PG_NET_BIND_TO: `127.0.0.1:${port}` })
   expect(problems(findings).find(({ subject }) => subject === `port ${port}`)?.text).toContain('another program')
   taken.close()
+})
+
+describe('doctor says how the last process ended', () => {
+  const at = (time: string, text: string): string => `2026-05-0${time}:00.000Z ${text}\n`
+  const starting = at('1T10:00', 'I server starting [version=1.0.0, root=/r, node=20.19.0]')
+  const ended = (files: Readonly<Record<string, string>>): string[] => {
+    const root = mkdtempSync(join(folder, 'ended-'))
+    mkdirSync(join(root, 'log'))
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(root, 'log', `stdout-${name}.txt`), text)
+    return checkLastEnd(root, false).map(({ level, text }) => `${level}: ${text}`)
+  }
+  const outside = ['ok: was ended from outside; the next start replays its log']
+
+  test.each([
+    ['a server', starting + at('1T10:01', 'I server ended'), ['ok: ended cleanly']],
+    ['the embedded database', starting + at('1T10:01', 'I server closed'), ['ok: ended cleanly']],
+    ['a killed server', starting, outside],
+    ['a killed server after another one', starting + at('1T10:01', 'I server ended') + starting, outside],
+    ['a message of another logger', starting + at('1T10:01', 'I server lines ended'), outside],
+    ['a failed one before the last', starting + at('1T10:01', 'C server cannot start: x') + starting, outside],
+    [
+      'a failed one',
+      starting + at('1T10:01', 'C server the engine cannot continue: x'),
+      ['warning: the log of the last server has: server the engine cannot continue: x'],
+    ],
+    [
+      'JSON',
+      '{"time":"2026","level":"I","logger":"server","message":"starting [x]"}\n{"level":"I","logger":"server","message":"ended"}\n',
+      ['ok: ended cleanly'],
+    ],
+    ['no records of level I', at('1T10:01', 'W backup slow'), []],
+  ])('%s', (_name, text, expected) => {
+    expect(ended({ '2026-05-01': text })).toEqual(expected)
+  })
+
+  test('one that ran for days', () => {
+    const end = at('3T00:01', 'I server ended')
+    const between = at('2T00:01', 'W server slow')
+    expect(ended({ '2026-05-01': starting, '2026-05-02': between, '2026-05-03': end })).toEqual(['ok: ended cleanly'])
+    expect(ended({ '2026-05-01': starting, '2026-05-02': between })).toEqual(outside)
+  })
 })
 
 test('doctor refuses a newer format with the right advice', () => {
