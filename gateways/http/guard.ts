@@ -122,8 +122,13 @@ export function discardRemainder(response: ServerResponse, who: keyof typeof lin
   resumeLater(request)
 }
 
-/** Adds the CORS headers: what a page of an allowed origin may read and send. */
-export function crossOriginHeaders({ options }: HttpContext, request: IncomingMessage, response: ServerResponse): void {
+/** Adds the CORS headers: what a page of an allowed origin may read and send. `methods`: those of the path. */
+export function crossOriginHeaders(
+  { options }: HttpContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  methods: () => readonly string[],
+): void {
   const { corsOrigins } = options
   if (corsOrigins === null) return
   const { origin } = request.headers
@@ -132,7 +137,7 @@ export function crossOriginHeaders({ options }: HttpContext, request: IncomingMe
     headers.push('Access-Control-Allow-Origin', corsOrigins.includes('*') ? '*' : origin)
     headers.push('Access-Control-Expose-Headers', exposedHeaders)
     if (request.method === 'OPTIONS') {
-      headers.push('Access-Control-Allow-Methods', 'GET, POST, PUT, HEAD, OPTIONS')
+      headers.push('Access-Control-Allow-Methods', methods().join(', '))
       headers.push(
         'Access-Control-Allow-Headers',
         headerText(request, 'access-control-request-headers') ?? 'Authorization',

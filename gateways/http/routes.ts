@@ -83,9 +83,13 @@ export function route(table: Routes, context: HttpContext, path: string, exchang
   if (handlers === undefined) return replyText(exchange.response, 405, `Method ${method} not supported\r\n`)
   const handler = Object.hasOwn(handlers, method) ? handlers[method] : undefined
   if (handler !== undefined) return handler(context, exchange)
-  exchange.response.setHeader('Allow', [...Object.keys(handlers), 'OPTIONS'].join(', '))
+  exchange.response.setHeader('Allow', methodsOf(table, path).join(', '))
   if (method === 'OPTIONS') return replyEmpty(exchange.response, 204)
   replyText(exchange.response, 405, `Method ${method} not supported\r\n`)
+}
+
+export function methodsOf(table: Routes, path: string): readonly string[] {
+  return [...Object.keys(table.get(path) ?? {}), 'OPTIONS']
 }
 
 /** A path of a WebSocket protocol, without the request to change to it. */

@@ -25,7 +25,7 @@ import {
   refuseUnread,
 } from './guard.js'
 import { abortResponse, replyBusy, replyJson, replyText, statusOf } from './replies.js'
-import { type Routes, route, routes } from './routes.js'
+import { methodsOf, type Routes, route, routes } from './routes.js'
 import { SavedItems } from './saved-items.js'
 import { SettingsStore } from './settings-store.js'
 import {
@@ -183,7 +183,7 @@ function respond(
   const fault = framingFault(request)
   if (fault !== null) return refuseFraming(response, fault)
   if (refuseHost(context, request, response)) return
-  crossOriginHeaders(context, request, response)
+  crossOriginHeaders(context, request, response, () => methodsOf(table, path))
   return andThen(admit(context, request, path), (principal) => {
     connection.principal = principal?.user ?? null
     if (principal === null) return refuseUnauthenticated(context, request, response, path)

@@ -164,6 +164,20 @@ describe('CORS', () => {
     expect(answer.headers.get('vary')).toBe('Origin')
   })
 
+  test.each([
+    ['/write', 'POST, OPTIONS'],
+    ['/exec', 'GET, HEAD, POST, OPTIONS'],
+    ['/settings', 'GET, PUT, POST, OPTIONS'],
+    ['/api/v1/saved', 'GET, PUT, DELETE, OPTIONS'],
+    ['/api/v1/alerts', 'PUT, DELETE, OPTIONS'],
+    ['/nope', 'OPTIONS'],
+  ])('a preflight of %s names the methods of the path', async (path, methods) => {
+    gateway = await testHttp({ corsOrigins: ['*'] })
+    const headers = { origin: 'https://app.example', 'access-control-request-method': 'DELETE' }
+    const answer = await fetch(gateway.url + path, { method: 'OPTIONS', headers })
+    expect(answer.headers.get('access-control-allow-methods')).toBe(methods)
+  })
+
   test('others get nothing', async () => {
     gateway = await testHttp({ corsOrigins: ['https://app.example'] })
     const headers = { origin: 'https://evil.example', ...preflight }
