@@ -289,7 +289,7 @@ export type AlterAction =
       readonly kind: 'change type'
       readonly position: number // position of the last token of the type
       readonly column: Name
-      readonly definition: ColumnDefinition
+      readonly definition: Pick<ColumnDefinition, 'type' | 'symbol' | 'index'>
       /** Written with USING, as migrations do: it is no error if the column has the type already. */
       readonly again: boolean
     }

@@ -15,9 +15,9 @@ import type {
 import {
   parseAddedIndex,
   parseCapacity,
+  parseChangedType,
   parseColumnAfterName,
   parseColumnStorage,
-  parseColumnTail,
   parseDefault,
   parseIdentity,
   parseNewName,
@@ -400,7 +400,7 @@ function parseNullable(cursor: Cursor, position: number, column: Name, notNull: 
 }
 
 function parseChangeType(cursor: Cursor, column: Name): AlterAction {
-  const definition = { ...column, ...parseColumnTail(cursor, 'alter', false) }
+  const definition = parseChangedType(cursor, column)
   const position = cursor.kind === 'word' && cursor.word === 'using' ? cursor.previousEnd : null
   const again = position !== null
   if (again) parseUsing(cursor, column)

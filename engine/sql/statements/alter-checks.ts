@@ -3,6 +3,8 @@
 
 import { SqlError } from '../../base/errors.js'
 import { type ColumnSchema, enforcedKey, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
+import type { DataType } from '../../types/column-types.js'
+import { isNumber, isText } from '../../types/convert.js'
 import type * as ast from '../ast/ast.js'
 import { isWalTable } from '../relations/tables-relations.js'
 
@@ -43,4 +45,21 @@ export function requireIncluded(index: ast.IndexOption | null, columns: readonly
     if (!columns.some((column) => column.name.toLowerCase() === name.toLowerCase()))
       throw SqlError.columnMissing(name, position)
   }
+}
+
+/** Numbers, booleans and timestamps, most of whose values convert to each other. */
+const numbers: ReadonlySet<string> = new Set(
+  'BOOLEAN BYTE SHORT INT LONG FLOAT DOUBLE DATE TIMESTAMP TIMESTAMP_NS'.split(' '),
+)
+/** Types that neither convert to nor from any other. */
+const opaque: ReadonlySet<string> = new Set(['BINARY', 'ARRAY'])
+
+/** Whether values of one type convert to the other. A conversion that would make the whole column NULL is an error. */
+export function isChangeable(from: DataType, to: DataType): boolean {
+  if (opaque.has(from.name) || opaque.has(to.name)) return false
+  if (from.name === to.name) return from.name !== 'GEOHASH' || from.a > to.a
+  if (from.name === 'CHAR' || to.name === 'CHAR') return isText(from) && isText(to)
+  if (isText(from) || isText(to)) return true
+  if (from.name === 'DECIMAL' || to.name === 'DECIMAL') return isNumber(from) && isNumber(to)
+  return numbers.has(from.name) && numbers.has(to.name)
 }

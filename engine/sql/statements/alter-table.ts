@@ -14,8 +14,7 @@ import {
   type TableSchema,
   type TableVersion,
 } from '../../storage/schema/schema.js'
-import { type DataType, isDay, isSpan, sameType, storedKind, typeText } from '../../types/column-types.js'
-import { isNumber, isText } from '../../types/convert.js'
+import { isDay, isSpan, sameType, storedKind, typeText } from '../../types/column-types.js'
 import { formatTimestamp } from '../../types/timestamp.js'
 import { parseByPattern } from '../../types/timestamp-pattern.js'
 import type * as ast from '../ast/ast.js'
@@ -30,6 +29,7 @@ import { viewAsTable } from '../relations/view-table.js'
 import type { BindContext } from '../scope/bind-context.js'
 import {
   columnExists,
+  isChangeable,
   missingAlteredColumn,
   requireDedup,
   requireIncluded,
@@ -39,7 +39,15 @@ import {
 } from './alter-checks.js'
 import { combinedChange } from './alter-combined.js'
 import { columnStorage } from './column-storage.js'
-import { checkColumnName, checkTableName, columnOf, dedupKeysOf, powerOfTwo, storedType } from './create-table.js'
+import {
+  checkColumnName,
+  checkTableName,
+  columnOf,
+  dedupKeysOf,
+  powerOfTwo,
+  storedType,
+  symbolOptions,
+} from './create-table.js'
 import { declaredOf, sameDeclared } from './declared.js'
 import { changedDefault } from './identity.js'
 import type { PlannedStatement } from './planned.js'
@@ -329,9 +337,14 @@ function changeType(
   if (found.id === schema.timestampId)
     throw new SqlError('cannot change type of designated timestamp column', definition.type.position)
   const declared = declaredOf(definition.type, type, found.declared ?? {}, context) ?? {}
+  requireIncluded(definition.index, schema.columns)
+  const changed = {
+    ...(sameDeclared(declared, found.declared) ? {} : { declared }),
+    ...(type.name === 'SYMBOL' ? symbolOptions(definition, true) : {}),
+  }
+  const changes = Object.keys(changed).length === 0 ? [] : columnOptions(schema, found, changed)
   // Object mappers for PostgreSQL declare a column again with all its properties.
-  if (sameType(found.type, type) && (again || context.dialect.repeatedDeclarations))
-    return sameDeclared(declared, found.declared) ? [] : columnOptions(schema, found, { declared })
+  if (sameType(found.type, type) && (again || context.dialect.repeatedDeclarations)) return changes
   if (sameType(found.type, type))
     throw new SqlError(`column '${column.name}' type is already '${typeText(type)}'`, last)
   if (isSpan(declaredType) || !isChangeable(found.type, type)) {
@@ -342,25 +355,7 @@ function changeType(
   const types = [{ columnId: found.id, type }]
   const shown = resultTypeOf({ type, declared })
   const cast = [{ columnId: found.id, type: isDay(shown) ? shown : type }]
-  const changes = sameDeclared(declared, found.declared) ? [] : columnOptions(schema, found, { declared })
   return [{ kind: 'changeTypes', tableId, types, changes, program: castProgram(version, cast, context) }]
-}
-
-/** Numbers, booleans and timestamps, most of whose values convert to each other. */
-const numbers: ReadonlySet<string> = new Set(
-  'BOOLEAN BYTE SHORT INT LONG FLOAT DOUBLE DATE TIMESTAMP TIMESTAMP_NS'.split(' '),
-)
-/** Types that neither convert to nor from any other. */
-const opaque: ReadonlySet<string> = new Set(['BINARY', 'ARRAY'])
-
-/** Whether values of one type convert to the other. A conversion that would make the whole column NULL is an error. */
-function isChangeable(from: DataType, to: DataType): boolean {
-  if (opaque.has(from.name) || opaque.has(to.name)) return false
-  if (from.name === to.name) return from.name !== 'GEOHASH' || from.a > to.a
-  if (from.name === 'CHAR' || to.name === 'CHAR') return isText(from) && isText(to)
-  if (isText(from) || isText(to)) return true
-  if (from.name === 'DECIMAL' || to.name === 'DECIMAL') return isNumber(from) && isNumber(to)
-  return numbers.has(from.name) && numbers.has(to.name)
 }
 
 export function renameTable(

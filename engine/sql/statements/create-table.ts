@@ -152,7 +152,7 @@ function storageOf(
 }
 
 function typedColumn(definition: ast.ColumnDefinition, context: BindContext): Omit<ColumnSchema, 'id' | 'dropped'> {
-  const { name, position, symbol, index } = definition
+  const { name, position } = definition
   checkColumnName(name, position)
   const written = storedType(definition.type, context)
   const type = storedKind(written)
@@ -161,13 +161,18 @@ function typedColumn(definition: ast.ColumnDefinition, context: BindContext): Om
   const declared = declaredOf(definition.type, type, flags, context)
   const retained = declared === undefined ? {} : { declared }
   if (type.name !== 'SYMBOL') return { name, type, ...retained }
-  if (symbol.capacity !== null && symbol.capacity.value < 2)
-    throw new SqlError('min symbol capacity is 2', symbol.capacity.position)
+  return { name, type, ...retained, ...symbolOptions(definition) }
+}
+
+/** The options of a SYMBOL column. `written`: only those that are written. */
+export function symbolOptions(
+  { symbol: { capacity, cache }, index }: Pick<ast.ColumnDefinition, 'symbol' | 'index'>,
+  written = false,
+): Pick<ColumnSchema, 'symbol' | 'indexed'> {
+  if (capacity !== null && capacity.value < 2) throw new SqlError('min symbol capacity is 2', capacity.position)
+  const symbol = { capacity: powerOfTwo(capacity?.value ?? defaultSymbolCapacity), cached: cache ?? true }
   return {
-    name,
-    type,
-    ...retained,
-    symbol: { capacity: powerOfTwo(symbol.capacity?.value ?? defaultSymbolCapacity), cached: symbol.cache ?? true },
+    ...(written && capacity === null && cache === null ? {} : { symbol }),
     ...(index === null ? {} : { indexed: { blockCapacity: powerOfTwo(index.capacity ?? defaultIndexCapacity) } }),
   }
 }

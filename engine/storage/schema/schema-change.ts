@@ -5,14 +5,7 @@ import { RowError, SqlError } from '../../base/errors.js'
 import { tableColumnsMax, tableKeysMax } from '../../base/limits.js'
 import type { ColumnChange, NewKey, SchemaChange } from '../jobs/messages.js'
 import { isColumnName, isTableName } from './names.js'
-import {
-  type ColumnSchema,
-  type ColumnStorage,
-  type DeclaredKey,
-  enforcedKey,
-  findColumn,
-  type TableSchema,
-} from './schema.js'
+import { type ColumnSchema, type DeclaredKey, enforcedKey, findColumn, type TableSchema } from './schema.js'
 
 type AnyChange =
   | ColumnChange
@@ -54,8 +47,8 @@ export function changeColumns(schema: TableSchema, changes: readonly ColumnChang
 }
 
 /**
- * The schema with the new columns at the positions of the old ones, which are dropped. Of PARQUET(..), new columns have
- * what the same statement sets.
+ * The schema with the new columns at the positions of the old ones, which are dropped. Of PARQUET(..) and the options of
+ * SYMBOL, new columns have what the same statement sets.
  */
 export function retypedSchema(
   schema: TableSchema,
@@ -69,9 +62,8 @@ export function retypedSchema(
     if (old === undefined) return column
     const value = old.default === undefined ? {} : { default: old.default }
     const said = old.declared === undefined ? {} : { declared: old.declared }
-    const set = storageSet(changes, old.id)
-    const stored = set === null ? {} : { parquet: set }
-    return { ...column, ...value, ...said, ...stored, name: old.name, dropped: false, place: old.place ?? old.id }
+    const set = optionsSet(changes, old.id, column.type.name === 'SYMBOL')
+    return { ...column, ...value, ...said, ...set, name: old.name, dropped: false, place: old.place ?? old.id }
   })
   const renewed = (ids: readonly number[]): number[] => ids.map((id) => newIds.get(id) ?? id)
   const keys = schema.keys?.map((key) => ({ ...key, columnIds: renewed(key.columnIds) }))
@@ -79,14 +71,25 @@ export function retypedSchema(
   return { ...schema, version: schema.version + 1, columns, dedupKeys, ...(keys === undefined ? {} : { keys }) }
 }
 
-/** The last PARQUET(..) that the changes set for the column; null if there is none. */
-function storageSet(changes: readonly ColumnChange[], columnId: number): ColumnStorage | null {
-  const set = changes.flatMap((change) =>
-    change.kind === 'alterColumn' && change.columnId === columnId && change.parquet !== undefined
-      ? [change.parquet]
-      : [],
-  )
-  return set.at(-1) ?? null
+/** What the changes set for the column, the last of each. */
+function optionsSet(
+  changes: readonly ColumnChange[],
+  columnId: number,
+  isSymbol: boolean,
+): Pick<ColumnSchema, 'parquet' | 'symbol' | 'indexed'> {
+  const set: { -readonly [Key in 'parquet' | 'symbol' | 'indexed']?: ColumnSchema[Key] | null } = {}
+  for (const change of changes) {
+    if (change.kind !== 'alterColumn' || change.columnId !== columnId) continue
+    const { parquet, symbol, indexed } = change
+    if (parquet !== undefined) set.parquet = parquet
+    if (isSymbol && symbol !== undefined) set.symbol = symbol
+    if (isSymbol && indexed !== undefined) set.indexed = indexed
+  }
+  return {
+    ...(set.parquet == null ? {} : { parquet: set.parquet }),
+    ...(set.symbol == null ? {} : { symbol: set.symbol }),
+    ...(set.indexed == null ? {} : { indexed: set.indexed }),
+  }
 }
 
 function next(schema: TableSchema): TableSchema {

@@ -11,6 +11,7 @@ import { noticeResponse } from '../protocol/messages.js'
 type CreateTable = Extract<ParsedStatement['statement'], { kind: 'create table' }>
 type CreateColumns = Extract<CreateTable['source'], { kind: 'columns' }>
 type Column = CreateColumns['columns'][number]
+type AlterSequence = Extract<ParsedStatement['statement'], { kind: 'alter sequence' }>
 type AlterAction = Extract<ParsedStatement['statement'], { kind: 'alter table' }>['actions'][number]
 
 const timestampTypes: ReadonlySet<string> = new Set(['timestamp', 'timestamptz', 'timestamp_ns'])
@@ -33,7 +34,7 @@ const sequencesFree = 'sequences have no owner and belong to no column: one stay
 export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): ParsedStatement {
   const { statement } = parsed
   if (statement.kind === 'create index') notice(pg, statement.unique ? uniqueIgnored : indexesIgnored)
-  else if (statement.kind === 'alter sequence' && statement.restart === undefined) notice(pg, sequencesFree)
+  else if (statement.kind === 'alter sequence' && changesOwner(statement)) notice(pg, sequencesFree)
   else if (statement.kind === 'create sequence' && statement.options.owned) notice(pg, sequencesFree)
   else if (statement.kind === 'create table' && statement.temporary === true) notice(pg, temporaryStays)
   noticeSkipped(pg, statement)
@@ -47,6 +48,10 @@ export function adaptedStatement(pg: PgSession, parsed: ParsedStatement): Parsed
   const columns = knownDefaults(pg, source.columns, statement.table.name)
   const adapted = { ...statement, source: { ...source, columns }, options: knownOptions(pg, statement.options) }
   return { ...parsed, statement: pg.options.firstTimestamp ? withTimestamp(pg, adapted, columns) : adapted }
+}
+
+function changesOwner({ restart, newName }: AlterSequence): boolean {
+  return restart === undefined && newName === undefined
 }
 
 /** Sends the notices of IF EXISTS and IF NOT EXISTS. */
