@@ -1,6 +1,6 @@
 // Parses CREATE, ALTER and DROP USER, GRANT and REVOKE.
 //
-//   create user [if not exists] bob [with] <one or more of: password '..', no password, read, write, admin, all>
+//   create user [if not exists] bob [with] <password '..' or no password, and any of: read, write, admin, all>
 //   alter user bob [with] password '..' | no password | enable | disable
 //   alter user bob create token type rest [with ttl '30d']
 //   alter user bob create token type jwk [public key x '..' y '..']
@@ -34,9 +34,8 @@ export function parseUser(cursor: Cursor): UserStatement {
   if (verb === 'create') {
     const ifNotExists = takeIfNotExists(cursor)
     const users = [parseUserName(cursor)]
-    // A missing password is most likely a mistake; NO PASSWORD is explicit.
-    if (atEnd(cursor)) throw new SqlError("'password' or 'no password' expected", start)
-    return { kind: 'user', position, users, change: { kind: 'create', ifNotExists, ...parseCreateOptions(cursor) } }
+    const options = parseCreateOptions(cursor, start)
+    return { kind: 'user', position, users, change: { kind: 'create', ifNotExists, ...options } }
   }
   if (verb === 'drop') {
     const ifExists = takeIfExists(cursor)
@@ -98,17 +97,24 @@ const attributes: ReadonlySet<string> = new Set(
 /** Attributes that are accepted after `superuser`, who has them all. */
 const superuserAttributes: ReadonlySet<string> = new Set('createdb createrole replication bypassrls'.split(' '))
 
-function parseCreateOptions(cursor: Cursor): { password: string | null; rights: readonly Right[] } {
+/** `position`: of USER, for the error. */
+function parseCreateOptions(cursor: Cursor, position: number): { password: string | null; rights: readonly Right[] } {
   take(cursor, 'with')
-  let password: string | null = null
+  let password: string | null | undefined
+  let asRole = false
   const rights = new Set<Right>()
   while (!atEnd(cursor)) {
-    if (cursor.word === ',' || attributes.has(cursor.word)) advance(cursor)
+    if (attributes.has(cursor.word)) {
+      asRole = true
+      advance(cursor)
+    } else if (cursor.word === ',') advance(cursor)
     else if (startsPassword(cursor)) password = parsePassword(cursor)
     else if (rights.has('admin') && superuserAttributes.has(cursor.word)) advance(cursor)
     else for (const right of parseRights(cursor)) rights.add(right)
   }
-  return { password, rights: [...rights] }
+  // A missing password is most likely a mistake; NO PASSWORD is explicit, and so are the attributes of createuser.
+  if (password === undefined && !asRole) throw new SqlError("'password' or 'no password' expected", position)
+  return { password: password ?? null, rights: [...rights] }
 }
 
 function startsPassword(cursor: Cursor): boolean {

@@ -52,7 +52,7 @@ test('a user, its rights and its end', async () => {
 
 test('tokens are shown once, found by their hash, and expire', async () => {
   const { users, run, stored, time } = open()
-  await run('create user robot write')
+  await run('create user robot no password write')
   const made = await run("alter user robot create token type rest with ttl '1h'")
   expect(made?.columns).toEqual(['name', 'token', 'expires_at', 'id'])
   const token = String(made?.row[1])
@@ -69,7 +69,7 @@ test('tokens are shown once, found by their hash, and expire', async () => {
 
 test('keys of line protocol', async () => {
   const { users, run } = open()
-  await run('create user sensor write')
+  await run('create user sensor no password write')
   const made = await run('alter user sensor create token type jwk')
   const [, x, y] = made?.row ?? []
   expect(users.byLineKey('sensor')?.key.export({ format: 'jwk' })).toMatchObject({ x, y })
