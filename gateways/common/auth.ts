@@ -2,9 +2,10 @@
 // PostgreSQL protocol have an authenticator each, because settings configure their users separately; both share the
 // users created by SQL.
 //
-// Comparisons take constant time, and unknown names are checked like users created by SQL, so that timing does not tell
-// them apart. A check of a stored password takes some milliseconds on a pool thread, so these checks run one at a time.
-// Accepted credentials are cached as a keyed hash until a user changes.
+// Comparisons take constant time. Unknown names, and wrong passwords of users that the settings configure, are checked
+// like those of users created by SQL, so that timing does not tell them apart. A check of a stored password takes some
+// milliseconds on a pool thread, so these checks run one at a time. Accepted credentials are cached as a keyed hash until
+// a user changes.
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { ResourceError } from '../../engine/base/errors.js'
@@ -43,8 +44,8 @@ export class Authenticator {
   #configured: ReadonlyMap<string, ConfiguredUser>
   readonly #users: UserDirectory
   readonly #secret = randomBytes(32)
-  /** Verifiers of the configured users, created on first use. */
-  readonly #verifiers = new Map<string, Promise<PasswordVerifier>>()
+  /** Verifiers of the configured users, created on first use, by any name. */
+  #verifiers: Promise<ReadonlyMap<string, PasswordVerifier>> | null = null
   readonly #remembered = new Map<string, Principal>()
   #rememberedEpoch = 0
   /** Tokens that issue() has returned, by their hash. */
@@ -62,7 +63,7 @@ export class Authenticator {
   reconfigure(access: ConfiguredAccess): void {
     this.#access = access
     this.#configured = new Map(access.configured.map((user) => [user.user, user]))
-    this.#verifiers.clear()
+    this.#verifiers = null
     this.#remembered.clear()
     this.#issued.clear()
   }
@@ -121,8 +122,8 @@ export class Authenticator {
   /** Checks a clear-text password. Rejects with ResourceError when too many checks are queued. */
   async password(name: string, password: string): Promise<Principal | null> {
     const configured = this.#configured.get(name)
-    if (configured !== undefined) return this.#equal(configured.password, password) ? configured : null
-    const user = this.#users.user(name)
+    if (configured !== undefined && this.#equal(configured.password, password)) return configured
+    const user = configured === undefined ? this.#users.user(name) : undefined
     const verifier = user?.verifier ?? dummyVerifier(name, this.#secret)
     const right = await this.#check(verifier, password)
     return right && user !== undefined && user.verifier !== null ? user : null
@@ -134,11 +135,9 @@ export class Authenticator {
    */
   async verifier(name: string): Promise<{ verifier: PasswordVerifier; principal: Principal | null }> {
     const configured = this.#configured.get(name)
-    if (configured !== undefined) {
-      const made = this.#verifiers.get(name) ?? makeVerifier(configured.password)
-      this.#verifiers.set(name, made)
-      return { verifier: await made, principal: configured }
-    }
+    this.#verifiers ??= verifiersOf(this.#access.configured)
+    const verifier = (await this.#verifiers).get(name)
+    if (configured !== undefined && verifier !== undefined) return { verifier, principal: configured }
     const user = this.#users.user(name)
     if (user === undefined || user.verifier === null) {
       return { verifier: dummyVerifier(name, this.#secret), principal: null }
@@ -221,4 +220,9 @@ export class Authenticator {
       this.#checksWaiting--
     }
   }
+}
+
+async function verifiersOf(users: readonly ConfiguredUser[]): Promise<ReadonlyMap<string, PasswordVerifier>> {
+  const made = users.map(async ({ user, password }) => [user, await makeVerifier(password)] as const)
+  return new Map(await Promise.all(made))
 }

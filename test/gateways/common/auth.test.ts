@@ -117,6 +117,24 @@ test('who does not exist gets the same salt twice', async () => {
   expect(salts[0]).toEqual(salts[1])
 })
 
+test('a wrong password of a configured user waits like that of an unknown one; the right one never waits', async () => {
+  const { auth } = await authenticator()
+  const waiting = Array.from({ length: 500 }, () => auth.password('nobody', 'x'))
+  await expect(auth.password('nobody', 'x')).rejects.toThrow('too many passwords')
+  await expect(auth.password('admin', 'x')).rejects.toThrow('too many passwords')
+  expect((await auth.password('admin', 'secret'))?.user).toBe('admin')
+  await Promise.all(waiting)
+  expect(await auth.password('admin', 'x')).toBeNull()
+})
+
+test('the first challenge of an unknown user takes no less time than that of a configured one', async () => {
+  const { auth } = await authenticator()
+  const order: string[] = []
+  const ask = (name: string): Promise<unknown> => auth.verifier(name).then(() => order.push(name))
+  await Promise.all(['admin', 'nobody', 'bob'].map(ask))
+  expect(order).toEqual(['admin', 'nobody', 'bob'])
+})
+
 test.each(['', 'x', 'n,,n=bob', 'p=tls-unique,,n=bob,r=abc', 'n,,n=bob,r='])('SCRAM refuses %s', async (first) => {
   const { auth } = await authenticator()
   const { verifier } = await auth.verifier('bob')
