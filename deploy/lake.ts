@@ -108,7 +108,7 @@ function readerConfig(settings: Settings): Record<string, string> {
   }
 }
 
-function lakeMetrics(statisticsOf: () => LakeStatistics | null): Metric[] {
+export function lakeMetrics(statisticsOf: () => LakeStatistics | null): Metric[] {
   const metric = reportedMetric('svc_lake', statisticsOf)
   return [
     metric(

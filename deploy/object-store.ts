@@ -202,7 +202,7 @@ function sweepWarnings(sweeps: SweepStatistics | null): string[] {
   return [`objects that nothing names are not removed from the object store: ${sweeps.failure}`]
 }
 
-function sweepMetrics(sweepsOf: () => SweepStatistics | null): Metric[] {
+export function sweepMetrics(sweepsOf: () => SweepStatistics | null): Metric[] {
   const metric = reportedMetric('svc_object_store', sweepsOf)
   return [
     metric(
@@ -220,7 +220,7 @@ function sweepMetrics(sweepsOf: () => SweepStatistics | null): Metric[] {
   ]
 }
 
-function storeMetrics(stateOf: () => State, uploadsOf: () => UploadStatistics | null): Metric[] {
+export function storeMetrics(stateOf: () => State, uploadsOf: () => UploadStatistics | null): Metric[] {
   const upload = reportedMetric('svc_object_store', uploadsOf)
   return [
     upload('waiting_parts', 'gauge', 'Parts that wait for their upload to the object store.', ({ waiting }) => waiting),

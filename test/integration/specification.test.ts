@@ -5,12 +5,13 @@
 // All tests use one server. Limits are set in its configuration file and reloaded, as an operator would do it.
 
 import { once } from 'node:events'
-import { appendFileSync, existsSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadSettings } from '../../deploy/settings/settings.js'
+import { repositoryRoot } from '../support/docs/source-tree.js'
 import { TestServer } from '../support/server.js'
 
 const server = new TestServer(['memory.bytes=512m', 'query.threads=1'])
@@ -95,6 +96,16 @@ describe('settings', () => {
     const shown = await server.rows(`select value_source from (show parameters) where property_path = '${key}'`)
     expect(shown).toEqual([[expect.stringMatching(/^(default|conf)$/)]])
   })
+})
+
+test('docs/metrics.md has every metric of the server but those of the process', async () => {
+  const text = await (await fetch(url('/metrics'))).text()
+  const names = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name)
+  const documented = readFileSync(join(repositoryRoot, 'docs/metrics.md'), 'utf8')
+  expect(names.length).toBeGreaterThan(70)
+  expect(names.filter((name) => !/^svc_(process|nodejs)_/.test(name) && !documented.includes(`\`${name}\``))).toEqual(
+    [],
+  )
 })
 
 describe('metrics after use', () => {
