@@ -3,8 +3,10 @@
 // but cannot wait for the network. So the first attempt to plan a read_parquet() starts the download and throws
 // NotReadyError, and the engine plans the statement again when the files are local.
 //
-// Objects are downloaded whole into one folder, under names that are hashes of key and version. When the folder exceeds
-// its size, the least recently used files are deleted, but none that was used within the last ten minutes.
+// Objects are downloaded whole into one folder, under names that are hashes of key and version. Before a download would
+// make the folder exceed its size, the least recently used files are deleted. Files that were used within the last ten
+// minutes stay, because a query may be about to open them, until the folder would exceed twice its size. If even files
+// that were used within the last seconds would have to go, the statement fails.
 
 import { createHash } from 'node:crypto'
 import { mkdirSync, renameSync, rmSync } from 'node:fs'
@@ -51,8 +53,12 @@ interface Looked {
 
 /** How long what was found counts: a statement is planned again, and described and executed. */
 const freshMs = 3000
-/** How long a file that was used stays in any case: queries open their files one after another. */
+/** How long a file that was used stays within twice the size: queries open their files one after another. */
 const keptMs = 600_000
+/** How long a file that was used stays in any case: its statement is being planned, or begins to run. */
+const plannedMs = 10_000
+/** How far the folder may exceed its size. */
+const excessFactor = 2
 /** Limit of objects that one statement reads. */
 const filesMax = 10_000
 const fetchesAtOnce = 4
@@ -63,6 +69,10 @@ export class RemoteFiles {
   readonly #cached = new Map<string, CachedFile>()
   /** By path: objects are fetched once for all who wait for them. */
   readonly #fetching = new Map<string, Promise<void>>()
+  /** Of the files in #cached, and of those that are being fetched. */
+  #bytes = 0
+  /** Requests that fetch further files, by path of the files that they need. */
+  readonly #awaited = new Map<string, number>()
   /** By URL. */
   readonly #looked = new Map<string, Looked>()
 
@@ -214,9 +224,21 @@ export class RemoteFiles {
     const fetchSome = async (): Promise<void> => {
       for (let file = files[next++]; file !== undefined; file = files[next++]) await this.#fetch(store, file)
     }
-    const settled = await Promise.allSettled(Array.from({ length: fetchesAtOnce }, fetchSome))
-    for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason
+    for (const { path } of files) this.#awaited.set(path, (this.#awaited.get(path) ?? 0) + 1)
+    try {
+      const settled = await Promise.allSettled(Array.from({ length: fetchesAtOnce }, fetchSome))
+      for (const outcome of settled) if (outcome.status === 'rejected') throw outcome.reason
+      for (const { path } of files) this.#use(path)
+    } finally {
+      for (const { path } of files) this.#release(path)
+    }
     return files.map(({ name, path }) => ({ name, path }))
+  }
+
+  #release(path: string): void {
+    const requests = (this.#awaited.get(path) ?? 1) - 1
+    if (requests === 0) this.#awaited.delete(path)
+    else this.#awaited.set(path, requests)
   }
 
   async #fetch(store: StoreClient, file: { readonly key: string; readonly path: string; readonly bytes: number }) {
@@ -224,12 +246,18 @@ export class RemoteFiles {
     if (this.#cached.has(path)) return this.#use(path)
     const running = this.#fetching.get(path)
     if (running !== undefined) return running
+    this.#makeRoom(bytes)
+    this.#bytes += bytes
     const fetching = store
       .fetch(key, `${path}.part`)
       .then(() => {
         renameSync(`${path}.part`, path)
         this.#cached.set(path, { bytes, usedMs: this.#options.clock.monotonicMs() })
-        this.#evict()
+      })
+      .catch((error: unknown) => {
+        this.#bytes -= bytes
+        rmSync(`${path}.part`, { force: true })
+        throw error
       })
       .finally(() => this.#fetching.delete(path))
     this.#fetching.set(path, fetching)
@@ -244,14 +272,23 @@ export class RemoteFiles {
     this.#cached.set(path, cached)
   }
 
-  #evict(): void {
+  /** Deletes files until there is room for so many bytes more. Throws ResourceError. */
+  #makeRoom(more: number): void {
     const { bytesMax, clock } = this.#options
-    let bytes = [...this.#cached.values()].reduce((sum, cached) => sum + cached.bytes, 0)
-    for (const [path, cached] of this.#cached) {
-      if (bytes <= bytesMax || clock.monotonicMs() - cached.usedMs < keptMs) return
+    const largest = bytesMax * excessFactor
+    const now = clock.monotonicMs()
+    for (const [path, { bytes, usedMs }] of this.#cached) {
+      const isOver = this.#bytes + more > (now - usedMs < keptMs ? largest : bytesMax)
+      if (!isOver || now - usedMs < plannedMs) break
+      if (this.#awaited.has(path)) continue
       rmSync(path, { force: true })
       this.#cached.delete(path)
-      bytes -= cached.bytes
+      this.#bytes -= bytes
+    }
+    if (this.#bytes + more > largest) {
+      throw new ResourceError(
+        `the cache of objects is full of what other statements read [bytes=${this.#bytes}, setting=object.store.cache.size]`,
+      )
     }
   }
 }

@@ -82,7 +82,7 @@ export const objectStoreSettings = {
     initial: '4g',
     min: 16 * MIB,
     description:
-      'Limit of the local cache of objects that `read_parquet()` and `iceberg()` read, below `tmp/objects/`; the least recently used are removed.',
+      'Limit of the local cache of objects that `read_parquet()` and `iceberg()` read, below `tmp/objects/`; the least recently used are removed, those of the last ten minutes above twice the limit.',
   },
   'object.store.part.cache.size': {
     type: 'size',
