@@ -2,7 +2,7 @@
 // without an S3 service.
 //
 //   <folder>/<key>            an object
-//   <folder>/<key>.lock       held during a write of the key: {"owner", "until"}, in milliseconds since the epoch
+//   <folder>/<key>.lock       held during a write or removal of the key: {"owner", "until"}, in milliseconds since the epoch
 //   <folder>/<key>.<id>.tmp   an object that is being written; renamed to the key when it is durable
 //
 // Other programs see whole objects or none. A writer creates the lock file exclusively, so there is one writer of a key
@@ -107,8 +107,15 @@ export class FolderDriver implements ObjectDriver {
     const path = this.#path(key)
     attempt(key, () => {
       if (!files.exists(path)) return
-      files.remove(path)
-      files.syncDirectory(directoryOf(path))
+      // A put with a condition relies on the object that it has checked.
+      const unlock = this.#lock(path, key)
+      try {
+        if (!files.exists(path)) return
+        files.remove(path)
+        files.syncDirectory(directoryOf(path))
+      } finally {
+        unlock()
+      }
     })
   }
 

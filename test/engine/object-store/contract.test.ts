@@ -2,10 +2,14 @@
 // tests, also while the latter injects every kind of fault. With PENSTOCK_S3=<endpoint> (and AWS_ACCESS_KEY_ID,
 // AWS_SECRET_ACCESS_KEY, PENSTOCK_S3_BUCKET) also a real service.
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { afterAll, describe, expect, test } from 'vitest'
-import { bodyOf, type ObjectStore, StoreError } from '../../../engine/object-store/object-store.js'
+import { crc32 } from '../../../engine/base/checksum.js'
+import { systemClock } from '../../../engine/base/clock.js'
+import { nodeFiles } from '../../../engine/base/files.js'
+import { FolderDriver } from '../../../engine/object-store/folder-driver.js'
+import { bodyOf, type ObjectStore, type PutCondition, StoreError } from '../../../engine/object-store/object-store.js'
 import { type ObjectStoreOptions, openStore } from '../../../engine/object-store/open-store.js'
 import { reliableStore } from '../../../engine/object-store/reliable-store.js'
 import { openS3Service } from '../../support/lake/s3-service.js'
@@ -167,4 +171,27 @@ describe.each(stores)('%s', (_name, open) => {
     expect(Buffer.compare(await store.get('large'), large)).toBe(0)
     expect(await store.get('large', { offset: 5 * MIB - 2, bytes: 4 })).toEqual(large.slice(5 * MIB - 2, 5 * MIB + 2))
   })
+})
+
+test('a folder does not remove an object while it is being replaced', async () => {
+  const driver = new FolderDriver({ files: nodeFiles(), folder: `${folder}/removed`, clock: systemClock })
+  const other = new FolderDriver({ files: nodeFiles(), folder: `${folder}/removed`, clock: systemClock })
+  const put = (text: string, condition: PutCondition, during: () => void = () => {}) => {
+    const whole = content(text)
+    const read = (offset: number, bytes: number): Uint8Array => {
+      during()
+      return whole.subarray(offset, offset + bytes)
+    }
+    const body = { bytes: whole.length, read }
+    const checksum = crc32(whole)
+    return driver.put({ key: 'k', body, checksum, condition, writeId: text, multipart: false })
+  }
+  const { etag } = await put('one', { kind: 'always' })
+  const removals: Promise<string>[] = []
+  await put('two', { kind: 'match', etag }, () => removals.push(kindOf(other.delete('k'))))
+  expect(await Promise.all(removals)).toEqual(['unavailable'])
+  expect(textOf((await driver.get('k', null)).content)).toBe('two')
+  await other.delete('k')
+  expect(await driver.head('k')).toBeNull()
+  expect(readdirSync(`${folder}/removed`)).toEqual([])
 })

@@ -44,6 +44,18 @@ function loaderOf(
   }
 }
 
+test.each([2 ** 31 - 1, 2 ** 31, 2 ** 32 - 1, 2 ** 32, 2 ** 40 + 2 ** 31, 2 ** 52 + 2 ** 32 - 1])(
+  'pages of the part %i are found',
+  (partId) => {
+    const { memory, caches } = threads(1)
+    const [cache] = caches
+    const loads: number[] = []
+    const key = chunkKey(partId, 3, 5)
+    for (let round = 0; round < 3; round++) cache?.unpin(cache.pin(key, loaderOf(memory, 8192, 9, loads)))
+    expect(loads).toEqual([9])
+  },
+)
+
 test('any sequence of pins by several threads: one load while it stays, right content, within the budget', () => {
   const seed = 20_240_314
   const next = random(seed)
