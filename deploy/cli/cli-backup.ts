@@ -128,7 +128,7 @@ export async function runBackup(target: string, flags: BackupFlags): Promise<voi
       if (snapshotNames(source) === before)
         throw new ToolError(`the server at ${flags.url} uses another folder than ${root}`)
       const result = copied('backup', source, `${source}/backup`, join(resolve(target), 'db').replaceAll('\\', '/'))
-      reportCopy('backup', result, flags.json)
+      reportCopy('backup', result, resolve(target), flags.json)
     } finally {
       await statement(client, 'CHECKPOINT RELEASE')
     }
@@ -187,16 +187,16 @@ async function restoreTo(root: string, json: boolean | undefined, fill: Fill): P
   rmSync(target, { recursive: true, force: true })
   files.rename(unfinished, target)
   files.syncDirectory(root.replaceAll('\\', '/'))
-  reportCopy('restore', result, json)
+  reportCopy('restore', result, root, json)
 }
 
-function reportCopy(what: string, result: CopyResult, json: boolean | undefined): void {
+function reportCopy(what: string, result: CopyResult, folder: string, json: boolean | undefined): void {
   const { tables, parts, rows, copiedParts, copiedBytes, removedParts } = result
-  if (json === true) process.stdout.write(`${JSON.stringify({ status: 'OK', ...result })}\n`)
+  if (json === true) process.stdout.write(`${JSON.stringify({ status: 'OK', folder, ...result })}\n`)
   else {
     const has = `${tables} tables, ${parts} parts, ${rows} rows`
     process.stdout.write(
-      `${what}: ${has}; ${copiedParts} parts copied, ${removedParts} removed, ${copiedBytes} bytes\n`,
+      `${what}: ${has}; ${copiedParts} parts copied, ${removedParts} removed, ${copiedBytes} bytes, to ${folder}\n`,
     )
   }
 }

@@ -73,9 +73,13 @@ function writer(): { stop(): Promise<number> } {
 async function restored(name: string): Promise<readonly unknown[]> {
   const copy = new TestServer(['memory.bytes=512m'])
   try {
-    const { code, err } = await tool(['restore', backup, '-d', copy.root])
+    const { code, err, out } = await tool(['restore', backup, '-d', copy.root])
     expect(err).toBe('')
     expect(code, name).toBe(0)
+    expect(out).toContain(` bytes, to ${copy.root}\n`)
+    // What is there is never replaced.
+    const again = await tool(['restore', backup, '-d', copy.root])
+    expect([again.code, again.err]).toEqual([1, expect.stringContaining('is not empty')])
     await copy.start()
     await copy.write('first,city=new n=-1i 1\nsecond,town=new n=-1i 1\n')
     const [first] = await copy.rows("select count(), count_distinct(n), sum(n) from first where city != 'new'")
