@@ -76,6 +76,24 @@ export interface StartOptions {
   readonly readyText?: string
 }
 
+const children = new Set<ChildProcess>()
+const signals = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const
+let isWatching = false
+
+/** The process ends with the bench: also when a signal or an error ends that. */
+function owned<Child extends ChildProcess>(child: Child): Child {
+  if (!isWatching) {
+    isWatching = true
+    process.once('exit', () => {
+      for (const one of children) one.kill('SIGTERM')
+    })
+    for (const [signal, code] of Object.entries(signals)) process.once(signal, () => process.exit(code))
+  }
+  children.add(child)
+  child.once('exit', () => children.delete(child))
+  return child
+}
+
 /** Starts a command and waits until its HTTP port answers, without one until its PostgreSQL port takes connections. */
 export async function startServer(
   name: string,
@@ -85,7 +103,7 @@ export async function startServer(
   { user, readyText }: StartOptions = {},
 ): Promise<RunningServer> {
   const output = readyText === undefined ? 'ignore' : 'pipe'
-  const child = spawn(command, args, { stdio: ['ignore', output, 'inherit'], ...user })
+  const child = owned(spawn(command, args, { stdio: ['ignore', output, 'inherit'], ...user }))
   if (readyText === undefined) await untilAnswers(child, ports)
   else await untilPrinted(child, readyText)
   return { name, pid: child.pid as number, ...ports, stop: () => stop(child) }
@@ -147,9 +165,9 @@ export async function runModule(
   done: () => void = () => {},
 ): Promise<string> {
   const url = new URL(module, import.meta.url)
-  const child = spawn(process.execPath, [url.pathname, JSON.stringify(argument)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const child = owned(
+    spawn(process.execPath, [url.pathname, JSON.stringify(argument)], { stdio: ['ignore', 'pipe', 'inherit'] }),
+  )
   const ended = once(child, 'exit')
   const lines: string[] = []
   for await (const line of createInterface({ input: child.stdout })) {
@@ -164,9 +182,9 @@ export async function runModule(
 
 /** Starts a module of this folder as a process that goes on, and gives its first line back. */
 export async function startModule(module: string): Promise<{ child: ChildProcess; line: string }> {
-  const child = spawn(process.execPath, [new URL(module, import.meta.url).pathname], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const child = owned(
+    spawn(process.execPath, [new URL(module, import.meta.url).pathname], { stdio: ['ignore', 'pipe', 'inherit'] }),
+  )
   for await (const line of createInterface({ input: child.stdout })) return { child, line }
   throw new Error(`${module} ended before it was ready`)
 }
