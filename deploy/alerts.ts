@@ -8,6 +8,7 @@
 //   3. States are not stored. After a restart every alert is evaluated at once.
 
 import type { Clock } from '../engine/base/clock.js'
+import { messageOf } from '../engine/base/errors.js'
 import type { Log } from '../engine/base/log.js'
 import { readRights } from '../engine/base/rights.js'
 import {
@@ -256,8 +257,4 @@ function shown(value: Value, type: ColumnType): string {
   if (typeof value !== 'bigint') return String(value)
   if (type === 'TIMESTAMP' || type === 'TIMESTAMP_NS') return formatTimestamp(value, type)
   return type === 'DATE' ? formatDate(value) : String(value)
-}
-
-function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown)
 }

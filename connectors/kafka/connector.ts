@@ -13,6 +13,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deferred } from '../../engine/base/deferred.js'
+import { messageOf } from '../../engine/base/errors.js'
 import type { ConnectorServices } from './connector-services.js'
 import {
   type Bounds,
@@ -493,8 +494,4 @@ export class KafkaConnector {
   #log(level: 'I' | 'W' | 'E', message: string): void {
     this.#services.log(level, `kafka.${this.#options.name}`, message)
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -264,3 +264,7 @@ function emptyErrorOf({ name, message, place, detail }: ErrorRecord): Error {
       return new AssertionError(message)
   }
 }
+
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown)
+}

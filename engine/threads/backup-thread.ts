@@ -4,6 +4,7 @@
 
 import { MessagePort, parentPort } from 'node:worker_threads'
 import { assert } from '../base/assert.js'
+import { messageOf } from '../base/errors.js'
 import { nodeFiles } from '../base/files.js'
 import { openStore } from '../object-store/open-store.js'
 import { copyDatabase } from '../storage/maintenance/backup.js'
@@ -65,10 +66,6 @@ async function removeOld({ place }: BackupTask): Promise<number> {
   } finally {
     await store.close()
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** The first message says what to copy. The thread ends when nothing is left to do. */

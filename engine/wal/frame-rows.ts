@@ -269,9 +269,7 @@ const describedMax = 200
 
 /** Describes the contents of a frame for a log record. The payload may be damaged: unreadable parts are omitted. */
 export function describePayload(kind: number, payload: Uint8Array): string {
-  if (kind === frameKinds.ddl || kind === frameKinds.commit) {
-    return `${kind === frameKinds.ddl ? 'ddl' : 'commit'} ${utf8(payload.subarray(0, describedMax))}`
-  }
+  if (kind === frameKinds.ddl) return `ddl ${utf8(payload.subarray(0, describedMax))}`
   if (kind !== frameKinds.rows && kind !== frameKinds.relocation) return `frame of kind ${kind}`
   const parts: string[] = [kind === frameKinds.rows ? 'rows' : 'relocated rows']
   try {

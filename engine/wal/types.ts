@@ -34,8 +34,7 @@ export const frameKinds = {
   ddl: 17,
   /** A relocation frame: rows of small tables, appended again with their transaction numbers; encoded like rows. */
   relocation: 18,
-  /** Publishes staged parts of a transaction that did not fit into memory; the payload is JSON. */
-  commit: 19,
+  // 19 was reserved, and never written.
 } as const
 
 /** One replayed frame. The payload is a view, valid during the callback only; it starts at a multiple of 8 bytes. */

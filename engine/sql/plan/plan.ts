@@ -26,7 +26,7 @@ export type Expression =
       readonly parameter?: ParameterSlot
       /**
        * Only while planning: a deferred constant. 'given': a parameter value, never NULL; 'computed': derived from such
-       * values (sql/typing/late-values.ts).
+       * values (sql/typing/deferred-values.ts).
        */
       readonly deferred?: 'given' | 'computed'
       /** Only while planning: the digits of a number literal whose type is DOUBLE, as written. */
