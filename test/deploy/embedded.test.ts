@@ -239,3 +239,57 @@ test('the documented examples run, and end by themselves', async () => {
     'SQL 14 table does not exist [table=nowhere]\n',
   ])
 })
+
+// Line protocol, binary parameters and COPY BINARY store infinite values; what expressions compute is never infinite.
+test('an infinite minimum or maximum is NULL, by any plan', async () => {
+  await db.execute(
+    'create table endless (ts timestamp, k symbol, d double, f float, n long) timestamp(ts) partition by day',
+  )
+  const valueAt = (n: number): string =>
+    n % 3 === 0 ? `${n % 2 === 0 ? '-' : ''}Infinity` : n === 2 ? 'Infinity' : `${n % 3 === 1 ? n : -n}`
+  const lines = Array.from({ length: 999 }, (_, n) => {
+    return `endless,k=${'abc'[n % 3]} d=${valueAt(n)},f=${valueAt(n)},n=${n}i ${n + 1}000000000\n`
+  })
+  await db.ingestLines(lines.join(''))
+  const key = { a: [null, null], b: [1, 997], c: [-998, null] }
+  const byKey = Object.entries(key).map(([k, [low, high]]) => ({ k, low, high }))
+  for (const place of ['in memory', 'in parts']) {
+    for (const c of ['d', 'f']) {
+      const extremes = `min(${c}) low, max(${c}) high`
+      const whole = [{ low: null, high: null }]
+      const plans: readonly (readonly [sql: string, expected: readonly unknown[]])[] = [
+        [`select ${extremes} from endless`, whole],
+        [`select ${extremes} from endless where n > 3 and k != 'x'`, whole],
+        [`select ${extremes} from (select * from endless order by n limit 900)`, whole],
+        [`select ${extremes} from endless a join (select n from endless) b on a.n = b.n`, whole],
+        [`select ${extremes} from endless sample by 1d`, whole],
+        [`select k, ${extremes} from endless order by k`, byKey],
+        [`select k, ${extremes} from endless where n >= 0 group by k order by k`, byKey],
+        [
+          `select low, high from (select k, ${extremes}, string_agg(k, '') from endless) order by k`,
+          byKey.map(({ k: _, ...both }) => both),
+        ],
+        [
+          `select 'abc'::varchar s, low, high from (select n % 3 g, ${extremes} from endless) order by g`,
+          byKey.map(({ low, high }) => ({ s: 'abc', low, high })),
+        ],
+        [`select distinct min(${c}) over () low, max(${c}) over () high from endless`, whole],
+        [
+          `select distinct k, min(${c}) over (partition by k) low, max(${c}) over (partition by k) high from endless order by k`,
+          byKey,
+        ],
+        [
+          `select k, min(${c}) over (partition by k order by n) low, max(${c}) over (partition by k order by n) high from endless order by n desc limit 3`,
+          byKey.toReversed(),
+        ],
+        [
+          `select k, min(${c}) over (order by n rows 2 preceding) low, max(${c}) over (order by n rows 2 preceding) high from endless order by n desc limit 1`,
+          [{ k: 'c', low: null, high: 997 }],
+        ],
+      ]
+      for (const [sql, expected] of plans) expect(await rows(sql), `${place}: ${sql}`).toEqual(expected)
+    }
+    await db.execute('checkpoint')
+  }
+  await db.execute('drop table endless')
+})

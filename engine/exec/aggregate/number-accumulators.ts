@@ -209,7 +209,8 @@ export class ExtremeAccumulator implements Accumulator {
   /** Without rows, the minimum is above the maximum. */
   #valueAt(place: number): Value {
     const { f64, i64 } = this.#context.memory
-    if (isFloating(this.#storage)) return f64[place]! > f64[place + 1]! ? null : f64[place + this.#offset]!
+    if (isFloating(this.#storage))
+      return f64[place]! > f64[place + 1]! ? null : finiteOrNull(f64[place + this.#offset]!)
     if (i64[place]! > i64[place + 1]!) return null
     const value = i64[place + this.#offset]!
     return this.#storage === 'i64' ? value : Number(value)

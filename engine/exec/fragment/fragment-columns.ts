@@ -250,7 +250,7 @@ function extremeWriter({ f64 }: SharedMemory, at: number, which: 0 | 1): ColumnW
     for (let row = 0; row < count; row++) {
       const word = (records[row]! + at) >>> 3
       const seen = f64[word]! <= f64[word + 1]!
-      f64[(address >>> 3) + row] = seen ? f64[word + which]! : Number.NaN
+      f64[(address >>> 3) + row] = seen ? finite(f64[word + which]!) : Number.NaN
     }
   }
 }

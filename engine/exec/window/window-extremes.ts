@@ -70,7 +70,9 @@ function slide(u32: Uint32Array, f64: Float64Array, shape: ExtremeShape, queue: 
       u32[places + tail++] = taken
     }
     while (head < tail && u32[places + head]! < lo) head++
-    u32[shape.out + u32[shape.rows + p]!] = head === tail ? noRow : u32[shape.rows + u32[places + head]!]!
+    // An infinite extreme is NULL, as in GROUP BY.
+    const isNone = head === tail || Math.abs(f64[values + u32[places + head]!]!) === Infinity
+    u32[shape.out + u32[shape.rows + p]!] = isNone ? noRow : u32[shape.rows + u32[places + head]!]!
   }
   queue.head = head
   queue.tail = tail

@@ -51,7 +51,7 @@ function averageOf(memory: SharedMemory, cell: Cell, word: number): Value {
 }
 
 function extremeOf({ f64, i64 }: SharedMemory, { cell, type }: Output, word: number, at: 0 | 1): Value {
-  if (cell.floating) return f64[word]! <= f64[word + 1]! ? f64[word + at]! : null
+  if (cell.floating) return f64[word]! <= f64[word + 1]! ? doubleOrNull(f64[word + at]!) : null
   if (i64[word]! > i64[word + 1]!) return null
   const value = i64[word + at]!
   return type === 'INT' ? Number(value) : value
