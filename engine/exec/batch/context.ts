@@ -11,6 +11,7 @@ import type { TemporaryFiles } from '../../storage/part/temporary-files.js'
 import type { TableSnapshot } from '../../storage/schema/schema.js'
 import type { Parallelism } from '../parallel/coordinator.js'
 import type { Profile } from '../run/profile.js'
+import type { NewestInMemtables } from '../scan/newest-in-memtable.js'
 import type { ScanProgress } from '../scan/scan-progress.js'
 import type { QueryArena } from './query-arena.js'
 import type { QueryState } from './query-state.js'
@@ -37,6 +38,8 @@ export interface ExecContext {
   readonly state: QueryState
   readonly kernels: Kernels
   readonly partAccess: PartAccess
+  /** What the thread remembers of memtables; if absent, their rows are read. */
+  readonly newest?: NewestInMemtables | undefined
   /** Table snapshots, in the order of Query.tables. */
   readonly snapshots: readonly TableSnapshot[]
   readonly evaluation: Evaluation

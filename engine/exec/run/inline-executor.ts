@@ -22,6 +22,7 @@ import { nullBytes } from '../../storage/memtable/key-columns.js'
 import type { PartAccess, PartHandle } from '../../storage/part/part-access.js'
 import { isRemoteOnly, type PartDescriptor, type TableSnapshot } from '../../storage/schema/schema.js'
 import type { Value } from '../../types/value.js'
+import { NewestInMemtables } from '../scan/newest-in-memtable.js'
 import { type FoundKeys, KeySearch, type SearchRequest } from './key-search.js'
 import type { Encoding, FromQueryThread, RunQuery } from './messages.js'
 import type { QueryHost } from './query-host.js'
@@ -85,7 +86,7 @@ export class InlineExecutor {
     }
     this.#keys = new KeySearch({ memory, allocator: this.#arena, partAccess: parts, nulls: arena })
     const arenaHost = { memory, allocator: this.#arena, kernels, partAccess: parts, jit, clock }
-    this.#host = { ...arenaHost, post, check, isInline: true }
+    this.#host = { ...arenaHost, newest: new NewestInMemtables(), post, check, isInline: true }
   }
 
   /** Whether the query is small by the estimate. */

@@ -15,6 +15,7 @@ import type { ExecContext } from '../batch/context.js'
 import { QueryArena } from '../batch/query-arena.js'
 import { newQueryState } from '../batch/query-state.js'
 import { SymbolStrings, Symbols } from '../batch/symbols.js'
+import type { NewestInMemtables } from '../scan/newest-in-memtable.js'
 import type { FromQueryThread, RunQuery } from './messages.js'
 import { Profile } from './profile.js'
 
@@ -40,6 +41,7 @@ export interface QueryHost {
   readonly kernels: Kernels
   readonly partAccess: PartAccess
   readonly jit: Jit
+  readonly newest: NewestInMemtables
   readonly clock: Clock
   readonly post: (message: FromQueryThread) => void
   /** Messages cost nothing, since they reach the reader by a call. */
@@ -114,6 +116,7 @@ export function queryContext(
     state: newQueryState(arena, request.spills),
     kernels: host.kernels,
     partAccess: host.partAccess,
+    newest: host.newest,
     snapshots: request.snapshots,
     evaluation: {
       nowMicros,

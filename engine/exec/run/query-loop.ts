@@ -6,12 +6,13 @@
 import { errorFromRecord, errorRecord, ResourceError } from '../../base/errors.js'
 import { createJit } from '../../kernels/jit/jit.js'
 import { budgets } from '../../memory/budgets.js'
+import { NewestInMemtables } from '../scan/newest-in-memtable.js'
 import type { ToQueryThread } from './messages.js'
 import type { QueryHost } from './query-host.js'
 import { RunningQuery, type Windows } from './running-query.js'
 import { WorkerTask } from './worker-task.js'
 
-export type QueryLoopOptions = Omit<QueryHost, 'jit'>
+export type QueryLoopOptions = Omit<QueryHost, 'jit' | 'newest'>
 
 /** A query that has worked no longer than this takes precedence. */
 const freshMs = 5
@@ -43,7 +44,7 @@ export class QueryLoop {
   #stream: { readonly query: RunningQuery; readonly fromMs: number } | null = null
 
   constructor(options: QueryLoopOptions) {
-    this.#host = { ...options, jit: createJit(options.memory) }
+    this.#host = { ...options, jit: createJit(options.memory), newest: new NewestInMemtables() }
   }
 
   /** Whether a query waits for other threads. The loop must check again soon, although nobody may wake it. */

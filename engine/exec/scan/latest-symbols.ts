@@ -6,7 +6,8 @@ import { nonNull } from '../../base/assert.js'
 import { sortScratchBytes } from '../../kernels/sort.js'
 import { dictionaryCount } from '../../memory/column-layout.js'
 import { firstLast } from '../../sql/plan/first-last.js'
-import type { Expression, Plan } from '../../sql/plan/plan.js'
+import { type Expression, type Plan, rowIdColumn } from '../../sql/plan/plan.js'
+import type { TableVersion } from '../../storage/schema/schema.js'
 import { sameType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { RowBuffer } from '../batch/row-buffer.js'
@@ -15,8 +16,8 @@ import { rowsFor } from '../batch/small-batches.js'
 import { sortedOrder } from '../batch/sort-order.js'
 import { type Batch, isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { type LatestPlan, orderedRows } from './latest.js'
-import type { ScanMorsel } from './morsels.js'
-import { NewestPlaces } from './newest-places.js'
+import { listRuns, type ScanMorsel } from './morsels.js'
+import { NewestPlaces, type PlacesShape } from './newest-places.js'
 import { columnsRead, type ScanShape } from './scan-shape.js'
 import { scanRuns } from './zones.js'
 
@@ -92,6 +93,14 @@ function newestRows(
   return { pull }
 }
 
+/** Which rows of the table do not count, as NewestPlaces needs to know. */
+function replacedRows({ schema, removals }: TableVersion, columnId: number): PlacesShape['replaced'] {
+  const { dedupKeys, dedupSkips } = schema
+  if (dedupKeys.length === 0) return 'marked'
+  // Rows with equal keys have equal timestamps, and the later one is the newer one even if both counted.
+  return dedupKeys.includes(columnId) && dedupSkips !== true && removals === undefined ? 'bySymbol' : 'compared'
+}
+
 class PlacedRows {
   readonly buffer: RowBuffer
   readonly #context: ExecContext
@@ -113,8 +122,13 @@ class PlacedRows {
     this.#scan = scan
     const { timestampId } = scan.snapshot.version.schema
     const { ranges } = scan
-    const runs = scanRuns(context, { ...scan, ranges: null })
-    this.#places = new NewestPlaces(context, runs, { columnId, timestampId, ranges, slots })
+    const replaced = replacedRows(scan.snapshot.version, columnId)
+    // With row ids, the rows have a column that only scanRuns adds.
+    const runs =
+      replaced === 'bySymbol' && !scan.columnIds.includes(rowIdColumn)
+        ? listRuns(context.memory, context.partAccess, scan.snapshot, null)
+        : scanRuns(context, { ...scan, ranges: null })
+    this.#places = new NewestPlaces(context, runs, { columnId, timestampId, ranges, slots, replaced })
     this.#read = columnsRead(scan)
     this.buffer = new RowBuffer(context, scan.types)
     this.#gathered = new GatheredBatch(context, scan.types)

@@ -124,13 +124,13 @@ export function runsOf(
   arena: MarkArena,
 ): Run[] {
   const { version } = snapshot
-  const { schema } = version
   const list = (): Run[] => listRuns(memory, partAccess, snapshot, ranges)
-  if (schema.dedupKeys.length === 0) return list()
-  return withoutDuplicates(list(), list, { memory, arena, schema, version, changed: changedMorsel })
+  if (version.schema.dedupKeys.length === 0) return list()
+  return withoutDuplicates(list(), list, { memory, arena, schema: version.schema, version, changed: changedMorsel })
 }
 
-function listRuns(
+/** Also with rows that deduplication hides. */
+export function listRuns(
   memory: SharedMemory,
   partAccess: PartAccess,
   snapshot: TableSnapshot,

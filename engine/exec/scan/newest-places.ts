@@ -1,8 +1,9 @@
 // Finds where the newest row of each symbol (dictionary-encoded string) of a column is stored, for LATEST ON
-// (latest-symbols.ts). A part (Parquet file) may have a list of its newest rows (newest-in-part.ts), which is used if
-// the query has at most one time range and this range does not end within the part. Other parts and the blocks of
-// memtables are read backwards. Parts, pages and blocks are read in the order of their last timestamps, newest first,
-// until none of them can have a newer row of any symbol.
+// (latest-symbols.ts). A part (Parquet file) may have a list of its newest rows (newest-in-part.ts), and those of a
+// memtable may be known (newest-in-memtable.ts). They are used if the query has at most one time range and this range
+// does not end within the part or memtable. Other parts and the blocks of other memtables are read backwards. Parts,
+// pages and blocks are read in the order of their last timestamps, newest first, until none of them can have a newer row
+// of any symbol.
 //
 // Invariants:
 //   1. The place of a symbol is replaced only by a row with a later timestamp, or with the same timestamp if that row
@@ -14,6 +15,7 @@ import type { TimeRange } from '../../sql/plan/plan.js'
 import type { PartHandle } from '../../storage/part/part-access.js'
 import type { ExecContext } from '../batch/context.js'
 import { covers, type Run, runOf, type ScanMorsel, touches } from './morsels.js'
+import { type NewestInMemtable, placeWords } from './newest-in-memtable.js'
 import { listEntries, listEntryBytes, listHeaderBytes, NewestInPart } from './newest-in-part.js'
 
 /** Rows of one run that do not overlap in time unless they are read in any order. */
@@ -21,6 +23,8 @@ export interface PlacedUnit {
   readonly run: Run
   readonly sorted: boolean
   readonly maxTs: bigint
+  /** Of a memtable. Its rows are read if a query of a later snapshot has added rows since. */
+  readonly newest?: NewestInMemtable
 }
 
 /** Rows or entries read in one step. */
@@ -34,6 +38,11 @@ export interface PlacesShape {
   readonly ranges: readonly TimeRange[] | null
   /** Number of the table's symbols + 1. */
   readonly slots: number
+  /**
+   * Rows that do not count any more: those that a later row of the same time and symbol has replaced, which change
+   * nothing here; those that have marks; or also others, which only a comparison of the runs finds.
+   */
+  readonly replaced: 'bySymbol' | 'marked' | 'compared'
 }
 
 export class NewestPlaces {
@@ -60,7 +69,9 @@ export class NewestPlaces {
     const { slots, ranges } = shape
     this.#context = context
     this.#shape = shape
-    this.units = runs.filter((run) => touches(ranges, run.minTs, run.maxTs)).flatMap(unitsOf)
+    this.units = runs
+      .filter((run) => touches(ranges, run.minTs, run.maxTs))
+      .flatMap((run) => knownUnit(context, run, shape) ?? unitsOf(run))
     this.#queue = this.units
       .map((_, number) => number)
       .sort((a, b) => compareTimes(nonNull(this.units[a]), nonNull(this.units[b])) || a - b)
@@ -112,6 +123,7 @@ export class NewestPlaces {
     const unit = nonNull(this.units[number])
     const { run } = unit
     if (this.#making !== null) return this.#make(this.#making, number)
+    if (unit.newest !== undefined && unit.newest.rows <= run.rows) return this.#fromMemtable(run, unit.newest, number)
     if (this.#left < 0) {
       if (this.#isDone(unit.maxTs, () => mayHoldNull(run, this.#shape.columnId, this.#context))) return this.#end()
       const listed = run.part === undefined ? 0 : this.#fromList(run, run.part, number)
@@ -139,8 +151,7 @@ export class NewestPlaces {
   /** 0 when the part's rows have to be read. */
   #fromList(run: Run, part: PartHandle, number: number): number {
     const { ranges, columnId, slots } = this.#shape
-    // An entry is the newest row of a range, too, if the range has no end within the part.
-    if (ranges !== null && (ranges.length > 1 || nonNull(ranges[0]).hi < run.maxTs)) return 0
+    if (!endsAfter(ranges, run.maxTs)) return 0
     const { partAccess } = this.#context
     const list = partAccess.pinNewest(part, columnId)
     if (list !== 0) {
@@ -153,6 +164,22 @@ export class NewestPlaces {
     if (entries === 0) return 0
     this.#making = new NewestInPart(this.#context, run, entries, slots)
     return 1
+  }
+
+  #fromMemtable(run: Run, newest: NewestInMemtable, number: number): number {
+    const { columnId, timestampId, slots, ranges } = this.#shape
+    const added = newest.add(this.#context.memory, run, columnId, timestampId)
+    if (added > 0) return added
+    const from = ranges?.[0]?.lo
+    const { words } = newest
+    for (let slot = 0, word = 0; slot < slots; slot++, word += placeWords) {
+      const place = words[word]! >>> 0
+      if (place === 0) continue
+      const [low, high] = [words[word + 1]! >>> 0, words[word + 2]!]
+      if (from === undefined || timeOf(low, high) >= from) this.#offer(slot, number, place - 1, low, high)
+    }
+    this.#end()
+    return slots
   }
 
   #make(making: NewestInPart, number: number): number | 'waiting' {
@@ -273,6 +300,20 @@ interface Read {
   readonly times: number
   /** Whether all rows are in the ranges of the query. */
   readonly inRange: boolean
+}
+
+/** undefined: the newest rows of the run are not remembered, as it is a part or some of its rows do not count. */
+function knownUnit(context: ExecContext, run: Run, shape: PlacesShape): PlacedUnit | undefined {
+  const { columnId, slots, replaced } = shape
+  if (run.memtable < 0 || replaced === 'compared' || !endsAfter(shape.ranges, run.maxTs)) return undefined
+  if (replaced === 'marked' && run.morsels.some(({ superseded }) => superseded !== 0)) return undefined
+  const newest = context.newest?.of(run, columnId, slots)
+  return newest === undefined ? undefined : { run, sorted: run.sorted, maxTs: run.maxTs, newest }
+}
+
+/** Whether the newest rows up to this time are also the newest ones of the ranges, if they are in them. */
+function endsAfter(ranges: readonly TimeRange[] | null, maxTs: bigint): boolean {
+  return ranges === null || (ranges.length === 1 && nonNull(ranges[0]).hi >= maxTs)
 }
 
 function unitsOf(run: Run): PlacedUnit[] {

@@ -1,6 +1,6 @@
 // Goal: LATEST ON partitioned by one symbol column, and max(ts) grouped by it, return the rows that a full scan finds.
-// The executor answers them from lists of the newest row of each symbol. Changes of the table after a list was made
-// must not matter: late rows, deduplication, UPDATE, DELETE, dropped partitions, TTL, TRUNCATE, changed types,
+// The executor answers them from lists of the newest row of each symbol in parts, and from what threads remember of
+// memtables. Changes of the table after a list was made must not matter: late rows, deduplication, UPDATE, DELETE, dropped partitions, TTL, TRUNCATE, changed types,
 // compaction, a restart. The same holds for a query of an earlier snapshot. Method: random statements; each query is
 // compared with the same query over the column cast to a string, for which all rows are read.
 
@@ -81,6 +81,8 @@ const statements: readonly (readonly [weight: number, statement: Statement])[] =
   [1, (_, step) => `alter table t alter column i type ${step % 2 === 0 ? 'long' : 'int'}`],
   [1, () => 'alter table t alter column k type varchar; alter table t alter column k type symbol'],
   [1, (random) => `alter table t set ttl ${random.pick(['2 days', '0h'])}`],
+  [0.5, (random) => `alter table t dedup enable upsert keys(ts${random.pick(['', ', k'])})`],
+  [0.5, () => 'alter table t dedup disable'],
 ]
 const weighted = statements.flatMap(([weight, statement]) => Array.from({ length: weight * 2 }, () => statement))
 
@@ -89,47 +91,48 @@ function sameType(error: unknown): void {
   if (!(error instanceof Error && error.message.includes('already'))) throw error
 }
 
-test.each(
-  Array.from({ length: runs(12, 4) }, (_, seed) => [
-    seed,
-    ['', 'dedup upsert keys(ts, k)', 'dedup upsert keys(ts)'][seed % 3],
-  ]),
-)('random statements, seed %d %s', async (seed, dedup) => {
-  const random = createRandom(Number(seed) + 100)
-  const { files } = createFaultyDisk(1)
-  files.makeDirectory('/db')
-  files.syncDirectory('/')
-  const options = { files, noCompactions: random.chance(0.5), inline: random.chance(0.5) }
-  let engine = new InlineEngine(options)
-  await engine.settle()
-  await engine.run(
-    `create table t (ts timestamp, i int, k symbol, v varchar, d double) timestamp(ts) partition by day ${dedup}`,
-  )
-  let held: { readonly snapshot: ReadSnapshot; readonly step: number } | null = null
-  for (let step = 0; step < 40; step++) {
-    const sql = random.pick(weighted)(random, step)
-    for (const part of sql.split('; ')) await engine.run(part).catch(sameType)
-    if (random.chance(0.6)) await compare(engine, `seed ${seed}, step ${step}: ${sql}`, random)
-    // A snapshot does not outlive a change of the table's definition.
-    if (held !== null && /alter|truncate/.test(sql)) {
-      held.snapshot.release()
-      held = null
-    } else if (held !== null && step - held.step > 4) {
-      await compare(engine, `seed ${seed}, the snapshot of step ${held.step} at step ${step}`, random, held.snapshot)
-      held.snapshot.release()
-      held = null
-    } else if (held === null && random.chance(0.3)) {
-      held = { snapshot: engine.engine.holdSnapshot(), step }
-      if (random.chance(0.5)) await compare(engine, `seed ${seed}, the snapshot of step ${step}`, random, held.snapshot)
+const dedups = ['', 'dedup upsert keys(ts, k)', 'dedup upsert keys(ts)', 'dedup skip keys(ts, k)']
+
+test.each(Array.from({ length: runs(16, 4) }, (_, seed) => [seed, dedups[seed % dedups.length]]))(
+  'random statements, seed %d %s',
+  async (seed, dedup) => {
+    const random = createRandom(Number(seed) + 100)
+    const { files } = createFaultyDisk(1)
+    files.makeDirectory('/db')
+    files.syncDirectory('/')
+    const options = { files, noCompactions: random.chance(0.5), inline: random.chance(0.5) }
+    let engine = new InlineEngine(options)
+    await engine.settle()
+    await engine.run(
+      `create table t (ts timestamp, i int, k symbol, v varchar, d double) timestamp(ts) partition by day ${dedup}`,
+    )
+    let held: { readonly snapshot: ReadSnapshot; readonly step: number } | null = null
+    for (let step = 0; step < 40; step++) {
+      const sql = random.pick(weighted)(random, step)
+      for (const part of sql.split('; ')) await engine.run(part).catch(sameType)
+      if (random.chance(0.6)) await compare(engine, `seed ${seed}, step ${step}: ${sql}`, random)
+      // A snapshot does not outlive a change of the table's definition.
+      if (held !== null && /alter|truncate/.test(sql)) {
+        held.snapshot.release()
+        held = null
+      } else if (held !== null && step - held.step > 4) {
+        await compare(engine, `seed ${seed}, the snapshot of step ${held.step} at step ${step}`, random, held.snapshot)
+        held.snapshot.release()
+        held = null
+      } else if (held === null && random.chance(0.3)) {
+        held = { snapshot: engine.engine.holdSnapshot(), step }
+        if (random.chance(0.5))
+          await compare(engine, `seed ${seed}, the snapshot of step ${step}`, random, held.snapshot)
+      }
+      if (held === null && random.chance(0.1)) {
+        await engine.settle()
+        engine = new InlineEngine(options)
+        await engine.settle()
+        await compare(engine, `seed ${seed}, restarted after step ${step}`, random)
+      }
     }
-    if (held === null && random.chance(0.1)) {
-      await engine.settle()
-      engine = new InlineEngine(options)
-      await engine.settle()
-      await compare(engine, `seed ${seed}, restarted after step ${step}`, random)
-    }
-  }
-})
+  },
+)
 
 test('a symbol that has not been seen for long costs no scan once the lists are made', async () => {
   const { files } = createFaultyDisk(1)
@@ -160,34 +163,38 @@ test('a symbol that has not been seen for long costs no scan once the lists are 
   expect(second).toBeLessThan(16)
 })
 
-test('rows that upserts have moved are found where they are now', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'penstock-test-latest-'))
-  const engine = await openTestEngine(directory)
-  try {
-    const random = createRandom(5)
-    await rowsFrom(
-      engine,
-      'create table t (ts timestamp, i int primary key, k symbol, d double) timestamp(ts) partition by day',
-    )
-    await rowsFrom(
-      engine,
-      `insert into t select (${start} + x * 60000000)::timestamp, x::int, 's' || (x % 9), x from long_sequence(4000)`,
-    )
-    await rowsFrom(engine, 'checkpoint')
-    const newest = 'select ts, i, k, d from t latest on ts partition by k'
-    const all = 'select ts, i, k, d from (select ts, i, k::varchar k, d from t) latest on ts partition by k'
-    expect(await rowsFrom(engine, newest)).toEqual(await rowsFrom(engine, all))
-    for (let step = 0; step < 10; step++) {
-      const [from, to] = [random.below(4 * day), 3980 - step]
+test.each([true, false])(
+  'rows that upserts have moved are found where they are now, stored: %s',
+  async (stored) => {
+    const directory = mkdtempSync(join(tmpdir(), 'penstock-test-latest-'))
+    const engine = await openTestEngine(directory)
+    try {
+      const random = createRandom(5)
       await rowsFrom(
         engine,
-        `insert into t select (${start + from} + x)::timestamp, (${to} + x)::int, 's' || x % 7, x / 2.0 from long_sequence(12)
-         on conflict (i) do update set ts = excluded.ts, k = excluded.k, d = excluded.d`,
+        'create table t (ts timestamp, i int primary key, k symbol, d double) timestamp(ts) partition by day',
       )
-      expect(await rowsFrom(engine, newest), `step ${step}`).toEqual(await rowsFrom(engine, all))
+      await rowsFrom(
+        engine,
+        `insert into t select (${start} + x * 60000000)::timestamp, x::int, 's' || (x % 9), x from long_sequence(4000)`,
+      )
+      if (stored) await rowsFrom(engine, 'checkpoint')
+      const newest = 'select ts, i, k, d from t latest on ts partition by k'
+      const all = 'select ts, i, k, d from (select ts, i, k::varchar k, d from t) latest on ts partition by k'
+      expect(await rowsFrom(engine, newest)).toEqual(await rowsFrom(engine, all))
+      for (let step = 0; step < 10; step++) {
+        const [from, to] = [random.below(4 * day), 3980 - step]
+        await rowsFrom(
+          engine,
+          `insert into t select (${start + from} + x)::timestamp, (${to} + x)::int, 's' || x % 7, x / 2.0 from long_sequence(12)
+         on conflict (i) do update set ts = excluded.ts, k = excluded.k, d = excluded.d`,
+        )
+        expect(await rowsFrom(engine, newest), `step ${step}`).toEqual(await rowsFrom(engine, all))
+      }
+    } finally {
+      await engine.close()
+      rmSync(directory, { recursive: true })
     }
-  } finally {
-    await engine.close()
-    rmSync(directory, { recursive: true })
-  }
-}, 60_000)
+  },
+  60_000,
+)
