@@ -32,6 +32,10 @@ interface LiveRanges {
   withoutRows(range: TimeRange): TimeRange
   /** The rows of the base from which those in the range are computed, if the marks are right. */
   input(range: TimeRange): TimeRange
+  /** Rows of the base, present or yet to come, without which those in the range would be other ones. */
+  needed(range: TimeRange): TimeRange
+  /** The first timestamp at which the view may get further rows, if no rows come late. */
+  currentStart(newest: bigint): bigint
   /** The same with the marks alone that are right while these rows of the view are. */
   keeping(clean: readonly TimeRange[]): BucketGrid
 }
@@ -90,6 +94,9 @@ function markedGrid(
       reached,
       withoutRows: (range) => whole(range, true),
       input: ({ lo, hi }) => wider({ lo: smallest(startOf(lo), rows === 0 ? lo : lastMark(lo).from), hi }),
+      needed: ({ lo, hi }) =>
+        rows === 0 ? wider({ lo: startOf(lo), hi }) : { lo: allOfTime.lo, hi: wider({ lo, hi }).hi },
+      currentStart: (newest) => below?.whole({ lo: newest, hi: newest }).lo ?? newest + 1n,
       keeping: (clean) => markedGrid(frames, outside(marks, complement(clean)), below, gridOf),
     },
   }

@@ -8,7 +8,8 @@
 //      since the snapshot; otherwise it repeats step 1, up to eight times. Compactions and refreshes change no rows.
 //
 // The bucket of the newest row is not sealed. DROP PARTITION removes rows of this bucket, and the view then shows what
-// is left; a TTL waits until the bucket has ended. Neither holds for live views (live-grid.ts), which seal all rows.
+// is left; a TTL waits until the bucket has ended. Neither holds for live views (live-grid.ts), which seal all rows of a
+// table, and of a materialized view all but those of its newest bucket.
 //
 // A view that cannot store anything, because its query no longer binds or the disk is full, does not stop the removal:
 // the buckets that it has already stored are sealed, and it loses the others.
@@ -129,14 +130,32 @@ async function stored(
     const done = open.length === 0 ? [] : await storedOf(operations, snapshot, viewId, open)
     if (done.length > 0) views.push({ viewId, ranges: done })
   }
-  const all = normalise(views.flatMap(({ ranges }) => ranges))
+  const needed = normalise(views.flatMap(({ viewId, ranges }) => neededBy(operations, snapshot, viewId, ranges)))
   const removed = new Map(base.version.removals?.map(([id, , count]) => [id, count] as const))
-  const parts = base.version.parts.filter(({ minTs, maxTs }) => intersect(all, [{ lo: minTs, hi: maxTs }]).length > 0)
+  const parts = base.version.parts.filter(
+    ({ minTs, maxTs }) => intersect(needed, [{ lo: minTs, hi: maxTs }]).length > 0,
+  )
   return {
-    views: views.map(({ viewId, ranges: list }) => ({ viewId, ranges: list.map(({ lo, hi }) => [`${lo}`, `${hi}`]) })),
+    views: views.map(({ viewId, ranges }) => ({ viewId, ranges: ranges.map(textOf) })),
+    needed: needed.map(textOf),
     parts: parts.map(({ id }) => [id, removed.get(id) ?? 0]),
     version: base.version.version,
   }
+}
+
+function textOf({ lo, hi }: TimeRange): readonly [string, string] {
+  return [`${lo}`, `${hi}`]
+}
+
+/** The rows of the base on which the buckets depend: for a live view, also rows before them. */
+function neededBy(
+  operations: SealOperations,
+  snapshot: ReadSnapshot,
+  viewId: number,
+  ranges: readonly TimeRange[],
+): readonly TimeRange[] {
+  const { live } = lastGrid(operations, snapshot, viewId) ?? {}
+  return live === undefined ? ranges : ranges.map((range) => live.needed(range))
 }
 
 function unsealed(snapshot: ReadSnapshot, base: TableSnapshot, viewId: number): TimeRange[] {
@@ -145,11 +164,11 @@ function unsealed(snapshot: ReadSnapshot, base: TableSnapshot, viewId: number): 
   return intersect(complement(sealedRanges(base.version.schema, viewId)), kept)
 }
 
-/** The start of the bucket of the newest row. All rows of a live view are over. */
+/** The start of the bucket of the newest row. All rows of a live view over a table are over. */
 function currentStart(base: TableSnapshot, { memory }: SealOperations, grid: BucketGrid): bigint {
   const newest = newestOf(base, memory)
   if (newest === null) return allOfTime.lo + 1n
-  return grid.live === undefined ? grid.whole({ lo: newest, hi: newest }).lo : newest + 1n
+  return grid.live?.currentStart(newest) ?? grid.whole({ lo: newest, hi: newest }).lo
 }
 
 function newestOf(base: TableSnapshot, memory: SealOperations['memory']): bigint | null {
@@ -254,11 +273,11 @@ export async function expireView(operations: SealOperations, { schema, parts }: 
     baseId = base.version.schema.id
     cut = cutOf(operations, { base, grid }, schema, ttl)
     const readers = viewsOf(operations, id).flatMap((view) => lastGrid(operations, snapshot, view.id) ?? [])
-    // The newest bucket of a view over this one waits until it is over.
-    if (
-      readers.some((above) => above.whole({ lo: cut - 1n, hi: cut - 1n }).hi >= currentStart(base, operations, above))
-    )
-      return
+    // The newest bucket of a materialized view over this one waits until it is over.
+    const last = { lo: cut - 1n, hi: cut - 1n }
+    const isOver = (above: BucketGrid): boolean =>
+      above.live !== undefined || above.whole(last).hi < currentStart(base, operations, above)
+    if (!readers.every(isOver)) return
   } finally {
     snapshot.release()
   }

@@ -95,10 +95,10 @@ export function trustedRanges(
   const listed = ofThisProcess(view)
   if (stored === undefined || listed.length === 0) return []
   const { addedRanges, grown, removed } = changedParts(stored.parts, base.parts)
-  const added = [...addedRanges, ...grown, ...memory, ...changedBetween(stored, between, base.schema)]
+  const added = [...addedRanges, ...grown, ...memory, ...sealedBetween(stored, between, base.schema)]
   const reached = [
     ...added.map((range) => grid.whole(range)),
-    ...[...removed, ...markedRanges(base)].map((range) => withoutRows(grid, range)),
+    ...[...removed, ...markedRanges(base), ...expiredBetween(stored, between)].map((range) => withoutRows(grid, range)),
   ]
   return intersect(listed, complement(normalise(reached)))
 }
@@ -213,16 +213,27 @@ export function notedBetween(
   ])
 }
 
-export function changedBetween(
+export function changedBetween(stored: StoredBuckets, between: readonly TableSchema[], base: TableSchema): TimeRange[] {
+  return [...sealedBetween(stored, between, base), ...expiredBetween(stored, between)]
+}
+
+/** Buckets of views between that were sealed since, or are no longer. */
+function sealedBetween(
   { between: noted = [] }: StoredBuckets,
   between: readonly TableSchema[],
   base: TableSchema,
 ): TimeRange[] {
-  return notedBetween(between, base).flatMap(([sealed, expired], index) => {
-    const [then = [], expiredThen = null] = noted[index] ?? []
-    const [now, before] = [rangesOf(sealed), rangesOf(then)]
-    const cut = expired === expiredThen ? [] : [{ lo: allOfTime.lo, hi: largest(expired, expiredThen) - 1n }]
-    return [...intersect(now, complement(before)), ...intersect(before, complement(now)), ...cut]
+  return notedBetween(between, base).flatMap(([sealed], index) => {
+    const [now, before] = [rangesOf(sealed), rangesOf(noted[index]?.[0] ?? [])]
+    return [...intersect(now, complement(before)), ...intersect(before, complement(now))]
+  })
+}
+
+/** Buckets of views between that their TTL has removed since. */
+function expiredBetween({ between: noted = [] }: StoredBuckets, between: readonly TableSchema[]): TimeRange[] {
+  return between.flatMap(({ stored }, index) => {
+    const [expired, before] = [stored?.expired ?? null, noted[index]?.[1] ?? null]
+    return expired === before ? [] : [{ lo: allOfTime.lo, hi: largest(expired, before) - 1n }]
   })
 }
 

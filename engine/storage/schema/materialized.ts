@@ -143,7 +143,9 @@ export interface SealedBuckets {
 /** A request to seal buckets together with the removal of partitions. */
 export interface Sealing {
   readonly views: readonly { readonly viewId: number; readonly ranges: readonly StoredRange[] }[]
-  /** The parts with rows in these ranges when the buckets were stored, and how many rows upserts had removed. */
+  /** Times of the rows on which these buckets depend: of a live view, also earlier ones. */
+  readonly needed: readonly StoredRange[]
+  /** The parts with rows at these times when the buckets were stored, and how many rows upserts had removed. */
   readonly parts: readonly (readonly [id: number, removed: number])[]
   /** The version of the base table that the views have read. */
   readonly version: number

@@ -1,5 +1,5 @@
 // Seals buckets of materialized views: from then on they are read as stored, although their base table has lost the
-// rows of dropped partitions (schema/materialized.ts). Checks that the table has the same rows in these buckets as when
+// rows of dropped partitions (schema/materialized.ts). Checks that the table has the same rows for these buckets as when
 // the views stored them, and makes the table's new schema, which the manifest record that removes the partitions
 // contains.
 //
@@ -21,10 +21,10 @@ interface Range {
   readonly hi: bigint
 }
 
-/** Whether the table has the same rows in the buckets as when they were stored. */
+/** Whether the table has the same rows, of those on which the buckets depend, as when they were stored. */
 export function isAsStored({ options: { memory } }: WriterState, table: WriterTable, sealing: Sealing): boolean {
   assert(table.schema.timestampId >= 0, 'S2: buckets are those of a table with a designated timestamp')
-  const ranges = sealing.views.flatMap((view) => view.ranges.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) })))
+  const ranges = sealing.needed.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) }))
   const overlaps = ({ lo, hi }: Range): boolean => ranges.some((range) => lo <= range.hi && range.lo <= hi)
   const parts = partsBefore(table, sealing.version)
     .filter(({ minTs, maxTs }) => overlaps({ lo: minTs, hi: maxTs }))

@@ -1,17 +1,25 @@
-// Goal: a materialized view whose query no longer binds does not stop the TTL of other tables, nor its own. Method: the
-// broken view is created first, then a table with a TTL and a view over it; the test waits for rows to expire, and the
-// view of that table keeps its buckets.
+// Goal: neither a materialized view whose query no longer binds nor a live view with long frames stops the TTL of a table
+// or materialized view. Method: the view is created, then a TTL; the test waits for rows to expire, and the views keep
+// what they have of these rows.
 
-import { expect, test } from 'vitest'
-import { engineClient } from '../../sql/clients.js'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type EngineClient, engineClient } from '../../sql/clients.js'
+
+let client: EngineClient
+
+beforeAll(async () => {
+  client = await engineClient(true)
+})
+
+afterAll(() => client.close())
+
+async function until(sql: string, expected: string): Promise<void> {
+  for (let tries = 0; tries < 200 && (await client.rows(sql)) !== expected; tries++)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  expect(await client.rows(sql)).toBe(expected)
+}
 
 test('a broken view stops no TTL', async () => {
-  const client = await engineClient(true)
-  const until = async (sql: string, expected: string): Promise<void> => {
-    for (let tries = 0; tries < 200 && (await client.rows(sql)) !== expected; tries++)
-      await new Promise((resolve) => setTimeout(resolve, 100))
-    expect(await client.rows(sql)).toBe(expected)
-  }
   await client.rows('create table a (ts timestamp, x double) timestamp(ts) partition by day')
   await client.rows(
     'create materialized view va refresh manual as (select ts, max(x) m from a sample by 1h) partition by day ttl 7 days',
@@ -26,5 +34,36 @@ test('a broken view stops no TTL', async () => {
   await until('select min(ts) from b', '["2024-01-04T00:00:00.000000Z"]')
   expect(await client.rows('select count() from vb')).toBe('[5]')
   await until('select /*+ view_stored */ min(ts) from va', '["2024-01-03T00:00:00.000000Z"]')
-  await client.close()
 }, 120_000)
+
+const frames = {
+  rows: 'lag(n) over (partition by k order by ts)',
+  range: 'sum(n) over (partition by k order by ts range 30 day preceding)',
+  anchored: 'sum(n) over w',
+}
+
+for (const [kind, column] of Object.entries(frames))
+  test(`a live view stops no TTL of the materialized view that it reads [frame=${kind}]`, async () => {
+    const [table, finer, live] = [`t_${kind}`, `m_${kind}`, `l_${kind}`]
+    await client.rows(`create table ${table} (ts timestamp, k symbol) timestamp(ts) partition by day`)
+    await client.rows(
+      `create materialized view ${finer} as (select ts, k, count() n from ${table} sample by 1h) partition by day`,
+    )
+    const query = `select ts, k, n, ${column} x from ${finer} window w as (partition by k order by ts anchor expression date_trunc('month', ts))`
+    await client.rows(`create live view ${live} flush every 60m start from beginning as ${query}`)
+    // Seldom written: no later row is without need of this one.
+    await client.rows(`insert into ${table} values ('2024-01-01T00:30', 'rare')`)
+    await client.rows(
+      `insert into ${table} select dateadd('h', x::int * 12, '2024-01-01'), 'often' from long_sequence(18)`,
+    )
+    const over = `select * from ${live} where ts < '2024-01-10'`
+    const before = await client.rows(over)
+    await client.rows(`alter materialized view ${finer} set ttl 3 days`)
+    await until(`select min(ts) from ${finer}`, '["2024-01-07T00:00:00.000000Z"]')
+    expect(await client.rows(over)).toBe(before)
+    // The newest bucket goes on.
+    await client.rows(`insert into ${table} values ('2024-01-10T00:10', 'often'), ('2024-01-10T01:10', 'often')`)
+    expect(await client.rows(`select ts, n from ${live} where ts >= '2024-01-09T12:00'`)).toBe(
+      '["2024-01-09T12:00:00.000000Z",1],["2024-01-10T00:00:00.000000Z",2],["2024-01-10T01:00:00.000000Z",1]',
+    )
+  }, 120_000)

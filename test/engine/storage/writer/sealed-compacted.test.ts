@@ -35,6 +35,7 @@ function read(host: WriterHost): { readonly release: () => void; readonly drop: 
   if (version === undefined) throw new Error('no table')
   const sealing: Sealing = {
     views: [{ viewId: 99, ranges: [['0', '1000']] }],
+    needed: [['0', '1000']],
     parts: version.parts.map(({ id }) => [id, 0]),
     version: version.version,
   }
