@@ -41,11 +41,11 @@ const commands: readonly Command[] = [
   {
     names: ['dm'],
     usage: '\\dm',
-    what: 'materialized views',
+    what: 'materialized and live views',
     run: (prompt) =>
       ask(
         prompt,
-        'SELECT view_name, base_table_name, refresh_type, view_status, last_refresh_finish_timestamp FROM materialized_views()',
+        "SELECT view_name, base_table_name, refresh_type, view_status FROM materialized_views() UNION ALL SELECT view_name, base_table_name, 'live', view_status FROM live_views()",
       ),
   },
   {

@@ -75,8 +75,8 @@ export interface TableShape {
     /** Sequence name of an auto-increment column, for nextval(). */
     readonly counter: string | null
   }[]
-  /** Of a materialized view, which takes no rows. */
-  readonly materialized: boolean
+  /** Set if it is a view, which takes no rows. */
+  readonly view: 'materialized view' | 'live view' | null
   /** Name of the designated timestamp; null: none. */
   readonly timestamp: string | null
   readonly partitionBy: PartitionUnit

@@ -8,7 +8,14 @@ import { type Deferred, deferred } from '../base/deferred.js'
 import { type ErrorRecord, errorFromRecord } from '../base/errors.js'
 import type { CsvBatch, CsvShape } from '../csv/shape.js'
 import { counterOf } from '../sql/relations/counters.js'
-import { comparesRows, isTable, liveColumns, resultTypeOf, type TableVersion } from '../storage/schema/schema.js'
+import {
+  comparesRows,
+  isTable,
+  liveColumns,
+  resultTypeOf,
+  type TableVersion,
+  viewKind,
+} from '../storage/schema/schema.js'
 import { Load, type LoadMessage, type LoadServices } from './load-client.js'
 import type { FromQueryHost, ToQueryHost } from './messages.js'
 import type { Thread } from './thread.js'
@@ -107,7 +114,7 @@ export function shapeOf(version: TableVersion | undefined): TableShape | undefin
   return {
     id: schema.id,
     name: schema.name,
-    materialized: schema.materialized !== undefined,
+    view: schema.materialized === undefined ? null : viewKind(schema.materialized),
     columns,
     timestamp,
     partitionBy: schema.partitionBy,

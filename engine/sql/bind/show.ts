@@ -2,7 +2,7 @@
 // planning. Also finds the table or view that a statement names, for SHOW and for statements that change it.
 
 import { SqlError } from '../../base/errors.js'
-import { requireTable, type TableVersion } from '../../storage/schema/schema.js'
+import { requireTable, type TableVersion, viewKind } from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Name, Show, TableName } from '../ast/ast.js'
 import { relationNames } from '../catalog.js'
@@ -82,19 +82,31 @@ function shownTable(table: TableName, context: BindContext): TableVersion {
 
 function createView(table: TableName, { catalog }: BindContext): SystemRelation {
   const view = catalog.view(table.name)
-  if (view === undefined && catalog.table(table.name) !== undefined)
-    throw new SqlError('view name expected, got table name', table.position)
+  const kind = kindOf(table.name, { catalog })
+  if (view === undefined && kind !== undefined)
+    throw new SqlError(`view name expected, got ${kind} name`, table.position)
   if (view === undefined) throw new SqlError(`view does not exist [view=${table.name}]`, table.position)
   return single('ddl', 'VARCHAR', createViewText(view))
+}
+
+/** What has the name, for errors. */
+export function kindOf(
+  name: string,
+  { catalog }: Pick<BindContext, 'catalog'>,
+): 'table' | 'view' | ReturnType<typeof viewKind> | undefined {
+  const schema = catalog.table(name)?.schema
+  if (schema === undefined) return catalog.view(name) === undefined ? undefined : 'view'
+  return schema.materialized === undefined ? 'table' : viewKind(schema.materialized)
 }
 
 /** The live view of that name. */
 export function liveOf({ name, position, schema }: TableName, { catalog }: Pick<BindContext, 'catalog'>): TableVersion {
   const version = schema === null ? catalog.table(name) : undefined
   if (version?.schema.materialized?.live !== undefined) return version
-  throw version === undefined && catalog.view(name) === undefined
+  const kind = kindOf(name, { catalog })
+  throw kind === undefined
     ? new SqlError(`live view does not exist [view=${name}]`, position)
-    : new SqlError('live view name expected', position)
+    : new SqlError(`live view name expected, got ${kind} name`, position)
 }
 
 /** The materialized view of that name. `others`: what the name may mean instead, for the error. */

@@ -13,7 +13,13 @@ import {
   type MaterializedSchema,
   type RefreshStrategy,
 } from '../../storage/schema/materialized.js'
-import { type ColumnSchema, storedColumns, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
+import {
+  type ColumnSchema,
+  storedColumns,
+  type TableSchema,
+  type TableVersion,
+  viewKind,
+} from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import { parseTimestamp } from '../../types/timestamp.js'
 import { ticksPerMicro } from '../../types/timestamp-calendar.js'
@@ -44,6 +50,12 @@ export function viewsOver(tableId: number, { catalog }: Pick<BindContext, 'catal
     .map(({ schema }) => schema)
     .filter(({ materialized }) => materialized?.baseId === tableId)
   return direct.flatMap((schema) => [...viewsOver(schema.id, { catalog }), schema])
+}
+
+/** Names the kinds of these views, for errors. */
+export function kindsOf(views: readonly TableSchema[]): string {
+  const kinds = new Set(views.flatMap(({ materialized }) => (materialized === undefined ? [] : viewKind(materialized))))
+  return kinds.size > 1 ? 'materialized and live views' : `${[...kinds].join('')}s`
 }
 
 export function planCreateMaterialized(written: ast.CreateMaterialized, context: BindContext): PlannedStatement {

@@ -4,14 +4,20 @@
 import type { ParsedStatement } from '../../api/statements.js'
 import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
-import { liveColumns, requireColumn, type TableSchema, type TableVersion } from '../../storage/schema/schema.js'
+import {
+  liveColumns,
+  requireColumn,
+  type TableSchema,
+  type TableVersion,
+  viewKind,
+} from '../../storage/schema/schema.js'
 import { dataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type * as ast from '../ast/ast.js'
 import { bindExpression, rowlessScope } from '../bind/expression.js'
 import { ownTable } from '../bind/from.js'
 import { bindQuery, plainRelation } from '../bind/query.js'
-import { tableOf, writableTable } from '../bind/show.js'
+import { kindOf, tableOf, writableTable } from '../bind/show.js'
 import { relationNames } from '../catalog.js'
 import { postgresDialect } from '../dialect.js'
 import { parseScript, parseStatement } from '../parse/parse.js'
@@ -33,6 +39,7 @@ import { planExplain } from './explain.js'
 import { planInsert } from './insert.js'
 import { withLosses } from './lost-values.js'
 import {
+  kindsOf,
   lateQueries,
   planAlterMaterialized,
   planCreateLive,
@@ -332,18 +339,18 @@ function dropped(tableIds: readonly number[]): PlannedStatement {
 function planDrop({ tables, ifExists, cascade, listAt }: ast.DropTable, context: BindContext): PlannedStatement {
   if (listAt !== null && !context.dialect.repeatedDeclarations) throw new SqlError('unexpected token [,]', listAt)
   const ids = tables.flatMap((table) => {
-    if (context.catalog.view(table.name) !== undefined)
-      throw new SqlError('table name expected, got view or materialized view name', table.position)
-    const known = context.catalog.table(table.name)
-    if (known?.schema.materialized !== undefined)
-      throw new SqlError('table name expected, got view or materialized view name', table.position)
-    if (ifExists && known === undefined) return []
+    const kind = kindOf(table.name, context)
+    if (kind !== undefined && kind !== 'table') {
+      const found = kind === 'live view' ? kind : 'view or materialized view'
+      throw new SqlError(`table name expected, got ${found} name`, table.position)
+    }
+    if (ifExists && kind === undefined) return []
     const { id } = tableOf(table, context).schema
     const views = viewsOver(id, context)
     const [view] = views
     if (view !== undefined && !cascade)
       throw new SqlError(
-        `table has materialized views, CASCADE drops them, too [table=${table.name}, view=${view.name}]`,
+        `table has ${kindsOf(views)}, CASCADE drops them, too [table=${table.name}, view=${view.name}]`,
         table.position,
       )
     return [...views.map((dependent) => dependent.id), id]
@@ -431,7 +438,7 @@ function planBackup({ action, tables }: ast.Backup, context: BindContext): Plann
     const { schema } = tableOf(table, context)
     const { id, name, materialized } = schema
     if (materialized !== undefined)
-      throw new SqlError(`a materialized view is part of BACKUP DATABASE only [view=${name}]`, table.position)
+      throw new SqlError(`a ${viewKind(materialized)} is part of BACKUP DATABASE only [view=${name}]`, table.position)
     return { id, name }
   })
   return { kind: 'backup', action, tables: chosen, columns, tag: 'BACKUP' }

@@ -5,13 +5,13 @@ import { SqlError } from '../../base/errors.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'
 import type * as ast from '../ast/ast.js'
 import { bindQuery } from '../bind/query.js'
-import { liveOf, materializedOf } from '../bind/show.js'
+import { kindOf, liveOf, materializedOf } from '../bind/show.js'
 import { nativeDialect } from '../dialect.js'
 import { parseStatement } from '../parse/parse.js'
 import { viewSchema } from '../relations/view-table.js'
 import { type BindContext, ofView } from '../scope/bind-context.js'
 import { checkTableName } from './create-table.js'
-import { viewsOver } from './materialized.js'
+import { kindsOf, viewsOver } from './materialized.js'
 import { bindContext } from './new-context.js'
 import type { PlannedStatement } from './planned.js'
 
@@ -19,8 +19,11 @@ export function planCreateView(statement: ast.CreateView, context: BindContext):
   const { view, orReplace, ifNotExists, query } = statement
   const { catalog } = context
   checkTableName(view.name, view.position)
-  if (catalog.table(view.name) !== undefined)
-    throw new SqlError('table or materialized view with the requested name already exists', view.position)
+  const kind = kindOf(view.name, context)
+  if (kind !== undefined && kind !== 'view') {
+    const found = kind === 'live view' ? kind : 'table or materialized view'
+    throw new SqlError(`${found} with the requested name already exists`, view.position)
+  }
   const known = catalog.view(view.name)
   if (known !== undefined && ifNotExists) return changed([], 'CREATE VIEW')
   if (known !== undefined && !orReplace) throw new SqlError('view already exists', view.position)
@@ -44,7 +47,7 @@ function quoted(name: string): string {
 }
 
 export function planAlterView({ view, query, queryText }: ast.AlterView, context: BindContext): PlannedStatement {
-  const known = existing(view, context, 'view name expected')
+  const known = existing(view, context)
   bindQuery(query, ofView(context))
   checkSelf(view.name, queryText, context)
   const changes: SchemaChange[] = [{ kind: 'dropTable', tableId: known }, creation(view.name, queryText, context)]
@@ -53,8 +56,7 @@ export function planAlterView({ view, query, queryText }: ast.AlterView, context
 
 export function planDropView(statement: ast.DropView, context: BindContext): PlannedStatement {
   const { view, materialized, live = false, ifExists, cascade } = statement
-  const { catalog } = context
-  const isMissing = catalog.table(view.name) === undefined && catalog.view(view.name) === undefined
+  const isMissing = kindOf(view.name, context) === undefined
   if (live) {
     const drops = ifExists && isMissing ? [] : [liveOf(view, context).schema.id]
     return changed(
@@ -67,15 +69,7 @@ export function planDropView(statement: ast.DropView, context: BindContext): Pla
     return changed(materializedDrops(view, cascade, context), 'DROP MATERIALIZED VIEW')
   }
   if (ifExists && isMissing) return changed([], 'DROP VIEW')
-  return changed(
-    [
-      {
-        kind: 'dropTable',
-        tableId: existing(view, context, 'view name expected, got table or materialized view name'),
-      },
-    ],
-    'DROP VIEW',
-  )
+  return changed([{ kind: 'dropTable', tableId: existing(view, context) }], 'DROP VIEW')
 }
 
 /** Views that read the view are dropped first. */
@@ -85,7 +79,7 @@ function materializedDrops(view: ast.TableName, cascade: boolean, context: BindC
   const [first] = dependents
   if (first !== undefined && !cascade)
     throw new SqlError(
-      `materialized views read the view, CASCADE drops them, too [view=${name}, dependent=${first.name}]`,
+      `${kindsOf(dependents)} read the view, CASCADE drops them, too [view=${name}, dependent=${first.name}]`,
       view.position,
     )
   return [...dependents.map((dependent) => dependent.id), id].map((tableId) => ({ kind: 'dropTable', tableId }))
@@ -95,15 +89,12 @@ function changed(changes: readonly SchemaChange[], tag: string): PlannedStatemen
   return { kind: 'change', changes, tag }
 }
 
-/** `isTable` is the message if the name is that of a table. */
-function existing(
-  { name, position }: { readonly name: string; readonly position: number },
-  { catalog }: Pick<BindContext, 'catalog'>,
-  isTable: string,
-): number {
-  const view = catalog.view(name)
+function existing({ name, position }: ast.TableName, context: Pick<BindContext, 'catalog'>): number {
+  const view = context.catalog.view(name)
   if (view !== undefined) return view.id
-  if (catalog.table(name) !== undefined) throw new SqlError(isTable, position)
+  const kind = kindOf(name, context)
+  const found = kind === 'live view' ? kind : 'table or materialized view'
+  if (kind !== undefined) throw new SqlError(`view name expected, got ${found} name`, position)
   throw new SqlError(`view does not exist [view=${name}]`, position)
 }
 

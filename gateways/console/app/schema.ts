@@ -145,12 +145,20 @@ export interface Freshness {
 }
 
 /**
- * How far a materialized view has been refreshed. Queries of it are always current; the rest is computed from its base.
+ * How far a materialized or live view has been refreshed; null for others. Queries of it are always current; the rest is
+ * computed from its base.
  */
-export async function freshnessOf(view: string): Promise<Freshness | null> {
+export async function freshnessOf({ name, kind }: Table): Promise<Freshness | null> {
+  if (kind !== 'materialized view' && kind !== 'live view') return null
+  const columns =
+    kind === 'live view'
+      ? `'every ' || flush_every_interval || ' ' || lower(flush_every_interval_unit)
+        || case when flush_every_interval = 1 then '' else 's' end, base_table_name,
+        cast(now() - lag_micros as timestamp), last_processed_seqtxn, last_processed_seqtxn + lag_seqtxn`
+      : `refresh_type, base_table_name, last_refresh_finish_timestamp, refresh_base_table_txn, base_table_txn`
   const [row] = await rowsOf(
-    `SELECT refresh_type, base_table_name, last_refresh_finish_timestamp, refresh_base_table_txn, base_table_txn,
-    invalidation_reason, view_status FROM materialized_views() WHERE view_name = ${literal(view)}`,
+    `SELECT ${columns}, invalidation_reason, view_status
+    FROM ${kind.replace(' ', '_')}s() WHERE view_name = ${literal(name)}`,
   )
   if (row === undefined) return null
   const [refresh, base, finished, refreshed, current, problem, status] = row

@@ -1,5 +1,5 @@
 // Dialog with the details of one table or view: its properties, columns, partitions with their data files, freshness of
-// a materialized view, and the statement that creates it.
+// a materialized or live view, and the statement that creates it.
 
 import { button, byId, copyToClipboard, element, errorText, notify } from './dom.js'
 import {
@@ -28,7 +28,7 @@ export async function openDetails(table: Table, schema: Schema, actions: FormAct
       ddlOf(table),
       schema.columns(table.name),
       table.kind === 'view' ? [] : partitionsOf(table.name),
-      table.kind === 'materialized view' ? freshnessOf(table.name) : null,
+      freshnessOf(table),
     ])
     const copy = (): void => void copyToClipboard(ddl).then(() => notify('Copied.'))
     const use = (): void => {

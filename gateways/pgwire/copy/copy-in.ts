@@ -65,7 +65,7 @@ function tableOf({ engine, session }: PgSession, { source }: Copy): TableShape {
   const { name, position } = source.table
   const table = engine.table(name, session)
   if (table === undefined) throw new PgError('42P01', `table does not exist [table=${name}]`, position)
-  if (table.materialized) throw new PgError('42809', `cannot modify materialized view [view=${name}]`, position)
+  if (table.view !== null) throw new PgError('42809', `cannot modify ${table.view} [view=${name}]`, position)
   return table
 }
 

@@ -40,8 +40,11 @@ export function stalePlan(): PgError {
 
 /** The first match applies; without a match the error is a syntax error. */
 const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
-  [/^(table|view|materialized view) does not exist/, '42P01'],
-  [/^(table|view) already exists|^Rename target exists|new name is already in use/, '42P07'],
+  [/^(table|view|materialized view|live view) does not exist/, '42P01'],
+  [
+    /^(table|view|materialized view|live view) already exists|with the requested name already exists|^Rename target exists|new name is already in use/,
+    '42P07',
+  ],
   [/^relation ".*" already exists/, '42P07'],
   [/^column ".*" named in key does not exist/, '42703'],
   [/^column ".*" appears twice in/, '42701'],
@@ -49,7 +52,8 @@ const codesOfMessages: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^constraint ".*" for table ".*" does not exist/, '42704'],
   [/^invalid constraint name/, '42602'],
   [/^schema already exists/, '42P06'],
-  [/^schema is not empty/, '2BP01'],
+  [/^schema is not empty|CASCADE drops them, too/, '2BP01'],
+  [/name expected, got .* name$|^cannot modify (view|materialized view|live view)/, '42809'],
   [/column already exists/, '42701'],
   [/^Duplicate column|^duplicate name/, '42701'],
   [/^Duplicate table or alias/, '42712'],
