@@ -1,5 +1,6 @@
-// Goal: after a crash at any file operation, a materialized view has the rows of its query over the base table. A time
-// bucket that has lost rows to DROP PARTITION is sealed: its stored rows are neither lost nor changed. A query of the
+// Goal: after a crash at any file operation, a materialized or live view has the rows of its query over the base table. A
+// time bucket that has lost rows to DROP PARTITION is sealed: its stored rows are neither lost nor changed; and so are
+// the rows of a live view whose frames had such rows. A query of the
 // table has the same rows with and without stored buckets. Method: deterministic simulation. The whole engine runs on
 // one thread, on a simulated disk that loses what was not synced. Random changes of the table and refreshes run until a
 // file operation crashes; the recovery from a crash may crash, too.
@@ -31,10 +32,18 @@ const queries = [
   'select ts, sym, first(d) o, last(n) l, sum(n) sn, count() cnt, avg(d) md from base where n < 900 sample by 2h',
 ]
 
+/** Each seed has one of them. */
+const liveQueries = [
+  'select ts, sym, cnt, sum(cnt) over (partition by sym order by ts rows 2 preceding) t from v0',
+  'select ts, sym, n, lag(n) over (partition by sym order by ts) p, sum(n) over (partition by sym order by ts rows 3 preceding) t from base',
+  "select ts, sym, max(n) over (partition by sym order by ts range 3 hour preceding) x, row_number() over w r, sum(n) over w t from base where n > 100 window w as (partition by sym order by ts anchor daily '09:30' 'Europe/Berlin')",
+]
+
 interface View {
   readonly name: string
+  readonly isLive: boolean
   readonly query: string
-  /** As materialized_views() has it, and the view's rows in these buckets. */
+  /** As materialized_views() or live_views() has it, and the view's rows in these buckets. */
   sealed: string
   frozen: readonly string[]
 }
@@ -60,22 +69,29 @@ async function simulate(seed: number): Promise<void> {
   const disk = createFaultyDisk(seed)
   disk.files.makeDirectory('/db')
   disk.files.syncDirectory('/')
-  const views = queries.map((query, index): View => ({ name: `v${index}`, query, sealed: '', frozen: [] }))
+  const liveQuery = liveQueries[seed % liveQueries.length] ?? ''
+  const views = [...queries, liveQuery].map((query, index): View => {
+    const isLive = index >= queries.length
+    return { name: `v${index}`, isLive, query, sealed: '', frozen: [] }
+  })
   const simulation: Simulation = { disk, random, views, host: engineOn(disk), plan: planFaults(disk, random, noFaults) }
   const unit = random.pick(['hour', 'day', 'month'])
   await run(
     simulation,
     `create table base (ts timestamp, sym symbol, d double, n long, s varchar) timestamp(ts) partition by ${unit}`,
   )
-  for (const { name, query } of views)
-    await run(simulation, `create materialized view ${name} refresh manual deferred as (${query})`)
+  for (const { name, isLive, query } of views) {
+    const options = isLive ? 'flush every 60m start from beginning' : 'refresh manual deferred'
+    await run(simulation, `create ${kindOf(isLive)} view ${name} ${options} as (${query})`)
+  }
   const changes = randomChanges(random)
   let crashes = 0
   for (let life = 0; life < lives; life++) {
     simulation.plan = planFaults(disk, random, { crashWithin: random.pick([30, 150, 600]), failing: 0 })
     const done: string[] = []
     while (!hasCrashed(simulation) && done.length < statementsMax)
-      for (const change of changes.change('base', views)) {
+      for (const made of changes.change('base', views)) {
+        const change = ofKind(simulation, made)
         const isDrop = change.includes('drop partition')
         await settled(simulation)
         const before = isDrop ? await expectedRows(simulation) : null
@@ -93,6 +109,17 @@ async function simulate(seed: number): Promise<void> {
     await expectSame(simulation, `seed ${seed}, life ${life}, at its end`)
   }
   expect(crashes).toBeGreaterThan(0)
+}
+
+function kindOf(isLive: boolean): 'live' | 'materialized' {
+  return isLive ? 'live' : 'materialized'
+}
+
+/** REFRESH of a live view has another form. */
+function ofKind({ views, random }: Simulation, change: string): string {
+  const [, name] = /^refresh materialized view (\S+)/.exec(change) ?? []
+  const isLive = views.find((view) => view.name === name)?.isLive === true
+  return isLive ? `refresh live view ${name} ${random.pick(['', '', 'full'])}` : change
 }
 
 function engineOn({ files }: FaultyDisk): InlineEngine {
@@ -219,7 +246,10 @@ async function expectSame(simulation: Simulation, message: string): Promise<void
 
 /** Takes note of newly sealed buckets; `before` has the rows before the statement, if it drops partitions. */
 async function noteSealed(simulation: Simulation, before: readonly (readonly string[])[] | null): Promise<void> {
-  const listed = await run(simulation, 'select view_name, sealed_buckets from materialized_views()')
+  const listed = await run(
+    simulation,
+    'select view_name, sealed_buckets from materialized_views() union all select view_name, frozen_ranges from live_views()',
+  )
   if (hasCrashed(simulation)) return
   for (const [index, view] of simulation.views.entries()) {
     const [, text = null] = listed.find(([name]) => name === view.name) ?? []
