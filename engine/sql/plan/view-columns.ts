@@ -83,22 +83,23 @@ export function combined(
   }
   const one = (call: AggregateCall | undefined): Combined | undefined =>
     call === undefined ? undefined : { kind: 'one', call }
+  const isDecimal = type.name === 'DECIMAL'
   switch (name) {
     case 'count':
       return type.name === 'LONG' && args.length <= 1 ? one(over('sum', 'count', type)) : undefined
     case 'sum':
-      if (type.name === 'LONG') return one(over('sum', 'sum', type))
+      if (type.name === 'LONG' || isDecimal) return one(over('sum', 'sum', type))
       return exact ? undefined : ofStates(view, { name, args, type, position })
     case 'min':
     case 'max':
-      return ordinal.has(type.name) ? one(over(name, name, type)) : undefined
+      return ordinal.has(type.name) || isDecimal ? one(over(name, name, type)) : undefined
     case 'first':
     case 'last':
       return ordered && ordinal.has(type.name) ? one(over(name, name, type)) : undefined
     case 'regr_count':
       return one(over('sum', name, type))
     default:
-      return exact ? undefined : ofStates(view, { name, args, type, position })
+      return exact && !isExactMean(name, args) ? undefined : ofStates(view, { name, args, type, position })
   }
 }
 
@@ -114,6 +115,7 @@ function ofStates(view: SampleColumns, call: AggregateCall): Combined | undefine
     }),
   )
   const [first, second] = columns
+  if (states.kind === 'exact mean') return { kind: 'one', call: { name: 'merged_mean', args: columns, type, position } }
   if (states.kind !== 'moments' && first !== undefined && second !== undefined) {
     // A sum that is not finite is stored as NULL, like the sum of no values: the count tells which it is.
     const total: AggregateCall = { name: 'merged_sum', args: [castTo(second, double), first], type, position }
@@ -145,11 +147,21 @@ export function isSameCall(one: AggregateCall, other: AggregateCall): boolean {
 // States ------------------------------------------------------------------------------------------------------------
 
 const double = dataType('DOUBLE')
-/** The mean of LONG divides the exact sum, which DOUBLE cannot hold. */
 const averaged: ReadonlySet<string> = new Set(['SHORT', 'INT', 'DOUBLE'])
 
+/** The mean of LONG divides the exact sum, which neither LONG nor DOUBLE can hold. */
+function isExactMean(name: string, args: AggregateCall['args']): boolean {
+  return name === 'avg' && args.length === 1 && args[0]?.type.name === 'LONG'
+}
+
+/** x / 2^32 or x % 2^32, rounded towards 0: their sums are in range for any number of rows that there can be. */
+function half(operator: '/' | '%', value: Expression): Expression {
+  const { type, position } = value
+  return { kind: 'call', name: operator, args: [value, constantOf(2n ** 32n, type, position)], type, position }
+}
+
 export interface AggregateStates {
-  readonly kind: 'sum' | 'mean' | 'moments'
+  readonly kind: 'sum' | 'mean' | 'exact mean' | 'moments'
   /** Aggregates of a bucket. */
   readonly calls: readonly AggregateCall[]
 }
@@ -162,6 +174,10 @@ export function statesOf({ name, args, type, position }: AggregateCall): Aggrega
   const count = (of: string, ...over: Expression[]): AggregateCall => ({
     ...{ name: of, args: over, type: dataType('LONG'), position },
   })
+  if (isExactMean(name, args)) {
+    const sums = (['/', '%'] as const).map((operator) => ({ ...state('sum', half(operator, first)), type: first.type }))
+    return { kind: 'exact mean', calls: [...sums, count('count', first)] }
+  }
   if (name === 'sum' && args.length === 1 && first.type.name === 'DOUBLE')
     return { kind: 'sum', calls: [state('sum', first), count('count', uncast(first))] }
   if (name === 'avg' && args.length === 1 && averaged.has(first.type.name)) {

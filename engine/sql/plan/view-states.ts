@@ -7,10 +7,13 @@
 //   covariance, regression count; of both variables mean and sum of squared deviations; sum of products of deviations
 //   first, last            the result itself and the timestamp of its row
 //   count, min, max, ..    the result itself
+//   mean of LONG           sums of x / 2^32 and of x % 2^32, which are always in range, and count
+//   sum, min, max of       the result itself
+//   DECIMAL
 //
-// A state that the query returns as a column is not stored twice. The last two lines belong to rule 2, which applies to
-// new views. Views of earlier versions have rule 1: it lacks these lines, and applies only to queries that read all
-// rows of one table.
+// A state that the query returns as a column is not stored twice. The last two lines belong to rule 3, which new views
+// have if it makes a difference, and the two before them to rule 2. Views of earlier versions have rule 1, which applies
+// only to queries that read all rows of one table.
 //
 // The view's query and the types of the table's columns determine the hidden columns. If the type of a column changes,
 // other hidden columns may be needed than the view has: then refreshes store NULL in those of the view, and queries do
@@ -29,8 +32,15 @@ import {
   viewColumns,
 } from './view-columns.js'
 
-type StateRule = 1 | 2
-export const newestStateRule = 2
+type StateRule = 1 | 2 | 3
+const newestStateRule = 3
+
+/** The first rule that gives the query all its states. */
+export function stateRuleOf(query: Plan): StateRule {
+  const widthOf = (rule: StateRule): number => withStates(query, rule).columns.length
+  const all = widthOf(newestStateRule)
+  return ([1, 2] as const).find((rule) => widthOf(rule) === all) ?? newestStateRule
+}
 
 /** The view's query with the states of its aggregates as last columns, apart from those that it returns anyway. */
 export function withStates(query: Plan, rule: StateRule): Plan {
@@ -62,23 +72,24 @@ export function withStates(query: Plan, rule: StateRule): Plan {
 
 function stateCalls(call: AggregateCall, { sample }: SampleColumns, rule: StateRule): readonly AggregateCall[] {
   const states = statesOf(call)
-  if (states !== undefined) return states.calls
+  if (states !== undefined) return states.kind === 'exact mean' && rule < 3 ? [] : states.calls
   if (rule === 1) return []
   const time = timeOf(call, sample)
   if (time !== undefined) return [call, time]
-  return isOwnState(call) ? [call] : []
+  return isOwnState(call, rule) ? [call] : []
 }
 
 /** Whether the result for several buckets follows from those of each. */
-function isOwnState({ name, args, type }: AggregateCall): boolean {
+function isOwnState({ name, args, type }: AggregateCall, rule: StateRule): boolean {
+  const isDecimal = type.name === 'DECIMAL' && rule >= 3
   switch (name) {
     case 'count':
       return type.name === 'LONG' && args.length <= 1
     case 'sum':
-      return type.name === 'LONG'
+      return type.name === 'LONG' || isDecimal
     case 'min':
     case 'max':
-      return ordinal.has(type.name)
+      return ordinal.has(type.name) || isDecimal
     default:
       return name === 'regr_count'
   }

@@ -12,7 +12,7 @@ import { scalarsNamed } from '../functions/registry/all.js'
 import { bucketsText } from '../plan/bucket-call.js'
 import { isNested, isNestedInZone } from '../plan/nested-buckets.js'
 import type { Plan, PlanColumn, ViewBuckets } from '../plan/plan.js'
-import { newestStateRule, withStates } from '../plan/view-states.js'
+import { stateRuleOf, withStates } from '../plan/view-states.js'
 import { isStablePlan } from '../plan/volatile.js'
 import { type BindContext, describing } from '../scope/bind-context.js'
 import { hasAggregate } from '../scope/map-syntax.js'
@@ -30,7 +30,7 @@ export interface CheckedQuery {
   /** Columns that the view stores besides those that it returns. */
   readonly states: readonly PlanColumn[]
   /** Set if the states are others than those of views of earlier versions. */
-  readonly stateRule?: typeof newestStateRule
+  readonly stateRule?: Exclude<ReturnType<typeof stateRuleOf>, 1>
 }
 
 export function checkedQuery(statement: ast.CreateMaterialized, context: BindContext): CheckedQuery {
@@ -63,9 +63,9 @@ function statesOf(
 ): Pick<CheckedQuery, 'states' | 'stateRule'> {
   const native: BindContext = { ...trialContext(queryText, context), dialect: nativeDialect }
   const { plan } = bindQuery(query, native)
-  const states = withStates(plan, newestStateRule).columns.slice(plan.columns.length)
-  const isNew = withStates(plan, 1).columns.length < plan.columns.length + states.length
-  return isNew ? { states, stateRule: newestStateRule } : { states }
+  const rule = stateRuleOf(plan)
+  const states = withStates(plan, rule).columns.slice(plan.columns.length)
+  return rule === 1 ? { states } : { states, stateRule: rule }
 }
 
 export function trialContext(sql: string, context: BindContext): BindContext {

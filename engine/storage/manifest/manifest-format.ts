@@ -102,7 +102,8 @@ const blockBytes = 4096
  * equal keys. Version 11 is written before the first column with PARQUET(..): others cannot read each of its encodings
  * and codecs. Version 12 is written before the first materialized view with states by rule 2: others would store its
  * buckets without them. Version 13 is written before the first live view, since others would take it for a materialized
- * view whose query is not valid. This server reads all versions.
+ * view whose query is not valid. Version 14 is written before the first materialized view with states by rule 3, for the
+ * reason of version 12. This server reads all versions.
  */
 export const formats = {
   oldest: 1,
@@ -118,8 +119,9 @@ export const formats = {
   columnStorage: 11,
   viewTimes: 12,
   liveViews: 13,
+  viewMeans: 14,
 } as const
-export const newestFormat = formats.liveViews
+export const newestFormat = formats.viewMeans
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */

@@ -17,7 +17,7 @@ export function formatOfSchema(schema: Pick<TableSchema, FormatMember>, isView: 
     materialized?.live === undefined ? 0 : formats.liveViews,
     schema.sealed === undefined ? 0 : formats.sealedBuckets,
     columns.some(({ state }) => state === true) ? formats.viewStates : 0,
-    materialized?.stateRule === undefined ? 0 : formats.viewTimes,
+    materialized?.stateRule === undefined ? 0 : materialized.stateRule === 2 ? formats.viewTimes : formats.viewMeans,
     schema.dedupSkips === true ? formats.dedupSkip : 0,
     enforcedKey(schema) === undefined ? 0 : formats.enforcedKeys,
     schema.dedupAfter === undefined ? 0 : formats.dedupOfStored,

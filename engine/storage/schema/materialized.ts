@@ -32,7 +32,7 @@ export interface MaterializedSchema {
   readonly withBase?: true
   readonly refresh: RefreshStrategy
   /** Which hidden columns the view has: engine/sql/plan/view-states.ts. Absent in views of earlier versions: 1. */
-  readonly stateRule?: 2
+  readonly stateRule?: 2 | 3
   /** Automatic and incremental refreshes leave older buckets alone; null for no limit. */
   readonly limit: { readonly value: number; readonly unit: 'HOUR' | 'DAY' | 'WEEK' | 'MONTH' | 'YEAR' } | null
   /** Set for a live view, which has a row for each row of its base. */

@@ -30,7 +30,7 @@ const merged = [
   'select ts, sym, first(d) o, last(n) c, min(d) lo, max(d) hi, sum(n) sn, avg(d) mean, stddev(d) dev, corr(d, n) rel, count() cnt from t sample by 1h',
   "select ts, s, count() cnt, sum(d) * 2 twice, max(n) - min(n) span, max(ts) newest from t where n > 100 sample by 1d align to calendar time zone 'Europe/Berlin'",
   'select ts, sym, first(o) o, last(c) c, min(lo) lo, sum(sn) sn, sum(cnt) cnt from v0 sample by 6h',
-  'select ts, concat(sym, s) pair, round(var_pop(d), 3) spread, regr_slope(d, n) slope, count(d) present from t sample by 30m',
+  'select ts, concat(sym, s) pair, round(var_pop(d), 3) spread, regr_slope(d, n) slope, count(d) present, avg(n) level from t sample by 30m',
 ]
 const computed = ['select ts, sym, count_distinct(n) kinds, avg(n) mean from t sample by 2h']
 const queries = [...merged, ...computed]

@@ -1,6 +1,6 @@
 // Computes variance, covariance and regression from their moments: the count, the means, and the sums of squared
-// deviations and of products. Also defines the aggregates merged_moments() and merged_sum(). From the moments, or the
-// counts and sums, of several groups, they compute the result over all rows of these groups, without reading the rows.
+// deviations and of products. Also defines the aggregates merged_moments(), merged_sum() and merged_mean(). From the
+// moments, or the counts and sums, of several groups, they compute the result over all rows of these groups, without reading the rows.
 // Materialized views store moments and sums of their time buckets for this purpose.
 //
 // A moment or a sum that is not finite is stored as NULL. If a group with values has such a NULL, the result is NULL.
@@ -159,8 +159,33 @@ function addSum(cells: Float64Array, at: number, count: number, sum: number): vo
   cells[at + 1] = cells[at + 1]! + count
 }
 
+/** The total is exact; null if that of a group with values is not known. */
+const mergedMean: AggregateFunction = {
+  name: 'merged_mean',
+  takes: ['LONG', 'LONG', 'LONG'],
+  gives: 'DOUBLE',
+  description: 'The mean of x over all rows of groups with these sums of x / 2^32 and of x % 2^32, and these counts.',
+  example: ['merged_mean(0, x, 1)', '3.0'],
+  accumulator: accumulator<{ total: bigint | null; values: bigint }>({
+    small: true,
+    init: () => ({ total: 0n, values: 0n }),
+    add: (state, [high, low, count]) => {
+      if (typeof count !== 'bigint' || count < 1n) return
+      const isKnown = state.total !== null && typeof high === 'bigint' && typeof low === 'bigint'
+      state.total = isKnown ? (state.total ?? 0n) + high * 2n ** 32n + low : null
+      state.values += count
+    },
+    merge: (state, other) => {
+      state.total = state.total === null || other.total === null ? null : state.total + other.total
+      state.values += other.values
+    },
+    result: ({ total, values }) => (total === null || values === 0n ? null : Number(total) / Number(values)),
+  }),
+}
+
 export const mergingAggregates: readonly AggregateFunction[] = [
   mergedSum,
+  mergedMean,
   mergedFunction(
     ['LONG', 'DOUBLE', 'DOUBLE'],
     oneVariable,

@@ -60,6 +60,11 @@ test.each([
     'viewTimes',
   ],
   [
+    'a materialized view with exact means',
+    'create materialized view v as (select ts, avg(cast(x as long)) y from t sample by 1h)',
+    'viewMeans',
+  ],
+  [
     'a TTL of a materialized view',
     'create materialized view v as (select ts, max(x) y from t sample by 1h) partition by day ttl 1 week',
     'sealedBuckets',
