@@ -9,7 +9,8 @@
 //
 // The bucket of the newest row is not sealed. DROP PARTITION removes rows of this bucket, and the view then shows what
 // is left; a TTL waits until the bucket has ended. Neither holds for live views (live-grid.ts), which seal all rows of a
-// table, and of a materialized view all but those of its newest bucket.
+// table, and of a materialized view all but those of its newest bucket. If rows keep arriving, the last four tries do not
+// seal rows of a live view that the rows in memory reach, as if these had arrived after the removal.
 //
 // A view that cannot store anything, because its query no longer binds or the disk is full, does not stop the removal:
 // the buckets that it has already stored are sealed, and it loses the others.
@@ -43,6 +44,7 @@ import {
 } from './view-ranges.js'
 
 const triesMax = 8
+const strictTries = 4
 const firstPauseMs = 5
 
 export interface SealOperations extends RefreshOperations {
@@ -90,7 +92,7 @@ async function sealed(
     await operations.flush(change.tableId)
     const snapshot = operations.holdSnapshot()
     try {
-      const sealing = await stored(operations, snapshot, change.tableId, leaving(snapshot))
+      const sealing = await stored(operations, snapshot, change.tableId, leaving(snapshot), tries <= strictTries)
       const isNone = sealing?.views.length === 0
       if (isNone && change.partitions.length === 0) return
       if (sealing !== undefined) {
@@ -114,6 +116,7 @@ async function stored(
   snapshot: ReadSnapshot,
   baseId: number,
   leaving: readonly Leaving[],
+  isStrict: boolean,
 ): Promise<Sealing | undefined> {
   const base = snapshot.snapshotOf(baseId)
   if (base === undefined) throw new SqlError('the table was dropped', 0)
@@ -124,9 +127,11 @@ async function stored(
     if (grid === undefined || ranges.length === 0) continue
     const whole = normalise(ranges.map((range) => withoutRows(grid, range)))
     const over = intersect(whole, [{ lo: allOfTime.lo, hi: currentStart(base, operations, grid) - 1n }])
-    const open = intersect(over, unsealed(snapshot, base, viewId))
-    const reached = present.map((range) => grid.live?.reached(range, false) ?? grid.whole(range))
-    if (intersect(open, normalise(reached)).length > 0) return undefined
+    const wanted = intersect(over, unsealed(snapshot, base, viewId))
+    const reached = normalise(present.map((range) => grid.live?.reached(range, false) ?? grid.whole(range)))
+    const isLate = intersect(reached, ranges).length > 0
+    if (intersect(wanted, reached).length > 0 && (isStrict || isLate || grid.live === undefined)) return undefined
+    const open = intersect(wanted, complement(reached))
     const done = open.length === 0 ? [] : await storedOf(operations, snapshot, viewId, open)
     if (done.length > 0) views.push({ viewId, ranges: done })
   }

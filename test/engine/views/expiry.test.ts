@@ -1,5 +1,5 @@
 // Goal: neither a materialized view whose query no longer binds nor a live view with long frames stops the TTL of a table
-// or materialized view. Method: the view is created, then a TTL; the test waits for rows to expire, and the views keep
+// or materialized view, nor DROP PARTITION while rows keep arriving. Method: the view is created, then a TTL; the test waits for rows to expire, and the views keep
 // what they have of these rows.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -67,3 +67,26 @@ for (const [kind, column] of Object.entries(frames))
       '["2024-01-09T12:00:00.000000Z",1],["2024-01-10T00:00:00.000000Z",2],["2024-01-10T01:00:00.000000Z",1]',
     )
   }, 120_000)
+
+test('rows that keep arriving do not stop DROP PARTITION of a table with a live view', async () => {
+  await client.rows('create table busy (ts timestamp, k symbol, n long) timestamp(ts) partition by day')
+  await client.rows(
+    'create live view gaps flush every 60m start from beginning as select ts, k, n, lag(n) over (partition by k order by ts) p from busy',
+  )
+  // All later rows may need the row of the key that is seldom written.
+  await client.rows("insert into busy values ('2024-01-01', 'rare', 1), ('2024-01-01T06', 'often', 2)")
+  let [count, isDone] = [0, false]
+  const arriving = Array.from({ length: 4 }, async () => {
+    while (!isDone)
+      await client.rows(`insert into busy values (dateadd('s', ${++count}, '2024-01-02'), 'often', ${count})`)
+  })
+  while (count < 20) await new Promise((resolve) => setTimeout(resolve, 1))
+  const dropped = client.rows("alter table busy drop partition list '2024-01-01'").finally(() => {
+    isDone = true
+  })
+  await Promise.all([dropped, ...arriving])
+  expect(await client.rows("select k, n, p from gaps where ts in '2024-01-01'")).toBe(
+    '["rare",1,null],["often",2,null]',
+  )
+  expect(await client.rows('select count() from gaps')).toBe(`[${count + 2}]`)
+}, 120_000)
