@@ -15,6 +15,7 @@ import type { NewestInMemtables } from '../scan/newest-in-memtable.js'
 import type { ScanProgress } from '../scan/scan-progress.js'
 import type { QueryArena } from './query-arena.js'
 import type { QueryState } from './query-state.js'
+import type { RunFile } from './run-file.js'
 import type { SymbolStrings, Symbols } from './symbols.js'
 import type { Operator } from './vector.js'
 
@@ -26,6 +27,8 @@ export interface WorkingRows {
   readonly rows: number
   /** The order of the rows does not matter. */
   readonly unordered: boolean
+  /** The file that holds these rows and no others. */
+  readonly file?: RunFile | undefined
   isAscending(index: number): boolean
   /** Reads the rows from the first on. There is one reader at a time. */
   read(context: ExecContext): Operator

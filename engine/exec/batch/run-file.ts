@@ -20,6 +20,8 @@ const blockBytesMin = 8 * 1024
 const blockParts = 128
 
 interface Block {
+  /** Number of its first row. */
+  readonly first: number
   readonly position: number
   readonly bytes: number
   readonly rows: number
@@ -95,7 +97,7 @@ export class RunFile {
       text += strings[index] as number
       at += padded(rows * width)
     })
-    this.#blocks.push({ position: this.#file.size, bytes, rows, dictionaries: this.#dictionaries })
+    this.#blocks.push({ first: this.rows, position: this.#file.size, bytes, rows, dictionaries: this.#dictionaries })
     this.blockRows = Math.max(this.blockRows, rows)
     this.#file.append(memory.u8.subarray(block, block + bytes))
     this.rows += rows
@@ -108,9 +110,16 @@ export class RunFile {
     this.#closed = true
   }
 
-  /** Begins to read again from the first block. */
-  rewind(): void {
-    this.#next = 0
+  /** Reads on from the block that has the row of this number; returns the number of the block's first row. */
+  seek(row: number): number {
+    let [low, high] = [0, this.#blocks.length - 1]
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1
+      if ((this.#blocks[middle] as Block).first <= row) low = middle
+      else high = middle - 1
+    }
+    this.#next = low
+    return this.#blocks[low]?.first ?? 0
   }
 
   /** Loads the next block, which must exist. */

@@ -3,16 +3,14 @@
 // number in the input (its rank) as a last column, by which the results of the partitions are merged into the order of
 // the input.
 
-import type { SharedMemory } from '../../memory/shared-memory.js'
-import type { PlanColumn } from '../../sql/plan/plan.js'
-import { type DataType, dataType, widthOf } from '../../types/column-types.js'
+import { type DataType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { RowBuffer } from '../batch/row-buffer.js'
 import type { RunFile } from '../batch/run-file.js'
 import { GatheredBatch } from '../batch/selection.js'
 import { eachSlice } from '../batch/small-batches.js'
 import { type Batch, batchRowsMax, type Vector } from '../batch/vector.js'
-import { newRunFile } from './stored-rows.js'
+import { newRunFile, rankType, writeRanks } from './stored-rows.js'
 
 export const partitionCount = 16
 /** The partition is in the upper bits of the hash. */
@@ -20,18 +18,6 @@ const partitionShift = 28
 /** Batches of fewer rows are collected before they are divided, so that the blocks of a file are not tiny. */
 const wholeRowsMin = 4096
 const collectedBytesMax = 1024 * 1024
-
-export const rankType = dataType('LONG')
-export const rankColumn: PlanColumn = { name: 'rank', type: rankType }
-
-/** Writes the ranks of so many rows, from `first` on. */
-export function writeRanks({ u32 }: SharedMemory, address: number, first: number, rows: number): void {
-  for (let row = 0, word = address >>> 2; row < rows; row++, word += 2) {
-    const rank = first + row
-    u32[word] = rank
-    u32[word + 1] = rank / 2 ** 32
-  }
-}
 
 /** Address of the hashes (u32) of a batch's rows. */
 type HashOf = (batch: Batch) => number

@@ -13,7 +13,8 @@ import { type DataType, dataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { isAscending, isUnordered, marksRight } from '../join/join-sides.js'
 import { expressionKey } from '../window/window-rows.js'
-import { type Ranking, rankColumn, rankType } from './partitioned-rows.js'
+import type { Ranking } from './partitioned-rows.js'
+import { rankColumn, rankType } from './stored-rows.js'
 
 type PlanOf<Kind extends Plan['kind']> = Extract<Plan, { kind: Kind }>
 
@@ -55,7 +56,7 @@ export function spillShape(context: ExecContext, plan: Plan): SpillShape | null 
     case 'latest':
       return latestShape(plan)
     case 'join':
-      return plan.leftKeys.length === 0 ? null : joinShape(context, plan)
+      return joinShape(context, plan)
     default:
       return null
   }
@@ -221,7 +222,7 @@ function latestShape(plan: PlanOf<'latest'>): SpillShape {
 
 function joinShape(context: ExecContext, plan: PlanOf<'join'>): SpillShape | null {
   const { join, right, leftKeys, rightKeys, columns } = plan
-  if (join === 'cross') return null
+  if (leftKeys.length === 0) return null
   if (join === 'splice') return spliceShape(plan)
   const left = probedInOrder(context, plan)
   const ranks = ranksOf(context, plan)

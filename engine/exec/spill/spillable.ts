@@ -6,7 +6,8 @@
 //   LATEST ON, window functions with PARTITION BY
 //
 // Window functions without PARTITION BY, and those whose partitions are still too large, are computed over sorted rows
-// (window-sorted.ts), and calls with different partitions in several passes (window-passes.ts).
+// (window-sorted.ts), and calls with different partitions in several passes (window-passes.ts). Joins without equal keys,
+// and those whose rows have almost all the same keys, are computed block by block (block-join.ts).
 //
 // An aggregate without keys has little state, but builds the joins below it for all threads. If these outgrow the
 // memory, it runs again on one thread, where the joins can spill.
@@ -29,6 +30,7 @@ import { operatorOf, type Steps } from '../join/join-build.js'
 import { isUnordered } from '../join/join-sides.js'
 import type { ScanProgress } from '../scan/scan-progress.js'
 import { Attempt } from './attempt.js'
+import { blockSteps, joinsBlocks, keepsBlockOrder } from './block-join.js'
 import { spillShape } from './spill-shape.js'
 import { type Build, spilledSteps, spillLevelsMax, undividedLevels } from './spilled-steps.js'
 import { passSteps, windowPasses } from './window-passes.js'
@@ -65,6 +67,11 @@ function externalOperator(context: ExecContext, plan: Plan, build: Build): Exter
   if (windows !== null) return windows
   if (sharesJoins(context, plan))
     return { ordered: false, usesHeap: false, divides: true, steps: (own) => unshared(own, plan, build) }
+  if (plan.kind === 'join' && joinsBlocks(context, plan)) {
+    const ordered = keepsBlockOrder(context, plan)
+    const steps: External['steps'] = (own, skip) => blockSteps(own, plan, build, skip)
+    return { ordered, usesHeap: false, divides: false, steps }
+  }
   const shape = spillShape(context, plan)
   if (shape === null) return null
   const steps: External['steps'] = (own, skip) => spilledSteps(own, shape, build, skip)

@@ -14,9 +14,9 @@ import { isAscending } from '../join/join-sides.js'
 import { SortRuns } from '../sort/sort-runs.js'
 import { Attempt } from './attempt.js'
 import { KeyHashes } from './key-hashes.js'
-import { PartitionedRows, partitionCount, rankColumn } from './partitioned-rows.js'
+import { PartitionedRows, partitionCount } from './partitioned-rows.js'
 import type { SpillInput, SpillShape } from './spill-shape.js'
-import { contextWith, nextWorkingId, pick, rowsOfFile, workingPlan } from './stored-rows.js'
+import { contextWith, nextWorkingId, pick, rankColumn, rowsOfFile, workingPlan } from './stored-rows.js'
 
 export type Build = (context: ExecContext, plan: Plan) => Operator
 

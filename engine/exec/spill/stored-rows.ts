@@ -2,14 +2,27 @@
 // for such a file: an operator built over this node reads the rows of the file.
 
 import { AssertionError } from '../../base/errors.js'
-import type { Plan } from '../../sql/plan/plan.js'
-import type { DataType } from '../../types/column-types.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
+import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
+import { type DataType, dataType } from '../../types/column-types.js'
 import type { ExecContext, WorkingRows } from '../batch/context.js'
 import { type LoadedBlock, RunFile } from '../batch/run-file.js'
 import { type Batch, isBatch, type Operator, type Pull, sliceBatch, type Vector } from '../batch/vector.js'
 import type { Steps } from '../join/join-build.js'
 import { isAscending } from '../join/join-sides.js'
 import { Attempt } from './attempt.js'
+
+export const rankType = dataType('LONG')
+export const rankColumn: PlanColumn = { name: 'rank', type: rankType }
+
+/** Writes the ranks of so many rows, from `first` on. */
+export function writeRanks({ u32 }: SharedMemory, address: number, first: number, rows: number): void {
+  for (let row = 0, word = address >>> 2; row < rows; row++, word += 2) {
+    const rank = first + row
+    u32[word] = rank
+    u32[word + 1] = rank / 2 ** 32
+  }
+}
 
 /** A new file, which is deleted when the query ends, or earlier by its owner. */
 export function newRunFile(context: ExecContext, types: readonly DataType[]): RunFile {
@@ -27,17 +40,55 @@ const plainOrder: RowOrder = { unordered: false, isAscending: () => false }
 
 /** `file`: null if there are no rows. */
 export function rowsOfFile(file: RunFile | null, order = plainOrder): WorkingRows {
-  const read = ({ arena }: ExecContext): Operator => {
-    let block: LoadedBlock | null = null
-    file?.rewind()
+  return { ...order, rows: file?.rows ?? 0, file: file ?? undefined, read: (context) => reader(context, file) }
+}
+
+/** The rows from number `from` on and before `to`; of rows that storedInput() has returned. */
+export function partOf({ file, ...rows }: WorkingRows, from: number, to: number): WorkingRows {
+  const read = (context: ExecContext): Operator => reader(context, file ?? null, from, to)
+  return { ...rows, rows: to - from, file: undefined, read }
+}
+
+function reader({ arena }: ExecContext, file: RunFile | null, from = 0, to = Number.POSITIVE_INFINITY): Operator {
+  let block: LoadedBlock | null = null
+  let next = file?.seek(from) ?? 0
+  const pull = (): Pull => {
+    block?.free()
+    block = null
+    if (file === null || next >= to || file.exhausted) return null
+    block = file.load(arena)
+    const { batch } = block
+    const first = next
+    next += batch.rows
+    return sliceBatch(batch, Math.max(0, from - first), Math.min(batch.rows, to - first))
+  }
+  return { pull }
+}
+
+/** The rows with their numbers, from `first` on, as a last column. */
+export function ranked(rows: WorkingRows, first = 0): WorkingRows {
+  const read = (context: ExecContext): Operator => {
+    const source = rows.read(context)
+    const { arena, memory } = context
+    let area = 0
+    let areaRows = 0
+    let next = first
     const pull = (): Pull => {
-      block?.free()
-      block = file === null || file.exhausted ? null : file.load(arena)
-      return block?.batch ?? null
+      const batch = source.pull()
+      if (!isBatch(batch)) return batch
+      if (batch.rows > areaRows) {
+        if (area !== 0) arena.give(area)
+        areaRows = batch.rows
+        area = arena.take(areaRows * 8)
+      }
+      writeRanks(memory, area, next, batch.rows)
+      next += batch.rows
+      const ranks: Vector = { type: rankType, address: area, dictionary: 0 }
+      return { rows: batch.rows, vectors: [...batch.vectors, ranks] }
     }
     return { pull }
   }
-  return { ...order, rows: file?.rows ?? 0, read }
+  return { ...rows, file: undefined, read }
 }
 
 /** An id for a plan that reads stored rows, which no other plan of the context has. */
@@ -68,7 +119,7 @@ export function* storedInput(
   build: (context: ExecContext, plan: Plan) => Operator,
 ): Working<WorkingRows> {
   const known = plan.kind === 'working' && plan.id < 0 ? context.working?.get(plan.id) : undefined
-  if (known !== undefined) return known
+  if (known !== undefined && (known.file !== undefined || known.rows === 0)) return known
   const order = { unordered: false, isAscending: (column: number) => isAscending(context, plan, column) }
   const types = plan.columns.map(({ type }) => type)
   return rowsOfFile(yield* stored(context, new Attempt(context, (own) => build(own, plan)), types, 0), order)

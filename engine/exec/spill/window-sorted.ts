@@ -8,7 +8,7 @@
 import type { Expression, Plan, PlanColumn, SortKey, WindowCall } from '../../sql/plan/plan.js'
 import type { ExecContext, WorkingRows } from '../batch/context.js'
 import type { RunFile } from '../batch/run-file.js'
-import { isBatch, type Operator, type Pull, type Vector } from '../batch/vector.js'
+import { isBatch, type Operator } from '../batch/vector.js'
 import { operatorOf, type Steps } from '../join/join-build.js'
 import { sortOperator } from '../sort/sort.js'
 import type { Prepared } from '../window/window-calls.js'
@@ -17,11 +17,14 @@ import { orderedBlocks, type Way, wayOf } from '../window/window-ordered.js'
 import { countsFor } from '../window/window-place.js'
 import { expressionKey, WindowRows } from '../window/window-rows.js'
 import { Attempt } from './attempt.js'
-import { rankColumn, rankType, writeRanks } from './partitioned-rows.js'
+
 import type { Build } from './spilled-steps.js'
 import {
   contextWith,
   nextWorkingId,
+  rankColumn,
+  ranked,
+  rankType,
   rowsOfFile,
   sideBySide,
   stored,
@@ -244,30 +247,4 @@ function preparedRows(
     }),
   )
   return { rows, prepared }
-}
-
-/** The rows with their numbers as a last column. */
-function ranked(rows: WorkingRows): WorkingRows {
-  const read = (context: ExecContext): Operator => {
-    const source = rows.read(context)
-    const { arena, memory } = context
-    let area = 0
-    let areaRows = 0
-    let next = 0
-    const pull = (): Pull => {
-      const batch = source.pull()
-      if (!isBatch(batch)) return batch
-      if (batch.rows > areaRows) {
-        if (area !== 0) arena.give(area)
-        areaRows = batch.rows
-        area = arena.take(areaRows * 8)
-      }
-      writeRanks(memory, area, next, batch.rows)
-      next += batch.rows
-      const ranks: Vector = { type: rankType, address: area, dictionary: 0 }
-      return { rows: batch.rows, vectors: [...batch.vectors, ranks] }
-    }
-    return { pull }
-  }
-  return { ...rows, read }
 }

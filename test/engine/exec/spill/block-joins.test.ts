@@ -1,0 +1,95 @@
+// Goal: joins without equal keys, and joins whose rows have almost all the same keys, return the same rows in the same
+// order when their build side outgrows the memory. Method: each kind of join with conditions that keep few or all of the
+// pairs, with enough memory and with so little that the build side is read in several blocks.
+
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { nodeFiles } from '../../../../engine/base/files.js'
+import { type TemporaryFiles, temporaryFiles } from '../../../../engine/storage/part/temporary-files.js'
+import { dataType } from '../../../../engine/types/column-types.js'
+import type { Value } from '../../../../engine/types/value.js'
+import { createRandom } from '../../../support/random.js'
+import { createBench, runQuery } from '../exec-support.js'
+import { type Database, expectSameRows, makeDatabase, queryOfText, tablesOf } from '../statement-support.js'
+
+const columns = [
+  { name: 'ts', type: dataType('TIMESTAMP') },
+  { name: 'n', type: dataType('INT') },
+  { name: 'one', type: dataType('LONG') },
+  { name: 'few', type: dataType('SYMBOL') },
+  { name: 'v', type: dataType('VARCHAR') },
+]
+const probeRows = 120
+const buildRows = 30_000
+/** Of the bench's 32 MiB for queries, 2 are reserved. The build side alone has 3. */
+const memoryLeft = 5 * 1024 * 1024
+
+let directory: string
+let database: Database
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'penstock-spill-'))
+  const random = createRandom(23)
+  const rowsOf = (count: number): Value[][] =>
+    Array.from({ length: count }, (_, row) => {
+      const n = random.chance(0.02) ? null : random.below(buildRows)
+      const few = random.chance(0.003) ? `few ${random.below(3)}` : null
+      return [1_000_000n + BigInt(row), n, random.chance(0.002) ? 2n : 1n, few, `text ${row} ${'of a row '.repeat(8)}`]
+    })
+  const table = (name: string, count: number) => {
+    const rows = rowsOf(count)
+    const half = count >> 1
+    return { name, columns, memtables: [rows.slice(0, half), rows.slice(half)], timestampId: 0 }
+  }
+  database = makeDatabase(createBench(64), [table('t', probeRows), table('r', buildRows)])
+})
+afterAll(() => rmSync(directory, { recursive: true }))
+
+function countedFiles(): { readonly created: () => number; readonly temporary: TemporaryFiles } {
+  let created = 0
+  const files = temporaryFiles({ directory, memory: database.bench.memory, threadId: 1, files: nodeFiles() })
+  const create: TemporaryFiles['create'] = () => {
+    created++
+    return files.create()
+  }
+  return { created: () => created, temporary: { create } }
+}
+
+/** The side that is built is `r`. */
+const sides = ['t join r', 't left join r', 'r right join t', 't full join r']
+const near = 't.n < r.n and r.n < t.n + 4'
+const keys = ['', 't.one = r.one and ', 't.few = r.few and ', 't.one = r.one and t.few = r.few and ']
+const pairs = 'select t.ts, t.v, r.ts, r.few, r.v w'
+const sums = 'select count(), sum(t.n * 3 + r.n), max(t.v), min(r.v)'
+/** Of millions of rows, some in their order. */
+const parts = ['limit 40', 'limit 1000000, 1003000']
+
+const statements = [
+  ...sides.flatMap((from) => keys.map((key) => `${pairs} from ${from} on ${key}${near}`)),
+  ...sides.map((from) => `${pairs} from ${from} on t.one = r.one and t.n <> r.n ${parts[1]}`),
+  ...parts.map((part) => `${pairs} from t cross join r ${part}`),
+  ...parts.map((part) => `${pairs} from t left join r on t.few is null or t.n > r.n ${part}`),
+  `${sums} from t join r on t.one = r.one and t.n < r.n`,
+  `${sums} from t full join r on t.one = r.one and t.n < r.n`,
+  `${sums} from t cross join r`,
+]
+
+function run(sql: string, temporary?: TemporaryFiles) {
+  const query = queryOfText(sql, database)
+  return runQuery(
+    database.bench,
+    query,
+    tablesOf(query, database),
+    temporary === undefined ? {} : { temporary, memoryLeft },
+  ).rows
+}
+
+test.each(statements)('%s', (sql) => {
+  const { created, temporary } = countedFiles()
+  const rows = run(sql, temporary)
+  expectSameRows(rows, run(sql))
+  expect(rows.length).toBeGreaterThan(0)
+  expect(created()).toBeGreaterThan(0)
+  expect(readdirSync(directory)).toEqual([])
+})
