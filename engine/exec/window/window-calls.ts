@@ -12,8 +12,8 @@ import { pickNames, pickResult } from './window-pick.js'
 import { rankNames, rankResult } from './window-rank.js'
 import { ResultReader, type WindowResult } from './window-result.js'
 import { expressionKey, type WindowRows } from './window-rows.js'
-import { sumNames, sumResult } from './window-sums.js'
-import { isNumeric, numberReader, orderedPresence, orderedValues } from './window-values.js'
+import { sumNames, sumResult, wideSumResult } from './window-sums.js'
+import { exactMax, isInteger, isNumeric, numberReader, orderedPresence, orderedValues } from './window-values.js'
 
 /** A call, prepared before rows arrive. */
 export interface Prepared {
@@ -86,7 +86,9 @@ function* numberResult(
   if (argument === undefined || !isNumeric(argument.type)) return null
   if (sumNames.has(call.name) && call.type.name === 'DOUBLE') {
     const values = yield* orderedValues(order, slot, false)
-    return values.exact ? yield* sumResult(order, call, values, frames) : null
+    if (!values.exact) return null
+    const isWide = isInteger(argument.type) && values.largest * order.rows.rows >= exactMax
+    return isWide ? yield* wideSumResult(order, call, values, frames) : yield* sumResult(order, call, values, frames)
   }
   if ((call.name === 'min' || call.name === 'max') && call.type.name === argument.type.name) {
     const values = yield* orderedValues(order, slot, true)

@@ -3,7 +3,6 @@
 // first_value(), last_value(), nth_value() and lag() IGNORE NULLS over such frames.
 
 import type { WindowCall } from '../../sql/plan/plan.js'
-import { storageOf } from '../../types/column-types.js'
 import { castValue } from '../../types/convert.js'
 import type { Value } from '../../types/value.js'
 import { finite, type ValueReader, valueReader } from '../batch/values.js'
@@ -11,7 +10,15 @@ import { interpreterOf } from './window-any.js'
 import { pickNames } from './window-pick.js'
 import type { WindowRows } from './window-rows.js'
 import { sumNames } from './window-sums.js'
-import { isNumeric, nullReader, numberReader } from './window-values.js'
+import {
+  type Halves,
+  halvesReader,
+  IntegerSums,
+  isInteger,
+  isNumeric,
+  nullReader,
+  numberReader,
+} from './window-values.js'
 
 /** A value of rows that are added one by one. */
 export interface Fold {
@@ -28,8 +35,8 @@ export function foldOf(rows: WindowRows, call: WindowCall, slots: readonly numbe
   if (call.name === 'lag') return earlierValue(rows, call, slots)
   if (pickNames.has(call.name)) return pickedValue(rows, call, slots)
   const [argument] = call.args
-  const isExact = argument !== undefined && isNumeric(argument.type) && storageOf(argument.type) !== 'i64'
-  if (sumNames.has(call.name) && call.type.name === 'DOUBLE' && isExact) return sumOf(rows, call, slots)
+  if (sumNames.has(call.name) && call.type.name === 'DOUBLE' && argument !== undefined && isNumeric(argument.type))
+    return isInteger(argument.type) ? integerSumOf(rows, call, slots) : sumOf(rows, call, slots)
   return aggregate(rows, call, slots)
 }
 
@@ -75,6 +82,29 @@ function sumOf(rows: WindowRows, { name }: WindowCall, [slot = 0]: readonly numb
       count++
     },
     value: () => (count === 0 ? null : finite(name === 'sum' ? sum : sum / count)),
+  }
+}
+
+/** sum() and avg() of integers. */
+function integerSumOf(rows: WindowRows, { name }: WindowCall, [slot = 0]: readonly number[]): Fold {
+  const sums = new IntegerSums()
+  let halves: Halves | null = null
+  let count = 0
+  return {
+    bind: () => {
+      halves = halvesReader(rows.context.memory, rows.column(slot), rows.rows)
+    },
+    reset: () => {
+      sums.reset(0)
+      count = 0
+    },
+    add: (row) => {
+      const low = halves?.low(row) ?? Number.NaN
+      if (Number.isNaN(low)) return
+      sums.add(0, halves?.high(row) ?? 0, low)
+      count++
+    },
+    value: () => (count === 0 ? null : name === 'sum' ? sums.value(0) : sums.value(0) / count),
   }
 }
 

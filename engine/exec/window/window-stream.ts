@@ -5,13 +5,13 @@
 
 import type { WindowCall } from '../../sql/plan/plan.js'
 import { finite } from '../batch/values.js'
-import { isBatch, type Operator } from '../batch/vector.js'
+import { isBatch, type Operator, type Vector } from '../batch/vector.js'
 import type { Steps } from '../join/join-build.js'
 import { computed, type Prepared } from './window-calls.js'
 import type { WindowOrder } from './window-order.js'
 import { emitted, putLong, ResultReader } from './window-result.js'
 import type { WindowRows } from './window-rows.js'
-import { isNumeric, nullReader, numberReader } from './window-values.js'
+import { halvesReader, IntegerSums, isInteger, isNumeric, nullReader, numberReader } from './window-values.js'
 
 /** Small, so that a query with a small limit returns soon; later blocks are larger. */
 const blockRowsFirst = 16_384
@@ -114,6 +114,7 @@ class RunningState {
   readonly #call: StreamedCall
   #counts = new Float64Array(64)
   #sums = new Float64Array(64)
+  readonly #integers = new IntegerSums()
 
   constructor(rows: WindowRows, call: StreamedCall) {
     this.#rows = rows
@@ -128,6 +129,7 @@ class RunningState {
     const codes = keys.partition < 0 ? -1 : this.#rows.column(keys.partition).address >>> 2
     this.#reserve(keys.partition < 0 ? 1 : this.#rows.partitionCount(keys.partition))
     if (call.name === 'row_number' || call.name === 'count') this.#count(address, codes, from)
+    else if (isInteger(this.#summed.type)) this.#sumIntegers(address, codes, from)
     else this.#sum(address, codes, from)
     return new ResultReader(this.#rows, call.type, { kind: 'values', address, dictionary: 0 })
   }
@@ -145,11 +147,34 @@ class RunningState {
     }
   }
 
+  get #summed(): Vector {
+    return this.#rows.column(this.#call.slots[0] ?? 0)
+  }
+
+  #sumIntegers(address: number, codes: number, from: number): void {
+    const { memory } = this.#rows.context
+    const { u32, f64 } = memory
+    const [counts, sums] = [this.#counts, this.#integers]
+    const { high, low } = halvesReader(memory, this.#summed, this.#rows.rows)
+    const isSum = this.#call.call.name === 'sum'
+    sums.reserve(counts.length)
+    for (let row = from; row < this.#rows.rows; row++) {
+      const code = codes < 0 ? 0 : u32[codes + row]!
+      const part = low(row)
+      if (!Number.isNaN(part)) {
+        counts[code] = counts[code]! + 1
+        sums.add(code, high(row), part)
+      }
+      const count = counts[code]!
+      f64[(address >>> 3) + row] = count === 0 ? Number.NaN : isSum ? sums.value(code) : sums.value(code) / count
+    }
+  }
+
   #sum(address: number, codes: number, from: number): void {
     const { memory } = this.#rows.context
     const { u32, f64 } = memory
     const [counts, sums] = [this.#counts, this.#sums]
-    const read = numberReader(memory, this.#rows.column(this.#call.slots[0] as number), this.#rows.rows, false)
+    const read = numberReader(memory, this.#summed, this.#rows.rows, false)
     const isSum = this.#call.call.name === 'sum'
     for (let row = from; row < this.#rows.rows; row++) {
       const code = codes < 0 ? 0 : u32[codes + row]!

@@ -11,6 +11,9 @@ import type { WindowOrder, Working } from './window-order.js'
 import { putLong, type WindowResult } from './window-result.js'
 import type { OrderedValues } from './window-values.js'
 
+/** Rows processed in a step. */
+const stepRows = 65_536
+
 export const sumNames: ReadonlySet<string> = new Set(['sum', 'avg', 'count'])
 
 /** The queue of one partition. */
@@ -28,7 +31,7 @@ export function* sumResult(
   call: WindowCall,
   values: OrderedValues | null,
   frames: Frames,
-): Working<WindowResult> {
+): Working<Extract<WindowResult, { kind: 'values' }>> {
   const { memory, arena } = order.rows.context
   const address = arena.take(order.rows.rows * 8)
   const shape: SumShape = {
@@ -52,6 +55,38 @@ export function* sumResult(
     arena.give(shape.counts * 8)
   }
   return { kind: 'values', address, dictionary: 0 }
+}
+
+/** Values are divided at this bit, so that the sums of each part of a hundred million values are exact. */
+const divisor = 2 ** 26
+
+/** Sums and averages of integers whose sums may not be exact as doubles: those of their upper and lower bits, added. */
+export function* wideSumResult(
+  order: WindowOrder,
+  call: WindowCall,
+  values: OrderedValues,
+  frames: Frames,
+): Working<WindowResult> {
+  const { memory, arena } = order.rows.context
+  const { f64, i32 } = memory
+  const { rows } = order.rows
+  const parts = { ...values, address: arena.take(rows * 8) }
+  const at = (address: number, row: number): number => f64[(address >>> 3) + row]!
+  const sumOf = function* (part: (value: number) => number): Working<number> {
+    yield* order.each((_start, _end, from, to) => {
+      for (let p = from; p < to; p++) f64[(parts.address >>> 3) + p] = part(at(values.address, p))
+    })
+    return (yield* sumResult(order, { ...call, name: 'sum' }, parts, frames)).address
+  }
+  const highs = yield* sumOf((value) => Math.floor(value / divisor))
+  const lows = yield* sumOf((value) => value - Math.floor(value / divisor) * divisor)
+  const counts = call.name === 'sum' ? 0 : (yield* sumResult(order, { ...call, name: 'count' }, values, frames)).address
+  for (let row = 0; row < rows; row++) {
+    const sum = at(highs, row) * divisor + at(lows, row)
+    f64[(highs >>> 3) + row] = counts === 0 ? sum : sum / i32[(counts >>> 2) + row * 2]!
+    if (row % stepRows === stepRows - 1) yield 'working'
+  }
+  return { kind: 'values', address: highs, dictionary: 0 }
 }
 
 /** Indexes into the typed arrays. */

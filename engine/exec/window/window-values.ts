@@ -1,5 +1,5 @@
 // Reads the values of a column as doubles, in the sort order of a window; NaN represents NULL. LONG values can be read
-// as differences from a base value, which are exact up to 2^53.
+// as differences from a base value, which are exact below 2^53. Sums of integers, which are exact above it, too.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
@@ -11,10 +11,14 @@ export interface OrderedValues {
   readonly address: number
   /** False: a LONG is too far from the base to be exact. */
   readonly exact: boolean
+  /** Of the absolute values. */
+  readonly largest: number
 }
 
 const two32 = 0x1_0000_0000
-const exactMax = 2 ** 53
+/** Lower halves that add up to more are carried. */
+const carryMin = 2 ** 52
+export const exactMax = 2 ** 53
 
 /** Whether values of the type can be compared as numbers. */
 export function isNumeric({ name }: DataType): boolean {
@@ -33,15 +37,17 @@ export function* orderedValues(order: WindowOrder, slot: number, relative: boole
   const read = numberReader(memory, order.rows.column(slot), order.rows.rows, relative)
   const { f64, u32 } = memory
   const [rows, out] = [order.order >>> 2, address >>> 3]
-  let exact = true
+  let [least, most] = [0, 0]
   yield* order.each((_start, _end, from, to) => {
     for (let p = from; p < to; p++) {
       const value = read(u32[rows + p]!)
       f64[out + p] = value
-      if (value > exactMax || value < -exactMax) exact = false
+      if (value > most) most = value
+      if (value < least) least = value
     }
   })
-  return { address, exact: exact || storageOf(order.rows.column(slot).type) !== 'i64' }
+  const largest = Math.max(most, -least)
+  return { address, exact: largest < exactMax || storageOf(order.rows.column(slot).type) !== 'i64', largest }
 }
 
 /** 1 for a value, NaN for NULL, by position. */
@@ -55,10 +61,71 @@ export function* orderedPresence(order: WindowOrder, slot: number): Working<Orde
       f64[(address >>> 3) + p] = missing(u32[(order.order >>> 2) + p]!) ? Number.NaN : 1
     }
   })
-  return { address, exact: true }
+  return { address, exact: true, largest: 1 }
 }
 
 type NumberAt = (row: number) => number
+
+/** Whether values of a numeric type are integers, whose sums are exact. */
+export function isInteger(type: DataType): boolean {
+  const storage = storageOf(type)
+  return storage !== 'f64' && storage !== 'f32'
+}
+
+/** Integers as `high` * 2^32 + `low`; NULL: `low` is NaN. */
+export interface Halves {
+  readonly high: NumberAt
+  readonly low: NumberAt
+}
+
+export function halvesReader(memory: SharedMemory, vector: Vector, rows: number): Halves {
+  if (storageOf(vector.type) !== 'i64') return { high: () => 0, low: numberReader(memory, vector, rows, false) }
+  const { i32 } = memory
+  const first = vector.address >>> 2
+  return {
+    high: (row) => i32[first + row * 2 + 1]!,
+    low: (row) => {
+      const low = i32[first + row * 2]!
+      return low === 0 && i32[first + row * 2 + 1] === -0x8000_0000 ? Number.NaN : low >>> 0
+    },
+  }
+}
+
+/**
+ * Sums of integers, one for each key: exact below 2^84, which takes a million of the largest LONGs. The result is rounded
+ * once.
+ */
+export class IntegerSums {
+  #highs = new Float64Array(1)
+  #lows = new Float64Array(1)
+
+  /** Makes room for the keys before `size`. */
+  reserve(size: number): void {
+    if (size <= this.#highs.length) return
+    const capacity = Math.max(size, this.#highs.length * 2)
+    const [highs, lows] = [new Float64Array(capacity), new Float64Array(capacity)]
+    highs.set(this.#highs)
+    lows.set(this.#lows)
+    this.#highs = highs
+    this.#lows = lows
+  }
+
+  reset(key: number): void {
+    this.#highs[key] = 0
+    this.#lows[key] = 0
+  }
+
+  add(key: number, high: number, low: number): void {
+    const sum = this.#lows[key]! + low
+    const carry = sum >= carryMin || sum <= -carryMin ? Math.trunc(sum / two32) : 0
+    this.#lows[key] = sum - carry * two32
+    this.#highs[key] = this.#highs[key]! + high + carry
+  }
+
+  value(key: number): number {
+    return this.#highs[key]! * two32 + this.#lows[key]!
+  }
+}
 
 /** Reads a column's numbers by row. */
 export function numberReader(memory: SharedMemory, vector: Vector, rows: number, relative: boolean): NumberAt {

@@ -5,7 +5,7 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { nodeFiles } from '../../../../engine/base/files.js'
 import { WindowOrder } from '../../../../engine/exec/window/window-order.js'
 import { temporaryFiles } from '../../../../engine/storage/part/temporary-files.js'
@@ -147,4 +147,69 @@ test('rows that stay in memory are computed again few times', () => {
   expectSameRows(rows, expected)
   expect(computed).toBeGreaterThanOrEqual(rowsCount)
   expect(computed).toBeLessThan(rowsCount * 6)
+})
+
+const sumColumns = [
+  { name: 'ts', type: dataType('TIMESTAMP') },
+  { name: 'n', type: dataType('INT') },
+  { name: 'few', type: dataType('SYMBOL') },
+  { name: 'wide', type: dataType('LONG') },
+  { name: 'huge', type: dataType('LONG') },
+]
+
+/** The sums over the frame from `lo` to `hi` rows away, of each partition; rows are in the order of the window. */
+function exactSums(rows: readonly (readonly Value[])[], column: number, lo: number, hi: number): Map<Value, number> {
+  const sums = new Map<Value, number>()
+  for (const few of ['a', 'b']) {
+    const own = rows.filter((row) => row[2] === few)
+    own.forEach((row, at) => {
+      const frame = own.slice(Math.max(0, at + lo), Math.max(0, at + hi + 1)).map((other) => other[column])
+      const values = frame.filter((value) => typeof value === 'bigint')
+      if (values.length > 0) sums.set(row[0] ?? null, Number(values.reduce((sum, value) => sum + value, 0n)))
+    })
+  }
+  return sums
+}
+
+// The values of `wide` are exact as doubles, and their sums are not; those of `huge` are not.
+describe('sums of integers are exact', () => {
+  const random = createRandom(17)
+  const rows = Array.from({ length: 2000 }, (_, row): Value[] => {
+    const value = (bits: bigint): bigint | null =>
+      random.chance(0.05) ? null : (1n << bits) - BigInt(random.below(1_000_000)) * 2n - 1n
+    return [1_000_000n + BigInt(row), (row * 7919) % 2000, random.pick(['a', 'b']), value(53n), value(63n)]
+  })
+  const byNumber = [...rows].sort((a, b) => Number(a[1]) - Number(b[1]))
+  const own = makeDatabase(createBench(64), [
+    { name: 't', columns: sumColumns, memtables: [rows.slice(0, 900), rows.slice(900)], timestampId: 0 },
+  ])
+  test.each([
+    { order: 'ts', ordered: rows, lo: -2000, hi: 0 },
+    { order: 'n', ordered: byNumber, lo: -2000, hi: 0 },
+    { order: 'n', ordered: byNumber, lo: -700, hi: -3 },
+    { order: 'n', ordered: byNumber, lo: -3, hi: 900 },
+    { order: 'n', ordered: byNumber, lo: 2, hi: 2000 },
+    { order: 'n', ordered: byNumber, lo: -2000, hi: 2000 },
+  ])('by $order, $lo to $hi', ({ order, ordered, lo, hi }) => {
+    const bound = (by: number): string =>
+      Math.abs(by) === 2000
+        ? `unbounded ${by < 0 ? 'preceding' : 'following'}`
+        : by === 0
+          ? 'current row'
+          : `${Math.abs(by)} ${by < 0 ? 'preceding' : 'following'}`
+    const over = `over (partition by few order by ${order} rows between ${bound(lo)} and ${bound(hi)})`
+    const sql = `select ts, sum(wide) ${over} a, sum(huge) ${over} b, avg(wide) ${over} * count(wide) ${over} c from t`
+    const query = queryOfText(sql, own)
+    const temporary = temporaryFiles({ directory, memory: own.bench.memory, threadId: 1, files: nodeFiles() })
+    const [wide, huge] = [exactSums(ordered, 3, lo, hi), exactSums(ordered, 4, lo, hi)]
+    const expected = rows.map(([ts = null]) => [ts, wide.get(ts) ?? null, huge.get(ts) ?? null])
+    for (const heapState of ['free', 'crowded'] as const) {
+      const found = runQuery(own.bench, query, tablesOf(query, own), { temporary, heapState: () => heapState }).rows
+      expect(found.map((row) => row.slice(0, 3))).toEqual(expected)
+      expectSameRows(
+        found.map((row) => [row[3] ?? null]),
+        expected.map((row) => [row[1] ?? null]),
+      )
+    }
+  })
 })
