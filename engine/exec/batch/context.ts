@@ -15,7 +15,6 @@ import type { NewestInMemtables } from '../scan/newest-in-memtable.js'
 import type { ScanProgress } from '../scan/scan-progress.js'
 import type { QueryArena } from './query-arena.js'
 import type { QueryState } from './query-state.js'
-import type { RunFile } from './run-file.js'
 import type { SymbolStrings, Symbols } from './symbols.js'
 import type { Operator } from './vector.js'
 
@@ -27,11 +26,18 @@ export interface WorkingRows {
   readonly rows: number
   /** The order of the rows does not matter. */
   readonly unordered: boolean
-  /** The file that holds these rows and no others. */
-  readonly file?: RunFile | undefined
+  /** Absent unless a file holds these rows and no others. */
+  readonly stored?: StoredRows | undefined
   isAscending(index: number): boolean
   /** Reads the rows from the first on. There is one reader at a time. */
   read(context: ExecContext): Operator
+}
+
+/** Rows in a file. */
+interface StoredRows {
+  readonly bytes: number
+  /** The rows from number `from` on and before `to`. */
+  between(from: number, to: number): WorkingRows
 }
 
 export interface ExecContext {

@@ -8,6 +8,7 @@
 // a smaller part of the probe side is joined at a time; in the end a single row, whose pairs need no merge. If the order
 // does not matter, the pairs are returned as they are found.
 
+import { assert } from '../../base/assert.js'
 import { isShortage } from '../../base/errors.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression, Plan } from '../../sql/plan/plan.js'
@@ -21,16 +22,7 @@ import { nullVectors } from '../join/join-pairs.js'
 import { isUnordered, marksRight, probesRight } from '../join/join-sides.js'
 import { SortRuns } from '../sort/sort-runs.js'
 import { type Build, undividedLevels } from './spilled-steps.js'
-import {
-  contextWith,
-  nextWorkingId,
-  partOf,
-  pick,
-  rankColumn,
-  ranked,
-  storedInput,
-  workingPlan,
-} from './stored-rows.js'
+import { contextWith, nextWorkingId, pick, rankColumn, ranked, storedInput, workingPlan } from './stored-rows.js'
 
 type JoinPlan = Extract<Plan, { kind: 'join' }>
 
@@ -377,8 +369,14 @@ function pairPlan(plan: JoinPlan, left: Side, right: Side, id: number): JoinPlan
 }
 
 /** Average bytes of a row in its file. */
-function bytesOfRow({ file, rows }: WorkingRows): number {
-  return file === undefined ? 1 : file.bytes / rows
+function bytesOfRow({ stored, rows }: WorkingRows): number {
+  return (stored?.bytes ?? 0) / Math.max(1, rows)
+}
+
+/** Rows of an input that was stored. */
+function partOf({ stored }: WorkingRows, from: number, to: number): WorkingRows {
+  assert(stored !== undefined, 'both sides of the join are in files')
+  return stored.between(from, to)
 }
 
 /** Writes the batches as a run, and passes them on. */

@@ -40,16 +40,14 @@ const plainOrder: RowOrder = { unordered: false, isAscending: () => false }
 
 /** `file`: null if there are no rows. */
 export function rowsOfFile(file: RunFile | null, order = plainOrder): WorkingRows {
-  return { ...order, rows: file?.rows ?? 0, file: file ?? undefined, read: (context) => reader(context, file) }
+  const between = (from: number, to: number): WorkingRows => ({
+    ...{ ...order, rows: to - from },
+    read: (context) => reader(context, file, from, to),
+  })
+  return { ...between(0, file?.rows ?? 0), stored: { bytes: file?.bytes ?? 0, between } }
 }
 
-/** The rows from number `from` on and before `to`; of rows that storedInput() has returned. */
-export function partOf({ file, ...rows }: WorkingRows, from: number, to: number): WorkingRows {
-  const read = (context: ExecContext): Operator => reader(context, file ?? null, from, to)
-  return { ...rows, rows: to - from, file: undefined, read }
-}
-
-function reader({ arena }: ExecContext, file: RunFile | null, from = 0, to = Number.POSITIVE_INFINITY): Operator {
+function reader({ arena }: ExecContext, file: RunFile | null, from: number, to: number): Operator {
   let block: LoadedBlock | null = null
   let next = file?.seek(from) ?? 0
   const pull = (): Pull => {
@@ -88,7 +86,7 @@ export function ranked(rows: WorkingRows, first = 0): WorkingRows {
     }
     return { pull }
   }
-  return { ...rows, file: undefined, read }
+  return { ...rows, stored: undefined, read }
 }
 
 /** An id for a plan that reads stored rows, which no other plan of the context has. */
@@ -119,7 +117,7 @@ export function* storedInput(
   build: (context: ExecContext, plan: Plan) => Operator,
 ): Working<WorkingRows> {
   const known = plan.kind === 'working' && plan.id < 0 ? context.working?.get(plan.id) : undefined
-  if (known !== undefined && (known.file !== undefined || known.rows === 0)) return known
+  if (known?.stored !== undefined) return known
   const order = { unordered: false, isAscending: (column: number) => isAscending(context, plan, column) }
   const types = plan.columns.map(({ type }) => type)
   return rowsOfFile(yield* stored(context, new Attempt(context, (own) => build(own, plan)), types, 0), order)
