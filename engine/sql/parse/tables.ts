@@ -46,7 +46,7 @@ export function takeIfNotExists(cursor: Cursor): boolean {
   return true
 }
 
-const dropExpected = "'table' or 'view' or 'materialized view' or 'live view' or 'all' expected"
+const dropExpected = "'table' or 'view' or 'materialized view' or 'all' expected"
 
 export function parseDrop(cursor: Cursor): Statement {
   const position = cursor.start
