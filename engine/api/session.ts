@@ -74,6 +74,8 @@ export interface ViewRefresh {
   readonly ranges: readonly { readonly lo: bigint; readonly hi: bigint }[]
   /** Views are read as their queries: the snapshot has only the rows of the base that are to be merged into the view. */
   readonly added?: true
+  /** The ranges are sealed buckets, which cannot be computed. */
+  readonly sealed?: true
   /** Of a live view: the rows of the base that its query reads for them. Absent: those of the ranges. */
   readonly inputs?: ViewRefresh['ranges']
 }

@@ -51,8 +51,8 @@ export class InlineExecution {
     // EXPLAIN ANALYZE reports execution on query threads.
     if (request.profile !== undefined) return null
     const { encoding } = request
-    const snapshots = view.readNow(request.query.tables, snapshot)
-    const query = withViewSides(request.query, snapshots, this.#options.memory)
+    const seen = view.readNow(request.query.tables, snapshot)
+    const { query, snapshots } = withViewSides(request.query, seen, this.#options.memory)
     if (!inline.isSmall(query, encoding, snapshots)) return null
     const symbols = new PinnedSymbols(this.#options.memory, snapshots)
     try {

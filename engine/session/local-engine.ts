@@ -249,6 +249,7 @@ export class LocalEngine implements Engine {
       if (planned.kind === 'upsert') return await upsertRows(sql, planned, options, inserts, compilerMs)
       if (planned.kind === 'withChanges') return await changeRows(sql, planned, options, inserts, compilerMs)
       if (planned.kind === 'rewrite') {
+        await this.#views.addLateRows(planned.tableId)
         const changing = this.#changes.rewrite(planned, this.#requested(sql, options))
         const version = this.#options.view.byId(planned.tableId)
         return await rewriteRows(planned, version, changing, inserts.lister, compilerMs)
@@ -406,8 +407,7 @@ export class LocalEngine implements Engine {
       case 'change': {
         const notes = await lossNotices(planned, sql, options, this.#inserts(sql, options, nowMicros))
         for (const change of planned.changes)
-          if (this.#views.drops(change)) await this.#views.dropPartitions(change)
-          else
+          if (!(await this.#views.performs(change)))
             await this.#changes.change(change, this.#requested(sql, options), (it) =>
               changeFor(options.session, it, this.#requests, this.#making),
             )

@@ -63,11 +63,11 @@ export function openRefresher(
     late: {
       buckets: (version, session, signal) => {
         const held = optionsOf(session, signal)
-        return lateBuckets(version, session.refreshes.ranges, held, inserts(held))
+        return lateBuckets(version, session.refreshes, held, inserts(held))
       },
       changes: (version, session, signal) => {
         const held = optionsOf(session, signal)
-        return lateChanges(version, session.refreshes.ranges, held, inserts(held))
+        return lateChanges(version, session.refreshes, held, inserts(held))
       },
       computed: (version, session, signal) => {
         const held = optionsOf(session, signal)
@@ -99,11 +99,11 @@ interface LateChanges {
 /** The buckets of the added rows, which are the base's rows in the snapshot. Null: they cannot be merged. */
 async function lateBuckets(
   version: TableVersion,
-  ranges: readonly TimeRange[],
+  refreshes: LateSession['refreshes'],
   options: Held,
   operations: InsertOperations,
 ): Promise<bigint[] | null> {
-  const planned = planLateRows(version, ranges, operations.planOptions(options))
+  const planned = planLateRows(version, refreshes, operations.planOptions(options))
   const query = planned?.buckets() ?? null
   if (query === null) return null
   const { timestampId, columns } = version.schema
@@ -119,12 +119,12 @@ async function lateBuckets(
 /** What merging the added rows changes in these buckets. */
 async function lateChanges(
   version: TableVersion,
-  ranges: readonly TimeRange[],
+  refreshes: LateSession['refreshes'],
   options: Held,
   operations: InsertOperations,
 ): Promise<LateChanges | null> {
   const { id: tableId, timestampId } = version.schema
-  const planned = planLateRows(version, ranges, operations.planOptions(options))
+  const planned = planLateRows(version, refreshes, operations.planOptions(options))
   const target = options.session.snapshot.snapshotOf(tableId)
   if (planned === null || target === undefined) return null
   const { query, columns } = planned.changes

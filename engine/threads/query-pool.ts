@@ -156,8 +156,7 @@ export class QueryPool {
     ready: Promise<void> | null = null,
   ): RunningQuery {
     this.#options.used?.()
-    const query = withViewSides(requested.query, requested.snapshots, this.#options.memory)
-    const request = query === requested.query ? requested : { ...requested, query }
+    const request = { ...requested, ...withViewSides(requested.query, requested.snapshots, this.#options.memory) }
     const queryId = this.nextQueryId++
     const startedMs = performance.now()
     const post = (note: ToQueryHost): void => this.#postCoordinator(task, note)

@@ -126,11 +126,12 @@ export async function nullAt<Result>(
 export async function isReplaced(
   late: LateOperations['late'],
   view: TableVersion | undefined,
-  { input, removal }: TableReplacement,
+  { input, removal, late: addition }: TableReplacement,
 ): Promise<boolean> {
   if (view === undefined || removal === null) return false
   if (input.rows === 0) return true
-  const current = { input, removal: { ...removal, schemaVersion: view.schema.version } }
+  const own = { input, removal: { ...removal, schemaVersion: view.schema.version } }
+  const current = addition === undefined ? own : { ...own, late: addition }
   // The first removal of a part's rows is refused until readers know of removals.
   for (let tries = 0; tries < triesMax; tries++) {
     const receipt = await nullAt([ResourceError], late.replace([current]))
@@ -188,7 +189,10 @@ export function rowsWithin(parts: readonly PartDescriptor[], ranges: readonly Ti
 }
 
 /** The snapshot with the rows of these parts alone in the base. */
-function onlyAdded({ snapshot, base }: SeenView, parts: readonly PartDescriptor[]): ReadSnapshot {
+export function onlyAdded(
+  { snapshot, base }: Pick<SeenView, 'snapshot' | 'base'>,
+  parts: readonly PartDescriptor[],
+): ReadSnapshot {
   const { id } = base.version.schema
   const own = { version: { ...base.version, parts, memtables: [] }, visibleRows: [] }
   const added = base.transaction === undefined ? own : { ...own, transaction: base.transaction }
@@ -196,7 +200,7 @@ function onlyAdded({ snapshot, base }: SeenView, parts: readonly PartDescriptor[
 }
 
 /** At most so many ranges: those with the smallest gaps become one. */
-function joined(ranges: readonly TimeRange[], max: number): TimeRange[] {
+export function joined(ranges: readonly TimeRange[], max: number): TimeRange[] {
   if (ranges.length <= max) return [...ranges]
   const gaps = ranges.slice(1).map(({ lo }, index) => lo - (ranges[index]?.hi ?? allOfTime.lo))
   const widest = [...gaps.keys()].sort((x, y) => ((gaps[x] ?? 0n) > (gaps[y] ?? 0n) ? -1 : 1)).slice(0, max - 1)

@@ -4,7 +4,9 @@
 import type { VirtualRelation } from '../api/statements.js'
 import { columnList, rowOf } from '../sql/relations/relation-columns.js'
 import {
+  isLate,
   type LiveSchema,
+  lateBounds,
   type MaterializedSchema,
   type RefreshStrategy,
   sealedRanges,
@@ -20,7 +22,7 @@ const columns = columnList(
   view_status STRING, refresh_period_hi TIMESTAMP, refresh_base_table_txn LONG, base_table_txn LONG, refresh_limit INT,
   refresh_limit_unit STRING, timer_time_zone STRING, timer_start TIMESTAMP, timer_interval INT,
   timer_interval_unit STRING, period_length INT, period_length_unit STRING, period_delay INT, period_delay_unit STRING,
-  sealed_buckets STRING, omitted_rows LONG`,
+  sealed_buckets STRING, omitted_rows LONG, omitted_changes LONG`,
 )
 
 export const materializedColumns: VirtualRelation['columns'] = columns.map(({ name, type }) => ({
@@ -38,6 +40,8 @@ export interface ViewStatus {
   readonly current: number | null
   /** The table below the view; undefined if it is missing. */
   readonly base: TableVersion | undefined
+  /** Late rows are added to sealed buckets. */
+  readonly adds: boolean
 }
 
 const unitNames = { s: 'SECOND', m: 'MINUTE', h: 'HOUR', d: 'DAY', w: 'WEEK', M: 'MONTH', y: 'YEAR' } as const
@@ -45,7 +49,7 @@ const unitNames = { s: 'SECOND', m: 'MINUTE', h: 'HOUR', d: 'DAY', w: 'WEEK', M:
 export function materializedRow(
   { id, name, stored }: TableSchema,
   { sql, baseName, refresh, limit }: MaterializedSchema,
-  { failure, refreshing, periodHi, refreshed, current, base }: ViewStatus,
+  { failure, refreshing, periodHi, refreshed, current, base, adds }: ViewStatus,
 ): Value[] {
   const { kind, every, startMicros, timeZone, period } = refresh
   const micros = (value: number | undefined): Value => (value === undefined ? null : BigInt(Math.floor(value)))
@@ -75,7 +79,9 @@ export function materializedRow(
     period_delay: delay?.count ?? 0,
     period_delay_unit: unit(delay),
     sealed_buckets: base === undefined ? null : sealedText(id, base),
-    omitted_rows: base === undefined ? null : omittedRows(id, base),
+    omitted_rows:
+      base === undefined ? null : BigInt(stored?.omitted ?? 0) + (adds ? 0n : lateRows({ id, stored }, base)),
+    omitted_changes: base === undefined ? null : omittedChanges(id, base),
   }
   return rowOf(columns, known)
 }
@@ -88,7 +94,20 @@ function sealedText(viewId: number, { schema }: TableVersion): Value {
   return ranges.length === 0 ? null : ranges.map(({ lo, hi }) => `${text(lo)}..${text(hi)}`).join(', ')
 }
 
-/** Rows of the base in sealed buckets that came later. Parts are counted as a whole, rows in memory not yet. */
+/** Rows of parts that may be in sealed buckets, and that no refresh has looked at since they came. */
+function lateRows(
+  { id, stored }: Pick<TableSchema, 'id'> & { stored: TableSchema['stored'] },
+  base: TableVersion,
+): bigint {
+  const bounds = lateBounds(base.schema, stored === undefined ? { id } : { id, stored })
+  return base.parts.reduce((sum, part) => (isLate(bounds, part) ? sum + BigInt(part.rows) : sum), 0n)
+}
+
+function omittedChanges(viewId: number, { schema }: TableVersion): bigint {
+  return BigInt(schema.sealed?.find((sealed) => sealed.viewId === viewId)?.changes ?? 0)
+}
+
+/** Rows of the base in sealed buckets of a live view that came later. Parts are counted as a whole, rows in memory not yet. */
 function omittedRows(viewId: number, { schema, parts }: TableVersion): bigint {
   const ranges = schema.sealed?.find((sealed) => sealed.viewId === viewId)?.ranges ?? []
   const sealed = ranges.map(([lo, hi, transaction]) => ({ lo: BigInt(lo), hi: BigInt(hi), transaction }))

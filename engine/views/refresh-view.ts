@@ -19,6 +19,7 @@ import { viewRelation } from '../sql/bind/from.js'
 import type { Catalog } from '../sql/catalog.js'
 import type { Plan, TimeRange, ViewBuckets } from '../sql/plan/plan.js'
 import { baseTableOf, bucketsOf, isStorable } from '../sql/scope/stored-view.js'
+import { addsLateRows } from '../sql/statements/materialized.js'
 import { bindContext } from '../sql/statements/new-context.js'
 import { keptRange, type MaterializedSchema, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
 import type { TableSchema, TableVersion } from '../storage/schema/schema.js'
@@ -58,6 +59,8 @@ export interface RefreshOperations extends LateOperations, MarkOperations {
   readonly holdSnapshot: () => ReadSnapshot
   readonly execute: (sql: string, session: Session, signal: StopSignal | null) => Promise<unknown>
   readonly record: (viewId: number, stored: StoredBuckets) => Promise<unknown>
+  /** Flushes the memtables of a table. */
+  readonly flush: (tableId: number) => Promise<unknown>
 }
 
 export interface RefreshRequest {
@@ -151,7 +154,7 @@ function recorder(operations: RefreshOperations, { view, base, inputs, levels, g
   const { schema } = view.version
   const startMicros = operations.nowMicros()
   let changes = (schema.stored?.changes ?? 0) + 1
-  const { expired } = schema.stored ?? {}
+  const { expired, addedTo, omitted } = schema.stored ?? {}
   return (stored: readonly TimeRange[], marks: ReturnType<typeof keptMarks> = []): Promise<unknown> =>
     operations.record(schema.id, {
       ...{ changes: changes++, startMicros, finishMicros: operations.nowMicros() },
@@ -161,6 +164,8 @@ function recorder(operations: RefreshOperations, { view, base, inputs, levels, g
       parts: base.version.parts.map(({ id, minTs, maxTs }) => [id, `${minTs}`, `${maxTs}`]),
       grid: levels.map((level) => ({ ...level, offsetMicros: `${level.offsetMicros}` })),
       ...(expired === undefined ? {} : { expired }),
+      ...(addedTo === undefined ? {} : { addedTo }),
+      ...(omitted === undefined ? {} : { omitted }),
       ...(grid.live?.isMarked === true ? { marks: listedMarks(marks) } : {}),
       ...(inputs.between.length === 0 ? {} : { between: notedBetween(inputs.between, base.version.schema) }),
     })
@@ -187,6 +192,20 @@ export function queryOf(
   const isBase = catalog.tables().some(({ schema }) => schema.id === baseId && isNamed(schema, first, catalog))
   if (!isBase) throw new SqlError('another table has taken the name of the base table', 0)
   return plan
+}
+
+/**
+ * Whether late rows can be added to sealed buckets of the view; null: not while its query has other states than the
+ * view. Throws SqlError if the query does not bind any more.
+ */
+export function addsLate(
+  { catalog, nowMicros }: Pick<RefreshOperations, 'catalog' | 'nowMicros'>,
+  version: TableVersion,
+): boolean | null {
+  const sql = version.schema.materialized?.sql ?? ''
+  const refreshes = { viewId: version.schema.id, ranges: [], added: true } as const
+  const options = { sql, catalog, parameters: [], nowMicros: nowMicros(), user: '', describes: true, refreshes }
+  return addsLateRows(version, bindContext(options))
 }
 
 /** Whether the query reads this table or view, and not another one that has taken its name. `first`: of its scans. */
@@ -239,7 +258,7 @@ function isSmall({ parts }: TableVersion, base: TableVersion, ranges: readonly T
   return rowsWithin(base.parts, ranges) <= computedMax
 }
 
-function condition({ columns, timestampId }: TableVersion['schema'], ranges: readonly TimeRange[]): string {
+export function condition({ columns, timestampId }: TableVersion['schema'], ranges: readonly TimeRange[]): string {
   const column = columns.find(({ id }) => id === timestampId)
   const unit = column?.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP'
   const text = (ts: bigint): string => `'${formatTimestamp(ts, unit)}'`

@@ -2,8 +2,8 @@
 // with views, is about to remove rows, the views store the buckets concerned, and these are sealed: from then on they
 // are read as stored, and not computed.
 //
-//   1. The memtables of the base table are flushed, and each view stores the buckets that would lose rows, in one
-//      snapshot.
+//   1. The memtables of the base table are flushed, late rows are added to buckets that are sealed already
+//      (sealed-rows.ts), and each view stores the buckets that would lose rows, in one snapshot.
 //   2. The writer removes the partitions and seals the buckets in one record, if no rows of the base table have changed
 //      since the snapshot; otherwise it repeats step 1, up to eight times. Compactions and refreshes change no rows.
 //
@@ -13,7 +13,7 @@
 // seal rows of a live view that the rows in memory reach, as if these had arrived after the removal.
 //
 // A view that cannot store anything, because its query no longer binds or the disk is full, does not stop the removal:
-// the buckets that it has already stored are sealed, and it loses the others.
+// the buckets that it has already stored are sealed, and it loses the others. Late rows that it cannot add are left out.
 //
 // The TTL of a view sets the time before which its buckets are expired (StoredBuckets.expired). If other views read
 // this view, their buckets over the expired times are stored and sealed first.
@@ -30,8 +30,10 @@ import { keptRange, type Sealing, sealedRanges } from '../storage/schema/materia
 import { partitionFinder } from '../storage/schema/partition.js'
 import type { TableSchema, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime, complement, intersect, normalise } from '../types/interval.js'
+import { nullAt } from './late-rows.js'
 import type { BucketGrid } from './live-grid.js'
 import { type RefreshOperations, seenBy, storeRanges } from './refresh-view.js'
+import { addSealedRows, omitSealedRows } from './sealed-rows.js'
 import {
   cleanRanges,
   inputsOfView,
@@ -45,14 +47,14 @@ import {
 
 const triesMax = 8
 const strictTries = 4
+/** After so many tries, late rows that cannot be added to sealed buckets are left out. */
+const addTriesMax = 3
 const firstPauseMs = 5
 
 export interface SealOperations extends RefreshOperations {
   readonly log: Log
   /** All tables and views. */
   readonly tables: () => readonly TableVersion[]
-  /** Flushes the memtables of a table. */
-  readonly flush: (tableId: number) => Promise<unknown>
   readonly change: (change: PartitionChange) => Promise<Receipt>
 }
 
@@ -90,10 +92,14 @@ async function sealed(
 ): Promise<void> {
   for (let tries = 1; ; tries++) {
     await operations.flush(change.tableId)
+    const losing = await addLateRows(operations, change.tableId, tries > addTriesMax)
     const snapshot = operations.holdSnapshot()
     try {
-      const sealing = await stored(operations, snapshot, change.tableId, leaving(snapshot), tries <= strictTries)
-      const isNone = sealing?.views.length === 0
+      const sealing = await stored(operations, snapshot, change.tableId, leaving(snapshot), {
+        ...{ isStrict: tries <= strictTries, losing },
+      })
+      const isSealed = snapshot.snapshotOf(change.tableId)?.version.schema.sealed !== undefined
+      const isNone = sealing?.views.length === 0 && (!isSealed || change.partitions.length === 0)
       if (isNone && change.partitions.length === 0) return
       if (sealing !== undefined) {
         const receipt = await operations.change(isNone ? change : { ...change, sealing })
@@ -110,13 +116,34 @@ async function sealed(
   }
 }
 
+/**
+ * Adds late rows to the sealed buckets of all views over the table. Returns the views that can neither add nor omit them
+ * now. `omits`: what cannot be added is left out.
+ */
+export async function addLateRows(operations: SealOperations, tableId: number, omits: boolean): Promise<number[]> {
+  const failed: number[] = []
+  for (const { viewId } of operations.byId(tableId)?.schema.sealed ?? []) {
+    if (operations.byId(viewId) === undefined) continue
+    try {
+      const isBroken = await nullAt([ResourceError, SqlError], addSealedRows(operations, { viewId, signal: null }))
+      if (omits || isBroken === null) await omitSealedRows(operations, viewId, tableId)
+    } catch (thrown) {
+      if (!(thrown instanceof FileError || thrown instanceof ResourceError)) throw thrown
+      failed.push(viewId)
+      const note = 'a materialized view loses late rows of sealed buckets that it could not add before they are dropped'
+      operations.log('W', 'view', `${note} [view=${operations.byId(viewId)?.schema.name}, reason=${thrown.message}]`)
+    }
+  }
+  return failed
+}
+
 /** Stores the buckets; undefined if rows of these buckets are in memory. */
 async function stored(
   operations: SealOperations,
   snapshot: ReadSnapshot,
   baseId: number,
   leaving: readonly Leaving[],
-  isStrict: boolean,
+  { isStrict, losing }: { readonly isStrict: boolean; readonly losing: readonly number[] },
 ): Promise<Sealing | undefined> {
   const base = snapshot.snapshotOf(baseId)
   if (base === undefined) throw new SqlError('the table was dropped', 0)
@@ -145,6 +172,7 @@ async function stored(
     needed: needed.map(textOf),
     parts: parts.map(({ id }) => [id, removed.get(id) ?? 0]),
     version: base.version.version,
+    losing,
   }
 }
 

@@ -17,9 +17,22 @@ import { blockAt, blockCount, blockRows, blockTimes } from '../memory/column-lay
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { parseStatement } from '../sql/parse/parse.js'
 import type { TimeRange, ViewBuckets } from '../sql/plan/plan.js'
-import { keptRange, type MaterializedSchema, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
+import {
+  isLate,
+  keptRange,
+  lateBounds,
+  type MaterializedSchema,
+  type StoredBuckets,
+  sealedRanges,
+} from '../storage/schema/materialized.js'
 import { changedParts } from '../storage/schema/merged-parts.js'
-import type { ColumnSchema, TableSchema, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
+import type {
+  ColumnSchema,
+  PartDescriptor,
+  TableSchema,
+  TableSnapshot,
+  TableVersion,
+} from '../storage/schema/schema.js'
 import { allOfTime, complement, intersect, normalise, unite } from '../types/interval.js'
 import { microsPerDay, type TimestampUnit, ticksPerMicro } from '../types/timestamp-calendar.js'
 import { timeZone } from '../types/timestamp-zone.js'
@@ -108,13 +121,35 @@ export function withoutRows(grid: BucketGrid, range: TimeRange): TimeRange {
   return grid.live?.withoutRows(range) ?? grid.whole(range)
 }
 
-/** The ranges that a query reads from the view, and those that it computes. */
-export function sidesOf(inputs: ViewInputs, grid: BucketGrid, memory: readonly TimeRange[]): ViewSides {
+/**
+ * The ranges that a query reads from the view, and those that it computes. `combines`: it also reads late rows of sealed
+ * buckets.
+ */
+export function sidesOf(
+  inputs: ViewInputs,
+  grid: BucketGrid,
+  memory: readonly TimeRange[],
+  combines = false,
+): ViewSides {
   const kept = [keptRange(inputs.view)]
   const clean = cleanRanges(inputs, grid, memory)
-  const stored = unite(clean, sealedRanges(inputs.base.schema, inputs.view.id))
-  const computed = intersect(complement(stored), kept)
-  return { stored: intersect(stored, kept), computed, input: inputOf(rightGrid(grid, clean), computed) }
+  const sealed = sealedRanges(inputs.base.schema, inputs.view.id)
+  const late = combines ? intersect(intersect(sealed, kept), lateRanges(inputs, grid, memory)) : []
+  const all = unite(clean, sealed)
+  const computed = intersect(complement(all), kept)
+  const stored = intersect(intersect(all, kept), complement(late))
+  return { stored, computed, input: inputOf(rightGrid(grid, clean), computed), late }
+}
+
+/** The parts of the base with rows that sealed buckets of the view lack. */
+export function lateParts({ view, base }: Pick<ViewInputs, 'view' | 'base'>): readonly PartDescriptor[] {
+  const bounds = lateBounds(base.schema, view)
+  return base.parts.filter((part) => isLate(bounds, part))
+}
+
+function lateRanges(inputs: ViewInputs, grid: BucketGrid, memory: readonly TimeRange[]): TimeRange[] {
+  const parts = lateParts(inputs).map(({ minTs, maxTs }) => ({ lo: minTs, hi: maxTs }))
+  return normalise([...parts, ...memory].map((range) => grid.whole(range)))
 }
 
 /** Without the marks of a live view (live-grid.ts) that changes outside of the clean ranges have made wrong. */
@@ -122,7 +157,7 @@ export function rightGrid(grid: BucketGrid, clean: readonly TimeRange[]): Bucket
   return grid.live?.keeping(clean) ?? grid
 }
 
-export type ViewSides = Readonly<Record<'stored' | 'computed' | 'input', readonly TimeRange[]>>
+export type ViewSides = Readonly<Record<'stored' | 'computed' | 'input' | 'late', readonly TimeRange[]>>
 
 /** The rows of the base that the query reads to compute the ranges. The grid: see rightGrid(). */
 export function inputOf({ live }: BucketGrid, ranges: readonly TimeRange[]): readonly TimeRange[] {
@@ -152,7 +187,7 @@ export function sidesOfRows(
     intersect([keptRange(inputs.view)], complement(normalise(left))),
   )
   const computed = complement(stored)
-  return { stored, computed, input: computed }
+  return { stored, computed, input: computed, late: [] }
 }
 
 /** Bounds that lie within the buckets are moved: the first bucket is included, and so is the last one. */

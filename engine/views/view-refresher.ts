@@ -13,6 +13,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { StopSignal, VirtualRelation } from '../api/statements.js'
+import { SqlError } from '../base/errors.js'
 import { createBuckets } from '../exec/aggregate/buckets.js'
 import type { TimeRange } from '../sql/plan/plan.js'
 import { sampleOf } from '../sql/scope/stored-view.js'
@@ -25,15 +26,9 @@ import { ticksPerMicro } from '../types/timestamp-calendar.js'
 import { addUnits } from '../types/timestamp-floor.js'
 import type { Value } from '../types/value.js'
 import { liveColumns, liveRow, materializedColumns, materializedRow } from './materialized-views.js'
-import { queryOf, refreshView } from './refresh-view.js'
-import {
-  dropPartitions,
-  expireTable,
-  expireView,
-  type PartitionChange,
-  type SealOperations,
-  viewsOf,
-} from './seal-views.js'
+import { addsLate, queryOf, refreshView } from './refresh-view.js'
+import { addLateRows, dropPartitions, expireTable, expireView, type SealOperations, viewsOf } from './seal-views.js'
+import { addSealedRows } from './sealed-rows.js'
 import { inputsOfView } from './view-ranges.js'
 
 const lookMs = 250
@@ -106,6 +101,7 @@ export class ViewRefresher {
       const base = this.#baseOf(version)
       const startMs = this.#options.monotonicMs()
       try {
+        await addSealedRows(this.#options, { viewId: id, signal: request.signal })
         let more = await refreshView(this.#options, { ...request, viewId: id })
         // Further ranges of a list that was too long.
         while (more && !request.again && !this.#closed)
@@ -139,14 +135,26 @@ export class ViewRefresher {
 
   // Buckets that outlive their rows -----------------------------------------------------------------------------------
 
-  /** Whether the change is a DROP PARTITION for dropPartitions(), because the table has views. */
-  drops(change: SchemaChange): change is PartitionChange {
+  /** Performs the change if it is a DROP PARTITION of a table with views. Adds late rows before other changes. */
+  async performs(change: SchemaChange): Promise<boolean> {
+    if (change.kind === 'createTable' || change.kind === 'dropTable' || change.kind === 'truncateTable') return false
     const isDrop = change.kind === 'partitions' && change.operation === 'drop'
-    return isDrop && viewsOf(this.#options, change.tableId).length > 0
+    if (!isDrop || viewsOf(this.#options, change.tableId).length === 0) {
+      await this.addLateRows(change.tableId)
+      return false
+    }
+    await this.#next(() => dropPartitions(this.#options, change))
+    return true
   }
 
-  dropPartitions(change: PartitionChange): Promise<void> {
-    return this.#next(() => dropPartitions(this.#options, change))
+  /** Before rows of the table change or leave it: adds those to sealed buckets that came after these were sealed. */
+  async addLateRows(tableId: number): Promise<void> {
+    const version = this.#options.byId(tableId)
+    if (version?.schema.sealed === undefined) return
+    await this.#next(async () => {
+      await this.#options.flush(tableId)
+      await addLateRows(this.#options, tableId, false)
+    })
   }
 
   async #expire(): Promise<void> {
@@ -284,7 +292,7 @@ export class ViewRefresher {
       const failure = this.#invalidReason(materialized) ?? state?.failure ?? null
       return [
         materializedRow(version.schema, materialized, {
-          ...{ failure, refreshing: this.#running === id, base },
+          ...{ failure, refreshing: this.#running === id, base, adds: this.#adds(version, base) },
           periodHi:
             materialized.refresh.period === null || failure !== null
               ? null
@@ -294,6 +302,17 @@ export class ViewRefresher {
         }),
       ]
     })
+  }
+
+  /** Whether late rows are added to sealed buckets. */
+  #adds(version: TableVersion, base: TableVersion | undefined): boolean {
+    if (base?.schema.sealed === undefined || base.schema.dedupKeys.length > 0) return false
+    try {
+      return addsLate(this.#options, version) !== false
+    } catch (error) {
+      if (error instanceof SqlError) return true
+      throw error
+    }
   }
 
   /** live_views() */

@@ -1,6 +1,7 @@
 // A query of a materialized view has two scans: one reads stored buckets from the view, the other computes buckets from
 // the base table. When the query gets its snapshot of view and base table, this file gives both scans their time ranges
-// (view-ranges.ts). A query that may read stored buckets although they have changed since has the first scan only.
+// (view-ranges.ts). If the view has sealed buckets, two more scans read the rows of the base that these lack, and the
+// stored rows of these buckets; of the base, the first of them sees only such rows. A query that may read stored buckets although they have changed since has the first scan only.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Plan, Query, TimeRange, ViewSide } from '../sql/plan/plan.js'
@@ -10,6 +11,7 @@ import type { TableSnapshot } from '../storage/schema/schema.js'
 import { allOfTime, intersect } from '../types/interval.js'
 import {
   inputsOfView,
+  lateParts,
   memtableRanges,
   sidesOf,
   sidesOfRows,
@@ -18,17 +20,25 @@ import {
   viewGrid,
 } from './view-ranges.js'
 
-/** The query for its snapshots, which are those of `query.tables`. */
-export function withViewSides(query: Query, snapshots: readonly TableSnapshot[], memory: SharedMemory): Query {
-  if (!hasSide(query.plan) && !query.subqueries.some(({ plan }) => hasSide(plan))) return query
+interface ReadQuery {
+  readonly query: Query
+  readonly snapshots: readonly TableSnapshot[]
+}
+
+/** The query for its snapshots, which are those of `query.tables`; and these with late rows alone where it says so. */
+export function withViewSides(query: Query, snapshots: readonly TableSnapshot[], memory: SharedMemory): ReadQuery {
+  if (!hasSide(query.plan) && !query.subqueries.some(({ plan }) => hasSide(plan))) return { query, snapshots }
+  const read = [...snapshots]
   // All sides of a view must see the same memtables.
   const known = new Map<string, ViewSides>()
   const rangesOf = (side: ViewSide): readonly TimeRange[] => {
     if (side.side === 'alone') return aloneOf(side, snapshots)
     const rows = side.rows?.map(({ lo, hi }) => `${lo}-${hi}`) ?? null
-    const key = JSON.stringify([side.view, side.base, rows])
+    const key = JSON.stringify([side.view, side.base, rows, side.late])
     const sides = known.get(key) ?? bothSides(side, snapshots, memory)
     known.set(key, sides)
+    const late = lateSnapshot(side, snapshots)
+    if (side.late !== undefined && late !== undefined) read[side.late] = late
     return sides[side.side]
   }
   const resolve = (plan: Plan): Plan => {
@@ -38,11 +48,20 @@ export function withViewSides(query: Query, snapshots: readonly TableSnapshot[],
     const { viewSides, ...scan } = plan
     return { ...scan, ranges: viewSides.reduce((ranges, side) => intersect(ranges, rangesOf(side)), ownRanges(plan)) }
   }
-  return {
+  const resolved = {
     ...query,
     plan: resolve(query.plan),
     subqueries: query.subqueries.map((subquery) => ({ ...subquery, plan: resolve(subquery.plan) })),
   }
+  return { query: resolved, snapshots: read }
+}
+
+/** The base with the parts that have late rows; its memtables have no other rows of sealed buckets. */
+function lateSnapshot({ view, base }: ViewSide, snapshots: readonly TableSnapshot[]): TableSnapshot | undefined {
+  const [of, over] = [snapshots[view], snapshots[base]]
+  if (of === undefined || over === undefined) return undefined
+  const { version } = over
+  return { ...over, version: { ...version, parts: lateParts({ view: of.version.schema, base: version }) } }
 }
 
 function ownRanges({ ranges }: Extract<Plan, { kind: 'scan' }>): TimeRange[] {
@@ -65,15 +84,16 @@ function aloneOf({ view, base }: ViewSide, snapshots: readonly TableSnapshot[]):
 }
 
 function bothSides(
-  { view, base, buckets, rows }: ViewSide,
+  { view, base, buckets, rows, late }: ViewSide,
   snapshots: readonly TableSnapshot[],
   memory: SharedMemory,
 ): ViewSides {
   const [of, over] = [snapshots[view], snapshots[base]]
   const byId = (tableId: number) => snapshots.find(({ version }) => version.schema.id === tableId)?.version
   const inputs = of === undefined ? undefined : inputsOfView(of.version.schema, byId)
-  if (over === undefined || inputs === undefined) return { stored: [], computed: [allOfTime], input: [allOfTime] }
+  if (over === undefined || inputs === undefined)
+    return { ...{ stored: [], late: [] }, computed: [allOfTime], input: [allOfTime] }
   const grid = viewGrid(inputs.view, buckets, over.version.schema)
   if (rows !== undefined) return sidesOfRows(inputs, grid, memtableRanges(over, memory), rows)
-  return sidesOf(inputs, grid, memtableRanges(over, memory))
+  return sidesOf(inputs, grid, memtableRanges(over, memory), late !== undefined)
 }

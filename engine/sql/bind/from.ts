@@ -12,7 +12,7 @@ import type * as ast from '../ast/ast.js'
 import { relationNames, type StoredView } from '../catalog.js'
 import { scalarsNamed } from '../functions/registry/all.js'
 import { ownName } from '../parse/expect.js'
-import { parseStatement } from '../parse/parse.js'
+import { parseViewQuery } from '../parse/parse.js'
 import type { Expression, Plan } from '../plan/plan.js'
 import { inputsOf } from '../plan/walk-plan.js'
 import { systemRelation } from '../relations/system-relations.js'
@@ -231,18 +231,21 @@ function materializedView(
   alias: string,
   context: BindContext,
 ): Relation {
-  const { name } = version.schema
   const stored = (): Relation => tableRelation(version, alias, context)
   const { viewRead, readsStored, refreshes } = context
   if (viewRead === 'stored' && readsStored && refreshes === null) return storedAlone(version, stored(), context)
-  const query = (): Relation => boundView(startingFrom(viewQuery(sql), live, baseId, context), sql, context)
-  const computed = named(atView({ name }, position, query), alias)
+  const query = (): Relation => boundView(startingFrom(parseViewQuery(sql), live, baseId, context), sql, context)
+  const computed = named(atView(version.schema, position, query), alias)
   const chain = chainOf(baseId, computed.plan, context)
-  return readView(computed, stored, version, chain, alias, context)
+  return readView(computed, stored, version, chain, alias, context, {
+    query: (inner) => viewRelation(sql, inner).plan,
+    rows: (columns) => tableRelation(version, alias, context, columns).plan,
+    call: (name, args) => scalarCall(name, args, 0, context),
+  })
 }
 
 function inView(view: StoredView, position: number, context: BindContext): Relation {
-  const query = atView(view, position, () => viewQuery(view.sql))
+  const query = atView(view, position, () => parseViewQuery(view.sql))
   const overridden = overriddenBy(context.declared, query)
   return atView(view, position, () => boundView(overridden, view.sql, context))
 }
@@ -258,13 +261,7 @@ function atView<Made>(view: Pick<StoredView, 'name'>, position: number, make: ()
 }
 
 export function viewRelation(sql: string, context: BindContext): Relation {
-  return boundView(viewQuery(sql), sql, context)
-}
-
-function viewQuery(sql: string): ast.Query {
-  const statement = parseStatement(sql)
-  if (statement.kind !== 'query') throw new SqlError('a view must be a query', 0)
-  return statement
+  return boundView(parseViewQuery(sql), sql, context)
 }
 
 /**

@@ -1,7 +1,8 @@
 // Entry points of the parser: SQL text in, syntax tree out. Parsing takes linear time. Syntax errors and exceeded
 // limits are SqlErrors with a position.
 
-import type { ScriptStatement, Statement } from '../ast/ast.js'
+import { SqlError } from '../../base/errors.js'
+import type { Query, ScriptStatement, Statement } from '../ast/ast.js'
 import { advance, type Cursor, openCursor } from './cursor.js'
 import { atEnd, unexpectedToken } from './expect.js'
 import { parseOneStatement } from './statement.js'
@@ -14,6 +15,13 @@ export function parseStatement(text: string): Statement {
   const statement = parseWhole(cursor)
   skipSemicolons(cursor)
   if (!atEnd(cursor)) throw unexpectedToken(cursor)
+  return statement
+}
+
+/** The query of a view. */
+export function parseViewQuery(text: string): Query {
+  const statement = parseStatement(text)
+  if (statement.kind !== 'query') throw new SqlError('a view must be a query', 0)
   return statement
 }
 

@@ -116,16 +116,19 @@ export interface DeferredRanges {
 /**
  * A scan that reads one side of a materialized view: 'stored' rows of the view's table, or rows of its base from which
  * the other buckets are 'computed'. Or it reads what is stored 'alone', whatever has changed since. For a live view, the
- * rows of the base are an 'input' of window functions, whose result is restricted to the rows to be 'computed'.
+ * rows of the base are an 'input' of window functions, whose result is restricted to the rows to be 'computed'. 'late' are
+ * the rows of the base that sealed buckets lack, and the stored rows of these buckets.
  */
 export interface ViewSide {
-  readonly side: 'stored' | 'computed' | 'alone' | 'input'
+  readonly side: 'stored' | 'computed' | 'alone' | 'input' | 'late'
   /** Indexes into Query.tables. The base is the table below all views that the view reads. */
   readonly view: number
   readonly base: number
   /** The view's buckets, then those of the view that it reads, and so on. */
   readonly buckets: readonly ViewBuckets[]
   readonly live?: true
+  /** Set if late rows are read, too: the index of the base in Query.tables of which only these rows are read. */
+  readonly late?: number
   /**
    * Set if both sides together stand for the rows that the base has in these ranges: then sealed buckets, and those that
    * a range cuts, are computed, too.

@@ -96,6 +96,7 @@ const sideTexts = {
   computed: ' (buckets that are not stored)',
   alone: ' (stored buckets alone)',
   input: ' (for rows that are not stored)',
+  late: ' (late rows of sealed buckets)',
 } as const
 
 function rangeText({ lo, hi }: { readonly lo: bigint; readonly hi: bigint }): string {

@@ -10,6 +10,10 @@
 //   min, max       The result is missing on one side. It may be infinite there, which is stored as NULL.
 //   any aggregate  Several stored rows belong to the group.
 //
+// A sealed bucket cannot be computed again. There, an infinite minimum or maximum counts as none, and of rows with equal
+// timestamps the added one is the later one. lateRead() combines the rows for a query; the stored rows of groups
+// without added rows stay as they are.
+//
 // If the query reads another view, late rows may belong to a bucket of that view which is already part of the stored
 // result. Sums of sums and counts, minima of minima and the like can be combined then. Counts and means cannot, nor can
 // sums, minima and maxima of floating-point numbers, because a result of that view may be infinite.
@@ -30,6 +34,8 @@ interface LateOptions {
   readonly added: Plan
   /** The view's rows, with their places as the first column. */
   readonly stored: Plan
+  /** The rows are those of sealed buckets. */
+  readonly isSealed: boolean
   readonly call: (name: string, args: readonly Expression[]) => Expression
 }
 
@@ -45,7 +51,43 @@ const ahead = 2
  * A row for each group of added rows: the action, the place of the stored row (NULL if there is none), and the view's
  * columns for both together. Undefined if they cannot be combined.
  */
-export function lateRows({ own, added, stored, call }: LateOptions): Plan | undefined {
+export function lateRows(options: LateOptions): Plan | undefined {
+  const { added, isSealed, call } = options
+  const groups = groupsOf(options)
+  if (groups === undefined) return undefined
+  const { input, place, late, count, ties, missing } = groups
+  const predicate = call('=', [late, constantOf(1, int, 0)])
+  const found: Plan = { kind: 'filter', columns: input.columns, input, predicate }
+  const action = actionOf(place, count, isSealed ? null : [...ties, ...missing], call)
+  return finished(added, found, groups, [action, place])
+}
+
+/** The rows of both in sealed buckets, with the columns of the view's query. Undefined if they cannot be combined. */
+export function lateRead(options: Omit<LateOptions, 'isSealed'>): Plan | undefined {
+  const groups = groupsOf({ ...options, isSealed: true })
+  if (groups === undefined) return undefined
+  const all = finished(options.added, groups.input, groups, [])
+  const { columns } = options.own
+  const expressions = columns.map((_, index) => columnOf(all.columns, index))
+  return { kind: 'project', columns: all.columns.slice(0, columns.length), input: all, expressions }
+}
+
+/** The groups of stored and added rows. */
+interface Groups {
+  readonly input: Plan
+  readonly keys: number
+  readonly values: readonly Expression[]
+  readonly place: Expression
+  /** 1 if there are added rows. */
+  readonly late: Expression
+  /** Of stored rows. */
+  readonly count: Expression
+  /** Whether the timestamps of first or last rows are equal, and whether a minimum or maximum may be infinite. */
+  readonly ties: readonly Expression[]
+  readonly missing: readonly Expression[]
+}
+
+function groupsOf({ own, added, stored, isSealed, call }: LateOptions): Groups | undefined {
   const view = sampleColumns(added)
   const original = sampleColumns(own)
   if (view === undefined || original === undefined || !isDividable(original.sample)) return undefined
@@ -56,36 +98,78 @@ export function lateRows({ own, added, stored, call }: LateOptions): Plan | unde
   if (keys.some((place) => place < 0) || known.length < merged.length) return undefined
   const input = bothRows(stored, added)
   const column = (index: number): Expression => columnOf(input.columns, index)
+  const viewColumn = (index: number): Expression => column(index + ahead)
   const calls = known.flatMap((one) => (one.kind === 'one' ? [one.call] : [one.total, one.count]))
   const times = [...new Set(sample.aggregates.flatMap((one) => timePlace(view, one) ?? []))]
   const extremes = sample.aggregates.flatMap((one) => extremeOf(view, one) ?? [])
+  const ordered = isSealed ? sample.aggregates.flatMap((one, index) => orderedOf(view, one, index) ?? []) : []
   const all = [
     ...calls.map((one) => ({ ...one, args: one.args.map((argument) => remapColumns(argument, (at) => at + ahead)) })),
     ...[over('max', column(0), long), over('max', column(1), int), over('count', column(0), long)],
-    ...times.flatMap((place) => ['min', 'max'].map((name) => over(name, column(place + ahead)))),
-    ...extremes.flatMap((one) => extremeCalls(one, (at) => column(at + ahead))),
+    ...times.flatMap((place) => ['min', 'max'].map((name) => over(name, viewColumn(place)))),
+    ...extremes.flatMap((one) => extremeCalls(one, viewColumn)),
+    ...ordered.flatMap(({ place }) =>
+      [0, 1].map((side) => over('max', ofSide(column(1), side, viewColumn(place), call))),
+    ),
   ]
   const groups: Plan = {
-    ...{ kind: 'aggregate', input, keys: keys.map((place) => column(place + ahead)), aggregates: all },
+    ...{ kind: 'aggregate', input, keys: keys.map(viewColumn), aggregates: all },
     columns: [
       ...keys.map((place) => input.columns[place + ahead] ?? { name: '', type: long }),
       ...all.map(({ name, type }) => ({ name, type })),
     ],
   }
   const result = (index: number): Expression => columnOf(groups.columns, keys.length + index)
-  const [place, late, count] = [result(calls.length), result(calls.length + 1), result(calls.length + 2)]
-  const sameTimes = times.map((_, index) => {
-    const first = calls.length + 3 + index * 2
+  const firstTime = calls.length + 3
+  const firstExtreme = firstTime + times.length * 2
+  const firstOrdered = firstExtreme + extremes.length * 2
+  const ties = times.map((_, index) => {
+    const first = firstTime + index * 2
     return call('=', [result(first), result(first + 1)])
   })
   const missing = extremes.map((_, index) => {
-    const first = calls.length + 3 + times.length * 2 + index * 2
+    const first = firstExtreme + index * 2
     return mayBeInfinite(result(first), result(first + 1), call)
   })
-  const predicate = call('=', [late, constantOf(1, int, 0)])
-  const found: Plan = { kind: 'filter', columns: groups.columns, input: groups, predicate }
-  const action = actionOf(place, count, [...sameTimes, ...missing], call)
-  return finished(added, found, { known, keys: keys.length, action, place, call })
+  const [place, late, count] = [result(calls.length), result(calls.length + 1), result(calls.length + 2)]
+  const values = valuesOf(known, groups.columns, keys.length, call)
+  for (const [index, { at, time, isFirst }] of ordered.entries()) {
+    const tie = ties[times.indexOf(time)]
+    const sides = [result(firstOrdered + index * 2), result(firstOrdered + index * 2 + 1)]
+    const plain = values[at]
+    if (tie === undefined || plain === undefined) continue
+    const older = isFirst
+      ? call('>', [count, constantOf(0n, long, 0)])
+      : call('not', [call('=', [late, constantOf(1, int, 0)])])
+    values[at] = chosen(
+      [tie, chosen([older, castTo(sides[0] ?? plain, plain.type)], castTo(sides[1] ?? plain, plain.type))],
+      plain,
+    )
+  }
+  return { input: groups, keys: keys.length, values, place, late, count, ties, missing }
+}
+
+/** A first() or last() of the view's query: its index, and the columns with its value and its timestamp. */
+interface Ordered {
+  readonly at: number
+  readonly place: number
+  readonly time: number
+  readonly isFirst: boolean
+}
+
+function orderedOf(view: SampleColumns, call: AggregateCall, at: number): Ordered | undefined {
+  const time = timePlace(view, call)
+  if (time === undefined) return undefined
+  return { at, place: aggregatePlace(view, call), time, isFirst: call.name === 'first' }
+}
+
+/** The value if the row is stored (0) or added (1), else NULL. */
+function ofSide(late: Expression, side: number, value: Expression, call: LateOptions['call']): Expression {
+  return chosen([call('=', [late, constantOf(side, int, 0)]), value], constantOf(nullOf(value.type), value.type, 0))
+}
+
+function chosen([condition, then]: readonly [Expression, Expression], otherwise: Expression): Expression {
+  return { kind: 'call', name: 'case', type: otherwise.type, args: [condition, then, otherwise], position: 0 }
 }
 
 function over(name: string, argument: Expression, type = argument.type): AggregateCall {
@@ -112,53 +196,63 @@ function bothRows(stored: Plan, added: Plan): Extract<Plan, { kind: 'set' }> {
   return { kind: 'set', columns, operation: 'union', all: true, left, right }
 }
 
-/** Several stored rows of a group cannot be told apart. */
+/** Several stored rows of a group cannot be told apart. `unclear`: null in sealed buckets, which have one. */
 function actionOf(
   place: Expression,
   count: Expression,
-  unclear: readonly Expression[],
+  unclear: readonly Expression[] | null,
   call: LateOptions['call'],
 ): Expression {
   const number = (value: number): Expression => constantOf(value, int, 0)
   const isNew = call('=', [count, constantOf(0n, long, 0)])
+  const known = { kind: 'call', name: 'case', type: int, position: place.position } as const
+  if (unclear === null) return { ...known, args: [isNew, number(lateActions.insert), number(lateActions.update)] }
   const isOne = call('=', [count, constantOf(1n, long, 0)])
   const isUnclear = unclear.reduce((one, other) => call('or', [one, other]), call('not', [isOne]))
   return {
-    ...{ kind: 'call', name: 'case', type: int, position: place.position },
+    ...known,
     args: [isNew, number(lateActions.insert), isUnclear, number(lateActions.compute), number(lateActions.update)],
   }
 }
 
-interface Finish {
-  readonly known: readonly Combined[]
-  readonly keys: number
-  readonly action: Expression
-  readonly place: Expression
-  readonly call: LateOptions['call']
+/** The results of the view's aggregates, from columns after the keys. */
+function valuesOf(
+  known: readonly Combined[],
+  columns: readonly PlanColumn[],
+  keys: number,
+  call: LateOptions['call'],
+): Expression[] {
+  let next = keys
+  return known.map((one): Expression => {
+    const first = columnOf(columns, next++)
+    if (one.kind === 'one') return first
+    return call('/', [first, castTo(columnOf(columns, next++), first.type)])
+  })
 }
 
-/** The view's columns from the results of its SAMPLE BY. */
-function finished(query: Plan, input: Plan, { known, keys, action, place, call }: Finish): Plan {
+/** The `ends`, then the view's columns from the results of its SAMPLE BY. */
+function finished(query: Plan, input: Plan, { values, keys }: Groups, ends: readonly Expression[]): Plan {
   const sample = query.kind === 'project' ? query.input : query
-  let next = keys
-  const values = known.map((one): Expression => {
-    const first = columnOf(input.columns, next++)
-    if (one.kind === 'one') return first
-    return call('/', [first, castTo(columnOf(input.columns, next++), first.type)])
-  })
   const typed = values.map((value, index) => {
     const type = sample.columns[keys + index]?.type ?? value.type
     return value.type.name === type.name ? value : castTo(value, type)
   })
   const read = Array.from({ length: keys }, (_, index) => columnOf(input.columns, index))
+  const endColumns = ['action', 'place']
+    .slice(0, ends.length)
+    .map((name, at) => ({ name, type: ends[at]?.type ?? int }))
   const sampled: Plan = {
-    ...{ kind: 'project', input, expressions: [...read, ...typed, action, place] },
-    columns: [...sample.columns, { name: 'action', type: int }, { name: 'place', type: long }],
+    ...{ kind: 'project', input, expressions: [...read, ...typed, ...ends] },
+    columns: [...sample.columns, ...endColumns],
   }
-  const ends = [sample.columns.length, sample.columns.length + 1].map((index) => columnOf(sampled.columns, index))
+  const ended = ends.map((_, at) => columnOf(sampled.columns, sample.columns.length + at))
   const own = query.kind === 'project' ? query.expressions : query.columns.map((_, at) => columnOf(query.columns, at))
-  const columns = [{ name: 'action', type: int }, { name: 'place', type: long }, ...query.columns]
-  return { kind: 'project', columns, input: sampled, expressions: [...ends, ...own] }
+  return {
+    kind: 'project',
+    columns: [...endColumns, ...query.columns],
+    input: sampled,
+    expressions: [...ended, ...own],
+  }
 }
 
 // Aggregates --------------------------------------------------------------------------------------------------------

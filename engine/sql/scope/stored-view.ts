@@ -4,6 +4,9 @@
 // it reads a union of this kind in the place of that view. If the query joins tables, only the rows of the first table,
 // the base, are restricted to time buckets.
 //
+// Rows of the base that came after a bucket was sealed (it has lost other rows of the base) are a third part of the
+// union: the query over these rows, combined with the stored rows of such buckets (plan/view-late.ts).
+//
 // There are exceptions. If only stored rows are requested (setting query.view.read, or a hint), the view's query is not
 // computed, and the result may be stale. Transactions with uncommitted changes, and statements such as UPDATE, compute
 // the query and read stored rows only for sealed buckets (the base has lost rows of them). A refresh computes the query
@@ -18,9 +21,11 @@ import {
   type TableSchema,
   type TableVersion,
 } from '../../storage/schema/schema.js'
-import { sameType } from '../../types/column-types.js'
+import { dataType, sameType } from '../../types/column-types.js'
 import { allOfTime, complement, intersect } from '../../types/interval.js'
+import { nativeDialect } from '../dialect.js'
 import type { Expression, Plan, TimeRange, ViewBuckets, ViewSide } from '../plan/plan.js'
+import { lateRead } from '../plan/view-late.js'
 import { withStates } from '../plan/view-states.js'
 import { inputsOf, mapInputs } from '../plan/walk-plan.js'
 import { castTo } from '../typing/types.js'
@@ -81,7 +86,9 @@ export function chainOf(baseId: number, query: Plan, context: BindContext): View
     id = version.schema.materialized.baseId
   }
   const base = context.tables.findIndex(({ schema }) => schema.id === id)
-  const tables = [...between, base]
+  // The base may be there several times: views between may read its late rows.
+  const again = context.tables.flatMap(({ schema }, index) => (schema.id === id ? [index] : []))
+  const tables = [...between, ...(again.length === 0 ? [base] : again)]
   return { tables, base: tables.includes(baseTableOf(query)) ? base : -1 }
 }
 
@@ -108,14 +115,80 @@ export function addedRows(
   return mapScans(plan, chain.tables, (scan) => cut(scan, ranges))
 }
 
-/** Both sides of the view, in the order of its timestamp. `view` is an index of the statement's tables. */
-function bothSides(stored: Relation, computed: Relation, view: number, chain: ViewChain, alias: string): Relation {
+/** What binds the parts of a view that late rows of sealed buckets need. */
+export interface LateParts {
+  query(context: BindContext): Plan
+  /** A scan of the view's table. */
+  rows(columns: readonly ColumnSchema[]): Plan
+  call(name: string, args: readonly Expression[]): Expression
+}
+
+type SideOf = (side: ViewSide['side']) => ViewSide
+
+const sided = (side: ViewSide) => (scan: Scan) => restricted(scan, side)
+
+/** Both sides of the view, and late rows, in the order of its timestamp. */
+function bothSides(
+  stored: Relation,
+  computed: Relation,
+  version: TableVersion,
+  chain: ViewChain,
+  alias: string,
+  late: (of: (index: number) => SideOf) => { readonly plan: Plan; readonly of: SideOf } | undefined,
+  context: BindContext,
+): Relation {
+  const view = tableIndex(context, version)
   const buckets = bucketsOf(computed.plan)
-  const sideOf = (side: ViewSide['side']): ViewSide => ({ side, view, base: chain.base, buckets })
-  const sided = (side: ViewSide) => (scan: Scan) => restricted(scan, side)
+  const plainSide: SideOf = (side) => ({ side, view, base: chain.base, buckets })
+  const found = late((index) => (side) => ({ ...plainSide(side), late: index }))
+  const sideOf = found?.of ?? plainSide
   const left = mapScans(stored.plan, [view], sided(sideOf('stored')))
   const right = mapScans(computed.plan, chain.tables, sided(sideOf('computed')))
-  return united({ ...stored, plan: left }, right, alias)
+  if (found === undefined) return united({ ...stored, plan: left }, right, alias)
+  const { columns } = right
+  const both: Plan = { kind: 'set', columns, operation: 'union', all: true, left: right, right: found.plan }
+  return united({ ...stored, plan: left }, both, alias)
+}
+
+/** The stored rows of sealed buckets with the late rows of the base, if there may be any and they can be combined. */
+function lateSide(
+  version: TableVersion,
+  chain: ViewChain,
+  parts: LateParts,
+  of: (index: number) => SideOf,
+  context: BindContext,
+): { readonly plan: Plan; readonly of: SideOf } | undefined {
+  const { id } = version.schema
+  const base = context.tables[chain.base]
+  const isSealed = base?.schema.sealed?.some(({ viewId }) => viewId === id) === true
+  if (base === undefined || !isSealed || base.schema.dedupKeys.length > 0) return undefined
+  const own = parts.query(addedContext(id, context))
+  const added = storedQuery(version, own)
+  if (added === undefined) return undefined
+  const index = context.tables.length
+  const side = of(index)('late')
+  const rows = mapScans(parts.rows(storedColumns(version.schema)), allTables, sided(side))
+  const place: Expression = { kind: 'constant', value: 0n, type: dataType('LONG'), position: 0 }
+  const plan = lateRead({
+    own,
+    added: mapScans(added, chain.tables, (scan) => restricted({ ...scan, table: index }, side)),
+    stored: {
+      ...{ kind: 'project', columns: [{ name: 'place', type: place.type }, ...rows.columns], input: rows },
+      expressions: [
+        place,
+        ...rows.columns.map(({ type }, at): Expression => ({ kind: 'column', index: at, type, position: 0 })),
+      ],
+    },
+    call: parts.call,
+  })
+  if (plan === undefined) return undefined
+  context.tables.push(base)
+  return { plan, of: of(index) }
+}
+
+/** Views are bound as their queries, as for a refresh that adds rows. */
+function addedContext(viewId: number, context: BindContext): BindContext {
+  return { ...context, dialect: nativeDialect, refreshes: { viewId, ranges: [], added: true } }
 }
 
 /**
@@ -143,6 +216,7 @@ export function readView(
   chain: ViewChain,
   alias: string,
   context: BindContext,
+  parts: LateParts,
 ): Relation {
   if (version.schema.materialized?.live !== undefined) return readLive(computed, stored, version, chain, alias, context)
   const { refreshes, readsStored, pending, own } = context
@@ -155,7 +229,8 @@ export function readView(
   const queried = (): Relation => asQueried(stored(), computed.plan)
   const isPlain = readsStored && pending.length === 0 && own === null
   if (!isPlain) return withSealed(queried, computed, schema, base, chain, alias)
-  return bothSides(queried(), computed, tableIndex(context, version), chain, alias)
+  const late: Parameters<typeof bothSides>[5] = (of) => lateSide(version, chain, parts, of, context)
+  return bothSides(queried(), computed, version, chain, alias, late, context)
 }
 
 /** The same for a live view. */

@@ -3,6 +3,7 @@
 // of the base table into stored buckets (engine/views/late-rows.ts): the buckets that contain added rows, and the rows
 // of the view that change.
 
+import type { ViewRefresh } from '../../api/session.js'
 import { SqlError } from '../../base/errors.js'
 import { tableColumnsMax } from '../../base/limits.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'
@@ -298,11 +299,20 @@ interface LateQueries {
 /** Null if added rows cannot be merged. Throws SqlError if the view's query does not bind. */
 export function lateQueries(
   version: TableVersion,
-  ranges: readonly TimeRange[],
+  { ranges, sealed }: Pick<ViewRefresh, 'ranges' | 'sealed'>,
   context: () => BindContext,
 ): LateQueries | null {
-  const changes = changesOf(version, ranges, context())
+  const changes = changesOf(version, ranges, sealed === true, context())
   return changes === null ? null : { changes, buckets: () => bucketsOf(version, ranges, context()) }
+}
+
+/**
+ * Whether late rows can be added to sealed buckets of the view; null: not while its query has other states than the
+ * view. Throws SqlError if the query does not bind.
+ */
+export function addsLateRows(version: TableVersion, context: BindContext): boolean | null {
+  if (addedOf(version, [], context) === undefined) return null
+  return changesOf(version, [], true, context) !== null
 }
 
 function bucketsOf(version: TableVersion, ranges: readonly TimeRange[], context: BindContext): Query | null {
@@ -321,7 +331,12 @@ function addedOf(version: TableVersion, ranges: readonly TimeRange[], context: B
   return addedRows(version, query, materialized.baseId, ranges, context)
 }
 
-function changesOf(version: TableVersion, ranges: readonly TimeRange[], context: BindContext): UpsertQuery | null {
+function changesOf(
+  version: TableVersion,
+  ranges: readonly TimeRange[],
+  isSealed: boolean,
+  context: BindContext,
+): UpsertQuery | null {
   const { schema } = version
   const own = viewRelation(schema.materialized?.sql ?? '', context).plan
   const added = addedRows(version, own, schema.materialized?.baseId ?? -1, ranges, context)
@@ -329,7 +344,7 @@ function changesOf(version: TableVersion, ranges: readonly TimeRange[], context:
   const columns = storedColumns(schema)
   const stored = placedRows(version, columns, ranges, context)
   const call = (name: string, args: readonly Expression[]): Expression => scalarCall(name, args, 0, context)
-  const plan = lateRows({ own, added, stored, call })
+  const plan = lateRows({ own, added, stored, isSealed, call })
   if (plan === undefined) return null
   const targets = [...changeColumns, ...columns.map(targetOf)]
   return { query: queryOf(plan, -1, context), columns: targets, schemaVersion: schema.version }

@@ -146,10 +146,10 @@ export function planStoredPlaces(
 /** Plans how a refresh merges added rows into these ranges of a view. Null: it cannot. */
 export function planLateRows(
   version: TableVersion,
-  ranges: readonly TimeRange[],
+  refreshes: Parameters<typeof lateQueries>[1],
   options: PlanOptions,
 ): ReturnType<typeof lateQueries> {
-  return lateQueries(version, ranges, () => bindContext({ sql: version.schema.materialized?.sql ?? '', ...options }))
+  return lateQueries(version, refreshes, () => bindContext({ sql: version.schema.materialized?.sql ?? '', ...options }))
 }
 
 /** Plans ON CONFLICT DO UPDATE over the rows of its statement. */

@@ -19,6 +19,8 @@
 // - Parts of which upserts have removed many rows are rewritten alone.
 // - Parts that precede DEDUP are joined with later ones only if no other part overlaps any of them in time. Rows from
 //   before DEDUP do not supersede each other, and in a joined part they could not be told from later rows.
+// - A part with rows that sealed buckets of materialized views have is not joined with one that has later rows of them
+//   (schema/materialized.ts).
 //
 // The job's memory comes from the query budget. The flush arena is reserved for flushes, because ingestion waits for
 // them.
@@ -29,6 +31,7 @@ import { budgets } from '../../memory/budgets.js'
 import type { PartAccess } from '../part/part-access.js'
 import type { Scratch } from '../part/part-scratch.js'
 import { type PartInput, writePart } from '../part/part-writer.js'
+import { type LateBound, mixesLate } from '../schema/materialized.js'
 import {
   isRemoteOnly,
   type PartDescriptor,
@@ -77,6 +80,7 @@ export function chooseCompaction(
   version: TableVersion,
   busy: ReadonlySet<number>,
   policy: CompactionPolicy = compactionPolicy,
+  bounds: readonly LateBound[] = [],
 ): readonly PartDescriptor[] | undefined {
   const byPartition = new Map<string, PartDescriptor[]>()
   for (const part of version.parts) {
@@ -86,14 +90,29 @@ export function chooseCompaction(
   }
   for (const parts of byPartition.values()) {
     const ordered = inCommitOrder(parts)
-    const chosen =
-      chooseRemoved(ordered, busy, version, policy) ??
-      (ordered.some(isRemoteOnly)
-        ? chooseBesideRemote(ordered, busy, policy, version.schema)
-        : chooseLocal(ordered, busy, policy, version.schema))
-    if (chosen !== undefined) return chosen
+    const removed = chooseRemoved(ordered, busy, version, policy)
+    if (removed !== undefined) return removed
+    for (const side of sidesOf(bounds, ordered)) {
+      const chosen = side.some(isRemoteOnly)
+        ? chooseBesideRemote(side, busy, policy, version.schema)
+        : chooseLocal(side, busy, policy, version.schema)
+      if (chosen !== undefined) return chosen
+    }
   }
   return undefined
+}
+
+/** The parts that may be joined with each other, as far as sealed buckets are concerned. */
+function sidesOf(bounds: readonly LateBound[], parts: readonly PartDescriptor[]): (readonly PartDescriptor[])[] {
+  if (!mixesLate(bounds, parts)) return [parts]
+  const touched = bounds.filter(({ lo, hi }) => parts.some(({ minTs, maxTs }) => minTs <= hi && lo <= maxTs))
+  const cuts = [...new Set(touched.map(({ transaction }) => transaction))]
+  const sides = new Map<number, PartDescriptor[]>()
+  for (const part of parts) {
+    const side = cuts.filter((transaction) => part.maxTxn > transaction).length
+    sides.set(side, [...(sides.get(side) ?? []), part])
+  }
+  return [...sides.values()]
 }
 
 /** Selects a part of which a quarter of the rows, or very many, are removed. */

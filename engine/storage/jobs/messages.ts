@@ -9,7 +9,7 @@ import type { DataType } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { KafkaPosition } from '../../wal/source-position.js'
 import type { UserRecord } from '../manifest/users.js'
-import type { Sealing } from '../schema/materialized.js'
+import type { Sealing, StoredBuckets } from '../schema/materialized.js'
 import type {
   ColumnSchema,
   ColumnStorage,
@@ -201,6 +201,16 @@ export interface Removal {
 export interface TableReplacement {
   readonly input: RowsInput
   readonly removal: Removal | null
+  /** The table is a materialized view, to whose sealed buckets late rows of its base are added. */
+  readonly late?: LateAddition
+}
+
+interface LateAddition {
+  readonly baseId: number
+  /** The parts with these rows. The base must have them still. */
+  readonly parts: readonly number[]
+  /** The view's new record of stored buckets, for the same log record. */
+  readonly stored: StoredBuckets
 }
 
 /** Staged parts of a table, with the rows of a bulk load. A transaction may have several loads of a table. */

@@ -103,7 +103,8 @@ const blockBytes = 4096
  * and codecs. Version 12 is written before the first materialized view with states by rule 2: others would store its
  * buckets without them. Version 13 is written before the first live view, since others would take it for a materialized
  * view whose query is not valid. Version 14 is written before the first materialized view with states by rule 3, for the
- * reason of version 12. This server reads all versions.
+ * reason of version 12. Version 15 is written before buckets are sealed to which late rows are added: others would join
+ * parts with such rows and others, and rows would count twice. This server reads all versions.
  */
 export const formats = {
   oldest: 1,
@@ -120,8 +121,9 @@ export const formats = {
   viewTimes: 12,
   liveViews: 13,
   viewMeans: 14,
+  lateSealed: 15,
 } as const
-export const newestFormat = formats.viewMeans
+export const newestFormat = formats.lateSealed
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */

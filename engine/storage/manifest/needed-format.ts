@@ -5,7 +5,7 @@
 import { enforcedKey, isRemoteOnly, type PartDescriptor, type TableSchema } from '../schema/schema.js'
 import { formats } from './manifest-format.js'
 
-type FormatMember = 'dedupSkips' | 'dedupAfter' | 'keys' | 'columns' | 'materialized' | 'ttl' | 'sealed'
+type FormatMember = 'dedupSkips' | 'dedupAfter' | 'keys' | 'columns' | 'materialized' | 'ttl' | 'sealed' | 'stored'
 
 /** `isView`: whether the table with this id is a materialized view. */
 export function formatOfSchema(schema: Pick<TableSchema, FormatMember>, isView: (tableId: number) => boolean): number {
@@ -16,6 +16,8 @@ export function formatOfSchema(schema: Pick<TableSchema, FormatMember>, isView: 
     materialized !== undefined && (schema.ttl !== null || isView(materialized.baseId)) ? formats.sealedBuckets : 0,
     materialized?.live === undefined ? 0 : formats.liveViews,
     schema.sealed === undefined ? 0 : formats.sealedBuckets,
+    schema.sealed?.some(({ adds }) => adds === true) === true ? formats.lateSealed : 0,
+    schema.stored?.addedTo === undefined ? 0 : formats.lateSealed,
     columns.some(({ state }) => state === true) ? formats.viewStates : 0,
     materialized?.stateRule === undefined ? 0 : materialized.stateRule === 2 ? formats.viewTimes : formats.viewMeans,
     schema.dedupSkips === true ? formats.dedupSkip : 0,

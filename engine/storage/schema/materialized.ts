@@ -18,8 +18,11 @@
 //      meaning.
 //   4. A bucket whose rows DROP PARTITION or a TTL removes from the base table is sealed: it is stored before, and the
 //      manifest record that removes the partition notes in the base table's schema that the bucket is read as stored
-//      from then on (SealedBuckets), whatever the parts say. Rows of sealed buckets are never replaced. TRUNCATE of the
-//      base table ends that.
+//      from then on (SealedBuckets), whatever the parts say. TRUNCATE of the base table ends that.
+//   5. A sealed bucket has the rows of the base up to a transaction (LateBound). Rows are added to it in the log record
+//      that also moves this transaction on (StoredBuckets.addedTo), so a replay adds each of them once. No part has rows
+//      of a sealed bucket from both sides of this transaction: compactions do not join such parts (mixesLate), and
+//      UPDATE and DELETE keep the transactions of the parts that they rewrite.
 
 import { allOfTime, normalise } from '../../types/interval.js'
 
@@ -123,6 +126,10 @@ export interface StoredBuckets {
    * enough. In order of time.
    */
   readonly marks?: readonly (readonly [at: string, from: string])[]
+  /** Rows of the base up to this transaction are in the sealed buckets, or were left out of them. */
+  readonly addedTo?: number
+  /** How many rows were left out of sealed buckets. */
+  readonly omitted?: number
 }
 
 type StoredRange = readonly [first: string, last: string]
@@ -138,6 +145,10 @@ export interface SealedBuckets {
   readonly viewId: number
   /** Time ranges of whole buckets, and the table's last transaction whose rows are in them. */
   readonly ranges: readonly (readonly [first: string, last: string, transaction: number])[]
+  /** Later rows are added. Absent in records of earlier versions, which left them out until the last of the ranges. */
+  readonly adds?: true
+  /** How many statements (UPDATE, DELETE) have rewritten parts with rows in these ranges. */
+  readonly changes?: number
 }
 
 /** A request to seal buckets together with the removal of partitions. */
@@ -149,6 +160,8 @@ export interface Sealing {
   readonly parts: readonly (readonly [id: number, removed: number])[]
   /** The version of the base table that the views have read. */
   readonly version: number
+  /** Views that cannot add rows to their sealed buckets now: what the partitions have of such rows is left out. */
+  readonly losing: readonly number[]
 }
 
 export interface BucketRange {
@@ -168,4 +181,46 @@ export function sealedRanges(
 /** What the TTL of the view has left. */
 export function keptRange({ stored }: { readonly stored?: StoredBuckets }): BucketRange {
   return stored?.expired === undefined ? allOfTime : { lo: BigInt(stored.expired), hi: allOfTime.hi }
+}
+
+/** Sealed buckets, which have the rows of the base up to the transaction and lack later ones. */
+export interface LateBound extends BucketRange {
+  readonly transaction: number
+}
+
+interface PartExtent {
+  readonly minTs: bigint
+  readonly maxTs: bigint
+  readonly maxTxn: number
+}
+
+export function lateBounds(
+  { sealed = [] }: { readonly sealed?: readonly SealedBuckets[] },
+  { id, stored }: { readonly id: number; readonly stored?: StoredBuckets },
+): LateBound[] {
+  const own = sealed.find(({ viewId }) => viewId === id)
+  if (own === undefined) return []
+  const all = own.adds === true ? [] : own.ranges.map(([, , transaction]) => transaction)
+  const least = Math.max(stored?.addedTo ?? 0, ...all)
+  return own.ranges.map(([lo, hi, transaction]) => ({
+    ...{ lo: BigInt(lo), hi: BigInt(hi), transaction: Math.max(least, transaction) },
+  }))
+}
+
+/** Whether the part may have rows that sealed buckets lack. */
+export function isLate(bounds: readonly LateBound[], part: PartExtent): boolean {
+  return bounds.some((bound) => overlaps(bound, part) && part.maxTxn > bound.transaction)
+}
+
+/** Whether sealed buckets may have rows of some of the parts and lack rows of others. */
+export function mixesLate(bounds: readonly LateBound[], parts: readonly PartExtent[]): boolean {
+  return bounds.some((bound) => {
+    if (!parts.some((part) => overlaps(bound, part))) return false
+    const late = parts.filter(({ maxTxn }) => maxTxn > bound.transaction).length
+    return late > 0 && late < parts.length
+  })
+}
+
+function overlaps({ lo, hi }: BucketRange, { minTs, maxTs }: PartExtent): boolean {
+  return minTs <= hi && lo <= maxTs
 }

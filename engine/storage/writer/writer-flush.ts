@@ -22,14 +22,13 @@ import type { Lsn } from '../../wal/types.js'
 import { chooseCompaction, compactedPartsMax, compactionSliceRows } from '../jobs/compaction.js'
 import { partIdsPerFlush, smallFlushRows } from '../jobs/messages.js'
 import type { ManifestRecord } from '../manifest/manifest.js'
-import { changesDedup } from '../schema/draft.js'
-import { mergedPart } from '../schema/merged-parts.js'
+import { mixesLate } from '../schema/materialized.js'
 import { localFileOf, type PartDescriptor } from '../schema/schema.js'
 import { withReserve } from './free-space.js'
 import { commitManifest, outcomeOf, postponeFlushes, takePartIds, writePendingRecords } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
 import { relocateMemtable } from './writer-relocate.js'
-import { noteCompaction } from './writer-seal.js'
+import { compactedParts, lateBoundsOf, noteCompaction } from './writer-seal.js'
 import {
   enqueue,
   type Flushed,
@@ -392,7 +391,8 @@ function postMerge(state: WriterState, table: WriterTable): void {
   if (table.removal.endLsn > state.settledLsn) return
   const busy = new Set(compactions.flatMap((merge) => merge.parts.map(({ id }) => id)))
   const version = table.describeSettled()
-  const parts = (state.options.chooseCompaction ?? chooseCompaction)(version, busy, state.settings)
+  const choose = state.options.chooseCompaction ?? chooseCompaction
+  const parts = choose(version, busy, state.settings, lateBoundsOf(state, table))
   if (parts === undefined || parts.length === 0) return
   const { clock, allocator } = state.options
   if (clock.monotonicMs() < state.mergeRetryAtMs) return
@@ -421,13 +421,13 @@ export function mergeDone(
   if (job.kind !== 'merge') return
   const replaced = new Set(job.parts.map(({ id }) => id))
   const present = table.parts.filter(({ id }) => replaced.has(id))
-  if (table.dropped || state.rewriting.has(table) || present.length !== replaced.size) {
+  const isStale = table.dropped || state.rewriting.has(table) || present.length !== replaced.size
+  // Rows of some of the parts may have been added to sealed buckets meanwhile.
+  if (isStale || mixesLate(lateBoundsOf(state, table), present)) {
     discardParts(state, written)
     return
   }
-  // After DEDUP ENABLE, rows that the job has kept may be superseded.
-  const isSameDedup = !changesDedup(job.version.schema, table.schema)
-  const parts = isSameDedup && isViewed(state, table) ? noted(state, written, present) : written
+  const parts = compactedParts(state, table, job.version.schema, written, present)
   try {
     writePendingRecords(state)
     commitManifest(state, [{ kind: 'parts', tableId: table.id, added: parts, removed: [...replaced] }])
@@ -454,24 +454,6 @@ export function mergeDone(
   table.retireParts(present, (part) => discardParts(state, [part]))
   enqueue(state, { versions: [table.nextVersion()] })
   postMerge(state, table)
-}
-
-function isViewed({ catalog }: WriterState, table: WriterTable): boolean {
-  for (const { schema } of catalog.byId.values()) if (schema.materialized?.baseId === table.id) return true
-  return false
-}
-
-/** What a compaction has written, with the parts that are joined in it if no row was left out. */
-function noted(
-  { catalog }: WriterState,
-  written: readonly PartDescriptor[],
-  from: readonly PartDescriptor[],
-): readonly PartDescriptor[] {
-  const [only, ...more] = written
-  if (only === undefined || more.length > 0 || only.rows !== rowsOf(from)) return written
-  const listed = new Set<number>()
-  for (const { schema } of catalog.byId.values()) for (const [id] of schema.stored?.parts ?? []) listed.add(id)
-  return [mergedPart(only, from, listed)]
 }
 
 /** Removes part files that no version and no manifest references. If that fails, the next start removes them. */

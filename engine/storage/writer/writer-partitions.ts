@@ -110,16 +110,15 @@ function dropSealed(
   partsOf: () => readonly PartDescriptor[],
   sealing: Sealing,
 ): void {
-  requireFormat(state, formats.sealedBuckets)
+  requireFormat(state, formats.lateSealed)
   alone(state, table, requestId, [], () => {
-    if (!isAsStored(state, table, sealing)) {
+    const gone = partsOf()
+    if (!isAsStored(state, table, sealing, gone)) {
       sendReceiptNow(state, receiptOf(requestId, { isStale: true }))
       return
     }
-    const gone = partsOf()
     if (gone.length > 0) table.rewrites++
-    const exists = (viewId: number): boolean => state.catalog.byId.has(viewId)
-    replaceAll(state, table, gone, [], sealedSchema(table, sealing, exists))
+    replaceAll(state, table, gone, [], sealedSchema(state, table, sealing))
     enqueue(state, { receipts: [receiptOf(requestId, {})] })
   })
 }

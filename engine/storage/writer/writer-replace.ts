@@ -10,6 +10,7 @@
 //   - another upsert of the table was committed after the snapshot, so that no update is lost,
 //   - a row has moved: its part was replaced, or its memtable is being flushed or was flushed,
 //   - the schema of the table has changed, or memory is short and a flush must free some,
+//   - rows of the base of a view are added to sealed buckets, and the base has no longer the parts with these rows,
 //   - a compaction or rewrite reads a part with such rows, because it would not see the removal,
 //   - the newest version of the table does not tell readers that rows may be removed. A version that does is published
 //     together with the refusal.
@@ -60,7 +61,7 @@ export function applyReplace(state: WriterState, command: Replace): void {
   try {
     const replaced = command.tables.map((one) => ({ ...one, table: tableOf(state, one.input) }))
     const unknown = new Set<WriterTable>()
-    const removing = findAll(state, replaced, unknown)
+    const removing = replaced.every((one) => hasLate(state, one)) ? findAll(state, replaced, unknown) : null
     if (removing !== null && commit(state, requestId, replaced, removing)) return
     enqueue(state, {
       versions: [...unknown].map((table) => table.nextVersion()),
@@ -71,6 +72,14 @@ export function applyReplace(state: WriterState, command: Replace): void {
     state.catalog.undo()
     sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
   }
+}
+
+/** Whether the base of the view still has the late rows, and the buckets are still sealed. */
+function hasLate({ catalog }: WriterState, { table, late }: Replaced): boolean {
+  if (late === undefined) return true
+  const base = catalog.byId.get(late.baseId)
+  if (base?.schema.sealed?.some(({ viewId }) => viewId === table.id) !== true) return false
+  return late.parts.every((partId) => base.parts.some(({ id }) => id === partId))
 }
 
 function tableOf(state: WriterState, { tableId, refreshes }: RowsInput): WriterTable {
@@ -139,9 +148,18 @@ function commit(
   removing: readonly Removing[],
 ): boolean {
   if (removing.length > 0) requireFormat(state, formats.removedRows)
+  for (const { table, late } of replaced) {
+    if (late === undefined) continue
+    assert(late.parts.length > 0, 'S2: late rows are those of parts')
+    requireFormat(state, formats.lateSealed)
+    const version = table.schema.version + 1
+    state.catalog.replaceDrafted(table, { ...table.schema, version, stored: late.stored })
+  }
   const staged = stageRows(state.options, replaced)
   try {
-    return commitStaged(state, requestId, staged, extraOf(removing))
+    const isDone = commitStaged(state, requestId, staged, extraOf(removing))
+    if (!isDone) state.catalog.undo()
+    return isDone
   } finally {
     staged.free()
   }

@@ -29,6 +29,7 @@ import {
   writePendingRecords,
 } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
+import { withSealedChange } from './writer-seal.js'
 import { enqueue, type Rewriting, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { MemtableEntry, WriterTable } from './writer-table.js'
 
@@ -173,12 +174,14 @@ function internSymbols(state: WriterState, table: WriterTable, symbols: NonNulla
 /** Commits the parts. A statement counts as a rewrite even if it changes no row. */
 function commitParts(state: WriterState, table: WriterTable, result: JobResult, isStatement: boolean): RewriteOutcome {
   const { replaced = [], rows = 0, returned = [] } = result
+  const counted = isStatement ? withSealedChange(table, replaced) : undefined
   try {
-    if (replaced.length > 0) replaceParts(state, table, replaced, result.parts)
+    if (replaced.length > 0) replaceParts(state, table, replaced, result.parts, counted)
   } catch (thrown) {
     if (!(thrown instanceof FileError)) throw thrown
     return { rows: 0, error: errorRecord(thrown) }
   }
+  if (counted !== undefined) state.catalog.replaceSchema(table, counted)
   if (isStatement) table.rewrites++
   enqueue(state, { versions: [table.nextVersion()] })
   return { rows, returned, error: null }

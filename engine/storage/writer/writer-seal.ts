@@ -3,12 +3,18 @@
 // the views stored them, and makes the table's new schema, which the manifest record that removes the partitions
 // contains.
 //
+// Rows that arrive for sealed buckets later are added to them by a refresh (engine/views/sealed-rows.ts), with a
+// replacement of the view's rows (writer-replace.ts). Partitions are not dropped before that, unless the view cannot
+// add them.
+//
 // A compaction changes parts and no rows. The writer remembers each one until no reader holds an older version of the
 // table, so it finds the parts that the views have read, although compactions have replaced them since.
 
 import { assert } from '../../base/assert.js'
 import { blockAt, blockCount, blockRows, blockTimes } from '../../memory/column-layout.js'
-import type { SealedBuckets, Sealing } from '../schema/materialized.js'
+import { changesDedup } from '../schema/draft.js'
+import { isLate, type LateBound, lateBounds, type SealedBuckets, type Sealing } from '../schema/materialized.js'
+import { mergedPart } from '../schema/merged-parts.js'
 import type { PartDescriptor, TableSchema } from '../schema/schema.js'
 import type { WriterState } from './writer-state.js'
 import type { Compacted, PartExtent, WriterTable } from './writer-table.js'
@@ -21,8 +27,16 @@ interface Range {
   readonly hi: bigint
 }
 
-/** Whether the table has the same rows, of those on which the buckets depend, as when they were stored. */
-export function isAsStored({ options: { memory } }: WriterState, table: WriterTable, sealing: Sealing): boolean {
+/**
+ * Whether the table has the same rows, of those on which the buckets depend, as when they were stored, and no late rows
+ * would be lost with `gone`.
+ */
+export function isAsStored(
+  state: WriterState,
+  table: WriterTable,
+  sealing: Sealing,
+  gone: readonly PartDescriptor[],
+): boolean {
   assert(table.schema.timestampId >= 0, 'S2: buckets are those of a table with a designated timestamp')
   const ranges = sealing.needed.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) }))
   const overlaps = ({ lo, hi }: Range): boolean => ranges.some((range) => lo <= range.hi && range.lo <= hi)
@@ -31,7 +45,13 @@ export function isAsStored({ options: { memory } }: WriterState, table: WriterTa
     .map(({ id, removed }) => `${id}:${removed}`)
   const expected = new Set(sealing.parts.map(([id, removed]) => `${id}:${removed}`))
   if (parts.length !== expected.size || parts.some((part) => !expected.has(part))) return false
-  return !table.memtables.some(({ memtable: { address } }) => {
+  return !inMemory(state, table, ranges) && !losesLate(state, table, sealing, gone)
+}
+
+/** Whether memtables may have rows in the ranges. */
+function inMemory({ options: { memory } }: WriterState, table: WriterTable, ranges: readonly Range[]): boolean {
+  const overlaps = ({ lo, hi }: Range): boolean => ranges.some((range) => lo <= range.hi && range.lo <= hi)
+  return table.memtables.some(({ memtable: { address } }) => {
     for (let index = 0; index < blockCount(memory, address); index++) {
       const block = blockAt(memory, address, index)
       if (blockRows(memory, block) === 0) continue
@@ -40,6 +60,58 @@ export function isAsStored({ options: { memory } }: WriterState, table: WriterTa
     }
     return false
   })
+}
+
+/**
+ * Whether parts with rows that sealed buckets lack are among `gone`, or have rows in buckets that are being sealed: then
+ * they would be late in some buckets of the view, and not in others.
+ */
+function losesLate(
+  { catalog }: WriterState,
+  { schema, parts }: WriterTable,
+  { views, losing }: Sealing,
+  gone: readonly PartDescriptor[],
+): boolean {
+  return (schema.sealed ?? []).some(({ viewId }) => {
+    const view = catalog.byId.get(viewId)
+    if (view === undefined || view.schema.materialized?.live !== undefined || losing.includes(viewId)) return false
+    const bounds = lateBounds(schema, view.schema)
+    const added = (views.find((one) => one.viewId === viewId)?.ranges ?? []).map(([lo, hi]) => ({
+      ...{ lo: BigInt(lo), hi: BigInt(hi) },
+    }))
+    const late = parts.filter((part) => isLate(bounds, part))
+    return late.some((part) => gone.includes(part) || added.some(({ lo, hi }) => part.minTs <= hi && lo <= part.maxTs))
+  })
+}
+
+/** Which rows of the table sealed buckets have: as the writer knows it, and as the manifest has it durably. */
+export function lateBoundsOf({ catalog, manifest }: WriterState, { schema }: WriterTable): readonly LateBound[] {
+  return (schema.sealed ?? []).flatMap(({ viewId }) => {
+    const newest = catalog.byId.get(viewId)?.schema
+    if (newest === undefined || newest.materialized?.live !== undefined) return []
+    const durable = manifest.tables.get(viewId)?.schema
+    return [newest, ...(durable === undefined ? [] : [durable])].flatMap((view) => lateBounds(schema, view))
+  })
+}
+
+/** What a compaction has written, with the parts that are joined in it if views may need to know and no row was left out. */
+export function compactedParts(
+  { catalog }: WriterState,
+  table: WriterTable,
+  before: TableSchema,
+  written: readonly PartDescriptor[],
+  from: readonly PartDescriptor[],
+): readonly PartDescriptor[] {
+  const schemas = [...catalog.byId.values()].map(({ schema }) => schema)
+  const [only, ...more] = written
+  // After DEDUP ENABLE, rows that the job has kept may be superseded.
+  if (changesDedup(before, table.schema) || !schemas.some(({ materialized }) => materialized?.baseId === table.id))
+    return written
+  const rows = from.reduce((sum, part) => sum + part.rows, 0)
+  assert(written.reduce((sum, part) => sum + part.rows, 0) <= rows, 'S2: a compaction adds no rows')
+  if (only === undefined || more.length > 0 || only.rows !== rows) return written
+  const listed = new Set(schemas.flatMap(({ stored }) => (stored?.parts ?? []).map(([id]) => id)))
+  return [mergedPart(only, from, listed)]
 }
 
 /** To be called before the next version, and before the marks of the replaced parts are taken. */
@@ -72,33 +144,56 @@ function extentsOf({ marks }: WriterTable, parts: readonly PartDescriptor[]): Pa
 }
 
 /** The schema with these buckets sealed as of the table's last transaction. Views that do not exist are forgotten. */
-export function sealedSchema(
-  { schema, transaction }: WriterTable,
-  sealing: Sealing,
-  exists: (viewId: number) => boolean,
-): TableSchema {
-  const before = new Map(schema.sealed?.map((sealed) => [sealed.viewId, sealed.ranges] as const))
+export function sealedSchema(state: WriterState, table: WriterTable, sealing: Sealing): TableSchema {
+  const { schema, transaction } = table
+  const before = new Map(schema.sealed?.map((sealed) => [sealed.viewId, sealed] as const))
   for (const { viewId, ranges } of sealing.views) {
     for (const [first, last] of ranges) assert(BigInt(first) <= BigInt(last), 'P2: buckets end after they begin')
     assert(viewId !== schema.id, 'S2: a table keeps the buckets of other tables')
     const added = ranges.map(([first, last]) => [first, last, transaction] as const)
-    before.set(viewId, bounded([...(before.get(viewId) ?? []), ...added]))
+    const known = raised(state, table, viewId)
+    before.set(viewId, { ...before.get(viewId), viewId, ranges: bounded([...known, ...added]), adds: true })
   }
-  const sealed = [...before].flatMap(([viewId, ranges]) =>
-    exists(viewId) && ranges.length > 0 ? [{ viewId, ranges }] : [],
+  const sealed = [...before.values()].filter(
+    ({ viewId, ranges }) => state.catalog.byId.has(viewId) && ranges.length > 0,
   )
   return { ...schema, sealed }
 }
 
-/** The oldest ranges become one where they are adjacent, with the later transaction. */
+/** The schema that counts a statement which replaces these parts; undefined if no sealed bucket may have rows of them. */
+export function withSealedChange({ schema, parts }: WriterTable, replaced: readonly number[]): TableSchema | undefined {
+  const gone = parts.filter(({ id }) => replaced.includes(id))
+  assert(gone.length === replaced.length, 'S2: replaced parts belong to the table')
+  const isChanged = ({ ranges }: SealedBuckets): boolean =>
+    ranges.some(([lo, hi]) => gone.some(({ minTs, maxTs }) => minTs <= BigInt(hi) && BigInt(lo) <= maxTs))
+  if (schema.sealed?.some(isChanged) !== true) return undefined
+  const sealed = schema.sealed.map((one) => (isChanged(one) ? { ...one, changes: (one.changes ?? 0) + 1 } : one))
+  return { ...schema, sealed }
+}
+
+/** The view's sealed ranges: those that lack no rows of the table have all rows up to its last transaction. */
+function raised(state: WriterState, table: WriterTable, viewId: number): SealedBuckets['ranges'] {
+  const { schema, transaction } = table
+  const view = state.catalog.byId.get(viewId)?.schema
+  if (view === undefined) return []
+  const detached = (schema.detached ?? []).map(({ minTs, maxTs, maxTxn }) => ({
+    ...{ minTs: BigInt(minTs), maxTs: BigInt(maxTs), maxTxn },
+  }))
+  return lateBounds(schema, view).map((bound) => {
+    const lacks = [...table.parts, ...detached].some((part) => isLate([bound], part)) || inMemory(state, table, [bound])
+    return [`${bound.lo}`, `${bound.hi}`, lacks ? bound.transaction : transaction]
+  })
+}
+
+/** The oldest ranges become one where they are adjacent, if they have the rows up to the same transaction. */
 function bounded(ranges: SealedBuckets['ranges']): SealedBuckets['ranges'] {
   if (ranges.length <= rangesMax) return ranges
   const sorted = [...ranges].sort(([x], [y]) => (BigInt(x) < BigInt(y) ? -1 : 1))
   const merged: (readonly [string, string, number])[] = []
   for (const range of sorted) {
     const last = merged.at(-1)
-    const isAdjacent = last !== undefined && BigInt(last[1]) + 1n === BigInt(range[0])
-    if (isAdjacent) merged[merged.length - 1] = [last[0], range[1], Math.max(last[2], range[2])]
+    const isAdjacent = last !== undefined && BigInt(last[1]) + 1n === BigInt(range[0]) && last[2] === range[2]
+    if (isAdjacent) merged[merged.length - 1] = [last[0], range[1], last[2]]
     else merged.push(range)
   }
   return merged

@@ -1,6 +1,7 @@
 // Goal: after a crash at any file operation, a materialized or live view has the rows of its query over the base table. A
-// time bucket that has lost rows to DROP PARTITION is sealed: its stored rows are neither lost nor changed; and so are
-// the rows of a live view whose frames had such rows. A query of the
+// time bucket that has lost rows to DROP PARTITION is sealed: its stored rows are neither lost nor changed, but late rows
+// are added to them, each one once, if the view's aggregates combine. The rows of a live view whose frames had such rows
+// stay as they were. A query of the
 // table has the same rows with and without stored buckets. Method: deterministic simulation. The whole engine runs on
 // one thread, on a simulated disk that loses what was not synced. Random changes of the table and refreshes run until a
 // file operation crashes; the recovery from a crash may crash, too.
@@ -46,7 +47,19 @@ interface View {
   /** As materialized_views() or live_views() has it, and the view's rows in these buckets. */
   sealed: string
   frozen: readonly string[]
+  /** The rows of the table in sealed buckets, in the order of their commits, if late rows are added to these. */
+  kept: readonly BaseRow[] | null
 }
+
+interface BaseRow {
+  readonly ts: bigint
+  readonly sym: Value
+  readonly d: number
+  readonly n: number
+}
+
+/** The views whose sealed buckets get late rows. */
+const adding: ReadonlySet<number> = new Set([0, 3])
 
 interface Simulation {
   readonly disk: FaultyDisk
@@ -72,7 +85,7 @@ async function simulate(seed: number): Promise<void> {
   const liveQuery = liveQueries[seed % liveQueries.length] ?? ''
   const views = [...queries, liveQuery].map((query, index): View => {
     const isLive = index >= queries.length
-    return { name: `v${index}`, isLive, query, sealed: '', frozen: [] }
+    return { name: `v${index}`, isLive, query, sealed: '', frozen: [], kept: adding.has(index) ? [] : null }
   })
   const simulation: Simulation = { disk, random, views, host: engineOn(disk), plan: planFaults(disk, random, noFaults) }
   const unit = random.pick(['hour', 'day', 'month'])
@@ -95,6 +108,8 @@ async function simulate(seed: number): Promise<void> {
         const isDrop = change.includes('drop partition')
         await settled(simulation)
         const before = isDrop ? await expectedRows(simulation) : null
+        const rows = isDrop ? await baseRows(simulation) : []
+        const count = await rowCount(simulation)
         if (hasCrashed(simulation)) break
         done.push(change)
         await run(simulation, change)
@@ -102,7 +117,8 @@ async function simulate(seed: number): Promise<void> {
           await restart(simulation)
           crashes++
         }
-        await noteSealed(simulation, before)
+        if (change.startsWith('insert into') && (await rowCount(simulation)) > count) await keepLate(simulation, change)
+        await noteSealed(simulation, before, rows)
         await expectSame(simulation, `seed ${seed}, life ${life}, after ${done.slice(-3).join('; ')}`)
       }
     if (hasCrashed(simulation)) await restart(simulation)
@@ -204,11 +220,12 @@ async function sortedRows(simulation: Simulation, sql: string): Promise<readonly
 /** The rows of each view: those of sealed buckets as they were, the others as the query has them. */
 async function expectedRows(simulation: Simulation): Promise<readonly (readonly string[])[]> {
   const all: (readonly string[])[] = []
-  for (const { query, sealed, frozen } of simulation.views) {
+  for (const { query, sealed, frozen, kept } of simulation.views) {
     const ranges = rangesOf(sealed)
     const rows = await sortedRows(simulation, query)
     const isUnknown = rows[0]?.includes(unknownColumn) === true
-    all.push(isUnknown ? rows : [...frozen, ...rows.filter((row) => !isWithin(row, ranges))].sort())
+    const old = kept === null ? frozen : bucketsOf(kept, query === queries[0])
+    all.push(isUnknown ? rows : [...old, ...rows.filter((row) => !isWithin(row, ranges))].sort())
   }
   return all
 }
@@ -245,7 +262,11 @@ async function expectSame(simulation: Simulation, message: string): Promise<void
 }
 
 /** Takes note of newly sealed buckets; `before` has the rows before the statement, if it drops partitions. */
-async function noteSealed(simulation: Simulation, before: readonly (readonly string[])[] | null): Promise<void> {
+async function noteSealed(
+  simulation: Simulation,
+  before: readonly (readonly string[])[] | null,
+  rows: readonly BaseRow[],
+): Promise<void> {
   const listed = await run(
     simulation,
     'select view_name, sealed_buckets from materialized_views() union all select view_name, frozen_ranges from live_views()',
@@ -258,6 +279,11 @@ async function noteSealed(simulation: Simulation, before: readonly (readonly str
     const ranges = rangesOf(sealed)
     if (sealed === '') view.frozen = []
     else view.frozen = (before?.[index] ?? view.frozen).filter((row) => isWithin(row, ranges))
+    if (view.kept !== null) {
+      const known = rangesOf(view.sealed)
+      const added = rows.filter(({ ts }) => isIn(ts, ranges) && !isIn(ts, known))
+      view.kept = sealed === '' ? [] : [...view.kept, ...added]
+    }
     view.sealed = sealed
   }
 }
@@ -278,6 +304,66 @@ function rangesOf(sealed: string): Ranges {
 }
 
 function isWithin(row: string, ranges: Ranges): boolean {
-  const ts = BigInt(/^\["(-?\d+)"/.exec(row)?.[1] ?? 0)
+  return isIn(BigInt(/^\["(-?\d+)"/.exec(row)?.[1] ?? 0), ranges)
+}
+
+function isIn(ts: bigint, ranges: Ranges): boolean {
   return ranges.some(([lo, hi]) => lo <= ts && ts <= hi)
+}
+
+// The view whose sealed buckets get late rows ---------------------------------------------------------------------------
+
+/** The table's rows, in the order of time and of commits. */
+async function baseRows(simulation: Simulation): Promise<BaseRow[]> {
+  const rows = await run(simulation, 'select ts, sym, d, n from base')
+  return rows.map(([ts, sym = null, d, n]) => ({ ts: BigInt(String(ts)), sym, d: Number(d), n: Number(n) }))
+}
+
+async function rowCount(simulation: Simulation): Promise<number> {
+  return Number((await run(simulation, 'select count() from base'))[0]?.[0] ?? 0)
+}
+
+/** Takes note of inserted rows in sealed buckets, unless the table has DEDUP keys. */
+async function keepLate(simulation: Simulation, insert: string): Promise<void> {
+  const [[dedup] = []] = await run(simulation, "select dedup from tables() where table_name = 'base'")
+  if (dedup === true) return
+  const row = /\('(.*?)', (null|'\w+'), ([\d.]+), (\d+), '\w'\)/g
+  for (const view of simulation.views) {
+    if (view.kept === null) continue
+    const rows = [...insert.matchAll(row)].map(([, ts = '', sym = '', d, n]): BaseRow => {
+      return {
+        ts: BigInt(Date.parse(ts)) * 1000n,
+        sym: sym === 'null' ? null : sym.slice(1, -1),
+        d: Number(d),
+        n: Number(n),
+      }
+    })
+    view.kept = [...view.kept, ...rows.filter(({ ts }) => isIn(ts, rangesOf(view.sealed)))]
+  }
+}
+
+const hourMicros = 3_600_000_000n
+
+/** The first or the last of the queries over the rows. */
+function bucketsOf(rows: readonly BaseRow[], isFirst: boolean): string[] {
+  const micros = isFirst ? hourMicros : hourMicros * 2n
+  const groups = new Map<string, BaseRow[]>()
+  for (const row of rows.filter(({ n }) => isFirst || n < 900)) {
+    const key = `${row.ts / micros}/${String(row.sym)}`
+    groups.set(key, [...(groups.get(key) ?? []), row])
+  }
+  return [...groups.values()].map((group) => {
+    const sorted = [...group].sort((x, y) => (x.ts < y.ts ? -1 : x.ts > y.ts ? 1 : 0))
+    const [first, last] = [sorted[0], sorted.at(-1)]
+    const total = group.reduce((sum, { n }) => sum + n, 0)
+    const mean = group.reduce((sum, { d }) => sum + d, 0) / group.length
+    const all = group.map(({ d }) => d)
+    const key = [((first?.ts ?? 0n) / micros) * micros, first?.sym ?? null]
+    const values = isFirst
+      ? [total, group.length, total / group.length, Math.min(...all), Math.max(...all), first?.d, last?.d, mean]
+      : [first?.d, last?.n, total, group.length, mean]
+    const text = (value: unknown): unknown =>
+      typeof value === 'bigint' || typeof value === 'number' ? `${value}` : value
+    return JSON.stringify([...key, ...values].map(text))
+  })
 }

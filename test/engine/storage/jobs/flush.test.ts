@@ -22,6 +22,7 @@ import {
   inCommitOrder,
 } from '../../../../engine/storage/jobs/compaction.js'
 import { createFlushJob } from '../../../../engine/storage/jobs/flush.js'
+import type { LateBound } from '../../../../engine/storage/schema/materialized.js'
 import { partitionNamer } from '../../../../engine/storage/schema/partition.js'
 import type {
   PartDescriptor,
@@ -452,4 +453,19 @@ test('the merge policy leaves siblings, busy parts and other partitions alone', 
   expect(choose(four, [2])).toBeUndefined()
   expect(choose(four.map((part) => ({ ...part, minTxn: 5, maxTxn: 5 })))).toBeUndefined()
   expect(choose(four.map((part, i) => ({ ...part, partition: `p${i % 2}` })))).toBeUndefined()
+})
+
+test('parts with rows of sealed buckets are not joined with those whose rows came later', () => {
+  const choose = (bounds: LateBound[], dedupKeys: number[] = []) => {
+    const schema = { ...schemaOf([dataType('TIMESTAMP')], { timestampId: 0 }), dedupKeys }
+    const parts = [1, 2, 3, 4, 5, 6, 7, 8].map((id) => partOf(id, 100, { minTs: 0n, maxTs: 9n }))
+    return chooseCompaction({ ...versionOf(schema), parts }, new Set(), compactionPolicy, bounds)?.map(({ id }) => id)
+  }
+  const bound = { lo: 5n, hi: 20n, transaction: 2 }
+  expect(choose([])).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  expect(choose([{ ...bound, lo: 10n }])).toEqual([1, 2, 3, 4, 5, 6, 7, 8])
+  expect(choose([bound])).toEqual([3, 4, 5, 6, 7, 8])
+  expect(choose([bound, { ...bound, transaction: 5 }])).toBeUndefined()
+  // With DEDUP keys, parts that overlap are joined whatever their number.
+  expect(choose([bound], [0])).toEqual([1, 2])
 })

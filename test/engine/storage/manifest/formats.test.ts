@@ -130,6 +130,24 @@ test.each([
   }
 })
 
+test('buckets of a view that outlive rows', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'penstock-formats-'))
+  const engine = await openTestEngine(root, { queryThreads: 1 })
+  const found = (): number => formatOf(nodeFiles(), join(root, 'manifest'))
+  try {
+    await engine.execute('create table t (x int, ts timestamp) timestamp(ts) partition by day', executeOptions)
+    await engine.execute('create materialized view v as (select ts, max(x) y from t sample by 1h)', executeOptions)
+    await engine.execute("insert into t values (1, '2024-01-01'), (2, '2024-01-03')", executeOptions)
+    await engine.execute('checkpoint', executeOptions)
+    expect(found()).toBe(formats.materializedViews)
+    await engine.execute("alter table t drop partition list '2024-01-01'", executeOptions)
+    expect(found()).toBe(formats.lateSealed)
+  } finally {
+    await engine.close()
+    rmSync(root, { recursive: true })
+  }
+})
+
 test.each(['plain', 'default, gzip', 'bloom_filter'])(
   'repair without manifest and log finds the parts of a column with PARQUET(%s)',
   async (storage) => {

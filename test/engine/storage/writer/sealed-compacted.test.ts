@@ -38,6 +38,7 @@ function read(host: WriterHost): { readonly release: () => void; readonly drop: 
     needed: [['0', '1000']],
     parts: version.parts.map(({ id }) => [id, 0]),
     version: version.version,
+    losing: [],
   }
   const partitions = [...new Set(version.parts.map(({ partition }) => partition))]
   return {
