@@ -3,7 +3,7 @@
 
 import { setFlagsFromString } from 'node:v8'
 import { parentPort, workerData } from 'node:worker_threads'
-import { assert } from '../../engine/base/assert.js'
+import { nonNull } from '../../engine/base/assert.js'
 import { AnchoredClock, systemTime } from '../../engine/base/clock.js'
 import { type Deferred, deferred } from '../../engine/base/deferred.js'
 import type { Log } from '../../engine/base/log.js'
@@ -19,8 +19,7 @@ setFlagsFromString('--no-parallel-scavenge')
 
 const metricsMs = 500
 
-const port = parentPort
-assert(port !== null, 'the connector runs on a thread of its own')
+const port = nonNull(parentPort)
 const { options, clockAnchor } = workerData as ThreadOptions
 const post = (message: FromThread, transfer: ArrayBuffer[] = []): void => port.postMessage(message, transfer)
 const log: Log = (level, logger, message) => post({ kind: 'log', level, logger, message })

@@ -131,7 +131,7 @@ class EmbeddedDatabase implements Database {
   async query(sql: string, parameters: readonly InputValue[] = [], options: StatementOptions = {}): Promise<Result> {
     const run = new AbortController()
     const result = await this.#run(sql, parameters, options, run, true)
-    assert(result.kind === 'rows', 'statements without rows are refused')
+    assert(result.kind === 'rows', 'B4: statements without rows are refused')
     return new QueryResult(result, run)
   }
 

@@ -181,7 +181,7 @@ export class CatalogView {
     const holder: PinnedSnapshots = {
       ...rest,
       release: () => {
-        assert(held, 'snapshots are released once')
+        assert(held, 'A5: snapshots are released once')
         held = false
         this.#forgotten.unregister(token)
         release()
@@ -193,7 +193,7 @@ export class CatalogView {
 
   #state(tableId: number): TableState {
     const state = this.#byId.get(tableId)
-    assert(state !== undefined, 'a plan names tables of the catalog')
+    assert(state !== undefined, 'B1: a plan names tables of the catalog')
     return state
   }
 

@@ -54,7 +54,7 @@ export async function changeRows(
   const work = (): Promise<Outcome> =>
     untilAccepted(options, async (isFirst) => {
       const current: PlannedStatement = isFirst ? planned : await operations.again()
-      assert(current.kind === 'withChanges', 'a statement that is planned again is still of its kind')
+      assert(current.kind === 'withChanges', 'B4: a statement that is planned again is still of its kind')
       return attempt(sql, current, options, operations)
     })
   // In the order of the ids, so that two statements do not wait for each other.
@@ -172,7 +172,7 @@ async function returnedRows(
   const { sql, options, operations } = within
   requireReturnable(count)
   const version = options.session.snapshot.snapshotOf(tableId)?.version
-  assert(version !== undefined, 'the changed tables are held')
+  assert(version !== undefined, 'Q1: the changed tables are held')
   const planned = planReturning(returning, version, ownRows(version, packed), sql, operations.planOptions(options))
   return { columns: planned.columns, rows: await rowsOfQuery(planned, within) }
 }

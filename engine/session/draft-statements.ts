@@ -97,7 +97,7 @@ export class DraftStatements {
   ): Promise<DraftedStatement> {
     const draft = await this.#after(before, [planned.change])
     const version = [...draft.tables.values()].at(-1)?.version
-    assert(version != null, 'a table was made')
+    assert(version != null, 'B4: CREATE TABLE AS makes a table')
     const fill: DraftedStatement['fill'] = (into) => {
       const target = { ...planned, tableId: version.schema.id }
       return fillTable(sql, target, version, { ...options, into }, this.#options.inserts(sql, options))
@@ -118,7 +118,7 @@ export class DraftStatements {
 
   async #takeIds(count: number): Promise<number> {
     const { firstTableId } = await this.#options.requests.send((requestId) => ({ kind: 'tableIds', requestId, count }))
-    assert(firstTableId !== undefined, 'the writer gives ids')
+    assert(firstTableId !== undefined, 'M1: the writer gives ids')
     return firstTableId
   }
 
@@ -146,7 +146,7 @@ export class DraftStatements {
    */
   #whole({ pending = [] }: Session): Draft {
     const draft = draftOf(pending)
-    assert(draft !== null, 'there are schema changes')
+    assert(draft !== null, 'B4: a draft is committed for its schema changes')
     const ids = pending.flatMap(({ statement }, index) => {
       if (statement === null) return []
       const then = draftOf(pending.slice(0, index))

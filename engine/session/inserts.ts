@@ -91,7 +91,7 @@ async function createTableAs(
   const receipt = await operations.change({ ...change, schema: { ...change.schema, unfinished: true } })
   if (receipt.existed) return 0
   const created = operations.byName(change.schema.name)
-  assert(created !== undefined, 'a created table is published before its receipt')
+  assert(created !== undefined, 'M1: a created table is published before its receipt')
   const tableId = created.schema.id
   const filling = fromQuery(sql, { ...planned, tableId }, options, operations).then(async (rows) => {
     await operations.change({ kind: 'finishTable', tableId })

@@ -201,8 +201,8 @@ export class LocalTransaction implements RowTransaction {
   }
 
   join(later: RowTransaction): void {
-    assert(later instanceof LocalTransaction, 'a transaction of this engine')
-    assert(later.registered === 0, 'rows that were adopted are not joined')
+    assert(later instanceof LocalTransaction, 'R4: transactions that are stored as one are of one engine')
+    assert(later.registered === 0, 'R4: rows that were adopted are not joined')
     this.#collector.join(later.#collector)
   }
 

@@ -146,7 +146,7 @@ function attempts(
       from !== null && operations.byId(planned.tableId)?.schema.version !== from.schemaVersion
     if (isStale() || (from === null && !isFirst)) {
       const again: PlannedStatement = await operations.again()
-      assert(again.kind === 'upsert', 'a statement that is planned again is still an upsert')
+      assert(again.kind === 'upsert', 'B4: a statement that is planned again is still an upsert')
       current = again
       if (from !== null) from = await sourceRows(sql, current, options, operations)
       if (isStale()) return null
@@ -357,7 +357,7 @@ async function changesWithin(
   operations: InsertOperations,
 ): Promise<Changes | null> {
   const target = options.session.snapshot.snapshotOf(planned.tableId)
-  assert(target !== undefined, 'the target is held')
+  assert(target !== undefined, 'Q1: the target is held')
   if (target.version.schema.version !== found.schemaVersion) return null
   const changes = await changesOf(sql, planned, found, target, options, operations)
   if (planned.tag === 'INSERT') requireDistinct(target.version, changes, keys)

@@ -2,8 +2,8 @@
 // stores, posts its progress, removes old backups from object stores, and ends. It lives as long as one backup. It may
 // be terminated at any moment: until the copy is complete, the destination still has the previous backup.
 
-import { MessagePort, parentPort } from 'node:worker_threads'
-import { assert } from '../base/assert.js'
+import { parentPort } from 'node:worker_threads'
+import { nonNull } from '../base/assert.js'
 import { messageOf } from '../base/errors.js'
 import { nodeFiles } from '../base/files.js'
 import { openStore } from '../object-store/open-store.js'
@@ -11,8 +11,7 @@ import { copyDatabase } from '../storage/maintenance/backup.js'
 import { removeOldBackups, uploadDatabase } from '../storage/maintenance/backup-objects.js'
 import type { BackupTask, BackupThreadOptions, FromBackupThread } from './backup-client.js'
 
-assert(parentPort instanceof MessagePort, 'a worker has a parent port')
-const port = parentPort
+const port = nonNull(parentPort)
 const files = nodeFiles()
 
 function post(message: FromBackupThread): void {

@@ -41,7 +41,7 @@ export class CsvClient {
     thread.post({ kind: 'csvOpen', csvId, shape, stage: null })
     return {
       decode: (block, last) => {
-        assert(file.reply === null, 'one block is decoded at a time')
+        assert(file.reply === null, 'M1: one block is decoded at a time')
         if (file.failure !== null) return Promise.reject(file.failure)
         const reply = deferred<readonly CsvBatch[]>()
         file.reply = reply

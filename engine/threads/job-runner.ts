@@ -108,7 +108,7 @@ export class JobRunner {
     if (lane.starved) return lane.unsynced.length > 0 ? this.#sync(lane) : 'idle'
     if (outcome !== 'done') return 'worked'
     const { result } = job
-    assert(result !== undefined, 'a job that is done has its result')
+    assert(result !== undefined, 'M2: a job that is done has its result')
     lane.running = null
     if (group === null) this.#post({ kind: 'jobDone', jobId, result })
     else lane.unsynced.push({ jobId, result })

@@ -46,12 +46,12 @@ export class LineClient {
 
   lines(request: LineRequest): LineTicket {
     if (this.#closed) return refused(new ResourceError('the server is shutting down'))
-    assert(request.blocks.length > 0, 'a request has a block')
-    assert(request.format !== 'qwp' || request.atomic, 'QWP messages are stored as a whole')
-    assert(request.sourcePosition === undefined || request.atomic, 'a source position is stored with all its rows')
+    assert(request.blocks.length > 0, 'P3: a request has a block')
+    assert(request.format !== 'qwp' || request.atomic, 'R4: QWP messages are stored as a whole')
+    assert(request.sourcePosition === undefined || request.atomic, 'R4: a source position is stored with all its rows')
     assert(
       request.partial !== true || (request.atomic && request.skipBadLines),
-      'a partial request goes on after bad lines',
+      'R4: a partial request goes on after bad lines',
     )
     const refusal = writeRefusal(this.#options.memory)
     if (refusal !== null && request.atomic) return refused(refusal)

@@ -104,7 +104,7 @@ export class Load implements CsvLoad {
 
   async rows(rows: PackedRows): Promise<void> {
     const { address, bytes } = this.#filling ?? (await this.#nextBlock())
-    assert(bytes === 0, 'packed rows are not mixed with bytes')
+    assert(bytes === 0, 'M1: packed rows are not mixed with bytes')
     this.#filling = null
     const { thread, csvId } = this.#services
     thread.post({ kind: 'csvPacked', csvId, address, rows })
@@ -124,7 +124,7 @@ export class Load implements CsvLoad {
   }
 
   handOver(): LoadedParts {
-    assert(this.#failure === null, 'S2: a load that failed is not committed')
+    assert(this.#failure === null, 'R4: a load that failed is not committed')
     assert(!this.#isHandedOver, 'S2: parts are registered once')
     const { tableId, columnIds } = this.#options
     this.#isHandedOver = true
@@ -212,7 +212,7 @@ export class Load implements CsvLoad {
     try {
       if (this.#failure !== null) throw this.#failure
       const { staged } = await request((requestId) => ({ kind: 'stage', requestId, tableId, symbols }))
-      assert(staged !== undefined, 'the writer answers with what the job needs')
+      assert(staged !== undefined, 'M1: the writer answers with what the job needs')
       for (const [columnId, ids] of staged.symbolIds) this.#addSymbols(columnId, ids)
       const { version, firstPartId } = staged
       const symbolIds = [...this.#symbolIds]

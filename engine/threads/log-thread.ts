@@ -1,7 +1,7 @@
 // Entry point of the log thread, a worker: it runs log-loop.ts, so that the writer can decode while the log is synced.
 // It talks to the writer over a port of their own. On 'close' it ends after completing all requests.
 
-import { assert } from '../base/assert.js'
+import { nonNull } from '../base/assert.js'
 import { nodeFiles } from '../base/files.js'
 import { createLogLoop } from '../wal/log-loop.js'
 import type { LogReport, LogRequest } from '../wal/types.js'
@@ -15,8 +15,8 @@ export interface LogThreadMessage {
 const idleMs = 60_000
 
 const context = workerContext<null, LogThreadMessage, never>()
-const { memory, peer } = context
-assert(peer !== null, 'the log thread has a line to the writer')
+const { memory } = context
+const peer = nonNull(context.peer)
 let closing = false
 
 const loop = createLogLoop({

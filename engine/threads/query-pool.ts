@@ -261,7 +261,7 @@ export class QueryPool {
   #pause(task: Task, worker: Worker, next: () => void): void {
     const { running, starved } = task
     const parallel = this.#parallel.get(running.queryId)
-    assert(parallel !== undefined, 'an attempt is known until its end')
+    assert(parallel !== undefined, 'M2: an attempt is known until its end')
     worker.queries.delete(running)
     worker.readers.delete(running)
     task.worker = null
@@ -416,7 +416,7 @@ export class QueryPool {
 
   #stageDone(jobId: number): Deferred<JobResult> {
     const done = this.#stages.get(jobId)
-    assert(done !== undefined, 'a job of an import is known until it is done')
+    assert(done !== undefined, 'M2: a job of an import is known until it is done')
     this.#stages.delete(jobId)
     return done
   }
@@ -473,7 +473,7 @@ export class QueryPool {
       if (worker.thread === but && this.#workers.size > 1) continue
       if (best === undefined || load(worker) < load(best)) best = worker
     }
-    assert(best !== undefined, 'there is a query thread')
+    assert(best !== undefined, 'M2: there is a query thread')
     return best
   }
 }

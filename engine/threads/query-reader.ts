@@ -120,7 +120,7 @@ export class Running implements RunningQuery {
   get blocks(): AsyncIterable<Uint8Array> {
     return this.#iterate((message) => {
       if (message.kind === 'tail') return message.bytes
-      assert(message.kind === 'block', 'this encoding sends blocks')
+      assert(message.kind === 'block', 'M1: this encoding sends blocks')
       this.#borrowedBlocks = message.address
       return this.#memory.u8.subarray(message.address, message.address + message.bytes)
     })
@@ -128,14 +128,14 @@ export class Running implements RunningQuery {
 
   get values(): AsyncIterable<readonly (readonly Value[])[]> {
     return this.#iterate((message) => {
-      assert(message.kind === 'rows', 'this encoding sends values')
+      assert(message.kind === 'rows', 'M1: this encoding sends values')
       return message.rows as readonly (readonly Value[])[]
     })
   }
 
   get batches(): AsyncIterable<PackedBatch> {
     return this.#iterate((message) => {
-      assert(message.kind === 'packed', 'this encoding sends batches')
+      assert(message.kind === 'packed', 'M1: this encoding sends batches')
       return message
     })
   }

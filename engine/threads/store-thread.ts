@@ -3,8 +3,8 @@
 // other worker threads. Files are transferred between disk and store here, so their contents do not pass through other
 // threads.
 
-import { MessagePort, parentPort } from 'node:worker_threads'
-import { assert } from '../base/assert.js'
+import { parentPort } from 'node:worker_threads'
+import { nonNull } from '../base/assert.js'
 import { systemClock } from '../base/clock.js'
 import { nodeFiles } from '../base/files.js'
 import { BlockCache } from '../object-store/block-cache.js'
@@ -13,8 +13,7 @@ import { openStore } from '../object-store/open-store.js'
 import type { FromStoreThread, StoreReply, StoreThreadOptions, ToStoreThread } from './store-messages.js'
 import { replyTo, type StoreOperation } from './store-replies.js'
 
-assert(parentPort instanceof MessagePort, 'a worker has a parent port')
-const port = parentPort
+const port = nonNull(parentPort)
 const files = nodeFiles()
 
 type StoreOf = (bucket: string) => ObjectStore

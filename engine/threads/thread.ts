@@ -4,8 +4,8 @@
 // Deeply nested messages need stack at both ends. If the sender has too little, `post` throws. If the receiver has too
 // little, the message is lost, and the main thread is notified (`onLost`), without knowing which message it was.
 
-import { MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
-import { assert } from '../base/assert.js'
+import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
+import { nonNull } from '../base/assert.js'
 import { SqlError } from '../base/errors.js'
 import type { Log, LogLevel } from '../base/log.js'
 import { SharedMemory } from '../memory/shared-memory.js'
@@ -130,8 +130,7 @@ function receiveOrReport<T>(port: MessagePort): T | undefined {
 }
 
 export function workerContext<Options, To, From>(): WorkerContext<Options, To, From> {
-  assert(parentPort instanceof MessagePort, 'a worker has a parent port')
-  const port = parentPort
+  const port = nonNull(parentPort)
   const { memory, threadId, options, peer } = awaitData(port) as ThreadData<Options>
   return {
     memory: new SharedMemory(memory),

@@ -7,7 +7,7 @@
 // moved, each statement runs alone.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { assert } from '../base/assert.js'
+import { assert, nonNull } from '../base/assert.js'
 import type { PackedRows } from '../storage/jobs/messages.js'
 import type { Value } from '../types/value.js'
 
@@ -95,8 +95,7 @@ export class UpsertTurns {
     while (queue.length > 0) {
       if (queue[0]?.shared !== null) await this.#gathered(tableId, queue)
       const beginMs = performance.now()
-      const first = queue.shift()
-      assert(first !== undefined, 'an upsert waits for its turn')
+      const first = nonNull(queue.shift())
       const group = [first, ...takeAlike(queue, first)]
       const isDone = group.length > 1 && (await runTogether(group))
       if (!isDone) for (const { alone } of group) await alone()
@@ -157,12 +156,13 @@ function takeAlike(queue: Entry[], { shared: first }: Entry): Entry[] {
 /** Returns whether they have run; nothing has happened otherwise. */
 async function runTogether(group: readonly Entry[]): Promise<boolean> {
   const shared = group.flatMap((entry) => entry.shared ?? [])
-  const [first] = shared
-  assert(first !== undefined, 'upserts run together if all of them may')
+  assert(shared.length === group.length, 'R4: upserts run together if all of them may')
   // An error may be about one of them: then each runs alone, and has its own.
-  const results = await first.together(shared).catch(() => null)
+  const results = await nonNull(shared[0])
+    .together(shared)
+    .catch(() => null)
   if (results === null) return false
-  assert(results.length === group.length, 'each upsert has its result')
+  assert(results.length === group.length, 'R4: each upsert has its result')
   for (const [index, result] of results.entries()) group[index]?.resolve(result)
   return true
 }

@@ -78,7 +78,7 @@ export class ReceivedVersions {
   #snapshot({ tableId, version, rest }: SentSnapshot): TableSnapshot {
     if (version !== null) remember(this.#received, tableId, version)
     const known = this.#received.get(tableId)
-    assert(known !== undefined, 'a thread is sent a version before it is meant')
+    assert(known !== undefined, 'M3: a thread has received the version that a query reads')
     return { version: known, ...rest }
   }
 }

@@ -2,7 +2,7 @@
 // main thread and from reports of the log thread; each of them wakes this thread. The log thread syncs the log; if a
 // single client waits for each of its commits, this thread does so itself (inline-sync.ts).
 
-import { assert } from '../base/assert.js'
+import { nonNull } from '../base/assert.js'
 import { AnchoredClock, systemTime } from '../base/clock.js'
 import { errorRecord } from '../base/errors.js'
 import { nodeFiles } from '../base/files.js'
@@ -26,8 +26,8 @@ import { threadIds, wake, wakeWord } from './wake.js'
 const idleMs = 50
 
 const context = workerContext<WriterThreadOptions, ToWriter, FromWriter>()
-const { memory, threadId, options, peer } = context
-assert(peer !== null, 'the writer has a line to the log thread')
+const { memory, threadId, options } = context
+const peer = nonNull(context.peer)
 
 /** Decides about inline syncs, which `ownLog` performs instead of the log thread. */
 const inlineSync = new InlineSync()
@@ -90,7 +90,6 @@ function isQuiet(): boolean {
 }
 
 function step(): 'worked' | 'idle' | 'ended' {
-  assert(peer !== null, 'the writer has a line to the log thread')
   seen = wakeWord(memory, threadId)
   for (let report = receiveFrom<LogReport>(peer); report !== undefined; report = receiveFrom<LogReport>(peer)) {
     if (report.kind === 'synced' || report.kind === 'syncFailed') inlineSync.reported(report.sequence)

@@ -76,7 +76,7 @@ async function exportRows(
     windowBytes: context.options.sendBufferBytes,
   })
   countStatement(context.counters, result)
-  assert(result.kind === 'rows', 'other statements were refused')
+  assert(result.kind === 'rows', 'B4: other statements were refused')
   result.summary.catch(() => {})
   if (exp.format === 'parquet' && !exp.nodelay) await sendCompleted(context, response, exp, result, signal)
   else await sendStream(response, exp, result, chooseCoding(headerText(request, 'accept-encoding')), signal)

@@ -119,7 +119,7 @@ export class QwpStatement {
       ...{ timeoutMs: this.#timeoutMs, signal: this.#gone, windowBytes: options.sendBufferBytes },
     })
     countStatement(counters, result)
-    assert(result.kind !== 'plan', 'no plan was asked for')
+    assert(result.kind !== 'plan', 'B4: no plan was asked for')
     if (result.kind === 'done') this.#reader.socket.send(doneFrame(this.requestId, result.tag, result.rows))
     else await this.#sendRows(result)
     logStatement(this.#context, sql, result, clock.monotonicMs() - this.#begunMs)

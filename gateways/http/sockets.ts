@@ -193,7 +193,7 @@ function probe(response: ServerResponse): void {
 function beginAfter(socket: Socket, characters: () => number): void {
   const write = (chunk: string, ...rest: []): boolean => {
     Reflect.deleteProperty(socket, 'write')
-    assert(chunk.startsWith(responseBeginning), 'an answer begins with its head')
+    assert(chunk.startsWith(responseBeginning), 'M4: a response begins with its head')
     return socket.write(chunk.slice(characters()), ...rest)
   }
   Object.assign(socket, { write })

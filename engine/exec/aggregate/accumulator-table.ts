@@ -67,7 +67,7 @@ export interface Created {
 
 export function createAccumulator(context: ExecContext, call: AggregateCall): Created {
   const row = aggregateOf(call.name, call.args)
-  assert(row !== undefined, `no aggregate of that signature [name=${call.name}]`)
+  assert(row !== undefined, `B1: no aggregate of that signature [name=${call.name}]`)
   const args = row.column?.kind === 'string-extreme' ? call.args.map(underlyingSymbols) : call.args
   const accumulator = columnAccumulator(context, row, { call, args, constants: call.args.map(constantOf) })
   if (accumulator === undefined) return { accumulator: new InterpretedAccumulator(context, call, row), args: call.args }

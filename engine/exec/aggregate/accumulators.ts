@@ -2,7 +2,7 @@
 // the calls (once where several calls share an argument) and adds the values to the accumulator of each call. The class
 // PartialAccumulators saves and merges the states of the accumulators.
 
-import { assert } from '../../base/assert.js'
+import { nonNull } from '../../base/assert.js'
 import type { AggregateCall } from '../../sql/plan/plan.js'
 import { expressionKey } from '../../sql/typing/types.js'
 import type { DataType } from '../../types/column-types.js'
@@ -65,9 +65,7 @@ export class Accumulators {
 
   /** The result of one call for a group. */
   result(index: number, group: number): Value {
-    const feeding = this.#inputs[index]
-    assert(feeding !== undefined, 'no such aggregate call')
-    return feeding.accumulator.result(group)
+    return nonNull(this.#inputs[index]).accumulator.result(group)
   }
 
   /** The results of all calls for a group. */

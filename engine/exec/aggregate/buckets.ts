@@ -61,7 +61,7 @@ export function createBuckets(plan: Pick<SamplePlan, 'align' | 'interval' | 'fro
   const { align, interval, from } = plan
   if (align.kind === 'first') return anchoredBuckets(null, interval, unit)
   const zone = align.zone === null ? null : timeZone(align.zone)
-  assert(align.zone === null || zone !== null, 'the binder checks the time zone')
+  assert(align.zone === null || zone !== null, 'B1: the time zone of buckets is known')
   const scale = ticksPerMicro(unit)
   const offset = align.offsetMicros * scale
   const anchor = from === null || zone === null ? from : from + zone.offsetAt(floorMicros(from, scale)) * scale

@@ -10,7 +10,7 @@
 // only once, while the nested aggregation would read them twice. Values keep their ids from one bucket to the next,
 // unless there are many.
 
-import { assert } from '../../base/assert.js'
+import { assert, nonNull } from '../../base/assert.js'
 import { storageOf } from '../../types/column-types.js'
 import type { Value } from '../../types/value.js'
 import type { ExecContext } from '../batch/context.js'
@@ -91,7 +91,7 @@ export class DistinctAccumulator implements Accumulator {
 
   add([vector]: readonly [Vector], rows: number, ids: number): void {
     this.#grouped ??= ids !== 0
-    assert(this.#grouped === (ids !== 0), 'rows come by group, or all in one')
+    assert(this.#grouped === (ids !== 0), 'Q2: rows come by group, or all in one')
     this.#known ??= this.#begin(vector)
     const known = this.#known
     const pairs = this.#scratch.address(rows)
@@ -159,8 +159,7 @@ export class DistinctAccumulator implements Accumulator {
   #addGrouped(known: Known, vector: Vector, rows: number, ids: number, pairs: number, codes: number): void {
     const { kernels, memory } = this.#context
     const { u32 } = memory
-    const { table } = known
-    assert(table !== null, 'pairs have a table')
+    const table = nonNull(known.table)
     const groups = pairs + this.#scratch.rows * 12
     for (let row = 0; row < rows; row++) u32[(groups >>> 2) + row] = this.#base + u32[(ids >>> 2) + row]!
     kernels.aggregate.pairIds(codes, groups, rows, pairs)

@@ -51,7 +51,7 @@ export class PartialGroups implements ChunkRows {
     this.grouping = keys.length > 0 ? groupingOf(context, this.#types, dense, carried.length) : null
     this.accumulators = new Accumulators(context, aggregates)
     const { partial } = this.accumulators
-    assert(partial !== null, 'aggregates of partial groups can be merged')
+    assert(partial !== null, 'Q3: aggregates of partial groups can be merged')
     this.#partial = partial
     this.#zeros = keys.length > 0 ? 0 : context.arena.take(batchRowsMax * 4)
     if (this.#zeros !== 0) context.memory.u8.fill(0, this.#zeros, this.#zeros + batchRowsMax * 4)

@@ -75,7 +75,7 @@ function plainCoder(context: ExecContext, type: DataType): Coder {
     case 'b32':
       return wideCoder(context)
     default:
-      throw new AssertionError(`a table numbers values of this type [type=${type.name}]`)
+      throw new AssertionError(`B2: a table numbers values of this type [type=${type.name}]`)
   }
 }
 

@@ -290,7 +290,7 @@ function writeBytes({ memory, heap }: WriteTarget, address: number, row: number,
 }
 
 function writeArray({ memory, heap }: WriteTarget, address: number, row: number, { shape, data }: ArrayValue): void {
-  assert(shape.length > 0, 'an array has dimensions')
+  assert(shape.length > 0, 'R3: an array has dimensions')
   const header = (4 + shape.length * 4 + 7) & ~7
   const start = heap.reserve(header + data.length * 8)
   memory.u8.fill(0, start, start + header)

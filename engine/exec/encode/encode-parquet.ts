@@ -149,7 +149,7 @@ export class ParquetFile implements Encoder {
     // The constructor copies its arguments, so the changes below go to the group's own chunks.
     for (const [index, { note, dataOffset }] of placed.entries()) {
       const chunk = group.columns[index]
-      assert(chunk?.meta_data !== undefined, 'a row group has a chunk for each column')
+      assert(chunk?.meta_data !== undefined, 'F2: a row group has a chunk for each column')
       if (note.bloomBytes > 0) {
         chunk.meta_data.bloom_filter_offset = int64(this.bytes)
         chunk.meta_data.bloom_filter_length = note.bloomBytes

@@ -144,7 +144,7 @@ class Coordinator implements Operator {
       const counted = scanned === null ? undefined : this.#output.context.progress?.chunked(scanned, rows)
       return inOrder(this.#output, this.#parallelism, this.#plan, this.#format, this.#sink, { ...cut, counted })
     }
-    assert(computed !== null, 'rows that are not computed can be divided')
+    assert(computed !== null, 'Q3: rows that are not computed can be divided')
     return computed.undivided()
   }
 }
@@ -258,7 +258,7 @@ class MorselWorker implements ChunkWorker {
   }
 
   result(): number {
-    assert(this.#encoder !== null, 'a morsel is under way')
+    assert(this.#encoder !== null, 'Q3: a morsel is under way')
     const { rows } = this.#encoder
     const { blocks, note } = this.#encoder.end()
     const retained = this.#retained

@@ -6,7 +6,7 @@
 // function put(), so that the output block can be allocated; put() then writes the column there. Columns without NULLs
 // are copied once, others are compacted by a WebAssembly kernel. Types that QWP lacks are sent as text.
 
-import { assert } from '../../base/assert.js'
+import { nonNull } from '../../base/assert.js'
 import { nullKinds } from '../../kernels/parquet.js'
 import { budgets } from '../../memory/budgets.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
@@ -97,8 +97,7 @@ export class QwpColumns {
 
   /** Prepares the rows [from, from + rows) of a column; valid until the next call for it. */
   take(index: number, vector: Vector, from: number, rows: number): ColumnPart[] {
-    const scratch = this.#scratch[index]
-    assert(scratch !== undefined, 'every column has its scratch memory')
+    const scratch = nonNull(this.#scratch[index])
     const { type } = vector
     const values = vector.address + from * widthOf(type)
     switch (type.name) {

@@ -74,7 +74,10 @@ function columnContext(
     reserve: (bytes) => heap.reserve(bytes),
     listOf: (subquery) => {
       const result = evaluation.subqueries[subquery]
-      assert(result?.mode === 'list' && result.numbers !== undefined, 'a list of whole numbers was collected as such')
+      assert(
+        result?.mode === 'list' && result.numbers !== undefined,
+        'Q1: a list of whole numbers was collected as such',
+      )
       return result.numbers
     },
     bitsOf: (numbers) => computeIfAbsent(state.numberBits, numbers, () => numberBits(numbers)),

@@ -351,7 +351,7 @@ class GroupsByRank {
     this.#addresses = shape.columns.map(({ type }) => arena.take(this.#rowsMax * widthOf(type)))
     this.#heap = new StringHeap(arena)
     const partial = PartialAccumulators.ofCalls({ ...context, arena }, shape.aggregates)
-    assert(partial !== null, 'aggregates of partitions can be merged')
+    assert(partial !== null, 'Q3: aggregates of partitions can be merged')
     this.#partial = partial
     this.#cells = arena.take(this.#rowsMax * Math.max(0, ...shape.aggregates.map((_, call) => partial.bytesOf(call))))
   }

@@ -61,7 +61,7 @@ function typesAt({ columns }: Plan, indexes: readonly number[]): DataType[] {
 /** The address of a column. */
 function addressAt(vectors: readonly Vector[], index: number): number {
   const vector = vectors[index]
-  assert(vector !== undefined, 'the plan names a column of its input')
+  assert(vector !== undefined, 'B1: the plan names a column of its input')
   return vector.address
 }
 
@@ -194,7 +194,7 @@ class PairTest {
   constructor(context: ExecContext, { residual, left, right }: JoinPlan) {
     const width = left.columns.length
     const read = residual === null ? [] : columnsOf(residual)
-    assert(residual !== null, 'pairs are tested by a condition')
+    assert(residual !== null, 'B2: pairs are tested by a condition')
     this.#test = compileVector(residual, context)
     this.#width = width
     this.#left = new SideGather(context, typesOf(left))

@@ -5,7 +5,7 @@
 // Both inputs are read in time order. While an input has further rows, only rows before the last timestamp read from it
 // are joined, since more rows of that timestamp may follow. Of the joined rows, the latest of each key stay in memory.
 
-import { assert } from '../../base/assert.js'
+import { assert, nonNull } from '../../base/assert.js'
 import { spliceStateBytes } from '../../kernels/join.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -25,7 +25,7 @@ const pruneRowsMin = 65_536
 const longType = dataType('LONG')
 
 export function spliceJoin(context: ExecContext, left: Operator, right: Operator, plan: JoinPlan): Operator {
-  assert(plan.residual === null, 'the binder takes equal keys alone')
+  assert(plan.residual === null, 'B2: a SPLICE join has no condition but equal keys')
   return operatorOf(spliced(context, left, right, plan))
 }
 
@@ -195,8 +195,7 @@ class Side {
       rows,
       this.#codes,
     )
-    const ts = vectors[this.#timestamp]
-    assert(ts !== undefined, 'the timestamp is a column')
+    const ts = nonNull(vectors[this.#timestamp])
     const times = { ...ts, address: this.#timesOf(ts, rows) }
     this.lastTime = context.memory.i64[(times.address >>> 3) + rows - 1]!
     const codes = { type: codeType, address: this.#codes, dictionary: 0 }

@@ -9,7 +9,7 @@
 // An inner join whose result may have any order builds its left side if that is far smaller than the right side. A
 // cross join returns one batch of pairs at a time, so that it can be cancelled.
 
-import { assert } from '../../base/assert.js'
+import { assert, nonNull } from '../../base/assert.js'
 import { expandModes, noRow, settleStateBytes } from '../../kernels/join.js'
 import type { Expression, Plan } from '../../sql/plan/plan.js'
 import { inputsOf } from '../../sql/plan/walk-plan.js'
@@ -108,7 +108,7 @@ function* hashJoin(context: ExecContext, left: Operator, right: Operator, plan: 
 /** The scan of a left side that is probed, without most rows that have no match: of these only the keys are read. */
 function matchingRows(context: ExecContext, built: BuiltSide, plan: JoinPlan): Operator {
   const { left, leftKeys: columns } = plan
-  assert(left.kind === 'scan', 'the left side is a scan with row ids')
+  assert(left.kind === 'scan', 'B2: the left side is a scan with row ids')
   const { arena } = context
   const rowsMax = batchRowsMax
   const pairing = { probeRows: arena.take(rowsMax * 4), buildRows: arena.take(rowsMax * 4), rowsMax }
@@ -200,9 +200,9 @@ function matchesOf(context: ExecContext, built: BuiltSide, plan: JoinPlan, pairi
     const own = keys instanceof JoinColumns ? keys : new JoinColumns(context, left, right, buckets.bases)
     return bucketMatches(context, buckets, own, pairing)
   }
-  assert(listing !== undefined, 'a side of the join was built')
-  const own = keys instanceof JoinKeys ? keys : new JoinKeys(context, left, right, listing.base)
-  return codeMatches(context, listing, own, pairing)
+  const codes = nonNull(listing)
+  const own = keys instanceof JoinKeys ? keys : new JoinKeys(context, left, right, codes.base)
+  return codeMatches(context, codes, own, pairing)
 }
 
 interface PairShape extends Sides {

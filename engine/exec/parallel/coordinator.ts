@@ -310,7 +310,7 @@ export class CoordinatorRun {
     if (isSent) {
       // Its rows are on their way to the client: it must not be withdrawn and computed again.
       const isMerged = this.#mergeNext()
-      assert(isMerged, 'a chunk that has been sent is the next to be merged')
+      assert(isMerged, 'Q3: a chunk that has been sent is the next to be merged')
     }
     return 'working'
   }

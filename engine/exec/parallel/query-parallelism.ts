@@ -59,7 +59,7 @@ export class QueryParallelism implements Parallelism {
   invite(plan: Plan, queue: number, details: FragmentDetails): void {
     const { request, subqueries, nowMicros } = this.#query
     const node = planNumbers(request.query).indexOf(plan)
-    assert(node >= 0, 'a shared plan is part of its query')
+    assert(node >= 0, 'Q3: a shared plan is part of its query')
     const { queryId } = request
     this.invited = true
     this.#host.post({ kind: 'offerFragment', queryId, node, queue, details, subqueries: [...subqueries], nowMicros })

@@ -22,8 +22,8 @@ export function columnsRead({ columnIds, snapshot }: Pick<ScanShape, 'columnIds'
 
 export function scanShape(context: ExecContext, plan: Extract<Plan, { kind: 'scan' }>): ScanShape {
   const snapshot = context.snapshots[plan.table]
-  assert(snapshot !== undefined, 'a query comes with the snapshots of its tables')
-  assert(plan.viewSides === undefined, 'the ranges of a view are known when its query starts')
+  assert(snapshot !== undefined, 'Q1: a query comes with the snapshots of its tables')
+  assert(plan.viewSides === undefined, 'Q1: the ranges of a view are known when its query starts')
   return {
     snapshot,
     columnIds: plan.columnIds,

@@ -179,7 +179,7 @@ export class SliceReader {
 
   #narrowVector(morsel: ScanMorsel, from: number, column: number): Vector {
     const address = this.#bytes.column(morsel, this.#shape.columnIds[column] as number)
-    assert(address !== 0, 'there is room for columns of bytes')
+    assert(address !== 0, 'A1: a column of bytes is in memory')
     return { type: byteType, address: address + from, dictionary: this.#dictionaries[column] as number }
   }
 

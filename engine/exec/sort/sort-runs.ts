@@ -7,7 +7,7 @@
 // window. This reuses the sort in memory for all types. The sort is stable, because a window contains the runs in input
 // order.
 
-import { AssertionError } from '../../base/errors.js'
+import { assert } from '../../base/assert.js'
 import type { SortKey } from '../../sql/plan/plan.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
@@ -68,7 +68,7 @@ export class SortRuns {
   /** Begins the next run; the caller appends its rows in order. */
   begin(): RunFile {
     const { temporary } = this.#context
-    if (temporary === undefined) throw new AssertionError('there is no place for runs')
+    assert(temporary !== undefined, 'Q1: a query that sorts on disk has temporary files')
     const file = new RunFile(this.#context, temporary.create(), this.#types)
     this.#files.push(file)
     return file

@@ -1,7 +1,7 @@
 // Temporary files of rows as inputs of operators that spill to disk. A plan node of kind 'working', made here, stands
 // for such a file: an operator built over this node reads the rows of the file.
 
-import { AssertionError } from '../../base/errors.js'
+import { assert } from '../../base/assert.js'
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Plan, PlanColumn } from '../../sql/plan/plan.js'
 import { type DataType, dataType } from '../../types/column-types.js'
@@ -27,7 +27,7 @@ export function writeRanks({ u32 }: SharedMemory, address: number, first: number
 /** A new file, which is deleted when the query ends, or earlier by its owner. */
 export function newRunFile(context: ExecContext, types: readonly DataType[]): RunFile {
   const { temporary } = context
-  if (temporary === undefined) throw new AssertionError('an operator that spills has a place for its files')
+  assert(temporary !== undefined, 'Q1: a query that spills has temporary files')
   const file = new RunFile(context, temporary.create(), types)
   context.onEnd(() => file.close())
   return file

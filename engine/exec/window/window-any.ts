@@ -64,7 +64,7 @@ function aggregationOf({ rows, order }: WindowOrder, call: WindowCall, slots: re
 /** The interpreter of a call's aggregate. */
 export function interpreterOf(rows: WindowRows, call: WindowCall): Interpreter {
   const found = aggregateOf(call.name, call.args)
-  assert(found !== undefined, `no aggregate of that signature [name=${call.name}]`)
+  assert(found !== undefined, `B1: no aggregate of that signature [name=${call.name}]`)
   const { evaluation } = rows.context
   return {
     accumulator: found.accumulator,

@@ -62,7 +62,7 @@ export function* callResult(
   if (rankNames.has(call.name)) return yield* rankResult(order, call, slot)
   if (movingNames.has(call.name)) return yield* movingResult(order, call, slots)
   if (pickNames.has(call.name)) return yield* pickResult(order, call, slots, frames)
-  assert(frames !== null, 'an aggregate has a frame')
+  assert(frames !== null, 'B2: an aggregate has a frame')
   if (frames.exclude === 'none') {
     const fast = yield* numberResult(order, call, slot, frames)
     if (fast !== null) return fast

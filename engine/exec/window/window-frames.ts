@@ -115,7 +115,7 @@ function* rangeFrames(order: WindowOrder, call: WindowCall, out: Frames): Workin
   const { u32, f64 } = memory
   const [key, ...more] = order.keys.keys
   const type = call.orderBy[0]?.expression.type
-  assert(key !== undefined && type !== undefined && more.length === 0, 'distances are in the one ORDER BY value')
+  assert(key !== undefined && type !== undefined && more.length === 0, 'B1: distances are in the one ORDER BY value')
   if (!isNumeric(type)) throw new SqlError('RANGE with an offset needs ORDER BY a number or a timestamp', call.position)
   const { lo, hi } = call.frame
   const peers = yield* order.peers()

@@ -142,7 +142,7 @@ export class GroupValues {
     if (this.#next === this.#batchRows) {
       const { memory, strings } = this.#context
       const pulled = this.#source.pull()
-      assert(isBatch(pulled), 'both passes find the same groups')
+      assert(isBatch(pulled), 'Q2: both passes find the same groups')
       this.#readers = pulled.vectors.map((vector) => valueReader(memory, strings, vector))
       this.#batchRows = pulled.rows
       this.#next = 0
@@ -158,7 +158,7 @@ export class GroupValues {
 
   resultOf(call: WindowCall): WindowResult {
     const result = this.#results[this.#calls.indexOf(call)]
-    assert(result !== undefined, 'the first pass has computed the call')
+    assert(result !== undefined, 'Q2: the first pass has computed the call')
     return result
   }
 }
@@ -176,7 +176,7 @@ export class GroupCall implements OrderedCall {
   readonly #values: GroupValues
 
   constructor(call: WindowCall, values: GroupValues | null) {
-    assert(values !== null, 'a first pass has found the values')
+    assert(values !== null, 'Q2: a first pass has found the values')
     this.type = call.type
     this.#call = call
     this.#values = values

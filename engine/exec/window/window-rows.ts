@@ -104,7 +104,7 @@ export class WindowRows {
     for (const partitioning of this.#partitionings) {
       const { slots, keys, slot } = partitioning
       const codes = this.#codesFor(partitioning, batch.rows)
-      assert(keys !== null, 'no rows follow complete()')
+      assert(keys !== null, 'Q2: no rows follow complete()')
       keys.number(
         slots.map((index) => vectors[index] as Vector),
         batch.rows,

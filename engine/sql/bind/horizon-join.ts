@@ -5,7 +5,7 @@
 // The plan is an ASOF join: the left rows are cross-joined with the offsets, the shifted time is computed as a column,
 // and the rows are sorted by it. Further right sides are joined with these rows in the same way.
 
-import { assert } from '../../base/assert.js'
+import { nonNull } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import { horizonOffsetsMax } from '../../base/limits.js'
 import { ticksPerUnit } from '../../types/timestamp-floor.js'
@@ -21,9 +21,7 @@ import { longType } from './per-row.js'
 
 /** The first join has the offsets. */
 export function bindHorizonJoins(left: Relation, joins: readonly ast.Join[], context: BindContext): Relation {
-  const [first] = joins
-  assert(first !== undefined, 'there is a join')
-  const { horizon, position } = first
+  const { horizon, position } = nonNull(joins[0])
   const time = left.plan.columns[left.timestampIndex]
   if (horizon === null || time === undefined)
     throw new SqlError('left side of time series join has no timestamp', position)

@@ -148,7 +148,7 @@ function arrangeTimed(
 ): Relation {
   const { plan, timestampIndex: index } = list.input
   const column = plan.columns[index]
-  assert(column !== undefined, 'the rows have a designated timestamp')
+  assert(column !== undefined, 'B2: the rows have a designated timestamp')
   const bound = columnExpression(column, index)
   const count = names.length
   list.columns.push({ alias: null, expression: null, name: timeName, bound, position: 0 })

@@ -99,7 +99,7 @@ function ofJsonColumns(
   columns: readonly ast.JsonColumn[],
   context: BindContext,
 ): RowReplication {
-  assert(json !== undefined, 'COLUMNS follows an argument')
+  assert(json !== undefined, 'B1: COLUMNS follows an argument')
   const [second] = more
   if (second !== undefined) throw new SqlError('COLUMNS takes one JSON text', second.position)
   const untyped = isUntypedNull(json)

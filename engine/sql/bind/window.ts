@@ -223,6 +223,6 @@ function boundValue(
     unit,
     order !== undefined && isTime(order.type) && order.type.name === 'TIMESTAMP_NS' ? 'TIMESTAMP_NS' : 'TIMESTAMP',
   )
-  assert(ticks !== null, 'the parser takes no months and years')
+  assert(ticks !== null, 'B1: the parser takes no months and years')
   return number * ticks
 }

@@ -379,7 +379,7 @@ const server: ScalarFunction[] = [
 /** Entries of functions that bind/catalog-calls.ts replaces while binding, so that they are never evaluated. */
 function bound(name: string, takes: readonly TypePattern[], gives: ColumnType, description: string): ScalarFunction {
   const evaluate = (): never => {
-    throw new AssertionError(`a call of the catalog was not bound [name=${name}]`)
+    throw new AssertionError(`B2: a call of the catalog was not bound [name=${name}]`)
   }
   return row(name, takes, gives, description, {
     example: null,

@@ -101,7 +101,7 @@ const byName = new Map(pgTypes.map((type) => [type.name, type]))
 
 export function pgTypeNamed(name: string): PgType {
   const type = byName.get(name)
-  assert(type !== undefined, `no type of that name [name=${name}]`)
+  assert(type !== undefined, `B3: no type of that name [name=${name}]`)
   return type
 }
 
@@ -109,7 +109,7 @@ export function pgTypeOf(column: DataType): PgType {
   // Enumeration labels in a view or a copied table are strings, and lists of them are lists of strings.
   if (isLabels(column)) return pgTypeNamed('_text')
   const type = byOid.get(column.name === 'INT' ? columnTypes.INT.pgOid : pgOidOf(column))
-  assert(type !== undefined, `a column type without a PostgreSQL type [type=${column.name}]`)
+  assert(type !== undefined, `B3: a column type without a PostgreSQL type [type=${column.name}]`)
   return type
 }
 

@@ -226,7 +226,7 @@ class Narrowing {
   #rowsWith(plan: Values, { index, values }: Restriction): Row[] {
     const { rows } = plan
     const places = this.#placesOf(plan, index)
-    assert(places !== null, 'a restriction is of a plain column')
+    assert(places !== null, 'B2: a restriction is of a plain column')
     const found: number[] = []
     for (const value of values.keys()) for (const place of places.get(value) ?? []) found.push(place)
     // Keep the rows in their order.

@@ -43,10 +43,10 @@ export function rangesWith(ranges: readonly Range[] | null, { index, conditions 
   let all: readonly Range[] | null = ranges
   for (const condition of conditions) {
     const found = rangesOf(condition, index)
-    assert(found !== null, 'a condition with deferred values is about the timestamp alone')
+    assert(found !== null, 'B2: a condition with deferred values is about the timestamp alone')
     all = all === null ? found : intersect(all, found)
   }
-  assert(all !== null, 'deferred ranges have conditions')
+  assert(all !== null, 'B2: deferred ranges have conditions')
   return all
 }
 

@@ -25,7 +25,7 @@ export interface SystemRelation {
 export function columnList(text: string): RelationColumn[] {
   return text.split(',').map((entry) => {
     const [written = '', type = ''] = entry.trim().split(/\s+/)
-    assert(isColumnType(type), `unknown type in a list of columns [entry=${entry}]`)
+    assert(isColumnType(type), `B3: unknown type in a list of columns [entry=${entry}]`)
     const name = written.replace(/[[\]]/g, '')
     return name === written ? { name, type: dataType(type) } : { name, type: dataType(type), hidden: true }
   })

@@ -95,7 +95,7 @@ function listTest({ expression: operand, values }: ast.PivotColumn): ast.Express
 }
 
 function listed(values: ast.PivotColumn['values']): readonly ast.SelectItem[] {
-  assert(!('kind' in values), 'PIVOT has lists of values when it is rewritten')
+  assert(!('kind' in values), 'B2: PIVOT has lists of values when it is rewritten')
   return values
 }
 

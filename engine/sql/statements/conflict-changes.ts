@@ -104,7 +104,7 @@ export function boundChange(
   const values = bound.values.map((value) => compileExpression(value, evaluation))
   const live = liveColumns(version.schema).length
   return (stored, excluded) => {
-    assert(stored.length === live && excluded.length === live, 'rows have the values of all columns')
+    assert(stored.length === live && excluded.length === live, 'R1: rows have the values of all columns')
     // The place of the row is the first column of the joined rows.
     const joined = [0n, ...stored, ...excluded]
     return applies(joined) === true ? values.map((value) => value(joined)) : null

@@ -174,7 +174,7 @@ export function planOfWith(
 
 /** A query for the rows that an UPDATE or DELETE of one table will change. */
 export function planPreview({ statement, text }: ParsedStatement, options: PlanOptions): AffectedRows {
-  assert(statement.kind === 'update' || statement.kind === 'delete', 'a change of rows')
+  assert(statement.kind === 'update' || statement.kind === 'delete', 'B4: a preview is of an UPDATE or DELETE')
   return planAffected(statement, bindContext({ sql: text, ...options }))
 }
 

@@ -53,9 +53,9 @@ export function planNewRows(
   })
   const sql = `select * from "${name}" n where ${existing.join(' and ')}`
   const query = parseStatement(sql)
-  assert(query.kind === 'query' && query.body.kind === 'select', 'a query of one table')
+  assert(query.kind === 'query' && query.body.kind === 'select', 'B2: the rows of RETURNING are a SELECT')
   const { from } = query.body
-  assert(from?.kind === 'table', 'a table')
+  assert(from?.kind === 'table', 'B2: the rows of RETURNING are of one table')
   const inner: BindContext = { ...context, sql, returned: { name: from.table, version, rows }, cacheable: false }
   const { plan } = bindQuery(query, inner)
   return {

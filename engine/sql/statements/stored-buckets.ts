@@ -61,7 +61,7 @@ function offered(version: TableVersion, context: BindContext): RewriteView | und
 
 function scanOf(version: TableVersion, name: string, context: BindContext): Extract<Plan, { kind: 'scan' }> {
   const { plan } = tableRelation(version, name, context, storedColumns(version.schema))
-  assert(plan.kind === 'scan', 'the rows of a table are a scan')
+  assert(plan.kind === 'scan', 'B2: the rows of a table are a scan')
   return plan
 }
 

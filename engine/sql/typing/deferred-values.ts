@@ -61,7 +61,7 @@ export class DeferredValues {
   }
 
   #value(index: number): Value {
-    assert(this.#parameters !== null, 'deferred values are read while a plan is made, or copied')
+    assert(this.#parameters !== null, 'Q1: deferred values are read while a plan is made, or copied')
     if (this.#isPlanning) this.read.add(index)
     return (this.#parameters[index] as Parameter).value
   }

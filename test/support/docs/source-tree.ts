@@ -37,7 +37,7 @@ export interface SourceFile {
   readonly nonNullAssertions: readonly number[]
   /** How often `as` is written, `as const` aside. */
   readonly casts: number
-  /** Messages of calls of assert(). */
+  /** Messages of assertions, those of templates up to their first value. */
   readonly assertions: readonly string[]
 }
 
@@ -79,10 +79,8 @@ export function parseSource(path: string): SourceFile {
     if (ts.isNonNullExpression(node) && !ts.isElementAccessExpression(node.expression))
       nonNullAssertions.push(lineOf(node.getStart(tree), tree))
     if (ts.isAsExpression(node) && !ts.isConstTypeReference(node.type)) casts++
-    if (ts.isCallExpression(node) && node.expression.getText(tree) === 'assert') {
-      const message = node.arguments[1]
-      assertions.push(message !== undefined && ts.isStringLiteral(message) ? message.text : '')
-    }
+    const message = messageOf(node, tree)
+    if (message !== null) assertions.push(message)
     if (ts.isExportAssignment(node) || isDefault(node)) defaultExport = true
     const imported = importOf(node)
     if (imported !== null) imports.push(imported)
@@ -100,6 +98,17 @@ export function parseSource(path: string): SourceFile {
     casts,
     assertions,
   }
+}
+
+/** The message of assert() or of a new AssertionError; empty if it is computed, null for other nodes. */
+function messageOf(node: ts.Node, tree: ts.SourceFile): string | null {
+  const isCall = ts.isCallExpression(node) && node.expression.getText(tree) === 'assert'
+  const isError = ts.isNewExpression(node) && node.expression.getText(tree) === 'AssertionError'
+  if (!isCall && !isError) return null
+  const message = node.arguments?.[isCall ? 1 : 0]
+  if (message === undefined) return ''
+  if (ts.isTemplateExpression(message)) return message.head.text
+  return ts.isStringLiteralLike(message) ? message.text : ''
 }
 
 function countLines(text: string): number {

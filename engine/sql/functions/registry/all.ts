@@ -139,7 +139,7 @@ function byName<Row extends Signature>(rows: readonly Row[]): ReadonlyMap<string
   const signatures = new Set<string>()
   for (const row of rows) {
     const signature = signatureText(row).toLowerCase()
-    assert(!signatures.has(signature), `function is listed twice [signature=${signature}]`)
+    assert(!signatures.has(signature), `B3: function is listed twice [signature=${signature}]`)
     signatures.add(signature)
     const list = names.get(row.name.toLowerCase())
     if (list === undefined) names.set(row.name.toLowerCase(), [row])

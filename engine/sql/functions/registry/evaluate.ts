@@ -132,7 +132,7 @@ export function compileExpression(expression: Expression, evaluation: Evaluation
 function subqueryEvaluator(index: number, { subqueries }: Evaluation): Evaluator {
   return () => {
     const result = subqueries[index]
-    assert(result !== undefined, 'a sub-query has not run')
+    assert(result !== undefined, 'Q1: a sub-query has run')
     return result.mode === 'scalar' ? result.value : result.mode === 'exists' ? result.exists : null
   }
 }
@@ -170,7 +170,7 @@ function compileCall(call: Call, evaluation: Evaluation): Evaluator {
 
 function compileFirst(call: Call, evaluation: Evaluation): Evaluator {
   const [argument] = call.args
-  assert(argument !== undefined, 'a call lacks its argument')
+  assert(argument !== undefined, 'B1: a call has its argument')
   return compileExpression(argument, evaluation)
 }
 
@@ -206,10 +206,10 @@ function compileInList(call: Call, evaluation: Evaluation): Evaluator {
   const source = compileFirst(call, evaluation)
   const list = call.args[1]
   if (list?.kind === 'constants') return compileMembers(source, () => list.values)
-  assert(list?.kind === 'subquery', 'in_list takes a list')
+  assert(list?.kind === 'subquery', 'B1: in_list takes a list')
   return (row) => {
     const result = evaluation.subqueries[list.index]
-    assert(result?.mode === 'list', 'a sub-query has not run')
+    assert(result?.mode === 'list', 'Q1: a sub-query has run and made a list')
     const value = source(row)
     return result.numbers === undefined ? result.keys.has(keyText(value)) : hasValue(result.numbers, value)
   }
@@ -290,7 +290,7 @@ function compileCoalesce(call: Call, evaluation: Evaluation): Evaluator {
 
 function compileScalar(call: Call, evaluation: Evaluation): Evaluator {
   const scalar = scalarOf(call)
-  assert(scalar !== undefined, `no function of that signature [name=${call.name}]`)
+  assert(scalar !== undefined, `B1: no function of that signature [name=${call.name}]`)
   const parts = call.args.map((argument) => compileExpression(argument, evaluation))
   const site = callSite(call.type, call.args, call.position, evaluation)
   const missing = nullOf(call.type)
