@@ -200,6 +200,32 @@ test.each([false, true])('runs of Bind messages, by the kernel or its reference 
   )
 })
 
+test('a symbol that many messages have is stored once', () => {
+  const chosen = forms.filter(({ column, binary }) => column === 'SYMBOL' || (column === 'TIMESTAMP' && binary))
+  const texts = Array.from({ length: 40 }, (_, row) => `s${row % 7}`)
+  const prefix = Buffer.concat([Buffer.from('\0s\0'), int16(2), int16(1), int16(0), int16(2)])
+  const messages = texts.flatMap((text) => {
+    const values = [int32(8), Buffer.alloc(8, 1), int32(text.length), Buffer.from(text)]
+    return [message('B', prefix, ...values, int16(0)), execute]
+  })
+  const shape: BindShape = {
+    ...{ prefix, suffix: int16(0), tuples: 1, formats: 5 },
+    types: chosen.map(wireType),
+    binary: chosen.map(({ binary }) => binary),
+  }
+  const targets = {
+    columns: chosen.map(columnOf),
+    key: 'k',
+    version: { schema: { id: 1 } },
+  } as unknown as InsertTargets
+  const collector = new RowCollector()
+  expect(collectBinds(new RowWindow(), Buffer.concat(messages), 0, shape, true, targets, collector).binds).toBe(40)
+  const [, symbols] = collector.take()[0]?.packed[0]?.columns ?? []
+  if (symbols?.values.kind !== 'symbols') throw new Error('the column has no symbols')
+  expect(normal(symbols.values)).toEqual(texts.map((text) => Buffer.from(text).toString('hex')))
+  expect(symbols.values.strings.length).toBe(7 * 6)
+})
+
 /** As the next rows of a collector do with borrowed columns. */
 function spoil(values: ReturnType<ColumnAppender['packed']>): void {
   if (values.kind === 'symbols') values.ids.fill(-2)

@@ -180,6 +180,22 @@ test('files of a table whose drop the manifest has not heard of stay for the nex
   expect(await engine.rows(select)).toEqual([[1], [2], [4], [3]])
 })
 
+test('statements that need a newer format of the manifest are refused while it cannot be written', async () => {
+  const small = newDisk()
+  const engine = await filled(small)
+  small.isManifestFull = true
+  await engine.run('drop table gone')
+  await pass(engine, 2)
+  const enable = 'alter table t dedup enable skip keys(ts)'
+  for (let turn = 0; turn < 2; turn++)
+    await expect(engine.run(enable)).rejects.toThrow('the manifest cannot be written')
+  small.isManifestFull = false
+  await pass(engine, 3)
+  await engine.run(enable)
+  await engine.run(`insert into t values ('2024-01-03', 'c', 7), ('2024-01-04', 'e', 5)`)
+  expect(await engine.rows(select)).toEqual([[1], [2], [4], [3], [5]])
+})
+
 test('rows in memory of a dropped partition become no parts, the others stay', async () => {
   const small = newDisk()
   const engine = await open(small)
