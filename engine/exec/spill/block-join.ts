@@ -375,7 +375,7 @@ function bytesOfRow({ stored, rows }: WorkingRows): number {
 
 /** Rows of an input that was stored. */
 function partOf({ stored }: WorkingRows, from: number, to: number): WorkingRows {
-  assert(stored !== undefined, 'both sides of the join are in files')
+  assert(stored !== undefined, 'B2: both sides of a join of blocks are in files')
   return stored.between(from, to)
 }
 
