@@ -24,6 +24,7 @@ import type { Run, ScanMorsel } from './morsels.js'
 export const placeWords = 3
 /** What a thread remembers at most. */
 const limits = { countMax: 256, weightMax: 4 * 1024 * 1024 }
+const slotsMax = Math.floor(limits.weightMax / (placeWords * 4))
 /** With fewer rows for each symbol, the rows are read instead. */
 const rowsEach = 2
 
@@ -35,7 +36,7 @@ export class NewestInMemtables {
    * rows for each of the `slots`, too many slots, or since a query of a later snapshot was here.
    */
   of(run: Run, columnId: number, slots: number): NewestInMemtable | undefined {
-    if (slots * rowsEach > run.rows || slots * placeWords * 4 > limits.weightMax) return undefined
+    if (slots * rowsEach > run.rows || slots > slotsMax) return undefined
     const key = `${run.memtable}:${columnId}`
     let newest = this.#known.get(key)
     if (newest === undefined || newest.words.length < slots * placeWords) {
@@ -51,9 +52,9 @@ export class NewestInMemtable {
   /** Number of rows that are taken into account: the first ones of the memtable. */
   rows = 0
 
-  /** Takes over what another one knows. There is room for more symbols than there are. */
+  /** Takes over what another one knows. There is room for more symbols than there are, up to the limit. */
   constructor(slots: number, before: NewestInMemtable | undefined) {
-    this.words = new Int32Array(2 ** Math.ceil(Math.log2(slots)) * placeWords)
+    this.words = new Int32Array(Math.min(slotsMax, 2 ** Math.ceil(Math.log2(slots))) * placeWords)
     if (before === undefined) return
     this.words.set(before.words)
     this.rows = before.rows

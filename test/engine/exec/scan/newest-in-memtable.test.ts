@@ -85,4 +85,12 @@ test('columns that were not used for long are forgotten, and many symbols are no
   expect(again?.rows).toBe(0)
   expect(known.of(run, keyId, rowCount)).toBeUndefined()
   expect(known.of({ ...run, rows: 2 ** 24 }, keyId, 2 ** 20)).toBeUndefined()
+  // What is too large to be kept is not made either.
+  const largest = Math.floor((4 * 1024 * 1024) / (placeWords * 4))
+  for (const many of [2 ** 18 + 1, largest]) {
+    const large = known.of({ ...run, rows: 2 ** 24 }, keyId, many)
+    expect(large?.words.length).toBe(largest * placeWords)
+    expect(known.of({ ...run, rows: 2 ** 24 }, keyId, many)).toBe(large)
+  }
+  expect(known.of({ ...run, rows: 2 ** 24 }, keyId, largest + 1)).toBeUndefined()
 })
