@@ -4,10 +4,11 @@
 
 import { nonNull } from '../../base/assert.js'
 import { sortScratchBytes } from '../../kernels/sort.js'
-import { dictionaryCount } from '../../memory/column-layout.js'
+import { dictionaryCount, visibleTransaction } from '../../memory/column-layout.js'
+import type { SharedMemory } from '../../memory/shared-memory.js'
 import { firstLast } from '../../sql/plan/first-last.js'
 import { type Expression, type Plan, rowIdColumn } from '../../sql/plan/plan.js'
-import type { TableVersion } from '../../storage/schema/schema.js'
+import { precedesDedup, type TableVersion } from '../../storage/schema/schema.js'
 import { sameType, widthOf } from '../../types/column-types.js'
 import type { ExecContext } from '../batch/context.js'
 import { RowBuffer } from '../batch/row-buffer.js'
@@ -94,11 +95,21 @@ function newestRows(
 }
 
 /** Which rows of the table do not count, as NewestPlaces needs to know. */
-function replacedRows({ schema, removals }: TableVersion, columnId: number): PlacesShape['replaced'] {
+function replacedRows(
+  memory: SharedMemory,
+  { schema, memtables, removals }: TableVersion,
+  columnId: number,
+): PlacesShape['replaced'] {
   const { dedupKeys, dedupSkips } = schema
   if (dedupKeys.length === 0) return 'marked'
+  if (!dedupKeys.includes(columnId) || dedupSkips === true || removals !== undefined) return 'compared'
+  // Until it is flushed, a memtable may have rows that other keys have replaced, those of an earlier DEDUP.
+  const isEarlier = memtables.some(({ address }) => {
+    const transaction = visibleTransaction(memory, address)
+    return transaction > 0 && precedesDedup(schema, transaction)
+  })
   // Rows with equal keys have equal timestamps, and the later one is the newer one even if both counted.
-  return dedupKeys.includes(columnId) && dedupSkips !== true && removals === undefined ? 'bySymbol' : 'compared'
+  return isEarlier ? 'compared' : 'bySymbol'
 }
 
 class PlacedRows {
@@ -122,7 +133,7 @@ class PlacedRows {
     this.#scan = scan
     const { timestampId } = scan.snapshot.version.schema
     const { ranges } = scan
-    const replaced = replacedRows(scan.snapshot.version, columnId)
+    const replaced = replacedRows(context.memory, scan.snapshot.version, columnId)
     // With row ids, the rows have a column that only scanRuns adds.
     const runs =
       replaced === 'bySymbol' && !scan.columnIds.includes(rowIdColumn)
