@@ -7,11 +7,20 @@ failed=()
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# step NAME SECONDS COMMAND...: a step that takes longer has failed. With STEPS set to a regular expression only the
-# steps run whose name it matches.
+# wanted NAME...: whether one of these steps is to run: with STEPS set to a regular expression only the steps run whose
+# name it matches, and only their tools are fetched.
+wanted() {
+  local name
+  for name; do
+    [[ $name =~ ${STEPS:-} ]] && return 0
+  done
+  return 1
+}
+
+# step NAME SECONDS COMMAND...: a step that takes longer has failed.
 step() {
   local name=$1 seconds=$2 begin=$SECONDS
-  [[ $name =~ ${STEPS:-} ]] || return 0
+  wanted "$name" || return 0
   shift 2
   printf '\n== %s\n' "$name"
   # Not a pipe, which would wait for every process that a step left behind.
