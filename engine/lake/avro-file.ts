@@ -91,6 +91,12 @@ export function decodeAvro<Item>(schema: AvroSchema, file: Uint8Array): Item[] {
   return recordsOf(typeOf(schema), bytes, at, (content) => inflateRawSync(content))
 }
 
+/** The entries of a file's header. Throws Error for bytes that are no such file. */
+export function avroHeader(file: Uint8Array): Readonly<Record<string, string>> {
+  const entries = Object.entries(headerOf(file).entries)
+  return Object.fromEntries(entries.map(([name, value]) => [name, value.toString()]))
+}
+
 /**
  * The records of a file of another program, by the schema in its header: its fields may differ from ours. A long is a
  * bigint, a map a list of pairs or an object. Throws Error for bytes that are no such file.
@@ -110,8 +116,7 @@ export function decodeWholeAvro<Item>(file: Uint8Array): {
   const unpack = codecs[codec]
   if (unpack === undefined) throw new Error(`the Avro codec ${codec} is not supported`)
   const schema = entries['avro.schema']?.toString() ?? ''
-  const metadata = Object.entries(entries).map(([name, value]) => [name, value.toString()] as const)
-  return { schema, metadata: Object.fromEntries(metadata), records: recordsOf(exactTypeOf(schema), bytes, at, unpack) }
+  return { schema, metadata: avroHeader(file), records: recordsOf(exactTypeOf(schema), bytes, at, unpack) }
 }
 
 /** Logical types are not declared, so their values are those of the types below them. */

@@ -59,6 +59,7 @@ const comparisons: Readonly<Record<string, Comparison>> = {
   int: (x, y) => x.readInt32LE() - y.readInt32LE(),
   long: longs,
   timestamptz: longs,
+  timestamptz_ns: longs,
   float: (x, y) => x.readFloatLE() - y.readFloatLE(),
   double: (x, y) => x.readDoubleLE() - y.readDoubleLE(),
 }

@@ -6,7 +6,8 @@
 //   LONG                       long
 //   FLOAT DOUBLE               float double
 //   DATE TIMESTAMP             timestamptz (microseconds)
-//   TIMESTAMP_NS               timestamptz, and in a helper column the nanoseconds beyond them: int
+//   TIMESTAMP_NS               timestamptz_ns in format version 3; in version 2 timestamptz, and in a helper column the
+//                              nanoseconds beyond its microseconds: int
 //   STRING VARCHAR SYMBOL      string
 //   UUID IPv4 GEOHASH          string: their text
 //   BINARY                     binary
@@ -59,10 +60,16 @@ const textTypes: ReadonlySet<string> = new Set(['UUID', 'IPv4'])
 export function lakeColumns(schema: TableSchema): LakeColumn[] {
   const live = liveColumns(schema)
   const taken = new Set(live.map(({ name }) => name.toLowerCase()))
+  const hasNanos = formatVersionOf(schema) === 3
   return live.flatMap((column) => {
-    const own = lakeColumn(column)
-    return column.type.name === 'TIMESTAMP_NS' ? [own, restColumn(column, taken)] : [own]
+    const own = lakeColumn(column, hasNanos)
+    return column.type.name === 'TIMESTAMP_NS' && !hasNanos ? [own, restColumn(column, taken)] : [own]
   })
+}
+
+/** Of the Iceberg table. */
+export function formatVersionOf({ lake }: Pick<TableSchema, 'lake'>): 2 | 3 {
+  return lake?.formatVersion ?? 2
 }
 
 export function fieldIdOf({ id }: Pick<ColumnSchema, 'id'>): number {
@@ -79,13 +86,15 @@ function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-function lakeColumn(column: ColumnSchema): LakeColumn {
+/** `hasNanos`: the format version has a type for nanoseconds. */
+function lakeColumn(column: ColumnSchema, hasNanos: boolean): LakeColumn {
   const { id, name, type } = column
   const dimensions = type.name === 'ARRAY' ? type.a : 0
   const ids = Array.from({ length: dimensions }, (_, dimension) => elementIds + id + dimension * dimensionIds)
+  const isNanos = hasNanos && type.name === 'TIMESTAMP_NS'
   return {
-    field: { id: fieldIdOf(column), name, required: false, type: typeOf(type, ids) },
-    sql: sqlOf(type, quoted(name)),
+    field: { id: fieldIdOf(column), name, required: false, type: isNanos ? 'timestamptz_ns' : typeOf(type, ids) },
+    sql: isNanos ? quoted(name) : sqlOf(type, quoted(name)),
     fieldIds: [fieldIdOf(column), ...ids],
   }
 }

@@ -4,6 +4,7 @@
 import type { VirtualRelation } from '../api/statements.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { CommittedTable } from './committed-table.js'
+import { formatVersionOf } from './lake-columns.js'
 
 interface LakeRow {
   readonly version: TableVersion
@@ -29,6 +30,7 @@ export function lakeRelation(tables: () => readonly LakeRow[]): VirtualRelation 
       { name: 'files_written', type: 'LONG' },
       { name: 'files_to_write', type: 'LONG' },
       { name: 'failure', type: 'VARCHAR' },
+      { name: 'format_version', type: 'INT' },
     ],
     rows: () =>
       tables().map(({ version, table, isRunning, isCommitted, progress, failure }) => {
@@ -38,7 +40,7 @@ export function lakeRelation(tables: () => readonly LakeRow[]): VirtualRelation 
           ...[version.schema.name, table?.location ?? null, BigInt(table?.version ?? 0)],
           ...[table?.snapshotId ?? null, BigInt(files.length)],
           ...[BigInt(files.reduce((sum, { rows }) => sum + rows, 0)), state],
-          ...[BigInt(progress[0]), BigInt(progress[1]), failure],
+          ...[BigInt(progress[0]), BigInt(progress[1]), failure, formatVersionOf(version.schema)],
         ]
       }),
   }

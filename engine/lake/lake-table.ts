@@ -27,8 +27,10 @@ import {
   encodeManifest,
   encodeManifestList,
   entryStatus,
+  inherited,
   type ManifestEntry,
   type ManifestFile,
+  withRowIds,
 } from './manifest-files.js'
 import { partitionFieldOf, partitionOfParts } from './partition-spec.js'
 import {
@@ -50,6 +52,8 @@ export interface LakeTableOptions {
   /** Key below which the table's objects are. */
   readonly prefix: string
   readonly uuid: string
+  /** The table that readers get until this one has metadata. */
+  readonly replaced?: LakeTable
   readonly nowMs: () => number
   /** A random positive id below 2^48. */
   readonly randomId?: () => number
@@ -96,7 +100,8 @@ export class LakeTable implements CommittedTable {
   }
 
   get handedOut(): CatalogTable | null {
-    return this.metadata === null ? null : { metadataLocation: this.#metadataUri, metadata: this.metadata }
+    if (this.metadata === null) return this.#options.replaced?.handedOut ?? null
+    return { metadataLocation: this.#metadataUri, metadata: this.metadata }
   }
 
   get snapshotId(): bigint | null {
@@ -138,8 +143,8 @@ export class LakeTable implements CommittedTable {
   /** Keys of all objects that the newest metadata names, and of those that they name. Rejects with StoreError. */
   async namedKeys(): Promise<Set<string>> {
     const { metadata } = this
+    if (metadata === null) return (await this.#options.replaced?.namedKeys()) ?? new Set()
     const keys = new Set<string>()
-    if (metadata === null) return keys
     const versions = [this.#metadataUri, ...metadata['metadata-log'].map((entry) => entry['metadata-file'])]
     for (const uri of versions) keys.add(this.keyOf(uri))
     for (const snapshot of metadata.snapshots) {
@@ -263,9 +268,15 @@ export class LakeTable implements CommittedTable {
     const kept = await this.#keptManifests(metadata, { id, sequenceNumber }, removed)
     const manifests = [...kept]
     if (own.length > 0) manifests.push(await this.#writeManifest(metadata, { id, sequenceNumber }, own))
+    const firstRowId = metadata['next-row-id']
+    const listed = manifests.map((manifest) => manifest.listed)
+    const given = firstRowId === undefined ? null : withRowIds(listed, firstRowId)
     const list = encodeManifestList(
-      { id, parentId: parent?.['snapshot-id'] ?? null, sequenceNumber },
-      manifests.map(({ listed }) => listed),
+      {
+        ...{ id, parentId: parent?.['snapshot-id'] ?? null, sequenceNumber },
+        ...(firstRowId === undefined ? {} : { firstRowId }),
+      },
+      given?.manifests ?? listed,
     )
     const name = `metadata/snap-${id}-${randomName()}.avro`
     await this.#putNew(name, list)
@@ -277,8 +288,15 @@ export class LakeTable implements CommittedTable {
       'manifest-list': this.uri(name),
       summary: this.#summary(change),
       'schema-id': currentSchema(metadata)['schema-id'],
+      ...(firstRowId === undefined || given === null
+        ? {}
+        : { 'first-row-id': firstRowId, 'added-rows': given.nextRowId - firstRowId }),
     }
-    return { snapshot, manifests }
+    const numbered = given?.manifests.map((one, index) => ({
+      listed: one,
+      live: inherited(manifests[index]?.live ?? [], one),
+    }))
+    return { snapshot, manifests: numbered ?? manifests }
   }
 
   /** The manifests without the removed files; many small ones are joined. */
@@ -310,7 +328,8 @@ export class LakeTable implements CommittedTable {
   ): Promise<Manifest> {
     const { randomName = randomUUID } = this.#options
     const { fields, 'schema-id': schemaId } = currentSchema(metadata)
-    const bytes = encodeManifest({ schemaId, fields, partitionField: partitionOf(metadata) }, entries)
+    const formatVersion = metadata['format-version']
+    const bytes = encodeManifest({ schemaId, fields, partitionField: partitionOf(metadata), formatVersion }, entries)
     const name = `metadata/${randomName()}.avro`
     await this.#putNew(name, bytes)
     const count = (value: (entry: ManifestEntry) => number): [number, number, number] => {
@@ -333,7 +352,7 @@ export class LakeTable implements CommittedTable {
       rows: count(({ file }) => file.rows),
       partitions: partitions.length === 0 ? null : [minimum(partitions), -minimum(partitions.map((value) => -value))],
     }
-    return { listed, live: live.map((entry) => ({ ...entry, sequenceNumber: entry.sequenceNumber ?? sequenceNumber })) }
+    return { listed, live: inherited(live, listed) }
   }
 
   #summary(change: LakeChange): Snapshot['summary'] {

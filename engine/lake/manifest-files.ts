@@ -1,8 +1,9 @@
 // Writes the manifests of an Iceberg table, which list data files, and its manifest lists, which list the manifests of
 // a snapshot; reads those that this server has written. Contains their Avro schemas with the field ids of the Iceberg
-// specification, version 2.
+// specification, versions 2 and 3. In version 3 the rows of a table have ids: those of a data file follow from the id of
+// its first row, which the file inherits from its manifest until an entry says it.
 
-import { type AvroSchema, decodeAvro, encodeAvro } from './avro-file.js'
+import { type AvroSchema, avroHeader, decodeAvro, encodeAvro } from './avro-file.js'
 import type { PartitionField, Transform } from './partition-spec.js'
 
 export const entryStatus = { existing: 0, added: 1, deleted: 2 } as const
@@ -24,6 +25,8 @@ export interface DataFile extends ColumnMetrics {
   /** Null in an unpartitioned table. */
   readonly partition: number | null
   readonly isSorted: boolean
+  /** Id of its first row; absent: the manifest's, or in format version 2 none. */
+  readonly firstRowId?: number
 }
 
 export interface ManifestEntry {
@@ -47,6 +50,8 @@ export interface ManifestFile {
   readonly rows: readonly [existing: number, added: number, deleted: number]
   /** Range of the partitions of its files; null in an unpartitioned table. */
   readonly partitions: readonly [lowest: number, highest: number] | null
+  /** Of the first row whose file has no id; absent in format version 2, and before a snapshot of version 3 lists it. */
+  readonly firstRowId?: number
 }
 
 /** What the headers of manifests repeat from the table's metadata. */
@@ -56,6 +61,8 @@ export interface ManifestHeader {
   readonly partitionField: PartitionField | null
   /** 0 unless the metadata has other specs, too. */
   readonly specId?: number
+  /** 2 unless given. */
+  readonly formatVersion?: 2 | 3
 }
 
 const specIdDefault = 0
@@ -63,17 +70,17 @@ const sortOrderId = 1
 const contentData = 0
 
 export function encodeManifest(header: ManifestHeader, entries: readonly ManifestEntry[]): Buffer {
-  const { partitionField, schemaId, fields, specId = specIdDefault } = header
+  const { partitionField, schemaId, fields, specId = specIdDefault, formatVersion = 2 } = header
   const metadata = {
     schema: JSON.stringify({ type: 'struct', 'schema-id': schemaId, fields }),
     'schema-id': `${schemaId}`,
     'partition-spec': JSON.stringify(partitionField === null ? [] : [partitionField]),
     'partition-spec-id': `${specId}`,
-    'format-version': '2',
+    'format-version': `${formatVersion}`,
     content: 'data',
   }
   return encodeAvro(
-    entrySchema(partitionField),
+    entrySchema(partitionField, formatVersion === 3),
     metadata,
     entries.map((entry) => entryRecord(partitionField, entry)),
   )
@@ -82,32 +89,78 @@ export function encodeManifest(header: ManifestHeader, entries: readonly Manifes
 /** `from`: the manifest's description, whose numbers its added entries inherit. */
 export function decodeManifest(
   partitionField: PartitionField | null,
-  from: Pick<ManifestFile, 'sequenceNumber'>,
+  from: Pick<ManifestFile, 'sequenceNumber' | 'firstRowId'>,
   bytes: Uint8Array,
 ): ManifestEntry[] {
-  return decodeAvro<EntryRecord>(entrySchema(partitionField), bytes).map((record) => {
+  const entries = decodeAvro<EntryRecord>(entrySchema(partitionField, isVersion3(bytes)), bytes).map((record) => {
     const { status, snapshot_id, sequence_number, data_file } = record
     const partition = partitionField === null ? null : (data_file.partition[partitionField.name] ?? null)
-    const sequenceNumber = sequence_number ?? from.sequenceNumber
-    return { status, snapshotId: snapshot_id, sequenceNumber, file: fileOf(data_file, partition) }
+    return { status, snapshotId: snapshot_id, sequenceNumber: sequence_number, file: fileOf(data_file, partition) }
+  })
+  return inherited(entries, from)
+}
+
+/** The entries with the numbers that they inherit from their manifest. */
+export function inherited(
+  entries: readonly ManifestEntry[],
+  { sequenceNumber: number, firstRowId }: Pick<ManifestFile, 'sequenceNumber' | 'firstRowId'>,
+): ManifestEntry[] {
+  let nextRowId = firstRowId
+  return entries.map((entry) => {
+    const sequenceNumber = entry.sequenceNumber ?? number
+    const { file, status } = entry
+    if (nextRowId === undefined || file.firstRowId !== undefined || status === entryStatus.deleted)
+      return { ...entry, sequenceNumber }
+    const own = { ...file, firstRowId: nextRowId }
+    nextRowId += file.rows
+    return { ...entry, sequenceNumber, file: own }
   })
 }
 
-export function encodeManifestList(
-  snapshot: { readonly id: number; readonly parentId: number | null; readonly sequenceNumber: number },
+function isVersion3(bytes: Uint8Array): boolean {
+  return avroHeader(bytes)['format-version'] === '3'
+}
+
+export interface ListedSnapshot {
+  readonly id: number
+  readonly parentId: number | null
+  readonly sequenceNumber: number
+  /** Absent in format version 2. */
+  readonly firstRowId?: number
+}
+
+/**
+ * The manifests with ids for the rows of those that have none, from this one on, and the first id that is left. Ids are
+ * taken for deleted rows, too: a manifest of version 2 does not say that they have none.
+ */
+export function withRowIds(
   manifests: readonly ManifestFile[],
-): Buffer {
+  firstRowId: number,
+): { readonly manifests: readonly ManifestFile[]; readonly nextRowId: number } {
+  let nextRowId = firstRowId
+  const given = manifests.map((manifest) => {
+    if (manifest.firstRowId !== undefined) return manifest
+    const own = { ...manifest, firstRowId: nextRowId }
+    nextRowId += manifest.rows.reduce((sum, rows) => sum + rows, 0)
+    return own
+  })
+  return { manifests: given, nextRowId }
+}
+
+export function encodeManifestList(snapshot: ListedSnapshot, manifests: readonly ManifestFile[]): Buffer {
   const metadata = {
     'snapshot-id': `${snapshot.id}`,
     'parent-snapshot-id': `${snapshot.parentId}`,
     'sequence-number': `${snapshot.sequenceNumber}`,
-    'format-version': '2',
+    ...(snapshot.firstRowId === undefined ? {} : { 'first-row-id': `${snapshot.firstRowId}` }),
+    'format-version': snapshot.firstRowId === undefined ? '2' : '3',
   }
-  return encodeAvro(listSchema, metadata, manifests.map(listRecord))
+  const schema = snapshot.firstRowId === undefined ? listSchema : listSchemaOfVersion3
+  return encodeAvro(schema, metadata, manifests.map(listRecord))
 }
 
 export function decodeManifestList(bytes: Uint8Array): ManifestFile[] {
-  return decodeAvro<ListRecord>(listSchema, bytes).map((read) => {
+  return decodeAvro<ListRecord>(isVersion3(bytes) ? listSchemaOfVersion3 : listSchema, bytes).map((read) => {
     const [partition] = read.partitions ?? []
     return {
       path: read.manifest_path,
@@ -118,6 +171,7 @@ export function decodeManifestList(bytes: Uint8Array): ManifestFile[] {
       files: [read.existing_files_count, read.added_files_count, read.deleted_files_count],
       rows: [read.existing_rows_count, read.added_rows_count, read.deleted_rows_count],
       partitions: partition === undefined ? null : [numberOf(partition.lower_bound), numberOf(partition.upper_bound)],
+      ...firstRowIdOf(read),
     }
   })
 }
@@ -126,7 +180,16 @@ export function decodeManifestList(bytes: Uint8Array): ManifestFile[] {
 
 type MapRecord<Value> = readonly { readonly key: number; readonly value: Value }[]
 
-interface FileRecord {
+/** Fields of records in format version 3. */
+interface RowIdRecord {
+  readonly first_row_id?: number | null
+}
+
+function firstRowIdOf({ first_row_id: id }: RowIdRecord): { readonly firstRowId?: number } {
+  return id == null ? {} : { firstRowId: id }
+}
+
+interface FileRecord extends RowIdRecord {
   readonly content: number
   readonly file_path: string
   readonly file_format: string
@@ -149,7 +212,7 @@ interface EntryRecord {
 }
 
 function entryRecord(partitionField: PartitionField | null, entry: ManifestEntry): EntryRecord {
-  const { path, rows, bytes, partition, isSorted, ...metrics } = entry.file
+  const { path, rows, bytes, partition, isSorted, firstRowId = null, ...metrics } = entry.file
   const file: FileRecord = {
     content: contentData,
     file_path: path,
@@ -162,6 +225,7 @@ function entryRecord(partitionField: PartitionField | null, entry: ManifestEntry
     lower_bounds: mapRecord(metrics.lowerBounds),
     upper_bounds: mapRecord(metrics.upperBounds),
     sort_order_id: isSorted ? sortOrderId : null,
+    first_row_id: firstRowId,
   }
   return {
     status: entry.status,
@@ -191,10 +255,11 @@ function fileOf(record: FileRecord, partition: number | null): DataFile {
     nullCounts: mapOf(record.null_value_counts),
     lowerBounds: mapOf(record.lower_bounds),
     upperBounds: mapOf(record.upper_bounds),
+    ...firstRowIdOf(record),
   }
 }
 
-function entrySchema(partitionField: PartitionField | null): AvroSchema {
+function entrySchema(partitionField: PartitionField | null, hasRowIds: boolean): AvroSchema {
   return {
     type: 'record',
     name: 'manifest_entry',
@@ -203,12 +268,12 @@ function entrySchema(partitionField: PartitionField | null): AvroSchema {
       optional('snapshot_id', 'long', 1),
       optional('sequence_number', 'long', 3),
       optional('file_sequence_number', 'long', 4),
-      { name: 'data_file', type: fileSchema(partitionField), 'field-id': 2 },
+      { name: 'data_file', type: fileSchema(partitionField, hasRowIds), 'field-id': 2 },
     ],
   }
 }
 
-function fileSchema(partitionField: PartitionField | null): object {
+function fileSchema(partitionField: PartitionField | null, hasRowIds: boolean): object {
   return {
     type: 'record',
     name: 'r2',
@@ -224,6 +289,7 @@ function fileSchema(partitionField: PartitionField | null): object {
       optionalMap('lower_bounds', 125, [126, 127], 'bytes'),
       optionalMap('upper_bounds', 128, [129, 130], 'bytes'),
       optional('sort_order_id', 'int', 140),
+      ...(hasRowIds ? [optional('first_row_id', 'long', 142)] : []),
     ],
   }
 }
@@ -268,7 +334,7 @@ interface PartitionRange {
   readonly upper_bound: Buffer | null
 }
 
-interface ListRecord {
+interface ListRecord extends RowIdRecord {
   readonly manifest_path: string
   readonly manifest_length: number
   readonly partition_spec_id: number
@@ -317,6 +383,11 @@ export const listSchema: AvroSchema = {
   ],
 }
 
+const listSchemaOfVersion3: AvroSchema = {
+  ...listSchema,
+  fields: [...listSchema.fields, optional('first_row_id', 'long', 520)],
+}
+
 function listRecord(manifest: ManifestFile): ListRecord {
   const { files, rows, partitions } = manifest
   const ranges: PartitionRange[] =
@@ -343,6 +414,7 @@ function listRecord(manifest: ManifestFile): ListRecord {
     existing_rows_count: rows[entryStatus.existing],
     deleted_rows_count: rows[entryStatus.deleted],
     partitions: ranges,
+    first_row_id: manifest.firstRowId ?? null,
   }
 }
 

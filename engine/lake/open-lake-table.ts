@@ -3,9 +3,11 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.js'
+import { StoreError } from '../object-store/object-store.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { CatalogTableOptions } from './catalog-table.js'
 import type { CommittedTable } from './committed-table.js'
+import { formatVersionOf } from './lake-columns.js'
 import type { LakeTableOptions } from './lake-table.js'
 import type { DataFile } from './manifest-files.js'
 import type { RestCatalog } from './rest-catalog.js'
@@ -32,8 +34,17 @@ export async function openLakeTable(
   const recorded = recordedVersion(version)
   if (catalog === null) {
     const { LakeTable } = await import('./lake-table.js')
-    return LakeTable.open({ store, prefix, uuid: schema.lake?.uuid ?? '', nowMs }, recorded)
+    const { uuid = '', replaces } = schema.lake ?? {}
+    const options = { store, nowMs, prefix, uuid }
+    if (replaces === undefined || recorded > 0) return LakeTable.open(options, recorded)
+    const former = { store, nowMs, prefix: `${prefix.slice(0, -uuid.length)}${replaces}`, uuid: replaces }
+    return LakeTable.open({ ...options, replaced: await LakeTable.open(former, 0) }, recorded)
   }
+  if (formatVersionOf(schema) === 3)
+    throw new StoreError(
+      'rejected',
+      `tables of format version 3 are not committed to an external catalog [table=${schema.name}]`,
+    )
   const { CatalogTable } = await import('./catalog-table.js')
   const name = lake?.uuid === schema.lake?.uuid ? lake?.name : undefined
   const sleep = (ms: number): Promise<void> => new Promise((later) => setTimeout(later, ms))
@@ -50,6 +61,11 @@ export function identityOf({ schema }: TableVersion): string {
 /** The version of the metadata that the manifest records; 0: none. */
 export function recordedVersion({ schema, lake }: TableVersion): number {
   return lake !== undefined && lake.uuid === schema.lake?.uuid ? lake.version : 0
+}
+
+/** Whether readers find the table, or the one that it replaces, in this server's catalog. */
+export function isHandedOut(version: TableVersion): boolean {
+  return recordedVersion(version) > 0 || version.schema.lake?.replaces !== undefined
 }
 
 export function unitNameOf(path: string): string {

@@ -1,8 +1,9 @@
-// The metadata of an Iceberg table, format version 2: a JSON object that lists the table's schemas, partition specs and
-// snapshots. Each commit writes the next version of it.
+// The metadata of an Iceberg table, format version 2 or 3: a JSON object that lists the table's schemas, partition specs
+// and snapshots. Each commit writes the next version of it. In format version 3 each snapshot gives ids to the rows of
+// its manifests: `next-row-id` of the table is the first that no snapshot has given.
 
 import type { TableSchema } from '../storage/schema/schema.js'
-import { fieldIdOf, type IcebergField, type IcebergType, lakeColumns } from './lake-columns.js'
+import { fieldIdOf, formatVersionOf, type IcebergField, type IcebergType, lakeColumns } from './lake-columns.js'
 import { type PartitionField, partitionFieldOf, partitionIds, type SortField, sortFieldsOf } from './partition-spec.js'
 
 export interface IcebergSchema {
@@ -19,10 +20,14 @@ export interface Snapshot {
   readonly 'manifest-list': string
   readonly summary: Readonly<Record<string, string>> & { readonly operation: string }
   readonly 'schema-id': number
+  /** In format version 3. */
+  readonly 'first-row-id'?: number
+  /** In format version 3: how many ids the snapshot has given. */
+  readonly 'added-rows'?: number
 }
 
 export interface TableMetadata {
-  readonly 'format-version': 2
+  readonly 'format-version': 2 | 3
   readonly 'table-uuid': string
   readonly location: string
   readonly 'last-sequence-number': number
@@ -42,6 +47,8 @@ export interface TableMetadata {
   readonly snapshots: readonly Snapshot[]
   readonly 'snapshot-log': readonly { readonly 'snapshot-id': number; readonly 'timestamp-ms': number }[]
   readonly 'metadata-log': readonly { readonly 'metadata-file': string; readonly 'timestamp-ms': number }[]
+  /** In format version 3. */
+  readonly 'next-row-id'?: number
 }
 
 /** Snapshots and versions of the metadata that the newest version lists. */
@@ -56,7 +63,7 @@ export function firstMetadata(
   const partition = partitionFieldOf(schema)
   const sorted = sortFieldsOf(schema)
   return {
-    'format-version': 2,
+    'format-version': formatVersionOf(schema),
     'table-uuid': uuid,
     location,
     'last-sequence-number': 0,
@@ -75,11 +82,14 @@ export function firstMetadata(
     snapshots: [],
     'snapshot-log': [],
     'metadata-log': [],
+    ...(formatVersionOf(schema) === 3 ? { 'next-row-id': 0 } : {}),
   }
 }
 
-/** The metadata with the current columns; the same object if they have not changed. */
-export function withSchema(metadata: TableMetadata, schema: TableSchema): TableMetadata {
+/** The metadata with the format version and the columns of the table; the same object if they have not changed. */
+export function withSchema(before: TableMetadata, schema: TableSchema): TableMetadata {
+  const isUpgraded = before['format-version'] < formatVersionOf(schema)
+  const metadata: TableMetadata = isUpgraded ? { ...before, 'format-version': 3, 'next-row-id': 0 } : before
   const fields = fieldsOf(schema)
   const text = JSON.stringify(fields)
   if (JSON.stringify(currentSchema(metadata).fields) === text) return metadata
@@ -117,8 +127,16 @@ export function withSnapshot(metadata: TableMetadata, snapshot: Snapshot): Table
     'current-snapshot-id': id,
     refs: { main: { 'snapshot-id': id, type: 'branch' } },
     snapshots,
+    ...nextRowId(metadata, snapshot),
     'snapshot-log': [...metadata['snapshot-log'], entry].slice(-snapshotsMax),
   }
+}
+
+function nextRowId(
+  { 'next-row-id': first }: TableMetadata,
+  { 'added-rows': rows = 0 }: Snapshot,
+): Pick<TableMetadata, 'next-row-id'> {
+  return first === undefined ? {} : { 'next-row-id': first + rows }
 }
 
 /** The metadata as the version behind the one in the file `previous`. */

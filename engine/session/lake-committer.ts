@@ -28,6 +28,7 @@ import {
   hasSameRows,
   identityOf,
   isCompacted,
+  isHandedOut,
   openLakeTable,
   recordedVersion,
   unitNameOf,
@@ -142,7 +143,7 @@ export class LakeCommitter implements LakeCatalog {
   tables(): readonly string[] {
     if (this.#options.catalog !== null) return []
     return this.#lakeTables()
-      .filter((version) => recordedVersion(version) > 0 || (this.#of(version).table?.version ?? 0) > 0)
+      .filter((version) => isHandedOut(version) || (this.#of(version).table?.version ?? 0) > 0)
       .map(({ schema }) => schema.name)
   }
 

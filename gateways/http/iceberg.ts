@@ -95,6 +95,8 @@ function answerTo(context: HttpContext, path: string, { request, query }: Exchan
     throw new CatalogError(404, 'NoSuchNamespaceException', message)
   }
   if (name === undefined) return { namespaces: namespacesIn(parameters.get('parent') ?? '') }
+  // Clients that find no table t in the namespace qdb.m look for t of the table m in qdb: its snapshots, its files.
+  if (table !== undefined && name !== namespace) throw tableMissing(name.replaceAll('\x1f', '.'), table)
   requireNamespace(name)
   if (tables === undefined) return { namespace: [namespace], properties: {} }
   if (table === undefined) {
@@ -129,7 +131,11 @@ async function loadCredentials(context: HttpContext, name: string): Promise<obje
 async function tableNamed({ engine }: HttpContext, name: string): Promise<CatalogTable> {
   const found = engine.lake.tables().includes(name) ? await engine.lake.table(name) : null
   if (found !== null) return found
-  throw new CatalogError(404, 'NoSuchTableException', `table does not exist in the lake [table=${namespace}.${name}]`)
+  throw tableMissing(namespace, name)
+}
+
+function tableMissing(parent: string, name: string): CatalogError {
+  return new CatalogError(404, 'NoSuchTableException', `table does not exist in the lake [table=${parent}.${name}]`)
 }
 
 /** The folder of the table. */

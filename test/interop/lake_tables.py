@@ -1,6 +1,6 @@
 """Tables of the lake as PyIceberg and DuckDB read them through the server's catalog, compared with SQL: counts, sums and
 bounds of every type, after inserts, late rows, updates, deletes, an added, a renamed and a dropped column, a type change and
-a dropped partition, while rows arrive; and pruning by partition and by bounds.
+a dropped partition, while rows arrive; pruning by partition and by bounds; and tables of format version 3.
 
 With PENSTOCK_S3 (and AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY) the store is an S3 service, else a folder. DuckDB takes part
 when its extensions are there, as packages duckdb-ext-iceberg, -avro and -httpfs.
@@ -229,4 +229,32 @@ if duck is not None:
         " count(uu), count(ip), sum(ar[1]), sum(ar2[1][2]), max(hu::double), min(va) from lake.qdb.kinds"
     ).fetchone()
     check("all types in DuckDB", [*expected[:-2], float(expected[-2]), expected[-1]], list(row))
+
+# Format version 3 --------------------------------------------------------------------------------------------------
+
+execute("create table ticks (ts timestamp_ns, x long) timestamp(ts) partition by day lake on format version 3")
+execute(
+    "insert into ticks select ('2024-01-01T00:00:00.000000789Z'::timestamp_ns::long + x * 10000000000)::timestamp_ns, x"
+    " from long_sequence(20000)"
+)
+execute("create table raised (ts timestamp, x long) timestamp(ts) partition by day lake on")
+execute("insert into raised select timestamp_sequence('2024-01-01', 10000000L), x from long_sequence(20000)")
+follow("raised")
+execute("alter table raised set lake on format version 3")
+execute("update raised set x = x + 1 where x < 100")
+for table, unit in [("ticks", "ns"), ("raised", "us")]:
+    follow(table)
+    loaded = catalog.load_table(f"qdb.{table}")
+    read = arrow(table)
+    expected = execute(f"select count(), sum(x), min(ts)::long::varchar, max(ts)::long::varchar from {table}")[0]
+    found = [read.num_rows, pc.sum(read["x"]).as_py(), micros(pc.min(read["ts"])), micros(pc.max(read["ts"]))]
+    check(f"{table}, format version {loaded.format_version} in {read.schema.field('ts').type}", expected, found)
+    check("its version and unit", [3, unit], [loaded.format_version, read.schema.field("ts").type.unit])
+    # PyIceberg has no conditions on timestamptz_ns.
+    term, sql = ("x", 15_000) if unit == "ns" else ("ts", "2024-01-02T00:00:00+00:00")
+    part = arrow(table, row_filter=GreaterThanOrEqual(term, sql))
+    check("a part of it", execute(f"select count() from {table} where {term} >= '{sql}'")[0], [part.num_rows])
+if duck is not None:
+    row = duck_connection().execute("select count(*), sum(x), epoch_us(max(ts)) from lake.qdb.raised").fetchone()
+    check("raised in DuckDB", execute("select count(), sum(x), max(ts)::long from raised")[0], list(row))
 print("passed")

@@ -20,8 +20,15 @@ export interface StoragePolicyClause {
   readonly stages: readonly PolicyStage[]
 }
 
+export interface LakeClause {
+  readonly position: number
+  readonly on: boolean
+  /** FORMAT VERSION; null: it is not written. */
+  readonly formatVersion: { readonly position: number; readonly number: 2 | 3 } | null
+}
+
 export type RetentionAction =
   | { readonly kind: 'set ttl'; readonly position: number; readonly ttl: TimeToLive }
   | { readonly kind: 'set policy'; readonly position: number; readonly policy: StoragePolicyClause }
   | { readonly kind: 'change policy'; readonly position: number; readonly change: 'enable' | 'disable' | 'drop' }
-  | { readonly kind: 'set lake'; readonly position: number; readonly on: boolean }
+  | { readonly kind: 'set lake'; readonly position: number; readonly lake: LakeClause }

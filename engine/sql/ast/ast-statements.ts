@@ -25,7 +25,7 @@ import type { ChangesInWith, Insert, Merge } from './ast-insert.js'
 import type { CreateLive } from './ast-live-view.js'
 import type { AlterIndex, Backup, Checkpoint, CreateIndex, Empty, Reindex, Remark, Vacuum } from './ast-maintenance.js'
 import type { MaterializedStatement } from './ast-mat-view.js'
-import type { RetentionAction, StoragePolicyClause, TimeToLive } from './ast-policy.js'
+import type { LakeClause, RetentionAction, StoragePolicyClause, TimeToLive } from './ast-policy.js'
 import type { AlterSequence, Counted, CreateSequence, DropSchema, DropSequence } from './ast-sequence.js'
 import type { UserStatement } from './ast-users.js'
 
@@ -147,8 +147,8 @@ export interface CreateTable extends Persistence {
   readonly wal: { readonly position: number; readonly enabled: boolean } | null
   readonly ttl: TimeToLive | null
   readonly policy: StoragePolicyClause | null
-  /** LAKE ON, LAKE OFF; null: neither is written. */
-  readonly lake: boolean | null
+  /** Null: neither LAKE ON nor LAKE OFF is written. */
+  readonly lake: LakeClause | null
   /** null without a DEDUP clause; never empty. */
   readonly dedupKeys: readonly Name[] | null
   /** DEDUP SKIP. */

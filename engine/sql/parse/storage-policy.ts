@@ -3,12 +3,12 @@
 //
 //   storage policy (to parquet 3d, to remote 7d, drop local 30d, drop remote 2y)
 //   set storage policy (..)   enable storage policy   disable storage policy   drop storage policy
-//   lake on   lake off   set lake on   set lake off
+//   lake on [format version 3]   lake off   set lake on [format version 3]   set lake off
 
 import { SqlError } from '../../base/errors.js'
-import type { AlterAction, PolicyStage, StoragePolicyClause } from '../ast/ast.js'
-import { advance, type Cursor, moveTo, peekWord } from './cursor.js'
-import { expect, parseList, take } from './expect.js'
+import type { AlterAction, LakeClause, PolicyStage, StoragePolicyClause } from '../ast/ast.js'
+import { advance, type Cursor, moveTo, peekWord, tokenText } from './cursor.js'
+import { expect, parseList, take, takeTwo } from './expect.js'
 import { parseTimeToLive } from './table-options.js'
 
 const stagesExpected = "'to parquet', 'to remote', 'drop local' or 'drop remote' expected"
@@ -28,12 +28,23 @@ export function parseStoragePolicy(cursor: Cursor): StoragePolicyClause | null {
 }
 
 /** Null when the cursor is on no LAKE ON or LAKE OFF. */
-export function parseLake(cursor: Cursor): boolean | null {
+export function parseLake(cursor: Cursor): LakeClause | null {
   if (cursor.word !== 'lake') return null
+  const position = cursor.start
   advance(cursor)
-  if (take(cursor, 'on')) return true
+  if (take(cursor, 'on')) return { position, on: true, formatVersion: parseFormatVersion(cursor) }
   expect(cursor, 'off', "'on' or 'off' expected")
-  return false
+  return { position, on: false, formatVersion: null }
+}
+
+function parseFormatVersion(cursor: Cursor): LakeClause['formatVersion'] {
+  if (!takeTwo(cursor, 'format', 'version')) return null
+  const position = cursor.start
+  const text = tokenText(cursor)
+  if (cursor.kind !== 'number' || (text !== '2' && text !== '3'))
+    throw new SqlError('format version 2 or 3 of Iceberg expected', position)
+  advance(cursor)
+  return { position, number: text === '2' ? 2 : 3 }
 }
 
 /** Null when the action at the cursor is another one; a column may be named `storage`. */
@@ -41,7 +52,8 @@ export function parsePolicyAction(cursor: Cursor): AlterAction | null {
   const { start: position, previousEnd, word } = cursor
   if (word === 'set' && peekWord(cursor) === 'lake') {
     advance(cursor)
-    return { kind: 'set lake', position, on: parseLake(cursor) === true }
+    const lake = parseLake(cursor)
+    return lake === null ? null : { kind: 'set lake', position, lake }
   }
   if (!changes.has(word) || peekWord(cursor) !== 'storage') return null
   advance(cursor)

@@ -120,6 +120,7 @@ function storageText(storage: ColumnStorage | undefined): string {
 
 /** Says what a statement without it would not do: a table is in the lake if it has a storage policy. */
 function lakeText({ lake, policy }: TableSchema): string {
+  if (lake?.formatVersion !== undefined) return ` LAKE ON FORMAT VERSION ${lake.formatVersion}`
   if (policy == null) return lake == null ? '' : ' LAKE ON'
   return lake === null ? ' LAKE OFF' : ''
 }

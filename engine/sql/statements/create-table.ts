@@ -326,7 +326,7 @@ function likeSchema(
     ...(schema.dedupSkips === true ? { dedupSkips: true } : {}),
     ttl: schema.ttl,
     ...(schema.policy == null ? {} : { policy: schema.policy }),
-    ...(schema.lake === undefined ? {} : { lake: schema.lake === null ? null : newLake() }),
+    ...(schema.lake === undefined ? {} : { lake: schema.lake && newLake(schema.lake.formatVersion) }),
     maxUncommittedRows: schema.maxUncommittedRows,
     o3MaxLagMicros: schema.o3MaxLagMicros,
     createdMicros: Number(context.evaluation.nowMicros),

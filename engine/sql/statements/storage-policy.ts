@@ -1,12 +1,19 @@
 // Plans the clauses that say how long rows are kept and where: TTL, which drops old partitions, and storage policies,
 // which at given ages convert partitions to Parquet, upload them, drop the local files and drop the uploaded ones.
 // Returns the schema change, or throws SqlError: a table has only one of the two, ages must be multiples of the
-// partition unit, and the stages of a policy must be in order. Also plans LAKE ON and LAKE OFF.
+// partition unit, and the stages of a policy must be in order. Also plans LAKE ON, with a
+// format version of Iceberg, and LAKE OFF.
 
 import { randomUUID } from 'node:crypto'
 import { SqlError } from '../../base/errors.js'
 import type { SchemaChange } from '../../storage/jobs/messages.js'
-import type { PartitionUnit, StoragePolicy, TableSchema } from '../../storage/schema/schema.js'
+import {
+  type LakeTable,
+  liveColumns,
+  type PartitionUnit,
+  type StoragePolicy,
+  type TableSchema,
+} from '../../storage/schema/schema.js'
 import type * as ast from '../ast/ast.js'
 
 type Changes = Extract<SchemaChange, { kind: 'alterTable' }>['changes']
@@ -36,14 +43,28 @@ export function retentionChanges(action: ast.RetentionAction, schema: TableSchem
     case 'change policy':
       return { policy: changedPolicy(action, schema) }
     case 'set lake':
-      if (!action.on) return { lake: null }
-      return schema.lake == null ? { lake: newLake() } : {}
+      return lakeChange(action.lake, schema)
   }
 }
 
+function lakeChange({ on, formatVersion }: ast.LakeClause, schema: TableSchema): Changes {
+  if (!on) return { lake: null }
+  const { lake, name } = schema
+  if (lake == null) return { lake: newLake(formatVersion?.number) }
+  if (formatVersion === null || formatVersion.number === (lake.formatVersion ?? 2)) return {}
+  if (formatVersion.number === 2)
+    throw new SqlError(
+      `Iceberg permits no lower format version: SET LAKE OFF, then ON makes another Iceberg table [table=${name}]`,
+      formatVersion.position,
+    )
+  // Iceberg permits no change of microseconds to nanoseconds, so such a table becomes another one.
+  const hasOtherTypes = liveColumns(schema).some(({ type }) => type.name === 'TIMESTAMP_NS')
+  return { lake: hasOtherTypes ? { ...newLake(3), replaces: lake.uuid } : { ...lake, formatVersion: 3 } }
+}
+
 /** Another Iceberg table than any before it. */
-export function newLake(): NonNullable<TableSchema['lake']> {
-  return { uuid: randomUUID() }
+export function newLake(formatVersion: 2 | 3 = 2): LakeTable {
+  return { uuid: randomUUID(), ...(formatVersion === 3 ? { formatVersion } : {}) }
 }
 
 /** TTL, policy and lake of CREATE TABLE. Throws SqlError. */
@@ -52,8 +73,9 @@ export function newRetention(
   unit: PartitionUnit,
 ): Pick<TableSchema, 'ttl' | 'policy' | 'lake'> {
   // Tables with a policy are in the lake, if it is not said otherwise.
-  if (lake === true || (lake === null && kept.policy !== null)) return { ...newLimits(kept, unit), lake: newLake() }
-  return { ...newLimits(kept, unit), ...(lake === false ? { lake: null } : {}) }
+  if (lake?.on === true || (lake === null && kept.policy !== null))
+    return { ...newLimits(kept, unit), lake: newLake(lake?.formatVersion?.number) }
+  return { ...newLimits(kept, unit), ...(lake === null ? {} : { lake: null }) }
 }
 
 function newLimits(

@@ -104,7 +104,8 @@ const blockBytes = 4096
  * buckets without them. Version 13 is written before the first live view, since others would take it for a materialized
  * view whose query is not valid. Version 14 is written before the first materialized view with states by rule 3, for the
  * reason of version 12. Version 15 is written before buckets are sealed to which late rows are added: others would join
- * parts with such rows and others, and rows would count twice. This server reads all versions.
+ * parts with such rows and others, and rows would count twice. Version 16 is written before the first table with LAKE ON
+ * FORMAT VERSION 3: others would commit to its Iceberg table as to one of version 2. This server reads all versions.
  */
 export const formats = {
   oldest: 1,
@@ -122,8 +123,9 @@ export const formats = {
   liveViews: 13,
   viewMeans: 14,
   lateSealed: 15,
+  lakeVersions: 16,
 } as const
-export const newestFormat = formats.lateSealed
+export const newestFormat = formats.lakeVersions
 const fileMagic = 0x31464d50 // "PMF1"
 const frameMagic = 0x52464d50 // "PMFR"
 /** Readers treat a greater length as damage. */

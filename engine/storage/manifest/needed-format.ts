@@ -5,7 +5,9 @@
 import { enforcedKey, isRemoteOnly, type PartDescriptor, type TableSchema } from '../schema/schema.js'
 import { formats } from './manifest-format.js'
 
-type FormatMember = 'dedupSkips' | 'dedupAfter' | 'keys' | 'columns' | 'materialized' | 'ttl' | 'sealed' | 'stored'
+type FormatMember =
+  | ('dedupSkips' | 'dedupAfter' | 'keys' | 'columns' | 'materialized')
+  | ('ttl' | 'sealed' | 'stored' | 'lake')
 
 /** `isView`: whether the table with this id is a materialized view. */
 export function formatOfSchema(schema: Pick<TableSchema, FormatMember>, isView: (tableId: number) => boolean): number {
@@ -24,6 +26,7 @@ export function formatOfSchema(schema: Pick<TableSchema, FormatMember>, isView: 
     enforcedKey(schema) === undefined ? 0 : formats.enforcedKeys,
     schema.dedupAfter === undefined ? 0 : formats.dedupOfStored,
     columns.some(({ parquet }) => parquet !== undefined) ? formats.columnStorage : 0,
+    schema.lake?.formatVersion === undefined ? 0 : formats.lakeVersions,
   )
 }
 

@@ -221,13 +221,17 @@ export interface StoragePolicy {
 }
 
 /** A table that is also an Iceberg table in the object store (engine/lake). */
-interface LakeTable {
+export interface LakeTable {
   /** Of the Iceberg table; random, so its objects never mix with those of another one. */
   readonly uuid: string
+  /** Of Iceberg; absent: 2. */
+  readonly formatVersion?: 3
+  /** The Iceberg table that readers get until this one has its first snapshot. */
+  readonly replaces?: string
 }
 
 /** The last version of the Iceberg table's metadata, or the last commit to an external catalog, that the manifest records. */
-export interface LakePointer extends LakeTable {
+export interface LakePointer extends Pick<LakeTable, 'uuid'> {
   readonly version: number
   /** Of the table in an external catalog; absent: its metadata is in the object store. */
   readonly name?: string

@@ -142,6 +142,93 @@ test('metadata, manifest list and manifests are as the specification has them', 
   expectGolden('manifests', entries)
 })
 
+const inVersion3: TableSchema = { ...schemaOf(), lake: { uuid, formatVersion: 3 } }
+
+/** Files of the newest snapshot by name, each with the id of its first row, and what the list says of their manifests. */
+function rowIdsOf({ metadata }: LakeTable, driver: SimulatedStore): { files: unknown[]; manifests: unknown[] } {
+  const contentOf = (uri = ''): Uint8Array => driver.objects.get(key(uri))?.content ?? new Uint8Array()
+  const listed = decodeManifestList(contentOf(metadata?.snapshots.at(-1)?.['manifest-list']))
+  const entries = listed.flatMap((manifest) =>
+    decodeManifest(partitionFieldOf(schemaOf()), manifest, contentOf(manifest.path)),
+  )
+  return {
+    manifests: listed.map(({ firstRowId, rows }) => [firstRowId, ...rows]),
+    files: entries.map(({ file, status }) => [/(\w+)\.parquet$/.exec(file.path)?.[1], status, file.firstRowId]),
+  }
+}
+
+test('in format version 3 nanoseconds have a type, and rows have ids', async () => {
+  const { store, driver } = plainStore()
+  const table = await LakeTable.open(counted(store), 0)
+  const files = [await fileOf(table, store, 'one', 19_000), await fileOf(table, store, 'two', 19_001, 20)]
+  await table.commit(change(files, [], inVersion3))
+  expect(rowIdsOf(table, driver)).toEqual({
+    manifests: [[0, 0, 30, 0]],
+    files: [
+      ['one', 1, 0],
+      ['two', 1, 10],
+    ],
+  })
+  await table.commit(change([await fileOf(table, store, 'three', 19_001, 7)], [files[0]?.path ?? ''], inVersion3))
+  expectGolden('version-3', table.metadata)
+  // The manifest with the rest is another one, and its files keep their ids.
+  const wanted = {
+    manifests: [
+      [30, 20, 0, 10],
+      [60, 0, 7, 0],
+    ],
+    files: [
+      ['one', 2, 0],
+      ['two', 0, 10],
+      ['three', 1, 60],
+    ],
+  }
+  expect(rowIdsOf(table, driver)).toEqual(wanted)
+  const again = await LakeTable.open(counted(store), 2)
+  expect([...again.files.values()].map(({ firstRowId }) => firstRowId)).toEqual([10, 60])
+  expect([...table.files.values()].map(({ firstRowId }) => firstRowId)).toEqual([10, 60])
+})
+
+test('a table of format version 2 is raised to 3 with its files, whose rows then get ids', async () => {
+  const { store, driver } = plainStore()
+  const table = await LakeTable.open(counted(store), 0)
+  const plain = schemaOf(types.slice(0, 3))
+  const files = [await fileOf(table, store, 'one', 19_000), await fileOf(table, store, 'two', 19_001, 20)]
+  await table.commit(change(files, [], plain))
+  const raised = { ...plain, lake: { uuid, formatVersion: 3 as const } }
+  expect(await table.commit(change([], [], raised))).toBe(true)
+  expect(table.metadata).toMatchObject({ 'format-version': 3, 'next-row-id': 0, schemas: [{}] })
+  expect(table.metadata?.snapshots[0]).not.toHaveProperty('first-row-id')
+  const again = await LakeTable.open({ ...counted(store), randomName: () => crypto.randomUUID() }, 2)
+  expect(await again.commit(change([], [], raised))).toBe(false)
+  await again.commit(change([await fileOf(again, store, 'three', 19_001, 7)], [], raised))
+  expect(rowIdsOf(again, driver)).toEqual({
+    manifests: [
+      [0, 0, 30, 0],
+      [30, 0, 7, 0],
+    ],
+    files: [
+      ['one', 1, 0],
+      ['two', 1, 10],
+      ['three', 1, 30],
+    ],
+  })
+  expect(again.metadata).toMatchObject({ 'next-row-id': 37 })
+  expect(again.metadata?.snapshots.at(-1)).toMatchObject({ 'first-row-id': 0, 'added-rows': 37 })
+})
+
+test('a table that another one replaces is handed out, and keeps its objects, until the other has metadata', async () => {
+  const { store } = plainStore()
+  const former = await LakeTable.open({ ...counted(store), prefix: 'root/lake/former', uuid: 'former' }, 0)
+  await former.commit(change([await fileOf(former, store, 'one', 1)]))
+  const table = await LakeTable.open({ ...counted(store), replaced: former }, 0)
+  expect(table.handedOut).toEqual(former.handedOut)
+  expect(await table.namedKeys()).toEqual(await former.namedKeys())
+  await table.commit(change([await fileOf(table, store, 'two', 1)], [], inVersion3))
+  expect(table.handedOut?.metadataLocation).toBe('s3://simulated/root/lake/7/metadata/v1.metadata.json')
+  expect([...(await table.namedKeys())].every((name) => name.startsWith('root/lake/7/'))).toBe(true)
+})
+
 test('a commit without changes writes nothing; a changed column alone makes no snapshot', async () => {
   const { store, driver } = plainStore()
   const table = await LakeTable.open(counted(store), 0)

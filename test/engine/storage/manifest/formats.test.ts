@@ -105,6 +105,12 @@ test.each([
     'columnStorage',
     'plain',
   ],
+  [
+    'a table of format version 3 in the lake',
+    'create table l (a int, ts timestamp) timestamp(ts) partition by day lake on format version 3',
+    'lakeVersions',
+  ],
+  ['a table in the lake that gets format version 3', 'alter table t set lake on format version 3', 'lakeVersions'],
   ['a merge', 'merge into t using (select 1 k) s on t.k = s.k when matched then delete', 'removedRows'],
 ] as const)('%s', async (...[, statement, format, repaired = format]) => {
   const root = mkdtempSync(join(tmpdir(), 'penstock-formats-'))
