@@ -74,9 +74,9 @@ export class IcebergTables {
     const { fields, leftOut, snapshot } = opened.metadata
     return {
       leftOut,
-      columns: fields.map(({ id, name: column, type, initial, paths }) => ({
+      columns: fields.map(({ id, name: column, type, initial, paths, shape }) => ({
         ...{ name: column, type },
-        field: { id, initial, paths },
+        field: { id, initial, paths, shape },
       })),
       rows: snapshot?.rows ?? 0,
       find: (conditions) => {

@@ -30,6 +30,8 @@ export const walFrameBytesMax = 64 * MIB
 export const decimalDigitsMax = 76
 /** Dimensions of an array. */
 export const arrayDimensionsMax = 32
+/** Lists, maps and structs of a column of JSON that are in one another. */
+export const nestedDepthMax = 64
 /** Structs of a Parquet file or an Iceberg table that are in one another. */
 export const structDepthMax = 32
 /** Characters of one SQL statement. */

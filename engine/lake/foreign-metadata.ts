@@ -1,13 +1,20 @@
 // Reads the metadata of an Iceberg table that another program wrote, format versions 1 to 3: its columns, its partition
 // specs, and where the current snapshot lists its manifests. The fields of a struct `place` are columns
-// `place_<field>`, as in other Parquet files. Columns whose type or default this server does not support are left out.
+// `place_<field>`, as in other Parquet files; maps and lists of anything but numbers are JSON. Columns whose type or default this server does not support are left out.
 // Throws ForeignTableError if the table uses other features that it cannot read.
 
 import { structDepthMax } from '../base/limits.js'
-import { pathSeparator } from '../parquet/foreign-file.js'
-import type { DataType } from '../types/column-types.js'
+import { type NestedShape, pathSeparator } from '../parquet/foreign-file.js'
+import { type DataType, dataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
-import { defaultOf, type ForeignField, type ForeignType, foreignTypeText, typeOfForeign } from './foreign-types.js'
+import {
+  defaultOf,
+  type ForeignField,
+  type ForeignType,
+  foreignTypeText,
+  shapeOfForeign,
+  typeOfForeign,
+} from './foreign-types.js'
 
 export interface TableField {
   readonly id: number
@@ -19,6 +26,8 @@ export interface TableField {
   readonly initial: Value
   /** Paths of the column in files without field ids; null: the table has no name mapping. */
   readonly paths: readonly string[] | null
+  /** Of a column of JSON; null: of any other. */
+  readonly shape: NestedShape | null
 }
 
 interface LeftOutColumn {
@@ -210,7 +219,9 @@ function columnsOf(
     const inner = { name: `${name}_`, depth: above.depth + 1, isOptional }
     return fields.flatMap((field) => columnsOf(field, inner, into))
   }
-  const type = typeOfForeign(foreign)
+  const plain = typeOfForeign(foreign)
+  const shape = plain === null && typeof foreign === 'object' ? shapeOfForeign(foreign) : null
+  const type = shape === null ? plain : dataType('VARCHAR')
   if (type === null) return without(`the type ${foreignTypeText(foreign)} is not supported`)
   const initial = defaultOf(foreign, json)
   if (initial === undefined) return without('the default of the column is not supported')
@@ -218,7 +229,7 @@ function columnsOf(
   if (initial !== null && above.isOptional)
     return without('the default of a field in an optional struct is not supported')
   const { paths } = into
-  return [{ id, name, type, foreign, initial, paths: paths === null ? null : (paths.get(id) ?? []) }]
+  return [{ id, name, type, foreign, initial, paths: paths === null ? null : (paths.get(id) ?? []), shape }]
 }
 
 function structFields(type: ForeignType | undefined): readonly ForeignField[] {

@@ -125,12 +125,12 @@ function equalityOf(metadata: ForeignMetadata, file: ForeignDataFile): EqualityD
   if (ids.length === 0) throw new ForeignTableError(`a file of equality deletes names no columns [file=${path}]`)
   const columns = ids.map((id) => {
     const field = metadata.fieldOf(id)
-    if (field === null || notCompared.has(field.type.name)) {
+    if (field === null || field.shape !== null || notCompared.has(field.type.name)) {
       const column = field?.name ?? `field ${id}`
       throw new ForeignTableError(`equality deletes by this column are not supported [column=${column}, file=${path}]`)
     }
-    const { name, type, initial, paths } = field
-    return { name, type, field: { id, initial, paths } }
+    const { name, type, initial, paths, shape } = field
+    return { name, type, field: { id, initial, paths, shape } }
   })
   const scope = isUnpartitioned(metadata, file) ? '' : partitionKey(metadata, file)
   return { group: JSON.stringify([ids, scope]), sequence: Number(sequenceNumber), columns }

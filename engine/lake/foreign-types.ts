@@ -9,12 +9,14 @@
 //   string uuid                      VARCHAR UUID
 //   binary fixed[n]                  BINARY
 //   list of numbers                  DOUBLE[], lists of lists DOUBLE[][] ..
+//   map, other lists                 VARCHAR: JSON
 //   struct                           a column for each of its fields: see foreign-metadata.ts
 //
 // Bounds of columns in manifests are binary (appendix D of the specification): integers and floating-point numbers are
 // little-endian, strings are UTF-8.
 
-import { arrayDimensionsMax, decimalDigitsMax } from '../base/limits.js'
+import { arrayDimensionsMax, decimalDigitsMax, nestedDepthMax } from '../base/limits.js'
+import type { NestedShape } from '../parquet/foreign-file.js'
 import type { Bound } from '../types/bounds.js'
 import { type DataType, dataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
@@ -22,7 +24,13 @@ import type { Value } from '../types/value.js'
 /** A type in the metadata: a name, or a nested type. */
 export type ForeignType =
   | string
-  | { readonly type: string; readonly element?: ForeignType; readonly fields?: readonly ForeignField[] }
+  | {
+      readonly type: string
+      readonly element?: ForeignType
+      readonly key?: ForeignType
+      readonly value?: ForeignType
+      readonly fields?: readonly ForeignField[]
+    }
 
 export interface ForeignField {
   readonly id: number
@@ -77,6 +85,30 @@ function listOf(type: ForeignType): DataType | null {
   return inner !== undefined && listed.has(inner) && dimensions <= arrayDimensionsMax
     ? dataType('ARRAY', dimensions)
     : null
+}
+
+/** A nested type that is read as JSON; null: a part of it is not supported. */
+export function shapeOfForeign(type: ForeignType | undefined, depth = 0): NestedShape | null {
+  if (type === undefined || depth > nestedDepthMax) return null
+  const inner = (part: ForeignType | undefined): NestedShape | null => shapeOfForeign(part, depth + 1)
+  if (typeof type === 'string') {
+    const own = typeOfForeign(type)
+    return own === null ? null : { kind: 'value', type: own }
+  }
+  if (type.type === 'list') {
+    const element = inner(type.element)
+    return element === null ? null : { kind: 'list', element }
+  }
+  if (type.type === 'map') {
+    const [key, value] = [inner(type.key), inner(type.value)]
+    return key === null || value === null ? null : { kind: 'map', key, value }
+  }
+  if (type.type !== 'struct') return null
+  const fields = (type.fields ?? []).flatMap(({ id, name, type: own, 'initial-default': initial }) => {
+    const shape = initial === undefined || initial === null ? inner(own) : null
+    return shape === null ? [] : [{ id, name, shape }]
+  })
+  return fields.length === type.fields?.length ? { kind: 'struct', fields } : null
 }
 
 /** The text of a type in messages. */

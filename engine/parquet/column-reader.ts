@@ -1,15 +1,16 @@
 // ColumnReader: reads one column of a Parquet file that another program wrote. It decodes the pages of a row group one
-// by one to vectors in memory. Decoded rows stay valid until the next page is loaded.
+// by one to vectors in memory. Decoded rows stay valid until the next page is loaded. A leaf of a nested column is read
+// by it, too, but its pages are passed on with their levels (nested-reader.ts).
 
 import { type Allocator, budgets } from '../memory/budgets.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import { encodings } from '../storage/part/parquet-types.js'
 import { Scratch } from '../storage/part/part-scratch.js'
 import type { ForeignCodecs } from './codecs.js'
-import { type ForeignColumn, physical, valueBytes } from './columns.js'
 import type { ForeignChunk } from './footer.js'
+import { type ForeignColumn, physical, valueBytes } from './foreign-column.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'
-import { ListAssembler } from './lists.js'
+import { type ArrayRows, ListAssembler, type ListPage } from './lists.js'
 import { type ForeignPage, PageReader } from './pages.js'
 import {
   decodeValues,
@@ -28,11 +29,29 @@ export interface ColumnTools extends ForeignCodecs {
   readonly shared: Scratch
 }
 
-export class ColumnReader {
+/** Reads the rows of a column. */
+export interface RowReader {
+  readonly column: ForeignColumn
+  /** Starts a row group. `chunks`: of the leaves of the column. */
+  open(chunks: readonly ForeignChunk[], rows: number, place: ForeignPlace): void
+  /** Rows that are decoded and not taken yet. */
+  readonly ready: number
+  take(rows: number): number
+  /**
+   * Decodes more, which may complete no row. Call only when no rows are ready; throws SqlError when there is nothing
+   * left.
+   */
+  load(): void
+  release(): void
+}
+
+export class ColumnReader implements RowReader {
   readonly column: ForeignColumn
   readonly #tools: ValueTools
   readonly #codecs: ForeignCodecs
   readonly #scratch: Scratch
+  /** Gets the pages of a leaf; null: they become rows. */
+  readonly #pass: ((page: ListPage) => void) | null
   #pages: PageReader | null = null
   #place: ForeignPlace = {}
   #dictionary: ForeignDictionary | null = null
@@ -43,21 +62,22 @@ export class ColumnReader {
   #rows = 0
   #taken = 0
 
-  constructor(tools: ColumnTools, column: ForeignColumn) {
+  constructor(tools: ColumnTools, column: ForeignColumn, pass: ((page: ListPage) => void) | null = null) {
     const { memory, allocator, file, shared, parquet, foreign } = tools
     this.column = column
+    this.#pass = pass
     this.#scratch = new Scratch(memory, allocator, budgets.queries)
     this.#codecs = tools
     this.#tools = { file, parquet, foreign, scratch: this.#scratch, shared }
   }
 
-  /** Starts a row group. */
-  open(chunk: ForeignChunk, rows: number, place: ForeignPlace): void {
+  open([chunk]: readonly ForeignChunk[], rows: number, place: ForeignPlace): void {
     const { file } = this.#tools
     const { column } = this
+    if (chunk === undefined) throw file.error('a row group lacks the column', place)
     if (chunk.physical !== column.physical)
       throw file.error(`a row group has values of type ${chunk.physical} instead of ${column.physical}`, place)
-    if (column.lists.length === 0 && chunk.values !== rows)
+    if (column.repetition === 0 && chunk.values !== rows)
       throw file.error(`a row group of ${rows} rows has ${chunk.values} values of the column`, place)
     this.#pages = new PageReader({ ...this.#tools, codecs: this.#codecs }, chunk, place)
     this.#place = place
@@ -68,7 +88,11 @@ export class ColumnReader {
     this.#taken = 0
   }
 
-  /** Rows that are decoded and not taken yet. */
+  /** Whether the chunk has further values; pages of a leaf may be loaded then. */
+  get hasMore(): boolean {
+    return this.#valuesLeft > 0
+  }
+
   get ready(): number {
     return this.#rows - this.#taken
   }
@@ -80,10 +104,6 @@ export class ColumnReader {
     return address
   }
 
-  /**
-   * Decodes the next page, which may complete no row. Call only when no rows are ready; throws SqlError when there is
-   * no page.
-   */
   load(): void {
     const pages = this.#pages
     this.#taken = 0
@@ -134,17 +154,24 @@ export class ColumnReader {
     const { repetition, definition, rest } = readLevels(tools, column, page)
     const decode = (count: number): number =>
       decodeValues(tools, column, { ...rest, count }, this.#dictionary, 'values')
-    if (this.#lists !== null) {
+    if (this.#lists !== null || this.#pass !== null) {
       const bits = this.#scratch.room('bits', (page.values + 7) >>> 3)
-      const present = tools.foreign.levelBits(definition, page.values, column.definition, bits)
+      const present =
+        definition === 0 ? page.values : tools.foreign.levelBits(definition, page.values, column.definition, bits)
       const values = decode(present)
-      const made = this.#lists.add({ repetition, definition, levels: page.values, values, place: page.place })
+      const made = this.#passed({ repetition, definition, levels: page.values, values, place: page.place })
       this.#address = made.address
       this.#rows = made.rows
       return
     }
     this.#address = definition === 0 ? decode(page.values) : spreadNulls(tools, column, definition, page.values, decode)
     this.#rows = page.values
+  }
+
+  /** The rows that the page completes. */
+  #passed(page: ListPage): ArrayRows {
+    this.#pass?.(page)
+    return this.#lists?.add(page) ?? { address: 0, rows: 0 }
   }
 }
 
@@ -186,7 +213,7 @@ function readLevels(tools: ValueTools, column: ForeignColumn, page: ForeignPage)
     if (own === undefined) at = encoding === oldPacked ? from + taken : start + bytes
     return target
   }
-  const repetition = read(column.lists.length, levels?.repetition, levelEncodings.repetition, 'repetition')
+  const repetition = read(column.repetition, levels?.repetition, levelEncodings.repetition, 'repetition')
   const definition = read(column.definition, levels?.definition, levelEncodings.definition, 'definition')
   return { repetition, definition, rest: { encoding, address: at, bytes: end - at, place } }
 }

@@ -7,7 +7,7 @@
 //   RowGroup       1 column chunks | 2 bytes | 3 rows
 
 import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/part/parquet-thrift.js'
-import { physical } from './columns.js'
+import { physical } from './foreign-column.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'
 import { ThriftError, ThriftWalk, thriftTypes } from './thrift-walk.js'
 

@@ -59,7 +59,19 @@ export interface TableColumn {
   readonly initial: Value
   /** Paths of the column in files without field ids; null: they are not known. */
   readonly paths: readonly string[] | null
+  /** Of a column of JSON; null: of any other. */
+  readonly shape: NestedShape | null
 }
+
+/** The type of a nested column, as an Iceberg table has it. */
+export type NestedShape =
+  | { readonly kind: 'value'; readonly type: DataType }
+  | {
+      readonly kind: 'struct'
+      readonly fields: readonly { readonly id: number; readonly name: string; readonly shape: NestedShape }[]
+    }
+  | { readonly kind: 'list'; readonly element: NestedShape }
+  | { readonly kind: 'map'; readonly key: NestedShape; readonly value: NestedShape }
 
 /** An Iceberg table that other programs wrote. Its columns are known before its files. */
 export interface ForeignTable {

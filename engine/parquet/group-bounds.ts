@@ -2,8 +2,8 @@
 // the statistics in the file's footer. If not, scans skip it.
 
 import { type Bound, boundsTest, type ColumnCondition, isTextCondition, textTest } from '../types/bounds.js'
-import { type ForeignColumn, physical } from './columns.js'
 import type { ForeignChunk } from './footer.js'
+import { type ForeignColumn, physical } from './foreign-column.js'
 
 export type ChunkTest = (column: ForeignColumn, chunk: ForeignChunk) => boolean
 

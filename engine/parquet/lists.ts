@@ -5,11 +5,11 @@
 import { nonNull } from '../base/assert.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Scratch } from '../storage/part/part-scratch.js'
-import { type ForeignColumn, physical } from './columns.js'
+import { type ForeignColumn, physical } from './foreign-column.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'
 
 export interface ListPage {
-  /** Addresses of the levels, u32 each. */
+  /** Addresses of the levels, u32 each; 0 where the column has none. */
   readonly repetition: number
   readonly definition: number
   readonly levels: number

@@ -3,7 +3,7 @@
 
 import { FileError, type SqlError } from '../base/errors.js'
 import { type DataType, typeText } from '../types/column-types.js'
-import { foreignColumns } from './columns.js'
+import { type FileColumns, foreignColumns } from './columns.js'
 import { readSchema } from './footer.js'
 import { ForeignFile, type ForeignSource, foreignError } from './foreign-file.js'
 
@@ -14,6 +14,8 @@ interface ForeignShape {
 
 export interface ForeignRelation {
   readonly columns: readonly ForeignShape[]
+  /** Columns that cannot be read, and why. */
+  readonly leftOut: FileColumns['leftOut']
   readonly rows: number
 }
 
@@ -21,23 +23,25 @@ export interface ForeignRelation {
 export function relationOfFiles(sources: readonly ForeignSource[], exact: boolean): ForeignRelation {
   let first: readonly ForeignShape[] | null = null
   let rows = 0
+  const leftOut: FileColumns['leftOut'][number][] = []
   for (const source of sources) {
     const found = relationOfFile(source, exact)
     const { columns } = found
     rows += found.rows
+    leftOut.push(...found.leftOut)
     first ??= columns
     const difference = differenceOf(first, columns, sources[0]?.name ?? '')
     if (difference !== null)
       throw foreignError(source, `${difference}: files that are read together must have the same columns`)
   }
-  return { columns: first ?? [], rows }
+  return { columns: first ?? [], leftOut, rows }
 }
 
 function relationOfFile(source: ForeignSource, exact: boolean): ForeignRelation {
   const file = openForeign(source)
   try {
     const { elements, rows } = readSchema(file)
-    return { columns: foreignColumns(file, elements, exact), rows }
+    return { ...foreignColumns(file, elements, exact), rows }
   } finally {
     file.close()
   }

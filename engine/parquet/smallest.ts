@@ -2,7 +2,7 @@
 // NULL in INT and LONG. The answer comes from the statistics in the file's footer, so no page is read. Without
 // statistics, or in a file of very many column chunks, it is yes.
 
-import { foreignColumns } from './columns.js'
+import { foreignColumns, leafCount } from './columns.js'
 import { chunkOf, readGroups, readSchema } from './footer.js'
 import type { ForeignFile, ForeignSource } from './foreign-file.js'
 import { openForeign } from './read-columns.js'
@@ -21,10 +21,11 @@ export function mayHoldSmallest(source: ForeignSource): boolean {
 }
 
 function mayHold(file: ForeignFile): boolean {
-  const columns = foreignColumns(file, readSchema(file).elements, false)
+  const { elements } = readSchema(file)
+  const { columns } = foreignColumns(file, elements, false)
   const wanted = columns.filter(({ form, type }) => form === 'same' && (type.name === 'INT' || type.name === 'LONG'))
   if (wanted.length === 0) return false
-  const { groups, dataEnd } = readGroups(file, columns.length, new Set(wanted.map(({ leaf }) => leaf)))
+  const { groups, dataEnd } = readGroups(file, leafCount(elements), new Set(wanted.map(({ leaf }) => leaf)))
   if (groups.length * wanted.length > chunksMax) return true
   return groups.some((found, group) =>
     wanted.some(({ name, type, leaf }) => {

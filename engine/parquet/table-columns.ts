@@ -3,8 +3,10 @@
 
 import type { ParquetTypes } from '../storage/part/parquet-thrift.js'
 import { type DataType, typeText } from '../types/column-types.js'
-import { type ForeignColumn, promoted, supportedColumns } from './columns.js'
+import { promoted, supportedColumns } from './columns.js'
+import type { ForeignColumn } from './foreign-column.js'
 import type { ForeignFile, TableColumn } from './foreign-file.js'
+import { shapedNode } from './nested-columns.js'
 
 interface NamedColumn {
   readonly name: string
@@ -28,7 +30,12 @@ export class TableColumns {
     const column = field === undefined ? undefined : this.#columnOf(field, name)
     if (column === undefined) return undefined
     const adapted = promoted(column, type)
-    if (adapted !== null) return adapted
+    const shape = field?.shape ?? null
+    if (adapted !== null && (adapted.nested === null) === (shape === null)) {
+      if (adapted.nested === null || shape === null) return adapted
+      const nested = shapedNode(adapted.nested, shape, promoted)
+      if (nested !== null) return { ...adapted, nested }
+    }
     throw this.#file.error(`its type is ${typeText(column.type)}, but the table's is ${typeText(type)}`, {
       column: name,
     })

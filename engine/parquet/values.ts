@@ -8,7 +8,7 @@ import type { SharedMemory } from '../memory/shared-memory.js'
 import { fillNull } from '../storage/memtable/memtable-values.js'
 import { encodings, mappingOf } from '../storage/part/parquet-types.js'
 import type { Scratch } from '../storage/part/part-scratch.js'
-import { type ForeignColumn, physical, rawBytes, valueBytes } from './columns.js'
+import { type ForeignColumn, physical, rawBytes, valueBytes } from './foreign-column.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'
 
 export interface ValueTools {

@@ -89,6 +89,7 @@ if int(spark.version.split(".")[0]) >= 4:
     server.follow("raised")
     server.execute("alter table raised set lake on format version 3")
     server.execute("update raised set x = x + 1 where x < 100")
+    server.follow("raised")
     server.execute("insert into raised values ('2024-02-01', 7)")
     server.follow("raised")
     check(

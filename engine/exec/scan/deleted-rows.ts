@@ -3,8 +3,9 @@
 // bitmap for one data file). Rows that are deleted by their values have no positions: see equality-deletes.ts.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
-import { type ForeignColumn, supportedColumns } from '../../parquet/columns.js'
+import { supportedColumns } from '../../parquet/columns.js'
 import { decodeDeletionVector } from '../../parquet/deletion-vector.js'
+import type { ForeignColumn } from '../../parquet/foreign-column.js'
 import { type DeleteSource, type ForeignFile, foreignError, type TableData } from '../../parquet/foreign-file.js'
 import { openForeign } from '../../parquet/read-columns.js'
 import type { ExecContext } from '../batch/context.js'

@@ -7,11 +7,13 @@
 // deleted are left out.
 
 import { budgets } from '../../memory/budgets.js'
-import { ColumnReader, type ColumnTools } from '../../parquet/column-reader.js'
-import { type ForeignColumn, foreignColumns, leafCount } from '../../parquet/columns.js'
-import { chunkOf, type ForeignChunk, type ForeignGroups, readGroups, readSchema } from '../../parquet/footer.js'
+import { ColumnReader, type ColumnTools, type RowReader } from '../../parquet/column-reader.js'
+import { foreignColumns, leafCount } from '../../parquet/columns.js'
+import { chunkOf, type ForeignGroups, readGroups, readSchema } from '../../parquet/footer.js'
+import { type ForeignColumn, leavesOf } from '../../parquet/foreign-column.js'
 import type { EqualityDelete, ForeignFile, ForeignSource } from '../../parquet/foreign-file.js'
 import { type ChunkTest, chunkTest } from '../../parquet/group-bounds.js'
+import { NestedReader, type ValuesOf } from '../../parquet/nested-reader.js'
 import { openForeign } from '../../parquet/read-columns.js'
 import { TableColumns } from '../../parquet/table-columns.js'
 import type { Plan } from '../../sql/plan/plan.js'
@@ -22,7 +24,7 @@ import { arenaAllocator } from '../batch/arena-allocator.js'
 import type { ExecContext } from '../batch/context.js'
 import { ensureCapacity, GatheredBatch, type GrowableBuffer } from '../batch/selection.js'
 import { StringHeap } from '../batch/string-heap.js'
-import { writeValue } from '../batch/values.js'
+import { valueReader, writeValue } from '../batch/values.js'
 import { type Batch, batchRowsMax, type Operator, type Pull, type Vector } from '../batch/vector.js'
 import { DeletedRows } from './deleted-rows.js'
 import { EqualityDeletes, type EqualityKeys } from './equality-deletes.js'
@@ -115,8 +117,8 @@ class OpenedFile {
   readonly #wanted: readonly Wanted[]
   readonly #found: readonly Found[]
   /** By wanted column; null: a constant. */
-  readonly #readers: readonly (ColumnReader | null)[]
-  readonly #open: readonly ColumnReader[]
+  readonly #readers: readonly (RowReader | null)[]
+  readonly #open: readonly RowReader[]
   /** Positions in ascending order; empty: no row is deleted. */
   readonly #deleted: Float64Array
   readonly #sequence: number
@@ -145,7 +147,9 @@ class OpenedFile {
     }))
     this.#sequence = source.data?.sequence ?? 0
     this.#found = wantedColumns(file, source, { exact: plan.exact, wanted: this.#wanted }, elements)
-    const leaves = this.#found.flatMap((found) => (found.kind === 'column' ? [found.column.leaf] : []))
+    const leaves = this.#found.flatMap((found) =>
+      found.kind === 'column' ? leavesOf(found.column).map(({ leaf }) => leaf) : [],
+    )
     this.#footer = readGroups(file, leafCount(elements), new Set(leaves))
     const found = this.#footer.groups.reduce((sum, group) => sum + group.rows, 0)
     if (found !== rows) throw file.error(`the row groups have ${found} rows, but the footer says ${rows}`)
@@ -156,7 +160,8 @@ class OpenedFile {
     const { memory, arena, kernels } = context
     const { parquet, foreign } = kernels
     const own: ColumnTools = { memory, allocator: arenaAllocator(arena), file, shared, parquet, foreign }
-    this.#readers = this.#found.map((one) => (one.kind === 'column' ? new ColumnReader(own, one.column) : null))
+    const valuesOf: ValuesOf = (type, address) => valueReader(memory, context.strings, { type, address, dictionary: 0 })
+    this.#readers = this.#found.map((one) => (one.kind === 'column' ? readerOf(own, one.column, valuesOf) : null))
     this.#open = this.#readers.filter((reader) => reader !== null)
   }
 
@@ -216,21 +221,22 @@ class OpenedFile {
     const found = groups[group]
     if (found === undefined) return
     const { rows } = found
-    const chunks = this.#open.map(({ column }): ForeignChunk => {
-      return chunkOf(this.#file, found, column.leaf, dataEnd, { column: column.name, group })
-    })
+    const chunks = this.#open.map(({ column }) =>
+      leavesOf(column).map(({ leaf }) => chunkOf(this.#file, found, leaf, dataEnd, { column: column.name, group })),
+    )
     const mayPass = this.#tools.tests.every(({ column, test }) => {
       const reader = this.#readers[column]
-      const chunk = reader == null ? undefined : chunks[this.#open.indexOf(reader)]
-      return reader == null || chunk === undefined || test(reader.column, chunk)
+      // Statistics of the leaves of a nested column are none of its rows.
+      if (reader == null || reader.column.nested !== null) return true
+      const [chunk] = chunks[this.#open.indexOf(reader)] ?? []
+      return chunk === undefined || test(reader.column, chunk)
     })
     if (!mayPass) {
       this.#skip(rows)
       return
     }
     for (const [index, reader] of this.#open.entries()) {
-      const chunk = chunks[index]
-      if (chunk !== undefined) reader.open(chunk, rows, { column: reader.column.name, group })
+      reader.open(chunks[index] ?? [], rows, { column: reader.column.name, group })
     }
     this.#rowsLeft = rows
   }
@@ -240,6 +246,11 @@ class OpenedFile {
     while (this.#nextDeleted < this.#deleted.length && this.#deleted[this.#nextDeleted]! < this.#position)
       this.#nextDeleted++
   }
+}
+
+function readerOf(tools: ColumnTools, column: ForeignColumn, valuesOf: ValuesOf): RowReader {
+  const { nested } = column
+  return nested === null ? new ColumnReader(tools, column) : new NestedReader(tools, column, nested, valuesOf)
 }
 
 /** Writes the numbers of the rows that are not deleted to `out`; returns how many. */
@@ -320,7 +331,7 @@ function wantedColumns(
   elements: Parameters<typeof foreignColumns>[1],
 ): Found[] {
   if (data === undefined) {
-    const columns = foreignColumns(file, elements, plan.exact)
+    const { columns } = foreignColumns(file, elements, plan.exact)
     return plan.wanted.map((wanted) => ({ kind: 'column', column: sameColumn(file, columns, wanted) }))
   }
   const columns = new TableColumns(file, elements)

@@ -2,8 +2,9 @@
 
 import { budgets } from '../../memory/budgets.js'
 import { ColumnReader, type ColumnTools } from '../../parquet/column-reader.js'
-import { type ForeignColumn, leafCount } from '../../parquet/columns.js'
+import { leafCount } from '../../parquet/columns.js'
 import { chunkOf, readGroups, readSchema } from '../../parquet/footer.js'
+import type { ForeignColumn } from '../../parquet/foreign-column.js'
 import type { ForeignFile } from '../../parquet/foreign-file.js'
 import { Scratch } from '../../storage/part/part-scratch.js'
 import { arenaAllocator } from '../batch/arena-allocator.js'
@@ -31,7 +32,7 @@ export function readRows(
       for (const reader of readers) {
         const { name, leaf } = reader.column
         const place = { column: name, group }
-        reader.open(chunkOf(file, { rows, chunks, offset }, leaf, dataEnd, place), rows, place)
+        reader.open([chunkOf(file, { rows, chunks, offset }, leaf, dataEnd, place)], rows, place)
       }
       for (let left = rows; left > 0; ) left -= takeSome(context, readers, left, take)
     }

@@ -21,7 +21,7 @@ import { nameColumns } from '../scope/catalog-names.js'
 import { withStep } from '../scope/interval-shift.js'
 import { startingFrom } from '../scope/live-rows.js'
 import { bindRowFunction } from '../scope/row-functions.js'
-import { type Relation, scopeOf } from '../scope/scope.js'
+import { type Relation, scopeOf, withLeftOut } from '../scope/scope.js'
 import { chainOf, readView, storedAlone } from '../scope/stored-view.js'
 import { overriddenBy } from '../scope/substitute.js'
 import { scalarCall } from '../typing/make-call.js'
@@ -365,7 +365,7 @@ function filesSource(
   context.requireWrite()
   context.cacheable = false
   const sources = files(first.value, first.position)
-  const { columns, rows } = relationOfFiles(sources, second !== undefined)
+  const { columns, rows, leftOut } = relationOfFiles(sources, second !== undefined)
   const wanted = columns.map(({ name, type }, index) => ({ index, name, type }))
   const plan: Plan = {
     kind: 'foreign',
@@ -377,7 +377,8 @@ function filesSource(
     conditions: [],
     rows,
   }
-  return { plan, columns: scopeOf(plan, alias?.name ?? call.name), timestampIndex: -1, order: 'none' }
+  const scope = withLeftOut(scopeOf(plan, alias?.name ?? call.name), leftOut)
+  return { plan, columns: scope, timestampIndex: -1, order: 'none' }
 }
 
 /** Rows of a table that other programs wrote. The plan is not cached, because it depends on the table's contents. */
@@ -395,7 +396,6 @@ function foreignTableSource(
   context.requireWrite()
   context.cacheable = false
   const { columns, rows, find, leftOut } = table(first.value, first.position)
-  const reasons = new Map(leftOut.map(({ name, reason }) => [name.toLowerCase(), reason]))
   const plan: Plan = {
     kind: 'foreign',
     exact: false,
@@ -406,8 +406,8 @@ function foreignTableSource(
     conditions: [],
     rows,
   }
-  const scope = scopeOf(plan, alias?.name ?? call.name)
-  return { plan, columns: scope.map((column) => ({ ...column, leftOut: reasons })), timestampIndex: -1, order: 'none' }
+  const scope = withLeftOut(scopeOf(plan, alias?.name ?? call.name), leftOut)
+  return { plan, columns: scope, timestampIndex: -1, order: 'none' }
 }
 
 /**

@@ -159,3 +159,12 @@ function structsOf(name: string): string[] {
 export function scopeOf(plan: Plan, source: string | null): ScopeColumn[] {
   return plan.columns.map(({ name, type }, index) => ({ source, name, type, index }))
 }
+
+/** The columns of a source that has others, too, which cannot be read. */
+export function withLeftOut(
+  columns: Scope,
+  leftOut: readonly { readonly name: string; readonly reason: string }[],
+): readonly ScopeColumn[] {
+  const reasons = new Map(leftOut.map(({ name, reason }) => [name.toLowerCase(), reason]))
+  return columns.map((column) => ({ ...column, leftOut: reasons }))
+}

@@ -11,7 +11,7 @@ import { intBound } from '../../support/lake/iceberg-table.js'
 
 function metadataOf(foreign: string, transform: string | null): ForeignMetadata {
   const type = typeOfForeign(foreign) ?? dataType('INT')
-  const field: TableField = { id: 1, name: 'id', foreign, type, initial: null, paths: null }
+  const field: TableField = { id: 1, name: 'id', foreign, type, initial: null, paths: null, shape: null }
   const spec: PartitionSource[] = transform === null ? [] : [{ name: 'id', sourceId: 1, transform }]
   return {
     ...{ location: '/t', fields: [field], specs: new Map([[0, spec]]), leftOut: [], snapshot: null },

@@ -11,7 +11,7 @@ import { dataType } from '../../../engine/types/column-types.js'
 import { intBound } from '../../support/lake/iceberg-table.js'
 
 const field = (foreign: string): TableField => ({
-  ...{ id: 1, name: 'id', foreign, initial: null, paths: null },
+  ...{ id: 1, name: 'id', foreign, initial: null, paths: null, shape: null },
   type: dataType(foreign === 'string' ? 'VARCHAR' : foreign === 'long' ? 'LONG' : 'DOUBLE'),
 })
 
