@@ -4,8 +4,9 @@
 //
 //   1. The memtables of the base table are flushed, late rows are added to buckets that are sealed already
 //      (sealed-rows.ts), and each view stores the buckets that would lose rows, in one snapshot.
-//   2. The writer removes the partitions and seals the buckets in one record, if no rows of the base table have changed
-//      since the snapshot; otherwise it repeats step 1, up to eight times. Compactions and refreshes change no rows.
+//   2. The writer removes the partitions and seals the buckets in one record, if the rows on which the buckets depend are
+//      the same as in the snapshot, and the partitions have no further parts; otherwise it repeats step 1, up to eight
+//      times. Compactions and refreshes change no rows. Rows of the partitions that are in memory stay.
 //
 // The bucket of the newest row is not sealed. DROP PARTITION removes rows of this bucket, and the view then shows what
 // is left; a TTL waits until the bucket has ended. Neither holds for live views (live-grid.ts), which seal all rows of a
@@ -95,7 +96,7 @@ async function sealed(
     const losing = await addLateRows(operations, change.tableId, tries > addTriesMax)
     const snapshot = operations.holdSnapshot()
     try {
-      const sealing = await stored(operations, snapshot, change.tableId, leaving(snapshot), {
+      const sealing = await stored(operations, snapshot, change, leaving(snapshot), {
         ...{ isStrict: tries <= strictTries, losing },
       })
       const isSealed = snapshot.snapshotOf(change.tableId)?.version.schema.sealed !== undefined
@@ -141,7 +142,7 @@ export async function addLateRows(operations: SealOperations, tableId: number, o
 async function stored(
   operations: SealOperations,
   snapshot: ReadSnapshot,
-  baseId: number,
+  { tableId: baseId, partitions }: PartitionChange,
   leaving: readonly Leaving[],
   { isStrict, losing }: { readonly isStrict: boolean; readonly losing: readonly number[] },
 ): Promise<Sealing | undefined> {
@@ -165,7 +166,8 @@ async function stored(
   const needed = normalise(views.flatMap(({ viewId, ranges }) => neededBy(operations, snapshot, viewId, ranges)))
   const removed = new Map(base.version.removals?.map(([id, , count]) => [id, count] as const))
   const parts = base.version.parts.filter(
-    ({ minTs, maxTs }) => intersect(needed, [{ lo: minTs, hi: maxTs }]).length > 0,
+    ({ partition, minTs, maxTs }) =>
+      partitions.includes(partition) || intersect(needed, [{ lo: minTs, hi: maxTs }]).length > 0,
   )
   return {
     views: views.map(({ viewId, ranges }) => ({ viewId, ranges: ranges.map(textOf) })),

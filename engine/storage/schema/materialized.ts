@@ -156,7 +156,10 @@ export interface Sealing {
   readonly views: readonly { readonly viewId: number; readonly ranges: readonly StoredRange[] }[]
   /** Times of the rows on which these buckets depend: of a live view, also earlier ones. */
   readonly needed: readonly StoredRange[]
-  /** The parts with rows at these times when the buckets were stored, and how many rows upserts had removed. */
+  /**
+   * The parts with rows at these times, or of the partitions that are removed, when the buckets were stored, and how many
+   * rows upserts had removed.
+   */
   readonly parts: readonly (readonly [id: number, removed: number])[]
   /** The version of the base table that the views have read. */
   readonly version: number

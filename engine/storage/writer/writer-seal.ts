@@ -28,8 +28,8 @@ interface Range {
 }
 
 /**
- * Whether the table has the same rows, of those on which the buckets depend, as when they were stored, and no late rows
- * would be lost with `gone`.
+ * Whether the table has the same rows, of those on which the buckets depend and of the partitions of `gone`, as when the
+ * buckets were stored, and no late rows would be lost with `gone`.
  */
 export function isAsStored(
   state: WriterState,
@@ -40,8 +40,9 @@ export function isAsStored(
   assert(table.schema.timestampId >= 0, 'S2: buckets are those of a table with a designated timestamp')
   const ranges = sealing.needed.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) }))
   const overlaps = ({ lo, hi }: Range): boolean => ranges.some((range) => lo <= range.hi && range.lo <= hi)
+  const leaving = new Set(gone.map(({ partition }) => partition))
   const parts = partsBefore(table, sealing.version)
-    .filter(({ minTs, maxTs }) => overlaps({ lo: minTs, hi: maxTs }))
+    .filter(({ partition, minTs, maxTs }) => leaving.has(partition) || overlaps({ lo: minTs, hi: maxTs }))
     .map(({ id, removed }) => `${id}:${removed}`)
   const expected = new Set(sealing.parts.map(([id, removed]) => `${id}:${removed}`))
   if (parts.length !== expected.size || parts.some((part) => !expected.has(part))) return false
@@ -140,7 +141,9 @@ function partsBefore(table: WriterTable, version: number): readonly PartExtent[]
 }
 
 function extentsOf({ marks }: WriterTable, parts: readonly PartDescriptor[]): PartExtent[] {
-  return parts.map(({ id, minTs, maxTs }) => ({ id, minTs, maxTs, removed: marks.get(id)?.count ?? 0 }))
+  return parts.map(({ id, partition, minTs, maxTs }) => ({
+    ...{ id, partition, minTs, maxTs, removed: marks.get(id)?.count ?? 0 },
+  }))
 }
 
 /** The schema with these buckets sealed as of the table's last transaction. Views that do not exist are forgotten. */

@@ -1,6 +1,6 @@
 // Goal: DROP PARTITION of a table with materialized views succeeds if the table's parts were only compacted since the
 // views have read them. If rows were added since then, the writer rejects the request as stale and drops nothing, even
-// if a compaction has joined the new rows with old ones.
+// if a compaction has joined the new rows with old ones, or the new rows are of other buckets of the partition.
 
 import { expect, test } from 'vitest'
 import { metricOf } from '../../../../engine/memory/metrics.js'
@@ -21,9 +21,9 @@ function startHost(): WriterHost {
 }
 
 /** Writes as many rows as a memtable has, and waits until they are in a part. */
-function flush(host: WriterHost): void {
+function flush(host: WriterHost, firstNanos = 0): void {
   const before = metricOf(host.memory, 'flushes')
-  host.write(Array.from({ length: 10 }, (_, row) => `t a=${row} ${row}\n`).join(''))
+  host.write(Array.from({ length: 10 }, (_, row) => `t a=${row} ${firstNanos + row}\n`).join(''))
   for (let turns = 0; metricOf(host.memory, 'flushes') === before && turns < 5000; turns++) host.turn()
 }
 
@@ -76,6 +76,21 @@ test('rows that were compacted with those that the views have read are noticed',
   const late = read(host)
   expect(early.drop().isStale).toBe(true)
   expect(host.rows('t')).toHaveLength(rowsBefore + 10)
+  expect(late.drop().isStale).toBeUndefined()
+  host.settle()
+  expect(host.rows('t')).toEqual([])
+  early.release()
+  late.release()
+})
+
+test('rows of other buckets of the partition are noticed', () => {
+  const host = startHost()
+  const early = read(host)
+  flush(host, 5_000_000_000)
+  expect(new Set(host.catalog.table('t')?.parts.map(({ partition }) => partition)).size).toBe(1)
+  expect(early.drop().isStale).toBe(true)
+  expect(host.rows('t')).toHaveLength(40)
+  const late = read(host)
   expect(late.drop().isStale).toBeUndefined()
   host.settle()
   expect(host.rows('t')).toEqual([])
