@@ -18,6 +18,7 @@ import type { Value } from '../types/value.js'
 import { packedValues } from './insert-new.js'
 import { type InsertOperations, insertRows } from './inserts.js'
 import { allRows, cancelAtAbort, type Planned, rowsOf } from './plan-helpers.js'
+import { anew, resumed } from './planner.js'
 import { sleepBefore } from './query-runs.js'
 import { distinctRows, type Held, heldBy, untilAccepted, upsertBytesMax, upsertWithin } from './upserts.js'
 
@@ -76,29 +77,34 @@ async function attempt(
 ): Promise<Outcome | null> {
   const { snapshots, release } = operations.hold(tables)
   try {
-    const held = heldBy(options, snapshots)
+    // What was read to decide the columns of the plan is read again, in the snapshot.
+    const held = heldBy(anew(options, undefined), snapshots)
     const names: NonNullable<PlanOptions['commonTables']>[number][] = []
     // The RETURNING lists of statements are planned like the statements.
     const planOptions = (requested: ExecuteOptions): PlanOptions => ({
       ...operations.planOptions(requested),
       commonTables: names,
     })
-    const planned = (part: Parameters<typeof planOfWith>[0]) => {
-      // One object for all attempts: it has the queries that planning has started.
-      const own = planOptions(held)
-      return whenReady(() => planOfWith(part, sql, own))
-    }
     const within: Within = { sql, options: held, operations: { ...operations, planOptions }, changes: new Changes() }
+    const run = async (part: Parameters<typeof planOfWith>[0]): Promise<Outcome | null> => {
+      let own: Held = held
+      const plan = (planning?: object): PlannedStatement => {
+        own = resumed(own, planning)
+        return planOfWith(part, sql, planOptions(own))
+      }
+      const planned = await whenReady(plan)
+      return executed(planned, { ...within, options: own })
+    }
     for (const table of statement.tables) {
       if ('query' in table) {
         names.push(table)
         continue
       }
-      const done = await executed(await planned(table.statement), within)
+      const done = await run(table.statement)
       if (done === null) return null
       names.push(changedRows(table, done.result?.columns ?? null, done.result?.rows ?? []))
     }
-    const outcome = await executed(await planned(statement.statement), within)
+    const outcome = await run(statement.statement)
     const replaced = within.changes.byTable()
     if (outcome === null || options.isPreview === true || replaced.length === 0) return outcome
     const { isStale } = await operations.replace(replaced)

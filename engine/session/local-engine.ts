@@ -65,7 +65,7 @@ import {
   selectColumns,
   setOption,
 } from './plan-helpers.js'
-import { Planner, resumed } from './planner.js'
+import { anew, Planner, resumed } from './planner.js'
 import { QueryRuns, sleepBefore } from './query-runs.js'
 import { type BeginList, previewChange, rewriteRows } from './rewrite-returning.js'
 import { openTransaction, SharedInserts } from './row-transaction.js'
@@ -217,8 +217,9 @@ export class LocalEngine implements Engine {
     const nowMicros = this.#options.clock.nowMicros()
     const requested = options.explain ? asExplained(options) : options
     const plan = whenReady((planning) => this.#planner.plan(sql, resumed(requested, planning), nowMicros))
-    return andThen(plan, ({ planned, cached }) => {
-      const begun = { sql, options, nowMicros, cached, compilerMs: performance.now() - startMs }
+    return andThen(plan, ({ planned, cached, planning }) => {
+      const compilerMs = performance.now() - startMs
+      const begun = { sql, options: resumed(options, planning), nowMicros, cached, compilerMs }
       return andThen(this.#catalog.counters?.settled(), () =>
         planned.kind === 'query' ? this.#answer(planned, begun) : this.#change(planned, begun, startMs),
       )
@@ -472,7 +473,7 @@ export class LocalEngine implements Engine {
       store: (rows) => this.#insert(options.session.refreshes === undefined ? rows : { ...rows, refreshes: true }),
       change: (change) => changeFor(options.session, change, this.#requests, this.#making),
       lister: this.#lister(sql, options, compilerMs),
-      again: () => whenReady((planning) => this.#planner.plan(sql, resumed(options, planning), nowMicros).planned),
+      again: () => whenReady((planning) => this.#planner.plan(sql, anew(options, planning), nowMicros).planned),
       hold: (tableIds) => view.hold(tableIds),
       replace: (tables) => this.#requests.replace(tables),
       list: (columns, rows) => this.#list(columns, rows, { sql, options, compilerMs }),

@@ -27,6 +27,8 @@ interface PlannedWith {
   readonly planned: PlannedStatement
   /** The plan came from a cache. */
   readonly cached: boolean
+  /** Queries that the plan has needed, for Session.planning: its parts that are planned later find their rows there. */
+  readonly planning?: object
 }
 
 export class Planner {
@@ -67,7 +69,8 @@ export class Planner {
   /** Throws when the statement is invalid, or the session lacks a right. */
   plan(sql: string, requested: Requested, nowMicros = this.#options.clock.nowMicros()): PlannedWith {
     const values = this.#valuesOf(requested.session)
-    return values.attempt(() => this.#plan(sql, requested, nowMicros, values))
+    const made = values.attempt(() => this.#plan(sql, requested, nowMicros, values))
+    return values.isUsed ? { ...made, planning: values } : made
   }
 
   /** Those of the earlier attempts, if the statement is planned again. */
@@ -129,6 +132,11 @@ export class Planner {
 /** The request with what earlier attempts to plan it have begun. */
 export function resumed<R extends { readonly session: Session }>(requested: R, planning: object | undefined): R {
   return planning === undefined ? requested : { ...requested, session: { ...requested.session, planning } }
+}
+
+/** The request to plan the statement from the start, with what attempts at that have begun. */
+export function anew<R extends { readonly session: Session }>(requested: R, planning: object | undefined): R {
+  return { ...requested, session: { ...requested.session, planning } }
 }
 
 /** Whether other executions may use the plan: it depends on the text, the parameters and the catalog alone. */
