@@ -74,6 +74,8 @@ export class CsvStager {
   #headerSkipped: boolean
   readonly #borrowedBlocks = new Set<number>()
   #waiting = 0
+  /** The input has ended. */
+  #over = false
   #failed = false
 
   constructor(
@@ -141,6 +143,7 @@ export class CsvStager {
       if (this.#keepsInput && this.#rows > before) this.#own(owner, this.#blockBytes)
       else allocator.free(owner)
     }
+    this.#over = last
     if (last || this.#isFull()) this.#closeMemtable(last)
     if (!last) this.#handOut()
   }
@@ -189,7 +192,7 @@ export class CsvStager {
   flushed(): void {
     assert(this.#waiting > 0, 'A2: a memtable is flushed once')
     this.#waiting--
-    if (!this.#failed) this.#handOut()
+    if (!this.#failed && !this.#over) this.#handOut()
   }
 
   /** Stops decoding; borrowed blocks may still be written to. */

@@ -1,6 +1,7 @@
 // SpilledRows: rows of an open transaction that were written to parts (Parquet files) to free memory. The parts are
 // added to their tables by the commit. Each table has one bulk load (threads/load-client.ts), which receives all of its
-// spilled rows. Tables with DEDUP, enforced keys, ARRAY or BINARY columns cannot be spilled to.
+// spilled rows, and another one from when other sessions have added or dropped columns. Tables with DEDUP, enforced keys,
+// ARRAY or BINARY columns cannot be spilled to.
 
 import type { Engine } from '../api/engine.js'
 import type { CsvLoad } from '../api/ingest.js'
@@ -24,7 +25,8 @@ export function maySpill({ schema }: TableVersion): boolean {
 
 export class SpilledRows {
   readonly #engine: Pick<Engine, 'load'>
-  readonly #tables = new Map<number, SpilledLoad>()
+  /** By table and columns. */
+  readonly #loads = new Map<string, SpilledLoad>()
 
   constructor(engine: Pick<Engine, 'load'>) {
     this.#engine = engine
@@ -32,7 +34,7 @@ export class SpilledRows {
 
   get rows(): number {
     let rows = 0
-    for (const spilled of this.#tables.values()) rows += spilled.rows
+    for (const spilled of this.#loads.values()) rows += spilled.rows
     return rows
   }
 
@@ -46,8 +48,8 @@ export class SpilledRows {
 
   /** Ends the loads and returns them; the caller commits or closes them. */
   async take(): Promise<SpilledLoad[]> {
-    const taken = [...this.#tables.values()]
-    this.#tables.clear()
+    const taken = [...this.#loads.values()]
+    this.#loads.clear()
     try {
       for (const { load } of taken) await load.end()
       return taken
@@ -58,25 +60,27 @@ export class SpilledRows {
   }
 
   clear(): void {
-    for (const { load } of this.#tables.values()) load.close().catch(() => {})
-    this.#tables.clear()
+    for (const { load } of this.#loads.values()) load.close().catch(() => {})
+    this.#loads.clear()
   }
 
   #of(version: TableVersion): SpilledLoad {
     const { schema } = version
-    const known = this.#tables.get(schema.id)
+    const columnIds = liveColumns(schema).map(({ id }) => id)
+    const key = [schema.id, ...columnIds].join()
+    const known = this.#loads.get(key)
     if (known !== undefined) return known
     const load = this.#engine.load({
       ...{
         tableId: schema.id,
         shape: shapeOf(version),
-        columnIds: liveColumns(schema).map(({ id }) => id),
+        columnIds,
         blockBytes,
       },
       onDecoded: () => {},
     })
     const spilled = { load, rows: 0 }
-    this.#tables.set(schema.id, spilled)
+    this.#loads.set(key, spilled)
     return spilled
   }
 }

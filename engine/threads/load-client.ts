@@ -77,6 +77,8 @@ export class Load implements CsvLoad {
   readonly #decoded = deferred<void>()
   /** Resolves after the decoder's last message. */
   readonly #over = deferred<void>()
+  /** All rows are in parts: what happens to the decoder no longer matters. */
+  #isWhole = false
   #isHandedOver = false
   #closed = false
 
@@ -117,6 +119,7 @@ export class Load implements CsvLoad {
     await this.#preparing
     await Promise.all(this.#writing)
     if (this.#failure !== null) throw this.#failure
+    this.#isWhole = true
   }
 
   async commit(): Promise<Receipt> {
@@ -124,7 +127,7 @@ export class Load implements CsvLoad {
   }
 
   handOver(): LoadedParts {
-    assert(this.#failure === null, 'R4: a load that failed is not committed')
+    assert(this.#isWhole, 'R4: a load is committed when all of its rows are in parts')
     assert(!this.#isHandedOver, 'S2: parts are registered once')
     const { tableId, columnIds } = this.#options
     this.#isHandedOver = true

@@ -130,9 +130,11 @@ export function boundRows(pg: PgSession): Promise<void> | null {
  */
 async function outgrown(pg: PgSession): Promise<void> {
   const { transaction } = pg
-  if (await transaction.spill()) {
+  if (transaction.spillable) {
+    // If writing fails, the rows are gone, so ROLLBACK TO must not go back to some of them.
     pg.lostSavepoints ||= pg.savepoints.length > 0
     pg.savepoints = []
+    await transaction.spill()
     return
   }
   if (transaction.bytes < frameBytesMax) return

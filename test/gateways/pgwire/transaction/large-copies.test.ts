@@ -1,6 +1,6 @@
 // Goal: COMMIT of a transaction with COPYs that are too large for the log stores all of its rows in all tables, or none:
 // readers never see a part of it, and a table that refuses its rows refuses those of the others. What cannot be stored
-// together is rejected, and nothing of it is stored.
+// together is rejected, and nothing of it is stored. Rows that were written to parts before COMMIT keep all values.
 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -8,6 +8,10 @@ import type pg from 'pg'
 // @ts-expect-error it has no types
 import { from as copyFrom } from 'pg-copy-streams'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { ResourceError } from '../../../../engine/base/errors.js'
+import type { PgSession } from '../../../../gateways/pgwire/context.js'
+import { boundRows, runTransaction } from '../../../../gateways/pgwire/transaction/transaction.js'
+import { fakeEngine } from '../../../support/fake-engine.js'
 import { TestServer } from '../../../support/server.js'
 
 const server = TestServer.shared()
@@ -103,4 +107,26 @@ test('rows of a table with DEDUP after a large COPY are rejected, and nothing is
   expect(await counts('a', 'c', 'keyed')).toBe('0 0 0')
   await client.query("insert into keyed values ('2024-01-01', 'y')")
   expect(await counts('a', 'c', 'keyed')).toBe('0 0 1')
+})
+
+test('a column that another session adds after rows were written to parts gets the values of later rows', async () => {
+  await client.query('begin')
+  await client.query(
+    `insert into a select timestamp_sequence('2024-01-01', 1), '${'x'.repeat(4096)}' from long_sequence(9000)`,
+  )
+  await other.query('alter table a add column n int')
+  await client.query("insert into a (ts, n) values ('2024-02-01', 7)")
+  await client.query('commit')
+  expect(await counts('a')).toBe('9001')
+  expect((await other.query('select s, n from a limit -1')).rows).toEqual([{ s: null, n: 7 }])
+})
+
+test('after rows could not be written to parts, a savepoint before them does not bring back some of the rows', async () => {
+  const spill = (): Promise<boolean> => Promise.reject(new ResourceError('the disk is full'))
+  const transaction = { ...fakeEngine().begin(), bytes: 40 * 1024 * 1024, spill }
+  const savepoints = [{ name: 's', mark: transaction.mark(), held: 0, noted: 0, cursors: new Set() }]
+  const pg = { transaction, savepoints, pendingSyncs: [], held: [], status: 'T' } as unknown as PgSession
+  await expect(boundRows(pg)).rejects.toThrow('the disk is full')
+  const back = { kind: 'transaction', action: 'rollback to', name: 's' } as Parameters<typeof runTransaction>[1]
+  await expect(runTransaction(pg, back)).rejects.toThrow('too many rows follow the savepoint')
 })
