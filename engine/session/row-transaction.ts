@@ -35,7 +35,7 @@ import { conflictKeys } from '../sql/statements/conflict.js'
 import { bindContext } from '../sql/statements/new-context.js'
 import type { PackedRows, Receipt, RowsInput } from '../storage/jobs/messages.js'
 import type { Draft } from '../storage/schema/draft.js'
-import { requireTable, type TableVersion } from '../storage/schema/schema.js'
+import { requireTable, requireTypes, type TableVersion } from '../storage/schema/schema.js'
 import { requireRoom } from '../threads/write-guard.js'
 import type { WriterRequests } from '../threads/writer-requests.js'
 import { decodeParameter } from '../types/pg-decode-value.js'
@@ -333,9 +333,10 @@ export class LocalTransaction implements RowTransaction {
     return true
   }
 
-  /** Throws SqlError, and spills nothing, if a table was dropped or does not take parts. */
+  /** Throws SqlError, and spills nothing, if a table was dropped or changed, or does not take parts. */
   async #spillInto(spilled: SpilledRows, tables: readonly TakenRows[]): Promise<void> {
     const found = tables.map(({ tableId, packed }) => ({ version: this.#spilledTable(tableId), packed }))
+    for (const { version, packed } of found) for (const { columns } of packed) requireTypes(version.schema, columns)
     for (const { version, packed } of found) await spilled.add(version, packed)
   }
 

@@ -2,6 +2,7 @@
 // that readers use. These are plain objects that are sent between threads by structured clone. Schemas are also stored
 // as JSON in the write-ahead log and the manifest (the list of all files), descriptors of parts in the manifest.
 
+import { assert } from '../../base/assert.js'
 import { SqlError } from '../../base/errors.js'
 import { type DataType, dataType, dateKinds, isDay, longKinds, textKinds, timeKinds } from '../../types/column-types.js'
 import type { MaterializedSchema, SealedBuckets, StoredBuckets } from './materialized.js'
@@ -266,6 +267,19 @@ export function isTable({ view, sequence, labels }: Pick<TableSchema, 'view' | '
 /** Throws SqlError for a materialized or live view, whose rows only a refresh changes. */
 export function requireTable({ name, materialized }: Pick<TableSchema, 'name' | 'materialized'>, position = 0): void {
   if (materialized !== undefined) throw new SqlError(`cannot modify ${viewKind(materialized)} [view=${name}]`, position)
+}
+
+/**
+ * Throws SqlError if the type of a column of these rows has changed since they were made: their values belong to the
+ * old column, and would be lost.
+ */
+export function requireTypes({ columns }: TableSchema, own: readonly { readonly columnId: number }[]): void {
+  for (const { columnId } of own) {
+    const column = columns[columnId]
+    assert(column !== undefined, 'S3: rows name columns by the ids of their table')
+    if (column.dropped && columns.some(({ dropped, name }) => !dropped && name === column.name))
+      throw new SqlError('the table has changed meanwhile, try again', 0)
+  }
 }
 
 export function viewKind({ live }: MaterializedSchema): 'live view' | 'materialized view' {

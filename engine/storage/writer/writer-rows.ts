@@ -10,6 +10,7 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { ArrayValue, Value } from '../../types/value.js'
 import type { PackedColumn, PackedRows, RowsInput } from '../jobs/messages.js'
 import { readBlock } from '../memtable/packed-block.js'
+import { requireTypes } from '../schema/schema.js'
 import {
   BatchHeap,
   type ChunkColumn,
@@ -36,7 +37,10 @@ export interface StagedRows {
   free(): void
 }
 
-/** Throws SqlError if a designated timestamp is missing or invalid, ResourceError if the memory is exhausted. */
+/**
+ * Throws SqlError if a designated timestamp is missing or invalid, or the type of a column has changed; ResourceError if
+ * the memory is exhausted.
+ */
 export function stageRows(
   { memory, allocator, kernels }: Pick<WriterOptions, 'memory' | 'allocator' | 'kernels'>,
   inputs: readonly { readonly table: WriterTable; readonly input: RowsInput }[],
@@ -52,12 +56,14 @@ export function stageRows(
       const first = chunks.length
       const packed = input.block === undefined ? input.packed : readBlock(input.block)
       for (const rows of packed ?? []) {
+        requireTypes(table.schema, rows.columns)
         const chunk = newChunk(rows.rows)
         chunks.push(chunk)
         stagePacked({ memory, allocator, heap, kernels }, table, rows, chunk)
         checkTimestamps(memory, table, chunk)
       }
       if (packed !== undefined) return { table, chunks: chunks.slice(first) }
+      requireTypes(table.schema, input.columns)
       for (let from = 0; from < input.rows; from += chunkRowsMax) {
         const chunk = newChunk(Math.min(chunkRowsMax, input.rows - from))
         chunks.push(chunk)

@@ -1,5 +1,6 @@
 // Goal: ALTER COLUMN TYPE reports lost values: values that the new type cannot represent become NULL and are counted in
-// the response, over HTTP and the PostgreSQL protocol, also within a transaction; types without NULL reject them.
+// the response, over HTTP and the PostgreSQL protocol, also within a transaction; types without NULL reject them. Rows that
+// a transaction has brought before another session changes the type are not stored without their values.
 
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -89,4 +90,27 @@ test('types without NULL refuse what they do not hold', async () => {
   await client.query("update at set t = 'no' where t = 'maybe'")
   await client.query('alter table at alter column t type boolean')
   expect((await client.query('select t from at')).rows).toEqual([{ t: 't' }, { t: 'f' }, { t: 'f' }])
+})
+
+test('COMMIT does not store rows without the values of a column that another session has changed', async () => {
+  const other = await server.connect()
+  for (const [column, type, value] of [
+    ['l', 'float8', '7'],
+    ['v', 'symbol', "'seven'"],
+    ['v', 'varchar', "'seven'"],
+  ]) {
+    await client.query('begin')
+    await client.query(`insert into at (ts, ${column}) values ('2024-02-01', ${value})`)
+    await other.query(`alter table at alter column ${column} type ${type}`)
+    await expect(client.query('commit'), `${column} ${type}`).rejects.toThrow(
+      'the table has changed meanwhile, try again',
+    )
+    expect((await client.query("select * from at where ts = '2024-02-01'")).rows).toEqual([])
+  }
+  await client.query('begin')
+  await client.query("insert into at (ts, l, v) values ('2024-02-01', 7, 'seven')")
+  await other.query('alter table at drop column v')
+  await client.query('commit')
+  expect((await client.query("select * from at where ts = '2024-02-01'")).rows).toMatchObject([{ l: '7.0' }])
+  await other.end()
 })

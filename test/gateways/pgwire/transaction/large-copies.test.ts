@@ -90,6 +90,15 @@ test('a table that was dropped in the meantime refuses the rows of all', async (
   expect(await counts('a')).toBe('0')
 })
 
+test('a column whose type was changed in the meantime refuses the rows of all', async () => {
+  await client.query('begin')
+  await client.query("insert into c values ('2024-01-01', 'y')")
+  await copy('a')
+  await other.query('alter table c alter column s type symbol')
+  await expect(client.query('commit')).rejects.toThrow('the table has changed meanwhile, try again')
+  expect(await counts('a', 'c')).toBe('0 0')
+})
+
 test('rows of a table with DEDUP and a COPY that follows are stored together, in the log', async () => {
   await client.query('begin')
   await client.query("insert into keyed values ('2024-01-01', 'y')")
