@@ -396,11 +396,11 @@ test.each([
   ["iceberg('t', 'exact')", "takes the name of the table's metadata"],
   ['iceberg()', "takes the name of the table's metadata"],
   ["iceberg('t/data/x.json')", 'the file is not the metadata of an Iceberg table'],
-  ["iceberg('t/data/y.json')", 'the type struct is not supported [column=point]'],
+  ["iceberg('t/data/y.json')", 'the type variant is not supported [column=point]'],
 ])('%s: %s', async (source, words) => {
   table({})
   put(folder, 'data/x.json', Buffer.from('{"a": 1}'))
-  const fields = [{ id: 1, name: 'point', type: { type: 'struct', fields: [] } }]
+  const fields = [{ id: 1, name: 'point', type: 'variant' }]
   const schemas = [{ 'schema-id': 0, fields }]
   put(
     folder,
