@@ -79,8 +79,7 @@ export function materializedRow(
     period_delay: delay?.count ?? 0,
     period_delay_unit: unit(delay),
     sealed_buckets: base === undefined ? null : sealedText(id, base),
-    omitted_rows:
-      base === undefined ? null : BigInt(stored?.omitted ?? 0) + (adds ? 0n : lateRows({ id, stored }, base)),
+    omitted_rows: base === undefined ? null : omittedSealed({ id, stored }, base, adds),
     omitted_changes: base === undefined ? null : omittedChanges(id, base),
   }
   return rowOf(columns, known)
@@ -94,11 +93,16 @@ function sealedText(viewId: number, { schema }: TableVersion): Value {
   return ranges.length === 0 ? null : ranges.map(({ lo, hi }) => `${text(lo)}..${text(hi)}`).join(', ')
 }
 
+type Stored = Pick<TableSchema, 'id'> & { stored: TableSchema['stored'] }
+
+/** None are left out of a view without sealed buckets, as after TRUNCATE of the table. */
+function omittedSealed(view: Stored, base: TableVersion, adds: boolean): bigint {
+  if (sealedRanges(base.schema, view.id).length === 0) return 0n
+  return BigInt(view.stored?.omitted ?? 0) + (adds ? 0n : lateRows(view, base))
+}
+
 /** Rows of parts that may be in sealed buckets, and that no refresh has looked at since they came. */
-function lateRows(
-  { id, stored }: Pick<TableSchema, 'id'> & { stored: TableSchema['stored'] },
-  base: TableVersion,
-): bigint {
+function lateRows({ id, stored }: Stored, base: TableVersion): bigint {
   const bounds = lateBounds(base.schema, stored === undefined ? { id } : { id, stored })
   return base.parts.reduce((sum, part) => (isLate(bounds, part) ? sum + BigInt(part.rows) : sum), 0n)
 }

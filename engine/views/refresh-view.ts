@@ -154,7 +154,9 @@ function recorder(operations: RefreshOperations, { view, base, inputs, levels, g
   const { schema } = view.version
   const startMicros = operations.nowMicros()
   let changes = (schema.stored?.changes ?? 0) + 1
-  const { expired, addedTo, omitted } = schema.stored ?? {}
+  const { expired, addedTo, omitted: noted } = schema.stored ?? {}
+  // TRUNCATE of the table removes the seals.
+  const omitted = sealedRanges(base.version.schema, schema.id).length === 0 ? undefined : noted
   return (stored: readonly TimeRange[], marks: ReturnType<typeof keptMarks> = []): Promise<unknown> =>
     operations.record(schema.id, {
       ...{ changes: changes++, startMicros, finishMicros: operations.nowMicros() },

@@ -25,6 +25,7 @@ import {
 } from '../memtable/dictionary-file.js'
 import { DictionaryIndexes } from '../memtable/dictionary-indexes.js'
 import type { LoggedChange } from '../schema/logged-change.js'
+import { sealedTransactions } from '../schema/materialized.js'
 import { OrphanSweep } from '../writer/recovery-orphans.js'
 import { newTableDefaults, WriterCatalog } from '../writer/writer-catalog.js'
 import { KeyChecks } from '../writer/writer-keys.js'
@@ -75,10 +76,12 @@ export function recoverWriter(given: WriterOptions): WriterState {
   const isCommitted = failure === null && commitUnlessFull(options, manifest, records)
   // On a full disk, part ids are reserved later, when there is space for parts.
   const partIdsEnd = isCommitted ? reservedEnd : nextPartId
-  // Parts that were registered by imports have transactions without log frames; rows that precede DEDUP may be gone.
+  // Parts that were registered by imports have transactions without log frames; rows that precede DEDUP, or those of
+  // sealed buckets, may be gone.
   for (const table of catalog.byId.values()) {
     const known = [...table.parts, ...(table.schema.detached ?? [])].map(({ maxTxn }) => maxTxn)
-    table.transaction = Math.max(table.transaction, table.schema.dedupAfter ?? 0, ...known)
+    const sealed = sealedTransactions(table.schema, (viewId) => catalog.byId.get(viewId)?.schema)
+    table.transaction = Math.max(table.transaction, table.schema.dedupAfter ?? 0, ...known, ...sealed)
   }
   highWater.sync()
   // Frames that a full disk keeps from being durable were visible to no one, so nothing depends on them.

@@ -210,6 +210,17 @@ export function lateBounds(
   }))
 }
 
+/** Transactions of the table up to which sealed buckets have its rows: later rows are those of later transactions. */
+export function sealedTransactions(
+  { sealed = [] }: { readonly sealed?: readonly SealedBuckets[] },
+  schemaOf: (viewId: number) => { readonly stored?: StoredBuckets } | undefined,
+): number[] {
+  return sealed.flatMap(({ viewId, ranges }) => [
+    ...ranges.map(([, , transaction]) => transaction),
+    schemaOf(viewId)?.stored?.addedTo ?? 0,
+  ])
+}
+
 /** Whether the part may have rows that sealed buckets lack. */
 export function isLate(bounds: readonly LateBound[], part: PartExtent): boolean {
   return bounds.some((bound) => overlaps(bound, part) && part.maxTxn > bound.transaction)

@@ -435,9 +435,9 @@ export function finishedSchema({ unfinished: _, ...schema }: TableSchema): Table
 export function emptiedSchema(schema: TableSchema, transaction = Number.POSITIVE_INFINITY): TableSchema {
   if (schema.sealed === undefined) return schema
   const { sealed: before, ...rest } = schema
-  const sealed = before.flatMap(({ viewId, ranges }) => {
-    const left = ranges.filter(([, , sealedAt]) => sealedAt > transaction)
-    return left.length === 0 ? [] : [{ viewId, ranges: left }]
+  const sealed = before.flatMap((one) => {
+    const ranges = one.ranges.filter(([, , sealedAt]) => sealedAt > transaction)
+    return ranges.length === 0 ? [] : [{ ...one, ranges }]
   })
   return sealed.length === 0 ? rest : { ...rest, sealed }
 }

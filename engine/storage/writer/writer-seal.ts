@@ -154,7 +154,7 @@ export function sealedSchema(state: WriterState, table: WriterTable, sealing: Se
     for (const [first, last] of ranges) assert(BigInt(first) <= BigInt(last), 'P2: buckets end after they begin')
     assert(viewId !== schema.id, 'S2: a table keeps the buckets of other tables')
     const added = ranges.map(([first, last]) => [first, last, transaction] as const)
-    const known = raised(state, table, viewId)
+    const known = raised(state, table, viewId, sealing.losing.includes(viewId))
     before.set(viewId, { ...before.get(viewId), viewId, ranges: bounded([...known, ...added]), adds: true })
   }
   const sealed = [...before.values()].filter(
@@ -174,8 +174,11 @@ export function withSealedChange({ schema, parts }: WriterTable, replaced: reado
   return { ...schema, sealed }
 }
 
-/** The view's sealed ranges: those that lack no rows of the table have all rows up to its last transaction. */
-function raised(state: WriterState, table: WriterTable, viewId: number): SealedBuckets['ranges'] {
+/**
+ * The view's sealed ranges: those that lack no rows of the table have all rows up to its last transaction. `isLosing`:
+ * the rows of parts that the ranges lack are left out, since they would be late in some buckets and not in others.
+ */
+function raised(state: WriterState, table: WriterTable, viewId: number, isLosing: boolean): SealedBuckets['ranges'] {
   const { schema, transaction } = table
   const view = state.catalog.byId.get(viewId)?.schema
   if (view === undefined) return []
@@ -183,8 +186,10 @@ function raised(state: WriterState, table: WriterTable, viewId: number): SealedB
     ...{ minTs: BigInt(minTs), maxTs: BigInt(maxTs), maxTxn },
   }))
   return lateBounds(schema, view).map((bound) => {
-    const lacks = [...table.parts, ...detached].some((part) => isLate([bound], part)) || inMemory(state, table, [bound])
-    return [`${bound.lo}`, `${bound.hi}`, lacks ? bound.transaction : transaction]
+    const late = [...table.parts, ...detached].filter((part) => isLate([bound], part))
+    const known = isLosing ? Math.max(bound.transaction, ...late.map(({ maxTxn }) => maxTxn)) : bound.transaction
+    const lacks = (!isLosing && late.length > 0) || inMemory(state, table, [bound])
+    return [`${bound.lo}`, `${bound.hi}`, lacks ? known : transaction]
   })
 }
 

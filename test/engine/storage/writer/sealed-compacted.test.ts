@@ -1,11 +1,13 @@
 // Goal: DROP PARTITION of a table with materialized views succeeds if the table's parts were only compacted since the
 // views have read them. If rows were added since then, the writer rejects the request as stale and drops nothing, even
-// if a compaction has joined the new rows with old ones, or the new rows are of other buckets of the partition.
+// if a compaction has joined the new rows with old ones, or the new rows are of other buckets of the partition. Rows that
+// come after that have later transactions than the sealed buckets, also after a restart.
 
 import { expect, test } from 'vitest'
 import { metricOf } from '../../../../engine/memory/metrics.js'
 import type { Receipt } from '../../../../engine/storage/jobs/messages.js'
-import type { Sealing } from '../../../../engine/storage/schema/materialized.js'
+import { isLate, lateBounds, type Sealing } from '../../../../engine/storage/schema/materialized.js'
+import { emptiedSchema } from '../../../../engine/storage/schema/schema.js'
 import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
 import { WriterHost } from '../writer-host.js'
 
@@ -96,4 +98,72 @@ test('rows of other buckets of the partition are noticed', () => {
   expect(host.rows('t')).toEqual([])
   early.release()
   late.release()
+})
+
+const dayMicros = 86_400_000_000n
+
+/** The table and its part of the first day, and the requests to seal buckets of v with, or without, it. */
+function sealedOf(host: WriterHost) {
+  const version = host.catalog.table('t')
+  if (version === undefined) throw new Error('no table')
+  const viewId = host.tableId('v')
+  const seal = (ranges: Sealing['needed'], partitions: readonly string[], losing: readonly number[] = []): Receipt => {
+    const now = host.catalog.table('t')
+    const gone = now?.parts.filter(({ partition }) => partitions.includes(partition)) ?? []
+    const parts = gone.map(({ id }) => [id, 0] as const)
+    const sealing = { views: [{ viewId, ranges }], needed: [], parts, version: now?.version ?? 0, losing }
+    return host.change({ kind: 'partitions', tableId: version.schema.id, operation: 'drop', partitions, sealing })
+  }
+  const bounds = () => lateBounds(host.catalog.table('t')?.schema ?? {}, { id: viewId })
+  return { seal, bounds, viewId, parts: () => host.catalog.table('t')?.parts ?? [] }
+}
+
+test('rows that arrive after a restart are later than those of sealed buckets', () => {
+  const disk = createFaultyDisk(1)
+  disk.files.makeDirectory('/db')
+  disk.files.syncDirectory('/')
+  const options = { files: disk.files, parts: new Map(), settings: { flushRows: 10 } }
+  const host = new WriterHost(options)
+  host.write('v a=1 1\n')
+  flush(host, Number(dayMicros) * 3000)
+  host.register([host.stage('t', [{ a: 1, timestamp: 5n }])])
+  const { seal, parts } = sealedOf(host)
+  const [loaded] = parts().filter(({ partition }) => partition === '1970-01-01')
+  expect(loaded?.maxTxn).toBeGreaterThan(Math.max(...parts().flatMap((part) => (part === loaded ? [] : part.maxTxn))))
+  expect(seal([['0', '1000']], [loaded?.partition ?? ''])).toMatchObject({ error: null })
+  host.settle()
+  host.close()
+  const again = new WriterHost(options)
+  flush(again)
+  const later = sealedOf(again)
+  const late = later.parts().filter((part) => isLate(later.bounds(), part))
+  expect(late.map(({ rows }) => rows)).toEqual([10])
+  again.close()
+})
+
+test('late rows that a view cannot add are late in none of its buckets', () => {
+  const host = startHost()
+  host.write('v a=1 1\n')
+  const { seal, bounds, viewId, parts } = sealedOf(host)
+  expect(seal([['0', '0']], []).isStale).toBeUndefined()
+  flush(host)
+  expect(parts().filter((part) => isLate(bounds(), part))).toHaveLength(1)
+  expect(seal([['0', '1']], []).isStale).toBe(true)
+  expect(seal([['0', '1']], [], [viewId]).isStale).toBeUndefined()
+  host.settle()
+  expect(bounds()).toHaveLength(2)
+  expect(parts().filter((part) => isLate(bounds(), part))).toEqual([])
+})
+
+test('buckets that were sealed after a TRUNCATE get later rows', () => {
+  const host = startHost()
+  host.write('v a=1 1\n')
+  const { seal } = sealedOf(host)
+  seal([['0', '0']], [])
+  host.settle()
+  const schema = host.catalog.table('t')?.schema
+  if (schema === undefined) throw new Error('no table')
+  expect(schema.sealed).toMatchObject([{ adds: true }])
+  expect(emptiedSchema(schema, 0)).toEqual(schema)
+  expect(emptiedSchema(schema).sealed).toBeUndefined()
 })
