@@ -99,6 +99,8 @@ export class ViewRefresher {
     const work = async (): Promise<void> => {
       this.#running = id
       const base = this.#baseOf(version)
+      // Memtables of this version may be freed during the refresh.
+      const transaction = base === undefined ? null : this.#options.transaction(base)
       const startMs = this.#options.monotonicMs()
       try {
         await addSealedRows(this.#options, { viewId: id, signal: request.signal })
@@ -107,7 +109,7 @@ export class ViewRefresher {
         while (more && !request.again && !this.#closed)
           more = await refreshView(this.#options, { ...request, viewId: id })
         state.failure = null
-        state.transaction = base === undefined ? null : this.#options.transaction(base)
+        state.transaction = transaction
       } catch (error) {
         state.failure = error instanceof Error ? error.message : String(error)
         throw error
