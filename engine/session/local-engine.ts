@@ -250,10 +250,10 @@ export class LocalEngine implements Engine {
       if (planned.kind === 'upsert') return await upsertRows(sql, planned, options, inserts, compilerMs)
       if (planned.kind === 'withChanges') return await changeRows(sql, planned, options, inserts, compilerMs)
       if (planned.kind === 'rewrite') {
-        await this.#views.addLateRows(planned.tableId)
-        const changing = this.#changes.rewrite(planned, this.#requested(sql, options))
-        const version = this.#options.view.byId(planned.tableId)
-        return await rewriteRows(planned, version, changing, inserts.lister, compilerMs)
+        const added = this.#views.addLateRows(planned.tableId)
+        if (added !== null) await added
+        const change = this.#changes.rewrite(planned, this.#requested(sql, options))
+        return await rewriteRows(planned, this.#options.view.byId(planned.tableId), change, inserts.lister, compilerMs)
       }
       return { kind: 'done', ...(await this.#execute(sql, planned, options, nowMicros)), compilerMs }
     } finally {

@@ -149,11 +149,14 @@ export class ViewRefresher {
     return true
   }
 
-  /** Before rows of the table change or leave it: adds those to sealed buckets that came after these were sealed. */
-  async addLateRows(tableId: number): Promise<void> {
+  /**
+   * Before rows of the table change or leave it: adds those to sealed buckets that came after these were sealed. Null if no
+   * bucket is sealed.
+   */
+  addLateRows(tableId: number): Promise<void> | null {
     const version = this.#options.byId(tableId)
-    if (version?.schema.sealed === undefined) return
-    await this.#next(async () => {
+    if (version?.schema.sealed === undefined) return null
+    return this.#next(async () => {
       await this.#options.flush(tableId)
       await addLateRows(this.#options, tableId, false)
     })
