@@ -64,7 +64,7 @@ async function makeTables(engine: Engine): Promise<void> {
     ['r', keys / 2],
   ] as const) {
     const step = Math.max(1, Math.floor(2_000_000_000 / rows))
-    const key = `(${first} + x * 7919) % ${Math.floor(keys * 1.5)}`
+    const key = `${first} + (x * 7919) % ${keys}`
     await engine.execute(
       `create table ${name} as (select timestamp_sequence(0, ${step}) ts, k * 1000000007 l, cast(k as int) i, k / 4.0 d,` +
         " concat('text ', k, ' of more than a few bytes')::varchar v, cast(concat('s', k) as symbol) y," +

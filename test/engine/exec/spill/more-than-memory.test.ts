@@ -42,7 +42,7 @@ beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'penstock-spill-'))
   const table = (name: string, first: number) => {
     const rows = Array.from({ length: rowsCount }, (_, row): Value[] => {
-      const key = (first + row * 7919) % (keysCount * 1.5)
+      const key = first + ((row * 7919) % keysCount)
       return [
         ...[1_000_000n + BigInt(row) * 66_000n, BigInt(key) * 1_000_000_007n, key, key / 4],
         ...[`text ${key} of more than a few bytes`, `s${key}`, BigInt(key), BigInt(key) * 5n, `few ${key % 4}`, 1],

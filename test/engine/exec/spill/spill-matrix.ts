@@ -86,8 +86,7 @@ export const spillMatrix: readonly MatrixStatement[] = [
   ...named(
     'FILL',
     ['null', 'prev', 'linear', '0, 1'].map(
-      (fill, index) =>
-        `select ts, ${keys[index + 1]}, sum(l) a, count() b from t where i % 97 = 0 sample by 1h fill(${fill})`,
+      (fill, index) => `select ts, ${keys[index + 1]}, sum(l) a, count() b from t sample by 10m fill(${fill})`,
     ),
   ),
   ...named(
