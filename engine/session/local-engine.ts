@@ -24,7 +24,7 @@ import { setMetric } from '../memory/metrics.js'
 import type { Catalog } from '../sql/catalog.js'
 import { certainRows } from '../sql/plan/estimate.js'
 import { explainColumns } from '../sql/statements/explain.js'
-import { planPreview, planReturning, planRows } from '../sql/statements/plan-statement.js'
+import { planReturning, planRows } from '../sql/statements/plan-statement.js'
 import type { PlannedStatement, SideEffects } from '../sql/statements/planned.js'
 import type { FromWriter, LineReject, PackedRows, Receipt, RowsInput } from '../storage/jobs/messages.js'
 import { shapeOf } from '../threads/csv-client.js'
@@ -489,8 +489,8 @@ export class LocalEngine implements Engine {
     }
   }
 
-  preview(parsed: ParsedStatement, options: ExecuteOptions): Promise<ChangePreview> {
-    const touched = planPreview(parsed, this.#planner.options(options))
+  async preview(parsed: ParsedStatement, requested: ExecuteOptions): Promise<ChangePreview> {
+    const { touched, options } = await this.#planner.preview(parsed, requested)
     const { query } = touched.query
     return previewChange(touched, {
       run: (kind) => this.#runs.run(parsed.text, query, { ...options, ...allRows, encoding: { kind } }, () => {}),

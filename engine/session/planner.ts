@@ -3,11 +3,19 @@
 
 import type { Session } from '../api/session.js'
 import type { CheckedStatement, Description, ExecuteOptions, ParsedStatement } from '../api/statements.js'
+import { whenReady } from '../base/errors.js'
 import { requireRight } from '../base/rights.js'
 import type { Parameter } from '../sql/catalog.js'
+import type { AffectedRows } from '../sql/statements/affected-rows.js'
 import { ConflictChanges } from '../sql/statements/conflict-changes.js'
 import { explanationOf } from '../sql/statements/explain.js'
-import { type PlanOptions, planParsed, readScript, readStatement } from '../sql/statements/plan-statement.js'
+import {
+  type PlanOptions,
+  planParsed,
+  planPreview,
+  readScript,
+  readStatement,
+} from '../sql/statements/plan-statement.js'
 import type { PlannedStatement } from '../sql/statements/planned.js'
 import { requireStatementRights } from '../sql/statements/statement-rights.js'
 import type { DeferredValues } from '../sql/typing/deferred-values.js'
@@ -94,6 +102,19 @@ export class Planner {
     const plan = (deferred?: DeferredValues): PlannedStatement => planParsed(statement, sql, { ...options, deferred })
     const isQuery = request !== null && statement.kind === 'query'
     return { planned: isQuery ? this.#statements.plan(request, plan) : plan(), cached: false }
+  }
+
+  /** The rows that a change would affect, and the request for planning its RETURNING list. */
+  async preview<R extends Omit<Requested, 'explain'>>(
+    parsed: ParsedStatement,
+    requested: R,
+  ): Promise<{ readonly touched: AffectedRows; readonly options: R }> {
+    let options = requested
+    const touched = await whenReady((planning) => {
+      options = resumed(requested, planning)
+      return planPreview(parsed, this.options(options))
+    })
+    return { touched, options }
   }
 
   /** Options for planning a further query of the statement, over its result rows or its RETURNING list. */

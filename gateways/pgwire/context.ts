@@ -182,7 +182,7 @@ export interface DeferredChange {
   /** The change as the transaction's own statements see it. */
   readonly change: Omit<PendingChange, 'rows'>
   /** Throws the errors that can be detected before it runs. */
-  readonly check: () => void
+  readonly check: () => Promise<void> | void
   readonly run: () => Promise<unknown>
 }
 

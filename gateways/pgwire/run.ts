@@ -1,6 +1,7 @@
 // Runs one statement of a PostgreSQL client: in the session if it is about the session (such as BEGIN or SET),
 // otherwise in the engine. Sends the rows, the command tag or the error to the client.
 
+import { NotReadyError } from '../../engine/base/errors.js'
 import { requireRight } from '../../engine/base/rights.js'
 import type { ParsedStatement, ResultColumn } from '../../engine/engine.js'
 import { type DataType, pgOidOf } from '../../engine/types/column-types.js'
@@ -44,6 +45,32 @@ export function runStatement(pg: PgSession, parsed: ParsedStatement, options: Ru
 }
 
 function run(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> | Outcome {
+  try {
+    return runNow(pg, parsed, options)
+  } catch (error) {
+    if (!(error instanceof NotReadyError)) throw error
+    return whenFetched(pg, error, () => run(pg, parsed, options))
+  }
+}
+
+/** Does the work again, with what its first attempt has begun to plan. */
+export async function whenFetched<T>(
+  pg: PgSession,
+  { ready, planning }: NotReadyError,
+  work: () => Promise<T> | T,
+): Promise<T> {
+  await ready
+  pg.session = { ...pg.session, planning }
+  try {
+    return await work()
+  } finally {
+    const { planning: _, ...session } = pg.session
+    pg.session = session
+  }
+}
+
+/** Throws NotReadyError if a description of the statement needs what is yet to be fetched; nothing has happened then. */
+function runNow(pg: PgSession, parsed: ParsedStatement, options: RunOptions): Promise<Outcome> | Outcome {
   const { statement } = parsed
   pg.text = parsed.text
   requireSound(pg, parsed)

@@ -5,7 +5,7 @@ import { randomInt } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
 import { pipeline } from 'node:stream/promises'
-import { SqlError } from '../../engine/base/errors.js'
+import { NotReadyError, SqlError } from '../../engine/base/errors.js'
 import { requireRight } from '../../engine/base/rights.js'
 import { type NamedStatements, postgresDialect } from '../../engine/engine.js'
 import type { BindAddress } from '../common/bind-address.js'
@@ -437,7 +437,7 @@ function oidsOf(pg: PgSession, { statement, description, oids }: Prepared): read
   try {
     return pg.engine.describe(statement, pg.session, oids).parameters.map(({ oid }) => oid)
   } catch (error) {
-    if (error instanceof SqlError) return oids
+    if (error instanceof SqlError || error instanceof NotReadyError) return oids
     throw error
   }
 }

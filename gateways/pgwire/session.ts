@@ -11,6 +11,7 @@ import type { Inbound, Message } from './protocol/inbound.js'
 import { readyForQuery } from './protocol/messages.js'
 import { MessageReader } from './protocol/reader.js'
 import { PgError } from './protocol/sqlstate.js'
+import { whenFetched } from './run.js'
 import { simpleQuery } from './simple-query.js'
 import { discardDeferred } from './transaction/deferred-state.js'
 import { fail } from './transaction/failure.js'
@@ -117,20 +118,9 @@ function handle(pg: PgSession, message: Message): Waiting {
     return null
   } catch (error) {
     ended(pg)
-    if (error instanceof NotReadyError) return again(pg, message, error)
+    if (error instanceof NotReadyError) return whenFetched(pg, error, () => handle(pg, message) ?? undefined)
     failExtended(pg, error)
     return null
-  }
-}
-
-async function again(pg: PgSession, message: Message, { ready, planning }: NotReadyError): Promise<void> {
-  await ready
-  pg.session = { ...pg.session, planning }
-  try {
-    await handle(pg, message)
-  } finally {
-    const { planning: _, ...session } = pg.session
-    pg.session = session
   }
 }
 

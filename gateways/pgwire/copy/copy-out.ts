@@ -1,6 +1,7 @@
 // Runs COPY .. TO STDOUT: the engine encodes rows as CopyData messages; this module adds header and trailer of the
 // binary format.
 
+import { whenReady } from '../../../engine/base/errors.js'
 import type { ParsedStatement } from '../../../engine/engine.js'
 import { LazySignal } from '../../common/lazy-signal.js'
 import type { PgSession } from '../context.js'
@@ -22,7 +23,8 @@ export async function copyOut(pg: PgSession, parsed: ParsedStatement, statement:
   if (encoding?.write === null) throw new PgError('0A000', `COPY TO cannot write encoding "${encoding.name}"`)
   const query = queryOf(pg, parsed, statement)
   if (options.forceQuote.names.length > 0) {
-    chosenColumns(options.forceQuote, pg.engine.describe(query, pg.session, []).columns ?? [])
+    const described = await whenReady((planning) => pg.engine.describe(query, { ...pg.session, planning }, []))
+    chosenColumns(options.forceQuote, described.columns ?? [])
   }
   const running = new LazySignal()
   pg.running = running

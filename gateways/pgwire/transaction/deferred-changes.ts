@@ -13,6 +13,7 @@
 // MERGE and ON CONFLICT are deferred as well (deferred-upserts.ts). Queries cannot see their changes while these are
 // pending. So if a query reads a table with such changes, they are executed before it.
 
+import { whenReady } from '../../../engine/base/errors.js'
 import { requireRight } from '../../../engine/base/rights.js'
 import type { ChangePreview, ParsedStatement, Session } from '../../../engine/engine.js'
 import { LazySignal } from '../../common/lazy-signal.js'
@@ -114,8 +115,8 @@ async function holding(
   requireRight(pg.session, 'write', statement.position)
   const oids = options.types.map(({ oid }) => oid)
   // Binds the statement to report its errors now; COMMIT checks again, since tables may have changed by then.
-  const check = (): void => void pg.engine.describe(parsed, pg.session, oids)
-  check()
+  const check = (): Promise<void> | void => requireBinds(pg, parsed, oids)
+  await check()
   const preview = await previewOf(pg, pg.session, parsed, options)
   const { rows } = preview
   const names = new Set<string>()
@@ -137,6 +138,11 @@ async function holding(
   return preview.result === null
     ? tagOf(tags[statement.kind], rows)
     : new RowCursor(preview.result, options.binary, null)
+}
+
+/** Throws the errors that binding the statement finds. */
+export function requireBinds(pg: PgSession, parsed: ParsedStatement, oids: readonly number[]): Promise<void> | void {
+  return whenReady((planning) => void pg.engine.describe(parsed, { ...pg.session, planning }, oids))
 }
 
 interface Counted {

@@ -11,7 +11,7 @@ import type { ParsedStatement } from '../../../engine/engine.js'
 import { LazySignal } from '../../common/lazy-signal.js'
 import type { PgSession, RunOptions } from '../context.js'
 import { PgError } from '../protocol/sqlstate.js'
-import { mayDefer } from './deferred-changes.js'
+import { mayDefer, requireBinds } from './deferred-changes.js'
 import { gatherNames, requireNoDraft, showDeferred } from './deferred-state.js'
 import { executeOptions, parametersOf, runInEngine, tagOf } from './run-engine.js'
 import { applyDeferred, storeRows } from './transaction.js'
@@ -41,7 +41,7 @@ export async function deferUpsert(pg: PgSession, parsed: ParsedStatement, option
     tables: new Set([...targetsOf(statement), ...(own?.tables ?? [])]),
     names,
     deferred: false,
-    check: () => void pg.engine.describe(parsed, pg.session, oids),
+    check: () => requireBinds(pg, parsed, oids),
     run: async () => runInEngine(pg, parsed, { ...options, columns: null }),
   })
   if (own !== null) pg.transaction = pg.engine.begin()

@@ -303,7 +303,7 @@ async function storeAll(pg: PgSession): Promise<void> {
   if (hasDraft(pg)) return storeSchemas(pg)
   const changes = held.length
   const rowsBefore = connection.rowsCommitted
-  for (const { check } of held) check()
+  for (const { check } of held) await check()
   joinRows(pg, frameBytesMax)
   try {
     await storeHeld(pg)

@@ -371,3 +371,20 @@ test('rows that changes come between are one transaction where that comes to the
   }
   expect(warnings).toEqual([])
 })
+
+test('values of PIVOT that a query yields are read before the statement is deferred, described or declared', async () => {
+  const pivot = (id: number): string => `h pivot (sum(v) for id in (select distinct id from h where id = ${id}))`
+  await client.query('begin')
+  const update = `update h set v = v + 1 where v = (select "2" from (${pivot(2)})) returning v, (select "3" from (${pivot(3)})) x`
+  expect((await client.query(update)).rows).toEqual([{ v: 21, x: '30' }])
+  expect((await client.query(`delete from h where v = (select "1" from (${pivot(1)}))`)).rowCount).toBe(1)
+  expect(await values(other)).toEqual([10, 20, 30])
+  await client.query('commit')
+  expect(await values(other)).toEqual([21, 30])
+  await client.query(
+    `begin; declare c cursor for select "3" from (${pivot(3)}); prepare p as select "2" from (${pivot(2)})`,
+  )
+  expect((await client.query('fetch c')).rows).toEqual([{ 3: '30' }])
+  expect((await client.query('execute p')).rows).toEqual([{ 2: '21' }])
+  await client.query('commit; deallocate p')
+})
