@@ -98,13 +98,18 @@ type Stored = Pick<TableSchema, 'id'> & { stored: TableSchema['stored'] }
 /** None are left out of a view without sealed buckets, as after TRUNCATE of the table. */
 function omittedSealed(view: Stored, base: TableVersion, adds: boolean): bigint {
   if (sealedRanges(base.schema, view.id).length === 0) return 0n
-  return BigInt(view.stored?.omitted ?? 0) + (adds ? 0n : lateRows(view, base))
+  return BigInt(view.stored?.omitted ?? 0) + attachedRows(view.id, base) + (adds ? 0n : lateRows(view, base))
 }
 
 /** Rows of parts that may be in sealed buckets, and that no refresh has looked at since they came. */
 function lateRows({ id, stored }: Stored, base: TableVersion): bigint {
   const bounds = lateBounds(base.schema, stored === undefined ? { id } : { id, stored })
   return base.parts.reduce((sum, part) => (isLate(bounds, part) ? sum + BigInt(part.rows) : sum), 0n)
+}
+
+/** Rows of partitions that were detached when the buckets were sealed. */
+function attachedRows(viewId: number, { schema }: Pick<TableVersion, 'schema'>): bigint {
+  return BigInt(schema.sealed?.find((sealed) => sealed.viewId === viewId)?.attached ?? 0)
 }
 
 function omittedChanges(viewId: number, { schema }: TableVersion): bigint {
@@ -118,7 +123,7 @@ function omittedRows(viewId: number, { schema, parts }: TableVersion): bigint {
   const late = parts.filter(({ minTs, maxTs, minTxn }) =>
     sealed.some(({ lo, hi, transaction }) => minTs <= hi && lo <= maxTs && minTxn > transaction),
   )
-  return late.reduce((sum, { rows }) => sum + BigInt(rows), 0n)
+  return late.reduce((sum, { rows }) => sum + BigInt(rows), attachedRows(viewId, { schema }))
 }
 
 // live_views() ---------------------------------------------------------------------------------------------------------

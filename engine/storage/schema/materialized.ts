@@ -149,6 +149,8 @@ export interface SealedBuckets {
   readonly adds?: true
   /** How many statements (UPDATE, DELETE) have rewritten parts with rows in these ranges. */
   readonly changes?: number
+  /** Rows of partitions that have come back after their buckets were sealed without them: they stay left out. */
+  readonly attached?: number
 }
 
 /** A request to seal buckets together with the removal of partitions. */

@@ -372,7 +372,12 @@ export function sidecarFileOf({ file }: Pick<PartDescriptor, 'file'>): string {
 }
 
 /** A part as a schema contains it, in JSON types. */
-export type DetachedPart = Omit<PartDescriptor, 'minTs' | 'maxTs'> & { readonly minTs: string; readonly maxTs: string }
+export interface DetachedPart extends Omit<PartDescriptor, 'minTs' | 'maxTs'> {
+  readonly minTs: string
+  readonly maxTs: string
+  /** Ids of views with buckets that were sealed while the part was detached, without its rows. */
+  readonly lackedBy?: readonly number[]
+}
 
 interface MemtableRef {
   readonly id: number

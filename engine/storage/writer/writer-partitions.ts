@@ -35,7 +35,7 @@ import { withReserve } from './free-space.js'
 import { anyTimestamp, dropMemtableRows } from './writer-drop-rows.js'
 import { requireFormat } from './writer-manifest.js'
 import { beginRewrite, endRewrite, replaceParts } from './writer-rewrite.js'
-import { isAsStored, sealedSchema } from './writer-seal.js'
+import { isAsStored, sealedSchema, withAttached } from './writer-seal.js'
 import { enqueue, type Rewriting, receiptOf, refusal, sendReceiptNow, type WriterState } from './writer-state.js'
 import type { MemtableEntry, WriterTable } from './writer-table.js'
 
@@ -241,12 +241,13 @@ function attach(state: WriterState, table: WriterTable, wanted: ReadonlySet<stri
       throw new SqlError(`could not attach partition, it exists [table=${schema.name}, partition=${name}]`, 0)
     }
   }
-  const added = detached.filter(({ partition }) => wanted.has(partition)).map(partOf)
+  const back = detached.filter(({ partition }) => wanted.has(partition))
+  const added = back.map(partOf)
   const { detached: _, ...rest } = schema
   const left = detached.filter(({ partition }) => !wanted.has(partition))
   const next = { ...rest, version: schema.version + 1, ...(left.length === 0 ? {} : { detached: left }) }
   table.restoreMarks(added)
-  replaceAll(state, table, [], added, next)
+  replaceAll(state, table, [], added, withAttached(state, next, back))
 }
 
 /** The descriptors with all removed rows. */
@@ -260,7 +261,7 @@ function withDetached(schema: TableSchema, parts: readonly PartDescriptor[]): Ta
   return { ...schema, version: schema.version + 1, detached: [...(schema.detached ?? []), ...added] }
 }
 
-function partOf({ minTs, maxTs, ...part }: DetachedPart): PartDescriptor {
+function partOf({ minTs, maxTs, lackedBy: _, ...part }: DetachedPart): PartDescriptor {
   return { ...part, minTs: BigInt(minTs), maxTs: BigInt(maxTs) }
 }
 

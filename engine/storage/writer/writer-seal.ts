@@ -15,7 +15,7 @@ import { blockAt, blockCount, blockRows, blockTimes } from '../../memory/column-
 import { changesDedup } from '../schema/draft.js'
 import { isLate, type LateBound, lateBounds, type SealedBuckets, type Sealing } from '../schema/materialized.js'
 import { mergedPart } from '../schema/merged-parts.js'
-import type { PartDescriptor, TableSchema } from '../schema/schema.js'
+import type { DetachedPart, PartDescriptor, TableSchema } from '../schema/schema.js'
 import type { WriterState } from './writer-state.js'
 import type { Compacted, PartExtent, WriterTable } from './writer-table.js'
 
@@ -160,6 +160,39 @@ export function sealedSchema(state: WriterState, table: WriterTable, sealing: Se
   const sealed = [...before.values()].filter(
     ({ viewId, ranges }) => state.catalog.byId.has(viewId) && ranges.length > 0,
   )
+  const detached = lackedParts(schema, sealing)
+  return { ...schema, sealed, ...(detached === undefined ? {} : { detached }) }
+}
+
+/** Detached parts, with the views whose buckets are being sealed without their rows. */
+function lackedParts({ detached }: TableSchema, { views }: Sealing): TableSchema['detached'] {
+  return detached?.map((part) => {
+    const [minTs, maxTs] = [BigInt(part.minTs), BigInt(part.maxTs)]
+    assert(minTs <= maxTs, 'T1: the rows of a part ascend by time')
+    const lacking = views.filter(({ ranges }) => ranges.some(([lo, hi]) => minTs <= BigInt(hi) && BigInt(lo) <= maxTs))
+    const lackedBy = [...new Set([...(part.lackedBy ?? []), ...lacking.map(({ viewId }) => viewId)])]
+    return lackedBy.length === 0 ? part : { ...part, lackedBy }
+  })
+}
+
+/** The schema that counts the rows of attached parts that sealed buckets lack and that are not late rows. */
+export function withAttached(
+  { catalog }: WriterState,
+  schema: TableSchema,
+  attached: readonly DetachedPart[],
+): TableSchema {
+  if (schema.sealed === undefined) return schema
+  const sealed = schema.sealed.map((one) => {
+    const view = catalog.byId.get(one.viewId)?.schema
+    const bounds = view === undefined ? [] : lateBounds(schema, view)
+    const lacked = attached.filter(
+      ({ minTs, maxTs, maxTxn, lackedBy }) =>
+        lackedBy?.includes(one.viewId) === true &&
+        !isLate(bounds, { minTs: BigInt(minTs), maxTs: BigInt(maxTs), maxTxn }),
+    )
+    const rows = lacked.reduce((sum, part) => sum + part.rows, 0)
+    return rows === 0 ? one : { ...one, attached: (one.attached ?? 0) + rows }
+  })
   return { ...schema, sealed }
 }
 
