@@ -6,7 +6,7 @@ import { StoreError } from '../object-store/object-store.js'
 import type { PartitionUnit, TableSchema } from '../storage/schema/schema.js'
 import type { CatalogMetadata } from './catalog-metadata.js'
 import { avroName } from './foreign-metadata.js'
-import { fieldIdOf, type LakeColumn, lakeColumns } from './lake-columns.js'
+import { fieldIdOf, formatVersionOf, type LakeColumn, lakeColumns } from './lake-columns.js'
 import { type PartitionField, partitionFieldOf, sortFieldsOf, type Transform } from './partition-spec.js'
 
 /** The body of a request that creates the table. The catalog gives fields ids of its own. */
@@ -24,6 +24,15 @@ export function creationOf(schema: TableSchema): object {
       'write.parquet.compression-codec': 'snappy',
     },
   }
+}
+
+/** Throws StoreError for a table that asks for another format version, which it may do at any time. */
+export function requireVersion2(schema: TableSchema): void {
+  if (formatVersionOf(schema) === 2) return
+  throw new StoreError(
+    'rejected',
+    `tables of format version 3 are not committed to an external catalog [table=${schema.name}]`,
+  )
 }
 
 /** The only order of which data files can say that they have it (manifest-files.ts). */

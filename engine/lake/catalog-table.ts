@@ -24,7 +24,7 @@ import { randomInt, randomUUID } from 'node:crypto'
 import { bodyOf, StoreError } from '../object-store/object-store.js'
 import type { PartDescriptor, TableSchema } from '../storage/schema/schema.js'
 import { type MatchedColumns, matchColumns } from './catalog-columns.js'
-import { creationOf, isSortedIn, partitionIn } from './catalog-layout.js'
+import { creationOf, isSortedIn, partitionIn, requireVersion2 } from './catalog-layout.js'
 import { keptManifests, type ManifestPlaces } from './catalog-manifests.js'
 import { type CatalogMetadata, type CatalogSnapshot, currentSchemaOf, snapshotOf } from './catalog-metadata.js'
 import { CatalogReader, type CatalogStore, type ReadSnapshot } from './catalog-reader.js'
@@ -119,6 +119,7 @@ export class CatalogTable implements CommittedTable {
 
   /** Creates the table if this server has never committed to it. Rejects with StoreError. */
   static async open(options: CatalogTableOptions, recorded: RecordedCommit): Promise<CatalogTable> {
+    requireVersion2(options.schema)
     const table = new CatalogTable(options, recorded)
     await table.#open()
     return table
@@ -186,6 +187,7 @@ export class CatalogTable implements CommittedTable {
 
   /** Makes the columns in the catalog those that the schema needs. */
   async prepare(schema: TableSchema): Promise<void> {
+    requireVersion2(schema)
     await this.#attempt(async () => {
       const metadata = this.#loaded()
       const matched = this.#match(schema, metadata)

@@ -3,11 +3,9 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../base/clock.js'
-import { StoreError } from '../object-store/object-store.js'
 import type { TableVersion } from '../storage/schema/schema.js'
 import type { CatalogTableOptions } from './catalog-table.js'
 import type { CommittedTable } from './committed-table.js'
-import { formatVersionOf } from './lake-columns.js'
 import type { LakeTableOptions } from './lake-table.js'
 import type { DataFile } from './manifest-files.js'
 import type { RestCatalog } from './rest-catalog.js'
@@ -37,14 +35,9 @@ export async function openLakeTable(
     const { uuid = '', replaces } = schema.lake ?? {}
     const options = { store, nowMs, prefix, uuid }
     if (replaces === undefined || recorded > 0) return LakeTable.open(options, recorded)
-    const former = { store, nowMs, prefix: `${prefix.slice(0, -uuid.length)}${replaces}`, uuid: replaces }
+    const former = { store, nowMs, prefix: formerPrefix(prefix, uuid, replaces), uuid: replaces }
     return LakeTable.open({ ...options, replaced: await LakeTable.open(former, 0) }, recorded)
   }
-  if (formatVersionOf(schema) === 3)
-    throw new StoreError(
-      'rejected',
-      `tables of format version 3 are not committed to an external catalog [table=${schema.name}]`,
-    )
   const { CatalogTable } = await import('./catalog-table.js')
   const name = lake?.uuid === schema.lake?.uuid ? lake?.name : undefined
   const sleep = (ms: number): Promise<void> => new Promise((later) => setTimeout(later, ms))
@@ -52,6 +45,16 @@ export async function openLakeTable(
     { store, rootId, identity: identityOf(version), schema, nowMs, catalog, sleep, onConflict },
     { version: recorded, ...(name === undefined ? {} : { name }) },
   )
+}
+
+function formerPrefix(prefix: string, uuid: string, former: string): string {
+  return `${prefix.slice(0, -uuid.length)}${former}`
+}
+
+/** What the keys of the table's objects, and of those of the table that it replaces, begin with. */
+export function placesOf({ schema: { lake } }: Pick<TableVersion, 'schema'>, prefix: string): string[] {
+  const former = lake?.replaces === undefined ? [] : [formerPrefix(prefix, lake.uuid, lake.replaces)]
+  return [prefix, ...former].map((one) => `${one}/`)
 }
 
 export function identityOf({ schema }: TableVersion): string {

@@ -30,6 +30,7 @@ import {
   isCompacted,
   isHandedOut,
   openLakeTable,
+  placesOf,
   recordedVersion,
   unitNameOf,
 } from '../lake/open-lake-table.js'
@@ -176,7 +177,7 @@ export class LakeCommitter implements LakeCatalog {
         for (const { path } of followed.written.values()) keys.add(table.keyOf(path))
       } catch (error) {
         if (!(error instanceof StoreError)) throw error
-        unknown.push(`${this.#prefixOf(version)}/`)
+        unknown.push(...placesOf(version, this.#prefixOf(version)))
       }
     }
     return { keys, unknown }
@@ -361,7 +362,7 @@ export class LakeCommitter implements LakeCatalog {
     const current = view.byId(tableId)
     if (current?.schema.lake?.uuid !== followed.uuid) return
     const table = await this.#opened(followed, current)
-    if (view.byId(tableId) === undefined) return
+    if (view.byId(tableId)?.schema.lake?.uuid !== followed.uuid) return
     const held = view.hold([tableId])
     try {
       for (const snapshot of held.snapshots) await this.#match(store, followed, table, snapshot, stored)
@@ -421,8 +422,7 @@ export class LakeCommitter implements LakeCatalog {
     const added = await this.#write(store, followed, table, snapshot, missing)
     if (this.#isClosed) return
     const isCompaction = isCompacted(followed.rewrites, table, version, added, removed)
-    const isCommitted = await table.commit({ schema, added, removed, isCompaction, advances })
-    if (isCommitted) this.#count(added)
+    if (await table.commit({ schema, added, removed, isCompaction, advances })) this.#count(added)
     followed.rewrites = version.rewrites
     await this.#record(table, followed, schema.id)
     followed.written.clear()

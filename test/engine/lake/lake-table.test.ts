@@ -8,6 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { decodeAvro } from '../../../engine/lake/avro-file.js'
+import { requireVersion2 } from '../../../engine/lake/catalog-layout.js'
 import type { LakeChange } from '../../../engine/lake/committed-table.js'
 import { LakeTable, type LakeTableOptions } from '../../../engine/lake/lake-table.js'
 import {
@@ -17,6 +18,7 @@ import {
   encodeManifest,
   entryStatus,
 } from '../../../engine/lake/manifest-files.js'
+import { placesOf } from '../../../engine/lake/open-lake-table.js'
 import { partitionFieldOf, partitionValue } from '../../../engine/lake/partition-spec.js'
 import type { TableMetadata } from '../../../engine/lake/table-metadata.js'
 import { bodyOf, type ObjectStore, StoreError } from '../../../engine/object-store/object-store.js'
@@ -428,4 +430,18 @@ test('partition fields have names of their own, and weeks are no transform', () 
   ])
   expect(partitionFieldOf(odd)?.name).toBe('_1_st_day_')
   for (const unit of ['WEEK', 'NONE'] as const) expect(partitionFieldOf(schemaOf(types, unit))).toBeNull()
+})
+
+test('a table that cannot be read keeps the objects of the one that it replaces', () => {
+  const schema = schemaOf()
+  expect(placesOf({ schema }, `root/lake/7-${uuid}`)).toEqual([`root/lake/7-${uuid}/`])
+  const next: TableSchema = { ...schema, lake: { uuid, formatVersion: 3, replaces: 'former' } }
+  expect(placesOf({ schema: next }, `root/lake/7-${uuid}`)).toEqual([`root/lake/7-${uuid}/`, 'root/lake/7-former/'])
+})
+
+test('an external catalog gets no table of version 3, also if it had version 2 before', () => {
+  const schema = schemaOf()
+  expect(() => requireVersion2(schema)).not.toThrow()
+  const text = 'tables of format version 3 are not committed to an external catalog [table=trades]'
+  expect(() => requireVersion2({ ...schema, lake: { uuid, formatVersion: 3 } })).toThrow(text)
 })
