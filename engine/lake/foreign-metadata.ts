@@ -220,7 +220,7 @@ function columnsOf(
     return fields.flatMap((field) => columnsOf(field, inner, into))
   }
   const plain = typeOfForeign(foreign)
-  const shape = plain === null && typeof foreign === 'object' ? shapeOfForeign(foreign) : null
+  const shape = plain === null && typeof foreign === 'object' ? shapeOfForeign(foreign, into.paths) : null
   const type = shape === null ? plain : dataType('VARCHAR')
   if (type === null) return without(`the type ${foreignTypeText(foreign)} is not supported`)
   const initial = defaultOf(foreign, json)

@@ -16,7 +16,7 @@
 // little-endian, strings are UTF-8.
 
 import { arrayDimensionsMax, decimalDigitsMax, nestedDepthMax } from '../base/limits.js'
-import type { NestedShape } from '../parquet/foreign-file.js'
+import { type NestedShape, pathSeparator } from '../parquet/foreign-file.js'
 import type { Bound } from '../types/bounds.js'
 import { type DataType, dataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
@@ -60,7 +60,7 @@ const plain: Readonly<Record<string, DataType>> = {
   binary: dataType('BINARY'),
 }
 
-const listed: ReadonlySet<ForeignType> = new Set(['int', 'long', 'float', 'double'])
+const listed: ReadonlySet<ForeignType> = new Set(['int', 'long', 'float', 'double', 'time'])
 const timestamps: ReadonlySet<ForeignType> = new Set(['timestamp', 'timestamptz', 'timestamp_ns', 'timestamptz_ns'])
 
 /** Null: the type is not supported. */
@@ -87,10 +87,17 @@ function listOf(type: ForeignType): DataType | null {
     : null
 }
 
-/** A nested type that is read as JSON; null: a part of it is not supported. */
-export function shapeOfForeign(type: ForeignType | undefined, depth = 0): NestedShape | null {
+/**
+ * A nested type that is read as JSON; null: a part of it is not supported. `paths`: by field id, in files without ids;
+ * null: they are not known.
+ */
+export function shapeOfForeign(
+  type: ForeignType | undefined,
+  paths: ReadonlyMap<number, readonly string[]> | null,
+  depth = 0,
+): NestedShape | null {
   if (type === undefined || depth > nestedDepthMax) return null
-  const inner = (part: ForeignType | undefined): NestedShape | null => shapeOfForeign(part, depth + 1)
+  const inner = (part: ForeignType | undefined): NestedShape | null => shapeOfForeign(part, paths, depth + 1)
   if (typeof type === 'string') {
     const own = typeOfForeign(type)
     return own === null ? null : { kind: 'value', type: own }
@@ -106,7 +113,8 @@ export function shapeOfForeign(type: ForeignType | undefined, depth = 0): Nested
   if (type.type !== 'struct') return null
   const fields = (type.fields ?? []).flatMap(({ id, name, type: own, 'initial-default': initial }) => {
     const shape = initial === undefined || initial === null ? inner(own) : null
-    return shape === null ? [] : [{ id, name, shape }]
+    const names = paths === null ? [name] : (paths.get(id) ?? []).map((path) => path.split(pathSeparator).at(-1) ?? '')
+    return shape === null ? [] : [{ id, name, names, shape }]
   })
   return fields.length === type.fields?.length ? { kind: 'struct', fields } : null
 }

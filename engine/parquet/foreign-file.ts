@@ -68,10 +68,18 @@ export type NestedShape =
   | { readonly kind: 'value'; readonly type: DataType }
   | {
       readonly kind: 'struct'
-      readonly fields: readonly { readonly id: number; readonly name: string; readonly shape: NestedShape }[]
+      readonly fields: readonly NestedShapeField[]
     }
   | { readonly kind: 'list'; readonly element: NestedShape }
   | { readonly kind: 'map'; readonly key: NestedShape; readonly value: NestedShape }
+
+interface NestedShapeField {
+  readonly id: number
+  readonly name: string
+  /** In files without field ids. */
+  readonly names: readonly string[]
+  readonly shape: NestedShape
+}
 
 /** An Iceberg table that other programs wrote. Its columns are known before its files. */
 export interface ForeignTable {

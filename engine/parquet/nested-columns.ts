@@ -142,8 +142,8 @@ function shapedStruct(
   promote: Parameters<typeof shapedNode>[2],
 ): NestedNode | null {
   const hasIds = struct.fields.some(({ fieldId }) => fieldId !== null)
-  const own = fields.map(({ id, name, shape }) => {
-    const found = struct.fields.find((field) => (hasIds ? field.fieldId === id : field.name === name))
+  const own = fields.map(({ id, name, names, shape }) => {
+    const found = struct.fields.find((field) => (hasIds ? field.fieldId === id : names.includes(field.name ?? '')))
     const node = found?.node == null ? null : shapedNode(found.node, shape, promote)
     return { field: { name, fieldId: id, node }, found }
   })

@@ -10,12 +10,12 @@
 
 import { budgets } from '../memory/budgets.js'
 import { Scratch } from '../storage/part/part-scratch.js'
-import type { DataType } from '../types/column-types.js'
+import { type DataType, dataType } from '../types/column-types.js'
 import { displayText } from '../types/convert.js'
 import type { Value } from '../types/value.js'
 import { ColumnReader, type ColumnTools, type RowReader } from './column-reader.js'
 import type { ForeignChunk } from './footer.js'
-import { type ForeignColumn, leavesBelow, type NestedNode } from './foreign-column.js'
+import { type ForeignColumn, leavesBelow, type NestedNode, physical } from './foreign-column.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'
 import type { ListPage } from './lists.js'
 
@@ -25,14 +25,43 @@ export type ValuesOf = (type: DataType, address: number) => (index: number) => V
 /** Rows that are decoded at once, unless they are long. */
 const rowsAtOnce = 1024
 const charactersAtOnce = 1024 * 1024
-/** Limit of the values of one leaf in a row. */
+/**
+ * Limits of a row: values of all leaves, and characters of its text. A page of few bytes may repeat a long text millions
+ * of times.
+ */
 const rowValuesMax = 4 * 1024 * 1024
+const rowCharactersMax = 32 * 1024 * 1024
+
+/** What the current row has so far. Throws SqlError beyond the limits. */
+class RowSize {
+  readonly #file: ForeignFile
+  #values = 0
+  characters = 0
+
+  constructor(file: ForeignFile) {
+    this.#file = file
+  }
+
+  begin(): void {
+    this.#values = 0
+    this.characters = 0
+  }
+
+  add(values: number, characters: number, place: ForeignPlace): void {
+    this.#values += values
+    this.characters += characters
+    if (this.#values > rowValuesMax) throw this.#file.error(`a row has more than ${rowValuesMax} values`, place)
+    if (this.characters > rowCharactersMax)
+      throw this.#file.error(`a row has more than ${rowCharactersMax} characters of JSON`, place)
+  }
+}
 
 export class NestedReader implements RowReader {
   readonly column: ForeignColumn
   readonly #file: ForeignFile
   readonly #scratch: Scratch
   readonly #root: NestedNode
+  readonly #size: RowSize
   /** By index of the leaf. */
   readonly #leaves: ReadonlyMap<number, LeafRows>
   readonly #below = new Map<NestedNode, readonly LeafRows[]>()
@@ -47,7 +76,10 @@ export class NestedReader implements RowReader {
     this.#file = tools.file
     this.#scratch = new Scratch(tools.memory, tools.allocator, budgets.queries)
     this.#root = root
-    this.#leaves = new Map(leavesBelow(root).map((leaf) => [leaf.leaf, new LeafRows(tools, leaf, valuesOf)]))
+    this.#size = new RowSize(tools.file)
+    this.#leaves = new Map(
+      leavesBelow(root).map((leaf) => [leaf.leaf, new LeafRows(tools, exactly(leaf), valuesOf, this.#size)]),
+    )
   }
 
   open(chunks: readonly ForeignChunk[], rows: number, place: ForeignPlace): void {
@@ -75,7 +107,8 @@ export class NestedReader implements RowReader {
     while (this.#rowsLeft > 0 && texts.length < rowsAtOnce && characters < charactersAtOnce) {
       const text = this.#row()
       texts.push(text === null ? null : Buffer.from(text))
-      characters += text?.length ?? 0
+      // Those of fields that are not shown, too.
+      characters += this.#size.characters
       this.#rowsLeft--
     }
     this.#write(texts)
@@ -89,6 +122,7 @@ export class NestedReader implements RowReader {
   }
 
   #row(): string | null {
+    this.#size.begin()
     for (const leaf of this.#leaves.values()) leaf.nextRow()
     const text = this.#text(this.#root)
     for (const leaf of this.#leaves.values()) if (!leaf.isAtEnd) throw this.#disagreement()
@@ -111,6 +145,8 @@ export class NestedReader implements RowReader {
 
   /** Null: NULL. Takes the values of the node from its leaves. */
   #text(node: NestedNode): string | null {
+    // A comma, and brackets.
+    this.#size.add(0, node.kind === 'leaf' ? 1 : 3, this.#place)
     switch (node.kind) {
       case 'leaf':
         return this.#leaf(node.column).take()
@@ -133,7 +169,10 @@ export class NestedReader implements RowReader {
     const members: string[] = []
     for (const { name, node: field } of node.fields) {
       const text = field === null ? null : this.#text(field)
-      if (name !== null) members.push(`${JSON.stringify(name)}:${text ?? 'null'}`)
+      if (name === null) continue
+      const key = JSON.stringify(name)
+      this.#size.add(0, key.length + (field === null ? 6 : 1), this.#place)
+      members.push(`${key}:${text ?? 'null'}`)
     }
     return `{${members.join()}}`
   }
@@ -143,8 +182,9 @@ export class NestedReader implements RowReader {
     const items = this.#items(node, () => {
       const key = this.#text(node.key)
       const value = (node.value === null ? null : this.#text(node.value)) ?? 'null'
-      if (key === null) throw this.#file.error('a key of a map is NULL', this.#place)
-      return hasTexts ? `${key}:${value}` : `[${key},${value}]`
+      // Others may be NaN.
+      if (key === null && hasTexts) throw this.#file.error('a key of a map is NULL', this.#place)
+      return hasTexts ? `${key}:${value}` : `[${key ?? 'null'},${value}]`
     })
     if (items === null) return null
     return hasTexts ? `{${items.join()}}` : `[${items.join()}]`
@@ -205,10 +245,12 @@ class LeafRows {
   readonly #reader: ColumnReader
   readonly #file: ForeignFile
   readonly #column: ForeignColumn
+  readonly #scratch: Scratch
+  readonly #size: RowSize
   #place: ForeignPlace = {}
-  // Of the page:
-  #repetitions: Uint32Array | null = null
-  #definitions: Uint32Array | null = null
+  // Of the page, the addresses of its levels; 0: the column has none.
+  #repetitions = 0
+  #definitions = 0
   #levels = 0
   #valueAt: (index: number) => Value = () => null
   /** The next value among all, and among those that are present. */
@@ -220,16 +262,22 @@ class LeafRows {
   #texts: (string | null)[] = []
   #at = 0
 
-  constructor(tools: ColumnTools, column: ForeignColumn, valuesOf: ValuesOf) {
-    const { memory, file } = tools
+  constructor(tools: ColumnTools, column: ForeignColumn, valuesOf: ValuesOf, size: RowSize) {
+    const { memory, allocator, file } = tools
     this.#file = file
     this.#column = column
+    this.#size = size
+    this.#scratch = new Scratch(memory, allocator, budgets.queries)
     this.#reader = new ColumnReader(tools, column, ({ repetition, definition, levels, values }: ListPage) => {
       // The levels are in memory that all columns share.
-      const copy = (address: number): Uint32Array | null =>
-        address === 0 ? null : memory.u32.slice(address >>> 2, (address >>> 2) + levels)
-      this.#repetitions = copy(repetition)
-      this.#definitions = copy(definition)
+      const copied = (name: string, address: number): number => {
+        if (address === 0) return 0
+        const target = this.#scratch.room(name, levels * 4)
+        memory.copy(target, address, address + levels * 4)
+        return target
+      }
+      this.#repetitions = copied('repetition', repetition)
+      this.#definitions = copied('definition', definition)
       this.#levels = levels
       this.#valueAt = valuesOf(column.type, values)
       this.#next = 0
@@ -246,6 +294,7 @@ class LeafRows {
 
   release(): void {
     this.#reader.release()
+    this.#scratch.release()
   }
 
   /** Whether all values of the row are taken. */
@@ -274,10 +323,10 @@ class LeafRows {
     this.#texts = []
     this.#at = 0
     if (!this.#hasPage()) throw this.#file.error('the column has fewer rows than its row group', this.#place)
-    if ((this.#repetitions?.[this.#next] ?? 0) !== 0)
+    if (this.#level(this.#repetitions, 0) !== 0)
       throw this.#file.error('a list element precedes the first row', this.#place)
     do this.#add()
-    while (this.#hasPage() && (this.#repetitions?.[this.#next] ?? 0) !== 0)
+    while (this.#hasPage() && this.#level(this.#repetitions, 0) !== 0)
   }
 
   #hasPage(): boolean {
@@ -286,17 +335,30 @@ class LeafRows {
   }
 
   #add(): void {
-    if (this.#texts.length >= rowValuesMax)
-      throw this.#file.error(`a row has more than ${rowValuesMax} values`, this.#place)
     const { definition: whole, type } = this.#column
-    const definition = this.#definitions?.[this.#next] ?? whole
+    const definition = this.#level(this.#definitions, whole)
     const isPresent = definition === whole
-    this.#rowRepetitions.push(this.#repetitions?.[this.#next] ?? 0)
+    const text = isPresent ? jsonOf(this.#valueAt(this.#present), type) : null
+    this.#size.add(1, text?.length ?? 4, this.#place)
+    this.#rowRepetitions.push(this.#level(this.#repetitions, 0))
     this.#rowDefinitions.push(definition)
-    this.#texts.push(isPresent ? jsonOf(this.#valueAt(this.#present), type) : null)
+    this.#texts.push(text)
     if (isPresent) this.#present++
     this.#next++
   }
+
+  /** The next value's; `other`: where the column has no such levels. */
+  #level(levels: number, other: number): number {
+    return levels === 0 ? other : this.#scratch.memory.u32[(levels >>> 2) + this.#next]!
+  }
+}
+
+/** The smallest INT and LONG are NULL in columns, but numbers in JSON. */
+function exactly(column: ForeignColumn): ForeignColumn {
+  const { form, physical: kind, type } = column
+  const isInteger = (form === 'same' || form === 'widened') && (type.name === 'INT' || type.name === 'LONG')
+  if (!isInteger) return column
+  return { ...column, type: dataType('DECIMAL', kind === physical.int32 ? 10 : 19), form: 'decimal' }
 }
 
 function jsonOf(value: Value, type: DataType): string | null {

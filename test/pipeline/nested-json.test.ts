@@ -86,6 +86,20 @@ test('every type of value has its form in JSON', async () => {
   expect(await rows(`select * from ${file}`)).toEqual([['[{"f":1.5,"l":9007199254740993,"x":null}]']])
 })
 
+test('the smallest integers and keys that are NaN stay in JSON', async () => {
+  await write(`select [{'i': (-2147483648)::int, 'l': (-9223372036854775808)::bigint, 's': 5::smallint}] s,
+    map {(-2147483648)::int: [(-9223372036854775808)::bigint]} m, map {'nan'::double: 1} n`)
+  expect(await rows(`select * from ${file}`)).toEqual([
+    ['[{"i":-2147483648,"l":-9223372036854775808,"s":5}]', '[[-2147483648,[-9223372036854775808]]]', '[[null,1]]'],
+  ])
+})
+
+test('a row that is too long for memory is an error, though its file is short', async () => {
+  await write(`select list_transform(range(60000), e -> {'${'k'.repeat(600)}': null::bool}) t`)
+  expect(await failure(`select length(t) from ${file}`)).toContain('a row has more than 33554432 characters of JSON')
+  expect(await rows('select 1')).toEqual([[1]])
+})
+
 test('JSON functions, conditions and imports take them', async () => {
   await write("select i, map {'k': i} m, ['t' || i] t from range(100) r(i)")
   expect(await rows(`select sum(json_extract(m, '$.k')::long) from ${file} where t = '["t7"]' or i = 9`)).toEqual([
@@ -134,6 +148,30 @@ test('iceberg() finds nested fields by their ids, also those that files lack, an
     { id: 6, name: 'place', type: { ...map, value: 'geometry' } },
   ])
   expect(await rows("select * from iceberg('t') where id = 7").catch(String)).toContain('VARCHAR')
+})
+
+test('iceberg() finds nested fields of files without ids by the name mapping', async () => {
+  await write("select 1::int id, [{'before': 'a', 'x': 1}] s, [time '00:00:01'] t")
+  const element = { type: 'struct', fields: [{ id: 4, name: 'now', type: 'string' }] }
+  const mapping = [
+    { 'field-id': 1, names: ['id'] },
+    {
+      'field-id': 2,
+      names: ['s'],
+      fields: [{ 'field-id': 3, names: ['element'], fields: [{ 'field-id': 4, names: ['before', 'now'] }] }],
+    },
+    { 'field-id': 5, names: ['t'], fields: [{ 'field-id': 6, names: ['element'] }] },
+  ]
+  table(
+    [
+      { id: 1, name: 'id', type: 'int' },
+      { id: 2, name: 's', type: { ...people, 'element-id': 3, element } },
+      { id: 5, name: 't', type: { ...people, 'element-id': 6, element: 'time' } },
+    ],
+    { properties: { 'schema.name-mapping.default': JSON.stringify(mapping) } },
+  )
+  // Times of day are microseconds.
+  expect(await rows("select id, s, t[1] from iceberg('t')")).toEqual([[1, '[{"now":"a"}]', 1_000_000]])
 })
 
 test('a column of a type that is not supported is left out, and says why where it is named', async () => {
