@@ -78,9 +78,21 @@ export class SortRuns {
     return this.#files.length === 0
   }
 
+  /** Bytes of all runs. */
+  get bytes(): number {
+    return sum(this.#files, ({ bytes }) => bytes)
+  }
+
+  /** About how much memory a window needs at least: two blocks of each run. */
+  get mergeBytes(): number {
+    const shareOf = ({ rows, blockRows }: RunFile): number => Math.min(1, (2 * blockRows) / rows)
+    const rows = sum(this.#files, (file) => file.rows * shareOf(file))
+    return sum(this.#files, (file) => file.bytes * shareOf(file)) * windowCopies + sortBytesOf(rows)
+  }
+
   /** Starts the merge; no run may be written afterwards. */
   merge(): void {
-    const rowBytes = sum(this.#files, ({ bytes }) => bytes) / sum(this.#files, ({ rows }) => rows)
+    const rowBytes = this.bytes / sum(this.#files, ({ rows }) => rows)
     const windowRows = (this.#context.arena.left * windowShare) / (rowBytes * windowCopies + sortBytesOf(1))
     const runRows = Math.min(runRowsMax, windowRows / this.#files.length)
     // At least a block; blocks of many columns have few rows.

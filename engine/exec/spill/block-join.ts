@@ -28,7 +28,9 @@ type JoinPlan = Extract<Plan, { kind: 'join' }>
 
 /** Bytes of a block's rows, as a fraction of the free memory of queries. Its hash table and growing need more. */
 const blockShare = 1 / 8
+/** Blocks are not smaller than this many rows or, where rows are long, this many bytes. */
 const blockRowsMin = 1024
+const blockBytesMin = 1024 * 1024
 /**
  * Bytes of pairs that are written before a smaller part of the probe side is joined at a time: as many as there is
  * memory, but no more than this.
@@ -40,6 +42,8 @@ const shrinkage = 16
 const growth = 4
 /** Bytes of a row in the hash table. */
 const tableBytes = 16
+/** Bytes of a pair beside the columns of both sides. */
+const rankBytes = 8
 const ascending = { descending: false, nullsFirst: false }
 
 interface Side {
@@ -128,6 +132,7 @@ class BlockJoin {
   readonly #builtMarks: Marks | null
   readonly #pairBytes: number
   readonly #pairBytesMax: number
+  readonly #blockRowsMin: number
   #blockRows: number
   #scope: Scope | null = null
 
@@ -139,8 +144,9 @@ class BlockJoin {
     this.#built = built
     this.#builtMarks = shape.full ? new Marks(context, 0, built.rows) : null
     const builtBytes = bytesOfRow(built) + tableBytes
-    this.#blockRows = Math.max(blockRowsMin, Math.floor((context.arena.left * blockShare) / builtBytes))
-    this.#pairBytes = bytesOfRow(probe) + bytesOfRow(built)
+    this.#blockRowsMin = Math.max(1, Math.min(blockRowsMin, Math.floor(blockBytesMin / builtBytes)))
+    this.#blockRows = Math.max(this.#blockRowsMin, Math.floor((context.arena.left * blockShare) / builtBytes))
+    this.#pairBytes = bytesOfRow(probe) + bytesOfRow(built) + rankBytes
     this.#pairBytesMax = Math.max(pairBytesMin, Math.min(pairBytesMax, context.arena.left))
     context.onEnd(() => this.#scope?.end())
   }
@@ -182,8 +188,8 @@ class BlockJoin {
 
   /** Whether smaller blocks may suffice after this error. */
   #shrinksFor(error: unknown): boolean {
-    if (!isShortage(error) || this.#blockRows <= blockRowsMin) return false
-    this.#blockRows = Math.max(blockRowsMin, this.#blockRows >>> 1)
+    if (!isShortage(error) || this.#blockRows <= this.#blockRowsMin) return false
+    this.#blockRows = Math.max(this.#blockRowsMin, this.#blockRows >>> 1)
     return true
   }
 
@@ -212,44 +218,63 @@ class BlockJoin {
   }
 
   /**
-   * Returns about how many bytes the pairs have. If these are too many, or memory was too short for a
-   * block, no pair has been returned.
+   * Returns how many bytes the pairs have in files; Infinity if they need more memory than there is. If these are too
+   * many, or memory was too short for a block, no pair has been returned.
    */
   *#sortedPairs(from: number, to: number): Generator<Batch | 'working' | 'waiting', number | 'short', undefined> {
     const { outer, plan } = this.#shape
     const { context } = this.#begin()
     const rank = plan.columns.length
     const columns = [...plan.columns, rankColumn]
-    const runs = new SortRuns(context, { columns, keys: [{ index: rank, ...ascending }], limit: null })
-    const marks = outer ? new Marks(context, from, to - from) : null
-    const probe = partOf(this.#probe, from, to)
-    let bytes = 0
+    let returned = false
+    try {
+      const runs = new SortRuns(context, { columns, keys: [{ index: rank, ...ascending }], limit: null })
+      const marks = outer ? new Marks(context, from, to - from) : null
+      const probe = partOf(this.#probe, from, to)
+      const bytes = yield* this.#writePairs(context, runs, this.#probeInput(probe, from), marks)
+      if (bytes === 'short' || bytes > this.#pairBytesMax) return bytes
+      if (marks !== null) {
+        const rows = this.#unmatched(context, probe, marks, this.#shape.probe, from)
+        for (const pulled of asRun(runs, rows)) yield isBatch(pulled) ? 'working' : pulled
+      }
+      if (runs.isEmpty) return bytes
+      // There is a run for each block, and the first rows of all of them must fit.
+      if (runs.mergeBytes > context.arena.left) return Number.POSITIVE_INFINITY
+      runs.merge()
+      for (let pulled = runs.next(); pulled !== null; pulled = runs.next()) {
+        returned ||= isBatch(pulled)
+        yield isBatch(pulled) ? this.#withoutRank(pulled) : pulled
+      }
+      return bytes
+    } catch (error) {
+      if (returned || !isShortage(error)) throw error
+      return Number.POSITIVE_INFINITY
+    }
+  }
+
+  /** Writes the pairs of each block as a run, until they have too many bytes; returns how many. */
+  *#writePairs(
+    context: ExecContext,
+    runs: SortRuns,
+    probe: Input,
+    marks: Marks | null,
+  ): Generator<'working' | 'waiting', number | 'short', undefined> {
     try {
       for (let first = 0; first < this.#built.rows; first += this.#blockRows) {
         const block = this.#block(first, Math.min(this.#built.rows, first + this.#blockRows))
         const scope = new Scope(context)
         context.onEnd(() => scope.end())
-        const pairs = this.#pairs(scope.context, this.#probeInput(probe, from), block, marks)
-        for (const pulled of asRun(runs, pairs)) {
-          bytes += isBatch(pulled) ? pulled.rows * this.#pairBytes : 0
-          if (bytes > this.#pairBytesMax) return bytes
+        for (const pulled of asRun(runs, this.#pairs(scope.context, probe, block, marks))) {
+          if (runs.bytes > this.#pairBytesMax) return runs.bytes
           yield isBatch(pulled) ? 'working' : pulled
         }
         scope.end()
       }
+      return runs.bytes
     } catch (error) {
       if (this.#shrinksFor(error)) return 'short'
       throw error
     }
-    if (marks !== null) {
-      const rows = this.#unmatched(context, probe, marks, this.#shape.probe, from)
-      for (const pulled of asRun(runs, rows)) yield isBatch(pulled) ? 'working' : pulled
-    }
-    if (runs.isEmpty) return bytes
-    runs.merge()
-    for (let pulled = runs.next(); pulled !== null; pulled = runs.next())
-      yield isBatch(pulled) ? this.#withoutRank(pulled) : pulled
-    return bytes
   }
 
   /** The pairs of a single probe row; returns about how many bytes they have. */
@@ -407,7 +432,7 @@ class Scope {
   }
 }
 
-/** A bit for each row of a range of ranks. */
+/** A bit for each row of a range of ranks. Their lower halves suffice. */
 class Marks {
   readonly #memory: SharedMemory
   readonly #bits: number
@@ -424,7 +449,7 @@ class Marks {
   add(ranks: Vector | undefined, rows: number): void {
     const { u8, u32 } = this.#memory
     for (let row = 0, word = (ranks?.address ?? 0) >>> 2; row < rows; row++, word += 2) {
-      const rank = u32[word]! - this.#first
+      const rank = (u32[word]! - this.#first) >>> 0
       u8[this.#bits + (rank >>> 3)]! |= 1 << (rank & 7)
     }
   }
@@ -434,7 +459,7 @@ class Marks {
     const { u8, u32 } = this.#memory
     let count = 0
     for (let row = 0, word = (ranks?.address ?? 0) >>> 2; row < rows; row++, word += 2) {
-      const rank = u32[word]! - this.#first
+      const rank = (u32[word]! - this.#first) >>> 0
       if (((u8[this.#bits + (rank >>> 3)]! >>> (rank & 7)) & 1) === 0) u32[(out >>> 2) + count++] = row
     }
     return count

@@ -23,6 +23,7 @@ const columns = [
 ]
 const probeRows = 120
 const buildRows = 30_000
+const longRows = 160
 /** Of the bench's 32 MiB for queries, 2 are reserved. The build side alone has 3. */
 const memoryLeft = 5 * 1024 * 1024
 
@@ -42,7 +43,11 @@ beforeAll(() => {
     const half = count >> 1
     return { name, columns, memtables: [rows.slice(0, half), rows.slice(half)], timestampId: 0 }
   }
-  database = makeDatabase(createBench(64), [table('t', probeRows), table('r', buildRows)])
+  const long = Array.from({ length: longRows }, (_, row): Value[] => [
+    ...[1_000_000n + BigInt(row), random.below(buildRows), 1n, null, `${row} ${'long'.repeat(12_500)}`],
+  ])
+  const tables = [table('t', probeRows), table('r', buildRows)]
+  database = makeDatabase(createBench(64), [...tables, { name: 'l', columns, memtables: [long], timestampId: 0 }])
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
@@ -86,6 +91,31 @@ function run(sql: string, temporary?: TemporaryFiles) {
 }
 
 test.each(statements)('%s', (sql) => {
+  const { created, temporary } = countedFiles()
+  const rows = run(sql, temporary)
+  expectSameRows(rows, run(sql))
+  expect(rows.length).toBeGreaterThan(0)
+  expect(created()).toBeGreaterThan(0)
+  expect(readdirSync(directory)).toEqual([])
+})
+
+/** The rows of `r`, each of them twenty times: many times larger than the memory. */
+const many = '(select r.n n, r.v v from r cross join (select ts from t limit 20) x)'
+
+test('pairs in very many blocks are merged in little memory', () => {
+  const few = "t.v like 'text 7 %' and (t.one + b.n) % 48 = 0"
+  const once = run(`select t.n, b.n, b.v from t left join r b on ${few}`)
+  const expected = once.flatMap((row) => (row[1] === null ? [row] : Array.from({ length: 20 }, () => row)))
+  const { created, temporary } = countedFiles()
+  expectSameRows(run(`select t.n, b.n, b.v from t left join ${many} b on ${few}`, temporary), expected)
+  expect(expected.length).toBeGreaterThan(10_000)
+  expect(created()).toBeGreaterThan(60)
+  expect(readdirSync(directory)).toEqual([])
+})
+
+test.each(['join', 'left join', 'full join'])('a %s whose rows are so long that few of them fit in memory', (join) => {
+  const near = 't.n < l.n and l.n < t.n + 1000 and length(l.v) > t.n'
+  const sql = `select t.ts, t.n, l.n m, length(l.v) from t ${join} l on ${near}`
   const { created, temporary } = countedFiles()
   const rows = run(sql, temporary)
   expectSameRows(rows, run(sql))
