@@ -1,4 +1,5 @@
-// Converts the settings of object storage to options of the engine, for one URL in the service that they describe.
+// Converts the settings of object storage to options of the engine, for the folder or bucket of one URL, such as
+// object.store.url.
 
 import type { ObjectStoreOptions } from '../../engine/engine.js'
 import { type Settings, SettingsError } from './settings.js'

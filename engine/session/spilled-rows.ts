@@ -1,7 +1,7 @@
 // SpilledRows: rows of an open transaction that were written to parts (Parquet files) to free memory. The parts are
 // added to their tables by the commit. Each table has one bulk load (threads/load-client.ts), which receives all of its
-// spilled rows, and another one from when other sessions have added or dropped columns. Tables with DEDUP, enforced keys,
-// ARRAY or BINARY columns cannot be spilled to.
+// spilled rows. When another session adds or drops columns, a further load receives the rows that follow. Tables with
+// DEDUP, enforced keys, ARRAY or BINARY columns cannot be spilled to.
 
 import type { Engine } from '../api/engine.js'
 import type { CsvLoad } from '../api/ingest.js'

@@ -1,7 +1,8 @@
 // Types of the messages between the main thread and query threads, which travel over a MessagePort. Result bytes stay
 // in blocks of shared memory: the main thread owns a block from the message that announces it until it sends 'release'.
 // If the last block of a result is short, it is copied into the final message, which saves its 'release': a message
-// costs more than the copy, because it has to wake the other thread. Rows of values and packed rows are in messages.
+// costs more than the copy, because it has to wake the other thread. Rows for this process (values, or packed for an
+// insert) are not encoded as bytes: they travel in the messages themselves.
 
 import type { ErrorRecord } from '../../base/errors.js'
 import type { SubqueryResult } from '../../sql/functions/registry/evaluate.js'

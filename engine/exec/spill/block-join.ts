@@ -1,12 +1,12 @@
-// Block-wise nested loop: joins whose rows cannot be divided by keys, because there are no equal keys, or because almost
-// all rows have the same ones. Both sides are written to temporary files. The build side is read block by block; each
-// block becomes a hash table, in which the rows of the probe side are looked up.
+// Block-wise nested loop: joins whose rows cannot be divided by keys, because there are no equal keys, or because
+// almost all rows have the same ones. Both sides are written to temporary files. The build side is read block by block;
+// each block becomes a hash table, in which the rows of the probe side are looked up.
 //
-// Rows come in the order that they have with more memory, which is that of the probe side, and within one of its rows
-// that of the build side; build rows without a match come last. So the pairs of each block are written as a sorted run,
-// and the runs are merged. The number of pairs has no limit. When those of some probe rows become too many to be written,
-// a smaller part of the probe side is joined at a time; in the end a single row, whose pairs need no merge. If the order
-// does not matter, the pairs are returned as they are found.
+// Rows come in the same order as in a join in memory: that of the probe side, and for each probe row that of the build
+// side; build rows without a match come last. So the pairs of each block are written as a sorted run, and the runs are
+// merged. A join may have any number of pairs: when the runs of some probe rows become too large, a smaller part of the
+// probe side is joined at a time, in the end a single row. The pairs of one row are found in order, block by block, and
+// are returned without a run. If the order does not matter, all pairs are returned as they are found.
 
 import { assert } from '../../base/assert.js'
 import { isShortage } from '../../base/errors.js'

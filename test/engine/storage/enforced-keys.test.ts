@@ -1,8 +1,8 @@
 // Goal: a table with PRIMARY KEY .. ENFORCED never has two rows with the same key. It rejects exactly those requests
 // and lines whose key exists, and accepts a key again when its row has been removed. This holds wherever rows are
 // stored: in one memtable, in several, in Parquet files, compacted or not, and after a crash. Method: random statements
-// and lines, flushes, compactions and crashes of the whole engine, compared with a Map. Upserts wait for real time, so
-// they are tested elsewhere (test/crash/upserts.ts).
+// and lines, flushes, compactions and crashes of the whole engine, compared with a Map. Upserts need threads and real
+// time, which this test simulates, so they are tested elsewhere (test/crash/upserts.ts).
 
 import { expect, test } from 'vitest'
 import type { Receipt } from '../../../engine/storage/jobs/messages.js'
