@@ -1,5 +1,6 @@
 // The manifests that a new snapshot of an Iceberg table in an external catalog takes over from the snapshot before. One
-// that lists removed files is written again without them, and many small ones of this server are joined.
+// that lists removed files is written again with their entries marked as deleted, and many small ones of this server
+// are joined.
 
 import type { ReadSnapshot } from './catalog-reader.js'
 import { isLive } from './catalog-snapshot.js'

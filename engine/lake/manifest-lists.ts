@@ -1,6 +1,6 @@
 // Reads and writes manifests, which list data files, and manifest lists of an Iceberg table to which several programs
 // commit. A new snapshot keeps the manifests of other programs as they are. A manifest that lists a removed file is
-// written again without it, with all fields of its writer's schema.
+// written again with all fields of its writer's schema, and the entry of the file is marked as deleted.
 //
 // Invariants:
 //   1. If a manifest replaces another, it has all live entries of the other one, with their snapshot id and sequence

@@ -1,5 +1,5 @@
-// The reader's side of a query result: an asynchronous iterator over result blocks in shared memory. A block is
-// returned to the query thread that produced it when the reader requests the next one.
+// The reader's side of a query result: an asynchronous iterator over result blocks in shared memory, or over rows that
+// arrive in messages. A block is returned to the query thread that produced it when the reader requests the next one.
 
 import type { ReadyRows } from '../api/statements.js'
 import { assert } from '../base/assert.js'

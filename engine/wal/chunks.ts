@@ -1,6 +1,7 @@
 // Builds the payload of a log frame (record) as a list of byte arrays, which the log copies in this order into its
-// buffer (waiting.ts). Here only small pieces are copied, into a common array. Large ones, such as columns, stay in the
-// caller's memory until then.
+// buffer (waiting.ts). Small pieces are copied here, into a common array. Large ones, such as columns, stay in the
+// caller's memory until the log copies them. The strings of a column that is given as entries (address, length) are
+// first copied to one array (copyEntries).
 
 import { assert } from '../base/assert.js'
 import { frameAlignment, viewOf } from './frame.js'
@@ -79,7 +80,6 @@ export function entriesBytes(chunks: readonly Uint8Array[]): number {
  * Writes the lengths of all entries to the start of the target, and their bytes from `bytesAt` on. Values that are
  * contiguous in memory are copied at once; short ones byte by byte, because a call costs more.
  */
-/** Entries as i32 words; copied if they are not aligned. */
 export function copyEntries(
   chunks: readonly Uint8Array[],
   memory: Uint8Array,

@@ -1,6 +1,6 @@
 // Type and helpers of static pages that the HTTP gateway serves: the console and the documentation. deploy/main.ts
-// loads the pages and passes them to the gateway, because the folders gateways/console and gateways/http must not
-// import each other. The pages' Content-Security-Policy forbids inline scripts and styles, and scripts, styles and data
+// loads the pages and passes them to the gateway, because the folder gateways/http must not import gateways/console and
+// gateways/docs. The pages' Content-Security-Policy forbids inline scripts and styles, and scripts, styles and data
 // from other servers.
 
 import { createHash } from 'node:crypto'

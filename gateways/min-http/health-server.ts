@@ -1,6 +1,6 @@
 // HTTP server for health checks, on a thread of its own. It responds to every path except /metrics with 200, 500
-// (unhealthy) or 503 (starting, or too many connections), according to a word in shared memory that the main thread sets.
-// /metrics is fetched from the main thread. Requests are not logged.
+// (unhealthy) or 503 (starting), according to a word in shared memory that the main thread sets, and to any path with
+// 503 if there are too many connections. /metrics is fetched from the main thread. Requests are not logged.
 
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'

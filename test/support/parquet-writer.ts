@@ -1,5 +1,6 @@
 // Writes small Parquet files in any encoding, codec and page version, to test readers. Simple and slow. It shares only
-// the structures of headers and footers with the server, so that an error in the reader is not mirrored here.
+// the structures of headers and footers, and Zstandard, with the server, so that an error in the reader is not mirrored
+// here.
 
 import { brotliCompressSync, crc32, gzipSync } from 'node:zlib'
 import { compressSync } from 'snappy'

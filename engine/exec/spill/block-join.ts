@@ -5,8 +5,9 @@
 // Rows come in the same order as in a join in memory: that of the probe side, and for each probe row that of the build
 // side; build rows without a match come last. So the pairs of each block are written as a sorted run, and the runs are
 // merged. A join may have any number of pairs: when the runs of some probe rows become too large, a smaller part of the
-// probe side is joined at a time, in the end a single row. The pairs of one row are found in order, block by block, and
-// are returned without a run. If the order does not matter, all pairs are returned as they are found.
+// probe side is joined at a time, in the end a single row. For a single row, the build rows are read in order and
+// compared with it, so its pairs are returned without a run. If the order does not matter, all pairs are returned as
+// they are found.
 
 import { assert } from '../../base/assert.js'
 import { isShortage } from '../../base/errors.js'

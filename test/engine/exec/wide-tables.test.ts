@@ -1,7 +1,7 @@
 // Goal: the memory of operators grows with their rows and not with their columns: statements over hundreds and
 // thousands of columns with few rows run with the memory of a small server. Method: the same statements over tables of
-// 120 to 2,000 columns; GROUP BY of very many columns, compared with fewer; a Parquet export of many rows with minimal
-// memory.
+// 120 to 2,000 columns; DISTINCT, UNION and EXCEPT of very many columns, compared with DISTINCT of few; a Parquet
+// export of many rows with minimal memory.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,6 @@
-// Goal: the guard reports a JavaScript heap that is nearly full of live data. If a query can spill to temporary files,
-// it reports the heap as crowded at a lower size. It does not count garbage. Method: worker threads with a limited
-// heap.
+// Goal: the guard reports a JavaScript heap as full long before live data fill it and V8 ends the thread. If a query
+// can spill to temporary files, it reports a large heap as crowded before that. It does not count garbage. Method:
+// worker threads with a limited heap.
 
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'

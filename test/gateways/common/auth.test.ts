@@ -1,7 +1,7 @@
 // Goal: each way to authenticate accepts valid credentials and no others. HTTP headers and the SCRAM exchange of the
 // PostgreSQL protocol know the users of the settings and those created by SQL; the MD5 exchange knows those of the
-// settings alone. HTTP requests without credentials get the rights of the anonymous user, if there is one. Accepted
-// credentials are cached only until a user changes.
+// settings alone. HTTP requests without credentials, or with invalid ones, get the rights of the anonymous user, if
+// there is one. Accepted credentials are cached only until a user changes.
 
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto'
 import { expect, test } from 'vitest'

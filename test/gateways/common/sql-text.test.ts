@@ -1,6 +1,6 @@
-// Goal: the splitter of SQL text, which the console and the prompt use, finds the statement at the cursor and accepts
-// any text; the formatter of the console does not change the meaning of a statement. Method: examples, and random
-// texts.
+// Goal: the splitter of SQL text, whose tokens the console and the prompt use, accepts any text, and finds the
+// statement at the cursor of the console's editor; the formatter of the console does not change the meaning of a
+// statement. Method: examples, and random texts.
 
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'

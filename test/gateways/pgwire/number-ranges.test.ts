@@ -1,8 +1,8 @@
 // Goal: a number outside the range of its column is rejected with PostgreSQL's error code, however it is inserted or
 // assigned. The same holds for parameters out of range, casts to SMALLINT or NUMERIC whose result is out of range,
 // invalid dates, and a DECIMAL divided by zero. Other casts, and INT and LONG arithmetic that overflows, give NULL.
-// Fractions are rounded as in PostgreSQL, and truncated over HTTP; fields extracted from timestamps include their
-// fraction.
+// Fractions are rounded as in PostgreSQL, and fields extracted from timestamps include their fraction. Over HTTP,
+// fractions are truncated, these fields are whole, and a DECIMAL divided by zero is no error.
 
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

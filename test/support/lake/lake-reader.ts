@@ -1,6 +1,6 @@
 // Reads an Iceberg table of a server as other query engines do: asks the server's Iceberg catalog for the metadata,
-// follows it to the manifests and data files of the current snapshot, and has DuckDB read these. The object store is a
-// folder.
+// follows it to the manifests of the current snapshot, which the server's own code decodes, and has DuckDB read the
+// data files. The object store is a folder.
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

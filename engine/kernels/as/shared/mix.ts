@@ -1,4 +1,4 @@
-// A hash function for 64-bit keys in the WebAssembly kernels.
+// A hash function from 64-bit keys to 32 bits in the WebAssembly kernels.
 
 /**
  * Hashes 64 bits to 32, for tables that use the lowest bits and partitions that use the highest. A multiplication alone

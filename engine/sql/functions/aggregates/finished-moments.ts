@@ -1,7 +1,7 @@
 // Computes variance, covariance and regression from their moments: the count, the means, and the sums of squared
 // deviations and of products. Also defines the aggregates merged_moments(), merged_sum() and merged_mean(). From the
-// moments, or the counts and sums, of several groups, they compute the result over all rows of these groups, without reading the rows.
-// Materialized views store moments and sums of their time buckets for this purpose.
+// moments, or the counts and sums, of several groups, they compute the result over all rows of these groups, without
+// reading the rows. Materialized views store moments and sums of their time buckets for this purpose.
 //
 // A moment or a sum that is not finite is stored as NULL. If a group with values has such a NULL, the result is NULL.
 

@@ -1,6 +1,6 @@
 // Goal: the reserve of query memory serves only queries that have sent rows and need memory for the next ones; a query
-// that has sent nothing gets none of it. Reading ahead, which the next rows do not need yet, stops when half of the
-// query's memory is used. Method: arenas (memory of one query) that allocate until they are refused.
+// that has sent nothing gets half of it at most, by small allocations. Work ahead of the next rows gets no memory when
+// half of the memory of all queries is used. Method: arenas (memory of one query) that allocate until they are refused.
 
 import { expect, test } from 'vitest'
 import { QueryArena } from '../../../../engine/exec/batch/query-arena.js'
