@@ -223,7 +223,8 @@ function installParts(state: WriterState, { table, added, replaced }: PartsCommi
   if (schema !== undefined) table.settle(schema)
   schemaWritten(table, state.settledLsn)
   if (added.length > 0) symbolsNamed(table)
-  table.parts = [...table.parts.filter((part) => !replaced.includes(part)), ...added].sort(
+  const left = new Set(replaced)
+  table.parts = [...table.parts.filter((part) => !left.has(part)), ...added].sort(
     (x, y) => x.minTxn - y.minTxn || x.id - y.id,
   )
   const detached = new Set((schema?.detached ?? []).map(({ id }) => id))

@@ -198,7 +198,8 @@ export function withAttached(
 
 /** The schema that counts a statement which replaces these parts; undefined if no sealed bucket may have rows of them. */
 export function withSealedChange({ schema, parts }: WriterTable, replaced: readonly number[]): TableSchema | undefined {
-  const gone = parts.filter(({ id }) => replaced.includes(id))
+  const left = new Set(replaced)
+  const gone = parts.filter(({ id }) => left.has(id))
   assert(gone.length === replaced.length, 'S2: replaced parts belong to the table')
   const isChanged = ({ ranges }: SealedBuckets): boolean =>
     ranges.some(([lo, hi]) => gone.some(({ minTs, maxTs }) => minTs <= BigInt(hi) && BigInt(lo) <= maxTs))
