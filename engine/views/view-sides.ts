@@ -37,7 +37,7 @@ export function withViewSides(query: Query, snapshots: readonly TableSnapshot[],
     const key = JSON.stringify([side.view, side.base, rows, side.late])
     const sides = known.get(key) ?? bothSides(side, snapshots, memory)
     known.set(key, sides)
-    const late = lateSnapshot(side, snapshots)
+    const late = side.late === undefined ? undefined : lateSnapshot(side, snapshots)
     if (side.late !== undefined && late !== undefined) read[side.late] = late
     return sides[side.side]
   }
