@@ -103,7 +103,8 @@ export class ViewRefresher {
       const transaction = base === undefined ? null : this.#options.transaction(base)
       const startMs = this.#options.monotonicMs()
       try {
-        await addSealedRows(this.#options, { viewId: id, signal: request.signal })
+        if (base?.schema.sealed !== undefined)
+          await addSealedRows(this.#options, { viewId: id, signal: request.signal })
         let more = await refreshView(this.#options, { ...request, viewId: id })
         // Further ranges of a list that was too long.
         while (more && !request.again && !this.#closed)
