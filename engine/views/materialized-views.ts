@@ -4,9 +4,7 @@
 import type { VirtualRelation } from '../api/statements.js'
 import { columnList, rowOf } from '../sql/relations/relation-columns.js'
 import {
-  isLate,
   type LiveSchema,
-  lateBounds,
   type MaterializedSchema,
   type RefreshStrategy,
   sealedRanges,
@@ -15,6 +13,7 @@ import type { TableSchema, TableVersion } from '../storage/schema/schema.js'
 import { allOfTime } from '../types/interval.js'
 import { formatTimestamp } from '../types/timestamp.js'
 import type { Value } from '../types/value.js'
+import { lateParts } from './view-ranges.js'
 
 const columns = columnList(
   `view_name STRING, refresh_type STRING, base_table_name STRING, last_refresh_start_timestamp TIMESTAMP,
@@ -47,10 +46,11 @@ export interface ViewStatus {
 const unitNames = { s: 'SECOND', m: 'MINUTE', h: 'HOUR', d: 'DAY', w: 'WEEK', M: 'MONTH', y: 'YEAR' } as const
 
 export function materializedRow(
-  { id, name, stored }: TableSchema,
+  schema: TableSchema,
   { sql, baseName, refresh, limit }: MaterializedSchema,
   { failure, refreshing, periodHi, refreshed, current, base, adds }: ViewStatus,
 ): Value[] {
+  const { id, name, stored } = schema
   const { kind, every, startMicros, timeZone, period } = refresh
   const micros = (value: number | undefined): Value => (value === undefined ? null : BigInt(Math.floor(value)))
   const unit = (length: RefreshStrategy['every']): Value => (length === null ? null : unitNames[length.unit])
@@ -79,7 +79,7 @@ export function materializedRow(
     period_delay: delay?.count ?? 0,
     period_delay_unit: unit(delay),
     sealed_buckets: base === undefined ? null : sealedText(id, base),
-    omitted_rows: base === undefined ? null : omittedSealed({ id, stored }, base, adds),
+    omitted_rows: base === undefined ? null : omittedSealed(schema, base, adds),
     omitted_changes: base === undefined ? null : omittedChanges(id, base),
   }
   return rowOf(columns, known)
@@ -93,18 +93,15 @@ function sealedText(viewId: number, { schema }: TableVersion): Value {
   return ranges.length === 0 ? null : ranges.map(({ lo, hi }) => `${text(lo)}..${text(hi)}`).join(', ')
 }
 
-type Stored = Pick<TableSchema, 'id'> & { stored: TableSchema['stored'] }
-
 /** None are left out of a view without sealed buckets, as after TRUNCATE of the table. */
-function omittedSealed(view: Stored, base: TableVersion, adds: boolean): bigint {
+function omittedSealed(view: TableSchema, base: TableVersion, adds: boolean): bigint {
   if (sealedRanges(base.schema, view.id).length === 0) return 0n
   return BigInt(view.stored?.omitted ?? 0) + attachedRows(view.id, base) + (adds ? 0n : lateRows(view, base))
 }
 
 /** Rows of parts that may be in sealed buckets, and that no refresh has looked at since they came. */
-function lateRows({ id, stored }: Stored, base: TableVersion): bigint {
-  const bounds = lateBounds(base.schema, stored === undefined ? { id } : { id, stored })
-  return base.parts.reduce((sum, part) => (isLate(bounds, part) ? sum + BigInt(part.rows) : sum), 0n)
+function lateRows(view: TableSchema, base: TableVersion): bigint {
+  return lateParts({ view, base }).reduce((sum, { rows }) => sum + BigInt(rows), 0n)
 }
 
 /** Rows of partitions that were detached when the buckets were sealed. */
