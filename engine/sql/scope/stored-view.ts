@@ -134,14 +134,14 @@ function bothSides(
   version: TableVersion,
   chain: ViewChain,
   alias: string,
-  late: (of: (index: number) => SideOf) => { readonly plan: Plan; readonly of: SideOf } | undefined,
   context: BindContext,
+  parts: LateParts,
 ): Relation {
   const view = tableIndex(context, version)
   const buckets = bucketsOf(computed.plan)
   const plainSide: SideOf = (side) => ({ side, view, base: chain.base, buckets })
-  const found = late((index) => (side) => ({ ...plainSide(side), late: index }))
-  const sideOf = found?.of ?? plainSide
+  const found = lateSide(version, chain, plainSide('late'), context, parts)
+  const sideOf: SideOf = found === undefined ? plainSide : (side) => ({ ...plainSide(side), late: found.index })
   const left = mapScans(stored.plan, [view], sided(sideOf('stored')))
   const right = mapScans(computed.plan, chain.tables, sided(sideOf('computed')))
   if (found === undefined) return united({ ...stored, plan: left }, right, alias)
@@ -150,14 +150,17 @@ function bothSides(
   return united({ ...stored, plan: left }, both, alias)
 }
 
-/** The stored rows of sealed buckets with the late rows of the base, if there may be any and they can be combined. */
+/**
+ * The stored rows of sealed buckets with the late rows of the base, if there may be any and they can be combined.
+ * `index`: that of the base in the statement's tables of which only the late rows are read.
+ */
 function lateSide(
   version: TableVersion,
   chain: ViewChain,
-  parts: LateParts,
-  of: (index: number) => SideOf,
+  plainSide: ViewSide,
   context: BindContext,
-): { readonly plan: Plan; readonly of: SideOf } | undefined {
+  parts: LateParts,
+): { readonly plan: Plan; readonly index: number } | undefined {
   const { id } = version.schema
   const base = context.tables[chain.base]
   const isSealed = base?.schema.sealed?.some(({ viewId }) => viewId === id) === true
@@ -166,7 +169,7 @@ function lateSide(
   const added = storedQuery(version, own)
   if (added === undefined) return undefined
   const index = context.tables.length
-  const side = of(index)('late')
+  const side: ViewSide = { ...plainSide, late: index }
   const rows = mapScans(parts.rows(storedColumns(version.schema)), allTables, sided(side))
   const place: Expression = { kind: 'constant', value: 0n, type: dataType('LONG'), position: 0 }
   const plan = lateRead({
@@ -183,7 +186,7 @@ function lateSide(
   })
   if (plan === undefined) return undefined
   context.tables.push(base)
-  return { plan, of: of(index) }
+  return { plan, index }
 }
 
 /** Views are bound as their queries, as for a refresh that adds rows. */
@@ -229,8 +232,7 @@ export function readView(
   const queried = (): Relation => asQueried(stored(), computed.plan)
   const isPlain = readsStored && pending.length === 0 && own === null
   if (!isPlain) return withSealed(queried, computed, schema, base, chain, alias)
-  const late: Parameters<typeof bothSides>[5] = (of) => lateSide(version, chain, parts, of, context)
-  return bothSides(queried(), computed, version, chain, alias, late, context)
+  return bothSides(queried(), computed, version, chain, alias, context, parts)
 }
 
 /** The same for a live view. */
