@@ -152,7 +152,7 @@ export class Planner {
 
 /** The request with what earlier attempts to plan it have begun. */
 export function resumed<R extends { readonly session: Session }>(requested: R, planning: object | undefined): R {
-  return planning === undefined ? requested : { ...requested, session: { ...requested.session, planning } }
+  return planning === undefined ? requested : anew(requested, planning)
 }
 
 /** The request to plan the statement from the start, with what attempts at that have begun. */
