@@ -1,6 +1,6 @@
 // File access through one synchronous interface to the operating system, so that tests can inject failures. The only
-// module of the engine that imports node:fs; test/support/simulator/faulty-files.ts simulates a disk that loses and corrupts
-// data.
+// module of the engine that imports node:fs; test/support/simulator/faulty-files.ts simulates a disk that loses and
+// corrupts data.
 //
 // Durability is explicit. The content of a file is durable after file.sync(); a name (create, rename, remove) is
 // durable after syncDirectory() of its directory. Nothing else survives a power loss reliably.

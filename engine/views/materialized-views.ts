@@ -113,7 +113,7 @@ function omittedChanges(viewId: number, { schema }: TableVersion): bigint {
   return BigInt(schema.sealed?.find((sealed) => sealed.viewId === viewId)?.changes ?? 0)
 }
 
-/** Rows of the base in sealed buckets of a live view that came later. Parts are counted as a whole, rows in memory not yet. */
+/** Later rows of the base in sealed buckets of a live view. Parts are counted as a whole, rows in memory not yet. */
 function omittedRows(viewId: number, { schema, parts }: TableVersion): bigint {
   const ranges = schema.sealed?.find((sealed) => sealed.viewId === viewId)?.ranges ?? []
   const sealed = ranges.map(([lo, hi, transaction]) => ({ lo: BigInt(lo), hi: BigInt(hi), transaction }))

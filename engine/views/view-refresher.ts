@@ -138,7 +138,10 @@ export class ViewRefresher {
 
   // Buckets that outlive their rows -----------------------------------------------------------------------------------
 
-  /** Performs the change if it is a DROP PARTITION of a table with views. Adds late rows before other changes. */
+  /**
+   * If the change is a DROP PARTITION of a table with views, performs it and returns true. Before other changes of a
+   * table, adds late rows to sealed buckets; the caller performs these changes.
+   */
   async performs(change: SchemaChange): Promise<boolean> {
     if (change.kind === 'createTable' || change.kind === 'dropTable' || change.kind === 'truncateTable') return false
     const isDrop = change.kind === 'partitions' && change.operation === 'drop'
@@ -151,7 +154,7 @@ export class ViewRefresher {
   }
 
   /**
-   * Before rows of the table change or leave it: adds those to sealed buckets that came after these were sealed. Null if no
+   * Adds late rows of the table to sealed buckets; to be called before rows of it are changed or removed. Null if no
    * bucket is sealed.
    */
   addLateRows(tableId: number): Promise<void> | null {

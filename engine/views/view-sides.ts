@@ -1,7 +1,8 @@
 // A query of a materialized view has two scans: one reads stored buckets from the view, the other computes buckets from
 // the base table. When the query gets its snapshot of view and base table, this file gives both scans their time ranges
-// (view-ranges.ts). If the view has sealed buckets, two more scans read the rows of the base that these lack, and the
-// stored rows of these buckets; of the base, the first of them sees only such rows. A query that may read stored buckets although they have changed since has the first scan only.
+// (view-ranges.ts). If the view has sealed buckets, two more scans read the rows of the base that these lack (this scan
+// has a snapshot of the base with late parts alone), and the stored rows of these buckets. A query that may read stored
+// buckets although they have changed since has the first scan only.
 
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { Plan, Query, TimeRange, ViewSide } from '../sql/plan/plan.js'
@@ -25,7 +26,10 @@ interface ReadQuery {
   readonly snapshots: readonly TableSnapshot[]
 }
 
-/** The query for its snapshots, which are those of `query.tables`; and these with late rows alone where it says so. */
+/**
+ * The query for its snapshots, which are those of `query.tables`; and the snapshots to read, of which one at
+ * ViewSide.late has late parts alone.
+ */
 export function withViewSides(query: Query, snapshots: readonly TableSnapshot[], memory: SharedMemory): ReadQuery {
   if (!hasSide(query.plan) && !query.subqueries.some(({ plan }) => hasSide(plan))) return { query, snapshots }
   const read = [...snapshots]

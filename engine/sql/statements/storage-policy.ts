@@ -1,8 +1,8 @@
 // Plans the clauses that say how long rows are kept and where: TTL, which drops old partitions, and storage policies,
 // which at given ages convert partitions to Parquet, upload them, drop the local files and drop the uploaded ones.
 // Returns the schema change, or throws SqlError: a table has only one of the two, ages must be multiples of the
-// partition unit, and the stages of a policy must be in order. Also plans LAKE ON, with a
-// format version of Iceberg, and LAKE OFF.
+// partition unit, and the stages of a policy must be in order. Also plans LAKE ON, with a format version of Iceberg, and
+// LAKE OFF.
 
 import { randomUUID } from 'node:crypto'
 import { SqlError } from '../../base/errors.js'
