@@ -19,7 +19,7 @@ import type { StopSignal } from '../api/statements.js'
 import { ResourceError, SqlError } from '../base/errors.js'
 import type { TimeRange } from '../sql/plan/plan.js'
 import { isLate, lateBounds, type StoredBuckets, sealedRanges } from '../storage/schema/materialized.js'
-import type { PartDescriptor } from '../storage/schema/schema.js'
+import { extentOf, type PartDescriptor } from '../storage/schema/schema.js'
 import { quoteIdent } from '../types/identifier.js'
 import { intersect, normalise } from '../types/interval.js'
 import { isReplaced, joined, type LateSession, onlyAdded } from './late-rows.js'
@@ -89,10 +89,7 @@ function lateIn(operations: RefreshOperations, snapshot: ReadSnapshot, viewId: n
   if (seen === undefined) return undefined
   const { version } = seen.base
   const bounds = lateBounds(version.schema, view)
-  const detached = (version.schema.detached ?? []).map(({ minTs, maxTs, maxTxn }) => ({
-    ...{ minTs: BigInt(minTs), maxTs: BigInt(maxTs), maxTxn },
-  }))
-  if (detached.some((part) => isLate(bounds, part))) return undefined
+  if (version.schema.detached?.some((part) => isLate(bounds, extentOf(part))) === true) return undefined
   // Rows in memtables are of transactions after the last one that was flushed.
   const flushed = version.memtables.length === 0 ? Number.POSITIVE_INFINITY : (version.flushedTxn ?? 0)
   const parts = lateParts({ view, base: version }).filter(({ maxTxn }) => maxTxn <= flushed)

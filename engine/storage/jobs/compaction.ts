@@ -31,7 +31,7 @@ import { budgets } from '../../memory/budgets.js'
 import type { PartAccess } from '../part/part-access.js'
 import type { Scratch } from '../part/part-scratch.js'
 import { type PartInput, writePart } from '../part/part-writer.js'
-import { type LateBound, mixesLate } from '../schema/materialized.js'
+import { type LateBound, mixesLate, overlaps } from '../schema/materialized.js'
 import {
   isRemoteOnly,
   type PartDescriptor,
@@ -105,7 +105,7 @@ export function chooseCompaction(
 /** The parts that may be joined with each other, as far as sealed buckets are concerned. */
 function sidesOf(bounds: readonly LateBound[], parts: readonly PartDescriptor[]): (readonly PartDescriptor[])[] {
   if (!mixesLate(bounds, parts)) return [parts]
-  const touched = bounds.filter(({ lo, hi }) => parts.some(({ minTs, maxTs }) => minTs <= hi && lo <= maxTs))
+  const touched = bounds.filter((bound) => parts.some((part) => overlaps(bound, part)))
   const cuts = [...new Set(touched.map(({ transaction }) => transaction))]
   const sides = new Map<number, PartDescriptor[]>()
   for (const part of parts) {

@@ -237,6 +237,7 @@ export function mixesLate(bounds: readonly LateBound[], parts: readonly PartExte
   })
 }
 
-function overlaps({ lo, hi }: BucketRange, { minTs, maxTs }: PartExtent): boolean {
+/** Whether the part may have rows in the range. */
+export function overlaps({ lo, hi }: BucketRange, { minTs, maxTs }: Pick<PartExtent, 'minTs' | 'maxTs'>): boolean {
   return minTs <= hi && lo <= maxTs
 }

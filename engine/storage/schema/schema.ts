@@ -379,6 +379,11 @@ export interface DetachedPart extends Omit<PartDescriptor, 'minTs' | 'maxTs'> {
   readonly lackedBy?: readonly number[]
 }
 
+/** Which rows a detached part has. */
+export function extentOf(part: DetachedPart): Pick<PartDescriptor, 'minTs' | 'maxTs' | 'maxTxn'> {
+  return { minTs: BigInt(part.minTs), maxTs: BigInt(part.maxTs), maxTxn: part.maxTxn }
+}
+
 interface MemtableRef {
   readonly id: number
   /** Address of the MEMTABLE structure (memory/column-layout.ts). */

@@ -13,19 +13,22 @@
 import { assert } from '../../base/assert.js'
 import { blockAt, blockCount, blockRows, blockTimes } from '../../memory/column-layout.js'
 import { changesDedup } from '../schema/draft.js'
-import { isLate, type LateBound, lateBounds, type SealedBuckets, type Sealing } from '../schema/materialized.js'
+import {
+  type BucketRange,
+  isLate,
+  type LateBound,
+  lateBounds,
+  overlaps,
+  type SealedBuckets,
+  type Sealing,
+} from '../schema/materialized.js'
 import { mergedPart } from '../schema/merged-parts.js'
-import type { DetachedPart, PartDescriptor, TableSchema } from '../schema/schema.js'
+import { type DetachedPart, extentOf, type PartDescriptor, type TableSchema } from '../schema/schema.js'
 import type { WriterState } from './writer-state.js'
 import type { Compacted, PartExtent, WriterTable } from './writer-table.js'
 
 /** Sealed ranges of a view that a schema lists one by one. */
 const rangesMax = 100
-
-interface Range {
-  readonly lo: bigint
-  readonly hi: bigint
-}
 
 /**
  * Whether the table has the same rows, of those on which the buckets depend and of the partitions of `gone`, as when the
@@ -38,11 +41,10 @@ export function isAsStored(
   gone: readonly PartDescriptor[],
 ): boolean {
   assert(table.schema.timestampId >= 0, 'S2: buckets are those of a table with a designated timestamp')
-  const ranges = sealing.needed.map(([lo, hi]) => ({ lo: BigInt(lo), hi: BigInt(hi) }))
-  const overlaps = ({ lo, hi }: Range): boolean => ranges.some((range) => lo <= range.hi && range.lo <= hi)
+  const ranges = sealing.needed.map(rangeOf)
   const leaving = new Set(gone.map(({ partition }) => partition))
   const parts = partsBefore(table, sealing.version)
-    .filter(({ partition, minTs, maxTs }) => leaving.has(partition) || overlaps({ lo: minTs, hi: maxTs }))
+    .filter((part) => leaving.has(part.partition) || ranges.some((range) => overlaps(range, part)))
     .map(({ id, removed }) => `${id}:${removed}`)
   const expected = new Set(sealing.parts.map(([id, removed]) => `${id}:${removed}`))
   if (parts.length !== expected.size || parts.some((part) => !expected.has(part))) return false
@@ -50,14 +52,13 @@ export function isAsStored(
 }
 
 /** Whether memtables may have rows in the ranges. */
-function inMemory({ options: { memory } }: WriterState, table: WriterTable, ranges: readonly Range[]): boolean {
-  const overlaps = ({ lo, hi }: Range): boolean => ranges.some((range) => lo <= range.hi && range.lo <= hi)
+function inMemory({ options: { memory } }: WriterState, table: WriterTable, ranges: readonly BucketRange[]): boolean {
   return table.memtables.some(({ memtable: { address } }) => {
     for (let index = 0; index < blockCount(memory, address); index++) {
       const block = blockAt(memory, address, index)
       if (blockRows(memory, block) === 0) continue
-      const { minTs, maxTs } = blockTimes(memory, block)
-      if (overlaps({ lo: minTs, hi: maxTs })) return true
+      const times = blockTimes(memory, block)
+      if (ranges.some((range) => overlaps(range, times))) return true
     }
     return false
   })
@@ -77,11 +78,9 @@ function losesLate(
     const view = catalog.byId.get(viewId)
     if (view === undefined || view.schema.materialized?.live !== undefined || losing.includes(viewId)) return false
     const bounds = lateBounds(schema, view.schema)
-    const added = (views.find((one) => one.viewId === viewId)?.ranges ?? []).map(([lo, hi]) => ({
-      ...{ lo: BigInt(lo), hi: BigInt(hi) },
-    }))
+    const added = (views.find((one) => one.viewId === viewId)?.ranges ?? []).map(rangeOf)
     const late = parts.filter((part) => isLate(bounds, part))
-    return late.some((part) => gone.includes(part) || added.some(({ lo, hi }) => part.minTs <= hi && lo <= part.maxTs))
+    return late.some((part) => gone.includes(part) || added.some((range) => overlaps(range, part)))
   })
 }
 
@@ -167,9 +166,9 @@ export function sealedSchema(state: WriterState, table: WriterTable, sealing: Se
 /** Detached parts, with the views whose buckets are being sealed without their rows. */
 function lackedParts({ detached }: TableSchema, { views }: Sealing): TableSchema['detached'] {
   return detached?.map((part) => {
-    const [minTs, maxTs] = [BigInt(part.minTs), BigInt(part.maxTs)]
-    assert(minTs <= maxTs, 'T1: the rows of a part ascend by time')
-    const lacking = views.filter(({ ranges }) => ranges.some(([lo, hi]) => minTs <= BigInt(hi) && BigInt(lo) <= maxTs))
+    const extent = extentOf(part)
+    assert(extent.minTs <= extent.maxTs, 'T1: the rows of a part ascend by time')
+    const lacking = views.filter(({ ranges }) => ranges.some((range) => overlaps(rangeOf(range), extent)))
     const lackedBy = [...new Set([...(part.lackedBy ?? []), ...lacking.map(({ viewId }) => viewId)])]
     return lackedBy.length === 0 ? part : { ...part, lackedBy }
   })
@@ -186,9 +185,7 @@ export function withAttached(
     const view = catalog.byId.get(one.viewId)?.schema
     const bounds = view === undefined ? [] : lateBounds(schema, view)
     const lacked = attached.filter(
-      ({ minTs, maxTs, maxTxn, lackedBy }) =>
-        lackedBy?.includes(one.viewId) === true &&
-        !isLate(bounds, { minTs: BigInt(minTs), maxTs: BigInt(maxTs), maxTxn }),
+      (part) => part.lackedBy?.includes(one.viewId) === true && !isLate(bounds, extentOf(part)),
     )
     const rows = lacked.reduce((sum, part) => sum + part.rows, 0)
     return rows === 0 ? one : { ...one, attached: (one.attached ?? 0) + rows }
@@ -202,7 +199,7 @@ export function withSealedChange({ schema, parts }: WriterTable, replaced: reado
   const gone = parts.filter(({ id }) => left.has(id))
   assert(gone.length === replaced.length, 'S2: replaced parts belong to the table')
   const isChanged = ({ ranges }: SealedBuckets): boolean =>
-    ranges.some(([lo, hi]) => gone.some(({ minTs, maxTs }) => minTs <= BigInt(hi) && BigInt(lo) <= maxTs))
+    ranges.map(rangeOf).some((range) => gone.some((part) => overlaps(range, part)))
   if (schema.sealed?.some(isChanged) !== true) return undefined
   const sealed = schema.sealed.map((one) => (isChanged(one) ? { ...one, changes: (one.changes ?? 0) + 1 } : one))
   return { ...schema, sealed }
@@ -216,9 +213,7 @@ function raised(state: WriterState, table: WriterTable, viewId: number, isLosing
   const { schema, transaction } = table
   const view = state.catalog.byId.get(viewId)?.schema
   if (view === undefined) return []
-  const detached = (schema.detached ?? []).map(({ minTs, maxTs, maxTxn }) => ({
-    ...{ minTs: BigInt(minTs), maxTs: BigInt(maxTs), maxTxn },
-  }))
+  const detached = (schema.detached ?? []).map(extentOf)
   return lateBounds(schema, view).map((bound) => {
     const late = [...table.parts, ...detached].filter((part) => isLate([bound], part))
     const known = isLosing ? Math.max(bound.transaction, ...late.map(({ maxTxn }) => maxTxn)) : bound.transaction
@@ -239,4 +234,8 @@ function bounded(ranges: SealedBuckets['ranges']): SealedBuckets['ranges'] {
     else merged.push(range)
   }
   return merged
+}
+
+function rangeOf([first, last]: readonly [first: string, last: string, ...rest: unknown[]]): BucketRange {
+  return { lo: BigInt(first), hi: BigInt(last) }
 }
