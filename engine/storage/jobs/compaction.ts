@@ -31,7 +31,7 @@ import { budgets } from '../../memory/budgets.js'
 import type { PartAccess } from '../part/part-access.js'
 import type { Scratch } from '../part/part-scratch.js'
 import { type PartInput, writePart } from '../part/part-writer.js'
-import { type LateBound, mixesLate, overlaps } from '../schema/materialized.js'
+import { type LateBound, overlaps } from '../schema/materialized.js'
 import {
   isRemoteOnly,
   type PartDescriptor,
@@ -103,14 +103,15 @@ export function chooseCompaction(
 }
 
 /** The parts that may be joined with each other, as far as sealed buckets are concerned. */
-function sidesOf(bounds: readonly LateBound[], parts: readonly PartDescriptor[]): (readonly PartDescriptor[])[] {
-  if (!mixesLate(bounds, parts)) return [parts]
+function sidesOf(bounds: readonly LateBound[], parts: readonly PartDescriptor[]): PartDescriptor[][] {
   const touched = bounds.filter((bound) => parts.some((part) => overlaps(bound, part)))
   const cuts = [...new Set(touched.map(({ transaction }) => transaction))]
   const sides = new Map<number, PartDescriptor[]>()
   for (const part of parts) {
     const side = cuts.filter((transaction) => part.maxTxn > transaction).length
-    sides.set(side, [...(sides.get(side) ?? []), part])
+    const known = sides.get(side)
+    if (known === undefined) sides.set(side, [part])
+    else known.push(part)
   }
   return [...sides.values()]
 }
