@@ -379,6 +379,10 @@ export interface DetachedPart extends Omit<PartDescriptor, 'minTs' | 'maxTs'> {
   readonly lackedBy?: readonly number[]
 }
 
+export function rowsOf(parts: readonly Pick<PartDescriptor, 'rows'>[]): number {
+  return parts.reduce((sum, { rows }) => sum + rows, 0)
+}
+
 /** Which rows a detached part has. */
 export function extentOf(part: DetachedPart): Pick<PartDescriptor, 'minTs' | 'maxTs' | 'maxTxn'> {
   return { minTs: BigInt(part.minTs), maxTs: BigInt(part.maxTs), maxTxn: part.maxTxn }

@@ -23,7 +23,7 @@ import { chooseCompaction, compactedPartsMax, compactionSliceRows } from '../job
 import { partIdsPerFlush, smallFlushRows } from '../jobs/messages.js'
 import type { ManifestRecord } from '../manifest/manifest.js'
 import { mixesLate } from '../schema/materialized.js'
-import { localFileOf, type PartDescriptor } from '../schema/schema.js'
+import { localFileOf, type PartDescriptor, rowsOf } from '../schema/schema.js'
 import { withReserve } from './free-space.js'
 import { commitManifest, outcomeOf, postponeFlushes, takePartIds, writePendingRecords } from './writer-manifest.js'
 import { schemaRecords, schemaWritten, symbolCounts, symbolsNamed, writeSymbols } from './writer-records.js'
@@ -263,10 +263,6 @@ function countParts(
   addMetric(memory, rows, count)
   for (const part of parts) addMetric(memory, 'partBytes', part.bytes)
   return count
-}
-
-function rowsOf(parts: readonly PartDescriptor[]): number {
-  return parts.reduce((sum, { rows }) => sum + rows, 0)
 }
 
 function byTransaction(x: PartDescriptor, y: PartDescriptor): number {

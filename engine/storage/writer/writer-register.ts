@@ -17,7 +17,7 @@ import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } fro
 import { int64Max, int64Min } from '../../base/int64.js'
 import { noteTransaction } from '../../memory/transactions.js'
 import { type LoadedParts, partIdsPerFlush, type ToWriter } from '../jobs/messages.js'
-import { comparesRows, type PartDescriptor, viewKind } from '../schema/schema.js'
+import { comparesRows, type PartDescriptor, rowsOf, viewKind } from '../schema/schema.js'
 import { BatchHeap } from './writer-batch.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
 import { takePartIds } from './writer-manifest.js'
@@ -174,8 +174,4 @@ function noteParts(
   if (maxTs > table.newestTs) table.newestTs = maxTs
   const { id: tableId, transaction } = table
   noteTransaction(memory, { transaction, tableId, rows: rowsOf(parts), micros: clock.nowMicros(), minTs, maxTs })
-}
-
-function rowsOf(parts: readonly PartDescriptor[]): number {
-  return parts.reduce((sum, { rows }) => sum + rows, 0)
 }

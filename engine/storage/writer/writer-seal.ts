@@ -23,7 +23,7 @@ import {
   type Sealing,
 } from '../schema/materialized.js'
 import { mergedPart } from '../schema/merged-parts.js'
-import { type DetachedPart, extentOf, type PartDescriptor, type TableSchema } from '../schema/schema.js'
+import { type DetachedPart, extentOf, type PartDescriptor, rowsOf, type TableSchema } from '../schema/schema.js'
 import type { WriterState } from './writer-state.js'
 import type { Compacted, PartExtent, WriterTable } from './writer-table.js'
 
@@ -107,8 +107,8 @@ export function compactedParts(
   // After DEDUP ENABLE, rows that the job has kept may be superseded.
   if (changesDedup(before, table.schema) || !schemas.some(({ materialized }) => materialized?.baseId === table.id))
     return written
-  const rows = from.reduce((sum, part) => sum + part.rows, 0)
-  assert(written.reduce((sum, part) => sum + part.rows, 0) <= rows, 'S2: a compaction adds no rows')
+  const rows = rowsOf(from)
+  assert(rowsOf(written) <= rows, 'S2: a compaction adds no rows')
   if (only === undefined || more.length > 0 || only.rows !== rows) return written
   const listed = new Set(schemas.flatMap(({ stored }) => (stored?.parts ?? []).map(([id]) => id)))
   return [mergedPart(only, from, listed)]
@@ -187,7 +187,7 @@ export function withAttached(
     const lacked = attached.filter(
       (part) => part.lackedBy?.includes(one.viewId) === true && !isLate(bounds, extentOf(part)),
     )
-    const rows = lacked.reduce((sum, part) => sum + part.rows, 0)
+    const rows = rowsOf(lacked)
     return rows === 0 ? one : { ...one, attached: (one.attached ?? 0) + rows }
   })
   return { ...schema, sealed }
