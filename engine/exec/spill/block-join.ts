@@ -15,14 +15,13 @@ import type { SharedMemory } from '../../memory/shared-memory.js'
 import type { Expression, Plan } from '../../sql/plan/plan.js'
 import { rewriteExpression } from '../../sql/typing/walk-expression.js'
 import type { ExecContext, WorkingRows } from '../batch/context.js'
-import type { RunFile } from '../batch/run-file.js'
 import { GatheredBatch } from '../batch/selection.js'
 import { type Batch, batchRowsMax, isBatch, sliceBatch, type Vector } from '../batch/vector.js'
 import type { Steps } from '../join/join-build.js'
 import { nullVectors } from '../join/join-pairs.js'
 import { isUnordered, marksRight, probesRight } from '../join/join-sides.js'
 import { SortRuns } from '../sort/sort-runs.js'
-import { type Build, undividedLevels } from './spilled-steps.js'
+import { type Build, undividedLevels, written } from './spilled-steps.js'
 import { contextWith, nextWorkingId, pick, rankColumn, ranked, storedInput, workingPlan } from './stored-rows.js'
 
 type JoinPlan = Extract<Plan, { kind: 'join' }>
@@ -157,8 +156,8 @@ class BlockJoin {
     else yield* this.#asFound()
     if (this.#builtMarks === null) return
     const { context } = this.#begin()
-    for (const batch of this.#unmatched(context, this.#built, this.#builtMarks, this.#shape.build)) {
-      yield isBatch(batch) ? this.#withoutRank(batch) : batch
+    for (const pulled of this.#unmatched(context, this.#built, this.#builtMarks, this.#shape.build)) {
+      yield this.#withoutRank(pulled)
     }
   }
 
@@ -234,17 +233,14 @@ class BlockJoin {
       const probe = partOf(this.#probe, from, to)
       const bytes = yield* this.#writePairs(context, runs, this.#probeInput(probe, from), marks)
       if (bytes === 'short' || bytes > this.#pairBytesMax) return bytes
-      if (marks !== null) {
-        const rows = this.#unmatched(context, probe, marks, this.#shape.probe, from)
-        for (const pulled of asRun(runs, rows)) yield isBatch(pulled) ? 'working' : pulled
-      }
+      if (marks !== null) yield* written(runs, this.#unmatched(context, probe, marks, this.#shape.probe, from))
       if (runs.isEmpty) return bytes
       // There is a run for each block, and the first rows of all of them must fit.
       if (runs.mergeBytes > context.arena.left) return Number.POSITIVE_INFINITY
       runs.merge()
       for (let pulled = runs.next(); pulled !== null; pulled = runs.next()) {
         returned ||= isBatch(pulled)
-        yield isBatch(pulled) ? this.#withoutRank(pulled) : pulled
+        yield this.#withoutRank(pulled)
       }
       return bytes
     } catch (error) {
@@ -265,9 +261,9 @@ class BlockJoin {
         const block = this.#block(first, Math.min(this.#built.rows, first + this.#blockRows))
         const scope = new Scope(context)
         context.onEnd(() => scope.end())
-        for (const pulled of asRun(runs, this.#pairs(scope.context, probe, block, marks))) {
+        for (const progress of written(runs, this.#pairs(scope.context, probe, block, marks))) {
           if (runs.bytes > this.#pairBytesMax) return runs.bytes
-          yield isBatch(pulled) ? 'working' : pulled
+          yield progress
         }
         scope.end()
       }
@@ -285,12 +281,12 @@ class BlockJoin {
     let rows = 0
     for (const pulled of this.#pairs(context, this.#block(0, this.#built.rows), this.#probeInput(probe, row), null)) {
       if (isBatch(pulled)) rows += pulled.rows
-      yield isBatch(pulled) ? this.#withoutRank(pulled) : pulled
+      yield this.#withoutRank(pulled)
     }
     if (rows === 0 && this.#shape.outer) {
       const marks = new Marks(context, row, 1)
       for (const pulled of this.#unmatched(context, probe, marks, this.#shape.probe, row))
-        yield isBatch(pulled) ? this.#withoutRank(pulled) : pulled
+        yield this.#withoutRank(pulled)
     }
     return rows * this.#pairBytes
   }
@@ -360,8 +356,9 @@ class BlockJoin {
     }
   }
 
-  #withoutRank({ rows, vectors }: Batch): Batch {
-    return { rows, vectors: vectors.slice(0, this.#shape.plan.columns.length) }
+  #withoutRank(pulled: Batch | 'working' | 'waiting'): Batch | 'working' | 'waiting' {
+    if (!isBatch(pulled)) return pulled
+    return { rows: pulled.rows, vectors: pulled.vectors.slice(0, this.#shape.plan.columns.length) }
   }
 }
 
@@ -403,18 +400,6 @@ function bytesOfRow({ stored, rows }: WorkingRows): number {
 function partOf({ stored }: WorkingRows, from: number, to: number): WorkingRows {
   assert(stored !== undefined, 'B2: both sides of a join of blocks are in files')
   return stored.between(from, to)
-}
-
-/** Writes the batches as a run, and passes them on. */
-function* asRun(runs: SortRuns, batches: Steps): Steps {
-  let run: RunFile | null = null
-  for (const batch of batches) {
-    if (isBatch(batch)) {
-      run ??= runs.begin()
-      run.append(batch)
-    }
-    yield batch
-  }
 }
 
 /** Memory and files that are freed before the query ends. */

@@ -16,7 +16,7 @@ import { Attempt } from './attempt.js'
 import { KeyHashes } from './key-hashes.js'
 import { PartitionedRows, partitionCount } from './partitioned-rows.js'
 import type { SpillInput, SpillShape } from './spill-shape.js'
-import { contextWith, nextWorkingId, pick, rankColumn, rowsOfFile, workingPlan } from './stored-rows.js'
+import { contextWith, nextWorkingId, pick, rankColumn, rowsOfFile, type Working, workingPlan } from './stored-rows.js'
 
 export type Build = (context: ExecContext, plan: Plan) => Operator
 
@@ -138,8 +138,8 @@ class Partitions {
   }
 }
 
-/** Writes the result of a partition as a run. */
-function* written(runs: SortRuns, results: Steps): Steps {
+/** Writes the batches as a run. */
+export function* written(runs: SortRuns, results: Steps): Working<void> {
   let run: RunFile | null = null
   for (const pulled of results) {
     if (isBatch(pulled)) {
