@@ -93,8 +93,10 @@ export function promoted(column: ForeignColumn, type: DataType): ForeignColumn |
 
 const exactDigits: Readonly<Partial<Record<ColumnType, number>>> = { INT: 10, LONG: 19 }
 
-function asExact(column: ForeignColumn): ForeignColumn {
-  const digits = column.form === 'same' ? exactDigits[column.type.name] : undefined
+/** INT and LONG as DECIMAL, in which the smallest integers are not NULL. */
+export function asExact(column: ForeignColumn): ForeignColumn {
+  const { form, type } = column
+  const digits = form === 'same' || form === 'widened' ? exactDigits[type.name] : undefined
   return digits === undefined ? column : { ...column, type: dataType('DECIMAL', digits), form: 'decimal' }
 }
 

@@ -10,12 +10,13 @@
 
 import { budgets } from '../memory/budgets.js'
 import { Scratch } from '../storage/part/part-scratch.js'
-import { type DataType, dataType } from '../types/column-types.js'
+import type { DataType } from '../types/column-types.js'
 import { displayText } from '../types/convert.js'
 import type { Value } from '../types/value.js'
 import { ColumnReader, type ColumnTools, type RowReader } from './column-reader.js'
+import { asExact } from './columns.js'
 import type { ForeignChunk } from './footer.js'
-import { type ForeignColumn, leavesBelow, type NestedNode, physical } from './foreign-column.js'
+import { type ForeignColumn, leavesBelow, type NestedNode } from './foreign-column.js'
 import type { ForeignFile, ForeignPlace } from './foreign-file.js'
 import type { ListPage } from './lists.js'
 
@@ -78,7 +79,7 @@ export class NestedReader implements RowReader {
     this.#root = root
     this.#size = new RowSize(tools.file)
     this.#leaves = new Map(
-      leavesBelow(root).map((leaf) => [leaf.leaf, new LeafRows(tools, exactly(leaf), valuesOf, this.#size)]),
+      leavesBelow(root).map((leaf) => [leaf.leaf, new LeafRows(tools, asExact(leaf), valuesOf, this.#size)]),
     )
   }
 
@@ -351,14 +352,6 @@ class LeafRows {
   #level(levels: number, other: number): number {
     return levels === 0 ? other : this.#scratch.memory.u32[(levels >>> 2) + this.#next]!
   }
-}
-
-/** The smallest INT and LONG are NULL in columns, but numbers in JSON. */
-function exactly(column: ForeignColumn): ForeignColumn {
-  const { form, physical: kind, type } = column
-  const isInteger = (form === 'same' || form === 'widened') && (type.name === 'INT' || type.name === 'LONG')
-  if (!isInteger) return column
-  return { ...column, type: dataType('DECIMAL', kind === physical.int32 ? 10 : 19), form: 'decimal' }
 }
 
 function jsonOf(value: Value, type: DataType): string | null {
