@@ -93,8 +93,11 @@ export function decodeAvro<Item>(schema: AvroSchema, file: Uint8Array): Item[] {
 
 /** The entries of a file's header. Throws Error for bytes that are no such file. */
 export function avroHeader(file: Uint8Array): Readonly<Record<string, string>> {
-  const entries = Object.entries(headerOf(file).entries)
-  return Object.fromEntries(entries.map(([name, value]) => [name, value.toString()]))
+  return textsOf(headerOf(file).entries)
+}
+
+function textsOf(entries: Readonly<Record<string, Buffer>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(entries).map(([name, value]) => [name, value.toString()]))
 }
 
 /**
@@ -112,11 +115,11 @@ export function decodeWholeAvro<Item>(file: Uint8Array): {
   readonly records: Item[]
 } {
   const { bytes, at, entries } = headerOf(file)
-  const codec = entries['avro.codec']?.toString() ?? 'null'
+  const metadata = textsOf(entries)
+  const { 'avro.codec': codec = 'null', 'avro.schema': schema = '' } = metadata
   const unpack = codecs[codec]
   if (unpack === undefined) throw new Error(`the Avro codec ${codec} is not supported`)
-  const schema = entries['avro.schema']?.toString() ?? ''
-  return { schema, metadata: avroHeader(file), records: recordsOf(exactTypeOf(schema), bytes, at, unpack) }
+  return { schema, metadata, records: recordsOf(exactTypeOf(schema), bytes, at, unpack) }
 }
 
 /** Logical types are not declared, so their values are those of the types below them. */
