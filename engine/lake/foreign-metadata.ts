@@ -4,7 +4,7 @@
 // Throws ForeignTableError if the table uses other features that it cannot read.
 
 import { structDepthMax } from '../base/limits.js'
-import { type NestedShape, pathSeparator } from '../parquet/foreign-file.js'
+import { type LeftOutColumn, type NestedShape, pathSeparator } from '../parquet/foreign-file.js'
 import { type DataType, dataType } from '../types/column-types.js'
 import type { Value } from '../types/value.js'
 import {
@@ -30,11 +30,6 @@ export interface TableField {
   readonly shape: NestedShape | null
 }
 
-interface LeftOutColumn {
-  readonly name: string
-  readonly reason: string
-}
-
 export interface PartitionSource {
   /** As Avro records have it. */
   readonly name: string
@@ -45,7 +40,6 @@ export interface PartitionSource {
 export interface ForeignMetadata {
   readonly location: string
   readonly fields: readonly TableField[]
-  /** Columns that cannot be read. */
   readonly leftOut: readonly LeftOutColumn[]
   /** The field with this id, which may be dropped since; null: unknown, or of a type that is not supported. */
   readonly fieldOf: (id: number) => TableField | null

@@ -17,15 +17,14 @@
 import { arrayDimensionsMax, structDepthMax } from '../base/limits.js'
 import { type ColumnType, type DataType, dataType, typeText } from '../types/column-types.js'
 import { type ForeignColumn, type ListLevels, physical } from './foreign-column.js'
-import { type ForeignFile, pathSeparator } from './foreign-file.js'
+import { type ForeignFile, type LeftOutColumn, pathSeparator } from './foreign-file.js'
 import { leafOf, UnsupportedError } from './leaf-types.js'
 import { nestedColumn } from './nested-columns.js'
 import { type Element, isList, isStruct, repetitionOf, repetitions, SchemaTree } from './schema-tree.js'
 
 export interface FileColumns {
   readonly columns: readonly ForeignColumn[]
-  /** Columns that cannot be read, and why. */
-  readonly leftOut: readonly { readonly name: string; readonly reason: string }[]
+  readonly leftOut: readonly LeftOutColumn[]
 }
 
 /** Throws SqlError if there is none that is supported, and with `exact` if one is not. */
@@ -61,7 +60,7 @@ function columnsIn(
 ): FileColumns & { readonly hasStructs: boolean } {
   const tree = new SchemaTree(file, elements)
   const root = tree.next()
-  const leftOut: { readonly name: string; readonly reason: string }[] = []
+  const leftOut: LeftOutColumn[] = []
   const into = lenient ? leftOut : null
   const columns = Array.from({ length: tree.children(root) }, () => columnsOf(file, tree, top, into)).flat()
   if (!tree.ended) throw file.error('the schema is damaged')
@@ -113,12 +112,15 @@ interface Above {
 
 const top: Above = { name: '', path: '', definition: 0, depth: 0 }
 
-/** The columns of the next element, several for a struct. `leftOut`: gets those that are not supported; null: an error. */
+/**
+ * The columns of the next element, several for a struct. `leftOut` gets those that are not supported; if it is null, they
+ * are an error.
+ */
 function columnsOf(
   file: ForeignFile,
   tree: SchemaTree,
   above: Above,
-  leftOut: { readonly name: string; readonly reason: string }[] | null,
+  leftOut: LeftOutColumn[] | null,
 ): ForeignColumn[] {
   const before = tree.place()
   const element = tree.next()

@@ -81,11 +81,16 @@ interface NestedShapeField {
   readonly shape: NestedShape
 }
 
+/** A column that cannot be read, and why. */
+export interface LeftOutColumn {
+  readonly name: string
+  readonly reason: string
+}
+
 /** An Iceberg table that other programs wrote. Its columns are known before its files. */
 export interface ForeignTable {
   readonly columns: readonly { readonly name: string; readonly type: DataType; readonly field: TableColumn }[]
-  /** Columns that cannot be read, and why. */
-  readonly leftOut: readonly { readonly name: string; readonly reason: string }[]
+  readonly leftOut: readonly LeftOutColumn[]
   /** Before any condition. */
   readonly rows: number
   readonly find: FindFiles

@@ -3,9 +3,9 @@
 
 import { FileError, type SqlError } from '../base/errors.js'
 import { type DataType, typeText } from '../types/column-types.js'
-import { type FileColumns, foreignColumns } from './columns.js'
+import { foreignColumns } from './columns.js'
 import { readSchema } from './footer.js'
-import { ForeignFile, type ForeignSource, foreignError } from './foreign-file.js'
+import { ForeignFile, type ForeignSource, foreignError, type LeftOutColumn } from './foreign-file.js'
 
 interface ForeignShape {
   readonly name: string
@@ -14,8 +14,7 @@ interface ForeignShape {
 
 export interface ForeignRelation {
   readonly columns: readonly ForeignShape[]
-  /** Columns that cannot be read, and why. */
-  readonly leftOut: FileColumns['leftOut']
+  readonly leftOut: readonly LeftOutColumn[]
   readonly rows: number
 }
 
@@ -23,7 +22,7 @@ export interface ForeignRelation {
 export function relationOfFiles(sources: readonly ForeignSource[], exact: boolean): ForeignRelation {
   let first: readonly ForeignShape[] | null = null
   let rows = 0
-  const leftOut: FileColumns['leftOut'][number][] = []
+  const leftOut: LeftOutColumn[] = []
   for (const source of sources) {
     const found = relationOfFile(source, exact)
     const { columns } = found

@@ -2,6 +2,7 @@
 // them.
 
 import { SqlError } from '../../base/errors.js'
+import type { LeftOutColumn } from '../../parquet/foreign-file.js'
 import type { DataType } from '../../types/column-types.js'
 import type { ColumnName } from '../ast/ast.js'
 import type { Plan } from '../plan/plan.js'
@@ -161,10 +162,7 @@ export function scopeOf(plan: Plan, source: string | null): ScopeColumn[] {
 }
 
 /** The columns of a source that has others, too, which cannot be read. */
-export function withLeftOut(
-  columns: Scope,
-  leftOut: readonly { readonly name: string; readonly reason: string }[],
-): readonly ScopeColumn[] {
+export function withLeftOut(columns: Scope, leftOut: readonly LeftOutColumn[]): readonly ScopeColumn[] {
   const reasons = new Map(leftOut.map(({ name, reason }) => [name.toLowerCase(), reason]))
   return columns.map((column) => ({ ...column, leftOut: reasons }))
 }
