@@ -9,8 +9,7 @@
 import { assert } from '../../base/assert.js'
 import type { Plan } from '../../sql/plan/plan.js'
 import { microsPerDay, type TimestampUnit, ticksPerMicro } from '../../types/timestamp-calendar.js'
-import type { SampleInterval } from '../../types/timestamp-floor.js'
-import { floorTimestamp, intervalTicks, nextBucket } from '../../types/timestamp-floor.js'
+import { floorTimestamp, intervalTicks, nextBucket, type SampleInterval } from '../../types/timestamp-floor.js'
 import { fromZone, type TimeZone, timeZone } from '../../types/timestamp-zone.js'
 
 export type SamplePlan = Extract<Plan, { kind: 'sample' }>

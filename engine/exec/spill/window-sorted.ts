@@ -17,7 +17,6 @@ import { orderedBlocks, type Way, wayOf } from '../window/window-ordered.js'
 import { countsFor } from '../window/window-place.js'
 import { expressionKey, WindowRows } from '../window/window-rows.js'
 import { Attempt } from './attempt.js'
-
 import type { Build } from './spilled-steps.js'
 import {
   contextWith,

@@ -2,8 +2,7 @@
 // by day can be computed from results by hour. In doubtful cases, such as some changes of the UTC offset, the answer is
 // no.
 
-import type { SampleInterval } from '../../types/timestamp-floor.js'
-import { intervalTicks } from '../../types/timestamp-floor.js'
+import { intervalTicks, type SampleInterval } from '../../types/timestamp-floor.js'
 import { timeZone } from '../../types/timestamp-zone.js'
 import type { ViewBuckets } from './plan.js'
 
