@@ -1,7 +1,8 @@
 // Reads the metadata of an Iceberg table that another program wrote, format versions 1 to 3: its columns, its partition
 // specs, and where the current snapshot lists its manifests. The fields of a struct `place` are columns
-// `place_<field>`, as in other Parquet files; maps and lists of anything but numbers are JSON. Columns whose type or default this server does not support are left out.
-// Throws ForeignTableError if the table uses other features that it cannot read.
+// `place_<field>`, as in other Parquet files; maps and lists of anything but numbers are JSON. Columns whose type or
+// default this server does not support are left out. Throws ForeignTableError if the table uses other features that it
+// cannot read.
 
 import { structDepthMax } from '../base/limits.js'
 import { type LeftOutColumn, type NestedShape, pathSeparator } from '../parquet/foreign-file.js'

@@ -2,7 +2,7 @@
 // without an S3 service.
 //
 //   <folder>/<key>            an object
-//   <folder>/<key>.lock       held during a write or removal of the key: {"owner", "until"}, in milliseconds since the epoch
+//   <folder>/<key>.lock       held while the key is written or removed: {"owner", "until"}, in ms since the epoch
 //   <folder>/<key>.<id>.tmp   an object that is being written; renamed to the key when it is durable
 //
 // Other programs see whole objects or none. A writer creates the lock file exclusively, so there is one writer of a key

@@ -226,7 +226,7 @@ class OpenedFile {
     )
     const mayPass = this.#tools.tests.every(({ column, test }) => {
       const reader = this.#readers[column]
-      // Statistics of the leaves of a nested column are none of its rows.
+      // The statistics of a nested column are those of its leaves, and say nothing about its JSON.
       if (reader == null || reader.column.nested !== null) return true
       const [chunk] = chunks[this.#open.indexOf(reader)] ?? []
       return chunk === undefined || test(reader.column, chunk)

@@ -1,5 +1,5 @@
 // Reads the values of a column as doubles, in the sort order of a window; NaN represents NULL. LONG values can be read
-// as differences from a base value, which are exact below 2^53. Sums of integers, which are exact above it, too.
+// as differences from a base value, which are exact below 2^53. Also adds integers: their sums are exact above it, too.
 
 import type { SharedMemory } from '../../memory/shared-memory.js'
 import { type DataType, storageOf } from '../../types/column-types.js'
