@@ -13,6 +13,12 @@ export const converted = {
   ...{ uint8: 11, uint16: 12, uint32: 13, uint64: 14, int8: 15, int16: 16 },
 } as const
 
+/** A place before an element, and the number of leaves before it. */
+interface SchemaPlace {
+  readonly at: number
+  readonly leaves: number
+}
+
 /** The elements of a schema in depth-first order. */
 export class SchemaTree {
   readonly #file: ForeignFile
@@ -36,18 +42,18 @@ export class SchemaTree {
     return element
   }
 
-  place(): { readonly at: number; readonly leaves: number } {
+  place(): SchemaPlace {
     return { at: this.#at, leaves: this.leaves }
   }
 
-  back({ at, leaves }: ReturnType<SchemaTree['place']>): void {
+  back({ at, leaves }: SchemaPlace): void {
     this.#at = at
     this.leaves = leaves
   }
 
   /** Behind the element at the place, and all below it. */
-  skip({ at, leaves }: { readonly at: number; readonly leaves: number }): void {
-    this.back({ at, leaves })
+  skip(place: SchemaPlace): void {
+    this.back(place)
     for (let left = 1; left > 0; left--) {
       const children = this.children(this.next())
       left += children
