@@ -17,7 +17,7 @@ import type { QueryArena } from '../batch/query-arena.js'
 import { StringHeap } from '../batch/string-heap.js'
 
 /** Reads columns of all rows of a file; `take` gets the addresses of the columns' values, batch by batch. */
-type RowReader = (
+type ReadRows = (
   file: ForeignFile,
   columns: EqualityDelete['columns'],
   take: (addresses: readonly number[], rows: number) => void,
@@ -35,12 +35,12 @@ interface DeletedKeys {
 
 export class EqualityDeletes {
   readonly #context: ExecContext
-  readonly #read: RowReader
+  readonly #read: ReadRows
   readonly #groups = new Map<string, Group>()
   /** By list, since data files share lists. */
   readonly #lists = new Map<readonly DeleteSource[], readonly DeletedKeys[]>()
 
-  constructor(context: ExecContext, read: RowReader) {
+  constructor(context: ExecContext, read: ReadRows) {
     this.#context = context
     this.#read = read
   }
