@@ -82,11 +82,11 @@ function shownTable(table: TableName, context: BindContext): TableVersion {
 
 function createView(table: TableName, { catalog }: BindContext): SystemRelation {
   const view = catalog.view(table.name)
+  if (view !== undefined) return single('ddl', 'VARCHAR', createViewText(view))
   const kind = kindOf(table.name, { catalog })
-  if (view === undefined && kind !== undefined)
-    throw new SqlError(`view name expected, got ${kind} name`, table.position)
-  if (view === undefined) throw new SqlError(`view does not exist [view=${table.name}]`, table.position)
-  return single('ddl', 'VARCHAR', createViewText(view))
+  throw kind === undefined
+    ? new SqlError(`view does not exist [view=${table.name}]`, table.position)
+    : new SqlError(`view name expected, got ${kind} name`, table.position)
 }
 
 /** What has the name, for errors. */
