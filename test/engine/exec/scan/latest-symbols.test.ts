@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ReadSnapshot } from '../../../../engine/api/session.js'
 import type { Value } from '../../../../engine/types/value.js'
-import { InlineEngine } from '../../../support/inline-engine.js'
+import { emptyEngine, InlineEngine } from '../../../support/inline-engine.js'
 import { createRandom, type Random } from '../../../support/random.js'
 import { runs } from '../../../support/runs.js'
 import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
@@ -137,11 +137,7 @@ test.each(Array.from({ length: runs(16, 4) }, (_, seed) => [seed, dedups[seed % 
 // ALTER TABLE removes replaced rows before the keys change, but beside ingestion it does not wait without end for the last
 // ones. Each statement inserts pairs of rows with equal timestamps, before all others.
 test('rows in memory that earlier DEDUP keys have replaced do not count', async () => {
-  const { files } = createFaultyDisk(1)
-  files.makeDirectory('/db')
-  files.syncDirectory('/')
-  const engine = new InlineEngine({ files })
-  await engine.settle()
+  const engine = await emptyEngine()
   await engine.run(
     'create table t (ts timestamp, i int, k symbol) timestamp(ts) partition by day dedup upsert keys(ts)',
   )
@@ -168,11 +164,7 @@ test('rows in memory that earlier DEDUP keys have replaced do not count', async 
 })
 
 test('a symbol that has not been seen for long costs no scan once the lists are made', async () => {
-  const { files } = createFaultyDisk(1)
-  files.makeDirectory('/db')
-  files.syncDirectory('/')
-  const engine = new InlineEngine({ files, noCompactions: true })
-  await engine.settle()
+  const engine = await emptyEngine({ noCompactions: true })
   await engine.run('create table t (ts timestamp, i int, k symbol) timestamp(ts) partition by day')
   await engine.run(`insert into t values (${start}, 0, 'rare')`)
   for (let part = 0; part < 3; part++) {

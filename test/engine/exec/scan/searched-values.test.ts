@@ -4,10 +4,9 @@
 // which uses no index. Values are rare or frequent, or NULL.
 
 import { expect, test } from 'vitest'
-import { InlineEngine } from '../../../support/inline-engine.js'
+import { emptyEngine } from '../../../support/inline-engine.js'
 import { createRandom, type Random } from '../../../support/random.js'
 import { runs } from '../../../support/runs.js'
-import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
 
 const day = 86_400_000_000
 const start = 1_704_067_200_000_000
@@ -59,11 +58,7 @@ test.each(Array.from({ length: runs(8, 2) }, (_, seed) => [seed, seed % 2 === 0 
   'random statements, seed %d %s',
   async (seed, dedup) => {
     const random = createRandom(Number(seed) + 300)
-    const { files } = createFaultyDisk(1)
-    files.makeDirectory('/db')
-    files.syncDirectory('/')
-    const engine = new InlineEngine({ files, noCompactions: random.chance(0.5), inline: random.chance(0.5) })
-    await engine.settle()
+    const engine = await emptyEngine({ noCompactions: random.chance(0.5), inline: random.chance(0.5) })
     await engine.run(`create table t (ts timestamp, n long, i int, v varchar) timestamp(ts) partition by day ${dedup}`)
     for (let step = 0; step < 15; step++) {
       const sql = random.pick(statements)(random, step)
@@ -78,11 +73,7 @@ test.each(Array.from({ length: runs(8, 2) }, (_, seed) => [seed, seed % 2 === 0 
 )
 
 test('the indexes of many pages are made in the course of a few searches, once', async () => {
-  const { files } = createFaultyDisk(1)
-  files.makeDirectory('/db')
-  files.syncDirectory('/')
-  const engine = new InlineEngine({ files, noCompactions: true })
-  await engine.settle()
+  const engine = await emptyEngine({ noCompactions: true })
   await engine.run('create table t (ts timestamp, n long, v double) timestamp(ts) partition by day')
   await engine.run(
     `insert into t select (${start} + x * 1000)::timestamp, x * 7919 % 1000003, x from long_sequence(1000000)`,
@@ -104,11 +95,7 @@ test('the indexes of many pages are made in the course of a few searches, once',
 })
 
 test('of several columns, the one with rare values gets an index', async () => {
-  const { files } = createFaultyDisk(1)
-  files.makeDirectory('/db')
-  files.syncDirectory('/')
-  const engine = new InlineEngine({ files, noCompactions: true })
-  await engine.settle()
+  const engine = await emptyEngine({ noCompactions: true })
   await engine.run('create table t (ts timestamp, status int, n long, v double) timestamp(ts) partition by day')
   await engine.run(
     `insert into t select (${start} + x * 1000)::timestamp, (x % 3)::int, x * 7919 % 1000003, x

@@ -1,18 +1,13 @@
 // Goal: the compaction of a part (a Parquet file) leaves out exactly the rows that upserts have removed from it.
 
 import { expect, test } from 'vitest'
-import { InlineEngine } from '../../../support/inline-engine.js'
-import { createFaultyDisk } from '../../../support/simulator/faulty-files.js'
+import { emptyEngine } from '../../../support/inline-engine.js'
 
 const base = 1_704_067_200_000_000n
 const day = 86_400_000_000n
 
 test('a part that loses most of its rows is written again with the others', async () => {
-  const { files } = createFaultyDisk(1)
-  files.makeDirectory('/db')
-  files.syncDirectory('/')
-  const engine = new InlineEngine({ files })
-  await engine.settle()
+  const engine = await emptyEngine()
   await engine.run('create table m (ts timestamp, k int, v long, primary key (ts, k)) timestamp(ts) partition by day')
   await engine.run(`insert into m select ${base}L::timestamp, x::int, x from long_sequence(10)`)
   await engine.run('checkpoint')
