@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync }
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { NotReadyError } from '../../engine/base/errors.js'
+import { whenReady } from '../../engine/base/errors.js'
 import { StoreError } from '../../engine/engine.js'
 import { RemoteFiles, type RemoteFilesOptions } from '../../pipeline/ingest.js'
 
@@ -37,14 +37,7 @@ function cache(bytesMax: number): RemoteFiles {
 
 /** The local file of an object, planned as the engine does. */
 async function read(files: RemoteFiles, key: string): Promise<string> {
-  for (;;) {
-    try {
-      return files.named(`s3://b/${key}`, 0)[0]?.path ?? ''
-    } catch (error) {
-      if (!(error instanceof NotReadyError)) throw error
-      await error.ready
-    }
-  }
+  return await whenReady(() => files.named(`s3://b/${key}`, 0)[0]?.path ?? '')
 }
 
 function bytesOnDisk(): number {
