@@ -7,8 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { repositoryRoot } from '../support/docs/source-tree.js'
-import { TestServer } from '../support/server.js'
+import { command, TestServer } from '../support/server.js'
 
 const settings = ['memory.bytes=512m', 'query.threads=1']
 const server = new TestServer(settings)
@@ -44,9 +43,7 @@ async function answers(of: TestServer): Promise<unknown[]> {
 
 function tool(args: readonly string[]): void {
   const env = { ...process.env, PENSTOCK_URL: `http://${server.address('http')}` }
-  const { status, stderr } = spawnSync(process.execPath, [join(repositoryRoot, 'dist/deploy/cli.js'), ...args], {
-    ...{ env, encoding: 'utf8' },
-  })
+  const { status, stderr } = spawnSync(process.execPath, [command, ...args], { env, encoding: 'utf8' })
   expect({ status, stderr }, args.join(' ')).toEqual({ status: 0, stderr: '' })
 }
 
