@@ -6,13 +6,13 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { nodeFiles } from '../../../../engine/base/files.js'
-import { type TemporaryFiles, temporaryFiles } from '../../../../engine/storage/part/temporary-files.js'
+import type { TemporaryFiles } from '../../../../engine/storage/part/temporary-files.js'
 import { dataType } from '../../../../engine/types/column-types.js'
 import type { Value } from '../../../../engine/types/value.js'
 import { createRandom } from '../../../support/random.js'
 import { createBench, runQuery } from '../exec-support.js'
 import { type Database, expectSameRows, makeDatabase, queryOfText, tablesOf } from '../statement-support.js'
+import { countedFiles } from './spill-support.js'
 
 const columns = [
   { name: 'ts', type: dataType('TIMESTAMP') },
@@ -51,16 +51,6 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
-function countedFiles(): { readonly created: () => number; readonly temporary: TemporaryFiles } {
-  let created = 0
-  const files = temporaryFiles({ directory, memory: database.bench.memory, threadId: 1, files: nodeFiles() })
-  const create: TemporaryFiles['create'] = () => {
-    created++
-    return files.create()
-  }
-  return { created: () => created, temporary: { create } }
-}
-
 /** The side that is built is `r`. */
 const sides = ['t join r', 't left join r', 'r right join t', 't full join r']
 const near = 't.n < r.n and r.n < t.n + 4'
@@ -90,14 +80,17 @@ function run(sql: string, temporary?: TemporaryFiles) {
   ).rows
 }
 
-test.each(statements)('%s', (sql) => {
-  const { created, temporary } = countedFiles()
+/** With little memory the statement writes temporary files, and has the rows that it has with enough. */
+function expectSpilt(sql: string): void {
+  const { created, temporary } = countedFiles(directory, database.bench.memory)
   const rows = run(sql, temporary)
   expectSameRows(rows, run(sql))
   expect(rows.length).toBeGreaterThan(0)
   expect(created()).toBeGreaterThan(0)
   expect(readdirSync(directory)).toEqual([])
-})
+}
+
+test.each(statements)('%s', expectSpilt)
 
 /** The rows of `r`, each of them twenty times: many times larger than the memory. */
 const many = '(select r.n n, r.v v from r cross join (select ts from t limit 20) x)'
@@ -106,7 +99,7 @@ test('pairs in very many blocks are merged in little memory', () => {
   const few = "t.v like 'text 7 %' and (t.one + b.n) % 48 = 0"
   const once = run(`select t.n, b.n, b.v from t left join r b on ${few}`)
   const expected = once.flatMap((row) => (row[1] === null ? [row] : Array.from({ length: 20 }, () => row)))
-  const { created, temporary } = countedFiles()
+  const { created, temporary } = countedFiles(directory, database.bench.memory)
   expectSameRows(run(`select t.n, b.n, b.v from t left join ${many} b on ${few}`, temporary), expected)
   expect(expected.length).toBeGreaterThan(10_000)
   expect(created()).toBeGreaterThan(60)
@@ -115,11 +108,5 @@ test('pairs in very many blocks are merged in little memory', () => {
 
 test.each(['join', 'left join', 'full join'])('a %s whose rows are so long that few of them fit in memory', (join) => {
   const near = 't.n < l.n and l.n < t.n + 1000 and length(l.v) > t.n'
-  const sql = `select t.ts, t.n, l.n m, length(l.v) from t ${join} l on ${near}`
-  const { created, temporary } = countedFiles()
-  const rows = run(sql, temporary)
-  expectSameRows(rows, run(sql))
-  expect(rows.length).toBeGreaterThan(0)
-  expect(created()).toBeGreaterThan(0)
-  expect(readdirSync(directory)).toEqual([])
+  expectSpilt(`select t.ts, t.n, l.n m, length(l.v) from t ${join} l on ${near}`)
 })

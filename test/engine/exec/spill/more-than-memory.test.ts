@@ -7,14 +7,13 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { nodeFiles } from '../../../../engine/base/files.js'
-import { type TemporaryFiles, temporaryFiles } from '../../../../engine/storage/part/temporary-files.js'
 import { dataType } from '../../../../engine/types/column-types.js'
 import type { Value } from '../../../../engine/types/value.js'
 import { runs } from '../../../support/runs.js'
 import { createBench, type RunOptions, runQuery } from '../exec-support.js'
 import { type Database, expectSameRows, makeDatabase, queryOfText, tablesOf } from '../statement-support.js'
 import { spillMatrix } from './spill-matrix.js'
+import { countedFiles } from './spill-support.js'
 
 const columns = [
   { name: 'ts', type: dataType('TIMESTAMP') },
@@ -54,21 +53,11 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
-function countedFiles(): { readonly created: () => number; readonly temporary: TemporaryFiles } {
-  const files = temporaryFiles({ directory, memory: database.bench.memory, threadId: 1, files: nodeFiles() })
-  let created = 0
-  const create: TemporaryFiles['create'] = () => {
-    created++
-    return files.create()
-  }
-  return { created: () => created, temporary: { create } }
-}
-
 const every = runs(1, 5)
 test.each(spillMatrix.filter((_, index) => index % every === 0))('$name: $sql', ({ name, sql }) => {
   const query = queryOfText(sql, database)
   const tables = tablesOf(query, database)
-  const { created, temporary } = countedFiles()
+  const { created, temporary } = countedFiles(directory, database.bench.memory)
   const { rows } = runQuery(database.bench, query, tables, {
     temporary,
     memoryLeft,

@@ -7,14 +7,13 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { nodeFiles } from '../../../../engine/base/files.js'
-import { type TemporaryFiles, temporaryFiles } from '../../../../engine/storage/part/temporary-files.js'
 import { dataType } from '../../../../engine/types/column-types.js'
 import type { Value } from '../../../../engine/types/value.js'
 import { createRandom, type Random } from '../../../support/random.js'
 import { runs } from '../../../support/runs.js'
 import { createBench, runQuery } from '../exec-support.js'
 import { type Database, makeDatabase, queryOfText, tablesOf } from '../statement-support.js'
+import { countedFiles } from './spill-support.js'
 
 const columns = [
   { name: 'ts', type: dataType('TIMESTAMP') },
@@ -166,23 +165,6 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(directory, { recursive: true }))
 
-/** Temporary files, counted. */
-function countedFiles(): { readonly created: () => number; readonly temporary: TemporaryFiles } {
-  let created = 0
-  const files = nodeFiles()
-  const temporary = temporaryFiles({
-    ...{ directory, memory: database.bench.memory, threadId: 1 },
-    files: {
-      ...files,
-      open: (path, mode) => {
-        created++
-        return files.open(path, mode)
-      },
-    },
-  })
-  return { created: () => created, temporary }
-}
-
 function same(a: Value | undefined, b: Value | undefined): boolean {
   if (typeof a !== 'number' || typeof b !== 'number') return String(a) === String(b)
   return Object.is(a, b) || Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b))
@@ -215,7 +197,7 @@ describe('the result is that of an operator with enough memory', () => {
         const heapState = () =>
           ((++slices === 1 && run % 3 === 0) || heap.chance(0.1) ? 'crowded' : 'free') as 'crowded' | 'free'
         for (const shortage of [{ heapState }, ...limits.map((memoryLeft) => ({ memoryLeft }))]) {
-          const files = countedFiles()
+          const files = countedFiles(directory, database.bench.memory)
           const { temporary } = files
           try {
             expectSame(runQuery(database.bench, query, tables, { temporary, ...shortage }).rows, expected)
@@ -249,7 +231,7 @@ test('FILL adds rows for the buckets of all rows where local time is turned back
   const query = queryOfText(sql, own)
   const tables = tablesOf(query, own)
   const expected = runQuery(own.bench, query, tables).rows
-  const { temporary, created } = countedFiles()
+  const { temporary, created } = countedFiles(directory, database.bench.memory)
   expectSame(runQuery(own.bench, query, tables, { temporary, memoryLeft: limits[1] ?? 0 }).rows, expected)
   expect(expected.length).toBe(80_000)
   expect(created()).toBeGreaterThan(0)
