@@ -1,10 +1,9 @@
 // Goal: after a crash at any file operation, a materialized or live view has the rows of its query over the base table. A
 // time bucket that has lost rows to DROP PARTITION is sealed: its stored rows are neither lost nor changed, but late rows
 // are added to them, each one once, if the view's aggregates combine. The rows of a live view whose frames had such rows
-// stay as they were. A query of the
-// table has the same rows with and without stored buckets. Method: deterministic simulation. The whole engine runs on
-// one thread, on a simulated disk that loses what was not synced. Random changes of the table and refreshes run until a
-// file operation crashes; the recovery from a crash may crash, too.
+// stay as they were. A query of the table has the same rows with and without stored buckets. Method: deterministic
+// simulation. The whole engine runs on one thread, on a simulated disk that loses what was not synced. Random changes of
+// the table and refreshes run until a file operation crashes; the recovery from a crash may crash, too.
 //
 //   VIEW_SEED=7 npx vitest run test/engine/views/crash.test.ts            replays one seed
 //   VIEW_SEEDS=200 VIEW_LIVES=20 npx vitest ...                           a long run

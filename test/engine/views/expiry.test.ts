@@ -1,6 +1,6 @@
 // Goal: neither a materialized view whose query no longer binds nor a live view with long frames stops the TTL of a table
-// or materialized view, nor DROP PARTITION while rows keep arriving. Method: the view is created, then a TTL; the test waits for rows to expire, and the views keep
-// what they have of these rows.
+// or materialized view, nor DROP PARTITION while rows keep arriving. Method: the view is created, then a TTL; the test
+// waits for rows to expire, and the views keep what they have of these rows.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type EngineClient, engineClient } from '../../sql/clients.js'

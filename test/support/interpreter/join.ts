@@ -1,4 +1,4 @@
-// Joins of the plan interpreter (plan-interpreter.ts, the oracle of the executor's tests), as simple nested loops.
+// Joins of the plan interpreter (plan.ts, the oracle of the executor's tests), as simple nested loops.
 
 import { compileExpression, type Evaluation, type Row } from '../../../engine/sql/functions/registry/evaluate.js'
 import type { Plan } from '../../../engine/sql/plan/plan.js'

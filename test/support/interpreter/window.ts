@@ -1,5 +1,5 @@
-// Window functions of the plan interpreter (plan-interpreter.ts, the oracle of the executor's tests), which recomputes
-// every frame for every row.
+// Window functions of the plan interpreter (plan.ts, the oracle of the executor's tests), which recomputes every frame
+// for every row.
 
 import { compileExpression, type Evaluation, type Row } from '../../../engine/sql/functions/registry/evaluate.js'
 import type { Plan, WindowCall } from '../../../engine/sql/plan/plan.js'

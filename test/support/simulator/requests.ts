@@ -1,5 +1,5 @@
 // Generates random requests for the deterministic simulation, each in two forms: as a message to the engine, and as
-// steps of the model that predicts the result (sim-model.ts).
+// steps of the model that predicts the result (model.ts).
 
 import { lineFlags, precisionCodes, type RingHeader, ringKinds } from '../../../engine/memory/ring.js'
 import type { RowsInput, SchemaChange, ToWriter } from '../../../engine/storage/jobs/messages.js'

@@ -1,8 +1,9 @@
 // Goal: LATEST ON partitioned by one symbol column, and max(ts) grouped by it, return the rows that a full scan finds.
 // The executor answers them from lists of the newest row of each symbol in parts, and from what threads remember of
-// memtables. Changes of the table after a list was made must not matter: late rows, deduplication, UPDATE, DELETE, dropped partitions, TTL, TRUNCATE, changed types,
-// compaction, a restart. The same holds for a query of an earlier snapshot. Method: random statements; each query is
-// compared with the same query over the column cast to a string, for which all rows are read.
+// memtables. Changes of the table after a list was made must not matter: late rows, deduplication, UPDATE, DELETE,
+// dropped partitions, TTL, TRUNCATE, changed types, compaction, a restart. The same holds for a query of an earlier
+// snapshot. Method: random statements; each query is compared with the same query over the column cast to a string, for
+// which all rows are read.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
