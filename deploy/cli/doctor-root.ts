@@ -174,13 +174,13 @@ export function newestChangeMs(root: string): number {
 export function checkLastEnd(root: string, isServed: boolean): Finding[] {
   const folder = join(root, 'log')
   if (isServed || !existsSync(folder)) return []
-  const records: LogRecord[] = []
+  let records: readonly LogRecord[] = []
   // A file has the records of a day.
   const days = readdirSync(folder).filter((name) => /^stdout-.*\.txt$/.test(name))
   for (const name of days.sort().reverse()) {
     const lines = readFileSync(join(folder, name), 'utf8').trimEnd().split('\n').map(recordOf)
     const start = lines.findLastIndex(({ logger, message }) => logger === 'server' && message.startsWith('starting '))
-    records.unshift(...lines.slice(Math.max(0, start)))
+    records = [...lines.slice(Math.max(0, start)), ...records]
     if (start >= 0) return [lastEnd(folder, records)]
   }
   return []

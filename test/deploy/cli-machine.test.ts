@@ -160,9 +160,9 @@ describe('doctor says how the last process ended', () => {
     expect(ended({ '2026-05-01': text })).toEqual(expected)
   })
 
-  test('one that ran for days', () => {
+  test('one that ran for days, with many records', () => {
     const end = at('3T00:01', 'I server ended')
-    const between = at('2T00:01', 'W server slow')
+    const between = at('2T00:01', 'W server slow').repeat(200_000)
     expect(ended({ '2026-05-01': starting, '2026-05-02': between, '2026-05-03': end })).toEqual(['ok: ended cleanly'])
     expect(ended({ '2026-05-01': starting, '2026-05-02': between })).toEqual(outside)
   })
