@@ -15,7 +15,7 @@ import type { DeferredChange, PgSession, Savepoint } from '../context.js'
 import { noticeResponse, readyForQuery } from '../protocol/messages.js'
 import { noticeOf, PgError } from '../protocol/sqlstate.js'
 import { beginBlock, blockModes, endBlock } from './block-settings.js'
-import { discardDeferred, hasDraft, ownRowsMax, requireNoDraft, showDeferred } from './deferred-state.js'
+import { discardDeferred, gatherNames, hasDraft, ownRowsMax, requireNoDraft, showDeferred } from './deferred-state.js'
 import { failureMessage } from './failure.js'
 import { checkNoted, deliverNotifications, forgetNoted } from './notifications.js'
 import { closeCursors, closePortals, endCursors, type Waiting } from './portals.js'
@@ -172,11 +172,18 @@ export function settleRows(pg: PgSession, parsed: ParsedStatement): Promise<void
   }
   const { rows, registered } = pg.transaction
   if (rows === 0) return null
-  const isUnread = readsTables.has(statement.kind) && (registered > 0 || rows > ownRowsMax)
+  const isUnread = (registered > 0 || rows > ownRowsMax) && readsTables.has(statement.kind) && namesTable(pg, parsed)
   if (!isUnread && !changesTables.has(statement.kind)) return null
   requireNoDraft(pg)
   const warning = 'rows of the transaction are stored before this statement: ROLLBACK cannot take them back'
   return splitAt(pg, warning).then(() => storeRows(pg))
+}
+
+/** False for statements such as `SELECT 1` and SHOW, which drivers and pools send on their own. */
+function namesTable({ engine, session }: PgSession, { statement }: ParsedStatement): boolean {
+  const names = new Set<string>()
+  gatherNames(statement, names)
+  return [...names].some((name) => engine.tableExists(name, session))
 }
 
 /**

@@ -74,6 +74,32 @@ test('the rows of all tables appear at once, those of INSERT among them', async 
   expect((await other.query('select s from a limit -1')).rows).toEqual([{ s: 'y' }])
 })
 
+test('statements that name no table store nothing; a query of a table does, with a warning', async () => {
+  const warnings: (string | undefined)[] = []
+  const notice = ({ message }: { readonly message?: string | undefined }): void => void warnings.push(message)
+  client.on('notice', notice)
+  await client.query('begin')
+  await client.query("insert into c values ('2024-01-01', 'y')")
+  await copy('a')
+  for (const sql of ['select 1', 'show transaction isolation level', 'select version()', 'explain select 1'])
+    await client.query(sql)
+  await client.query('declare one cursor for select 1')
+  expect(await counts('a', 'c')).toBe('0 0')
+  expect(warnings).toEqual([])
+  await client.query('rollback')
+  expect(await counts('a', 'c')).toBe('0 0')
+  await client.query('begin')
+  await copy('a')
+  expect((await client.query('select count() n from a')).rows).toEqual([{ n: String(rowsOfCopy) }])
+  await client.query('rollback')
+  client.off('notice', notice)
+  expect(warnings).toEqual([
+    'rows of the transaction are stored before this statement: ROLLBACK cannot take them back',
+    'what of the transaction was stored before stays',
+  ])
+  expect(await counts('a')).toBe(`${rowsOfCopy}`)
+})
+
 test('a table that was dropped in the meantime refuses the rows of all', async () => {
   await client.query('begin')
   await copy('a')
