@@ -38,7 +38,7 @@ import { ServerBackups } from './backups.js'
 import { copyDirectories, engineOptions } from './engine-options.js'
 import { httpOptions, lineTcpOptions, pgOptions, qwpUdpOptions } from './gateway-options.js'
 import { kafkaOptions } from './kafka-options.js'
-import { openObjectStore, remoteFileOptions, type ServerStore } from './object-store.js'
+import { openObjectStore, remoteFileOptions, type ServerStore, storeFolder } from './object-store.js'
 import { bindPorts, type Listener, type Port } from './root/ports.js'
 import type { LiveSettings, Loaded } from './settings/live-settings.js'
 import { freeBytesMin } from './settings/machine.js'
@@ -160,9 +160,10 @@ async function openData(options: ServerOptions, closers: Closer[], counters: Gat
   const directories = copyDirectories(loaded.values, root)
   engine.copier(fileCopier(engine, directories))
   const remoteFiles = new RemoteFiles(remoteFileOptions(loaded.values, root, { client: store.client, clock }))
-  const icebergTables = new IcebergTables({ directories, remote: remoteFiles, clock })
+  const readable = { ...directories, storeRoot: storeFolder(loaded.values) }
+  const icebergTables = new IcebergTables({ directories: readable, remote: remoteFiles, clock })
   const uploads = new ParquetUploads(join(root, 'tmp', 'uploads'))
-  for (const relation of copyRelations(directories, remoteFiles, icebergTables, uploads)) engine.relation(relation)
+  for (const relation of copyRelations(readable, remoteFiles, icebergTables, uploads)) engine.relation(relation)
   const backups = new ServerBackups(engine.backups, { root, settings: () => live.current.values, clock, log })
   engine.backups.register(backups)
   closers.push(() => backups.close())

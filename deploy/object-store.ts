@@ -148,6 +148,13 @@ export function remoteFileOptions(
   return { ...tools, buckets, directory, bytesMax: settings['object.store.cache.size'] }
 }
 
+/** The folder that is the object store; null: it is none. */
+export function storeFolder(settings: Settings): string | null {
+  const url = settings['object.store.url']
+  const place = url === '' ? null : storePlace(url)
+  return place?.kind === 'folder' ? place.folder : null
+}
+
 async function probeUntilReady(client: StoreClient, tell: (state: State) => void, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {

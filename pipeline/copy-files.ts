@@ -111,7 +111,7 @@ async function exportFile(
   const path = named.toLowerCase().endsWith(`.${extension}`) ? named : `${named}.${extension}`
   makeDirectories(dirname(path))
   const [home, folder] = [await realpath(exportRoot), await realpath(dirname(path))]
-  if (folder !== home && !folder.startsWith(home + sep)) throw outside(request)
+  if (folder !== home && !folder.startsWith(home + sep)) throw outside(request, 'copy.export.root')
   const result = await engine.execute(request.query, {
     ...wholeResult,
     ...{ session, signal, timeoutMs, encoding, rowsOnly: queryWanted },

@@ -1,8 +1,9 @@
-// Resolves the file names of COPY and read_parquet() within the import and export directories. A name cannot escape
-// its directory by `..` or a link, and must refer to a regular file: reading a pipe or device might never end.
+// Resolves the file names of COPY, read_parquet() and iceberg() within the import and export directories. The two
+// functions also read the object store's folder if it has one, whose files are named by absolute paths. A name cannot
+// escape its directory by `..` or a link, and must refer to a regular file: reading a pipe or device might never end.
 
 import { type Dirent, readdirSync, realpathSync, statSync } from 'node:fs'
-import { join, relative, resolve, sep } from 'node:path'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { SqlError } from '../engine/base/errors.js'
 import { matchesGlob } from '../engine/base/glob.js'
 
@@ -11,6 +12,12 @@ export interface CopyDirectories {
   readonly exportRoot: string
   /** Directory for the temporary file of an import whose types may have to be widened. */
   readonly spool: string
+}
+
+/** The directories that a statement may read. */
+export interface ReadDirectories extends Pick<CopyDirectories, 'importRoot' | 'exportRoot'> {
+  /** Of the object store; null or absent: it is none. */
+  readonly storeRoot?: string | null
 }
 
 /** A file name and its position in the statement. */
@@ -25,16 +32,23 @@ const filesMax = 10_000
 /**
  * Looks in the import directory, then in the export directory, so that exports can be read again. Throws SqlError.
  */
-export function existingFile({ importRoot, exportRoot }: CopyDirectories, named: NamedFile): string {
-  for (const root of [importRoot, exportRoot]) {
-    const path = pathIn(root, named)
-    const [real, home] = [realPath(path), realPath(root)]
-    if (real === null || home === null) continue
-    if (!real.startsWith(home + sep)) throw outside(named)
+export function existingFile(directories: ReadDirectories, named: NamedFile): string {
+  for (const root of rootsOf(directories, named)) {
+    const real = realPathIn(root, named)
+    if (real === null) continue
     if (!statSync(real).isFile()) throw new SqlError(`not a regular file [file=${named.file}]`, named.filePosition)
     return real
   }
   throw new SqlError(`file does not exist [file=${named.file}]`, named.filePosition)
+}
+
+/** Names of the files in a folder, which need not exist. Throws SqlError. */
+export function fileNamesIn(directories: ReadDirectories, folder: NamedFile): string[] {
+  return rootsOf(directories, folder).flatMap((root) => {
+    const real = realPathIn(root, folder)
+    if (real === null || !statSync(real).isDirectory()) return []
+    return readdirSync(real)
+  })
 }
 
 /**
@@ -42,17 +56,22 @@ export function existingFile({ importRoot, exportRoot }: CopyDirectories, named:
  * none.
  */
 export function filesNamed(
-  directories: CopyDirectories,
+  directories: ReadDirectories,
   named: NamedFile,
 ): readonly { readonly name: string; readonly path: string }[] {
   const { file, filePosition } = named
-  pathIn(directories.importRoot, named)
-  if (!/[*?[]/.test(file) || exists(directories, named)) return [{ name: file, path: existingFile(directories, named) }]
-  const found = [directories.importRoot, directories.exportRoot].flatMap((root) =>
-    filesBelow(root)
-      .map((path) => ({ name: relative(root, path), path }))
-      .filter(({ name }) => matchesGlob(name, file)),
-  )
+  const roots = rootsOf(directories, named)
+  const isThere = roots.some((root) => realPath(resolve(root, file)) !== null)
+  if (!/[*?[]/.test(file) || isThere) return [{ name: file, path: existingFile(directories, named) }]
+  // The folder before the first wildcard.
+  const fixed = dirname(`${file.slice(0, file.search(/[*?[]/))}.`)
+  const found = roots
+    .filter((root) => realPathIn(root, { ...named, file: fixed }) !== null)
+    .flatMap((root) =>
+      filesBelow(resolve(root, fixed))
+        .map((path) => ({ name: isAbsolute(file) ? path : relative(root, path), path }))
+        .filter(({ name }) => matchesGlob(name, file)),
+    )
   const names = new Set<string>()
   const first = found.filter(({ name }) => !names.has(name) && names.add(name))
   if (first.length === 0) throw new SqlError(`no file matches the name [file=${file}]`, filePosition)
@@ -61,8 +80,20 @@ export function filesNamed(
   return first.sort((one, other) => (one.name < other.name ? -1 : 1))
 }
 
-function exists({ importRoot, exportRoot }: CopyDirectories, { file }: NamedFile): boolean {
-  return [importRoot, exportRoot].some((root) => realPath(resolve(root, file)) !== null)
+/** The directories that the name may be in. Throws SqlError if it leads out of all of them. */
+function rootsOf({ importRoot, exportRoot, storeRoot = null }: ReadDirectories, named: NamedFile): string[] {
+  const store = storeRoot !== null && isAbsolute(named.file) ? [storeRoot] : []
+  const roots = [importRoot, exportRoot, ...store].filter((root) => isIn(root, named.file))
+  if (roots.length === 0) throw outside(named, 'copy.import.root')
+  return roots
+}
+
+/** Null: there is nothing of the name. Throws SqlError for a link that leads out of the root. */
+function realPathIn(root: string, named: NamedFile): string | null {
+  const [real, home] = [realPath(resolve(root, named.file)), realPath(root)]
+  if (real === null || home === null) return null
+  if (real !== home && !real.startsWith(home + sep)) throw outside(named, 'copy.import.root')
+  return real
 }
 
 function realPath(path: string): string | null {
@@ -73,14 +104,19 @@ function realPath(path: string): string | null {
   }
 }
 
+/** The path of a file to be written. Throws SqlError. */
 export function pathIn(root: string, named: NamedFile): string {
-  const path = resolve(root, named.file)
-  if (named.file === '' || named.file.includes('\0') || !path.startsWith(resolve(root) + sep)) throw outside(named)
-  return path
+  if (!isIn(root, named.file)) throw outside(named, 'copy.export.root')
+  return resolve(root, named.file)
 }
 
-export function outside({ file, filePosition }: NamedFile): SqlError {
-  return new SqlError(`file name leads out of its directory [file=${file}]`, filePosition)
+function isIn(root: string, file: string): boolean {
+  return file !== '' && !file.includes('\0') && resolve(root, file).startsWith(resolve(root) + sep)
+}
+
+/** `setting`: of the directory. */
+export function outside({ file, filePosition }: NamedFile, setting: 'copy.import.root' | 'copy.export.root'): SqlError {
+  return new SqlError(`file name leads out of its directory [file=${file}, setting=${setting}]`, filePosition)
 }
 
 /** Lists the regular files below a directory, except links and hidden files. */

@@ -1,19 +1,20 @@
 // Virtual tables over the files of COPY: import_files(), export_files(), files('folder'), glob('pattern'); and over the
 // rows of Parquet files and of other programs' Iceberg tables: read_parquet('file or pattern'), iceberg('table'). A
 // name is a file in one of the two directories of COPY, as COPY accepts it, or an object in object storage,
-// `s3://bucket/key`; an import also reads its uploaded Parquet file in this way. Other files cannot be read.
+// `s3://bucket/key` or a path in its folder; an import also reads its uploaded Parquet file in this way. Other files
+// cannot be read.
 
 import { statSync } from 'node:fs'
 import { relative, resolve, sep } from 'node:path'
 import { matchesGlob } from '../engine/base/glob.js'
 import type { VirtualRelation } from '../engine/engine.js'
-import { type CopyDirectories, filesBelow, filesNamed } from './copy-paths.js'
+import { filesBelow, filesNamed, type ReadDirectories } from './copy-paths.js'
 import type { IcebergTables } from './iceberg-tables.js'
 import type { ParquetUploads } from './parquet-uploads.js'
 import { RemoteFiles } from './remote-files.js'
 
 export function copyRelations(
-  directories: CopyDirectories,
+  directories: ReadDirectories,
   remote: RemoteFiles | null = null,
   tables: IcebergTables | null = null,
   uploads: ParquetUploads | null = null,

@@ -7,12 +7,11 @@
 // thrown, and the engine plans the statement again when they are there.
 //
 // All names in the metadata are checked like those in a statement: an object must be in a readable bucket, a file
-// inside of the directories of COPY. Metadata in the object store cannot name local files. If the table was copied to
+// inside of the directories of COPY or the folder of the store. Metadata in the object store cannot name local files. If the table was copied to
 // another folder, names below its former location are taken as names below this folder.
 
-import { readdirSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { NotReadyError, SqlError } from '../engine/base/errors.js'
 import {
@@ -28,11 +27,11 @@ import {
   type TableFiles,
   type TableReader,
 } from '../engine/engine.js'
-import { type CopyDirectories, existingFile } from './copy-paths.js'
+import { existingFile, fileNamesIn, type ReadDirectories } from './copy-paths.js'
 import { RemoteFiles } from './remote-files.js'
 
 export interface IcebergTablesOptions {
-  readonly directories: CopyDirectories
+  readonly directories: ReadDirectories
   /** Null: no object storage. */
   readonly remote: RemoteFiles | null
   readonly clock: { monotonicMs(): number }
@@ -130,20 +129,21 @@ export class IcebergTables {
 
   /** The metadata of a table that its folder names, or else its newest version. */
   async #newest(folder: string, position: number): Promise<string> {
-    const names = await this.#listed(`${folder}/metadata/`, position)
+    const metadata = folder === '' ? 'metadata' : `${folder}/metadata`
+    const names = await this.#listed(`${metadata}/`, position)
     if (names.includes('version-hint.text')) {
-      const hint = Buffer.from(await this.#content(`${folder}/metadata/version-hint.text`, position))
+      const hint = Buffer.from(await this.#content(`${metadata}/version-hint.text`, position))
         .toString('utf8')
         .trim()
       const named = [`v${hint}.metadata.json`, `${hint}.metadata.json`, hint].find((one) => names.includes(one))
-      if (named !== undefined) return `${folder}/metadata/${named}`
+      if (named !== undefined) return `${metadata}/${named}`
     }
     const versions = names.flatMap((file) => {
       const [, version] = /^v?(\d+)(?:-.*)?(?:\.gz)?\.metadata\.json(?:\.gz)?$/.exec(file) ?? []
       return version === undefined ? [] : [{ file, version: Number(version) }]
     })
     const newest = versions.reduce((best, one) => (one.version >= best.version ? one : best), { file: '', version: -1 })
-    if (newest.version >= 0) return `${folder}/metadata/${newest.file}`
+    if (newest.version >= 0) return `${metadata}/${newest.file}`
     throw new SqlError(`the folder has no metadata of an Iceberg table [table=${folder}]`, position)
   }
 
@@ -153,14 +153,7 @@ export class IcebergTables {
       const urls = await this.#remote(position).listed(folder, position)
       return urls.map((url) => url.slice(folder.length)).filter((name) => !name.includes('/'))
     }
-    const { importRoot, exportRoot } = this.#options.directories
-    return [importRoot, exportRoot].flatMap((root) => {
-      try {
-        return readdirSync(join(root, folder))
-      } catch {
-        return []
-      }
-    })
+    return fileNamesIn(this.#options.directories, { file: folder, filePosition: position })
   }
 
   // Files -------------------------------------------------------------------------------------------------------------

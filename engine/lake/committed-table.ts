@@ -13,6 +13,7 @@ export interface CommittedTable {
   readonly version: number
   /** Of the table in the catalog; null: it has the name of the table here. */
   readonly name: string | null
+  /** Of the table that it replaces as long as it has no metadata itself. */
   readonly location: string | null
   /** What this server's catalog hands out; null: the table has no metadata yet, or is in another catalog. */
   readonly handedOut: CatalogTable | null

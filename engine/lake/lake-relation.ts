@@ -9,6 +9,8 @@ import { formatVersionOf } from './lake-columns.js'
 interface LakeRow {
   readonly version: TableVersion
   readonly table: CommittedTable | null
+  /** While the table is not open. */
+  readonly location: string | null
   readonly isRunning: boolean
   /** The lake lacks no change. */
   readonly isCommitted: boolean
@@ -33,11 +35,11 @@ export function lakeRelation(tables: () => readonly LakeRow[]): VirtualRelation 
       { name: 'format_version', type: 'INT' },
     ],
     rows: () =>
-      tables().map(({ version, table, isRunning, isCommitted, progress, failure }) => {
+      tables().map(({ version, table, location, isRunning, isCommitted, progress, failure }) => {
         const files = [...(table?.files.values() ?? [])]
         const state = isRunning ? 'committing' : isCommitted ? 'committed' : 'waiting'
         return [
-          ...[version.schema.name, table?.location ?? null, BigInt(table?.version ?? 0)],
+          ...[version.schema.name, table?.location ?? location, BigInt(table?.version ?? 0)],
           ...[table?.snapshotId ?? null, BigInt(files.length)],
           ...[BigInt(files.reduce((sum, { rows }) => sum + rows, 0)), state],
           ...[BigInt(progress[0]), BigInt(progress[1]), failure, formatVersionOf(version.schema)],

@@ -96,7 +96,7 @@ export class LakeTable implements CommittedTable {
   }
 
   get location(): string | null {
-    return this.metadata?.location ?? null
+    return this.metadata?.location ?? this.#options.replaced?.location ?? null
   }
 
   get handedOut(): CatalogTable | null {

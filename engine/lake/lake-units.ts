@@ -4,6 +4,7 @@
 // their removed rows (or, if too long, of a hash of these), so data files of the same name have the same rows.
 
 import { createHash } from 'node:crypto'
+import type { SharedMemory } from '../memory/shared-memory.js'
 import type { PartDescriptor, TableSnapshot, TableVersion } from '../storage/schema/schema.js'
 
 export interface LakeUnit {
@@ -24,6 +25,24 @@ export function unitsOf({ parts, schema }: TableVersion, removedRows: (partId: n
     })
     return { name: shortened(names.join('_')), parts: group }
   })
+}
+
+/** Rows of the part that transactions up to the last flushed one have removed. */
+export function removedRowCount(
+  { u32 }: Pick<SharedMemory, 'u32'>,
+  { removals = [], flushedTxn = 0, parts }: TableVersion,
+  partId: number,
+): number {
+  const marks = removals.find(([id]) => id === partId)
+  if (marks === undefined) return 0
+  const first = marks[1] >>> 2
+  const rows = parts.find(({ id }) => id === partId)?.rows ?? 0
+  let count = 0
+  for (let row = first; row < first + rows; row++) {
+    const transaction = u32[row]!
+    if (transaction !== 0 && transaction <= flushedTxn) count++
+  }
+  return count
 }
 
 /** The snapshot with the rows of these parts alone, as transactions up to the last flushed one have left them. */

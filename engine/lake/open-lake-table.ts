@@ -71,6 +71,14 @@ export function isHandedOut(version: TableVersion): boolean {
   return recordedVersion(version) > 0 || version.schema.lake?.replaces !== undefined
 }
 
+/** Where the catalog of this server has the table, or the one that it replaces; null: nowhere. `url`: of its store. */
+export function handedOutLocation(version: TableVersion, prefix: string, url: string | undefined): string | null {
+  if (url === undefined || !isHandedOut(version)) return null
+  const { uuid = '', replaces } = version.schema.lake ?? {}
+  const isOwn = recordedVersion(version) > 0 || replaces === undefined
+  return `${url.replace(/\/+$/, '')}/${isOwn ? prefix : formerPrefix(prefix, uuid, replaces)}`
+}
+
 export function unitNameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1).replace(/-[0-9a-f-]{36}\.parquet$/, '')
 }

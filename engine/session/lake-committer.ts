@@ -22,9 +22,10 @@ import type { Clock } from '../base/clock.js'
 import type { Log } from '../base/log.js'
 import type { CommittedTable } from '../lake/committed-table.js'
 import { lakeRelation } from '../lake/lake-relation.js'
-import { type LakeUnit, unitsOf } from '../lake/lake-units.js'
+import { type LakeUnit, removedRowCount, unitsOf } from '../lake/lake-units.js'
 import type { DataFile } from '../lake/manifest-files.js'
 import {
+  handedOutLocation,
   hasSameRows,
   identityOf,
   isCompacted,
@@ -89,6 +90,8 @@ const recordMs = 10_000
 interface Followed {
   readonly uuid: string
   table: CommittedTable | null
+  /** Of the table when it was open last. */
+  location: string | null
   /** The version of the table that the lake matches; 0: unknown. */
   matched: number
   /** When the first change was seen that the lake lacks; null: there is none. */
@@ -160,7 +163,9 @@ export class LakeCommitter implements LakeCatalog {
       this.#lakeTables().map((version) => {
         const followed = this.#of(version)
         const isCommitted = followed.table !== null && !this.#isChanged(followed, version)
-        return { ...followed, version, isCommitted }
+        const url = this.#options.catalog === null ? this.#options.store?.url : undefined
+        const location = followed.location ?? handedOutLocation(version, this.#prefixOf(version), url)
+        return { ...followed, version, isCommitted, location }
       }),
     )
   }
@@ -202,7 +207,7 @@ export class LakeCommitter implements LakeCatalog {
     const known = this.#followed.get(schema.id)
     if (known?.uuid === uuid) return known
     const followed: Followed = {
-      ...{ uuid, table: null, matched: 0, changedMs: null, pausedUntilMs: 0, isRunning: false },
+      ...{ uuid, table: null, location: null, matched: 0, changedMs: null, pausedUntilMs: 0, isRunning: false },
       ...{ progress: [0, 0], empty: new Set(), written: new Map(), rewrites: undefined, failure: null },
     }
     this.#followed.set(schema.id, followed)
@@ -275,7 +280,7 @@ export class LakeCommitter implements LakeCatalog {
       await sources.settle(source, shared, version.schema, keys)
       sources.began(source, version.schema)
     } catch (error) {
-      if (error instanceof StoreError) followed.table = null
+      if (error instanceof StoreError) forget(followed)
       throw error
     } finally {
       followed.isRunning = false
@@ -344,7 +349,7 @@ export class LakeCommitter implements LakeCatalog {
     const message = error instanceof Error ? error.message : String(error)
     if (followed.failure !== message) log('W', 'lake', `a table could not be committed [table=${name}]: ${message}`)
     // What another server has committed, or a write without a response, is read again.
-    if (error instanceof StoreError) followed.table = null
+    if (error instanceof StoreError) forget(followed)
     followed.failure = message
     followed.matched = 0
     followed.changedMs = clock.monotonicMs()
@@ -410,7 +415,7 @@ export class LakeCommitter implements LakeCatalog {
     const { version } = snapshot
     const { schema } = version
     await table.prepare(schema)
-    const units = unitsOf(version, (partId) => this.#removedRows(version, partId))
+    const units = unitsOf(version, (partId) => removedRowCount(this.#options.memory, version, partId))
     const kept = new Map(
       [...table.files.keys()].filter((path) => table.isKnown(path)).map((path) => [unitNameOf(path), path]),
     )
@@ -460,21 +465,6 @@ export class LakeCommitter implements LakeCatalog {
     this.#statistics = { ...this.#statistics, commits: commits + 1, files: files + added.length, bytes: bytes + own }
   }
 
-  /** Rows of the part that transactions up to the last flushed one have removed. */
-  #removedRows({ removals = [], flushedTxn = 0, parts }: TableVersion, partId: number): number {
-    const marks = removals.find(([id]) => id === partId)
-    if (marks === undefined) return 0
-    const { u32 } = this.#options.memory
-    const first = marks[1] >>> 2
-    const rows = parts.find(({ id }) => id === partId)?.rows ?? 0
-    let count = 0
-    for (let row = first; row < first + rows; row++) {
-      const transaction = u32[row]!
-      if (transaction !== 0 && transaction <= flushedTxn) count++
-    }
-    return count
-  }
-
   /** Resolves when the manifest has the version. */
   async #record(table: CommittedTable, { uuid }: Followed, tableId: number): Promise<void> {
     const { view, post, clock } = this.#options
@@ -493,6 +483,12 @@ export class LakeCommitter implements LakeCatalog {
       await pause(10)
     }
   }
+}
+
+/** It is opened again. */
+function forget(followed: Followed): void {
+  followed.location = followed.table?.location ?? followed.location
+  followed.table = null
 }
 
 function pause(ms: number): Promise<void> {

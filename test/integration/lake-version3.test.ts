@@ -12,8 +12,7 @@ import { TestServer } from '../support/server.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'penstock-lake3-'))
 const server = new TestServer([
-  ...[`object.store.url=file://${folder}`, `copy.import.root=${folder}`],
-  ...['lake.commit.lag=1s', 'telemetry.enabled=false'],
+  ...[`object.store.url=file://${folder}`, 'lake.commit.lag=1s', 'telemetry.enabled=false'],
 ])
 
 beforeAll(() => server.start())
@@ -32,6 +31,10 @@ async function created(table: string): Promise<string> {
   return (await server.exec(`show create table ${table}`)).text
 }
 
+async function locationOf(table: string): Promise<unknown> {
+  return (await server.rows(`select location from lake_tables() where table_name = '${table}'`))[0]?.[0]
+}
+
 async function fieldsOf(table: string): Promise<unknown[]> {
   const { metadata } = await untilCommitted(server, table)
   return currentSchema(metadata).fields.map(({ id, name, type }) => [id, name, type])
@@ -42,7 +45,11 @@ async function expectSame(table: string, column = 'ts'): Promise<void> {
   const { metadata, location } = await untilCommitted(server, table)
   const figures = `count(), sum(x), count(${column}), min(${column})::long::varchar, max(${column})::long::varchar`
   const [wanted = []] = await server.rows(`select ${figures} from ${table}`)
-  expect(await server.rows(`select ${figures} from iceberg('${location}')`)).toEqual([wanted])
+  expect(await locationOf(table)).toBe(metadata.location)
+  const read = (name: string) => server.rows(`select ${figures} from iceberg('${name}')`)
+  expect(await read(location)).toEqual([wanted])
+  // The newest version of a folder is looked up every few seconds.
+  await expect.poll(() => read(metadata.location), { timeout: 20_000 }).toEqual([wanted])
   const micros = wanted.map((value, index) => (index < 3 ? String(value) : String(BigInt(String(value)) / 1000n)))
   const found = await readLake(
     metadata,
@@ -103,7 +110,9 @@ test('a table with nanoseconds becomes another Iceberg table, and the catalog ne
   expect(before.metadata['format-version']).toBe(2)
   await run('alter table u set lake on format version 3')
   const versions = new Set<number>()
+  const locations = new Set<unknown>()
   for (let isDone = false; !isDone; ) {
+    locations.add(await locationOf('u'))
     const loaded = await loadTable(server, 'u')
     if (loaded === null) throw new Error('the catalog lacks the table')
     versions.add(loaded.metadata['format-version'])
@@ -113,6 +122,8 @@ test('a table with nanoseconds becomes another Iceberg table, and the catalog ne
   await expectSame('u')
   const { metadata } = await untilCommitted(server, 'u')
   expect(metadata['table-uuid']).not.toBe(before.metadata['table-uuid'])
+  expect(locations).toContain(before.metadata.location)
+  expect([before.metadata.location, metadata.location]).toEqual(expect.arrayContaining([...locations]))
   await server.restart('SIGKILL')
   await expectSame('u')
 })

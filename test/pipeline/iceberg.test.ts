@@ -4,7 +4,7 @@
 // missing or damaged. The metadata of a table cannot make the server read a file that a statement could not name.
 // Method: tables that test/support/lake/iceberg-table.ts writes.
 
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeEach, expect, test } from 'vitest'
@@ -369,9 +369,42 @@ test('names that lead out of what is allowed are refused', async () => {
     expect(await failure("select count() from iceberg('t')")).toContain(words)
   }
   table({ files: [] })
-  expect(await failure("select * from iceberg('../secret.parquet')")).toContain('no metadata of an Iceberg table')
+  expect(await failure("select * from iceberg('../secret.parquet')")).toContain('leads out of its directory')
   expect(await failure("select * from iceberg('../x.metadata.json')")).toContain('leads out of its directory')
   expect(await failure("select * from iceberg('t')", readRights)).toContain('the right is missing')
+})
+
+test('absolute names in the directories of COPY and in the folder of the store', async () => {
+  const own = join(home, 'store/lake/t')
+  for (const place of [folder, own]) {
+    putData(place, 'data/a.parquet', [column('id', 1, 1, numbers(3))])
+    writeIceberg(place, {
+      location: `file://${place}`,
+      fields: [idField],
+      files: [{ name: 'data/a.parquet', rows: 3 }],
+    })
+    for (const name of [place, `${place}/`, `file://${place}`, `file://${place}/metadata/00001-b55d.metadata.json`])
+      expect(await rows(`select count() from iceberg('${name}')`)).toEqual([[3]])
+    expect(await rows(`select count() from read_parquet('${place}/data/*.parquet')`)).toEqual([[3]])
+    expect(await failure(`select * from iceberg('${place}/metadata/none.json')`)).toContain('file does not exist')
+    expect(await failure(`select * from iceberg('${place}/none')`)).toContain('no metadata of an Iceberg table')
+    expect(await failure(`select * from read_parquet('${place}/none*')`)).toContain('no file matches the name')
+  }
+  // Names in the store are whole ones.
+  expect(await failure("select * from iceberg('lake/t')")).toContain('no metadata of an Iceberg table')
+  put(home, 'else/metadata/v1.metadata.json', Buffer.from('{}'))
+  put(home, 'else/data/a.parquet', readFileSync(join(own, 'data/a.parquet')))
+  const link = join(home, 'store/link')
+  symlinkSync(join(home, 'else'), link)
+  for (const source of [
+    ...[`iceberg('${home}/else')`, `iceberg('${home}/else/metadata/v1.metadata.json')`, `iceberg('${link}')`],
+    ...[
+      `read_parquet('${home}/else/data/*')`,
+      `read_parquet('${link}/data/*')`,
+      `read_parquet('${link}/data/a.parquet')`,
+    ],
+  ])
+    expect(await failure(`select * from ${source}`)).toMatch(/leads out of its directory .*copy\.import\.root/)
 })
 
 test('a table without rows, compressed metadata, a hint of the version', async () => {

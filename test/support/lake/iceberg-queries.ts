@@ -1,4 +1,4 @@
-// An engine with iceberg() and read_parquet() over an import directory of its own, for tests that write tables with
+// An engine with iceberg() and read_parquet() over an import directory and a store's folder of its own, for tests that write tables with
 // iceberg-table.ts.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -14,10 +14,10 @@ const session = { user: 'admin', protocol: 'http', dialect: nativeDialect, readO
 
 export async function openIcebergQueries() {
   const home = mkdtempSync(join(tmpdir(), 'penstock-iceberg-'))
-  const directories = { importRoot: join(home, 'import'), exportRoot: join(home, 'export'), spool: home }
+  const roots = { importRoot: join(home, 'import'), exportRoot: join(home, 'export'), storeRoot: join(home, 'store') }
+  const directories = { ...roots, spool: home }
   let now = 0
-  mkdirSync(directories.importRoot)
-  mkdirSync(directories.exportRoot)
+  for (const root of Object.values(roots)) mkdirSync(root)
   const engine = await openTestEngine(join(home, 'db'))
   const tables = new IcebergTables({ directories, remote: null, clock: { monotonicMs: () => now } })
   for (const relation of copyRelations(directories, null, tables)) engine.relation(relation)
