@@ -266,7 +266,7 @@ function parseAddedColumn(cursor: Cursor, ifNotExists: boolean): ColumnDefinitio
   const isGiven = takeIfNotExists(cursor)
   if (cursor.kind === 'end') throw new SqlError("'column' or column name expected", cursor.start)
   const mayExist = ifNotExists || isGiven
-  const column = parseNewName(cursor, 'alter')
+  const column = parseNewName(cursor)
   return { ...parseColumnAfterName(cursor, column, 'alter'), ifNotExists: mayExist }
 }
 

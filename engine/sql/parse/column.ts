@@ -33,16 +33,12 @@ import { parseColumnType } from './type-name.js'
 export type ColumnContext = 'create' | 'alter'
 
 export function parseColumn(cursor: Cursor, context: ColumnContext): ColumnDefinition {
-  return parseColumnAfterName(cursor, parseNewName(cursor, context), context)
+  return parseColumnAfterName(cursor, parseNewName(cursor), context)
 }
 
-export function parseNewName(cursor: Cursor, context: ColumnContext): Name {
+export function parseNewName(cursor: Cursor): Name {
   if (cursor.word === ')' || cursor.word === ',') throw shownTokenError(cursor, 'missing column definition')
-  const column = parseColumnName(cursor, cursor.kind === 'end' ? "')' or ',' expected" : 'column name expected')
-  if (context === 'create' && cursor.kind === 'end') throw new SqlError("')' or ',' expected", cursor.start)
-  if (context === 'create' && (cursor.word === ')' || cursor.word === ','))
-    throw shownTokenError(cursor, 'missing column definition')
-  return column
+  return parseColumnName(cursor, cursor.kind === 'end' ? "')' or ',' expected" : 'column name expected')
 }
 
 /** The definition after the name. */

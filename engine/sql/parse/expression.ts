@@ -91,7 +91,7 @@ function parseInfix(cursor: Cursor, left: Expression, power: number): Expression
       return parseOverlaps(cursor, left, position)
     case '::':
       link(cursor)
-      if (endsExpression(cursor)) throw tooFew('::', 1, 2, position)
+      if (endsExpression(cursor)) throw new SqlError("type expected after '::'", position)
       return { kind: 'cast', position, operand: left, type: doubleForFloat(parseCastType(cursor, 'type expected')) }
     case '[':
       return parseSubscript(cursor, left, position)

@@ -440,7 +440,7 @@ export function parseCast(cursor: Cursor): Expression {
   if (cursor.word === ',') throw new SqlError("',' is not expected here", cursor.start)
   if (!take(cursor, 'as'))
     throw cursor.word === ')' ? new SqlError("'as' missing", cursor.start) : closingError(cursor, open)
-  if (cursor.word === ')') throw tooFew('cast', 1, 2, position)
+  if (cursor.word === ')') throw new SqlError("type expected after 'as'", position)
   if (atEnd(cursor)) throw new SqlError('unbalanced (', open)
   if (cursor.kind === 'string' || cursor.kind === 'number') throw new SqlError('unsupported cast', cursor.start)
   const type = parseCastType(cursor, 'type expected', 'unsupported cast')

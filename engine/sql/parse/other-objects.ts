@@ -1,5 +1,5 @@
-// Parses statements about objects that this server lacks, such as functions, triggers, domains and rules, and about
-// extensions, and DO blocks.
+// Parses statements about objects that this server lacks, such as functions, triggers, domains, rules and groups of
+// users, and about extensions, and DO blocks.
 //
 //   CREATE             an error; only CREATE EXTENSION of an extension whose features are built in has no effect
 //   DROP .. IF EXISTS  has no effect; clean-up scripts and object mappers send it; without IF EXISTS it is an error
@@ -19,6 +19,8 @@ const refusals: Readonly<Record<string, string>> = {
   procedure: 'procedures cannot be made with SQL',
   trigger: 'triggers are not supported',
   domain: 'types cannot be made with SQL',
+  group: 'there are no groups of users, grant rights to each user',
+  service: 'there are no service accounts, create a user',
 }
 
 /** Extensions whose features are built in. */

@@ -17,7 +17,7 @@ export function parseCastType(cursor: Cursor, message: string, sizeMissing = geo
 const geohashSize = "invalid GEOHASH size, must be number followed by 'C' or 'B' character"
 
 export function parseColumnType(cursor: Cursor, context: ColumnContext): TypeName {
-  if (cursor.kind === 'string' || cursor.kind === 'number' || cursor.kind === 'symbol')
+  if (cursor.kind === 'string' || cursor.kind === 'number')
     throw new SqlError(`unsupported column type: ${shownToken(cursor)}`, cursor.start)
   if (cursor.word === 'geohash' && context === 'alter') requirePrecision(cursor)
   return parseTypeName(cursor, 'column type expected', context)

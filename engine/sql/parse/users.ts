@@ -8,7 +8,8 @@
 //   drop user [if exists] bob, eve
 //   grant read, write to bob, eve   revoke admin from bob
 //
-// ROLE is a synonym of USER. Attributes that change nothing here (NOSUPERUSER, INHERIT, ..) are skipped. Rights apply
+// A keyword is a name only in double quotes: `create user with password '..'` lacks the name. ROLE is a synonym of USER.
+// Attributes that change nothing here (NOSUPERUSER, INHERIT, ..) are skipped. Rights apply
 // to the whole server, so GRANT and REVOKE accept ON ALL TABLES, but not a single table.
 
 import { SqlError } from '../../base/errors.js'
@@ -16,6 +17,7 @@ import { type Right, rightNames } from '../../base/rights.js'
 import type { Name, UserChange, UserStatement } from '../ast/ast.js'
 import { advance, at, type Cursor, peekWord, shownTokenError } from './cursor.js'
 import { atEnd, expect, parseList, parseNameOrString, parseString, take } from './expect.js'
+import { isReserved } from './reserved.js'
 import { takeIfExists, takeIfNotExists } from './tables.js'
 
 /** Whether `create`, `alter` or `drop` is followed by USER or ROLE. */
@@ -56,7 +58,15 @@ export function parseGrant(cursor: Cursor): UserStatement {
   return { kind: 'user', position, users: parseList(cursor, parseUserName), change: { kind: 'rights', given, rights } }
 }
 
+/** Words that follow a name, or that stand for users in PostgreSQL: they are names only in double quotes. */
+const notNames: ReadonlySet<string> = new Set(
+  'current_role current_user encrypted identified if no password public session_user set'.split(' '),
+)
+
 export function parseUserName(cursor: Cursor): Name {
+  const { word, kind, start } = cursor
+  if (kind === 'word' && (isReserved(word) || notNames.has(word)))
+    throw new SqlError(`user name expected; if the keyword is the name, enclose it in double quotes: "${word}"`, start)
   const name = parseNameOrString(cursor, 'user name expected')
   if (/^[^\p{Cc}:,]{1,100}$/u.test(name.name) && name.name === name.name.trim()) return name
   throw new SqlError('invalid user name', name.position)
@@ -109,12 +119,22 @@ function parseCreateOptions(cursor: Cursor, position: number): { password: strin
       advance(cursor)
     } else if (cursor.word === ',') advance(cursor)
     else if (startsPassword(cursor)) password = parsePassword(cursor)
+    else if (cursor.word === 'identified') throw noIdentified(cursor)
     else if (rights.has('admin') && superuserAttributes.has(cursor.word)) advance(cursor)
     else for (const right of parseRights(cursor)) rights.add(right)
   }
   // A missing password is most likely a mistake; NO PASSWORD is explicit, and so are the attributes of createuser.
-  if (password === undefined && !asRole) throw new SqlError("'password' or 'no password' expected", position)
+  if (password === undefined && !asRole) {
+    const isRole = cursor.text.slice(position, position + 4).toLowerCase() === 'role'
+    const hint = isRole ? 'A role is a user here: there are no groups of users.' : ''
+    throw new SqlError("'password' or 'no password' expected", position, hint)
+  }
   return { password: password ?? null, rights: [...rights] }
+}
+
+/** The form of other databases. */
+function noIdentified({ start }: Cursor): SqlError {
+  return new SqlError("IDENTIFIED BY is not supported, write PASSWORD '..'", start)
 }
 
 function startsPassword(cursor: Cursor): boolean {
@@ -140,6 +160,7 @@ function parseAlterUser(cursor: Cursor): UserChange {
   if (at(cursor, 'create') || at(cursor, 'drop')) return parseToken(cursor)
   if (!take(cursor, 'with')) take(cursor, 'set')
   if (startsPassword(cursor)) return { kind: 'password', password: parsePassword(cursor) }
+  if (cursor.word === 'identified') throw noIdentified(cursor)
   throw new SqlError(
     "'password', 'no password', 'enable', 'disable', 'create token' or 'drop token' expected",
     cursor.start,
