@@ -48,6 +48,16 @@ export class SqlError extends Error {
   static tableExists(position: number): SqlError {
     return new SqlError('table already exists', position)
   }
+
+  /** While a statement or transaction that names it was running. */
+  static tableDropped(table: string): SqlError {
+    return new SqlError(`the table was dropped in the meantime [table=${table}]`, 0)
+  }
+
+  /** While a statement or transaction that names it was running. */
+  static tableChanged(table: string): SqlError {
+    return new SqlError(`the table has changed meanwhile, try again [table=${table}]`, 0)
+  }
 }
 
 export class AccessError extends Error {

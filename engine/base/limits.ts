@@ -15,6 +15,8 @@ export const histogramBucketsMax = 10_000
 export const valueBytesMax = 8 * MIB
 /** Columns of one table, dropped ones included. */
 export const tableColumnsMax = 2_048
+/** Names of dropped tables that are kept for errors. */
+export const droppedNamesMax = 10_000
 /** PRIMARY KEY and UNIQUE constraints of one table, plus one. */
 export const tableKeysMax = 64
 /** UTF-16 units of a table or column name, as the field's clients count them. */

@@ -14,6 +14,7 @@ import { publishSequenceAddress } from '../memory/layout.js'
 import type { SharedMemory } from '../memory/shared-memory.js'
 import type { SchemaChange } from '../sql/catalog.js'
 import type { ToWriter } from '../storage/jobs/messages.js'
+import { DroppedNames } from '../storage/schema/dropped-names.js'
 import { schemaStatements, type TableSnapshot, type TableVersion } from '../storage/schema/schema.js'
 import { type EvictedSymbols, PinnedSymbols } from '../threads/pinned-symbols.js'
 
@@ -48,6 +49,7 @@ export class CatalogView {
   readonly #clock: Pick<Clock, 'nowMicros'>
   readonly #byId = new Map<number, TableState>()
   readonly #byName = new Map<string, TableVersion>()
+  readonly droppedNames = new DroppedNames()
   /** The catalog epoch: incremented by every change. Cached plans of older epochs are stale. */
   epoch = 0
   /** Number of snapshots held. */
@@ -224,6 +226,7 @@ export class CatalogView {
     const state = this.#byId.get(tableId)
     if (state === undefined) return
     state.dropped = true
+    this.droppedNames.note(tableId, state.current.schema.name)
     const name = state.current.schema.name.toLowerCase()
     if (this.#byName.get(name)?.schema.id === tableId) this.#byName.delete(name)
     this.#reportReleased(state)

@@ -3,7 +3,7 @@
 // inserts the rest. If two sessions insert the same key concurrently, both may find it missing; the table then contains
 // the later row, as after any other INSERT.
 
-import { ResourceError, SqlError } from '../base/errors.js'
+import { ResourceError } from '../base/errors.js'
 import type { AppenderColumn } from '../pg/column-appender.js'
 import { ownRows } from '../pg/own-rows.js'
 import { RowCollector } from '../pg/row-collector.js'
@@ -16,7 +16,7 @@ export type InsertPacked = (tableId: number, batch: PackedBatch) => Promise<void
 type Rows = readonly (readonly Value[])[]
 
 export interface InsertNewOperations {
-  readonly version: TableVersion | undefined
+  readonly version: TableVersion
   /** Runs an INSERT .. SELECT; `into` receives its rows instead of the table. */
   readonly select: (insert: Planned<'insertSelect'>, into: InsertPacked | undefined) => Promise<number>
   /** Plans the INSERT of the rows whose keys are new. */
@@ -30,7 +30,6 @@ export const gatheredRowsMax = 250_000
 /** Returns the number of new rows. */
 export async function insertNew({ insert }: Planned<'insertNew'>, operations: InsertNewOperations): Promise<number> {
   const { version, select, plan, into } = operations
-  if (version === undefined) throw new SqlError('table does not exist any more', 0)
   const batches = await gathered(insert, 'ON CONFLICT DO NOTHING', (source, take) => select(source, take))
   const rows = firstOfKeys(
     version,

@@ -5,7 +5,6 @@
 import type { RowTransaction } from '../api/engine.js'
 import type { ExecuteOptions, ResultColumn, RowsResult } from '../api/statements.js'
 import { assert } from '../base/assert.js'
-import { SqlError } from '../base/errors.js'
 import { insertWindowBytes } from '../base/limits.js'
 import { ownRows } from '../pg/own-rows.js'
 import { rowlessScope } from '../sql/bind/expression.js'
@@ -25,10 +24,10 @@ import { gathered, type InsertPacked, insertNew, packedValues } from './insert-n
 import { type InsertTarget, insertSelect, undoOnFailure } from './insert-select.js'
 import { allRows, type Planned, type RunOptions, rowsOf } from './plan-helpers.js'
 import type { BeginList } from './rewrite-returning.js'
+import type { SeenTables } from './seen-tables.js'
 
 /** What these statements need of the engine. */
-export interface InsertOperations {
-  readonly byId: (tableId: number) => TableVersion | undefined
+export interface InsertOperations extends SeenTables {
   readonly byName: (name: string) => TableVersion | undefined
   readonly planOptions: (options: ExecuteOptions) => PlanOptions
   readonly run: (sql: string, query: Query, options: RunOptions) => RunningQuery
@@ -64,7 +63,7 @@ export async function insertRows(
       return fromQuery(sql, planned, options, operations)
     case 'insertNew':
       return insertNew(planned, {
-        version: operations.byId(planned.tableId),
+        version: operations.required(planned.tableId),
         select: (insert, into) =>
           fromQuery(sql, insert, into === undefined ? options : { ...options, into }, operations),
         plan: (version, rows) => planInsertNew(version, rows, operations.planOptions(options)),
@@ -138,7 +137,7 @@ export function returningRows(
 ): Promise<RowsResult> {
   const { tableId } = returning
   return insertReturning(returning, {
-    version: operations.byId(tableId),
+    version: operations.required(tableId),
     select: (insert, into) => insertRows(sql, insert, { ...options, into }, operations),
     begin: operations.lister,
     into: options.into,
@@ -153,7 +152,7 @@ export function returningRows(
 type Returning = Planned<'insertReturning'>
 
 interface ReturningOperations {
-  readonly version: TableVersion | undefined
+  readonly version: TableVersion
   /** Runs an INSERT that reads; `into` receives its rows. */
   readonly select: (insert: Planned<'insertSelect' | 'insertNew'>, into: InsertPacked) => Promise<number>
   readonly begin: BeginList
@@ -167,7 +166,6 @@ async function insertReturning(
   { insert, tableId, returning }: Returning,
   { version, select, begin, into, store }: ReturningOperations,
 ): Promise<RowsResult> {
-  if (version === undefined) throw new SqlError('table does not exist any more', 0)
   const batches = await gathered(insert, 'RETURNING', select)
   const rows = batches.reduce((sum, { packed }) => sum + packed.rows, 0)
   const packed = batches.map((batch) => batch.packed)

@@ -69,7 +69,7 @@ import { anew, Planner, resumed } from './planner.js'
 import { QueryRuns, sleepBefore } from './query-runs.js'
 import { type BeginList, previewChange, rewriteRows } from './rewrite-returning.js'
 import { openTransaction, SharedInserts } from './row-transaction.js'
-import { entryExists, seenById, seenTable } from './seen-tables.js'
+import { entryExists, seenTable, seenTables } from './seen-tables.js'
 import { sideEffectRows } from './side-effects.js'
 import { type Requested, Stoppable } from './stoppable.js'
 import { tableRelations } from './table-relations.js'
@@ -465,7 +465,7 @@ export class LocalEngine implements Engine {
   ): InsertOperations {
     const { view } = this.#options
     return {
-      byId: (tableId) => seenById(tableId, options.session, view),
+      ...seenTables(options.session, view),
       byName: (name) => view.table(name),
       planOptions: (requested) => this.#planner.options(requested, nowMicros),
       run: (text, query, requested) => this.#runs.run(text, query, requested, () => {}, nowMicros),

@@ -40,6 +40,7 @@ import { requireRoom } from '../threads/write-guard.js'
 import type { WriterRequests } from '../threads/writer-requests.js'
 import { decodeParameter } from '../types/pg-decode-value.js'
 import type { Value } from '../types/value.js'
+import type { CatalogView } from './catalog-view.js'
 import { defaultColumns, filledRows } from './filled-rows.js'
 import { maySpill, SpilledRows } from './spilled-rows.js'
 
@@ -56,14 +57,14 @@ interface RowTransactionOptions {
   /** Adds the parts of all loads to their tables. */
   readonly storeParts: (loads: readonly CsvLoad[]) => Promise<Receipt>
   readonly version: (tableId: number) => TableVersion | undefined
+  readonly droppedNames: CatalogView['droppedNames']
   readonly engine: Pick<Engine, 'load'>
   readonly shared: SharedInserts
 }
 
 interface TransactionContext {
   readonly memory: SharedMemory
-  /** The catalog epoch. */
-  readonly view: { readonly epoch: number }
+  readonly view: Pick<CatalogView, 'epoch' | 'droppedNames'>
   readonly clock: Clock
 }
 
@@ -118,6 +119,7 @@ export function openTransaction(
       return requests.send((requestId) => ({ kind: 'registerParts', requestId, loads: parts }))
     },
     version: (tableId) => stored.stored?.(tableId),
+    droppedNames: view.droppedNames,
     engine,
     shared,
   })
@@ -342,7 +344,7 @@ export class LocalTransaction implements RowTransaction {
 
   #spilledTable(tableId: number): TableVersion {
     const version = this.#version(tableId)
-    if (version === undefined) throw new SqlError('the table was dropped in the meantime', 0)
+    if (version === undefined) throw this.#options.droppedNames.error(tableId)
     if (maySpill(version)) return version
     throw new SqlError(
       `rows of a table with DEDUP, enforced keys, arrays or BINARY are not supported in a transaction that is too large for the log: commit them first [table=${version.schema.name}]`,

@@ -24,13 +24,24 @@ export function seenTable(
   return draft === null ? view.table(name) : draftedCatalog(catalog, draft).table(name)
 }
 
-export function seenById(
-  id: number,
-  { pending = [] }: Session,
-  view: Pick<CatalogView, 'byId'>,
-): TableVersion | undefined {
-  const drafted = draftOf(pending)?.tables.get(id)
-  return drafted === undefined ? view.byId(id) : (drafted.version ?? undefined)
+/** Tables by their ids, as the session sees them. */
+export interface SeenTables {
+  readonly byId: (id: number) => TableVersion | undefined
+  /** Throws SqlError if the table was dropped. */
+  readonly required: (id: number) => TableVersion
+}
+
+export function seenTables({ pending = [] }: Session, view: Pick<CatalogView, 'byId' | 'droppedNames'>): SeenTables {
+  const byId = (id: number): TableVersion | undefined => {
+    const drafted = draftOf(pending)?.tables.get(id)
+    return drafted === undefined ? view.byId(id) : (drafted.version ?? undefined)
+  }
+  const required = (id: number): TableVersion => {
+    const version = byId(id)
+    if (version === undefined) throw view.droppedNames.error(id)
+    return version
+  }
+  return { byId, required }
 }
 
 /** Whether the name is a table, view, sequence or enumeration. */

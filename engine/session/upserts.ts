@@ -94,8 +94,7 @@ async function sourceRows(
   operations: InsertOperations,
 ): Promise<Source | null> {
   if (source.kind === 'query') return null
-  const version = operations.byId(tableId)
-  if (version === undefined) throw gone()
+  const version = operations.required(tableId)
   const written = source.insert.kind === 'insert' ? writtenRows(source.insert.rows, version) : null
   if (written !== null) return { rows: written, schemaVersion: version.schema.version }
   const batches = await gathered(source.insert, 'ON CONFLICT', (insert, into) =>
@@ -106,10 +105,6 @@ async function sourceRows(
   // Columns may have changed meanwhile: attempts() then collects the rows again.
   const isCurrent = operations.byId(tableId)?.schema.version === schemaVersion
   return { rows: isCurrent ? ownRows(version, packed) : [], schemaVersion }
-}
-
-function gone(): SqlError {
-  return new SqlError('table does not exist any more', 0)
 }
 
 /** Repeats an attempt, which returns null if the writer has refused its changes as stale. */
@@ -216,8 +211,7 @@ async function attempt(
   options: ExecuteOptions,
   operations: InsertOperations,
 ): Promise<Changes | null> {
-  const version = operations.byId(planned.tableId)
-  if (version === undefined) throw gone()
+  const version = operations.required(planned.tableId)
   const changes = changesByKeys(sql, planned, version, source, options, operations)
   if (changes !== null) return (await isCommitted(planned, changes, options, operations)) ? changes : null
   const query = queryOf(sql, planned, version, source, options, operations)
@@ -342,8 +336,7 @@ export async function upsertWithin(
   operations: InsertOperations,
 ): Promise<Changes | null> {
   const source = await sourceRows(sql, planned, options, operations)
-  const version = options.session.snapshot.snapshotOf(planned.tableId)?.version
-  if (version === undefined) throw gone()
+  const version = options.session.snapshot.snapshotOf(planned.tableId)?.version ?? operations.required(planned.tableId)
   if (source !== null && source.schemaVersion !== version.schema.version) return null
   const query = queryOf(sql, planned, version, source?.rows ?? null, options, operations)
   return changesWithin(sql, planned, query, options, operations)

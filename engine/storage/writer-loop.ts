@@ -316,8 +316,7 @@ export class WriterLoop {
     const { state } = this
     try {
       const inputs = tables.map((input) => {
-        const table = state.catalog.byId.get(input.tableId)
-        if (table === undefined) throw new SqlError(`table does not exist [id=${input.tableId}]`, 0)
+        const table = state.catalog.required(input.tableId)
         if (input.refreshes !== true) requireTable(table.schema)
         return { table, input }
       })

@@ -273,12 +273,12 @@ export function requireTable({ name, materialized }: Pick<TableSchema, 'name' | 
  * Throws SqlError if the type of a column of these rows has changed since they were made: their values belong to the
  * old column, and would be lost.
  */
-export function requireTypes({ columns }: TableSchema, own: readonly { readonly columnId: number }[]): void {
+export function requireTypes({ name, columns }: TableSchema, own: readonly { readonly columnId: number }[]): void {
   for (const { columnId } of own) {
     const column = columns[columnId]
     assert(column !== undefined, 'S3: rows name columns by the ids of their table')
-    if (column.dropped && columns.some(({ dropped, name }) => !dropped && name === column.name))
-      throw new SqlError('the table has changed meanwhile, try again', 0)
+    if (column.dropped && columns.some((other) => !other.dropped && other.name === column.name))
+      throw SqlError.tableChanged(name)
   }
 }
 

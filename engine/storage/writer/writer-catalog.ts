@@ -6,6 +6,7 @@ import { RowError } from '../../base/errors.js'
 import { newColumnsPerRequestMax, newTablesPerRequestMax, tableColumnsMax } from '../../base/limits.js'
 import type { DataType } from '../../types/column-types.js'
 import type { DictionaryIndexes } from '../memtable/dictionary-indexes.js'
+import { DroppedNames } from '../schema/dropped-names.js'
 import type { ColumnSchema, PartitionUnit, TableSchema } from '../schema/schema.js'
 import { type TableMemory, WriterTable } from './writer-table.js'
 
@@ -43,6 +44,7 @@ export class WriterCatalog {
   private isRenamed = false
 
   readonly indexes: DictionaryIndexes
+  readonly droppedNames = new DroppedNames()
 
   constructor(resources: TableMemory, nextTableId: number) {
     this.indexes = resources.indexes
@@ -77,6 +79,7 @@ export class WriterCatalog {
     table.dropped = true
     table.shapeEpoch++
     this.byId.delete(table.id)
+    this.droppedNames.note(table.id, table.schema.name)
     if (this.find(table.schema.name) === table) this.byName.delete(table.schema.name.toLowerCase())
   }
 
@@ -84,6 +87,13 @@ export class WriterCatalog {
   rebuildNames(): void {
     this.byName.clear()
     for (const table of this.byId.values()) this.byName.set(table.schema.name.toLowerCase(), table)
+  }
+
+  /** Throws SqlError if it was dropped. */
+  required(tableId: number): WriterTable {
+    const table = this.byId.get(tableId)
+    if (table === undefined) throw this.droppedNames.error(tableId)
+    return table
   }
 
   /** Creates a table for a request, with its designated timestamp after the given columns. Throws RowError. */

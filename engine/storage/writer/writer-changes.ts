@@ -53,8 +53,7 @@ function changeTable(state: WriterState, requestId: number, change: SchemaChange
     createTable(state, requestId, change)
     return
   }
-  const table = state.catalog.byId.get(change.tableId)
-  if (table === undefined) throw new SqlError(`table does not exist [id=${change.tableId}]`, 0)
+  const table = state.catalog.required(change.tableId)
   switch (change.kind) {
     case 'dropTable':
       dropTable(state, requestId, table)

@@ -17,7 +17,7 @@ import { type ErrorRecord, errorRecord, FileError, ResourceError, SqlError } fro
 import { int64Max, int64Min } from '../../base/int64.js'
 import { noteTransaction } from '../../memory/transactions.js'
 import { type LoadedParts, partIdsPerFlush, type ToWriter } from '../jobs/messages.js'
-import { comparesRows, type PartDescriptor, rowsOf, viewKind } from '../schema/schema.js'
+import { comparesRows, type PartDescriptor, requireTable, requireTypes, rowsOf } from '../schema/schema.js'
 import { BatchHeap } from './writer-batch.js'
 import { discardParts, flushTable, whenFlushed } from './writer-flush.js'
 import { takePartIds } from './writer-manifest.js'
@@ -31,7 +31,7 @@ type RegisterParts = Extract<ToWriter, { kind: 'registerParts' }>
 /** Responds with what a job needs to write parts of the table. */
 export function stageParts(state: WriterState, { requestId, tableId, symbols }: Stage): void {
   try {
-    const table = tableOf(state, tableId)
+    const table = state.catalog.required(tableId)
     const symbolIds = symbols.map(([columnId, strings]) => [columnId, intern(state, table, columnId, strings)] as const)
     const firstPartId = takePartIds(state, partIdsPerFlush)
     const staged = { firstPartId, symbolIds, version: table.describeSettled() }
@@ -46,19 +46,12 @@ function isRefusal(thrown: unknown): boolean {
   return thrown instanceof SqlError || thrown instanceof ResourceError || thrown instanceof FileError
 }
 
-function tableOf(state: WriterState, tableId: number): WriterTable {
-  const table = state.catalog.byId.get(tableId)
-  if (table === undefined) throw new SqlError('the table was dropped in the meantime', 0)
-  return table
-}
-
 /**
  * Adds strings to the dictionary. The next log frame of the table contains them, and the record of the parts counts
  * them.
  */
 function intern(state: WriterState, table: WriterTable, columnId: number, strings: readonly string[]): Int32Array {
-  const column = table.schema.columns[columnId]
-  if (column === undefined || column.dropped) throw changed()
+  requireTypes(table.schema, [{ columnId }])
   const heap = new BatchHeap(state.options.memory, state.options.allocator)
   try {
     return Int32Array.from(strings, (text) => {
@@ -71,10 +64,6 @@ function intern(state: WriterState, table: WriterTable, columnId: number, string
   } finally {
     heap.free()
   }
-}
-
-function changed(): SqlError {
-  return new SqlError('the table has changed meanwhile, try again', 0)
 }
 
 /** The parts of all loads of a table. */
@@ -91,27 +80,27 @@ export function registerParts(state: WriterState, { requestId, loads }: Register
     discardParts(state, parts)
     sendReceiptNow(state, refusal(requestId, error))
   }
-  const found = partsByTable(state, loads)
-  if (found === undefined) {
-    refuse(errorRecord(new SqlError('the table was dropped in the meantime', 0)))
+  const gone = loads.find(({ tableId }) => !state.catalog.byId.has(tableId))
+  if (gone !== undefined) {
+    refuse(errorRecord(state.catalog.droppedNames.error(gone.tableId)))
     return
   }
+  const found = partsByTable(state, loads)
   const register = (): void => {
     const rewritten = found.find(({ table }) => state.rewriting.has(table))
     if (rewritten !== undefined) {
       afterRewrite(state, rewritten.table, register)
       return
     }
-    const reason = found.map(refusalOf).find((error) => error !== null)
-    if (reason !== undefined) {
-      refuse(errorRecord(reason))
-      return
-    }
+    let isTaken = false
     try {
+      for (const one of found) requireTaken(one)
+      isTaken = true
       name(state, found)
     } catch (thrown) {
       if (!isRefusal(thrown)) throw thrown
-      sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
+      if (isTaken) sendReceiptNow(state, refusal(requestId, errorRecord(thrown)))
+      else refuse(errorRecord(thrown))
       return
     }
     const versions = found.map(({ table }) => table.nextVersion())
@@ -123,12 +112,10 @@ export function registerParts(state: WriterState, { requestId, loads }: Register
   whenFlushed(state, memtables, later, refuse)
 }
 
-/** Undefined if a table was dropped. */
-function partsByTable({ catalog }: WriterState, loads: readonly LoadedParts[]): TableParts[] | undefined {
+function partsByTable({ catalog }: WriterState, loads: readonly LoadedParts[]): TableParts[] {
   const found = new Map<WriterTable, TableParts>()
   for (const { tableId, columnIds, parts } of loads) {
-    const table = catalog.byId.get(tableId)
-    if (table === undefined) return undefined
+    const table = catalog.required(tableId)
     const known = found.get(table)
     found.set(table, {
       table,
@@ -139,13 +126,18 @@ function partsByTable({ catalog }: WriterState, loads: readonly LoadedParts[]): 
   return [...found.values()]
 }
 
-/** Why the table does not take the parts; null: it does. */
-function refusalOf({ table, columnIds }: TableParts): SqlError | null {
-  const { schema, dropped } = table
-  if (schema.materialized !== undefined)
-    return new SqlError(`cannot modify ${viewKind(schema.materialized)} [view=${schema.name}]`, 0)
-  const gone = columnIds.some((id) => schema.columns[id]?.dropped !== false)
-  return dropped || gone || comparesRows(schema) ? changed() : null
+/**
+ * Throws SqlError if the table does not take the parts. Columns that were dropped in the meantime are no reason: the
+ * rows are stored without them, as if they had been stored before.
+ */
+function requireTaken({ table: { schema, dropped }, columnIds }: TableParts): void {
+  if (dropped) throw SqlError.tableDropped(schema.name)
+  requireTable(schema)
+  requireTypes(
+    schema,
+    columnIds.map((columnId) => ({ columnId })),
+  )
+  if (comparesRows(schema)) throw SqlError.tableChanged(schema.name)
 }
 
 /** Throws FileError or ResourceError; no table has any of the parts then. */

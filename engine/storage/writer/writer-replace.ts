@@ -83,8 +83,7 @@ function hasLate({ catalog }: WriterState, { table, late }: Replaced): boolean {
 }
 
 function tableOf(state: WriterState, { tableId, refreshes }: RowsInput): WriterTable {
-  const table = state.catalog.byId.get(tableId)
-  if (table === undefined || table.dropped) throw new SqlError(`table does not exist any more [id=${tableId}]`, 0)
+  const table = state.catalog.required(tableId)
   if (refreshes !== true) requireTable(table.schema)
   return table
 }

@@ -44,17 +44,15 @@ export function afterRewrite(state: WriterState, table: WriterTable, change: () 
 export function applyRewrite(state: WriterState, requestId: number, tableId: number, program: RewriteProgram): void {
   const table = state.catalog.byId.get(tableId)
   if (table === undefined) {
-    sendReceiptNow(state, refusal(requestId, errorRecord(new SqlError(`table does not exist [id=${tableId}]`, 0))))
+    sendReceiptNow(state, refusal(requestId, errorRecord(state.catalog.droppedNames.error(tableId))))
     return
   }
   afterRewrite(state, table, () => {
     const { schema } = table
     const gone = program.assigned.some((id) => schema.columns[id]?.dropped !== false)
     if (table.dropped || gone) {
-      sendReceiptNow(
-        state,
-        refusal(requestId, errorRecord(new SqlError('the table has changed meanwhile, try again', 0))),
-      )
+      const error = table.dropped ? SqlError.tableDropped(schema.name) : SqlError.tableChanged(schema.name)
+      sendReceiptNow(state, refusal(requestId, errorRecord(error)))
       return
     }
     rewriteParts(state, table, program, ({ rows, returned = [], error }) => {
@@ -106,7 +104,7 @@ export function beginRewrite(
 export function postRewrite(state: WriterState, rewriting: Rewriting): void {
   const { table, program } = rewriting
   if (table.dropped) {
-    rewriting.failed(tableDropped())
+    rewriting.failed(tableDropped(table))
     return
   }
   const parts = rewriting.parts()
@@ -148,11 +146,11 @@ export function rewriteDone(state: WriterState, table: WriterTable, result: JobR
 
 /** Handles a failed job. If the table was dropped in the meantime, missing files are the expected reason. */
 export function rewriteFailed(state: WriterState, table: WriterTable, error: ErrorRecord): void {
-  state.rewriting.get(table)?.failed(table.dropped ? tableDropped() : error)
+  state.rewriting.get(table)?.failed(table.dropped ? tableDropped(table) : error)
 }
 
-function tableDropped(): ErrorRecord {
-  return errorRecord(new SqlError('the table was dropped', 0))
+function tableDropped({ schema }: WriterTable): ErrorRecord {
+  return errorRecord(SqlError.tableDropped(schema.name))
 }
 
 /** Adds new symbols to the dictionaries. The next log frame of the table contains them too. */

@@ -49,7 +49,7 @@ export function retryHolds(state: WriterState): void {
 function replyToHold(state: WriterState, { requestId, tableId, dictionaries }: HoldSymbols, giveUp: boolean): boolean {
   const table = state.catalog.byId.get(tableId) ?? state.dropped.get(tableId)
   try {
-    if (table === undefined) throw new SqlError('the table was dropped', 0)
+    if (table === undefined) throw state.catalog.droppedNames.error(tableId)
     state.catalog.indexes.beginRequest()
     holdAll(state, table, dictionaries)
     sendReceiptNow(state, receiptOf(requestId, {}))
@@ -67,7 +67,7 @@ function holdAll({ options: { memory } }: WriterState, table: WriterTable, addre
   try {
     for (const address of addresses) {
       const dictionary = byAddress.get(address)
-      if (dictionary === undefined) throw new SqlError('the table has changed meanwhile, try again', 0)
+      if (dictionary === undefined) throw SqlError.tableChanged(table.schema.name)
       dictionary.restore()
       const isHeld = holdDictionary(memory, address)
       assert(isHeld, 'S4: symbols that are in memory can be held')

@@ -105,7 +105,7 @@ test('parts are refused together', () => {
   host.write(tables.map((table) => `${table},s=k0 v=0i 1704067200000000000`).join('\n'))
   const loads = tables.map((table, index) => host.stage(table, [loadedRow(createRandom(1), index + 1)]))
   expect(host.change({ kind: 'dropTable', tableId: host.tableId('beta') }).error).toBe(null)
-  expect(host.register(loads).error?.message).toBe('the table was dropped in the meantime')
+  expect(host.register(loads).error?.message).toBe('the table was dropped in the meantime [table=beta]')
   host.settle()
   expect([rowsOf(host, 'alpha'), rowsOf(host, 'gamma')]).toEqual([[0], [0]])
   for (const { file } of loads.flatMap((one) => one.parts)) expect(disk.files.exists(`/db/${file}`), file).toBe(false)

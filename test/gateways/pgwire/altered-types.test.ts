@@ -103,7 +103,7 @@ test('COMMIT does not store rows without the values of a column that another ses
     await client.query(`insert into at (ts, ${column}) values ('2024-02-01', ${value})`)
     await other.query(`alter table at alter column ${column} type ${type}`)
     await expect(client.query('commit'), `${column} ${type}`).rejects.toThrow(
-      'the table has changed meanwhile, try again',
+      'the table has changed meanwhile, try again [table=at]',
     )
     expect((await client.query("select * from at where ts = '2024-02-01'")).rows).toEqual([])
   }
