@@ -1,15 +1,21 @@
 // An object store in a folder, for `file:///path`: an object is a file. It serves for mounted shares, and for tests
 // without an S3 service.
 //
-//   <folder>/<key>            an object
-//   <folder>/<key>.lock       held while the key is written or removed: {"owner", "until"}, in ms since the epoch
-//   <folder>/<key>.<id>.tmp   an object that is being written; renamed to the key when it is durable
+//   <folder>/<key>                                  an object
+//   <folder>/<key>.<id>.tmp                         one that is being written; renamed to the key when it is durable
+//   <folder>/.locks/<hash of key>.<until>.<owner>   a lock: an empty file, valid until the time in ms since the epoch
 //
-// Other programs see whole objects or none. A writer creates the lock file exclusively, so there is one writer of a key
-// at a time. If a writer crashes, another one may replace its lock file after the time that is written there. The etag
-// is the checksum and the size of the content.
+// Other programs see whole objects or none. The condition of a write is checked, and the object is replaced or removed,
+// under a lock: a process creates a lock file, and then looks for those of others. If there is a valid one, it gives up
+// its own. So two processes may both give up, but never hold locks of a key at the same time. The etag is the checksum and
+// the size of the content.
+//
+// Invariants:
+//   1. No name of a lock is used twice. Removing a lock that has expired, or one's own, never removes another one.
+//   2. A process that was held up replaces nothing after its lock has expired. Between this check and the renaming, it may
+//      be held up for `spareMs`, less the difference of the machines' clocks.
 
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { crc32 } from '../base/checksum.js'
 import { FileError } from '../base/errors.js'
 import type { File, Files } from '../base/files.js'
@@ -32,9 +38,13 @@ export interface FolderOptions {
 }
 
 const lockMs = 30_000
+/** Time before the end of a lock from which it is not relied on. */
+const spareMs = 10_000
+const locksFolder = '.locks'
 const blockBytes = 1024 * 1024
 /** Write ids that are remembered, for reading back. */
 const writesMax = 1000
+/** Locks of earlier versions lay beside the objects. */
 const ownNames = /\.(lock|tmp)$/
 
 export class FolderDriver implements ObjectDriver {
@@ -43,8 +53,6 @@ export class FolderDriver implements ObjectDriver {
   readonly #options: FolderOptions
   /** What this process wrote last, by key. */
   readonly #writes = new Map<string, { readonly etag: string; readonly writeId: string }>()
-  /** Lock files without content, by when they were first seen. */
-  readonly #emptyLocks = new Map<string, number>()
 
   constructor(options: FolderOptions) {
     this.#options = options
@@ -52,19 +60,28 @@ export class FolderDriver implements ObjectDriver {
   }
 
   async put(request: PutRequest): Promise<ObjectInfo> {
-    const { key, condition, writeId, body } = request
+    const { key, condition, writeId, body, checksum } = request
+    const { files } = this.#options
     const path = this.#path(key)
     return attempt(key, () => {
-      this.#options.files.makeDirectory(directoryOf(path))
-      const unlock = this.#lock(path, key)
+      files.makeDirectory(directoryOf(path))
+      // Otherwise the object would be written in vain.
+      this.#check(key, condition)
+      const temporary = this.#write(path, request)
       try {
-        this.#check(key, condition)
-        const etag = this.#write(path, request)
-        this.#remember(key, { etag, writeId })
-        return { key, bytes: body.bytes, etag }
-      } finally {
-        unlock()
+        this.#locked(key, (requireLock) => {
+          this.#check(key, condition)
+          requireLock()
+          files.rename(temporary, path)
+          files.syncDirectory(directoryOf(path))
+        })
+      } catch (error) {
+        removeIfThere(files, temporary)
+        throw error
       }
+      const etag = etagOf(checksum, body.bytes)
+      this.#remember(key, { etag, writeId })
+      return { key, bytes: body.bytes, etag }
     })
   }
 
@@ -92,7 +109,7 @@ export class FolderDriver implements ObjectDriver {
         for (const name of entriesOf(files, below === '' ? folder : `${folder}/${below}`)) {
           const key = below === '' ? name : `${below}/${name}`
           const isRelated = key.startsWith(prefix) || prefix.startsWith(`${key}/`)
-          if (!isRelated || ownNames.test(name)) continue
+          if (!isRelated || isOwn(key)) continue
           if (isFolder(files, `${folder}/${key}`)) visit(key)
           else if (key.startsWith(prefix)) objects.push({ key, bytes: files.size(`${folder}/${key}`), etag: '' })
         }
@@ -108,21 +125,20 @@ export class FolderDriver implements ObjectDriver {
     attempt(key, () => {
       if (!files.exists(path)) return
       // A put with a condition relies on the object that it has checked.
-      const unlock = this.#lock(path, key)
-      try {
+      this.#locked(key, (requireLock) => {
         if (!files.exists(path)) return
+        requireLock()
         files.remove(path)
         files.syncDirectory(directoryOf(path))
-      } finally {
-        unlock()
-      }
+      })
     })
   }
 
   async close(): Promise<void> {}
 
   #path(key: string): string {
-    if (ownNames.test(key)) throw new StoreError('rejected', `keys must not end in .lock or .tmp [key=${key}]`)
+    if (isOwn(key))
+      throw new StoreError('rejected', `keys must not begin with .locks or end in .lock or .tmp [key=${key}]`)
     return `${this.#options.folder}/${key}`
   }
 
@@ -150,7 +166,7 @@ export class FolderDriver implements ObjectDriver {
     if (!holds) throw new StoreError('conflict', `the condition of a write does not hold [key=${key}]`)
   }
 
-  /** Returns the etag. */
+  /** Returns the path of the written file. */
   #write(path: string, { key, body, checksum }: PutRequest): string {
     const { files } = this.#options
     const temporary = `${path}.${randomUUID()}.tmp`
@@ -164,11 +180,9 @@ export class FolderDriver implements ObjectDriver {
       if (written.bytes !== body.bytes || written.checksum !== checksum) {
         throw new StoreError('damaged', `an object changed while it was written [key=${key}]`)
       }
-      files.rename(temporary, path)
-      files.syncDirectory(directoryOf(path))
-      return etagOf(checksum, body.bytes)
+      return temporary
     } catch (error) {
-      if (files.exists(temporary)) files.remove(temporary)
+      removeIfThere(files, temporary)
       throw error
     } finally {
       file.close()
@@ -182,52 +196,31 @@ export class FolderDriver implements ObjectDriver {
     if (this.#writes.size > writesMax && oldest !== undefined) this.#writes.delete(oldest)
   }
 
-  /** Returns what releases the lock. Throws 'unavailable' while another process holds it. */
-  #lock(path: string, key: string): () => void {
-    const { files } = this.#options
-    const lock = `${path}.lock`
-    const owner = randomUUID()
+  /**
+   * Throws 'unavailable' if another process writes or removes the object. The operation calls `requireLock` just before
+   * it changes something: it throws if the lock may have expired.
+   */
+  #locked(key: string, operation: (requireLock: () => void) => void): void {
+    const { files, folder } = this.#options
+    const locks = `${folder}/${locksFolder}`
+    const keyPrefix = `${createHash('sha256').update(key).digest('hex')}.`
+    const untilMs = Math.ceil(this.#nowMs()) + lockMs
+    const own = `${keyPrefix}${untilMs}.${randomUUID()}`
+    files.makeDirectory(locks)
+    files.open(`${locks}/${own}`, 'create').close()
     try {
-      this.#removeStale(lock, owner)
-      const file = files.open(lock, 'create')
-      file.write([new TextEncoder().encode(JSON.stringify({ owner, until: this.#nowMs() + lockMs }))], 0)
-      file.close()
-    } catch (error) {
-      if (!(error instanceof FileError)) throw error
-      // EEXIST and ENOENT: another process was faster.
-      const kind = error.code === 'EEXIST' || error.code === 'ENOENT' ? 'unavailable' : kindOf(error)
-      throw new StoreError(kind, `the object is being written [key=${key}]`, { cause: error })
-    }
-    return () => files.remove(lock)
-  }
-
-  #removeStale(lock: string, owner: string): void {
-    const { files } = this.#options
-    if (!files.exists(lock)) {
-      this.#emptyLocks.delete(lock)
-      return
-    }
-    if (this.#lockedUntil(lock) > this.#nowMs()) throw new FileError(`locked [path=${lock}]`, 'EEXIST')
-    // Only one of several processes can rename it.
-    const stale = `${lock}.${owner}.tmp`
-    files.rename(lock, stale)
-    files.remove(stale)
-  }
-
-  /** In milliseconds since the epoch. Without content its owner is about to write it, or has crashed before that. */
-  #lockedUntil(lock: string): number {
-    const file = this.#options.files.open(lock, 'read')
-    try {
-      const content = new Uint8Array(Math.min(blockBytes, file.size()))
-      file.read(content, 0)
-      const text = new TextDecoder().decode(content)
-      const [, until] = /"until":(\d+(?:\.\d+)?)\}$/.exec(text) ?? []
-      if (until !== undefined) return Number(until)
-      const seenMs = this.#emptyLocks.get(lock) ?? this.#nowMs()
-      this.#emptyLocks.set(lock, seenMs)
-      return seenMs + lockMs
+      const others = files.list(locks).filter((name) => name.startsWith(keyPrefix) && name !== own)
+      for (const name of others) {
+        if (Number(name.split('.')[1]) > this.#nowMs())
+          throw new StoreError('unavailable', `the object is being written [key=${key}]`)
+        removeIfThere(files, `${locks}/${name}`)
+      }
+      operation(() => {
+        if (this.#nowMs() > untilMs - spareMs)
+          throw new StoreError('unavailable', `the folder was too slow while the object was locked [key=${key}]`)
+      })
     } finally {
-      file.close()
+      removeIfThere(files, `${locks}/${own}`)
     }
   }
 
@@ -249,6 +242,20 @@ function contentOf(file: File): { readonly bytes: number; readonly checksum: num
 
 function etagOf(checksum: number, bytes: number): string {
   return `${checksum.toString(16).padStart(8, '0')}-${bytes}`
+}
+
+/** Whether the key, or a folder on the way to one, is not an object but the driver's. */
+function isOwn(key: string): boolean {
+  return ownNames.test(key) || key === locksFolder || key.startsWith(`${locksFolder}/`)
+}
+
+/** Another process may remove it, too. */
+function removeIfThere(files: Files, path: string): void {
+  try {
+    files.remove(path)
+  } catch (error) {
+    if (!(error instanceof FileError && error.code === 'ENOENT')) throw error
+  }
 }
 
 function directoryOf(path: string): string {

@@ -2,14 +2,20 @@
 // tests, also while the latter injects every kind of fault. With PENSTOCK_S3=<endpoint> (and AWS_ACCESS_KEY_ID,
 // AWS_SECRET_ACCESS_KEY, PENSTOCK_S3_BUCKET) also a real service.
 
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { afterAll, describe, expect, test } from 'vitest'
-import { crc32 } from '../../../engine/base/checksum.js'
-import { systemClock } from '../../../engine/base/clock.js'
-import { nodeFiles } from '../../../engine/base/files.js'
+import { afterAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Files, nodeFiles } from '../../../engine/base/files.js'
 import { FolderDriver } from '../../../engine/object-store/folder-driver.js'
-import { bodyOf, type ObjectStore, type PutCondition, StoreError } from '../../../engine/object-store/object-store.js'
+import {
+  bodyChecksum,
+  bodyOf,
+  type ObjectInfo,
+  type ObjectStore,
+  type PutCondition,
+  StoreError,
+} from '../../../engine/object-store/object-store.js'
 import { type ObjectStoreOptions, openStore } from '../../../engine/object-store/open-store.js'
 import { reliableStore } from '../../../engine/object-store/reliable-store.js'
 import { openS3Service } from '../../support/lake/s3-service.js'
@@ -173,25 +179,112 @@ describe.each(stores)('%s', (_name, open) => {
   })
 })
 
-test('a folder does not remove an object while it is being replaced', async () => {
-  const driver = new FolderDriver({ files: nodeFiles(), folder: `${folder}/removed`, clock: systemClock })
-  const other = new FolderDriver({ files: nodeFiles(), folder: `${folder}/removed`, clock: systemClock })
-  const put = (text: string, condition: PutCondition, during: () => void = () => {}) => {
-    const whole = content(text)
-    const read = (offset: number, bytes: number): Uint8Array => {
+describe('a folder of several processes', () => {
+  let place = ''
+  let nowMs = 1_000_000
+  let opened = 0
+  const clock = { nowMicros: () => nowMs * 1000 }
+  const files = nodeFiles()
+  /** `during` runs once, when the driver first calls the function for a path that ends so. */
+  const driver = (call: 'exists' | 'list' = 'exists', ending = '', during: () => void = () => {}): FolderDriver => {
+    let isDone = ending === ''
+    const told = (path: string): void => {
+      if (isDone || !path.endsWith(ending)) return
+      isDone = true
       during()
-      return whole.subarray(offset, offset + bytes)
     }
-    const body = { bytes: whole.length, read }
-    const checksum = crc32(whole)
-    return driver.put({ key: 'k', body, checksum, condition, writeId: text, multipart: false })
+    const exists: Files['exists'] = (path) => {
+      if (call === 'exists') told(path)
+      return files.exists(path)
+    }
+    const list: Files['list'] = (path) => {
+      const names = files.list(path)
+      if (call === 'list') told(path)
+      return names
+    }
+    return new FolderDriver({ files: { ...files, exists, list }, folder: place, clock })
   }
-  const { etag } = await put('one', { kind: 'always' })
-  const removals: Promise<string>[] = []
-  await put('two', { kind: 'match', etag }, () => removals.push(kindOf(other.delete('k'))))
-  expect(await Promise.all(removals)).toEqual(['unavailable'])
-  expect(textOf((await driver.get('k', null)).content)).toBe('two')
-  await other.delete('k')
-  expect(await driver.head('k')).toBeNull()
-  expect(readdirSync(`${folder}/removed`)).toEqual([])
+  const put = (own: FolderDriver, text: string, condition: PutCondition = { kind: 'always' }): Promise<ObjectInfo> => {
+    const body = bodyOf(content(text))
+    return own.put({ key: 'k', body, checksum: bodyChecksum(body), condition, writeId: text, multipart: false })
+  }
+  const stored = async (): Promise<string> => textOf((await driver().get('k', null)).content)
+  const locks = (): string[] => readdirSync(`${place}/.locks`)
+  const lockUntil = (untilMs: number): string => {
+    const name = `${createHash('sha256').update('k').digest('hex')}.${untilMs}.another`
+    writeFileSync(`${place}/.locks/${name}`, '')
+    return name
+  }
+
+  beforeEach(async () => {
+    place = `${folder}/processes-${opened++}`
+    await put(driver(), 'one')
+    expect(readdirSync(place)).toEqual(['.locks', 'k'])
+    expect(locks()).toEqual([])
+  })
+
+  test('does not remove or replace an object while it is being replaced', async () => {
+    const others: Promise<string>[] = []
+    const own = driver('list', '/.locks', () => {
+      others.push(kindOf(driver().delete('k')), kindOf(put(driver(), 'other')))
+    })
+    await put(own, 'two')
+    expect(await Promise.all(others)).toEqual(['unavailable', 'unavailable'])
+    expect(await stored()).toBe('two')
+    await driver().delete('k')
+    expect(await driver().head('k')).toBeNull()
+    expect(await keysBelow(reliableStore(driver(), simulatedRetries(createRandom(1))), '')).toEqual([])
+    expect(locks()).toEqual([])
+  })
+
+  test('takes over a lock that has expired, and waits for one that has not', async () => {
+    const name = lockUntil(nowMs + 1)
+    expect(await kindOf(put(driver(), 'two'))).toBe('unavailable')
+    expect(locks()).toEqual([name])
+    nowMs += 1
+    await put(driver(), 'two')
+    expect(locks()).toEqual([])
+  })
+
+  test('a process that was held up replaces nothing, and leaves the lock of another one', async () => {
+    await driver().delete('k')
+    let name = ''
+    let checks = 0
+    const own = new FolderDriver({
+      files: {
+        ...files,
+        // The second check of the condition is made under the lock.
+        exists: (path) => {
+          if (path.endsWith('/k') && ++checks === 2) {
+            nowMs += 31_000
+            void put(driver(), 'other')
+            name = lockUntil(nowMs + 1000)
+            return false
+          }
+          return files.exists(path)
+        },
+      },
+      folder: place,
+      clock,
+    })
+    expect(await kindOf(put(own, 'own', { kind: 'absent' }))).toBe('unavailable')
+    expect(await stored()).toBe('other')
+    expect(locks()).toEqual([name])
+    expect(readdirSync(place)).toEqual(['.locks', 'k'])
+  })
+
+  test('of two that find the same expired lock, one writes', async () => {
+    lockUntil(nowMs)
+    const others: Promise<string>[] = []
+    const own = driver('list', '/.locks', () => others.push(kindOf(put(driver(), 'other'))))
+    await put(own, 'own')
+    expect(await Promise.all(others)).toEqual(['unavailable'])
+    expect(await stored()).toBe('own')
+    expect(locks()).toEqual([])
+  })
+
+  test('keys of its own are refused', async () => {
+    for (const key of ['.locks', '.locks/k', 'k.lock', 'k.tmp'])
+      expect(await kindOf(driver().head(key))).toBe('rejected')
+  })
 })
