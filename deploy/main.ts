@@ -242,7 +242,7 @@ async function openDatagrams(opening: Opening): Promise<Listener> {
 async function openPostgres(opening: Opening, { port, tls }: Port): Promise<void> {
   const { live, closers } = opening
   const settings = live.current.values
-  const authenticator = pgAuthenticator(settings, opening.engine.users)
+  const authenticator = pgAuthenticator(settings, opening.engine.users, opening.root)
   const pg = await openPgGateway(port, pgOptions(settings), { ...opening, authenticator, tls })
   live.onChange(({ values }) => {
     authenticator.reconfigure(pgAccess(values))

@@ -1,6 +1,8 @@
 // Derives access control from the settings: configured users, keys and certificates; checks for insecure
 // configurations.
 
+import { createHash } from 'node:crypto'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { systemClock } from '../../engine/base/clock.js'
 import type { Log } from '../../engine/base/log.js'
@@ -18,8 +20,14 @@ export function httpAuthenticator(settings: Settings, users: UserDirectory): Aut
   return new Authenticator({ ...httpAccess(settings), users })
 }
 
-export function pgAuthenticator(settings: Settings, users: UserDirectory): Authenticator {
-  return new Authenticator({ ...pgAccess(settings), users })
+export function pgAuthenticator(settings: Settings, users: UserDirectory, root: string): Authenticator {
+  return new Authenticator({ ...pgAccess(settings), users, nameSecret: nameSecretOf(root) })
+}
+
+/** From properties of the root folder that do not change, and that only users of this machine can read. */
+function nameSecretOf(root: string): Buffer {
+  const { ino, birthtimeNs } = statSync(root, { bigint: true })
+  return createHash('sha256').update(`${ino} ${birthtimeNs}`).digest()
 }
 
 export function httpAccess(settings: Settings): ConfiguredAccess {

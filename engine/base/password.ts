@@ -19,8 +19,7 @@ const iterationsMax = 1_000_000
 const saltBytes = 16
 const keyBytes = 32
 
-export async function makeVerifier(password: string): Promise<PasswordVerifier> {
-  const salt = randomBytes(saltBytes)
+export async function makeVerifier(password: string, salt: Buffer = randomBytes(saltBytes)): Promise<PasswordVerifier> {
   return verifierOf(await saltedPassword(password, salt, iterationsOfNew), salt, iterationsOfNew)
 }
 

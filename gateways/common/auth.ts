@@ -3,7 +3,8 @@
 // users created by SQL.
 //
 // Comparisons take constant time. Unknown names, and wrong passwords of users that the settings configure, are checked
-// like those of users created by SQL, so that timing does not tell them apart. A check of a stored password takes some
+// like those of users created by SQL, so that timing does not tell them apart. Neither do the messages: what an unknown name
+// is asked, and its salt, are derived from the name and from a secret that stays the same after a restart. A check of a stored password takes some
 // milliseconds on a pool thread, so these checks run one at a time. Accepted credentials are cached as a keyed hash until
 // a user changes.
 
@@ -21,6 +22,8 @@ import type { ConfiguredUser, Principal } from './users.js'
 
 export interface AuthenticatorOptions extends ConfiguredAccess {
   readonly users: UserDirectory
+  /** Unknown to clients, and the same after a restart. Default: random. */
+  readonly nameSecret?: Buffer
 }
 
 /** Access as the settings configure it. */
@@ -44,6 +47,7 @@ export class Authenticator {
   #configured: ReadonlyMap<string, ConfiguredUser>
   readonly #users: UserDirectory
   readonly #secret = randomBytes(32)
+  readonly #nameSecret: Buffer
   /** Verifiers of the configured users, created on first use, by any name. */
   #verifiers: Promise<ReadonlyMap<string, PasswordVerifier>> | null = null
   readonly #remembered = new Map<string, Principal>()
@@ -53,7 +57,8 @@ export class Authenticator {
   #checks: Promise<unknown> = Promise.resolve()
   #checksWaiting = 0
 
-  constructor({ configured, users, anonymous }: AuthenticatorOptions) {
+  constructor({ configured, users, anonymous, nameSecret = randomBytes(32) }: AuthenticatorOptions) {
+    this.#nameSecret = nameSecret
     this.#configured = new Map(configured.map((user) => [user.user, user]))
     this.#users = users
     this.#access = { configured, anonymous }
@@ -124,7 +129,7 @@ export class Authenticator {
     const configured = this.#configured.get(name)
     if (configured !== undefined && this.#equal(configured.password, password)) return configured
     const user = configured === undefined ? this.#users.user(name) : undefined
-    const verifier = user?.verifier ?? dummyVerifier(name, this.#secret)
+    const verifier = user?.verifier ?? dummyVerifier(name, this.#nameSecret)
     const right = await this.#check(verifier, password)
     return right && user !== undefined && user.verifier !== null ? user : null
   }
@@ -135,12 +140,12 @@ export class Authenticator {
    */
   async verifier(name: string): Promise<{ verifier: PasswordVerifier; principal: Principal | null }> {
     const configured = this.#configured.get(name)
-    this.#verifiers ??= verifiersOf(this.#access.configured)
+    this.#verifiers ??= verifiersOf(this.#access.configured, this.#nameSecret)
     const verifier = (await this.#verifiers).get(name)
     if (configured !== undefined && verifier !== undefined) return { verifier, principal: configured }
     const user = this.#users.user(name)
     if (user === undefined || user.verifier === null) {
-      return { verifier: dummyVerifier(name, this.#secret), principal: null }
+      return { verifier: dummyVerifier(name, this.#nameSecret), principal: null }
     }
     return { verifier: user.verifier, principal: user }
   }
@@ -157,9 +162,15 @@ export class Authenticator {
     return { principal: user, secret: `stored ${verifierText(user.verifier)}` }
   }
 
-  /** Whether MD5 can be used for this user: it needs the clear-text password, which only settings provide. */
-  knowsPassword(name: string): boolean {
-    return this.#configured.has(name)
+  /**
+   * Whether this name is asked for an MD5 hash: it needs the clear-text password, which only settings provide. Half of the
+   * unknown names are asked, too, always the same ones, so that the method does not reveal which names exist.
+   */
+  usesMd5(name: string): boolean {
+    if (this.#configured.has(name)) return true
+    if (this.#users.user(name) !== undefined) return false
+    const [first = 0] = createHmac('sha256', this.#nameSecret).update(`method ${name}`).digest()
+    return first % 2 === 0
   }
 
   /** Checks the response to an MD5 challenge: `md5` and md5(md5(password + name) + salt) in hex. */
@@ -222,7 +233,14 @@ export class Authenticator {
   }
 }
 
-async function verifiersOf(users: readonly ConfiguredUser[]): Promise<ReadonlyMap<string, PasswordVerifier>> {
-  const made = users.map(async ({ user, password }) => [user, await makeVerifier(password)] as const)
+/** Their salts are those of unknown names. */
+async function verifiersOf(
+  users: readonly ConfiguredUser[],
+  nameSecret: Buffer,
+): Promise<ReadonlyMap<string, PasswordVerifier>> {
+  const made = users.map(async ({ user, password }) => {
+    const { salt } = dummyVerifier(user, nameSecret)
+    return [user, await makeVerifier(password, salt)] as const
+  })
   return new Map(await Promise.all(made))
 }

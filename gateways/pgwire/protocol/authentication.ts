@@ -57,7 +57,7 @@ const methods: Record<PgOptions['authentication'], Method> = {
   md5: async (guard, requested) => {
     const { services } = guard
     const { user, ask } = requested
-    if (!services.authenticator.knowsPassword(user)) return scram(guard, requested)
+    if (!services.authenticator.usesMd5(user)) return scram(guard, requested)
     const salt = randomBytes(saltBytes)
     const reply = await ask(authentication('md5', salt))
     return reply === null ? 'gone' : services.authenticator.md5(user, salt, reply.text())

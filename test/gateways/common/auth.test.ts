@@ -157,7 +157,27 @@ test('MD5 answers of configured users', async () => {
   expect(auth.md5('admin', salt, answer('secret'))?.user).toBe('admin')
   expect(auth.md5('admin', salt, answer('wrong'))).toBeNull()
   expect(auth.md5('bob', salt, answer('secret'))).toBeNull()
-  expect(auth.knowsPassword('bob')).toBe(false)
+})
+
+test('neither method nor salt reveals which names exist, also after a restart', async () => {
+  const { users } = await authenticator()
+  const nameSecret = Buffer.from('of a root')
+  const open = (): Authenticator => new Authenticator({ configured, users, anonymous: null, nameSecret })
+  const [auth, restarted] = [open(), open()]
+  const unknown = Array.from({ length: 100 }, (_, index) => `nobody ${index}`)
+  const names = ['admin', 'bob', ...unknown]
+  const methods = names.map((name) => auth.usesMd5(name))
+  expect(methods.slice(0, 2)).toEqual([true, false])
+  expect(names.map((name) => restarted.usesMd5(name))).toEqual(methods)
+  const asked = methods.slice(2).filter((isMd5) => isMd5).length
+  expect(asked).toBeGreaterThan(25)
+  expect(asked).toBeLessThan(75)
+  for (const name of names) {
+    const [{ verifier }, { verifier: later }] = [await auth.verifier(name), await restarted.verifier(name)]
+    expect(later.salt, name).toEqual(verifier.salt)
+    expect(verifier.salt, name).toHaveLength(16)
+    expect(verifier.iterations, name).toBe(4096)
+  }
 })
 
 test('verifiers are texts and back', async () => {

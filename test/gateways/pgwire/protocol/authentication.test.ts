@@ -63,7 +63,8 @@ for (const method of ['cleartext', 'md5', 'scram-sha-256'] as const) {
       await client.end()
     }
     await expect(connect('admin', 'pencil')).rejects.toMatchObject({ code: '28P01' })
-    await expect(connect('nobody', 'quest')).rejects.toMatchObject({ code: '28P01' })
+    for (const name of ['nobody', 'none', 'no', 'one', 'other'])
+      await expect(connect(name, 'quest')).rejects.toMatchObject({ code: '28P01' })
   })
 }
 
