@@ -327,7 +327,7 @@ function addDoctor(program: Command): void {
       'after',
       `
 Looks at Node.js, limits, memory, clock, file system, free space, speed of the disk, permissions, settings, ports and data.
-Run it as the user of the server. A server may be running.
+Run it as the user of the server. A server may be running; its settings by --set or its own environment are not seen.
 Exit status: 0 no problem, 1 problems, 2 wrong usage.`,
     )
     .action(async (flags: DoctorFlags) => {

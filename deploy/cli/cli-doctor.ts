@@ -47,7 +47,10 @@ async function examine(root: string): Promise<Finding[]> {
   const exists = existsSync(root) && statSync(root).isDirectory()
   const served = exists && (await isServed(root))
   const place = exists ? root : existingParent(root)
-  if (served) findings.push(found('ok', 'root', `${root}: a server uses it`))
+  if (served)
+    findings.push(
+      found('ok', 'root', `${root}: a server uses it. Settings by its --set or environment are not seen here`),
+    )
   else findings.push(found('ok', 'root', exists ? root : `${root} does not exist: a start creates it`))
   findings.push(checkFileSystem(place))
   if (loaded !== null) findings.push(...checkSpace(loaded.values, place))
