@@ -11,7 +11,7 @@ import { qwpMessage } from '../support/qwp-messages.js'
 import { TestServer } from '../support/server.js'
 import { createFaultyDisk } from '../support/simulator/faulty-files.js'
 
-const server = new TestServer(['memory.bytes=512m'])
+const server = TestServer.shared()
 const create = 'create table t (ts timestamp, k symbol, v long) timestamp(ts) partition by day dedup skip keys(ts, k)'
 const first = `insert into t values ('2024-01-01', 'a', 1)`
 const micros = 1_704_067_200_000_000n

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { connectTo } from '../support/gateway.js'
 import { TestServer } from '../support/server.js'
 
-const server = new TestServer()
+const server = TestServer.shared()
 /** By what it contains. */
 const files = new Map<string, Blob>()
 

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'
 
-const server = new TestServer()
+const server = TestServer.shared()
 let nextTable = 1
 
 beforeAll(() => server.start())

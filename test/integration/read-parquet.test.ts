@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../support/server.js'
 
-const server = new TestServer()
+const server = TestServer.shared()
 
 beforeAll(async () => {
   await server.start()

@@ -9,7 +9,7 @@ import type { WireType } from '../../engine/qwp/message.js'
 import { qwpMessage, type WireValue } from '../support/qwp-messages.js'
 import { TestServer } from '../support/server.js'
 
-const server = new TestServer(['memory.bytes=512m'])
+const server = TestServer.shared()
 
 beforeAll(() => server.start())
 afterAll(() => server.remove())

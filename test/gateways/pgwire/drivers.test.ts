@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeVerifier, verifierText } from '../../../engine/base/password.js'
 import { TestServer } from '../../support/server.js'
 
-const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+const server = TestServer.shared()
 let client: pg.Client
 
 beforeAll(async () => {

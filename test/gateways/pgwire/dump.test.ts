@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
-const server = new TestServer(['query.threads=1'])
+const server = TestServer.shared()
 let client: pg.Client
 
 beforeAll(async () => {

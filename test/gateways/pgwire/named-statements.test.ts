@@ -6,7 +6,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
-const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+const server = TestServer.shared()
 const notices: string[] = []
 let client: pg.Client
 let other: pg.Client

@@ -9,7 +9,7 @@ import { createRandom } from '../../support/random.js'
 import { TestServer } from '../../support/server.js'
 import { int16, int32, message, RawClient, type ServerMessage, startUp } from './raw-client.js'
 
-const server = new TestServer(['wal.commit.mode=nosync', 'query.threads=1'])
+const server = TestServer.shared()
 let port = 0
 
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestServer } from '../../support/server.js'
 
-const server = new TestServer()
+const server = TestServer.shared()
 let client: pg.Client
 
 async function rows(sql: string, values: readonly unknown[] = []): Promise<unknown[][]> {
