@@ -105,10 +105,18 @@ function matched(
   const named = isRenamed ? { ...field, name } : field
   if (isSameType(field.type, type) || isWider(field.type, type)) return named
   if (isWider(type, field.type)) return { ...named, type }
+  const [here, there] = [typeText(type), typeText(field.type)]
+  const hint = hints[`${here} ${there}`] ?? ''
   throw new StoreError(
     'rejected',
-    `the column is ${typeText(type)} here and ${typeText(field.type)} in the catalog [column=${field.name}]`,
+    `the column is ${here} here and ${there} in the catalog${hint} [column=${field.name}]`,
   )
+}
+
+/** Iceberg permits no change between these. */
+const hints: Readonly<Record<string, string>> = {
+  'timestamptz_ns timestamptz': ': drop the table there, and it is created again',
+  'timestamptz timestamptz_ns': ': set LAKE ON FORMAT VERSION 3',
 }
 
 /** A column whose field another server has dropped gets it back, because files have its id. */

@@ -19,19 +19,31 @@ export function creationOf(schema: TableSchema): object {
     'write-order': { 'order-id': sorted.length === 0 ? 0 : sortOrderId, fields: sorted },
     'stage-create': false,
     properties: {
-      'format-version': '2',
+      'format-version': `${formatVersionOf(schema)}`,
       'write.format.default': 'parquet',
       'write.parquet.compression-codec': 'snappy',
     },
   }
 }
 
-/** Throws StoreError for a table that asks for another format version, which it may do at any time. */
-export function requireVersion2(schema: TableSchema): void {
-  if (formatVersionOf(schema) === 2) return
-  throw new StoreError(
+export function formatVersionIn(metadata: CatalogMetadata): 2 | 3 {
+  return metadata['format-version'] === 3 ? 3 : 2
+}
+
+/** Whether the table asks for a higher format version than it has in the catalog. */
+export function needsUpgrade(schema: TableSchema, metadata: CatalogMetadata): boolean {
+  return formatVersionOf(schema) > formatVersionIn(metadata)
+}
+
+/** Catalogs that know version 2 alone answer a request for version 3 with an error, or by a table of version 2. */
+export function versionRefused(schema: TableSchema, error: unknown, table: string): unknown {
+  if (error !== null && !(error instanceof StoreError)) return error
+  const version = formatVersionOf(schema)
+  const reason = error?.message ?? 'its answer is a table of version 2'
+  return new StoreError(
     'rejected',
-    `tables of format version 3 are not committed to an external catalog [table=${schema.name}]`,
+    `the catalog gives the table no format version ${version}: ${reason} [table=${table}]`,
+    { cause: error },
   )
 }
 

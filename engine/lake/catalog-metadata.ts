@@ -43,6 +43,9 @@ export interface CatalogSnapshot {
   readonly 'manifest-list': string
   readonly summary: Readonly<Record<string, string>>
   readonly 'schema-id'?: number
+  /** In format version 3. */
+  readonly 'first-row-id'?: number
+  readonly 'added-rows'?: number
 }
 
 export interface CatalogMetadata {
@@ -65,6 +68,8 @@ export interface CatalogMetadata {
   readonly 'current-snapshot-id'?: string | null
   readonly snapshots?: readonly CatalogSnapshot[]
   readonly refs?: Readonly<Record<string, { readonly 'snapshot-id': string; readonly type: string }>>
+  /** In format version 3: the first id of a row that no snapshot has given. */
+  readonly 'next-row-id'?: number
 }
 
 const idMembers = 'current-snapshot-id|snapshot-id|parent-snapshot-id'
@@ -84,14 +89,14 @@ export function catalogJson(value: unknown): string {
     .replace(idLists, (_, start: string, ids: string) => `${start}${ids.replaceAll('"', '')}]`)
 }
 
-/** The member `metadata` of a response. Throws StoreError if it lacks what a table of format version 2 has. */
+/** The member `metadata` of a response. Throws StoreError if it lacks what a table of format version 2 or 3 has. */
 export function metadataIn(response: unknown): CatalogMetadata {
   const metadata = isObject(response) ? response['metadata'] : undefined
   if (!isMetadata(metadata))
     throw new StoreError('damaged', 'the response of the catalog is not the metadata of a table')
   const version = metadata['format-version']
-  if (version === 2) return metadata
-  throw new StoreError('rejected', `the table has format version ${version}, and only version 2 is supported`)
+  if (version === 2 || version === 3) return metadata
+  throw new StoreError('rejected', `the table has format version ${version}, and only versions 2 and 3 are supported`)
 }
 
 export function currentSchemaOf(metadata: CatalogMetadata): CatalogSchema {

@@ -62,7 +62,8 @@ export class CatalogReader {
   async #manifest(listed: ListedManifest): Promise<ReadManifest | null> {
     const uri = listed.manifest_path
     const known = this.#read.get(uri)
-    if (known !== undefined) return known
+    // The first snapshot of format version 3 gives ids to the rows of older manifests.
+    if (known !== undefined) return known === null ? null : { ...known, manifest: { ...known.manifest, listed } }
     const bytes = await this.#get(uri)
     const manifest = decoded(uri, () => decodeEntries(listed, bytes))
     const files = filesOf(manifest)

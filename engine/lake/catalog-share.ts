@@ -42,6 +42,16 @@ export function shareIn({ properties = {} }: CatalogMetadata, rootId: string): O
   throw new StoreError('damaged', `a property of the table in the catalog is damaged [property=${start}${rootId}]`)
 }
 
+/** Throws StoreError if the snapshot has other files of the server than its share says. `table`: for the message. */
+export function requireOwnFiles(share: OwnShare, found: Pick<OwnShare, 'files' | 'rows'>, table: string): void {
+  if (found.files === share.files && found.rows === share.rows) return
+  throw new StoreError(
+    'conflict',
+    `another program has replaced files of this server, whose rows would be in the table twice: ` +
+      `roll the table back [table=${table}, files=${found.files}, expected=${share.files}]`,
+  )
+}
+
 /** Ids of fields that columns of other servers have. */
 export function sharedFields({ properties = {} }: CatalogMetadata, rootId: string): Set<number> {
   const others = Object.entries(properties).filter(([name]) => name.startsWith(start) && name !== `${start}${rootId}`)

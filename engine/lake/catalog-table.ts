@@ -24,35 +24,37 @@ import { randomInt, randomUUID } from 'node:crypto'
 import { bodyOf, StoreError } from '../object-store/object-store.js'
 import type { PartDescriptor, TableSchema } from '../storage/schema/schema.js'
 import { type MatchedColumns, matchColumns } from './catalog-columns.js'
-import { creationOf, isSortedIn, partitionIn, requireVersion2 } from './catalog-layout.js'
+import { creationOf, formatVersionIn, isSortedIn, needsUpgrade, partitionIn, versionRefused } from './catalog-layout.js'
 import { keptManifests, type ManifestPlaces } from './catalog-manifests.js'
 import { type CatalogMetadata, type CatalogSnapshot, currentSchemaOf, snapshotOf } from './catalog-metadata.js'
 import { CatalogReader, type CatalogStore, type ReadSnapshot } from './catalog-reader.js'
-import { hasSources, noShare, type OwnShare, sharedFields, shareIn, shareProperty } from './catalog-share.js'
+import {
+  hasSources,
+  noShare,
+  type OwnShare,
+  requireOwnFiles,
+  sharedFields,
+  shareIn,
+  shareProperty,
+} from './catalog-share.js'
 import {
   addedManifest,
-  commitMember,
-  expiredSnapshots,
+  describedSnapshot,
+  expirations,
+  isCommit,
+  nextSnapshot,
   numbersOf,
-  rootMember,
-  totalsOf,
+  type PlannedSnapshot,
+  summaryOf,
   unchanged,
 } from './catalog-snapshot.js'
-import { type CommittedTable, countsOf, type LakeChange, operationOf, type SharedSources } from './committed-table.js'
-import type { LakeColumn } from './lake-columns.js'
+import type { CommittedTable, LakeChange, SharedSources } from './committed-table.js'
+import { formatVersionOf, type LakeColumn } from './lake-columns.js'
 import { type DataFile, encodeManifest, entryStatus } from './manifest-files.js'
-import { encodeList, type ListedFile, type ListedManifest, type NewSnapshot } from './manifest-lists.js'
+import { encodeList, type ListedFile, type ListedManifest } from './manifest-lists.js'
 import { partitionOfParts } from './partition-spec.js'
 import type { CommitResult, RestCatalog } from './rest-catalog.js'
-import {
-  advancedSources,
-  type NextOffsets,
-  nestedStreams,
-  offsetsIn,
-  type SourceBegin,
-  sourcesMember,
-  type TableSources,
-} from './source-offsets.js'
+import { advancedSources, type NextOffsets, offsetsIn, type SourceBegin, type TableSources } from './source-offsets.js'
 
 export interface CatalogTableOptions {
   readonly store: CatalogStore
@@ -119,7 +121,6 @@ export class CatalogTable implements CommittedTable {
 
   /** Creates the table if this server has never committed to it. Rejects with StoreError. */
   static async open(options: CatalogTableOptions, recorded: RecordedCommit): Promise<CatalogTable> {
-    requireVersion2(options.schema)
     const table = new CatalogTable(options, recorded)
     await table.#open()
     return table
@@ -185,9 +186,9 @@ export class CatalogTable implements CommittedTable {
     return { partition, isSorted: isSortedIn(schema, metadata, columns) }
   }
 
-  /** Makes the columns in the catalog those that the schema needs. */
+  /** Makes format version and columns in the catalog those that the schema needs. */
   async prepare(schema: TableSchema): Promise<void> {
-    requireVersion2(schema)
+    await this.#upgrade(schema)
     await this.#attempt(async () => {
       const metadata = this.#loaded()
       const matched = this.#match(schema, metadata)
@@ -231,16 +232,13 @@ export class CatalogTable implements CommittedTable {
       if (this.#share.commit !== next.commit - 1) throw this.#overtaken()
       const sources = advancedSources(this.sources.state, change.advances ?? [], this.name)
       own ??= await this.#writeAdded(metadata, id, change)
-      const made = await this.#snapshot(metadata, { id, change, gone, own, commit: next.commit, offsets: sources.lake })
+      const made = await this.#snapshot(metadata, own, { id, change, gone, commit: next.commit, offsets: sources.lake })
       const { map } = this.#match(change.schema, metadata)
       const result = await this.#commit(unchanged(metadata), [
         { action: 'add-snapshot', snapshot: made },
         { action: 'set-snapshot-ref', 'ref-name': 'main', type: 'branch', 'snapshot-id': `${id}` },
         this.#sharing({ ...next, columns: map, sources: sources.own }),
-        ...expiredSnapshots(metadata, this.#options.rootId).map((old) => ({
-          action: 'remove-snapshots',
-          'snapshot-ids': [old],
-        })),
+        ...expirations(metadata, this.#options.rootId),
       ])
       const isThere = ({ snapshots = [] }: CatalogMetadata): boolean =>
         snapshots.some((snapshot) => snapshot['snapshot-id'] === `${id}`)
@@ -273,11 +271,20 @@ export class CatalogTable implements CommittedTable {
     if (name !== undefined && name !== this.name) await this.#rename(name)
     const loaded = await catalog.load(this.name)
     if (loaded === null && version > 0) throw this.#lost()
-    const metadata = loaded ?? (await catalog.create(this.name, creationOf(this.#options.schema)))
+    const metadata = loaded ?? (await this.#create(this.#options.schema))
     // Null: another server has created it in between.
     if (metadata === null) await this.#reload()
     else await this.#take(metadata)
     await this.#trust()
+  }
+
+  /** Null: there is such a table. */
+  async #create(schema: TableSchema): Promise<CatalogMetadata | null> {
+    try {
+      return await this.#options.catalog.create(this.name, creationOf(schema))
+    } catch (error) {
+      throw formatVersionOf(schema) === 2 ? error : this.#refused(schema, error)
+    }
   }
 
   /** As the table was renamed here, if no other server has rows in it. */
@@ -300,8 +307,17 @@ export class CatalogTable implements CommittedTable {
     await this.#take(metadata)
   }
 
+  #refused(schema: TableSchema, reason: unknown): unknown {
+    return versionRefused(schema, reason, this.#label)
+  }
+
+  /** For messages. */
+  get #label(): string {
+    return this.#options.catalog.describe(this.name)
+  }
+
   #lost(): StoreError {
-    const table = this.#options.catalog.describe(this.name)
+    const table = this.#label
     return new StoreError(
       'rejected',
       `the catalog does not have the table any more: SET LAKE OFF, then ON creates it again [table=${table}]`,
@@ -311,7 +327,7 @@ export class CatalogTable implements CommittedTable {
   async #take(metadata: CatalogMetadata): Promise<void> {
     const uuid = this.#metadata?.['table-uuid'] ?? metadata['table-uuid']
     if (uuid !== metadata['table-uuid']) {
-      const table = this.#options.catalog.describe(this.name)
+      const table = this.#label
       throw new StoreError('conflict', `another table has the name in the catalog now [table=${table}]`)
     }
     const share = shareIn(metadata, this.#options.rootId) ?? noShare
@@ -319,7 +335,7 @@ export class CatalogTable implements CommittedTable {
     const current = snapshot === null ? { manifests: [], listed: [] } : await this.#reader.read(snapshot)
     const files = current.manifests.flatMap((manifest) => manifest.files).filter(({ path }) => this.#isOwn(path))
     const rows = files.reduce((sum, file) => sum + file.rows, 0)
-    if (files.length !== share.files || rows !== share.rows) throw this.#tampered(share, files.length)
+    requireOwnFiles(share, { files: files.length, rows }, this.#label)
     this.#offsets = offsetsIn(metadata, hasSources(metadata))
     this.#metadata = metadata
     this.#share = share
@@ -328,17 +344,9 @@ export class CatalogTable implements CommittedTable {
     for (const file of files) this.files.set(file.path, file)
   }
 
-  #tampered(share: OwnShare, files: number): StoreError {
-    return new StoreError(
-      'conflict',
-      `another program has replaced files of this server, whose rows would be in the table twice: ` +
-        `roll the table back [table=${this.#options.catalog.describe(this.name)}, files=${files}, expected=${share.files}]`,
-    )
-  }
-
   /** By an earlier commit of this server, whose response was lost, or by a server with the same root id. */
   #overtaken(): StoreError {
-    const table = this.#options.catalog.describe(this.name)
+    const table = this.#label
     return new StoreError('conflict', `another commit of this server was applied meanwhile [table=${table}]`)
   }
 
@@ -355,15 +363,11 @@ export class CatalogTable implements CommittedTable {
       this.#known = new Set(own)
       return
     }
-    const snapshot = this.#loaded().snapshots?.find((one) => this.#isOwnCommit(one, recorded))
+    const snapshot = this.#loaded().snapshots?.find((one) => isCommit(one, this.#options.rootId, recorded))
     if (snapshot === undefined) return
     const { manifests } = await this.#reader.read(snapshot)
     const then = new Set(manifests.flatMap(({ files }) => files.map(({ path }) => path)))
     this.#known = new Set(own.filter((path) => then.has(path)))
-  }
-
-  #isOwnCommit({ summary }: CatalogSnapshot, commit: number): boolean {
-    return summary[commitMember] === `${commit}` && summary[rootMember] === this.#options.rootId
   }
 
   #isOwn(uri: string): boolean {
@@ -392,13 +396,14 @@ export class CatalogTable implements CommittedTable {
 
   /** Repeats the work until it returns true. */
   async #attempt(work: () => Promise<boolean>): Promise<void> {
-    const { sleep, onConflict, catalog } = this.#options
+    const { sleep, onConflict } = this.#options
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       if (await work()) return
       onConflict()
       await sleep(Math.min(delayMsMax, firstDelayMs * 2 ** attempt) * (0.5 + Math.random() / 2))
     }
-    throw new StoreError('conflict', `others commit all the time [table=${catalog.describe(this.name)}]`)
+    const table = this.#label
+    throw new StoreError('conflict', `others commit all the time [table=${table}]`)
   }
 
   #commit(requirements: readonly object[], updates: readonly object[]): Promise<CommitResult> {
@@ -413,53 +418,44 @@ export class CatalogTable implements CommittedTable {
     return result.kind === 'committed' || isThere(this.#loaded())
   }
 
+  async #upgrade(schema: TableSchema): Promise<void> {
+    await this.#attempt(async () => {
+      const metadata = this.#loaded()
+      if (!needsUpgrade(schema, metadata)) return true
+      // Throws for columns that do not fit, of which the table would gain nothing.
+      this.#match(schema, metadata)
+      const update = { action: 'upgrade-format-version', 'format-version': formatVersionOf(schema) }
+      const result = await this.#commit(unchanged(metadata), [update]).catch((error: unknown) => {
+        throw this.#refused(schema, error)
+      })
+      await this.#settle(result, () => false)
+      if (result.kind === 'conflict' || !needsUpgrade(schema, this.#loaded())) return false
+      throw this.#refused(schema, result.kind === 'unknown' ? result.error : null)
+    })
+  }
+
   #sharing(share: OwnShare): object {
     return { action: 'set-properties', updates: shareProperty(this.#options.rootId, share) }
   }
 
   async #snapshot(
     metadata: CatalogMetadata,
-    {
-      id,
-      change,
-      gone,
-      own,
-      commit,
-      offsets,
-    }: {
-      readonly id: bigint
-      readonly change: LakeChange
-      readonly gone: readonly ListedFile[]
-      readonly own: ListedManifest | null
-      readonly commit: number
-      readonly offsets: NextOffsets
-    },
+    own: ListedManifest | null,
+    planned: PlannedSnapshot,
   ): Promise<CatalogSnapshot> {
-    const parent = snapshotOf(metadata)
-    const parentId = parent?.['snapshot-id'] ?? null
-    const number = (metadata['last-sequence-number'] ?? 0) + 1
-    const snapshot: NewSnapshot = {
-      ...{ id, parentId: parentId === null ? null : BigInt(parentId), sequenceNumber: BigInt(number) },
-    }
+    const snapshot = nextSnapshot(metadata, planned.id)
     const added = own === null ? [] : [{ ...own, ...numbersOf(snapshot) }]
-    const manifests = [...(await keptManifests(this.#current, snapshot, change.removed, this.#places)), ...added]
-    const name = `metadata/snap-${id}-${this.#randomName()}.avro`
-    await this.#putNew(name, encodeList(snapshot, manifests))
-    return {
-      'snapshot-id': `${id}`,
-      ...(parentId === null ? {} : { 'parent-snapshot-id': parentId }),
-      'sequence-number': number,
-      'timestamp-ms': Math.max(this.#options.nowMs(), metadata['last-updated-ms'] ?? 0),
-      'manifest-list': this.uri(name),
-      summary: {
-        ...{ operation: operationOf(change), [rootMember]: this.#options.rootId, [commitMember]: `${commit}` },
-        ...countsOf('added', 'added-files-size', change.added),
-        ...countsOf('deleted', 'removed-files-size', gone),
-        ...totalsOf(parent, change.added, gone),
-        ...(offsets.size === 0 ? {} : { [sourcesMember]: JSON.stringify(nestedStreams(offsets)) }),
-      },
-      'schema-id': metadata['current-schema-id'],
-    }
+    const manifests = [
+      ...(await keptManifests(this.#current, snapshot, planned.change.removed, this.#places)),
+      ...added,
+    ]
+    const name = `metadata/snap-${planned.id}-${this.#randomName()}.avro`
+    const { bytes, nextRowId } = encodeList(snapshot, manifests)
+    await this.#putNew(name, bytes)
+    return describedSnapshot(metadata, snapshot, nextRowId, {
+      ...{ 'manifest-list': this.uri(name), 'timestamp-ms': this.#options.nowMs() },
+      summary: summaryOf(metadata, this.#options.rootId, planned),
+    })
   }
 
   /** The manifest of the added files; its numbers are those of the snapshot that lists it. */
@@ -472,7 +468,8 @@ export class CatalogTable implements CommittedTable {
     const { columns } = this.#match(schema, metadata)
     const { fields, 'schema-id': schemaId } = currentSchemaOf(metadata)
     const specId = metadata['default-spec-id']
-    const header = { schemaId, fields, partitionField: partitionIn(schema, metadata, columns), specId }
+    const partitionField = partitionIn(schema, metadata, columns)
+    const header = { schemaId, fields, partitionField, specId, formatVersion: formatVersionIn(metadata) }
     const entries = added.map((file) => ({
       ...{ status: entryStatus.added, snapshotId: Number(id), sequenceNumber: null, file },
     }))

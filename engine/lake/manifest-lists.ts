@@ -2,10 +2,14 @@
 // commit. A new snapshot keeps the manifests of other programs as they are. A manifest that lists a removed file is
 // written again with all fields of its writer's schema, and the entry of the file is marked as deleted.
 //
+// In format version 3 the rows of a table have ids. A list says the id of the first row of each manifest of data files;
+// those that have none yet get ids from `next-row-id` of the table on, for all their rows.
+//
 // Invariants:
-//   1. If a manifest replaces another, it has all live entries of the other one, with their snapshot id and sequence
-//      numbers, whether these were written in the entry or inherited from the list.
-//   2. For a manifest that is kept, the new list contains the same entry as the list before.
+//   1. If a manifest replaces another, it has all live entries of the other one, with their snapshot id, sequence
+//      numbers and ids of rows, whether these were written in the entry or inherited from the list.
+//   2. For a manifest that is kept, the new list contains the same entry as the list before. In the first list of format
+//      version 3, ids of rows are added.
 
 import { decodeForeignAvro, decodeWholeAvro, encodeExactAvro } from './avro-file.js'
 import { entryStatus, intBytes, listSchema } from './manifest-files.js'
@@ -35,6 +39,8 @@ export interface ListedManifest {
   readonly deleted_rows_count: bigint
   readonly partitions: readonly PartitionSummary[] | null
   readonly key_metadata: Uint8Array | null
+  /** Null: none of its rows has an id, or it lists files of deletes. */
+  readonly first_row_id: bigint | null
 }
 
 /** Of an entry, what is read and changed; the other fields are kept. */
@@ -43,7 +49,13 @@ interface Entry {
   readonly snapshot_id: bigint | null
   readonly sequence_number: bigint | null
   readonly file_sequence_number: bigint | null
-  readonly data_file: { readonly file_path: string; readonly record_count: bigint; readonly file_size_in_bytes: bigint }
+  readonly data_file: {
+    readonly file_path: string
+    readonly record_count: bigint
+    readonly file_size_in_bytes: bigint
+    /** Absent in manifests of format version 2. */
+    readonly first_row_id?: bigint | null
+  }
 }
 
 export interface Manifest {
@@ -65,6 +77,8 @@ export interface NewSnapshot {
   readonly id: bigint
   readonly parentId: bigint | null
   readonly sequenceNumber: bigint
+  /** The first id that it may give to rows; null: its table has format version 2. */
+  readonly firstRowId: bigint | null
 }
 
 /** Older writers name counts of files otherwise. */
@@ -74,10 +88,19 @@ interface OlderNames {
   readonly deleted_data_files_count?: number
 }
 
-const wholeSchema = JSON.stringify({
-  ...listSchema,
-  fields: [...listSchema.fields, { name: 'key_metadata', type: ['null', 'bytes'], default: null, 'field-id': 519 }],
-})
+const wholeFields = [
+  ...listSchema.fields,
+  { name: 'key_metadata', type: ['null', 'bytes'], default: null, 'field-id': 519 },
+]
+const firstRowIdId = { ofManifest: 520, ofFile: 142 }
+const firstRowIdField = { name: 'first_row_id', type: ['null', 'long'], default: null }
+const wholeSchemas = {
+  version2: JSON.stringify({ ...listSchema, fields: wholeFields }),
+  version3: JSON.stringify({
+    ...listSchema,
+    fields: [...wholeFields, { ...firstRowIdField, 'field-id': firstRowIdId.ofManifest }],
+  }),
+}
 
 export function decodeList(bytes: Uint8Array): ListedManifest[] {
   return decodeForeignAvro<Partial<ListedManifest> & OlderNames>(bytes).map((record) => {
@@ -98,21 +121,41 @@ export function decodeList(bytes: Uint8Array): ListedManifest[] {
       deleted_rows_count: record.deleted_rows_count ?? 0n,
       partitions: record.partitions ?? null,
       key_metadata: record.key_metadata ?? null,
+      first_row_id: record.first_row_id ?? null,
     }
   })
 }
 
+/** The list, and the first id of a row that is left; null: in format version 2. */
 export function encodeList(
-  { id, parentId, sequenceNumber }: NewSnapshot,
+  { id, parentId, sequenceNumber, firstRowId }: NewSnapshot,
   manifests: readonly ListedManifest[],
-): Buffer {
+): { readonly bytes: Buffer; readonly nextRowId: bigint | null } {
   const metadata = {
     'snapshot-id': `${id}`,
     'parent-snapshot-id': `${parentId}`,
     'sequence-number': `${sequenceNumber}`,
-    'format-version': '2',
+    ...(firstRowId === null ? {} : { 'first-row-id': `${firstRowId}` }),
+    'format-version': firstRowId === null ? '2' : '3',
   }
-  return encodeExactAvro(wholeSchema, metadata, manifests.map(listRecord))
+  if (firstRowId === null)
+    return { bytes: encodeExactAvro(wholeSchemas.version2, metadata, manifests.map(listRecord)), nextRowId: null }
+  const { numbered, nextRowId } = withRowIds(manifests, firstRowId)
+  return { bytes: encodeExactAvro(wholeSchemas.version3, metadata, numbered.map(listRecord)), nextRowId }
+}
+
+function withRowIds(
+  manifests: readonly ListedManifest[],
+  firstRowId: bigint,
+): { readonly numbered: readonly ListedManifest[]; readonly nextRowId: bigint } {
+  let nextRowId = firstRowId
+  const numbered = manifests.map((manifest) => {
+    if (manifest.content !== 0 || manifest.first_row_id !== null) return manifest
+    const own = { ...manifest, first_row_id: nextRowId }
+    nextRowId += manifest.added_rows_count + manifest.existing_rows_count
+    return own
+  })
+  return { numbered, nextRowId }
 }
 
 export function decodeEntries(listed: ListedManifest, bytes: Uint8Array): Manifest {
@@ -148,18 +191,21 @@ export function mayJoin(one: Manifest, other: Manifest): boolean {
 export function rewritten(
   manifests: readonly Manifest[],
   removed: ReadonlySet<string>,
-  { id, sequenceNumber }: NewSnapshot,
+  { id, sequenceNumber, firstRowId }: NewSnapshot,
   path: string,
 ): { readonly listed: ListedManifest; readonly bytes: Buffer } {
   const newest = manifests.at(-1)
   if (newest === undefined) throw new Error('a manifest is written again from none')
+  const hasRowIds = firstRowId !== null && newest.listed.content === 0
   const entries = manifests
-    .flatMap(({ live }) => live)
+    .flatMap((manifest) => (hasRowIds ? numberedEntries(manifest) : manifest.live))
     .map((entry): Entry => {
       if (!removed.has(entry.data_file.file_path)) return { ...entry, status: entryStatus.existing }
       return { ...entry, status: entryStatus.deleted, snapshot_id: id }
     })
-  const bytes = encodeExactAvro(newest.schema, newest.header, entries)
+  const schema = hasRowIds ? withRowIdField(newest.schema) : newest.schema
+  const header = hasRowIds ? { ...newest.header, 'format-version': '3' } : newest.header
+  const bytes = encodeExactAvro(schema, header, entries)
   const kept = entries.filter(({ status }) => status === entryStatus.existing)
   const gone = entries.filter(({ status }) => status === entryStatus.deleted)
   return {
@@ -175,8 +221,41 @@ export function rewritten(
       ...{ added_rows_count: 0n, existing_rows_count: rowsOf(kept), deleted_rows_count: rowsOf(gone) },
       partitions: joinedPartitions(manifests.map(({ listed }) => listed.partitions)),
       key_metadata: newest.listed.key_metadata,
+      first_row_id: null,
     },
   }
+}
+
+/** The live entries with the ids of rows that they inherit from the list. */
+function numberedEntries({ listed, live }: Manifest): Entry[] {
+  let nextRowId = listed.first_row_id
+  return live.map((entry) => {
+    const { data_file: file } = entry
+    const own = file.first_row_id ?? nextRowId
+    if (file.first_row_id == null && nextRowId !== null) nextRowId += file.record_count
+    return { ...entry, data_file: { ...file, first_row_id: own } }
+  })
+}
+
+interface AvroField {
+  readonly name: string
+  readonly type: unknown
+}
+
+/** The schema of entries with a field for the id of a file's first row. */
+function withRowIdField(schema: string): string {
+  const record: { readonly fields: readonly AvroField[] } = JSON.parse(schema)
+  const fields = record.fields.map((field) => {
+    if (field.name !== 'data_file' || !isRecord(field.type)) return field
+    if (field.type.fields.some(({ name }) => name === firstRowIdField.name)) return field
+    const own = { ...firstRowIdField, 'field-id': firstRowIdId.ofFile }
+    return { ...field, type: { ...field.type, fields: [...field.type.fields, own] } }
+  })
+  return JSON.stringify({ ...record, fields })
+}
+
+function isRecord(type: unknown): type is { readonly fields: readonly AvroField[] } {
+  return typeof type === 'object' && type !== null && 'fields' in type && Array.isArray(type.fields)
 }
 
 function rowsOf(entries: readonly Entry[]): bigint {

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type CatalogMetadata, currentSchemaOf, snapshotOf } from '../../engine/lake/catalog-metadata.js'
 import { committed, openTestCatalog } from '../support/lake/rest-catalog.js'
-import { readShared, sharedFiles } from '../support/lake/shared-lake.js'
+import { readShared, rowIds, sharedFiles } from '../support/lake/shared-lake.js'
 import { createRandom } from '../support/random.js'
 import { TestServer } from '../support/server.js'
 
@@ -89,6 +89,25 @@ const insert = (server: TestServer, first: number, count = 500): Promise<void> =
     server,
     `insert into t (ts, s, x) select dateadd('m', (x * 7)::int, '2024-01-01'::timestamp), 's' || x % 5, x + ${first} from long_sequence(${count})`,
   )
+
+/** No two rows have the same id, and files have the ids that they had before. */
+function expectRowIds(table: string, before: ReadonlyMap<string, unknown> = new Map()): ReadonlyMap<string, unknown> {
+  const metadata = metadataOf(table)
+  expect(metadata['format-version']).toBe(3)
+  const ids = rowIds(metadata)
+  const ranges = [...ids.values()].sort(([x], [y]) => x - y)
+  for (const [at, [first]] of ranges.entries()) {
+    const [former, rows] = ranges[at - 1] ?? [0, 0]
+    expect(first).toBeGreaterThanOrEqual(former + rows)
+  }
+  const [last, rows] = ranges.at(-1) ?? [0, 0]
+  expect(last + rows).toBeLessThanOrEqual(metadata['next-row-id'] ?? 0)
+  for (const [path, range] of before) if (ids.has(path)) expect(ids.get(path)).toEqual(range)
+  return ids
+}
+
+const nanoRows = (first: number): string =>
+  `select ('2024-01-01T00:00:00.000000007Z'::timestamp_ns::long + x * 600000000007)::timestamp_ns, x + ${first} from long_sequence(500)`
 
 test('two servers append to one table, which the first of them creates', async () => {
   const create = 'create table t (ts timestamp, s symbol, x long, a double[]) timestamp(ts) partition by day lake on'
@@ -261,6 +280,103 @@ describe.concurrent('one table', () => {
       await untilCommitted(one, 'g')
       expect(await readShared(metadataOf('g'), 'count(*), sum(b)')).toEqual([['5', '1116']])
     }
+  })
+})
+
+describe.concurrent('format version 3', () => {
+  test('both servers give ids to rows; a server whose table has microseconds is told what to do', async () => {
+    const create = 'create table n (ts timestamp_ns, x long) timestamp(ts) partition by day lake on format version 3'
+    await Promise.all([run(one, create), run(two, create)])
+    await Promise.all([run(one, `insert into n ${nanoRows(0)}`), run(two, `insert into n ${nanoRows(1000)}`)])
+    await expectBoth('n', 'count(), sum(x)')
+    expect(currentSchemaOf(metadataOf('n')).fields.map(({ type }) => type)).toEqual(['timestamptz_ns', 'long'])
+    const before = expectRowIds('n')
+    await Promise.all([run(one, 'update n set x = x + 1 where x < 50'), run(two, 'delete from n where x % 300 = 0')])
+    await expectBoth('n', 'count(), sum(x)')
+    expectRowIds('n', before)
+    await run(one, create.replace('table n', 'table n2'))
+    await run(one, `insert into n2 ${nanoRows(0)}`)
+    await untilCommitted(one, 'n2')
+    await run(two, 'create table n2 (ts timestamp_ns, x long) timestamp(ts) partition by day lake on')
+    await run(two, `insert into n2 ${nanoRows(1000)}`)
+    await failureOf(two, 'n2', 'timestamptz_ns in the catalog: set LAKE ON FORMAT VERSION 3 [column=ts]')
+    await run(two, 'alter table n2 set lake on format version 3')
+    await expectBoth('n2', 'count(), sum(x)')
+    expectRowIds('n2')
+  })
+
+  test('a table of version 2 is raised with its files, whose rows keep their ids from then on', async () => {
+    const create = 'create table v (ts timestamp, x long) timestamp(ts) partition by day lake on'
+    await Promise.all([run(one, create), run(two, create)])
+    const add = (server: TestServer, first: number): Promise<void> =>
+      run(
+        server,
+        `insert into v select dateadd('m', (x * 7)::int, '2024-01-01'::timestamp), x + ${first} from long_sequence(500)`,
+      )
+    await Promise.all([add(one, 0), add(two, 1000)])
+    await expectBoth('v', 'count(), sum(x)')
+    const before = metadataOf('v')
+    await run(one, 'alter table v set lake on format version 3')
+    expect(await until(() => metadataOf('v')['format-version'] === 3)).toBe(true)
+    expect(metadataOf('v')['table-uuid']).toBe(before['table-uuid'])
+    expect(sharedFiles(metadataOf('v'))).toEqual(sharedFiles(before))
+    await add(two, 5000)
+    await expectBoth('v', 'count(), sum(x)')
+    let ids = expectRowIds('v')
+    // Manifests that were written in version 2 are written again.
+    for (const change of ["alter table v drop partition list '2024-01-02'", 'update v set x = x + 1 where x < 40']) {
+      await run(one, change)
+      await run(two, change)
+      await expectBoth('v', 'count(), sum(x)')
+      ids = expectRowIds('v', ids)
+    }
+  })
+
+  test('where the catalog does not support it, commits stop with the reason, and ingestion does not', async () => {
+    for (const [table, answer] of [['r', 'refused'], ['i', 'ignored']] as const) catalog.version3.set(`qdb.${table}`, answer) // biome-ignore format: one line
+    const create = (table: string): string =>
+      `create table ${table} (ts timestamp, x long) timestamp(ts) partition by day lake on format version 3`
+    await run(one, create('r'))
+    await run(one, create('i'))
+    await run(one, "insert into r values ('2024-01-01', 1)")
+    const words = 'the catalog gives the table no format version 3: '
+    await failureOf(one, 'r', `${words}the catalog answers 400: Unsupported format version: v3`)
+    await failureOf(one, 'i', `${words}its answer is a table of version 2 [table=qdb.i]`)
+    await run(one, "insert into r values ('2024-01-02', 2)")
+    expect(await one.rows('select count() from r')).toEqual([[2]])
+    const warnings = async (): Promise<string> => (await fetch(`http://${one.address('http')}/warnings`)).text()
+    expect(await until(async () => (await warnings()).includes(words))).toBe(true)
+    catalog.version3.clear()
+    for (const table of ['r', 'i']) await untilCommitted(one, table)
+    expect(await readShared(metadataOf('r'), 'count(*), sum(x)')).toEqual([['2', '3']])
+
+    await run(one, 'create table r2 (ts timestamp, x long) timestamp(ts) partition by day lake on')
+    await run(one, "insert into r2 values ('2024-01-01', 1)")
+    await untilCommitted(one, 'r2')
+    catalog.version3.set('qdb.r2', 'refused')
+    await run(one, 'alter table r2 set lake on format version 3')
+    await failureOf(one, 'r2', `${words}the catalog answers 400: Unsupported format version: v3`)
+    expect(await readShared(metadataOf('r2'), 'count(*), sum(x)')).toEqual([['1', '1']])
+    await run(one, 'alter table r2 set lake off')
+    await run(one, 'alter table r2 set lake on')
+    await run(one, "insert into r2 values ('2024-01-02', 2)")
+    await untilCommitted(one, 'r2')
+    expect(await readShared(metadataOf('r2'), 'count(*), sum(x)')).toEqual([['2', '3']])
+  })
+
+  test('microseconds do not become nanoseconds in a table that the catalog has', async () => {
+    await run(one, 'create table k (ts timestamp_ns, x long) timestamp(ts) partition by day lake on')
+    await run(one, `insert into k ${nanoRows(0)}`)
+    await untilCommitted(one, 'k')
+    await run(one, 'alter table k set lake on format version 3')
+    const words = 'the column is timestamptz_ns here and timestamptz in the catalog'
+    await failureOf(one, 'k', `${words}: drop the table there, and it is created again [column=ts]`)
+    expect(metadataOf('k')['format-version']).toBe(2)
+    catalog.tables.delete('qdb.k')
+    await untilCommitted(one, 'k')
+    expect(currentSchemaOf(metadataOf('k')).fields.map(({ type }) => type)).toEqual(['timestamptz_ns', 'long'])
+    expectRowIds('k')
+    expect(await readShared(metadataOf('k'), 'count(*), sum(x)')).toEqual([['500', '125250']])
   })
 })
 

@@ -8,7 +8,6 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { decodeAvro } from '../../../engine/lake/avro-file.js'
-import { requireVersion2 } from '../../../engine/lake/catalog-layout.js'
 import type { LakeChange } from '../../../engine/lake/committed-table.js'
 import { LakeTable, type LakeTableOptions } from '../../../engine/lake/lake-table.js'
 import {
@@ -437,11 +436,4 @@ test('a table that cannot be read keeps the objects of the one that it replaces'
   expect(placesOf({ schema }, `root/lake/7-${uuid}`)).toEqual([`root/lake/7-${uuid}/`])
   const next: TableSchema = { ...schema, lake: { uuid, formatVersion: 3, replaces: 'former' } }
   expect(placesOf({ schema: next }, `root/lake/7-${uuid}`)).toEqual([`root/lake/7-${uuid}/`, 'root/lake/7-former/'])
-})
-
-test('an external catalog gets no table of version 3, also if it had version 2 before', () => {
-  const schema = schemaOf()
-  expect(() => requireVersion2(schema)).not.toThrow()
-  const text = 'tables of format version 3 are not committed to an external catalog [table=trades]'
-  expect(() => requireVersion2({ ...schema, lake: { uuid, formatVersion: 3 } })).toThrow(text)
 })

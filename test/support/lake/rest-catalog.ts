@@ -20,6 +20,8 @@ interface CatalogFault {
   readonly answer: number | 'reset' | 'hang'
 }
 
+type Version3 = 'refused' | 'ignored'
+
 export interface TestCatalog {
   readonly url: string
   readonly client: { readonly id: string; readonly secret: string }
@@ -27,6 +29,8 @@ export interface TestCatalog {
   readonly tables: Map<string, CatalogMetadata>
   /** Commits that were applied. */
   readonly commits: () => number
+  /** What becomes of a request for format version 3, by the table's namespace and name; it is supported by default. */
+  readonly version3: Map<string, Version3>
   /** Null: no fault. */
   fault: ((method: string, path: string) => CatalogFault | null) | null
   /** No token is valid any more. */
@@ -50,7 +54,7 @@ type Json = Readonly<Record<string, unknown>>
 const prefix = 'some|warehouse'
 
 export async function openTestCatalog(): Promise<TestCatalog> {
-  const state = new State()
+  const state = new CatalogState()
   const tokens = new Set<string>()
   const client = { id: 'penstock', secret: 's3cret' }
   const server = createServer((request, response) => void answer(request, response))
@@ -60,6 +64,7 @@ export async function openTestCatalog(): Promise<TestCatalog> {
   const port = typeof address === 'object' && address !== null ? address.port : 0
   const catalog: TestCatalog = {
     ...{ url: `http://127.0.0.1:${port}/catalog`, client, tables: state.tables, fault: null },
+    version3: state.version3,
     commits: () => state.commits,
     expireTokens: () => tokens.clear(),
     close: async () => {
@@ -75,7 +80,7 @@ export async function openTestCatalog(): Promise<TestCatalog> {
     const path = url.replace('/catalog/v1/', '').replace(/\?.*$/, '')
     const isToken = path === 'oauth/tokens'
     const fault = isToken ? null : (catalog.fault?.(method, path) ?? null)
-    let result: { status: number; body: unknown } = { status: 503, body: {} }
+    let result: CatalogAnswer = { status: 503, body: {} }
     if (fault === null || fault.applied) result = carriedOut(request, path, Buffer.concat(chunks).toString())
     if (fault?.answer === 'hang') return
     if (fault?.answer === 'reset') {
@@ -88,19 +93,13 @@ export async function openTestCatalog(): Promise<TestCatalog> {
     response.writeHead(result.status, { 'content-type': 'application/json' }).end(text)
   }
 
-  function carriedOut(request: IncomingMessage, path: string, text: string): { status: number; body: unknown } {
-    try {
-      if (path === 'oauth/tokens') return { status: 200, body: token(new URLSearchParams(text)) }
-      if (!tokens.has((request.headers.authorization ?? '').replace('Bearer ', '')))
-        throw new Refusal(401, 'NotAuthorizedException', 'no such token')
-      return {
-        status: 200,
-        body: state.handle(request.method ?? '', path, text === '' ? {} : object(parseCatalogJson(text))),
-      }
-    } catch (error) {
-      if (!(error instanceof Refusal)) return { status: 500, body: errorBody(500, 'Error', String(error)) }
-      return { status: error.status, body: errorBody(error.status, error.type, error.message) }
-    }
+  function carriedOut(request: IncomingMessage, path: string, text: string): CatalogAnswer {
+    if (path === 'oauth/tokens') return answered(() => token(new URLSearchParams(text)))
+    if (tokens.has((request.headers.authorization ?? '').replace('Bearer ', '')))
+      return state.answer(request.method ?? '', path, text)
+    return answered(() => {
+      throw new Refusal(401, 'NotAuthorizedException', 'no such token')
+    })
   }
 
   function token(form: URLSearchParams): object {
@@ -114,13 +113,33 @@ export async function openTestCatalog(): Promise<TestCatalog> {
   return catalog
 }
 
+export interface CatalogAnswer {
+  readonly status: number
+  readonly body: unknown
+}
+
+function answered(work: () => unknown): CatalogAnswer {
+  try {
+    return { status: 200, body: work() }
+  } catch (error) {
+    if (!(error instanceof Refusal)) return { status: 500, body: errorBody(500, 'Error', String(error)) }
+    return { status: error.status, body: errorBody(error.status, error.type, error.message) }
+  }
+}
+
 /** Its namespaces and tables, and the operations on them. */
-class State {
+export class CatalogState {
   readonly tables = new Map<string, CatalogMetadata>()
   readonly namespaces = new Set<string>()
+  readonly version3 = new Map<string, Version3>()
   commits = 0
 
-  handle(method: string, path: string, body: Json): unknown {
+  /** `path`: behind `/v1/`. */
+  answer(method: string, path: string, text: string): CatalogAnswer {
+    return answered(() => this.handle(method, path, text === '' ? {} : object(parseCatalogJson(text))))
+  }
+
+  private handle(method: string, path: string, body: Json): unknown {
     if (path === 'config') return { defaults: {}, overrides: { prefix: encodeURIComponent(prefix) } }
     const [first = '', ...segments] = path.split('/').map((segment) => decodeURIComponent(segment))
     if (first !== prefix) throw new Refusal(404, 'NotFoundException', `no such prefix ${first}`)
@@ -135,7 +154,8 @@ class State {
     const found = this.tables.get(key)
     if (found === undefined) throw new Refusal(404, 'NoSuchTableException', key)
     if (method === 'GET') return loaded(found)
-    const next = committed(found, list(body['requirements']), list(body['updates']))
+    const updates = list(body['updates']).filter((update) => this.isCarriedOut(key, update))
+    const next = committed(found, list(body['requirements']), updates)
     this.tables.set(key, next)
     this.commits++
     return loaded(next)
@@ -150,9 +170,20 @@ class State {
 
   created(key: string, body: Json): CatalogMetadata {
     if (this.tables.has(key)) throw new Refusal(409, 'AlreadyExistsException', key)
-    const metadata = newTable(body)
+    const isRaised = object(body['properties'])['format-version'] === '3' && this.hasVersion3(key)
+    const metadata = newTable(body, isRaised ? 3 : 2)
     this.tables.set(key, metadata)
     return metadata
+  }
+
+  isCarriedOut(key: string, update: Json): boolean {
+    return update['action'] !== 'upgrade-format-version' || this.hasVersion3(key)
+  }
+
+  hasVersion3(key: string): boolean {
+    const version3 = this.version3.get(key)
+    if (version3 === 'refused') throw new Refusal(400, 'IllegalArgumentException', 'Unsupported format version: v3')
+    return version3 !== 'ignored'
   }
 
   renamed(body: Json): null {
@@ -174,7 +205,7 @@ function loaded(metadata: CatalogMetadata): object {
 }
 
 /** Fields get ids from 1 on, those of lists after all columns. */
-export function newTable(body: Json): CatalogMetadata {
+export function newTable(body: Json, version = 2): CatalogMetadata {
   const schema = object(body['schema'])
   const fields = list(schema['fields'])
   let last = fields.length
@@ -187,7 +218,12 @@ export function newTable(body: Json): CatalogMetadata {
   const sourced = (all: Json[]): Json[] => all.map((field) => ({ ...field, 'source-id': ids.get(field['source-id']) }))
   const order = object(body['write-order'])
   const metadata: unknown = {
-    ...{ 'format-version': 2, 'table-uuid': randomUUID(), location: 's3://elsewhere/table' },
+    ...{
+      'format-version': version,
+      ...(version === 3 ? { 'next-row-id': 0 } : {}),
+      'table-uuid': randomUUID(),
+      location: 's3://elsewhere/table',
+    },
     ...{ 'last-sequence-number': 0, 'last-updated-ms': Date.now(), 'last-column-id': last, 'current-schema-id': 0 },
     schemas: [{ type: 'struct', 'schema-id': 0, fields: renumbered }],
     'default-spec-id': 0,
@@ -239,6 +275,9 @@ function updated(metadata: CatalogMetadata, update: Json): CatalogMetadata {
       const id = update['schema-id'] === -1 ? metadata.schemas.at(-1)?.['schema-id'] : Number(update['schema-id'])
       return { ...metadata, 'current-schema-id': id ?? 0 }
     }
+    case 'upgrade-format-version':
+      if (Number(update['format-version']) <= metadata['format-version']) return metadata
+      return { ...metadata, 'format-version': 3, 'next-row-id': 0 }
     case 'add-snapshot':
       return withNewSnapshot(metadata, object(update['snapshot']))
     case 'set-snapshot-ref': {
@@ -277,9 +316,21 @@ function withNewSnapshot(metadata: CatalogMetadata, json: Json): CatalogMetadata
     throw new Refusal(400, 'ValidationException', `sequence number ${number} is not new`)
   return {
     ...metadata,
+    ...nextRowId(metadata, snapshot),
     ...{ 'last-sequence-number': number, 'last-updated-ms': Date.now() },
     snapshots: [...(metadata.snapshots ?? []), snapshot],
   }
+}
+
+/** In format version 3. */
+function nextRowId(
+  { 'format-version': version, 'next-row-id': next = 0 }: CatalogMetadata,
+  { 'first-row-id': first, 'added-rows': rows }: CatalogSnapshot,
+): Partial<CatalogMetadata> {
+  if (version < 3) return {}
+  if (first === undefined || rows === undefined || first < next)
+    throw new Refusal(400, 'ValidationException', `first-row-id ${first} is behind next-row-id ${next}`)
+  return { 'next-row-id': next + rows }
 }
 
 function object(value: unknown): Json {
@@ -291,6 +342,6 @@ function list(value: unknown): Json[] {
   return Array.isArray(value) ? value.map(object) : []
 }
 
-function errorBody(code: number, type: string, message: string): object {
+export function errorBody(code: number, type: string, message: string): object {
   return { error: { code, type, message } }
 }

@@ -17,6 +17,24 @@ export function sharedFiles(metadata: CatalogMetadata): ListedFile[] {
   })
 }
 
+/** In format version 3: the id of the first row of each data file of the current snapshot, and its rows. */
+export function rowIds(metadata: CatalogMetadata): Map<string, readonly [first: number, rows: number]> {
+  const snapshot = snapshotOf(metadata)
+  const ids = new Map<string, readonly [number, number]>()
+  if (snapshot === null) return ids
+  for (const listed of decodeList(readFileSync(fileURLToPath(snapshot['manifest-list'])))) {
+    let next = listed.first_row_id
+    const { live } = decodeEntries(listed, readFileSync(fileURLToPath(listed.manifest_path)))
+    for (const { data_file: file } of live) {
+      const first = file.first_row_id ?? next
+      if (first === null) throw new Error(`rows have no ids [file=${file.file_path}]`)
+      if (file.first_row_id == null) next = first + file.record_count
+      ids.set(file.file_path, [Number(first), Number(file.record_count)])
+    }
+  }
+  return ids
+}
+
 /** Values of expressions over the rows of the current snapshot, columns by their names in the files. */
 export async function readShared(metadata: CatalogMetadata, expressions: string): Promise<readonly unknown[][]> {
   const files = sharedFiles(metadata).map(({ path }) => `'${fileURLToPath(path)}'`)
