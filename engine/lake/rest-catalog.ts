@@ -33,6 +33,8 @@ export interface RestCatalogOptions {
   /** Where tokens are requested; empty: at the catalog. */
   readonly tokenUrl: string
   readonly timeoutMs: number
+  /** Instead of HTTP, in simulations. */
+  readonly transport?: HttpTransport
 }
 
 export type CommitResult =
@@ -70,7 +72,8 @@ export class RestCatalog {
   constructor(options: RestCatalogOptions, nowMs: () => number) {
     this.#options = options
     this.#nowMs = nowMs
-    this.#transport = httpTransport('the catalog', { connections, timeoutMs: options.timeoutMs })
+    const { transport, timeoutMs } = options
+    this.#transport = transport ?? httpTransport('the catalog', { connections, timeoutMs })
   }
 
   /** For messages. */

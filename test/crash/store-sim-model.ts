@@ -1,5 +1,7 @@
 // Model of the tables in the simulation of the object store (store-sim.ts): the rows that exist after all acknowledged
-// statements, and the next random statement with its effect.
+// statements, and the next random statement with its effect. DROP REMOTE takes rows of old partitions at any time, and a
+// crash may bring back for a while those that were in memory; so of these partitions the model knows only which rows
+// there can be.
 
 import type { Random } from '../support/random.js'
 
@@ -11,12 +13,16 @@ export interface StoreTable {
   readonly create: string
   readonly isDeduplicated: boolean
   readonly hasPolicy: boolean
+  /** Days from the first on whose partitions DROP REMOTE may drop. */
+  readonly dropDays: number
   isCreated: boolean
   rows: StoreRows
   /** After the statement that is being executed; null: there is none. */
   pending: StoreRows | null
-  /** All that the table has held. */
+  /** All that the table has held, without the days that may be dropped. */
   readonly states: Set<string>
+  /** All rows that it has held. */
+  readonly held: Set<string>
 }
 
 export interface StoreModel {
@@ -36,13 +42,20 @@ export function storeTables(random: Random): StoreTable[] {
   return ['a', 'b'].map((name) => {
     const isDeduplicated = random.chance(0.4)
     const hasPolicy = random.chance(0.7)
-    const policy = hasPolicy ? ` storage policy (to remote 1d, drop local ${random.pick([2, 5])}d)` : ''
-    const lake = hasPolicy ? random.pick(['', '', ' lake off']) : ' lake on'
+    // In days; 0: never.
+    const dropAge = hasPolicy ? random.pick([0, 6, 8]) : 0
+    const dropRemote = dropAge > 0 ? `, drop remote ${dropAge}d` : ''
+    const policy = hasPolicy ? ` storage policy (to remote 1d, drop local ${random.pick([2, 5])}d${dropRemote})` : ''
+    const lake = hasPolicy
+      ? random.pick(['', ' lake on format version 3', ' lake off'])
+      : random.pick([' lake on', ' lake on format version 3'])
     const dedup = isDeduplicated ? ' dedup upsert keys(ts, x)' : ''
     return {
-      ...{ name, isDeduplicated, hasPolicy, isCreated: false, rows: new Map(), pending: null },
+      ...{ name, isDeduplicated, hasPolicy, isCreated: false, rows: new Map(), pending: null, held: new Set() },
+      // The age counts from the newest row, which is of the last day.
+      dropDays: dropAge > 0 ? days - 1 - dropAge : 0,
       create: `create table ${name} (ts timestamp, x long, v varchar) timestamp(ts) partition by day${policy}${lake}${dedup}`,
-      states: new Set([textOf(new Map())]),
+      states: new Set(['']),
     }
   })
 }
@@ -52,6 +65,27 @@ export function textOf(rows: StoreRows): string {
     .sort(([x], [y]) => x - y)
     .map(([x, v]) => `${x}:${v}`)
     .join(' ')
+}
+
+/** The rows on days that DROP REMOTE leaves. */
+export function keptText({ dropDays }: StoreTable, rows: StoreRows): string {
+  return textOf(new Map([...rows].filter(([x]) => dayOf(x) >= dropDays)))
+}
+
+/** Rows that there may be from now on, or were before. */
+export function noteRows(table: StoreTable, rows: StoreRows): void {
+  table.states.add(keptText(table, rows))
+  for (const [x, v] of rows) table.held.add(`${x}:${v}`)
+}
+
+/** Whether the found rows are these, apart from those that DROP REMOTE may have dropped. */
+export function isFound(table: StoreTable, rows: StoreRows, found: StoreRows): boolean {
+  return keptText(table, rows) === keptText(table, found) && [...found].every(([x, v]) => table.held.has(`${x}:${v}`))
+}
+
+/** Whether the table can have held these rows at some time. */
+export function wasHeld(table: StoreTable, rows: StoreRows): boolean {
+  return table.states.has(keptText(table, rows)) && [...rows].every(([x, v]) => table.held.has(`${x}:${v}`))
 }
 
 export function nextStatement(model: StoreModel, random: Random): StoreStatement {
@@ -76,7 +110,11 @@ export function nextStatement(model: StoreModel, random: Random): StoreStatement
     return { table, sql: `alter table ${name} add column c${random.below(1_000_000_000)} int`, after: rows }
   if (hasPolicy && choice < 0.92)
     return { table, sql: `alter table ${name} ${random.pick(['enable', 'disable'])} storage policy`, after: rows }
-  return { table, sql: `alter table ${name} set lake ${random.pick(['on', 'on', 'off'])}`, after: rows }
+  return {
+    table,
+    sql: `alter table ${name} set lake ${random.pick(['on', 'on', 'on format version 3', 'off'])}`,
+    after: rows,
+  }
 }
 
 function inserted(model: StoreModel, table: StoreTable, random: Random): StoreStatement {

@@ -17,6 +17,7 @@ const seeds = only === undefined ? Number(process.env['SIM_STORE_SEEDS'] ?? 3) :
 const hoursMs = 24 * 3600 * 1000
 
 const real = { randomUUID: crypto.randomUUID, randomInt: crypto.randomInt }
+const realRandom = Math.random
 
 beforeAll(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
@@ -25,10 +26,11 @@ beforeAll(() => {
 afterAll(() => {
   vi.useRealTimers()
   Object.assign(crypto, real)
+  Math.random = realRandom
   syncBuiltinESMExports()
 })
 
-/** Names of objects follow from the seed. */
+/** Names of objects, and delays of commits, follow from the seed. */
 function seedNames(seed: number): void {
   const random = createRandom(seed)
   const hex = (digits: number): string =>
@@ -41,6 +43,7 @@ function seedNames(seed: number): void {
     randomInt: (from: number, to: number) => random.between(from, to - 1),
   })
   syncBuiltinESMExports()
+  Math.random = () => random.next()
 }
 
 test(

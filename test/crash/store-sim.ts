@@ -1,31 +1,44 @@
-// Runs one seed of the simulation of storage policies and lake commits: the whole engine with a simulated disk and a
-// simulated object store. Requests to the store fail, are delayed, or are applied twice or after the client has given
-// them up, and the store becomes unavailable; the machine stops at any file operation or request. A model checks:
+// Runs one seed of the simulation of storage policies and lake commits: the whole engine with a simulated disk, a
+// simulated object store, and half of the seeds with an external Iceberg catalog. Requests to these fail, are delayed,
+// or are applied twice or after the client has given them up, and the services become unavailable; other programs
+// commit to the tables of the catalog; the machine stops at any file operation or request. A model checks:
 //
-//   rows       a query returns the rows of all acknowledged statements, or fails because the store is unavailable
+//   rows       a query returns the rows of all acknowledged statements, apart from partitions that DROP REMOTE drops, or
+//              fails because the store is unavailable
 //   snapshots  all that the newest metadata of an Iceberg table refers to is in the store, and the rows of the current
 //              snapshot are those that the table had at some time
 //   parts      the object of an uploaded part (Parquet file of a table) exists, and a part without a local file has its
 //              sidecar, a small local file that describes it
-//   in the end when the store works again, the lake has all rows, old parts are uploaded, and outside of the lake no
-//              object is left that nothing refers to
+//   in the end when the services work again, the lake has all rows, old parts are uploaded or dropped, and outside of
+//              the lake no object is left that nothing refers to
 //
 // Timers are those of vitest's fake clock, which the simulation moves.
 
-import { parquetReadObjects } from 'hyparquet'
 import { vi } from 'vitest'
-import { decodeManifest, decodeManifestList, entryStatus } from '../../engine/lake/manifest-files.js'
 import { identityOf } from '../../engine/lake/open-lake-table.js'
-import { currentSnapshot, partitionOf, type TableMetadata } from '../../engine/lake/table-metadata.js'
+import type { TableMetadata } from '../../engine/lake/table-metadata.js'
 import { dueParts } from '../../engine/session/uploader.js'
+import { isOlder, lifeOf } from '../../engine/storage/schema/age.js'
 import { isRemoteOnly, sidecarFileOf, type TableVersion } from '../../engine/storage/schema/schema.js'
 import { InlineEngine } from '../support/inline-engine.js'
 import { createRandom, type Random } from '../support/random.js'
 import { type FaultPlan, planFaults } from '../support/simulator/faults.js'
 import { createFaultyDisk, type FaultyDisk, SimulatedCrash } from '../support/simulator/faulty-files.js'
+import { type SimulatedCatalog, simulatedCatalog } from '../support/simulator/simulated-catalog.js'
 import { type SimulatedStore, simulatedStore } from '../support/simulator/simulated-store.js'
 import { CurrentFaults, StoreLife, simulatedClient } from '../support/simulator/store.js'
-import { nextStatement, type StoreModel, type StoreTable, storeTables, textOf } from './store-sim-model.js'
+import { checkState, type LakeState, ownState, rowsOfState, sharedState } from './store-sim-lake.js'
+import {
+  isFound,
+  nextStatement,
+  noteRows,
+  type StoreModel,
+  type StoreRows,
+  type StoreTable,
+  storeTables,
+  textOf,
+  wasHeld,
+} from './store-sim-model.js'
 
 const rootId = 'sim'
 const url = 's3://simulated'
@@ -42,12 +55,17 @@ export interface StoreSimStats {
   snapshots: number
   remoteParts: number
   removed: number
+  /** Queries that lacked rows which DROP REMOTE had dropped. */
+  dropped: number
+  /** Of the external catalog. */
+  sharedSnapshots: number
+  foreignCommits: number
 }
 
 export function newStoreSimStats(): StoreSimStats {
   return {
     ...{ operations: 0, lives: 0, crashes: 0, storeCrashes: 0, failedQueries: 0 },
-    ...{ snapshots: 0, remoteParts: 0, removed: 0 },
+    ...{ snapshots: 0, remoteParts: 0, removed: 0, dropped: 0, sharedSnapshots: 0, foreignCommits: 0 },
   }
 }
 
@@ -62,6 +80,8 @@ interface Sim {
   readonly random: Random
   readonly disk: FaultyDisk
   readonly driver: SimulatedStore
+  /** Null: the server is the catalog. */
+  readonly catalog: SimulatedCatalog | null
   readonly faults: CurrentFaults
   readonly model: StoreModel
   readonly trace: (text: string) => void
@@ -90,6 +110,7 @@ export async function simulateStore(options: StoreSimOptions): Promise<void> {
       disk,
       faults,
       driver: simulatedStore(faults),
+      catalog: random.chance(0.5) ? simulatedCatalog(faults) : null,
       model: { tables: storeTables(random), lastX: 0 },
     },
     ...{ trace: options.trace ?? (() => {}), ms: 0, operations: 0 },
@@ -97,6 +118,7 @@ export async function simulateStore(options: StoreSimOptions): Promise<void> {
   while (sim.operations < operationsPerSeed) await live(sim)
   await finish(sim)
   options.stats.operations += sim.operations
+  options.stats.foreignCommits += sim.catalog?.foreignCommits() ?? 0
 }
 
 // ---- lives
@@ -149,7 +171,7 @@ function start(sim: Sim, crashWithin: number): Life | null {
       },
       objectStore: {
         ...{ store: client, ready: () => true, rootId, blocks: '/tmp/parts', report: ignored },
-        lake: { directory: '/tmp/lake', lagMs: () => 1000, catalog: null, report: ignored },
+        lake: { directory: '/tmp/lake', lagMs: () => 1000, catalog: sim.catalog?.options ?? null, report: ignored },
         sweep: {
           ...{ graceMs: () => graceMs, directory: '/root', fingerprint: 'root' },
           report: ({ removed }) => {
@@ -189,15 +211,16 @@ function fall({ random, disk, trace }: Sim, store: StoreLife, { crashedAt }: Fau
 // ---- operations
 
 async function act(sim: Sim, life: Life): Promise<void> {
-  const { random, trace, driver } = sim
+  const { random, trace, driver, catalog } = sim
   const { engine } = life
   sim.operations++
   const choice = random.next()
   if (choice < 0.08) {
     driver.isAway = random.chance(0.4)
-    trace(`the store is ${driver.isAway ? 'away' : 'back'}`)
+    if (catalog !== null) catalog.isAway = random.chance(0.2)
+    trace(`the store is ${driver.isAway ? 'away' : 'back'}, the catalog ${catalog?.isAway === true ? 'away' : 'back'}`)
   } else if (choice < 0.2) await checkRows(sim, life)
-  else if (choice < 0.45) await pass(life, random.pick([300, 1500, 6000]))
+  else if (choice < 0.45) await pass(life, random.pick(catalog === null ? [300, 1500, 6000] : [1500, 6000, 12_000]))
   else if (choice < 0.5) await checkAll(sim, life)
   else await run(sim, life)
   for (let turns = random.below(random.pick([3, 30])); turns > 0; turns--) {
@@ -213,7 +236,7 @@ async function run(sim: Sim, { engine, store, plan }: Life): Promise<void> {
   trace(sql.slice(0, 120))
   // A statement that the crash interrupts is done or not: the next life finds out.
   table.pending = after
-  table.states.add(textOf(after))
+  noteRows(table, after)
   try {
     await engine.run(sql)
     table.rows = after
@@ -264,22 +287,23 @@ async function checkRows(sim: Sim, { engine, plan, store }: Life): Promise<void>
       sim.options.stats.failedQueries++
       continue
     }
-    if (table.pending !== null && found === textOf(table.pending)) table.rows = table.pending
-    else if (found !== textOf(table.rows))
-      throw new Error(`other rows [table=${table.name}, found=${found}, expected=${textOf(table.rows)}]`)
+    if (table.pending !== null && isFound(table, table.pending, found)) table.rows = table.pending
+    else if (!isFound(table, table.rows, found))
+      throw new Error(`other rows [table=${table.name}, found=${textOf(found)}, expected=${textOf(table.rows)}]`)
+    if ([...table.rows.keys()].some((x) => !found.has(x))) sim.options.stats.dropped++
     table.pending = null
   }
 }
 
-async function queried(engine: InlineEngine, { name }: StoreTable): Promise<string> {
+async function queried(engine: InlineEngine, { name }: Pick<StoreTable, 'name'>): Promise<StoreRows> {
   const rows = await engine.rows(`select x, v from ${name}`)
-  return textOf(new Map(rows.map(([x, v]) => [Number(x), String(v)])))
+  return new Map(rows.map(([x, v]) => [Number(x), String(v)]))
 }
 
 async function checkAll(sim: Sim, life: Life): Promise<void> {
   checkParts(sim, life.engine)
   checkSnapshots(sim, life.engine)
-  for (const version of lakeTables(life.engine)) await checkLakeRows(sim, version)
+  for (const { schema } of lakeTables(life.engine)) await checkLakeRows(sim, life.engine, schema.name)
 }
 
 function checkParts({ driver, disk, options }: Sim, { view }: InlineEngine): void {
@@ -320,54 +344,40 @@ function newestMetadata(sim: Sim, prefix: string): TableMetadata | null {
   return metadata
 }
 
-/** Of the tables that are in the lake: all that all their snapshots name is there. */
-function checkSnapshots(sim: Sim, engine: InlineEngine): void {
-  for (const version of lakeTables(engine)) {
+/** The Iceberg tables of tables that are in the lake, and all of the external catalog. */
+function lakeStates(sim: Sim, engine: InlineEngine): LakeState[] {
+  const { catalog } = sim
+  if (catalog !== null)
+    return [...catalog.tables].map(([name, metadata]) => sharedState(name.replace('qdb.', ''), metadata))
+  return lakeTables(engine).flatMap((version) => {
     const metadata = newestMetadata(sim, `${rootId}/lake/${identityOf(version)}`)
-    if (metadata === null) continue
-    for (const entry of metadata['metadata-log']) contentOf(sim, entry['metadata-file'])
-    sim.options.stats.snapshots += metadata.snapshots.length
-    const seen = new Set<string>()
-    for (const snapshot of metadata.snapshots) {
-      for (const listed of decodeManifestList(contentOf(sim, snapshot['manifest-list']))) {
-        if (seen.has(listed.path)) continue
-        seen.add(listed.path)
-        for (const { file, status } of decodeManifest(partitionOf(metadata), listed, contentOf(sim, listed.path))) {
-          if (status !== entryStatus.deleted && contentOf(sim, file.path).length !== file.bytes)
-            throw new Error(`a file has another size than its manifest says [uri=${file.path}]`)
-        }
-      }
-    }
+    return metadata === null ? [] : [ownState(version.schema.name, metadata)]
+  })
+}
+
+function checkSnapshots(sim: Sim, engine: InlineEngine): void {
+  const { stats } = sim.options
+  for (const state of lakeStates(sim, engine)) {
+    checkState(state, (uri) => contentOf(sim, uri))
+    stats.snapshots += state.lists.length
+    if (sim.catalog !== null) stats.sharedSnapshots += state.lists.length
   }
 }
 
-/** The rows of the current snapshot are those that the table had at some time. */
-async function checkLakeRows(sim: Sim, version: TableVersion): Promise<string | null> {
-  const metadata = newestMetadata(sim, `${rootId}/lake/${identityOf(version)}`)
-  const snapshot = metadata === null ? null : currentSnapshot(metadata)
-  if (metadata === null || snapshot === null) return null
-  const rows = new Map<number, string>()
-  for (const listed of decodeManifestList(contentOf(sim, snapshot['manifest-list']))) {
-    for (const { file, status } of decodeManifest(partitionOf(metadata), listed, contentOf(sim, listed.path))) {
-      if (status === entryStatus.deleted) continue
-      const content = contentOf(sim, file.path)
-      const found = await parquetReadObjects({ file: Uint8Array.from(content).buffer, columns: ['x', 'v'] })
-      for (const { x, v } of found) {
-        if (rows.has(Number(x))) throw new Error(`a row is twice in the lake [table=${version.schema.name}, x=${x}]`)
-        rows.set(Number(x), String(v))
-      }
-    }
-  }
-  const text = textOf(rows)
-  const table = sim.model.tables.find(({ name }) => name === version.schema.name)
-  if (table !== undefined && !table.states.has(text))
-    throw new Error(`the lake has rows that the table never had [table=${table.name}, rows=${text}]`)
-  return text
+/** The rows of the current snapshot are those that the table had at some time. Null: there is no snapshot. */
+async function checkLakeRows(sim: Sim, engine: InlineEngine, name: string): Promise<StoreRows | null> {
+  const state = lakeStates(sim, engine).find((one) => one.name === name)
+  const rows = state === undefined ? null : await rowsOfState(state, (uri) => contentOf(sim, uri))
+  const table = sim.model.tables.find((one) => one.name === name)
+  if (rows !== null && table !== undefined && !wasHeld(table, rows))
+    throw new Error(`the lake has rows that the table never had [table=${name}, rows=${textOf(rows)}]`)
+  return rows
 }
 
 /** The store works: all is uploaded and committed, and what nothing names is removed. */
 async function finish(sim: Sim): Promise<void> {
   sim.driver.isAway = false
+  if (sim.catalog !== null) sim.catalog.isAway = false
   const life = start(sim, 0)
   if (life === null) throw new Error('the last start failed')
   await checkRows(sim, life)
@@ -384,15 +394,22 @@ async function finish(sim: Sim): Promise<void> {
   await end(sim, life)
 }
 
+function hasExpired({ schema, parts }: TableVersion, nowMicros: bigint): boolean {
+  const age = lifeOf(schema)
+  let newest = 0n
+  for (const { maxTs } of parts) if (maxTs > newest) newest = maxTs
+  return age !== null && parts.some(({ maxTs }) => isOlder(schema, newest, nowMicros, age)(maxTs))
+}
+
 async function openWork(sim: Sim, { engine }: Life): Promise<string | null> {
   const nowMicros = BigInt(startMicros + (sim.ms + engine.ms) * 1000)
   for (const version of engine.view.tables()) {
     const { name } = version.schema
     if (dueParts(version, nowMicros).length > 0) return `upload of ${name}`
-    const table = sim.model.tables.find((one) => one.name === name)
-    if (table === undefined || version.schema.lake == null) continue
-    const rows = await checkLakeRows(sim, version)
-    if ((rows ?? textOf(new Map())) !== textOf(table.rows)) return `commit of ${name}`
+    if (hasExpired(version, nowMicros)) return `drop of old partitions of ${name}`
+    if (version.schema.lake == null) continue
+    const rows = await checkLakeRows(sim, engine, name)
+    if (textOf(rows ?? new Map()) !== textOf(await queried(engine, { name }))) return `commit of ${name}`
   }
   return null
 }
@@ -401,7 +418,11 @@ function checkNamed(sim: Sim, { engine }: Life): void {
   const named = new Set([`${rootId}/owner`])
   const tables = engine.view.tables()
   for (const { remote } of tables.flatMap(({ parts }) => parts)) if (remote !== undefined) named.add(remote.key)
-  const prefixes = lakeTables(engine).map((version) => `${rootId}/lake/${identityOf(version)}/`)
+  const prefixes = [
+    ...lakeTables(engine).map((version) => `${rootId}/lake/${identityOf(version)}/`),
+    // Of tables that are not in the lake any more, the catalog may still name them.
+    ...(sim.catalog === null ? [] : [`iceberg/${rootId}/`]),
+  ]
   for (const key of sim.driver.objects.keys()) {
     if (named.has(key) || prefixes.some((prefix) => key.startsWith(prefix))) continue
     throw new Error(`an object that nothing names is left [key=${key}]`)
