@@ -1,11 +1,15 @@
-// `node dist/test/crash/shared-lake.js --python P [--engine pyiceberg].. [--kills n] [--rows n] [--seed n]`: two
-// servers append to one Iceberg table through the external catalog in $PENSTOCK_CATALOG. The object store is the S3
-// service in $PENSTOCK_S3, or a folder.
+// `node dist/test/crash/shared-lake.js --python P [--engine pyiceberg].. [--kills n] [--rows n] [--seed n]
+// [--version3 supported|refused]`: two servers append to one Iceberg table through the external catalog in
+// $PENSTOCK_CATALOG. The object store is the S3 service in $PENSTOCK_S3, or a folder.
 //
 // The first kill (SIGKILL) hits a server whose rows are in its log and not yet in a snapshot. Then both servers add a
 // column, one updates rows and the other deletes some. The later kills hit one of the two servers at random times
 // around its commits. At the end of each round every query engine named by --engine reads the table. The counts, sums,
 // minima and maxima that it computes must be those of the rows of both servers together.
+//
+// With --version3 supported, the table is raised to format version 3 before the first kill, and another one is created
+// with nanoseconds. With --version3 refused, the catalog has version 2 alone: commits of such tables stop, and go on
+// when the tables ask for version 2 again.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,6 +26,7 @@ const { values } = parseArgs({
     kills: { type: 'string', default: '4' },
     rows: { type: 'string', default: '20000' },
     seed: { type: 'string', default: String(Date.now() % 1e9) },
+    version3: { type: 'string', default: '' },
   },
 })
 
@@ -60,10 +65,14 @@ function insert(server: TestServer, first: number, count: number): Promise<unkno
   )
 }
 
+/** What the catalog answers, without blanks. */
+async function loaded(table: string): Promise<string> {
+  return (await (await fetch(`${tablesUrl}/${table}`)).text()).replaceAll(/\s/g, '')
+}
+
 /** Rows of the current snapshot, as the catalog has it. */
-async function committedRows(): Promise<number> {
-  const answer = await fetch(`${tablesUrl}/t`)
-  const text = (await answer.text()).replaceAll(/\s/g, '')
+async function committedRows(table: string): Promise<number> {
+  const text = await loaded(table)
   const current = /"current-snapshot-id":(\d+)/.exec(text)?.[1]
   const at = text.indexOf(`"snapshot-id":${current},`, text.indexOf('"snapshots"'))
   return Number(/"total-records":"(\d+)"/.exec(text.slice(at))?.[1])
@@ -105,6 +114,60 @@ async function compare(servers: readonly TestServer[], what: string): Promise<vo
   }
 }
 
+/** The table gets format version 3, and another one is created with it. */
+async function raise([one, two]: readonly [TestServer, TestServer]): Promise<void> {
+  await one.rows('alter table t set lake on format version 3')
+  await untilInLake(one, 't')
+  await Promise.all([insert(one, 7 * rows, 100), insert(two, 8 * rows, 100)])
+  await compare([one, two], 'raised to format version 3')
+  if (!(await loaded('t')).includes('"format-version":3')) throw new Error('the table has not format version 3')
+  const create = 'create table n (ts timestamp_ns, x long) timestamp(ts) partition by day lake on format version 3'
+  const nanos = `select ('2024-01-01T00:00:00.000000007Z'::timestamp_ns::long + x * 60000000007)::timestamp_ns, x from long_sequence(1000)`
+  for (const server of [one, two]) {
+    await server.rows(create)
+    await server.rows(`insert into n ${nanos}`)
+    await untilInLake(server, 'n')
+  }
+  await one.rows('update n set x = x + 1 where x < 10')
+  await two.rows('delete from n where x > 990')
+  for (const server of [one, two]) await untilInLake(server, 'n')
+  if (!(await loaded('n')).includes('"type":"timestamptz_ns"')) throw new Error('n has no nanoseconds in the catalog')
+  const found = await committedRows('n')
+  if (found !== 1990) throw new Error(`n has ${found} rows in the catalog, not 1990`)
+  if (!values.engine.includes('pyiceberg')) return
+  const wanted = [['count', '*'], ['sum', 'x']] as const // biome-ignore format: one line
+  const read = figuresIn({ python: values.python, engine: 'pyiceberg', table: 'n', figures: wanted })
+  if (String(read) !== `1990,${2 * 500_500 + 9 - 9955}`) throw new Error(`n is read as ${String(read)}`)
+  say('nanoseconds, 1990 rows in pyiceberg')
+}
+
+/** The catalog has format version 2 alone. */
+async function refuse([one, two]: readonly [TestServer, TestServer]): Promise<void> {
+  const failure = async (table: string): Promise<string> => {
+    const end = performance.now() + 60_000
+    for (;;) {
+      const [row] = await one.rows(`select failure from lake_tables() where table_name = '${table}'`)
+      if (String(row?.[0]).includes('the catalog gives the table no format version 3')) return String(row?.[0])
+      if (performance.now() > end) throw new Error(`the catalog refuses nothing: ${String(row)}`)
+      await pause(100)
+    }
+  }
+  await one.rows('create table r (ts timestamp, x long) timestamp(ts) partition by day lake on format version 3')
+  await one.rows("insert into r values ('2024-01-01', 1)")
+  say(`a new table: ${await failure('r')}`)
+  await one.rows('alter table t set lake on format version 3')
+  await insert(one, 7 * rows, 100)
+  say(`a table that is there: ${await failure('t')}`)
+  const [counts] = await one.rows('select (select count() from r), (select count() from t)')
+  if (String(counts) !== `1,${rows + 100}`) throw new Error(`ingestion has stopped: ${String(counts)}`)
+  for (const table of ['r', 't']) {
+    await one.rows(`alter table ${table} set lake off`)
+    await one.rows(`alter table ${table} set lake on`)
+    await untilInLake(one, table)
+  }
+  await compare([one, two], 'in version 2 again')
+}
+
 async function run(servers: readonly [TestServer, TestServer]): Promise<void> {
   const create =
     'create table t (ts timestamp, s symbol, v varchar, b byte, n int, l long, f float, d double, da date,' +
@@ -112,12 +175,15 @@ async function run(servers: readonly [TestServer, TestServer]): Promise<void> {
   await Promise.all(servers.map((server) => server.rows(create)))
   await Promise.all(servers.map((server, index) => insert(server, index * rows, rows)))
   await compare(servers, 'both have inserted')
+  if (values.version3 === 'supported') await raise(servers)
+  if (values.version3 === 'refused') await refuse(servers)
 
   const [one, two] = servers
+  const before = await committedRows('t')
   await insert(two, 5 * rows, rows)
   await two.end('SIGKILL')
-  const before = await committedRows()
-  if (before !== 2 * rows) throw new Error(`the rows are in a snapshot already: ${before}`)
+  const after = await committedRows('t')
+  if (after !== before) throw new Error(`the rows are in a snapshot already: ${after}, not ${before}`)
   await insert(one, 6 * rows, 1000)
   await two.start()
   await compare(servers, 'killed between log and snapshot')

@@ -12,7 +12,7 @@ import sys
 
 import chdb
 
-from lake_steps import Server, change_trades, check, compare_kinds, read_while_rows_arrive
+from lake_steps import Server, change_trades, check, compare_kinds, read_version_3, read_while_rows_arrive
 
 (port,) = sys.argv[1:]
 server = Server(port)
@@ -35,6 +35,9 @@ class ClickHouse:
     def micros(self, value):
         return f"toUnixTimestamp64Micro(assumeNotNull({value}))"
 
+    def nanos(self, value):
+        return f"toUnixTimestamp64Nano(assumeNotNull({value}))"
+
     def item(self, array, *indices):
         return array + "".join(f"[{index}]" for index in indices)
 
@@ -52,4 +55,5 @@ check(
 )
 read_while_rows_arrive(server, engine)
 compare_kinds(server, engine)
+read_version_3(server, engine)
 print("passed")

@@ -12,7 +12,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from lake_steps import Server, change_trades, check, compare_kinds, read_while_rows_arrive
+from lake_steps import Server, change_trades, check, compare_kinds, read_version_3, read_while_rows_arrive
 
 port, data, jars, *versions = sys.argv[1:]
 server = Server(port)
@@ -82,30 +82,12 @@ check(
 read_while_rows_arrive(server, engine)
 compare_kinds(server, engine)
 
-# Of format version 3, which older versions of Iceberg do not know. Spark has no type for timestamptz_ns.
-if int(spark.version.split(".")[0]) >= 4:
-    server.execute("create table raised (ts timestamp, x long) timestamp(ts) partition by day lake on")
-    server.execute("insert into raised select timestamp_sequence('2024-01-01', 10000000L), x from long_sequence(20000)")
-    server.follow("raised")
-    server.execute("alter table raised set lake on format version 3")
-    server.execute("update raised set x = x + 1 where x < 100")
-    server.follow("raised")
-    server.execute("insert into raised values ('2024-02-01', 7)")
-    server.follow("raised")
-    check(
-        "a table of format version 3",
-        server.execute("select count(), sum(x), min(ts)::long, max(ts)::long, count() from raised")[0],
-        spark_row("select count(*), sum(x), unix_micros(min(ts)), unix_micros(max(ts)), count(distinct _row_id) from qdb.qdb.raised"),
-    )
+is_new = int(spark.version.split(".")[0]) >= 4
+read_version_3(server, engine, f"Cannot convert {'unsupported' if is_new else 'unknown'} type to Spark: timestamptz_ns")
+if is_new:
+    rows = server.execute("select count() from raised")[0]
+    check("its ids of rows", [*rows, 0], spark_row("select count(distinct _row_id), min(_row_id) from qdb.qdb.raised"))
     check("its snapshots", [3], spark_row("select count(*) from qdb.qdb.raised.snapshots"))
-    server.execute("create table ticks (ts timestamp_ns, x long) timestamp(ts) partition by day lake on format version 3")
-    server.follow("ticks")
-    try:
-        spark_row("select count(*) from qdb.qdb.ticks")
-        sys.exit("Spark reads timestamptz_ns: say so in docs/lake.md")
-    except Exception as error:
-        if "unsupported type to Spark: timestamptz_ns" not in str(error):
-            raise
 
 # Tables of Spark in iceberg() ----------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import os
 import sys
 
 import trino_client
-from lake_steps import Server, change_trades, check, compare_kinds, read_while_rows_arrive
+from lake_steps import Server, change_trades, check, compare_kinds, read_version_3, read_while_rows_arrive
 
 (port,) = sys.argv[1:]
 server = Server(port, f"Basic {base64.b64encode(b'reader:quest').decode()}")
@@ -58,6 +58,7 @@ files = trino_client.rows('select count(*), sum(record_count) from lake.qdb."tra
 check("its files", [files[0], server.execute("select count() from trades")[0][0]], files)
 read_while_rows_arrive(server, engine)
 compare_kinds(server, engine)
+read_version_3(server, engine, "Cannot convert from Iceberg type 'timestamptz_ns' (TIMESTAMP_NANO) to Trino type")
 
 # A wrong password is refused.
 try:
