@@ -47,7 +47,7 @@ export function pageCompressor(
   const { memory } = scratch
   const placed = (before: number, bytes: Uint8Array): Uint8Array => {
     const address = take(before + bytes.length)
-    memory.u8.set(bytes, address + before)
+    memory.put(bytes, address + before)
     return memory.u8.subarray(address, address + before + bytes.length)
   }
   const { head, match, foreign } = codecOf(codec, level, alive)
@@ -59,7 +59,7 @@ export function pageCompressor(
     const target = take(before + headBytesMax + bytes + (bytes >>> 7))
     const start = literalHead(head, bytes)
     memory.u8.set(start, target + before)
-    memory.u8.copyWithin(target + before + start.length, address, address + bytes)
+    memory.copy(target + before + start.length, address, address + bytes)
     return memory.u8.subarray(target, target + before + start.length + bytes)
   }
 }

@@ -51,6 +51,12 @@ export interface ExportedColumn {
   readonly gatheredBytes: number
 }
 
+/** The dictionary of a part, of which `stored` is a page, and the address of the table's symbol dictionary. */
+interface AdoptedDictionary {
+  readonly stored: StoredPage
+  readonly dictionary: number
+}
+
 interface MappedEntries {
   readonly partId: number
   readonly count: number
@@ -80,6 +86,11 @@ export class FlatColumn implements ExportedColumn {
   private readonly own: Scratch
   private dictionary: ChunkDictionary | null = null
   private indexed = 0
+  /**
+   * The dictionary of the row group while it is that of one part: its page is copied. Its values are added to
+   * `dictionary`, or to the gathered symbols, only when others follow.
+   */
+  private adopted: AdoptedDictionary | null = null
   /** No more values are added to the dictionary in this row group. */
   private closed = false
   /** The last part whose dictionary was taken: maps its indexes to those of the row group. */
@@ -111,6 +122,7 @@ export class FlatColumn implements ExportedColumn {
   }
 
   append(vector: Vector, from: number, to: number): void {
+    if (this.gather.symbols !== null) this.addAdopted()
     for (let row = from; row < to; ) {
       row += this.gather.take(vector, row, to)
       if (this.gather.full) this.flush()
@@ -142,7 +154,8 @@ export class FlatColumn implements ExportedColumn {
 
   /** Whether appended rows may be added to a dictionary of the row group. */
   private get mayJoin(): boolean {
-    return !this.hopeless && !this.closed && (this.dictionary !== null || this.isEmpty)
+    const hasDictionary = this.dictionary !== null || this.adopted !== null
+    return !this.hopeless && !this.closed && (hasDictionary || this.isEmpty)
   }
 
   /** The row group has only NULLs so far. */
@@ -155,18 +168,41 @@ export class FlatColumn implements ExportedColumn {
    * do not fit.
    */
   private mapOf(stored: StoredPage, dictionary: number): IndexMap | null | undefined {
-    if (this.mapped?.partId !== stored.partId) {
-      this.mapped = null
-      stored.dictionary((values, count) => this.noteEntries(stored.partId, values, count, dictionary))
-    }
+    if (this.mapped?.partId !== stored.partId) this.mapped = this.mappedBy({ stored, dictionary })
     const { mapped } = this
-    if (mapped === null || !mapped.fits) return undefined
+    if (!mapped.fits) return undefined
     if (mapped.same) return null
     const entries = this.gather.symbols?.count ?? (this.dictionary as ChunkDictionary).count
     return { address: this.own.room('mapped', mapped.count * 4), count: mapped.count, bits: indexBits(entries) }
   }
 
-  private noteEntries(partId: number, values: number, count: number, dictionary: number): void {
+  private mappedBy(part: AdoptedDictionary): MappedEntries {
+    const { partId, dictionaryCount: count } = part.stored
+    const isUnused = this.dictionary === null && (this.gather.symbols?.count ?? 0) === 0
+    if (this.adopted === null && isUnused) this.adopted = part
+    if (this.adopted?.stored.partId === partId) return { partId, count, same: true, fits: true }
+    return this.addAdopted() ? this.addEntries(part) : { partId, count, same: false, fits: false }
+  }
+
+  /** Adds the values of the adopted dictionary to the row group's own; false when they do not fit. */
+  private addAdopted(): boolean {
+    const { adopted } = this
+    if (adopted === null) return true
+    if (!this.addEntries(adopted).fits) return false
+    this.adopted = null
+    return true
+  }
+
+  private addEntries({ stored, dictionary }: AdoptedDictionary): MappedEntries {
+    const { partId } = stored
+    let mapped: MappedEntries = { partId, count: 0, same: false, fits: false }
+    stored.dictionary((values, count) => {
+      mapped = this.noteEntries(partId, values, count, dictionary)
+    })
+    return mapped
+  }
+
+  private noteEntries(partId: number, values: number, count: number, dictionary: number): MappedEntries {
     const { gather, own } = this
     const target = own.room('mapped', count * 4)
     if (gather.symbols !== null) gather.mapSymbols({ address: values, dictionary }, count, target)
@@ -176,14 +212,13 @@ export class FlatColumn implements ExportedColumn {
       const first = this.dictionary.added
       if (!this.dictionary.add(values, count)) {
         if (unused) this.dropDictionary()
-        this.mapped = { partId, count, same: false, fits: false }
-        return
+        return { partId, count, same: false, fits: false }
       }
       const indexes = this.dictionary.indexesFrom(first)
       own.memory.u8.copyWithin(target, indexes, indexes + count * 4)
     }
     const map = own.memory.u32.subarray(target >>> 2, (target >>> 2) + count)
-    this.mapped = { partId, count, same: map.every((to, from) => to === from), fits: true }
+    return { partId, count, same: map.every((to, from) => to === from), fits: true }
   }
 
   private newDictionary(): ChunkDictionary {
@@ -199,6 +234,7 @@ export class FlatColumn implements ExportedColumn {
     const bloom = this.bloomOfGroup()
     const chunk = { dictionary, pages, ranges, values, nulls, bloom, encodings: [...this.used, encodings.rle] }
     this.dropDictionary()
+    this.adopted = null
     this.mapped = null
     this.closed = false
     this.indexed = 0
@@ -288,6 +324,7 @@ export class FlatColumn implements ExportedColumn {
     if (prepared.present === 0) return { encoding: encodings.plain, bytes: 0 }
     const symbols = this.gather.symbols
     if (symbols !== null) return this.indexes(prepared.values, prepared.present, symbols.count, target)
+    if (this.mayJoin && !this.addAdopted()) this.closed = true
     const first = this.dictionary?.added ?? 0
     if (this.joins(prepared)) {
       const dictionary = this.dictionary as ChunkDictionary
@@ -360,6 +397,11 @@ export class FlatColumn implements ExportedColumn {
 
   private dictionaryOfGroup(): EncodedPage | null {
     const { symbols } = this.gather
+    if (this.adopted !== null) {
+      const { dictionaryCount, readDictionary } = this.adopted.stored
+      const { address, bytes } = readDictionary()
+      return dictionaryPage(this.tools, dictionaryCount, address, bytes)
+    }
     if (symbols !== null) return symbols.count === 0 ? null : this.symbolPage(symbols)
     const { dictionary } = this
     return dictionary === null || dictionary.count === 0

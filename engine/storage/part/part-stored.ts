@@ -1,7 +1,9 @@
 // Reads pages of parts, the Parquet files of tables, as they are stored, without decoding; checksums are verified. An
 // export to Parquet copies most pages in this form, which is much faster than encoding them again.
 
+import { assert } from '../../base/assert.js'
 import type { DataType } from '../../types/column-types.js'
+import { encodings } from './parquet-types.js'
 import { type DecodeTools, type PageInFile, type RawPage, readBody, readPage } from './part-decode.js'
 import { nullsAt, type PartColumn, type PartIndex, pageAt, rangeBytesAt } from './part-index.js'
 
@@ -33,6 +35,10 @@ export interface StoredPage {
    * PLAIN form.
    */
   dictionary(use: (values: number, count: number) => void): void
+  /** Number of its values; 0: there is none. */
+  readonly dictionaryCount: number
+  /** The decompressed page of the dictionary, in PLAIN encoding. Valid until the next read. */
+  readDictionary(): RawPage
 }
 
 export interface StoredOptions {
@@ -59,6 +65,12 @@ export function storedPage(options: StoredOptions): StoredPage {
     packedBytes: place.bytes,
     packedCrc: place.crc,
     read: () => withFile((file) => readPage(tools, { ...place, file, encoding, codec })),
+    dictionaryCount: column.metadata.dictionary?.count ?? 0,
+    readDictionary: () => {
+      const of = column.metadata.dictionary
+      assert(of !== null, 'F2: a dictionary is read where there is one')
+      return withFile((file) => readPage(tools, { ...of, file, encoding: encodings.plain, codec }))
+    },
     readPacked: (target) => withFile((file) => readBody(tools, { ...place, file, encoding, codec }, target)),
   }
 }
