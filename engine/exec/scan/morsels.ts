@@ -274,7 +274,7 @@ class PageMorsel implements ScanMorsel {
   }
 
   ready(columnIds: readonly number[]): boolean {
-    return this.#access.ready(this.#handle, columnIds, this.index)
+    return columnIds.every((id) => this.#pinned?.has(id)) || this.#access.ready(this.#handle, columnIds, this.index)
   }
 
   column(columnId: number): number {

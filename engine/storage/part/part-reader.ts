@@ -358,7 +358,7 @@ class PartReader implements PartAccess {
   }
 
   goIdle(): void {
-    this.partFiles.closeAll()
+    for (const files of [this.partFiles, this.remote]) files?.closeAll()
   }
 
   close(): void {

@@ -4,12 +4,16 @@
 // are missing.
 //
 // No call waits. A scan calls ready() before it reads a morsel, and pauses while the result is false; the reply to the
-// request resumes it. A read fails with a ResourceError for 'remote' if its block is missing nevertheless, because it
-// was removed after ready() or because the operator did not call ready(). If the query has returned nothing yet, it is
-// then run again when the block is there.
+// request resumes it. A read fails with a ResourceError for 'remote' if its block is missing nevertheless, because the
+// operator did not call ready(), or because the block was removed after it. If the query has returned nothing yet, it
+// is then run again when the block is there.
+//
+// Blocks stay open until the thread is idle, because a scan reads several pages of each. An open block can be read even
+// if the object store's thread has removed it.
 //
 // Invariant: a block is read only if it has the checksum that the sidecar of its part (sidecar.ts) lists.
 
+import { assert } from '../../base/assert.js'
 import { crc32 } from '../../base/checksum.js'
 import { FileError, ResourceError } from '../../base/errors.js'
 import type { File, Files } from '../../base/files.js'
@@ -37,6 +41,8 @@ export interface RemotePart {
 /** How long a failed request fails all that wait for its blocks, before they are requested again. */
 const failureMs = 1000
 const verifiedMax = 100_000
+/** A scan reads a few blocks of each column alternately. */
+const openMax = 64
 /** Blocks that were read are reported at most this often. */
 const reportMs = 1000
 
@@ -53,6 +59,12 @@ export class RemoteBlocks {
   readonly #used = new Set<string>()
   /** Blocks whose checksum was right. One that is removed and fetched again was verified when it arrived. */
   readonly #verified = new Set<string>()
+  /** By name, the most recently used last. */
+  readonly #open = new Map<string, File>()
+  /** Blocks that were there since the thread was last idle. */
+  readonly #seen = new Set<string>()
+  /** For the content of a block that is verified. */
+  #content: Uint8Array | null = null
   #reportedMs = 0
   #lastId = 0
 
@@ -61,24 +73,26 @@ export class RemoteBlocks {
   }
 
   /**
-   * Whether all `wanted` blocks can be read. Requests those that are missing, together with missing ones of `ahead`,
-   * which are needed soon. Throws ResourceError if a wanted block could not be fetched.
+   * Whether all `wanted` blocks can be read. Requests those that are missing, and then missing ones of `ahead`, which
+   * are needed soon. Throws ResourceError if a wanted block could not be fetched.
    */
   ready(part: RemotePart, wanted: Iterable<number>, ahead: Iterable<number> = []): boolean {
-    const missing: number[] = []
+    const [missing, missingAhead]: [number[], number[]] = [[], []]
     let isReady = true
     for (const block of wanted) {
       const name = blockName(part.id, block)
+      if (this.#opened(part, block) !== undefined) continue
       this.#refuseFailed(name)
-      if (this.#isLocal(part, block)) continue
       isReady = false
       if (!this.#pending.has(name)) missing.push(block)
     }
     for (const block of ahead) {
       const name = blockName(part.id, block)
-      if (!this.#pending.has(name) && !this.#failures.has(name) && !this.#exists(name)) missing.push(block)
+      if (missing.includes(block)) continue
+      if (!this.#pending.has(name) && !this.#failures.has(name) && !this.#isSeen(name)) missingAhead.push(block)
     }
-    if (missing.length > 0) this.#request(part, missing)
+    // Two requests: the query goes on when it has the wanted blocks.
+    for (const blocks of [missing, missingAhead]) if (blocks.length > 0) this.#request(part, blocks)
     this.#report()
     return isReady
   }
@@ -86,7 +100,8 @@ export class RemoteBlocks {
   /** Reads bytes of one block. Throws ResourceError if it is not there. */
   read(part: RemotePart, block: number, target: Uint8Array, at: number): void {
     const name = blockName(part.id, block)
-    if (!this.#isLocal(part, block) || !this.#tryRead(name, target, at)) {
+    const file = this.#opened(part, block)
+    if (file === undefined || file.read(target, at) < target.length) {
       this.#refuseFailed(name)
       if (!this.#pending.has(name)) this.#request(part, [block])
       throw new ResourceError(
@@ -107,6 +122,13 @@ export class RemoteBlocks {
     }
   }
 
+  /** Closes the blocks: removed ones take space on the disk as long as they are open. */
+  closeAll(): void {
+    for (const [name, file] of this.#open) this.#close(name, file)
+    this.#seen.clear()
+    this.#content = null
+  }
+
   #refuseFailed(name: string): void {
     const failure = this.#failures.get(name)
     if (failure === undefined) return
@@ -114,27 +136,52 @@ export class RemoteBlocks {
     this.#failures.delete(name)
   }
 
-  #exists(name: string): boolean {
-    return this.#options.files.exists(`${this.#options.directory}/${name}`)
+  #isSeen(name: string): boolean {
+    if (this.#seen.has(name)) return true
+    const isThere = this.#options.files.exists(this.#pathOf(name))
+    if (isThere) this.#seen.add(name)
+    return isThere
   }
 
-  /** Verifies a block when this thread meets it first; removes one that is damaged. */
-  #isLocal({ id, sidecar }: RemotePart, block: number): boolean {
+  #pathOf(name: string): string {
+    return `${this.#options.directory}/${name}`
+  }
+
+  /** The file of a block; undefined if it is not there, or is damaged and was removed. */
+  #opened({ id, sidecar }: RemotePart, block: number): File | undefined {
     const name = blockName(id, block)
-    if (this.#pending.has(name) || !this.#exists(name)) return false
+    const known = this.#open.get(name)
+    if (known !== undefined) {
+      this.#open.delete(name)
+      this.#open.set(name, known)
+      return known
+    }
+    if (this.#pending.has(name)) return undefined
+    const { files } = this.#options
+    const path = this.#pathOf(name)
+    const file = this.#whileThere(() => files.open(path, 'read'))
+    if (file === undefined || !this.#isRight(name, file, sidecar, block)) {
+      file?.close()
+      if (file !== undefined) this.#whileThere(() => files.remove(path))
+      return undefined
+    }
+    const [oldest] = this.#open
+    if (oldest !== undefined && this.#open.size >= openMax) this.#close(...oldest)
+    assert(this.#open.size < openMax, 'F4: a thread keeps few files open')
+    this.#open.set(name, file)
+    return file
+  }
+
+  #close(name: string, file: File): void {
+    this.#open.delete(name)
+    file.close()
+  }
+
+  /** Verifies a block when this thread meets it first. */
+  #isRight(name: string, file: File, sidecar: Sidecar, block: number): boolean {
     if (this.#verified.has(name)) return true
-    const { files, directory } = this.#options
-    const path = `${directory}/${name}`
-    const isRight = this.#whileThere((): boolean => {
-      const file = files.open(path, 'read')
-      try {
-        return isIntact(sidecar, block, file)
-      } finally {
-        file.close()
-      }
-    })
-    if (isRight === false) this.#whileThere(() => files.remove(path))
-    if (isRight !== true) return false
+    if (this.#content?.length !== sidecar.blockBytes) this.#content = new Uint8Array(sidecar.blockBytes)
+    if (!isIntact(sidecar, block, file, this.#content)) return false
     if (this.#verified.size >= verifiedMax) this.#verified.clear()
     this.#verified.add(name)
     return true
@@ -165,20 +212,6 @@ export class RemoteBlocks {
     })
   }
 
-  /** False if the block is not there. */
-  #tryRead(name: string, target: Uint8Array, at: number): boolean {
-    const { files, directory } = this.#options
-    const isRead = this.#whileThere((): boolean => {
-      const file = files.open(`${directory}/${name}`, 'read')
-      try {
-        return file.read(target, at) === target.length
-      } finally {
-        file.close()
-      }
-    })
-    return isRead === true
-  }
-
   #report(): void {
     const now = this.#options.nowMs()
     if (this.#used.size === 0 || now - this.#reportedMs < reportMs) return
@@ -189,9 +222,9 @@ export class RemoteBlocks {
 }
 
 /** Whether a block's file has the size and checksum that the sidecar names. */
-function isIntact({ blocks, blockBytes, bytes }: Sidecar, block: number, file: File): boolean {
-  const size = Math.min(blockBytes, bytes - block * blockBytes)
+function isIntact({ blocks, blockBytes, bytes }: Sidecar, block: number, file: File, buffer: Uint8Array): boolean {
+  const content = buffer.subarray(0, bytes - block * blockBytes)
+  const size = content.length
   if (file.size() !== size) return false
-  const content = new Uint8Array(size)
   return file.read(content, 0) === size && crc32(content) === blocks[block]
 }
