@@ -2,22 +2,42 @@
 // upper bounds. They are read from the file's Parquet footer. Only integers, floating-point numbers and timestamps have
 // bounds, and lists do not even have counts.
 
+import type { Files } from '../base/files.js'
+import { StoreError } from '../object-store/object-store.js'
 import { emptyStructure, type ParquetTypes, parquetThrift } from '../storage/part/parquet-thrift.js'
 import type { LakeColumn } from './lake-columns.js'
 import type { ColumnMetrics } from './manifest-files.js'
 
-const tailBytes = 8
+/** Length of the footer, and the magic number. */
+const parquetTailBytes = 8
+const parquetFooterBytesMax = 32 * 1024 * 1024
 
-/** How long the footer at the end of a file is; the bytes are the last ones of it, at least 8. */
-export function footerBytes(end: Buffer): number {
-  return end.readUInt32LE(end.length - tailBytes) + tailBytes
+/** The footer of a local file. Throws StoreError if it is too long to be decoded. */
+export function parquetFooter(files: Files, path: string): Uint8Array {
+  const file = files.open(path, 'read')
+  try {
+    const tail = Buffer.alloc(parquetTailBytes)
+    const size = file.size()
+    file.read(tail, size - tail.length)
+    const bytes = tail.readUInt32LE(0)
+    if (bytes > Math.min(size - tail.length, parquetFooterBytesMax))
+      throw new StoreError('rejected', `a data file has too long a footer [path=${path}]`)
+    const footer = new Uint8Array(bytes)
+    file.read(footer, size - tail.length - bytes)
+    return footer
+  } finally {
+    file.close()
+  }
 }
 
-/** Of a file of these columns, whose last bytes are these. */
-export function metricsOf(columns: readonly LakeColumn[], end: Buffer): ColumnMetrics & { readonly rows: number } {
+/** Of a file of these columns with this footer. */
+export function metricsOf(
+  columns: readonly LakeColumn[],
+  encoded: Uint8Array,
+): ColumnMetrics & { readonly rows: number } {
   const { types, decode } = parquetThrift()
   const footer = emptyStructure<ParquetTypes.FileMetaData>(types.FileMetaData)
-  decode(footer, end.subarray(end.length - footerBytes(end), end.length - tailBytes))
+  decode(footer, Buffer.from(encoded.buffer, encoded.byteOffset, encoded.length))
   const metrics = {
     valueCounts: new Map<number, number>(),
     nullCounts: new Map<number, number>(),

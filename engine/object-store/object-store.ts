@@ -18,6 +18,8 @@ import { crc32 } from '../base/checksum.js'
 /** An object's content: bytes in memory, or a file that is read as it is sent. */
 export interface ObjectBody {
   readonly bytes: number
+  /** CRC-32 of the whole content, if the caller knows it. */
+  readonly checksum?: number
   /** The content from the offset on, exactly so many bytes. */
   read(offset: number, bytes: number): Uint8Array
 }
@@ -142,6 +144,7 @@ export function bodyOf(content: Uint8Array): ObjectBody {
 
 /** CRC-32 of the whole content. */
 export function bodyChecksum(body: ObjectBody): number {
+  if (body.checksum !== undefined) return body.checksum
   let checksum = 0
   for (let offset = 0; offset < body.bytes; offset += checksumBlockBytes) {
     checksum = crc32(body.read(offset, Math.min(checksumBlockBytes, body.bytes - offset)), checksum)

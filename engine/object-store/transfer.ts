@@ -3,7 +3,7 @@
 
 import { crc32 } from '../base/checksum.js'
 import type { Files } from '../base/files.js'
-import { type ObjectBody, type ObjectHead, type ObjectStore, StoreError } from './object-store.js'
+import { bodyChecksum, bodyOf, type ObjectHead, type ObjectStore, StoreError } from './object-store.js'
 
 /** What a file's copy in the store is compared with. */
 export interface TransferredFile {
@@ -11,6 +11,8 @@ export interface TransferredFile {
   readonly checksum: number
 }
 
+/** Larger files are not read into memory at once. */
+const wholeBytesMax = 16 * 1024 * 1024
 const rangeBytes = 8 * 1024 * 1024
 const rangesAtOnce = 4
 
@@ -27,19 +29,14 @@ export async function uploadFile(
   const file = files.open(path, 'read')
   try {
     const bytes = file.size()
-    let checksum = 0
-    const body: ObjectBody = {
-      bytes,
-      read: (offset, length) => {
-        const content = new Uint8Array(length)
-        if (file.read(content, offset) !== length) throw new StoreError('damaged', `the file ends early [path=${path}]`)
-        return content
-      },
+    const read = (offset: number, length: number): Uint8Array => {
+      const content = Buffer.allocUnsafe(length)
+      if (file.read(content, offset) !== length) throw new StoreError('damaged', `the file ends early [path=${path}]`)
+      return content
     }
-    for (let offset = 0; offset < bytes; offset += rangeBytes) {
-      checksum = crc32(body.read(offset, Math.min(rangeBytes, bytes - offset)), checksum)
-    }
-    const written = await store.putIfAbsent(key, body)
+    const whole = bytes <= wholeBytesMax ? bodyOf(read(0, bytes)) : null
+    const checksum = bodyChecksum(whole ?? { bytes, read })
+    const written = await store.putIfAbsent(key, { ...(whole ?? { bytes, read }), checksum })
     if (written === null) throw new StoreError('conflict', `another object has the key [key=${key}]`)
     await verifyObject(store, bytes, { key, checksum })
     return { bytes, checksum }

@@ -8,25 +8,21 @@ import { internalSession } from '../api/session.js'
 import type { ExecuteOptions, StatementResult } from '../api/statements.js'
 import { parquetDefaults } from '../exec/encode/parquet-encoding.js'
 import type { CommittedTable } from '../lake/committed-table.js'
-import { footerBytes, metricsOf } from '../lake/file-metrics.js'
+import { metricsOf } from '../lake/file-metrics.js'
 import { lakeQuery } from '../lake/lake-columns.js'
 import { type LakeUnit, unitSnapshot } from '../lake/lake-units.js'
 import type { DataFile } from '../lake/manifest-files.js'
-import { StoreError } from '../object-store/object-store.js'
 import { hidesRows } from '../storage/memtable/removed-rows.js'
 import type { TableSnapshot } from '../storage/schema/schema.js'
 import type { StoreClient } from '../threads/store-client.js'
 import { internalStatement } from './open-refresher.js'
 
 export interface LakeFileOptions {
-  readonly store: Pick<StoreClient, 'append' | 'discard' | 'upload'>
+  readonly store: Pick<StoreClient, 'append' | 'parquetFooter' | 'discard' | 'upload'>
   readonly execute: (sql: string, options: ExecuteOptions) => Promise<StatementResult>
   /** Of files that are being written. */
   readonly directory: string
 }
-
-/** Bytes at the end of a file that are kept for its footer. */
-const endBytesMax = 32 * 1024 * 1024
 
 /** Null: the unit has no rows. Rejects with StoreError, or with the error of the query. */
 export async function writeLakeFile(
@@ -44,8 +40,8 @@ export async function writeLakeFile(
     const sql = lakeQuery(schema, columns)
     const result = await execute(sql, { ...internalStatement, session, encoding, signal: null })
     if (result.kind !== 'rows') throw new Error('the query of a data file returns no rows')
-    const end = await spool(store, path, result.blocks)
-    const metrics = metricsOf(columns, end)
+    await spool(store, path, result.blocks)
+    const metrics = metricsOf(columns, await store.parquetFooter(path))
     requireRows(snapshot, unit, metrics.rows)
     if (metrics.rows === 0) return null
     const [first] = unit.parts
@@ -62,26 +58,20 @@ export function oneTable(tableId: number, snapshot: TableSnapshot): ReadSnapshot
   return { snapshotOf: (id) => (id === tableId ? snapshot : undefined), release: () => {} }
 }
 
-/** Writes the blocks to a local file; returns its last bytes, with the whole footer. */
+/**
+ * Writes the blocks to a local file. Blocks in shared memory are not copied on the way: each one stays until the next
+ * one is requested.
+ */
 async function spool(
   store: Pick<StoreClient, 'append'>,
   path: string,
   blocks: AsyncIterable<Uint8Array>,
-): Promise<Buffer> {
-  const last: Buffer[] = []
-  let [offset, lastBytes] = [0, 0]
+): Promise<void> {
+  let offset = 0
   for await (const block of blocks) {
-    const copy = Buffer.from(block)
-    await store.append(path, offset, copy)
-    offset += copy.length
-    last.push(copy)
-    lastBytes += copy.length
-    while (lastBytes - (last[0]?.length ?? 0) >= endBytesMax) lastBytes -= last.shift()?.length ?? 0
+    await store.append(path, offset, block)
+    offset += block.length
   }
-  const end = Buffer.concat(last)
-  if (footerBytes(end) > end.length)
-    throw new StoreError('rejected', `a data file has too long a footer [path=${path}]`)
-  return end
 }
 
 /** Every row of the parts is in the file, unless some are superseded. */

@@ -25,8 +25,10 @@ export interface StoreClient extends ObjectStore {
   bucket(name: string): StoreClient
   /** Writes a local file under a new key and verifies it there. Rejects with StoreError. */
   upload(path: string, key: string): Promise<TransferredFile>
-  /** Appends to a local file; an offset of 0 creates it. */
+  /** Appends to a local file; an offset of 0 creates it. The content must not change meanwhile. */
   append(path: string, offset: number, content: Uint8Array): Promise<void>
+  /** The footer of a local Parquet file. */
+  parquetFooter(path: string): Promise<Uint8Array>
   /** Removes a local file, if it is there. */
   discard(path: string): Promise<void>
   /** Writes an object to a new local file. */
@@ -150,6 +152,10 @@ class Client implements StoreClient {
 
   async append(path: string, offset: number, content: Uint8Array): Promise<void> {
     await this.#ask({ kind: 'append', path, offset, content }, 'done')
+  }
+
+  async parquetFooter(path: string): Promise<Uint8Array> {
+    return (await this.#ask({ kind: 'parquetFooter', path }, 'content')).content
   }
 
   async discard(path: string): Promise<void> {

@@ -30,6 +30,8 @@ export type StoreRequest =
   | { readonly kind: 'upload'; readonly path: string; readonly key: string }
   /** Appends to a local file; an offset of 0 creates it. */
   | { readonly kind: 'append'; readonly path: string; readonly offset: number; readonly content: Uint8Array }
+  /** Reads the footer of a local Parquet file. */
+  | { readonly kind: 'parquetFooter'; readonly path: string }
   /** Removes a local file, if it is there. */
   | { readonly kind: 'discard'; readonly path: string }
   | { readonly kind: 'fetch'; readonly key: string; readonly path: string }

@@ -5,6 +5,7 @@
 import { dirname } from 'node:path'
 import { unreachable } from '../base/assert.js'
 import type { Files } from '../base/files.js'
+import { parquetFooter } from '../lake/file-metrics.js'
 import type { BlockCache } from '../object-store/block-cache.js'
 import { bodyOf, type ObjectInfo, type ObjectStore } from '../object-store/object-store.js'
 import { fetchFile, uploadFile, verifyObject } from '../object-store/transfer.js'
@@ -43,6 +44,8 @@ export async function replyTo({ store, files, blocks }: StorePlaces, request: St
     case 'append':
       append(files, request)
       return { kind: 'done' }
+    case 'parquetFooter':
+      return { kind: 'content', content: parquetFooter(files, request.path) }
     case 'discard':
       if (files.exists(request.path)) files.remove(request.path)
       return { kind: 'done' }

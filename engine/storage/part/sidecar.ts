@@ -15,7 +15,7 @@
 // uploaded object, so a sidecar never belongs to another object.
 
 import { assert } from '../../base/assert.js'
-import { crc32 } from '../../base/checksum.js'
+import { combineCrc32, crc32 } from '../../base/checksum.js'
 import { CorruptionError } from '../../base/errors.js'
 import type { File, Files } from '../../base/files.js'
 import type { RemoteCopy } from '../schema/schema.js'
@@ -79,10 +79,12 @@ function checkedBlocks(part: File, expected: number): number[] {
   const blocks: number[] = []
   let whole = 0
   const size = part.size()
+  const buffer = new Uint8Array(Math.min(blockBytes, size))
   for (let offset = 0; offset < size; offset += blockBytes) {
-    const content = readWhole(part, offset, Math.min(blockBytes, size - offset))
-    blocks.push(crc32(content))
-    whole = crc32(content, whole)
+    const content = readInto(part, offset, buffer.subarray(0, size - offset))
+    const block = crc32(content)
+    blocks.push(block)
+    whole = combineCrc32(whole, block, content.length)
   }
   if (whole !== expected) throw new CorruptionError('a part is another than the uploaded one', part.path, 0)
   return blocks
@@ -165,7 +167,10 @@ export function checkSidecar(file: File, { ranges, rangesAt }: Sidecar): void {
 }
 
 function readWhole(file: File, offset: number, bytes: number): Uint8Array {
-  const content = new Uint8Array(bytes)
-  if (file.read(content, offset) < bytes) throw new CorruptionError('the file is cut off', file.path, offset)
-  return content
+  return readInto(file, offset, new Uint8Array(bytes))
+}
+
+function readInto(file: File, offset: number, target: Uint8Array): Uint8Array {
+  if (file.read(target, offset) < target.length) throw new CorruptionError('the file is cut off', file.path, offset)
+  return target
 }
